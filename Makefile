@@ -34,7 +34,7 @@ $(VENV)/.tools: | tools
 	@touch $@
 
 $(STAMP): $(VENV)/.tools $(SOURCES)
-	PIP_QUIET=1 $(VENV)/bin/maturin develop --release --quiet --extras report
+	PIP_QUIET=1 $(VENV)/bin/maturin develop --release --quiet --extras report,study
 	cargo build --release --quiet -p flashatlas-nbdkit
 	install -m 755 $${CARGO_TARGET_DIR:-target}/release/libflashatlas_nbdkit.so python/flashatlas/
 	@touch $@

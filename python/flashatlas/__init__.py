@@ -34,6 +34,7 @@ from flashatlas.rerun import rerun
 from flashatlas.result import Result
 from flashatlas.serve import serve
 from flashatlas.significance import significance
+from flashatlas.sweep import Study
 from flashatlas.trace import Trace
 
 __all__ = [
@@ -46,6 +47,7 @@ __all__ = [
     "Job",
     "PartError",
     "Result",
+    "Study",
     "Trace",
     "__version__",
     "bundle",

@@ -25,8 +25,10 @@ from flashatlas.cli import (
     plug,
     probe,
     reproduce,
+    results,
     runs,
     serve,
+    sweep,
     traces,
 )
 from flashatlas.cli.console import (
@@ -43,6 +45,7 @@ from flashatlas.cli.console import (
 from flashatlas.cli.options import flagged
 from flashatlas.cli.strict import App
 from flashatlas.progress import Interrupted
+from flashatlas.sweep.study import StudyError
 
 app = App(
     no_args_is_help=True,
@@ -50,9 +53,9 @@ app = App(
     pretty_exceptions_enable=False,
     help="The atlas of a flash drive's address maps: simulate, compare and check translation "
     "layers on real traces.",
-    epilog="Exit codes: 0 done, 1 another result (`rerun --check`), 2 bad input, 3 the "
-    "drive could not go on, 4 wrong data, 5 a part that was added went wrong, 6 the power "
-    "failed (`serve --cut-after`), 70 a bug, "
+    epilog="Exit codes: 0 done, 1 another result (`rerun --check`) or a run of a study that "
+    "failed, 2 bad input, 3 the drive could not go on, 4 wrong data, 5 a part that was added went "
+    "wrong, 6 the power failed (`serve --cut-after`), 70 a bug, "
     "130 interrupted, 143 terminated.",
 )
 
@@ -96,6 +99,8 @@ listings.register(app)
 explain.register(app)
 serve.register(app)
 plug.register(app)
+sweep.register(app)
+app.add_typer(results.app, name="results")
 app.add_typer(probe.app, name="probe")
 app.add_typer(reproduce.app, name="reproduce")
 
@@ -116,6 +121,8 @@ def main() -> None:
         _die("terminated; nothing was written", EXIT_TERMINATED)
     except (Interrupted, KeyboardInterrupt):
         _die("interrupted; nothing was written", EXIT_INTERRUPTED)
+    except StudyError as error:
+        _die(str(error), EXIT_INPUT)
     except InputError as error:
         _die(flagged(str(error)), EXIT_INPUT)
     except DriveError as error:

@@ -18,13 +18,17 @@ from flashatlas.cli.console import say
 from flashatlas.figure import HEIGHTS, averaged
 from flashatlas.figure import figure as draw
 from flashatlas.files import write_whole
-from flashatlas.frame import Frame, frame
-from flashatlas.result import load_all
+from flashatlas.frame import Frame
 from flashatlas.significance import significance as sentences
+from flashatlas.sweep.results import frame_at
 
 Runs = Annotated[
     list[Path],
-    typer.Argument(metavar="DIR…", help="Folders that `run --out` or `compare --out` wrote."),
+    typer.Argument(
+        metavar="DIR…",
+        help="Folders that `run --out` or `compare --out` wrote, or a store that `sweep` filled "
+        "(STORE:STUDY).",
+    ),
 ]
 
 
@@ -71,7 +75,7 @@ def figure(
     For example:
     `flashatlas figure out/study --x map.cache_bytes --y waf --by ftl.victim --panel trace -o f.pdf`
     """
-    results = frame(load_all(runs))
+    results = frame_at(runs)
     draw(
         results,
         out_,
@@ -100,7 +104,7 @@ def table(
 
     For example: `flashatlas table out/study -o study.csv`
     """
-    write_frame(frame(load_all(runs)), out_)
+    write_frame(frame_at(runs), out_)
     if out_ != "-":
         say(f"Table: {out_}")
 
@@ -125,7 +129,7 @@ def significance(
 
     For example: `flashatlas significance out/study --of waf --between ftl.victim --each trace`
     """
-    for sentence in sentences(load_all(runs), of, between, each):
+    for sentence in sentences(frame_at(runs), of, between, each):
         say(sentence)
 
 

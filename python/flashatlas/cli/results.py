@@ -1,0 +1,179 @@
+"""Commands about stores of results: ``results ls``, ``show``, ``export``, ``gc``."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+
+from flashatlas import InputError, tables
+from flashatlas.api import build
+from flashatlas.cli.console import out, say
+from flashatlas.cli.frames import write_frame
+from flashatlas.cli.strict import App
+from flashatlas.cli.sweep import show_groups
+from flashatlas.frame import Frame
+from flashatlas.sweep import results, rows
+from flashatlas.sweep.store import Store
+
+app = App(no_args_is_help=True, help="Look into a store of results that `sweep` made.")
+
+At = Annotated[Path, typer.Argument(metavar="STORE[:STUDY]", help="A store, or a study in it.")]
+
+LISTED = 20
+"""Runs that ``ls`` lists."""
+
+
+def _opened(path: Path) -> tuple[Store, str | None]:
+    found = results.store_and_name(path)
+    if found is None:
+        return Store.open(path), None  # says what is wrong
+    return Store.open(found[0]), found[1]
+
+
+@app.command()
+def ls(
+    at: At,
+    all_: Annotated[bool, typer.Option("--all", help="Every run.")] = False,
+) -> None:
+    """List the studies of a store, and its runs.
+
+    For example: `flashatlas results ls flashatlas-results`
+    """
+    store, name = _opened(at)
+    listed = []
+    for one in store.studies() if name is None else [name]:
+        study = results.noted(store, one)
+        keys = [run["key"] for run in study["runs"]]
+        there = sum(store.has(key) for key in keys)
+        failed = len(store.failed_keys() & set(keys))
+        listed.append((one, str(len(keys)), str(there), str(failed), study["title"]))
+    out.print(tables.listing(("study", "runs", "done", "failed", "title"), listed))
+    wanted = ("drive", "ftl.scheme", "map.store", "layers", "trace", "seed", "waf")
+    table = rows.read(store, wanted)
+    if name is not None:
+        own = {run["key"] for run in results.noted(store, name)["runs"]}
+        table = table.filter([key in own for key in table["key"].to_pylist()])
+    columns = [column for column in wanted if column in table.column_names]
+    shown = table if all_ else table.slice(max(table.num_rows - LISTED, 0))
+    lines = [
+        (row["key"][:12], *(_cell(row[column]) for column in columns), _ago(row["made"]))
+        for row in shown.to_pylist()
+    ]
+    say("")
+    out.print(tables.listing(("run", *columns, "made"), lines))
+    say(
+        f"{table.num_rows} runs"
+        + ("" if len(lines) == table.num_rows else f", the last {len(lines)} listed (--all)")
+    )
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    return "–" if value is None or value == "" else str(value).rpartition("/")[2]
+
+
+def _ago(made: float) -> str:
+    return time.strftime("%Y-%m-%d %H:%M", time.localtime(made))
+
+
+@app.command()
+def show(
+    at: At,
+    of: Annotated[
+        list[str],
+        typer.Option("--of", metavar="COLUMN", help="A number to show; may be repeated."),
+    ] = [],  # noqa: B006
+    run: Annotated[
+        str | None,
+        typer.Option("--run", metavar="KEY", help="One run, by the first digits of its key."),
+    ] = None,
+) -> None:
+    """Show a study: means and intervals over seeds; or one run, with the command that repeats it.
+
+    For example: `flashatlas results show flashatlas-results:victims --of waf --of iops`
+    """
+    store, name = _opened(at)
+    if run is not None:
+        _show_run(store, run)
+        return
+    study = results.noted(store, name)
+    runs = results.frame_of(store, study)
+    say(f"[bold]{escape(study['title'])}[/]: {len(runs)} of {len(study['runs'])} runs")
+    show_groups(runs, of or None)
+
+
+def _show_run(store: Store, digits: str) -> None:
+    found = [key for key in store.all_keys() if key.startswith(digits)]
+    if len(found) != 1:
+        what = "several begin so" if found else "none begins so"
+        raise InputError(f"--run {digits}: {what} in {store.root}")
+    folder = store.folder(found[0])
+    result = store.load(found[0])
+    out.print(tables.turned([result]))
+    say(f"Folder: {escape(str(folder))}")
+    say(f"Again:  flashatlas rerun {escape(str(folder))} --check")
+    say(f"Report: flashatlas report {escape(str(folder))} --out run.html")
+
+
+@app.command()
+def export(
+    at: At,
+    out_: Annotated[
+        str,
+        typer.Option(
+            "--out", "-o", metavar="FILE", help="A .csv, .jsonl or .parquet; `-`: CSV, printed."
+        ),
+    ] = "-",
+) -> None:
+    """Write a study, or all runs of a store, as a table: a row a run.
+
+    For example: `flashatlas results export flashatlas-results:victims -o victims.parquet`
+    """
+    store, name = _opened(at)
+    whole = name is None and len(store.studies()) != 1
+    runs = Frame(rows.read(store)) if whole else results.frame_of(store, results.noted(store, name))
+    write_frame(runs, out_)
+    if out_ != "-":
+        say(f"Table: {out_} ({len(runs)} runs)")
+
+
+@app.command()
+def gc(
+    at: Annotated[Path, typer.Argument(metavar="STORE", help="A store.")],
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would go.")] = False,
+    other_builds: Annotated[
+        bool, typer.Option("--other-builds", help="Remove runs of other builds of FlashAtlas, too.")
+    ] = False,
+) -> None:
+    """Remove what nothing needs: runs of no study, unfinished ones, shared checkpoints.
+
+    For example: `flashatlas results gc flashatlas-results --other-builds --dry-run`
+    """
+    store = Store.open(at)
+    used = {run["key"] for name in store.studies() for run in results.noted(store, name)["runs"]}
+    own = build()["sources"]
+    going = []
+    for key in store.all_keys():
+        entry = store.entry(key)
+        other = entry is not None and entry["identity"]["sources"] != own
+        if entry is None or (other_builds and other) or (key not in used and not other):
+            going.append(key)
+    size = sum(map(store.size, going))
+    beside = [
+        folder for name in ("unfinished", "checkpoints") if (folder := store.root / name).is_dir()
+    ]
+    size += sum(
+        file.stat().st_size for folder in beside for file in folder.rglob("*") if file.is_file()
+    )
+    if not dry_run:
+        store.remove(going)
+        for folder in beside:
+            shutil.rmtree(folder, ignore_errors=True)
+    said = "would be removed" if dry_run else "removed"
+    say(f"{len(going)} runs and {tables.size(size)} {said}")

@@ -1,0 +1,292 @@
+"""The command ``sweep``: carry out a study."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.markup import escape
+
+from flashatlas import InputError, parts, tables
+from flashatlas.cli.console import EXIT_DIFFERS, EXIT_VIOLATION, err, out, say
+from flashatlas.cli.options import Jobs, Quiet
+from flashatlas.frame import Frame
+from flashatlas.sweep import execution, results, shards
+from flashatlas.sweep.display import Display, first_line
+from flashatlas.sweep.plan import Plan, planned
+from flashatlas.sweep.statistics import PERCENTILE, Group, summary
+from flashatlas.sweep.store import KEEP, Store
+from flashatlas.sweep.study import load
+
+SHOWN = ("waf", "latency_ns.read.p99", "latency_ns.write.p99", "iops", "map.memory_bytes")
+"""Numbers that are shown for each group of runs."""
+
+GROUPS_MAX = 40
+"""Groups that the terminal shows."""
+
+PLANNED_MAX = 20
+"""Runs that ``--dry-run`` lists."""
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command()(sweep)
+
+
+def sweep(
+    study: Annotated[Path, typer.Argument(metavar="STUDY.toml", help="The study.")],
+    store: Annotated[
+        Path | None,
+        typer.Option(
+            "--store", metavar="DIR", help="Folder of results; by default that of the study."
+        ),
+    ] = None,
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", help="Show the runs, with time and memory; carry out nothing."),
+    ] = False,
+    jobs: Jobs = None,
+    cluster: Annotated[
+        str,
+        typer.Option(
+            "--cluster",
+            metavar="local|slurm|ADDRESS",
+            help="Where runs are carried out: on this machine, in jobs that dask-jobqueue submits "
+            "to Slurm, or on the Dask cluster whose scheduler is there.",
+        ),
+    ] = "local",
+    cluster_option: Annotated[
+        list[str],
+        typer.Option(
+            "--cluster-option",
+            metavar="KEY=VALUE",
+            help="With --cluster slurm: arguments of SLURMCluster (cores, memory, queue, "
+            "walltime …); may be repeated.",
+        ),
+    ] = [],  # noqa: B006
+    shard: Annotated[
+        str | None,
+        typer.Option("--shard", metavar="I/N", help="Carry out every N-th run, from the I-th on."),
+    ] = None,
+    retry_failed: Annotated[
+        bool, typer.Option("--retry-failed", help="Try again what failed before.")
+    ] = False,
+    keep: Annotated[
+        str,
+        typer.Option(
+            "--keep",
+            metavar="|".join(KEEP),
+            help="tables: everything of a run; record: its numbers alone.",
+        ),
+    ] = KEEP[0],
+    emit: Annotated[
+        str | None,
+        typer.Option(
+            "--emit",
+            metavar="slurm",
+            help="Print a Slurm job array that carries it out (--shards, --jobs cores each).",
+        ),
+    ] = None,
+    shards_: Annotated[
+        int, typer.Option("--shards", min=1, metavar="N", help="Tasks of the array of --emit.")
+    ] = 16,
+    container: Annotated[
+        str | None,
+        typer.Option(
+            "--container", metavar="IMAGE", help="With --emit: what Apptainer runs on the nodes."
+        ),
+    ] = None,
+    quiet: Quiet = False,
+) -> None:
+    """Carry out a study: many runs over axes, each once, in a store of results.
+
+    What is in the store is not run again, so that a study goes on where it was stopped, and studies
+    share runs. A run that fails is a row with its error.
+
+    For example: `flashatlas sweep victims.toml --dry-run`
+
+    or: `flashatlas sweep victims.toml --jobs 8`
+
+    or: `flashatlas sweep victims.toml --emit slurm --shards 64 --jobs 4 > victims.sbatch`
+    """
+    if keep not in KEEP:
+        raise InputError(f"--keep `{keep}` is not known (allowed: {', '.join(KEEP)})")
+    definition = load(study)
+    if store is not None:
+        definition = replace(definition, store=store)
+    plan = planned(definition)
+    if emit is not None:
+        _emit(emit, plan, study, shards_, jobs or 1, container)
+        return
+    part = plan if shard is None else shards.shard(plan, *shards.shard_of(shard))
+    if dry_run:
+        _dry_run(part, definition.store)
+        return
+    kept = Store.open(definition.store, create=True)
+    noted = results.note(plan, kept)
+    due, done = execution.due(part, kept, retry_failed=retry_failed)
+    where = execution.Where(cluster, jobs, _options(cluster, cluster_option))
+    try:
+        with Display(len(due), done.there, enabled=not quiet) as display:
+            execution.carry_out(due, kept, done, where=where, keep=keep, watcher=display)
+    finally:
+        if done.not_begun:
+            err.print(
+                f"{done.carried_out} of {len(due)} runs are done and in {kept.root}; the same "
+                "command goes on",
+                highlight=False,
+                markup=False,
+            )
+    _said(plan, done)
+    if done.there or done.carried_out:
+        runs = results.frame_of(kept, noted)
+        show_groups(runs)
+        _finish(runs)
+    if done.failed:
+        raise typer.Exit(EXIT_DIFFERS)
+
+
+def _options(cluster: str, given: Sequence[str]) -> dict[str, Any]:
+    """Arguments of the cluster."""
+    if given and cluster != "slurm":
+        raise InputError("--cluster-option: only `--cluster slurm` has options")
+    found: dict[str, Any] = {}
+    for text in given:
+        key, equals, value = text.partition("=")
+        if not equals:
+            raise InputError(f"--cluster-option `{text}`: expected KEY=VALUE")
+        found[key.strip()] = int(value) if value.strip().isdigit() else value.strip()
+    return found
+
+
+def _emit(
+    kind: str, plan: Plan, study: Path, count: int, cores: int, container: str | None
+) -> None:
+    """Print the script of a job array."""
+    if kind != "slurm":
+        raise InputError(f"--emit `{kind}` is not known (allowed: slurm)")
+    largest = max(run.cost.bytes for run in plan.runs)
+    script = shards.slurm_script(
+        study,
+        plan.study.name,
+        min(count, len(plan.runs)),
+        cores=cores,
+        memory_bytes=cores * (largest + WORKER_BYTES),
+        store=plan.study.store,
+        more=[arg for path in parts.files() for arg in ("--plugin", str(path.resolve()))],
+        container=container,
+    )
+    out.file.write(script)
+
+
+WORKER_BYTES = 512 << 20
+"""Memory of a worker beside its run."""
+
+
+def _dry_run(plan: Plan, store: Path) -> None:
+    """Show what would be carried out."""
+    there = set()
+    if (store / "runs").is_dir():
+        kept = Store.open(store)
+        there = {run.key for run in plan.runs if kept.has(run.key)}
+    names = list(dict.fromkeys(name for run in plan.runs for name in run.axes))
+    rows = []
+    for run in plan.runs[:PLANNED_MAX]:
+        seconds = "–" if run.seconds is None else tables.duration(run.seconds * 1e9)
+        state = "there" if run.key in there else seconds
+        own = [str(run.axes.get(name, "–")) for name in names]
+        rows.append((run.key[:8], *own, tables.size(run.cost.bytes), state))
+    out.print(tables.listing(("run", *names, "memory", "time, about"), rows))
+    if len(plan.runs) > PLANNED_MAX:
+        say(f"and {len(plan.runs) - PLANNED_MAX} more")
+    due = [run for run in plan.runs if run.key not in there]
+    known = [run.seconds for run in due if run.seconds is not None]
+    unknown = len(due) - len(known)
+    what = f"{len(plan.runs)} runs"
+    what += f", {plan.excluded} excluded" if plan.excluded else ""
+    what += f", {plan.same} the same as another" if plan.same else ""
+    what += f"; {len(there)} are there, {len(due)} to be carried out"
+    say(what)
+    if due:
+        time = f"about {tables.duration(sum(known) * 1e9)} of one core" if known else ""
+        if unknown:
+            more = f"{unknown} whose workload has no count of requests"
+            time = f"{time}, without {more}" if time else f"time unknown: {more}"
+        largest = max(run.cost.bytes for run in due)
+        say(f"{time}; the largest takes about {tables.size(largest)} of memory")
+
+
+def _said(plan: Plan, done: execution.Done) -> None:
+    """What became of the runs."""
+    said = f"{done.carried_out} runs carried out"
+    said += f" in {done.seconds:.1f} s" if done.carried_out else ""
+    said += f", {done.there} there before" if done.there else ""
+    said += f", [red]{len(done.failed)} failed[/]" if done.failed else ""
+    said += f", {plan.excluded} excluded" if plan.excluded else ""
+    said += f", {plan.same} the same as another" if plan.same else ""
+    say(said)
+    labels = {run.key: run.label for run in plan.runs}
+    for key, failure in list(done.failed.items())[:GROUPS_MAX]:
+        text = f"{labels.get(key, key)}: {first_line(failure)}"
+        say(f"  [red]failed[/] {escape(text)}")
+    if done.failed:
+        say("[dim]  --retry-failed tries them again[/]")
+
+
+def show_groups(runs: Frame, of: Sequence[str] | None = None) -> None:
+    """A row for each combination of factors, with means and intervals over seeds."""
+    wanted = [name for name in of or SHOWN if of or name in runs.numbers]
+    groups = summary(runs, wanted)
+    if not groups:
+        return
+    factors = list(groups[0].factors)
+    heads = [*factors, "runs", *wanted]
+    rows = [
+        (
+            *(_word(group.factors[name], runs.unit(name)) for name in factors),
+            str(group.runs) + (f", {group.unsteady} unsteady" if group.unsteady else ""),
+            *(_estimate(group, name, runs.unit(name)) for name in wanted),
+        )
+        for group in groups[:GROUPS_MAX]
+    ]
+    out.print(tables.listing(heads, rows))
+    if len(groups) > GROUPS_MAX:
+        say(f"and {len(groups) - GROUPS_MAX} more (flashatlas results export)")
+    if any(e.half is not None for group in groups for e in group.estimates.values()):
+        how = "Student's t" + (
+            "; bootstrap for percentiles" if any(map(PERCENTILE.search, wanted)) else ""
+        )
+        say(f"[dim]± is half of the interval of 95 % of the mean over seeds ({how}).[/]")
+    if any(group.unsteady for group in groups):
+        say(
+            "[yellow]unsteady[/]: runs that were too short: their numbers would move in longer ones"
+        )
+
+
+def _word(value: Any, unit: str) -> str:
+    if value is None:
+        return "–"
+    if unit == "bytes":
+        return tables.size(value)
+    if unit == "ns":
+        return tables.duration(value)
+    return str(value).rpartition("/")[2]
+
+
+def _estimate(group: Group, name: str, unit: str) -> str:
+    found = group.estimates.get(name)
+    if found is None:
+        return "–"
+    text = {"ns": tables.duration, "bytes": tables.size}.get(unit, lambda value: f"{value:,.4g}")
+    half = "" if found.half is None else f" ± {text(found.half)}"
+    return f"{text(found.mean)}{half}"
+
+
+def _finish(runs: Frame) -> None:
+    """End with an error if any page of any run was wrong."""
+    if "oracle.violations" in runs.table.column_names and any(runs.column("oracle.violations")):
+        err.print("[bold red]wrong data[/]: see the column oracle.violations", highlight=False)
+        raise typer.Exit(EXIT_VIOLATION)

@@ -1,0 +1,125 @@
+"""Studies: many runs over axes, on one machine or a cluster, in a store that resumes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from flashatlas.drive import Settings
+from flashatlas.frame import Frame
+from flashatlas.sweep import execution, results
+from flashatlas.sweep.execution import Done, Watcher, Where
+from flashatlas.sweep.plan import Plan, planned
+from flashatlas.sweep.store import Store
+from flashatlas.sweep.study import STORE, defined, load
+
+__all__ = ["Done", "Plan", "Store", "Study", "Where"]
+
+
+class Study:
+    """Many runs: every combination of some axes, each carried out once and kept.
+
+    >>> import flashatlas
+    >>> study = flashatlas.Study(
+    ...     {"ftl.victim": ["greedy", "fifo"], "seed": {"from": 1, "to": 3}},
+    ...     drive="tiny", workload="uniform:requests=2000,size=2KiB", precondition="fill",
+    ... )
+    >>> len(study.plan().runs)
+    6
+
+    Args:
+        axes: Values by name: a key of the drive, an option of :func:`flashatlas.run`, ``drive``,
+            ``layers``, or a name of your own with ``variants``. A list; a range (``{"from": "8KiB",
+            "to": "128KiB", "factor": 2}``, or with ``steps``, ``step``, ``scale``: ``lin`` or
+            ``log``); ``{"variants": {name: settings}}``. ``when`` is a condition on other axes.
+        zip: Tables of axes that go together, value by value.
+        exclude: Conditions on runs that are left out, such as
+            ``ftl.victim == "fifo" and seed > 3``.
+        set: Parameters that all runs share.
+        name: What the study is called in its store.
+        title: The heading of its report.
+        store: The folder of results.
+        options: Options of :func:`flashatlas.run` that all runs share, ``drive`` and ``layers``.
+
+    Raises:
+        InputError: An axis without values, one that is there twice, or a name that is none.
+
+    """
+
+    def __init__(
+        self,
+        axes: Mapping[str, Any],
+        *,
+        zip: Iterable[Mapping[str, Any]] = (),
+        exclude: Iterable[str] = (),
+        set: Settings = (),
+        name: str = "study",
+        title: str = "",
+        store: str | os.PathLike[str] = STORE,
+        **options: Any,
+    ) -> None:
+        self.definition = defined(
+            axes, zip=zip, exclude=exclude, set=set, name=name, title=title, store=store, **options
+        )
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Study:
+        """A study from its file (``docs/FORMATS.md``).
+
+        Raises:
+            InputError: It cannot be read; the message has file and line.
+
+        """
+        made = cls.__new__(cls)
+        made.definition = load(path)
+        return made
+
+    @property
+    def store(self) -> Path:
+        """The folder of its results."""
+        return self.definition.store
+
+    def plan(self) -> Plan:
+        """Its runs, each checked; nothing is carried out.
+
+        Raises:
+            InputError: A run that could not be carried out.
+
+        """
+        return planned(self.definition)
+
+    def run(
+        self,
+        *,
+        jobs: int | None = None,
+        cluster: str = "local",
+        retry_failed: bool = False,
+        keep: str = "tables",
+        watcher: Watcher | None = None,
+    ) -> Frame:
+        """Carry out what is not in the store yet, and return all results.
+
+        A run that fails is a row whose ``failure`` says why; the others go on.
+
+        Args:
+            jobs: Workers; one for each core by default.
+            cluster: ``local``, ``slurm``, or the address of a Dask scheduler.
+            retry_failed: Try again what failed before.
+            keep: ``tables``, or ``record``: numbers without tables over time.
+            watcher: Told how far it has come.
+
+        """
+        plan = self.plan()
+        store = Store.open(self.store, create=True)
+        noted = results.note(plan, store)
+        due, done = execution.due(plan, store, retry_failed=retry_failed)
+        where = Where(cluster, jobs)
+        execution.carry_out(due, store, done, where=where, keep=keep, watcher=watcher)
+        return results.frame_of(store, noted)
+
+    def results(self) -> Frame:
+        """What is done so far: a row a run, axes as factors."""
+        store = Store.open(self.store)
+        return results.frame_of(store, results.noted(store, self.definition.name))

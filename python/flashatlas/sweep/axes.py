@@ -1,0 +1,190 @@
+"""Axes of a study: lists, ranges, variants, and zipped ones."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from flashatlas._core import InputError, quantity
+from flashatlas.names import hint
+from flashatlas.sweep.condition import Condition
+
+RANGE = ("from", "to", "steps", "step", "factor", "scale")
+"""Keys of a range."""
+
+AXIS = ("values", "variants", "when", *RANGE)
+"""Keys of an axis that is a table."""
+
+VALUES_MAX = 1_000_000
+"""Values that a range may have."""
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One axis: what it is called, and its values in their order."""
+
+    name: str
+    """A key of the drive, an option of a run, ``drive``, or the name of variants."""
+    values: tuple[Any, ...]
+    variants: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """What each value sets, where the values are names: settings and options by key."""
+    when: Condition | None = None
+    """Where it applies; elsewhere the run is there once, without it."""
+
+    def given(self, value: Any) -> Mapping[str, Any]:
+        """What a value sets."""
+        return self.variants[value] if self.variants else {self.name: value}
+
+
+def flat(table: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
+    """Values of nested tables by dotted key; a table with keys of an axis is a value."""
+    for key, value in table.items():
+        name = f"{above}.{key}" if above else key
+        if isinstance(value, Mapping) and not any(own in AXIS for own in value):
+            yield from flat(value, name)
+        else:
+            yield name, value
+
+
+def settings_of(table: Mapping[str, Any], above: str = "") -> dict[str, Any]:
+    """Settings of nested tables by dotted key."""
+    found: dict[str, Any] = {}
+    for key, value in table.items():
+        name = f"{above}.{key}" if above else key
+        if isinstance(value, Mapping):
+            found |= settings_of(value, name)
+        else:
+            found[name] = value
+    return found
+
+
+def axis(name: str, given: Any) -> Axis:
+    """An axis as a study says it.
+
+    Raises:
+        InputError: It has no values, a value twice, or is no axis at all.
+
+    """
+    if isinstance(given, Axis):
+        return given
+    if isinstance(given, Mapping):
+        return _of_table(name, given)
+    if isinstance(given, str) or not isinstance(given, Sequence):
+        raise InputError(
+            f"{name}: {given!r}; expected a list of values, or a table such as "
+            '{ from = "8KiB", to = "128KiB", factor = 2 }'
+        )
+    return Axis(name, _distinct(name, given))
+
+
+def _of_table(name: str, given: Mapping[str, Any]) -> Axis:
+    for key in given:
+        if key not in AXIS:
+            raise InputError(f"{name}: `{key}` is no key of an axis{hint(key, AXIS)} "
+                             f"(allowed: {', '.join(AXIS)})")  # fmt: skip
+    kinds = [key for key in ("values", "variants", "from") if key in given]
+    if len(kinds) != 1:
+        raise InputError(f"{name}: expected one of values, variants and from … to")
+    text = given.get("when")
+    when = None if text is None else Condition(text, f"{name}: when")
+    if kinds == ["values"]:
+        found = axis(name, given["values"])
+        return Axis(name, found.values, {}, when)
+    if kinds == ["variants"]:
+        variants = given["variants"]
+        if not isinstance(variants, Mapping) or not variants:
+            raise InputError(f"{name}: variants are tables of settings, each with a name")
+        for variant, table in variants.items():
+            if not isinstance(table, Mapping):
+                raise InputError(f"{name}.variants.{variant}: {table!r}; expected settings")
+        tables = {one: settings_of(table) for one, table in variants.items()}
+        return Axis(name, tuple(tables), tables, when)
+    return Axis(name, _distinct(name, _range(name, given)), {}, when)
+
+
+def _distinct(name: str, values: Sequence[Any]) -> tuple[Any, ...]:
+    if not values:
+        raise InputError(f"{name}: no values: the study would have no runs")
+    for value in values:
+        if not isinstance(value, (str, int, float, bool)):
+            raise InputError(f"{name}: {value!r}; expected texts, numbers or truths")
+        if sum(1 for other in values if type(other) is type(value) and other == value) > 1:
+            raise InputError(f"{name}: {value!r} is there twice")
+    return tuple(values)
+
+
+def _range(name: str, given: Mapping[str, Any]) -> list[Any]:
+    """The values of a range, ends included."""
+    if "to" not in given:
+        raise InputError(f"{name}: a range has both ends: from and to")
+    ways = [key for key in ("steps", "step", "factor") if key in given]
+    if len(ways) > 1:
+        raise InputError(f"{name}: {' and '.join(ways)}: expected one of them")
+    scale = given.get("scale", "log" if "factor" in given else "lin")
+    if scale not in ("lin", "log"):
+        raise InputError(f"{name}: scale `{scale}` (allowed: lin, log)")
+    first, last, unit = _ends(name, given)
+    if last < first:
+        raise InputError(f"{name}: from {given['from']} to {given['to']} is empty")
+    if scale == "log" and first <= 0:
+        raise InputError(f"{name}: a logarithmic range begins above 0, not at {given['from']}")
+    values = _values(name, given, first, last, scale, unit)
+    if unit == "time":
+        return [f"{round(value)}ps" for value in values]
+    whole = unit == "size" or (isinstance(given["from"], int) and isinstance(given["to"], int))
+    if whole and unit != "size" and "steps" not in given and "factor" not in given:
+        whole = float(given.get("step", 1)).is_integer()
+    return list(dict.fromkeys(round(v) if whole else float(f"{v:.12g}") for v in values))
+
+
+def _ends(name: str, given: Mapping[str, Any]) -> tuple[float, float, str]:
+    """Both ends as numbers, and what they are: plain, a size or a time."""
+    ends = given["from"], given["to"]
+    if all(isinstance(end, (int, float)) and not isinstance(end, bool) for end in ends):
+        return float(ends[0]), float(ends[1]), ""
+    if not all(isinstance(end, str) for end in ends):
+        raise InputError(f"{name}: from {ends[0]!r} to {ends[1]!r}: expected numbers, or both with "
+                         "a unit")  # fmt: skip
+    try:
+        first, last = (quantity(end) for end in ends)
+    except InputError as error:
+        raise InputError(f"{name}: {error}") from error
+    times = [end.rstrip().endswith("s") for end in ends]
+    if times[0] != times[1]:
+        raise InputError(f"{name}: from {ends[0]} to {ends[1]}: one is a time, the other a size")
+    return first, last, "time" if times[0] else "size"
+
+
+def _values(
+    name: str, given: Mapping[str, Any], first: float, last: float, scale: str, unit: str
+) -> list[float]:
+    step = given.get("steps", given.get("factor", given.get("step", 1 if not unit else None)))
+    if isinstance(step, str):
+        step = quantity(step)
+    if not isinstance(step, (int, float)) or isinstance(step, bool):
+        raise InputError(f"{name}: a range of sizes or times says how many (steps), how far "
+                         "(step) or how much more (factor)")  # fmt: skip
+    if "steps" in given:
+        if not isinstance(step, int) or not 2 <= step <= VALUES_MAX:
+            raise InputError(f"{name}: steps {step}; expected 2 to {VALUES_MAX}")
+        shares = [i / (step - 1) for i in range(step)]
+        if scale == "log":
+            return [first * (last / first) ** share for share in shares]
+        return [first + (last - first) * share for share in shares]
+    if "factor" in given:
+        if step <= 1:
+            raise InputError(f"{name}: factor {step}; expected more than 1")
+        count = int(math.log(last / first) / math.log(step) + 1e-9) + 1
+    else:
+        if scale == "log":
+            raise InputError(f"{name}: a logarithmic range has steps or a factor, no step")
+        if step <= 0:
+            raise InputError(f"{name}: step {step}; expected more than 0")
+        count = int((last - first) / step + 1e-9) + 1
+    if count > VALUES_MAX:
+        raise InputError(f"{name}: {count} values; expected at most {VALUES_MAX}")
+    if "factor" in given:
+        return [first * step**i for i in range(count)]
+    return [first + step * i for i in range(count)]

@@ -1,0 +1,122 @@
+"""Where runs are carried out: this machine, a Dask cluster by its address, or Slurm."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from flashatlas import cost
+from flashatlas._core import InputError
+
+LOCAL, SLURM = "local", "slurm"
+
+MISSING = "sweeps need Dask: pip install 'flashatlas[study]'"
+
+SHARE_OF_MEMORY = 0.8
+"""Of what is free on this machine, what runs may take together."""
+
+WAIT_S = 60.0
+"""How long the first worker of a cluster may take to come."""
+
+
+def library() -> Any:
+    """The module ``distributed``.
+
+    Raises:
+        InputError: It is not installed.
+
+    """
+    try:
+        import distributed  # noqa: PLC0415
+    except ImportError as error:
+        raise InputError(MISSING) from error
+    return distributed
+
+
+@contextmanager
+def client(
+    cluster: str, jobs: int | None, runs: int, options: Mapping[str, Any]
+) -> Iterator[tuple[Any, int | None]]:
+    """A Dask client, and the bytes of memory that all runs may take together.
+
+    Args:
+        cluster: ``local`` (processes on this machine), ``slurm`` (jobs that dask-jobqueue submits),
+            or the address of a scheduler.
+        jobs: Workers; on this machine one for each core by default.
+        runs: How many runs there are: no more workers are started on this machine.
+        options: Of ``slurm``: arguments of ``dask_jobqueue.SLURMCluster``.
+
+    Raises:
+        InputError: No such cluster, or it does not answer.
+
+    """
+    distributed = library()
+    if cluster == LOCAL:
+        workers = min(jobs or os.cpu_count() or 1, runs)
+        with _local(workers) as made, distributed.Client(made, set_as_default=False) as found:
+            free = cost.free_memory()
+            yield found, None if free is None else int(free * SHARE_OF_MEMORY)
+        return
+    if cluster == SLURM:
+        with (
+            _slurm(jobs or 1, options) as made,
+            distributed.Client(made, set_as_default=False) as found,
+        ):
+            yield found, None
+        return
+    if "://" not in cluster:
+        raise InputError(
+            f"cluster `{cluster}`: expected local, slurm, or the address of a Dask scheduler such "
+            "as tcp://node17:8786"
+        )
+    try:
+        found = distributed.Client(cluster, timeout=10, set_as_default=False)
+    except (OSError, ValueError, TimeoutError) as error:
+        raise InputError(f"cluster {cluster}: no Dask scheduler answers there: {error}") from error
+    with found:
+        yield found, _memory_of(found)
+
+
+def _memory_of(client: Any) -> int | None:
+    """Memory of all workers; ``None`` where one has no limit."""
+    workers = client.scheduler_info(n_workers=-1)["workers"].values()
+    limits = [worker["memory_limit"] for worker in workers]
+    return sum(limits) if limits and all(limits) else None
+
+
+@contextmanager
+def _local(workers: int) -> Iterator[Any]:
+    """Worker processes on this machine.
+
+    They are started as programs: a script that calls this needs no ``if __name__ == "__main__"``.
+    """
+    from distributed.deploy.subprocess import SubprocessCluster  # noqa: PLC0415
+
+    with SubprocessCluster(
+        n_workers=workers,
+        threads_per_worker=1,
+        dashboard_address="127.0.0.1:0",
+        # the study counts memory itself: a run of its own may take all of it
+        worker_kwargs={"memory_limit": 0},
+        silence_logs=50,
+    ) as cluster:
+        yield cluster
+
+
+@contextmanager
+def _slurm(jobs: int, options: Mapping[str, Any]) -> Iterator[Any]:
+    try:
+        from dask_jobqueue import SLURMCluster  # noqa: PLC0415
+    except ImportError as error:
+        raise InputError(
+            "cluster slurm needs dask-jobqueue: pip install 'flashatlas[study]'"
+        ) from error
+    try:
+        cluster = SLURMCluster(**options)
+        cluster.scale(jobs=jobs)
+    except (TypeError, ValueError, OSError, RuntimeError) as error:
+        raise InputError(f"cluster slurm: {error}") from error
+    with cluster:
+        yield cluster

@@ -1,0 +1,154 @@
+"""Conditions of a study: ``map.store in ["dftl", "demand"] and map.cache_bytes < "64KiB"``."""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from flashatlas._core import InputError, quantity
+
+Lookup = Callable[[str], Any]
+"""The value of a name; it raises :class:`InputError` for a name that there is not."""
+
+_COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+}
+
+EXPECTED = (
+    "names, texts, numbers and lists with ==, !=, <, <=, >, >=, in, and, or, not: "
+    'map.store in ["dftl", "demand"]'
+)
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A condition on the settings and options of a run.
+
+    Names are keys (``map.store``), options (``seed``) and axes. Sizes and times compare by what
+    they mean: ``map.cache_bytes < "64KiB"``.
+    """
+
+    text: str
+    where: str = "condition"
+    """What a message calls it."""
+
+    def __post_init__(self) -> None:
+        self._check(self._tree())
+
+    def _tree(self) -> ast.expr:
+        if not isinstance(self.text, str):
+            raise InputError(f"{self.where}: {self.text!r}; expected {EXPECTED}")
+        try:
+            return ast.parse(self.text, mode="eval").body
+        except (SyntaxError, ValueError) as error:
+            raise InputError(
+                f"{self.where}: `{self.text}` cannot be read; expected {EXPECTED}"
+            ) from error
+
+    def _check(self, node: ast.AST) -> None:
+        known = (ast.BoolOp, ast.Compare, ast.UnaryOp, ast.Constant, ast.List, ast.Tuple)
+        if isinstance(node, (ast.Name, ast.Attribute)):
+            self._name(node)
+            return
+        if not isinstance(node, known) or (
+            isinstance(node, ast.UnaryOp) and not isinstance(node.op, (ast.Not, ast.USub))
+        ):
+            raise InputError(f"{self.where}: `{self.text}`: expected {EXPECTED}")
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.expr):
+                self._check(child)
+
+    def _name(self, node: ast.AST) -> str:
+        if isinstance(node, ast.Name):
+            return node.id
+        if isinstance(node, ast.Attribute):
+            return f"{self._name(node.value)}.{node.attr}"
+        raise InputError(f"{self.where}: `{self.text}`: expected {EXPECTED}")
+
+    def names(self) -> Iterator[str]:
+        """The names in it."""
+        stack: list[ast.AST] = [self._tree()]
+        while stack:
+            node = stack.pop()
+            if isinstance(node, (ast.Name, ast.Attribute)):
+                yield self._name(node)
+            else:
+                stack.extend(ast.iter_child_nodes(node))
+
+    def holds(self, lookup: Lookup) -> bool:
+        """Whether it holds for a run."""
+        return bool(self._value(self._tree(), lookup))
+
+    def _value(self, node: ast.AST, lookup: Lookup) -> Any:
+        if isinstance(node, ast.Constant):
+            return node.value
+        if isinstance(node, (ast.List, ast.Tuple)):
+            return [self._value(item, lookup) for item in node.elts]
+        if isinstance(node, (ast.BoolOp, ast.UnaryOp, ast.Compare)):
+            return self._result(node, lookup)
+        try:
+            return lookup(self._name(node))
+        except InputError as error:
+            raise InputError(f"{self.where}: {error}") from error
+
+    def _result(self, node: ast.BoolOp | ast.UnaryOp | ast.Compare, lookup: Lookup) -> Any:
+        if isinstance(node, ast.BoolOp):
+            found = (self._value(value, lookup) for value in node.values)
+            return all(found) if isinstance(node.op, ast.And) else any(found)
+        if isinstance(node, ast.UnaryOp):
+            value = self._value(node.operand, lookup)
+            return not value if isinstance(node.op, ast.Not) else -value
+        left = self._value(node.left, lookup)
+        for op, right_node in zip(node.ops, node.comparators, strict=True):
+            right = self._value(right_node, lookup)
+            if not self._compared(op, left, right):
+                return False
+            left = right
+        return True
+
+    def _compared(self, op: ast.cmpop, left: Any, right: Any) -> bool:
+        if isinstance(op, (ast.In, ast.NotIn)):
+            if not isinstance(right, (list, str)):
+                raise InputError(f"{self.where}: `{self.text}`: `in` needs a list")
+            inside = (
+                left in right
+                if isinstance(right, str)
+                else any(_alike(left, value) for value in right)
+            )
+            return inside is isinstance(op, ast.In)
+        if isinstance(op, (ast.Eq, ast.NotEq)):
+            return _alike(left, right) is isinstance(op, ast.Eq)
+        a, b = _number(left), _number(right)
+        if a is None or b is None:
+            raise InputError(f"{self.where}: `{self.text}`: {left!r} and {right!r} have no order")
+        return _COMPARE[type(op)](a, b)
+
+
+def _number(value: Any) -> float | None:
+    """A number, or what a size or a time means; ``None`` for other texts."""
+    if isinstance(value, bool) or value is None:
+        return None
+    if isinstance(value, (int, float)):
+        return value
+    try:
+        return quantity(value)
+    except InputError:
+        return None
+
+
+def _alike(left: Any, right: Any) -> bool:
+    if type(left) is type(right):
+        if left == right:
+            return True
+    elif isinstance(left, bool) or isinstance(right, bool):
+        return str(left).lower() == str(right).lower()
+    a, b = _number(left), _number(right)
+    return a is not None and a == b

@@ -1,0 +1,142 @@
+"""How far a study has come: a line a worker, rate, time to go, failures."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections import deque
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Any
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.markup import escape
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+
+from flashatlas.progress import LINE_EVERY_S, Interrupted
+from flashatlas.sweep.plan import Run
+
+WINDOW = 50
+"""Runs whose pace tells the time to go."""
+
+WORKERS_MAX = 16
+"""Workers that have a line each."""
+
+SILENT_S = 10.0
+"""After so long without a word a worker's line is left out."""
+
+
+class Display:
+    """Shows how far a study is: a :class:`flashatlas.sweep.execution.Watcher`.
+
+    Lines every ten seconds where standard error is no terminal.
+    """
+
+    def __init__(self, count: int, there: int, *, enabled: bool = True) -> None:
+        self._count, self._there = count, there
+        self._done = self._failed = 0
+        self._begun = time.monotonic()
+        self._ends: deque[float] = deque([self._begun], maxlen=WINDOW)
+        self._workers: dict[str, tuple[float, str]] = {}
+        self._console = Console(stderr=True)
+        self._enabled = enabled
+        on_terminal = enabled and self._console.is_terminal
+        self._live = (
+            Live(console=self._console, transient=True, refresh_per_second=4)
+            if on_terminal
+            else None
+        )
+        self._next_line = self._begun + LINE_EVERY_S
+
+    def told(self, worker: str, label: str, phase: str, requests: int, share: float | None) -> None:
+        """A worker is at a run."""
+        part = "" if share is None else f" ({share:.0%})"
+        said = f"{label}: {phase}, {requests:,} requests{part}"
+        self._workers[str(worker)] = (time.monotonic(), said)
+
+    def ended(self, run: Run, failure: Mapping[str, Any] | None) -> None:
+        """A run is done, or has failed."""
+        self._done += 1
+        self._ends.append(time.monotonic())
+        if failure is not None:
+            self._failed += 1
+            if self._enabled:
+                why = first_line(failure)
+                text = f"[red]failed[/] {escape(run.label)}: {escape(why)}"
+                self._console.print(text, highlight=False, soft_wrap=True)
+
+    def tick(self) -> None:
+        """Show the time that has passed."""
+        if self._live:
+            self._live.update(self._shown())
+        elif self._enabled and time.monotonic() >= self._next_line:
+            self._next_line = time.monotonic() + LINE_EVERY_S
+            print(self.line(), file=sys.stderr, flush=True)
+
+    def line(self) -> str:
+        """All of it in a line."""
+        failed = f", {self._failed} failed" if self._failed else ""
+        there = f", {self._there} there before" if self._there else ""
+        to_go = self._to_go()
+        later = "" if to_go is None else f", {_clock(to_go)} to go"
+        return (
+            f"{_clock(time.monotonic() - self._begun)}: {self._done} of {self._count} runs{failed}"
+            f"{there}, {self._rate():.2g} a second{later}"
+        )
+
+    def _rate(self) -> float:
+        seconds = time.monotonic() - self._ends[0]
+        return (len(self._ends) - 1) / seconds if seconds > 0 else 0.0
+
+    def _to_go(self) -> float | None:
+        rate = self._rate()
+        return (self._count - self._done) / rate if rate else None
+
+    def _shown(self) -> Group:
+        now = time.monotonic()
+        table = Table.grid(padding=(0, 2))
+        table.add_column(no_wrap=True)
+        table.add_column(no_wrap=True, overflow="ellipsis")
+        recent = [
+            (name, said)
+            for name, (at, said) in sorted(self._workers.items())
+            if now - at < SILENT_S
+        ]
+        for name, said in recent[:WORKERS_MAX]:
+            table.add_row(f"worker {escape(name.rpartition('/')[2])}", escape(said))
+        if recent[WORKERS_MAX:]:
+            table.add_row("", f"and {len(recent) - WORKERS_MAX} workers more")
+        return Group(table, ProgressBar(total=self._count, completed=self._done), self.line())
+
+    def __enter__(self) -> Display:
+        if self._live:
+            self._live.__enter__()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._live:
+            self._live.__exit__(kind, error, trace)
+        if isinstance(error, KeyboardInterrupt):
+            raise Interrupted from error
+
+
+def first_line(failure: Mapping[str, Any]) -> str:
+    """Why a run failed, without the traceback that may follow."""
+    return str(failure.get("error") or "unknown").splitlines()[0]
+
+
+def _clock(seconds: float) -> str:
+    """A time as people read it: ``34 s``, ``2:05``, ``1:02:05``."""
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    minutes, rest = divmod(whole, 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"

@@ -1,0 +1,260 @@
+"""Carrying out the runs of a study: those that are not in the store yet."""
+
+from __future__ import annotations
+
+import hashlib
+import queue
+import time
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from flashatlas import parts, preconditions
+from flashatlas._core import InputError
+from flashatlas.sweep import clusters
+from flashatlas.sweep.identity import Digests
+from flashatlas.sweep.plan import Plan, Run
+from flashatlas.sweep.rows import RowWriter
+from flashatlas.sweep.store import Store
+
+QUEUED = 2
+"""Runs that a worker has at once: one to carry out, one to go on with."""
+
+SHARED_FROM_S = 1.0
+"""Preconditioning that takes longer is done once, where several runs begin alike."""
+
+SILENCE_S = 0.25
+"""How long the study waits for news before it looks at the clock."""
+
+
+class Watcher(Protocol):
+    """What is told how far a study has come."""
+
+    def told(self, worker: str, label: str, phase: str, requests: int, share: float | None) -> None:
+        """A worker is at a run."""
+
+    def ended(self, run: Run, failure: Mapping[str, Any] | None) -> None:
+        """A run is done, or has failed."""
+
+    def tick(self) -> None:
+        """Some time has passed."""
+
+
+@dataclass
+class Done:
+    """What a call came to."""
+
+    there: int = 0
+    """Runs that were in the store before."""
+    carried_out: int = 0
+    failed: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    """Failures by key of the run: those of now, and earlier ones that were not tried again."""
+    not_begun: int = 0
+    """Runs that were left when it was stopped."""
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class Where:
+    """Where runs are carried out: arguments of :func:`flashatlas.sweep.clusters.client`."""
+
+    cluster: str = clusters.LOCAL
+    jobs: int | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+def due(plan: Plan, store: Store, *, retry_failed: bool = False) -> tuple[list[Run], Done]:
+    """The runs that are to be carried out, and what is known of the others."""
+    done = Done()
+    runs = []
+    failed = store.failed_keys()
+    for run in plan.runs:
+        if store.has(run.key):
+            done.there += 1
+        elif run.key in failed and not retry_failed:
+            done.failed[run.key] = store.failure(run.key) or {}
+        else:
+            runs.append(run)
+    return runs, done
+
+
+def carry_out(
+    runs: Sequence[Run],
+    store: Store,
+    done: Done,
+    *,
+    where: Where = Where(),
+    keep: str = "tables",
+    watcher: Watcher | None = None,
+) -> Done:
+    """Carry out runs, and keep each as soon as it is done.
+
+    An exception or an interruption leaves what is done in the store.
+    """
+    if not runs:
+        return done
+    begun = time.monotonic()
+    with clusters.client(where.cluster, where.jobs, len(runs), where.options) as (client, memory):
+        crew = _Crew(client, memory, store, keep, watcher)
+        try:
+            crew.carry_out(runs, done)
+        finally:
+            crew.close()
+            done.not_begun = len(runs) - crew.ended
+            done.seconds = time.monotonic() - begun
+    return done
+
+
+class _Crew:
+    """The workers of a cluster, and what they are at."""
+
+    def __init__(
+        self, client: Any, memory: int | None, store: Store, keep: str, watcher: Watcher | None
+    ) -> None:
+        from flashatlas.sweep import worker  # noqa: PLC0415  (needs Dask)
+
+        self._work = worker
+        self._client, self._store, self._keep, self._watcher = client, store, keep, watcher
+        self._memory = memory
+        self._sources = Digests().sources
+        self._plugins = tuple(str(path.absolute()) for path in parts.files())
+        self._news: queue.SimpleQueue[tuple[str, Any]] = queue.SimpleQueue()
+        self._flying: dict[str, Any] = {}
+        self._taken = 0
+        self._slots, self._slots_until = 0, 0.0
+        self._rows = RowWriter(store)
+        self.ended = 0
+        client.subscribe_topic(worker.TOPIC, lambda event: self._news.put(("told", event)))
+
+    def carry_out(self, runs: Sequence[Run], done: Done) -> None:
+        checkpoints = self._checkpoints(runs, done)
+        waiting = deque(runs)
+        by_key = {run.key: run for run in runs}
+        while waiting or self._flying:
+            while waiting and self._has_room(waiting[0]):
+                run = waiting.popleft()
+                self._submit(run.key, run.cost.bytes, self._work.carry_out,
+                             self._task(run, checkpoints.get(run.key)))  # fmt: skip
+            for key, future in self._landed(by_key):
+                run = by_key[key]
+                self._taken -= run.cost.bytes
+                self.ended += 1
+                failure = self._settled(run, future, done)
+                if self._watcher:
+                    self._watcher.ended(run, failure)
+        self._rows.flush()
+
+    def close(self) -> None:
+        """Keep the rows of what is done, and stop what is not."""
+        self._rows.flush()
+        self._client.unsubscribe_topic(self._work.TOPIC)
+        if self._flying:
+            self._client.cancel(list(self._flying.values()), force=True)
+
+    def _task(self, run: Run, checkpoint: str | None) -> Any:
+        return self._work.Task(str(self._store.root.absolute()), run.key, run.label, run.spec,
+                               run.identity, self._keep, checkpoint)  # fmt: skip
+
+    def _submit(self, key: str, memory: int, work: Any, *arguments: Any) -> None:
+        future = self._client.submit(
+            work,
+            *arguments,
+            self._sources,
+            self._plugins,
+            key=f"{key}-{time.time_ns()}",
+            pure=False,
+        )
+        self._flying[key] = future
+        self._taken += memory
+        future.add_done_callback(lambda done: self._news.put(("landed", (key, done))))
+
+    def _has_room(self, run: Run) -> bool:
+        """Whether one run more has a worker to go to, and memory; one alone always has."""
+        if not self._flying:
+            return True
+        if self._memory is not None and self._taken + run.cost.bytes > self._memory:
+            return False
+        if time.monotonic() > self._slots_until:
+            self._slots_until = time.monotonic() + 2
+            self._slots = QUEUED * max(sum(self._client.nthreads().values()), 1)
+        return len(self._flying) < self._slots
+
+    def _landed(self, known: Mapping[str, Any]) -> Iterable[tuple[str, Any]]:
+        """Whatever has ended, once something has, or after a short while."""
+        found = []
+        try:
+            kind, what = self._news.get(timeout=SILENCE_S)
+            while True:
+                if kind == "landed" and what[0] in known and what[0] in self._flying:
+                    del self._flying[what[0]]
+                    found.append(what)
+                elif kind == "told" and self._watcher:
+                    self._watcher.told(*what[1])
+                kind, what = self._news.get_nowait()
+        except queue.Empty:
+            pass
+        if self._watcher:
+            self._watcher.tick()
+        if self._client.status not in ("running", "connecting"):
+            raise InputError("the cluster is gone; what is done is in the store: go on with the "
+                             "same command")  # fmt: skip
+        return found
+
+    def _settled(self, run: Run, future: Any, done: Done) -> Mapping[str, Any] | None:
+        """Note what became of a run; its failure, if it failed."""
+        try:
+            answer = future.result(timeout=SILENCE_S)
+        except (
+            Exception
+        ) as error:  # a worker that was killed, a disk that is full: a row of its own
+            failure = self._work.failure_of(type(error).__name__, _said(error), run.label)
+            self._store.fail(run.key, failure)
+        else:
+            if answer.row is not None:
+                self._rows.add(answer.row)
+                done.carried_out += 1
+                return None
+            failure = answer.failure
+        done.failed[run.key] = failure
+        return failure  # type: ignore[no-any-return]
+
+    def _checkpoints(self, runs: Sequence[Run], done: Done) -> dict[str, str]:
+        """Make the drives that several runs begin with; the checkpoint of each run that has one."""
+        alone = [
+            at
+            for at, run in enumerate(runs)
+            if not run.keeps_checkpoints or (run.cost.seconds or SHARED_FROM_S) < SHARED_FROM_S
+        ]
+        found: dict[str, str] = {}
+        making: dict[str, tuple[Run, str, list[Run]]] = {}
+        for what, users in preconditions.shared([run.spec for run in runs], set(alone)):
+            first = runs[users[0]]
+            text = f"{what}\n{first.identity['files']}\n{first.identity['sources']}"
+            key = hashlib.sha256(text.encode()).hexdigest()[:40]
+            path = self._store.checkpoint(key)
+            found |= {runs[at].key: str(path.absolute()) for at in users}
+            if not path.is_file():
+                making[key] = (first, str(path.absolute()), [runs[at] for at in users])
+        for key, (first, file, _) in making.items():
+            self._submit(key, first.cost.bytes, self._work.make_checkpoint, file, first.spec,
+                         f"precondition of {first.label}")  # fmt: skip
+        while self._flying:
+            for key, future in self._landed(making):
+                first, _, users_of = making[key]
+                self._taken -= first.cost.bytes
+                why = future.result() if future.status == "finished" else future.status
+                if why is not None:  # each run makes its own, and has an error of its own
+                    for run in users_of:
+                        found.pop(run.key, None)
+        return found
+
+
+def _said(error: Exception) -> str:
+    """What went wrong on a worker, in one line."""
+    if type(error).__name__ == "KilledWorker":
+        return (
+            "every worker that began it was killed, as happens when memory runs out: give it more "
+            "memory, or fewer jobs at once"
+        )
+    return " ".join(str(error).split()) or type(error).__name__

@@ -1,0 +1,87 @@
+"""What the results of a run depend on, and its digest: the key of the run in a store."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from flashatlas._core import InputError
+from flashatlas.api import build
+
+
+class Digests:
+    """Digests of files, each file read once."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, int, int], str] = {}
+        self._sources = build()["sources"]
+
+    def of(self, path: str) -> str:
+        """``sha256:`` and the digest of a file's content.
+
+        Raises:
+            InputError: It cannot be read.
+
+        """
+        try:
+            about = os.stat(path)
+            place = (os.path.realpath(path), about.st_size, about.st_mtime_ns)
+            if place not in self._known:
+                with open(path, "rb") as file:
+                    self._known[place] = _hashed(file)
+        except OSError as error:
+            raise InputError(f"{path}: {error.strerror}") from error
+        return f"sha256:{self._known[place]}"
+
+    @property
+    def sources(self) -> str:
+        """The digest of what the native module was built from."""
+        return self._sources
+
+    @staticmethod
+    def key(identity: Mapping[str, Any]) -> str:
+        """The digest of an identity: 40 hexadecimal digits."""
+        text = json.dumps(identity, sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()[:40]
+
+
+def _hashed(file: BinaryIO) -> str:
+    digest = hashlib.sha256()
+    while block := file.read(1 << 20):
+        digest.update(block)
+    return digest.hexdigest()
+
+
+def identity(
+    spec: Mapping[str, Any], planned: Mapping[str, Any], digests: Digests
+) -> dict[str, Any]:
+    """Everything that decides the results of a run, and nothing else.
+
+    The configuration as the record has it (every parameter, the options, no paths), the seed, the
+    digest of each file, the added parts with the digests of their sources, and the digest of the
+    sources of this build. Where files lie, who runs it and what the study is called play no part.
+
+    Args:
+        spec: What the core is asked.
+        planned: What it makes of that (``_core.planned``).
+        digests: Those of files.
+
+    """
+    config = dict(planned["config"])
+    if isinstance(begin := config["precondition"], dict):
+        config["precondition"] = next(iter(begin))
+    # a file's name is no part of a configuration; a preset's is
+    config["drive"] = Path(config["drive"]).name
+    return {
+        "config": config,
+        "seed": spec["seed"],
+        "fingerprint": spec["fingerprint"],
+        "files": [digests.of(path) for path in planned["files"]],
+        "job": planned["job"],
+        "parts": planned["parts"],
+        "sources": digests.sources,
+    }

@@ -1,0 +1,36 @@
+"""Where a key stands in a TOML file: the parser keeps no places, and a message needs one."""
+
+from __future__ import annotations
+
+import re
+
+_HEADER = re.compile(r"^\s*\[\[?\s*(.+?)\s*\]\]?\s*(?:#.*)?$")
+_KEY = re.compile(
+    r"""^\s*((?:[\w-]+|"[^"]*"|'[^']*')(?:\s*\.\s*(?:[\w-]+|"[^"]*"|'[^']*'))*)\s*="""
+)
+_PART = re.compile(r"""[\w-]+|"[^"]*"|'[^']*'""")
+
+
+def _dotted(text: str) -> str:
+    return ".".join(part.strip("\"'") for part in _PART.findall(text))
+
+
+def line_of(text: str, key: str) -> int | None:
+    """The line of a key such as ``axes.ftl.victim``; of its nearest table if it has no line.
+
+    Keys within a value that spans lines are not seen: their line is that of the value.
+    """
+    section = ""
+    found: dict[str, int] = {}
+    for number, line in enumerate(text.splitlines(), 1):
+        if header := _HEADER.match(line):
+            section = _dotted(header[1])
+            found.setdefault(section, number)
+        elif match := _KEY.match(line):
+            own = _dotted(match[1])
+            found.setdefault(f"{section}.{own}" if section else own, number)
+    while key:
+        if key in found:
+            return found[key]
+        key = key.rpartition(".")[0]
+    return None

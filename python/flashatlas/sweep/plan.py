@@ -1,0 +1,245 @@
+"""The runs of a study: every combination of its axes that its conditions allow, each checked."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from flashatlas import _core
+from flashatlas._core import InputError
+from flashatlas.api import specification
+from flashatlas.cost import Cost, cost
+from flashatlas.names import hint
+from flashatlas.run_options import run_options
+from flashatlas.sweep.axes import Axis
+from flashatlas.sweep.identity import Digests, identity
+from flashatlas.sweep.study import Study, StudyError
+
+SECONDS_A_REQUEST = {True: 4e-6, False: 1.5e-6}
+"""What a request takes, timed and untimed: an order of magnitude, on one shared core."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run of a study."""
+
+    number: int
+    """Its place in the study, from 0."""
+    axes: Mapping[str, Any]
+    """The value of each axis that it has, by name."""
+    spec: Mapping[str, Any]
+    """What the core is asked: see :func:`flashatlas.specification`."""
+    identity: Mapping[str, Any]
+    """What its results depend on."""
+    key: str
+    """The digest of that."""
+    label: str
+    cost: Cost
+    keeps_checkpoints: bool
+    """Whether its drive can be loaded from a checkpoint."""
+
+    @property
+    def seconds(self) -> float | None:
+        """About how long it takes; ``None`` where the length of the workload is not known."""
+        requests = requests_of(self.spec)
+        if requests is None or self.cost.seconds is None:
+            return None
+        return self.cost.seconds + requests * SECONDS_A_REQUEST[self.spec["mode"] != "untimed"]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A study with its runs."""
+
+    study: Study
+    runs: tuple[Run, ...]
+    excluded: int
+    """Combinations that ``exclude`` left out."""
+    same: int
+    """Combinations that are a run which was there already."""
+
+
+def requests_of(spec: Mapping[str, Any]) -> int | None:
+    """Requests of a run; ``None`` where only the file knows."""
+    found = re.search(r"[:,]requests=([^,]+)", spec.get("workload") or "")
+    counts = [_core.count(found[1])] if found else []
+    if spec.get("limit") is not None:
+        counts.append(spec["limit"])
+    return min(counts) if counts else None
+
+
+def planned(study: Study, digests: Digests | None = None) -> Plan:
+    """All runs of a study, checked.
+
+    Raises:
+        InputError: A run that could not be carried out; the message has file, line and run. A study
+            without runs.
+
+    """
+    digests = digests or Digests()
+    runs: dict[str, Run] = {}
+    excluded = same = 0
+    shared = _Shared(study)
+    for axes in _combinations(study, shared):
+        options, settings = shared.options_of(axes)
+        label = " ".join(_word(value) for value in axes.values()) or study.name
+        try:
+            if any(one.holds(shared.lookup(axes)) for one in study.exclude):
+                excluded += 1
+                continue
+            spec = specification(**options, set=settings)
+            found = json.loads(_core.planned(json.dumps(spec)))
+        except (InputError, TypeError) as error:
+            raise _placed(study, error, label) from error
+        what = identity(spec, found, digests)
+        key = digests.key(what)
+        if key in runs:
+            same += 1
+            continue
+        begin = spec["precondition"]
+        layout = found["layout"]
+        runs[key] = Run(
+            number=len(runs),
+            axes=axes,
+            spec=spec,
+            identity=what,
+            key=key,
+            label=label,
+            cost=cost(layout, begin if isinstance(begin, str) else "other"),
+            keeps_checkpoints=layout["keeps_checkpoints"],
+        )
+    if not runs:
+        place = study.at("exclude") if excluded else study.at("axes")
+        why = f"all {excluded} are excluded" if excluded else "it has no axes and no workload"
+        raise StudyError(f"{place}{study.name}: a study without runs: {why}")
+    return Plan(study, tuple(runs.values()), excluded, same)
+
+
+def _word(value: Any) -> str:
+    """A value in a label: a file by its name."""
+    text = str(value).lower() if isinstance(value, bool) else str(value)
+    return Path(text).name if "/" in text else text
+
+
+def _placed(study: Study, error: Exception, label: str) -> InputError:
+    """An error of a run, with the place of the axis or setting that it is about."""
+    message = str(error).removeprefix("set: ")
+    # what it is about stands first: a key, or the path of a file
+    about = message.split(": ")[0].split(" ")[0]
+    said = f"{message} (run `{label}`)"
+    for one in study.axis_list:
+        given = [(key, own) for value in one.values for key, own in one.given(value).items()]
+        if any(about in (key, own) for key, own in given):
+            return StudyError(f"{study.at(f'axes.{one.name}')}{said}")
+    for key, value in study.options.items():
+        if about == value:
+            return StudyError(f"{study.at(f'run.{key}')}{said}")
+    return StudyError(f"{study.at(f'set.{about}' if '.' in about else f'run.{about}')}{said}")
+
+
+class _Shared:
+    """What runs share, and what a combination of axes makes of it."""
+
+    def __init__(self, study: Study) -> None:
+        self._study = study
+        self._axes = {one.name: one for one in study.axis_list}
+        self._params: dict[str, Mapping[str, Any]] = {}
+
+    def given(self, axes: Mapping[str, Any]) -> dict[str, Any]:
+        """Settings and options that a combination sets, by key."""
+        found: dict[str, Any] = {}
+        for name, value in axes.items():
+            found |= self._axes[name].given(value)
+        return found
+
+    def options_of(self, axes: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+        """Arguments of a run, and its settings."""
+        options = dict(self._study.options)
+        given = self.given(axes)
+        # what a variant sets takes the place of what all share
+        settings = [s for s in self._study.settings if s.partition("=")[0].strip() not in given]
+        known = run_options()
+        for key, value in given.items():
+            if key in known or key == "drive":
+                options[key] = value
+            else:
+                settings.append(f"{key}={_setting(key, value)}")
+        if "layers" in options:
+            settings.append(f"layers={_setting('layers', options.pop('layers'))}")
+        for key, value in options.items():
+            if key in known and known[key].kind == "count" and isinstance(value, str):
+                options[key] = _core.count(value)
+        return options, settings
+
+    def lookup(self, axes: Mapping[str, Any]) -> Any:
+        """The value of a name in a condition, for a combination."""
+        given = self.given(axes)
+        shared = dict(setting.split("=", 1) for setting in self._study.settings)
+
+        def of(name: str) -> Any:
+            for table in (axes, given, shared, self._study.options):
+                if name in table:
+                    return table[name]
+            if name in self._axes:
+                return None
+            return self._default(name, axes)
+
+        return of
+
+    def _default(self, name: str, axes: Mapping[str, Any]) -> Any:
+        """A parameter or option that nothing sets: that of the drive, or the default."""
+        if name in run_options():
+            return run_options()[name].default
+        options, settings = self.options_of(axes)
+        spec = json.dumps(specification(**options, set=settings), sort_keys=True)
+        if spec not in self._params:
+            self._params[spec] = json.loads(_core.planned(spec))["config"]["params"]
+        params = self._params[spec]
+        if name in params:
+            return params[name]
+        every = {*params, *self._axes, *run_options()}
+        if "." in name and not hint(name, every):
+            return None
+        raise InputError(
+            f"`{name}` is no axis, option or parameter of the drive{hint(name, every)}"
+        )
+
+
+def _setting(key: str, value: Any) -> str:
+    if key == "layers":
+        return "" if value == "none" else str(value).replace("+", ",")
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _combinations(study: Study, shared: _Shared) -> Iterator[dict[str, Any]]:
+    """Every combination of the axes, without those that do not apply; each once."""
+    conditional = {one.name: one for one in study.axis_list if one.when is not None}
+    seen: set[str] = set()
+    for chosen in itertools.product(*(_steps(group) for group in study.axes)):
+        axes = {name: value for step in chosen for name, value in step.items()}
+        base = {name: value for name, value in axes.items() if name not in conditional}
+        for name, one in conditional.items():
+            assert one.when is not None
+            try:
+                if one.when.holds(shared.lookup(base)):
+                    base[name] = axes[name]
+            except InputError as error:
+                raise StudyError(f"{study.at(f'axes.{name}')}{error}") from error
+        kept = {name: axes[name] for name in axes if name in base}
+        told = json.dumps(kept)
+        if told not in seen:
+            seen.add(told)
+            yield kept
+
+
+def _steps(group: tuple[Axis, ...]) -> list[dict[str, Any]]:
+    names = [one.name for one in group]
+    return [
+        dict(zip(names, values, strict=True))
+        for values in zip(*(one.values for one in group), strict=True)
+    ]

@@ -1,0 +1,170 @@
+"""The results of a study as a table: a row a run, axes first."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from flashatlas._core import InputError, quantity
+from flashatlas.frame import Frame, frame
+from flashatlas.names import hint
+from flashatlas.result import load_all
+from flashatlas.sweep import rows
+from flashatlas.sweep.plan import Plan
+from flashatlas.sweep.store import Store, is_store
+from flashatlas.units import unit_of
+
+FAILURE = "failure"
+"""The column that says why a run has no results; there only where one has none."""
+
+
+def note(plan: Plan, store: Store) -> dict[str, Any]:
+    """Note in the store which runs a study has.
+
+    Raises:
+        InputError: Another study file has the name already.
+
+    """
+    study = plan.study
+    source = None if study.source is None else str(study.source.resolve())
+    before = store.study(study.name)
+    if before and source and before.get("source") not in (None, source):
+        raise InputError(
+            f"{study.at('name')}name `{study.name}`: {store.root} has a study of this name, from "
+            f'{before["source"]}: give one of them another name (name = "…")'
+        )
+    content = {
+        "name": study.name,
+        "title": study.title or study.name,
+        "source": source,
+        "text": study.text,
+        "when": time.time(),
+        "axes": study.axis_names,
+        "runs": [{"key": run.key, "label": run.label, "axes": dict(run.axes)} for run in plan.runs],
+    }
+    store.write_study(study.name, content)
+    return content
+
+
+def noted(store: Store, name: str | None) -> dict[str, Any]:
+    """What is noted of a study; of the only one where no name is given.
+
+    Raises:
+        InputError: There is none of this name, or several and no name.
+
+    """
+    names = store.studies()
+    if name is None:
+        if len(names) != 1:
+            raise InputError(
+                f"{store.root}: holds {len(names)} studies: name one "
+                f"({', '.join(f'{store.root}:{one}' for one in names) or 'none is noted'})"
+            )
+        name = names[0]
+    found = store.study(name)
+    if found is None:
+        raise InputError(
+            f"{store.root}: no study `{name}`{hint(name, names)} (studies: "
+            f"{', '.join(names) or 'none'})"
+        )
+    return found
+
+
+def frame_of(store: Store, study: Mapping[str, Any]) -> Frame:
+    """The runs of a study that are done or have failed, as a frame whose factors are its axes.
+
+    Those that have failed have axes and the column ``failure`` only.
+
+    Raises:
+        InputError: None is done yet.
+
+    """
+    table = rows.read(store)
+    at = {key: number for number, key in enumerate(table["key"].to_pylist())}
+    done = [run for run in study["runs"] if run["key"] in at]
+    failed = [(run, why) for run in study["runs"] if run["key"] not in at
+              and (why := store.failure(run["key"])) is not None]  # fmt: skip
+    if not done and not failed:
+        raise InputError(f"{store.root}: no run of `{study['name']}` is done yet")
+    table = table.take(pa.array([at[run["key"]] for run in done], pa.int64()))
+    runs = [*done, *(run for run, _ in failed)]
+    made: list[tuple[pa.Field, pa.Array]] = []
+
+    def add(name: str, values: pa.Array, role: str, unit: str) -> None:
+        made.append((pa.field(name, values.type, metadata={"role": role, "unit": unit}), values))
+
+    add("label", pa.array([run["label"] for run in runs], pa.string()), "name", "")
+    for name in study["axes"]:
+        if name not in table.column_names:
+            add(name, _mixed([run["axes"].get(name) for run in runs]), "factor", "")
+    for field in table.schema:
+        metadata = field.metadata or {}
+        role, unit = (metadata.get(k, b"").decode() for k in (b"role", b"unit"))
+        column = table[field.name].combine_chunks()
+        if column.null_count == len(column):
+            continue
+        if field.name in study["axes"]:
+            role = "factor"
+            given = [_as_column(run["axes"].get(field.name), field.type, unit) for run, _ in failed]
+            column = pa.concat_arrays([column, pa.array(given, field.type)])
+        else:
+            role = "setting" if role == "factor" else role
+            column = pa.concat_arrays([column, pa.nulls(len(failed), field.type)])
+        add(field.name, column, role, unit or unit_of(field.name))
+    if failed:
+        said = [None] * len(done) + [why.get("error", "") for _, why in failed]
+        add(FAILURE, pa.array(said, pa.string()), "name", "")
+    order = ["label", *study["axes"]]
+    made.sort(key=lambda one: order.index(one[0].name) if one[0].name in order else len(order))
+    fields, columns = zip(*made, strict=True)
+    return Frame(pa.table(list(columns), schema=pa.schema(list(fields))))
+
+
+def _mixed(values: Sequence[Any]) -> pa.Array:
+    """Values of one axis; texts where they are of several kinds."""
+    kinds = {type(value) for value in values if value is not None}
+    if len(kinds) > 1 and not kinds <= {int, float}:
+        return pa.array([None if v is None else str(v) for v in values], pa.string())
+    return pa.array(values)
+
+
+def _as_column(value: Any, kind: pa.DataType, unit: str) -> Any:
+    """A value of an axis as the column has it: bytes, nanoseconds, texts."""
+    if value is None:
+        return None
+    if pa.types.is_string(kind):
+        return str(value)
+    if isinstance(value, str):
+        try:
+            return quantity(value) / 1000 if unit == "ns" else quantity(value)
+        except InputError:
+            return None
+    return value
+
+
+def store_and_name(path: Path) -> tuple[Path, str | None] | None:
+    """A store, and the study in it that a path such as ``results:victims`` names.
+
+    ``None`` if it is no store.
+    """
+    if is_store(path):
+        return path, None
+    folder, colon, name = str(path).rpartition(":")
+    if colon and folder and is_store(Path(folder)):
+        return Path(folder), name
+    return None
+
+
+def frame_at(paths: Sequence[Path]) -> Frame:
+    """The runs that paths stand for: folders of results, or one store (``STORE:STUDY``)."""
+    found = [store_and_name(path) for path in paths]
+    if not any(found):
+        return frame(load_all(paths))
+    if len(found) > 1 or found[0] is None:
+        raise InputError("a store of results stands alone: expected one STORE or STORE:STUDY")
+    store = Store.open(found[0][0])
+    return frame_of(store, noted(store, found[0][1]))

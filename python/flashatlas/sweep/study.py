@@ -1,0 +1,251 @@
+"""A study: what its runs share, and the axes in which they differ."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from flashatlas._core import InputError
+from flashatlas.drive import Settings, setting_list
+from flashatlas.names import hint
+from flashatlas.run_options import run_options
+from flashatlas.sweep.axes import AXIS, Axis, axis, flat, settings_of
+from flashatlas.sweep.condition import Condition
+from flashatlas.sweep.lines import line_of
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+PARTS = ("name", "title", "store", "run", "set", "axes", "zip", "exclude", "search")
+"""What a study file may have."""
+
+STORE = "flashatlas-results"
+"""The store of a study that names none."""
+
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+"""Names of studies: they become file names."""
+
+
+class StudyError(InputError):
+    """Bad input of a study, with its place; it speaks of keys of the file, not of options."""
+
+
+@dataclass(frozen=True)
+class Study:
+    """A study as it was defined; :mod:`flashatlas.sweep.plan` makes its runs."""
+
+    axes: tuple[tuple[Axis, ...], ...]
+    """Each alone, or several that go together (zipped)."""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """What all runs share: arguments of :func:`flashatlas.run`, but for ``set``."""
+    settings: tuple[str, ...] = ()
+    """Parameters that all share, as ``key=value``."""
+    exclude: tuple[Condition, ...] = ()
+    """Runs that are left out."""
+    name: str = "study"
+    title: str = ""
+    store: Path = Path(STORE)
+    search: Mapping[str, Any] = field(default_factory=dict)
+    """What ``[search]`` says: see :mod:`flashatlas.sweep.search`."""
+    source: Path | None = None
+    """The file that it came from."""
+    text: str = field(default="", repr=False)
+
+    @property
+    def axis_names(self) -> list[str]:
+        """The names of all axes, in their order."""
+        return [one.name for group in self.axes for one in group]
+
+    @property
+    def axis_list(self) -> list[Axis]:
+        """All axes, in their order."""
+        return [one for group in self.axes for one in group]
+
+    def at(self, key: str) -> str:
+        """``FILE:LINE: `` of a key of the study file; empty for studies of a program."""
+        if self.source is None:
+            return ""
+        line = line_of(self.text, key)
+        return f"{self.source}:{line}: " if line else f"{self.source}: "
+
+
+def defined(
+    axes: Mapping[str, Any],
+    *,
+    zip: Iterable[Mapping[str, Any]] = (),
+    exclude: Iterable[str] = (),
+    set: Settings = (),
+    name: str = "study",
+    title: str = "",
+    store: str | os.PathLike[str] = STORE,
+    search: Mapping[str, Any] | None = None,
+    **options: Any,
+) -> Study:
+    """A study from its parts: see :class:`flashatlas.Study`, which has the same arguments."""
+    groups: list[tuple[Axis, ...]] = [(axis(key, value),) for key, value in flat(axes)]
+    groups += [_zipped(number, table) for number, table in enumerate(zip, 1)]
+    study = Study(
+        axes=tuple(groups),
+        options=options,
+        settings=tuple(setting_list(set)),
+        exclude=tuple(Condition(text, "exclude") for text in exclude),
+        name=name,
+        title=title,
+        store=Path(store),
+        search=dict(search or {}),
+    )
+    _check(study)
+    return study
+
+
+def _zipped(number: int, table: Mapping[str, Any]) -> tuple[Axis, ...]:
+    """Axes that go together: the first values of all, the second ones, and so on."""
+    if not isinstance(table, Mapping):
+        raise InputError(f"zip {number}: {table!r}; expected a table of axes")
+    group = tuple(axis(key, value) for key, value in flat(table))
+    lengths = {one.name: len(one.values) for one in group}
+    if len(set(lengths.values())) > 1:
+        said = ", ".join(f"{name} has {count}" for name, count in lengths.items())
+        raise InputError(f"zip {number}: its axes have as many values each: {said}")
+    if not group:
+        raise InputError(f"zip {number}: no axes in it")
+    if any(one.when for one in group):
+        raise InputError(f"zip {number}: a zipped axis has no `when`: use `exclude`")
+    return group
+
+
+def _check(study: Study) -> None:
+    """Refuse what could not be told apart or is nothing."""
+    if not NAME.fullmatch(study.name):
+        raise InputError(f"name `{study.name}`: letters, digits, `.`, `_` and `-` only")
+    names = study.axis_names
+    for name in names:
+        if names.count(name) > 1:
+            raise InputError(f"{name}: an axis of this name is there twice")
+    options = run_options()
+    for key in study.options:
+        if key not in options and key not in ("drive", "layers"):
+            near = hint(key, [*options, "drive", "layers", "set"])
+            raise InputError(f"run.{key}: no option of a run{near}")
+    held = {setting.partition("=")[0].strip() for setting in study.settings} | {*study.options}
+    for one in study.axis_list:
+        given = {key for value in one.values for key in one.given(value)} | {one.name}
+        for key in sorted(given & held):
+            if key == one.name or not one.variants:
+                raise InputError(f"{key}: an axis, and shared by all runs as well")
+        if (
+            not one.variants
+            and "." not in one.name
+            and one.name not in (*options, "drive", "layers")
+        ):
+            near = hint(one.name, [*options, "drive", "layers"])
+            raise InputError(
+                f"{one.name}: no option of a run and no key of a drive{near}; an axis of another "
+                "name has variants"
+            )
+
+
+def load(path: str | os.PathLike[str]) -> Study:
+    """Read a study file; paths in it are relative to its folder, but for ``store``.
+
+    Raises:
+        InputError: It cannot be read; the message has file and line.
+
+    """
+    file = Path(path)
+    try:
+        text = file.read_text(encoding="utf-8")
+        content = tomllib.loads(text)
+    except OSError as error:
+        raise InputError(f"{file}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"{file}: not UTF-8 at byte {error.start}") from error
+    except tomllib.TOMLDecodeError as error:
+        found = re.search(r"\(at line (\d+), column (\d+)\)", str(error))
+        place = f":{found[1]}:{found[2]}" if found else ""
+        why = str(error).partition(" (at ")[0]
+        raise InputError(f"{file}{place}: {why}") from error
+    for key in content:
+        if key not in PARTS:
+            raise InputError(
+                f"{file}:{line_of(text, key) or 1}: {key}: no part of a study{hint(key, PARTS)} "
+                f"(allowed: {', '.join(PARTS)})"
+            )
+    try:
+        made = _of_content(content, file)
+    except InputError as error:
+        message = str(error)
+        key = message.partition(":")[0].strip()
+        line = next((n for n in (line_of(text, k) for k in _places(key)) if n), 1)
+        raise StudyError(f"{file}:{line}: {message}") from error
+    return replace(made, source=file, text=text)
+
+
+def _places(key: str) -> list[str]:
+    """Where a key may stand in a study file, the likeliest first."""
+    return [f"axes.{key}", f"set.{key}", f"run.{key}", f"zip.{key}", key]
+
+
+def _of_content(content: Mapping[str, Any], file: Path) -> Study:
+    for key, kind in (("run", Mapping), ("set", Mapping), ("axes", Mapping), ("search", Mapping),
+                      ("zip", list), ("exclude", list), ("name", str), ("title", str),
+                      ("store", str)):  # fmt: skip
+        if key in content and not isinstance(content[key], kind):
+            expected = {Mapping: "a table", list: "a list", str: "a text"}[kind]
+            raise InputError(f"{key}: {content[key]!r}; expected {expected}")
+    shared = {key: _placed(key, value, file) for key, value in content.get("run", {}).items()}
+    name = content.get("name", file.stem)
+    return defined(
+        {key: _axis_placed(key, value, file) for key, value in flat(content.get("axes", {}))},
+        zip=[
+            {key: _axis_placed(key, value, file) for key, value in flat(table)}
+            for table in content.get("zip", ())
+        ],
+        exclude=content.get("exclude", ()),
+        set=settings_of(content.get("set", {})),
+        name=name,
+        title=content.get("title", name),
+        store=content.get("store", STORE),
+        search=content.get("search"),
+        **shared,
+    )
+
+
+def _placed(key: str, value: Any, file: Path) -> Any:
+    """A value of an option; a path in it is relative to the folder of the study."""
+    if not isinstance(value, str):
+        return value
+    option = run_options().get(key)
+    if (option is not None and option.kind == "file") or (
+        key == "drive" and value.endswith(".toml")
+    ):
+        return os.path.relpath(file.parent / value)
+    kind, colon, path = value.partition(":")
+    if option is not None and colon and f"{kind}:FILE" in option.choices:
+        return f"{kind}:{os.path.relpath(file.parent / path)}"
+    return value
+
+
+def _axis_placed(key: str, value: Any, file: Path) -> Any:
+    """An axis whose paths are relative to the folder of the study."""
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [_placed(key, one, file) for one in value]
+    if not isinstance(value, Mapping) or not any(own in AXIS for own in value):
+        return value
+    made = dict(value)
+    if isinstance(made.get("values"), list):
+        made["values"] = [_placed(key, one, file) for one in made["values"]]
+    if isinstance(made.get("variants"), Mapping):
+        made["variants"] = {
+            name: {own: _placed(own, one, file) for own, one in settings_of(table).items()}
+            for name, table in made["variants"].items()
+            if isinstance(table, Mapping)
+        } or made["variants"]  # fmt: skip
+    return made

@@ -1,0 +1,400 @@
+"""Studies carried out: the store, what is run again and what is not, workers that die."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import duckdb
+import flashatlas
+import pandas as pd
+import polars as pl
+import psutil
+import pytest
+from flashatlas import InputError, parts
+from flashatlas.sweep import execution, results, rows, shards
+from flashatlas.sweep.identity import Digests
+from flashatlas.sweep.plan import planned
+from flashatlas.sweep.store import MARK, Store
+from flashatlas.sweep.study import load
+
+STUDY = """
+title = "Victims"
+[run]
+drive = "tiny"
+workload = "uniform:requests=3000,size=2KiB"
+precondition = "fill"
+[axes]
+ftl.victim = ["greedy", "fifo"]
+seed = { from = 1, to = 3 }
+"""
+
+
+@pytest.fixture
+def study(tmp_path):
+    path = tmp_path / "victims.toml"
+    path.write_text(STUDY)
+    return path
+
+
+def carried_out(done):
+    """Runs that a call carried out, as it says itself."""
+    return int(done.stdout.split(" runs carried out")[0].split()[-1])
+
+
+def test_a_study_runs_once_and_its_numbers_are_those_of_run(cli, study):
+    first = cli("sweep", "victims.toml", "--jobs", "2")
+    assert first.returncode == 0, first.stderr
+    assert carried_out(first) == 6
+    assert "Student's t" in first.stdout
+    again = cli("sweep", "victims.toml")
+    assert carried_out(again) == 0 and "6 there before" in again.stdout
+    kept = Store.open(study.parent / "flashatlas-results")
+    frame = results.frame_of(kept, results.noted(kept, "victims"))
+    assert frame.factors == ["ftl.victim", "seed"] and len(frame) == 6
+    alone = flashatlas.run("tiny", workload="uniform:requests=3000,size=2KiB",
+                           precondition="fill", seed=2, set={"ftl.victim": "fifo"})  # fmt: skip
+    row = next(r for r in frame.rows() if (r["ftl.victim"], r["seed"]) == ("fifo", 2))
+    assert row["waf"] == alone.waf and row["iops"] == alone.iops
+    stored = kept.load(next(k for k, r in zip(kept.all_keys(), range(99), strict=False) if
+                            kept.load(k).waf == alone.waf))  # fmt: skip
+    assert stored.record["results_digest"] == alone.record["results_digest"]
+    assert stored.tables["series"].equals(alone.tables["series"])
+
+
+def test_two_studies_share_runs_and_one_name_is_one_study(cli, study, tmp_path):
+    assert cli("sweep", "victims.toml").returncode == 0
+    more = STUDY.replace("to = 3", "to = 4").replace('"greedy", "fifo"', '"fifo"')
+    (tmp_path / "more.toml").write_text(more)
+    second = cli("sweep", "more.toml")
+    assert carried_out(second) == 1 and "3 there before" in second.stdout
+    (tmp_path / "sub").mkdir()
+    shutil.copy(study, tmp_path / "sub" / "victims.toml")
+    clash = cli("sweep", "sub/victims.toml")
+    assert clash.returncode == 2
+    assert "name `victims`" in clash.stderr and str(study) in clash.stderr.replace("\n", "")
+
+
+def test_what_decides_the_results_decides_the_key(tmp_path, monkeypatch):
+    def keys(path="a.csv", **more):
+        study = flashatlas.Study({"seed": [1]}, drive="tiny", trace=str(tmp_path / path), **more)
+        return [run.key for run in planned(study.definition, Digests()).runs]
+
+    (tmp_path / "a.csv").write_text("0,h,0,Write,0,4096,0\n")
+    first = keys()
+    assert keys() == first
+    shutil.copy(tmp_path / "a.csv", tmp_path / "b.csv")
+    assert keys("b.csv") == first, "where a file lies is no part of it"
+    assert keys(set={"cache.bytes": "8KiB"}) != first
+    assert keys(set={"ftl.victim": "greedy"}) == first, "the default, said"
+    (tmp_path / "a.csv").write_text("0,h,0,Write,4096,4096,0\n")
+    assert keys() != first, "another content"
+    (tmp_path / "a.csv").write_text("0,h,0,Write,0,4096,0\n")
+    assert keys() == first
+    monkeypatch.setattr("flashatlas.sweep.identity.build", lambda: {"sources": "sha256:other"})
+    assert keys() != first, "another build"
+
+
+POLICY = """
+from flashatlas import parts
+
+class Mine(parts.Victim):
+    "Takes the block with the fewest valid pages."
+    name = "mine"
+
+    def pick(self, lane):
+        blocks = lane.candidates()
+        return blocks[(lane.valid[blocks] * {factor}).argmin()] if len(blocks) else None
+"""
+
+
+def test_a_changed_line_of_a_policy_is_another_run(cli, tmp_path):
+    text = STUDY.replace('"greedy", "fifo"', '"mine"')
+    (tmp_path / "mine.toml").write_text(text)
+
+    def sweep(factor):
+        (tmp_path / "mine.py").write_text(POLICY.format(factor=factor))
+        with parts.temporary():
+            return cli("sweep", "mine.toml", "--plugin", "mine.py")
+
+    first = sweep(1)
+    if first.returncode:
+        pytest.fail(first.stderr)
+    assert carried_out(first) == 3
+    assert carried_out(sweep(1)) == 0, "unchanged: all there"
+    assert carried_out(sweep(2)) == 3, "one number of it changed: all again"
+    assert carried_out(sweep(1)) == 0, "and back"
+
+
+def test_a_run_that_is_not_whole_does_not_count(cli, study):
+    assert cli("sweep", "victims.toml").returncode == 0
+    kept = Store.open(study.parent / "flashatlas-results")
+    keys = list(kept.all_keys())
+    file = kept.folder(keys[0]) / "series.parquet"
+    file.write_bytes(file.read_bytes()[:-10])
+    (kept.folder(keys[1]) / "entry.json").unlink()
+    assert not kept.has(keys[0]) and not kept.has(keys[1]) and kept.has(keys[2])
+    assert carried_out(cli("sweep", "victims.toml")) == 2
+    assert all(map(kept.has, keys))
+
+
+def test_rows_follow_from_runs(cli, study):
+    assert cli("sweep", "victims.toml").returncode == 0
+    kept = Store.open(study.parent / "flashatlas-results")
+    before = rows.read(kept)
+    for file in (kept.root / "rows").iterdir():
+        file.unlink()
+    again = rows.read(kept)
+    assert again.num_rows == 6
+    numbers = before.drop_columns(["made"]).sort_by("key")
+    assert again.drop_columns(["made"]).sort_by("key").select(numbers.column_names).equals(numbers)
+
+
+def test_many_files_of_rows_become_one_and_a_row_counts_once(cli, study):
+    assert cli("sweep", "victims.toml").returncode == 0
+    kept = Store.open(study.parent / "flashatlas-results")
+    (file,) = (kept.root / "rows").iterdir()
+    for number in range(rows.FILES_MAX):
+        shutil.copy(file, file.with_name(f"{number}.parquet"))
+    assert rows.read(kept).num_rows == 6
+    assert len(list((kept.root / "rows").iterdir())) == 1
+    assert rows.read(kept).num_rows == 6
+
+
+def test_the_store_is_a_dataset_as_it_lies_there(cli, study):
+    assert cli("sweep", "victims.toml").returncode == 0
+    glob = str(study.parent / "flashatlas-results/rows/*.parquet")
+    query = f"select count(*), max(waf) from read_parquet('{glob}', union_by_name=true)"
+    count, most = duckdb.sql(query).fetchall()[0]
+    assert count == 6 and pl.scan_parquet(glob).select(pl.col("waf").max()).collect().item() == most
+    assert pd.read_parquet(study.parent / "flashatlas-results/rows")["waf"].max() == most
+
+
+FAILING = STUDY.replace('ftl.victim = ["greedy", "fifo"]', "nand.endurance = [5, 100000]")
+
+
+def test_a_run_that_fails_is_a_row_and_the_others_go_on(cli, tmp_path):
+    (tmp_path / "worn.toml").write_text(FAILING.replace("requests=3000", "requests=30000"))
+    first = cli("sweep", "worn.toml")
+    assert first.returncode == 1, first.stdout + first.stderr
+    assert "3 runs carried out" in first.stdout and "3 failed" in first.stdout
+    kept = Store.open(tmp_path / "flashatlas-results")
+    frame = results.frame_of(kept, results.noted(kept, "worn"))
+    failed = [row for row in frame.rows() if row["failure"]]
+    assert [row["nand.endurance"] for row in failed] == [5, 5, 5]
+    assert all(row["waf"] is None for row in failed)
+    second = cli("sweep", "worn.toml")
+    assert "0 runs carried out" in second.stdout and "3 failed" in second.stdout
+    third = cli("sweep", "worn.toml", "--retry-failed", "--quiet")
+    assert third.returncode == 1 and "3 there before" in third.stdout
+
+
+SLOW = STUDY.replace("requests=3000", "requests=150000").replace("to = 3", "to = 6")
+
+
+def workers_of(process):
+    """The worker processes of a study: they carry it out and can be killed."""
+    return [
+        child
+        for child in process.children(recursive=True)
+        if child.status() != psutil.STATUS_ZOMBIE and "spawn_main" in " ".join(child.cmdline())
+    ]
+
+
+def started(tmp_path, *more):
+    (tmp_path / "slow.toml").write_text(SLOW)
+    command = [sys.executable, "-m", "flashatlas", "sweep", "slow.toml", "--jobs", "2", *more]
+    process = subprocess.Popen(
+        command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    for _ in range(600):
+        if any((tmp_path / "flashatlas-results/runs").glob("*/*/entry.json")):
+            return process
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.05)
+    raise AssertionError("no run was done in half a minute")
+
+
+def test_workers_that_are_killed_cost_nothing_but_time(tmp_path):
+    process = started(tmp_path)
+    killed = 0
+    for worker in workers_of(psutil.Process(process.pid)):
+        worker.send_signal(signal.SIGKILL)
+        killed += 1
+    out, err = process.communicate(timeout=120)
+    assert killed >= 1, "nothing was killed: nothing was tested"
+    assert process.returncode == 0, out + err
+    assert "12 runs carried out" in out
+    kept = Store.open(tmp_path / "flashatlas-results")
+    assert len(results.frame_of(kept, results.noted(kept, "slow"))) == 12
+
+
+def test_an_interrupted_study_goes_on(tmp_path, cli):
+    process = started(tmp_path)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130, out + err
+    assert "the same command goes on" in err
+    done = len(list((tmp_path / "flashatlas-results/runs").glob("*/*/entry.json")))
+    assert 1 <= done < 12
+    again = cli("sweep", "slow.toml")
+    assert again.returncode == 0, again.stderr
+    assert carried_out(again) == 12 - done
+    assert not list((tmp_path / "flashatlas-results/unfinished").glob("*/run.json"))
+
+
+def test_a_script_needs_no_guard(tmp_path):
+    """Workers are programs of their own: they do not import the script that started them."""
+    (tmp_path / "script.py").write_text(
+        "import flashatlas\n"
+        "study = flashatlas.Study({'seed': [1, 2]}, drive='tiny', precondition='fill',\n"
+        "                         workload='uniform:requests=500,size=2KiB')\n"
+        "print(len(study.run(jobs=2)), len(study.results()))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "script.py"], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "2 2\n"
+
+
+def test_preconditioned_drives_are_made_once(tmp_path, monkeypatch):
+    """Timing plays no part in what stands where: two runs, one checkpoint, the same results."""
+    monkeypatch.setattr(execution, "SHARED_FROM_S", 0.0)
+    study = flashatlas.Study(
+        {"timing.t_read": ["20us", "40us"]}, drive="tiny", precondition="steady",
+        workload="uniform:requests=2000,size=2KiB,read=0.5", store=tmp_path / "store",
+    )  # fmt: skip
+    frame = study.run(jobs=1)
+    kept = Store.open(tmp_path / "store")
+    assert len(list((kept.root / "checkpoints").iterdir())) == 1
+    for run in study.plan().runs:
+        time_ns = float(str(run.axes["timing.t_read"]).removesuffix("us")) * 1000
+        (row,) = (row for row in frame.rows() if row["timing.t_read"] == time_ns)
+        alone = flashatlas.run(
+            "tiny", precondition="steady", workload="uniform:requests=2000,size=2KiB,read=0.5",
+            set={"timing.t_read": run.axes["timing.t_read"]},
+        )  # fmt: skip
+        assert row["latency_ns.read.mean"] == alone.latency["read"]["mean"]
+        assert kept.load(run.key).record["results_digest"] == alone.record["results_digest"]
+
+
+def test_memory_is_counted_before_runs_start(tmp_path):
+    """What does not fit beside the others waits; what never fits runs alone."""
+
+    class Client:
+        status = "running"
+
+        def __init__(self):
+            self.at_once = self.most = 0
+
+        def subscribe_topic(self, *_):
+            pass
+
+        def nthreads(self):
+            return {"a": 8}
+
+        def submit(self, work, *arguments, **_):
+            self.at_once += 1
+            self.most = max(self.most, self.at_once)
+            return Future(self, arguments[0])
+
+    class Future:
+        def __init__(self, client, task):
+            self._client, self._task = client, task
+
+        def add_done_callback(self, call):
+            def later():
+                self._client.at_once -= 1
+                call(self)
+
+            threading.Timer(0.05, later).start()
+
+        def result(self, timeout=None):
+            raise RuntimeError(f"disk full at {self._task.label}")
+
+    study = flashatlas.Study({"seed": [1, 2, 3, 4]}, drive="tiny", store=tmp_path / "s",
+                             workload="uniform:requests=10,size=2KiB")  # fmt: skip
+    plan = study.plan()
+    bytes_of_one = plan.runs[0].cost.bytes
+    for memory, most in ((bytes_of_one * 2, 2), (bytes_of_one // 2, 1), (None, 4)):
+        client = Client()
+        kept = Store.open(tmp_path / f"{memory}", create=True)
+        done = execution.Done()
+        crew = execution._Crew(client, memory, kept, "record", None)
+        crew.carry_out(plan.runs, done)
+        assert client.most == most
+        assert len(done.failed) == 4 and "disk full at 1" in str(done.failed[plan.runs[0].key])
+
+
+def test_shards_are_the_whole_and_the_script_is_one_that_slurm_takes(cli, study, tmp_path):
+    plan = planned(load(study))
+    found = [run.key for i in range(4) for run in shards.shard(plan, i, 4).runs]
+    assert sorted(found) == sorted(run.key for run in plan.runs)
+    for text in ("4/4", "1", "a/b", "-1/3"):
+        with pytest.raises(InputError, match="expected I/N"):
+            shards.shard_of(text)
+    done = cli("sweep", "victims.toml", "--emit", "slurm", "--shards", "4", "--jobs", "2")
+    assert done.returncode == 0
+    assert "#SBATCH --array=0-3\n#SBATCH --cpus-per-task=2\n" in done.stdout
+    # what a task of the array runs, without Slurm
+    script = done.stdout.replace("exec flashatlas", f"exec {sys.executable} -m flashatlas")
+    for task in range(4):
+        env = {**os.environ, "SLURM_ARRAY_TASK_ID": str(task), "SLURM_CPUS_PER_TASK": "1"}
+        subprocess.run(["sh", "-s"], input=script, text=True, env=env, cwd=tmp_path, check=True,
+                       capture_output=True)  # fmt: skip
+    assert "0 runs carried out, 6 there before" in cli("sweep", "victims.toml").stdout
+
+
+def test_stores_that_are_none_or_of_another_time_are_refused(tmp_path, cli, study):
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full/precious.txt").write_text("mine")
+    done = cli("sweep", "victims.toml", "--store", "full")
+    assert done.returncode == 2 and "no store of results" in done.stderr
+    (tmp_path / "newer").mkdir()
+    (tmp_path / "newer" / MARK).write_text(json.dumps({"schema": "flashatlas.store/2"}))
+    done = cli("sweep", "victims.toml", "--store", "newer")
+    assert done.returncode == 2 and "flashatlas.store/2" in done.stderr
+    assert sorted(p.name for p in (tmp_path / "full").iterdir()) == ["precious.txt"]
+
+
+def test_results_are_listed_shown_exported_and_cleared_away(cli, study, tmp_path):
+    assert cli("sweep", "victims.toml").returncode == 0
+    listed = cli("results", "ls", "flashatlas-results")
+    assert "victims  6     6     0       Victims" in listed.stdout and "6 runs" in listed.stdout
+    shown = cli("results", "show", "flashatlas-results:victims", "--of", "waf")
+    assert "6 of 6 runs" in shown.stdout and shown.stdout.count("±") >= 2
+    wrong = cli("results", "show", "flashatlas-results:victim")
+    assert wrong.returncode == 2 and "did you mean `victims`" in wrong.stderr
+    wrong = cli("results", "show", "flashatlas-results", "--of", "wafer")
+    assert wrong.returncode == 2 and "waf" in wrong.stderr
+    assert cli("results", "export", "flashatlas-results", "-o", "all.csv").returncode == 0
+    assert len(pd.read_csv(tmp_path / "all.csv")) == 6
+    kept = Store.open(tmp_path / "flashatlas-results")
+    key = next(iter(kept.all_keys()))
+    one = cli("results", "show", "flashatlas-results", "--run", key[:10])
+    again = next(line for line in one.stdout.splitlines() if line.startswith("Again:"))
+    assert cli(*again.split()[2:]).returncode == 0, "the command that it shows repeats the run"
+    (study).write_text(STUDY.replace("to = 3", "to = 2"))
+    assert cli("sweep", "victims.toml").returncode == 0
+    assert "2 runs and" in cli("results", "gc", "flashatlas-results", "--dry-run").stdout
+    assert len(list(kept.all_keys())) == 6
+    cli("results", "gc", "flashatlas-results")
+    assert len(list(kept.all_keys())) == 4
+    assert "0 runs carried out" in cli("sweep", "victims.toml").stdout
+
+
+def test_figures_and_tables_take_a_study(cli, study, tmp_path):
+    assert cli("sweep", "victims.toml").returncode == 0
+    done = cli("figure", "flashatlas-results:victims", "--x", "ftl.victim", "--y", "waf",
+               "--kind", "bar", "-o", "f.svg")  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "averaged over seed" in done.stdout and Path(tmp_path / "f.svg").stat().st_size > 1000
+    said = cli("significance", "flashatlas-results", "--of", "waf", "--between", "ftl.victim")
+    assert "3 repetitions" in said.stdout

@@ -340,12 +340,12 @@ def test_shards_are_the_whole_and_the_script_is_one_that_slurm_takes(cli, study,
     for text in ("4/4", "1", "a/b", "-1/3"):
         with pytest.raises(InputError, match="expected I/N"):
             shards.shard_of(text)
-    done = cli("sweep", "victims.toml", "--emit", "slurm", "--shards", "4", "--jobs", "2")
+    done = cli("sweep", "victims.toml", "--emit", "slurm", "--shards", "2", "--jobs", "2")
     assert done.returncode == 0
-    assert "#SBATCH --array=0-3\n#SBATCH --cpus-per-task=2\n" in done.stdout
+    assert "#SBATCH --array=0-1\n#SBATCH --cpus-per-task=2\n" in done.stdout
     # what a task of the array runs, without Slurm
     script = done.stdout.replace("exec flashatlas", f"exec {sys.executable} -m flashatlas")
-    for task in range(4):
+    for task in range(2):
         env = {**os.environ, "SLURM_ARRAY_TASK_ID": str(task), "SLURM_CPUS_PER_TASK": "1"}
         subprocess.run(["sh", "-s"], input=script, text=True, env=env, cwd=tmp_path, check=True,
                        capture_output=True)  # fmt: skip

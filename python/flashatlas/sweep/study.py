@@ -23,7 +23,7 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-PARTS = ("name", "title", "store", "run", "set", "axes", "zip", "exclude", "search")
+PARTS = ("name", "title", "store", "run", "set", "axes", "zip", "exclude")
 """What a study file may have."""
 
 STORE = "flashatlas-results"
@@ -52,8 +52,6 @@ class Study:
     name: str = "study"
     title: str = ""
     store: Path = Path(STORE)
-    search: Mapping[str, Any] = field(default_factory=dict)
-    """What ``[search]`` says: see :mod:`flashatlas.sweep.search`."""
     source: Path | None = None
     """The file that it came from."""
     text: str = field(default="", repr=False)
@@ -85,7 +83,6 @@ def defined(
     name: str = "study",
     title: str = "",
     store: str | os.PathLike[str] = STORE,
-    search: Mapping[str, Any] | None = None,
     **options: Any,
 ) -> Study:
     """A study from its parts: see :class:`flashatlas.Study`, which has the same arguments."""
@@ -99,7 +96,6 @@ def defined(
         name=name,
         title=title,
         store=Path(store),
-        search=dict(search or {}),
     )
     _check(study)
     return study
@@ -194,7 +190,7 @@ def _places(key: str) -> list[str]:
 
 
 def _of_content(content: Mapping[str, Any], file: Path) -> Study:
-    for key, kind in (("run", Mapping), ("set", Mapping), ("axes", Mapping), ("search", Mapping),
+    for key, kind in (("run", Mapping), ("set", Mapping), ("axes", Mapping), 
                       ("zip", list), ("exclude", list), ("name", str), ("title", str),
                       ("store", str)):  # fmt: skip
         if key in content and not isinstance(content[key], kind):
@@ -213,7 +209,6 @@ def _of_content(content: Mapping[str, Any], file: Path) -> Study:
         name=name,
         title=content.get("title", name),
         store=content.get("store", STORE),
-        search=content.get("search"),
         **shared,
     )
 

@@ -143,3 +143,18 @@ def test_python_is_told_in_python(options, words):
     with pytest.raises(flashatlas.InputError) as caught:
         flashatlas.run("tiny", workload="uniform:requests=100", **options)
     assert str(caught.value).startswith(words)
+
+
+def test_a_folder_that_is_written_anew_has_no_record_meanwhile(tmp_path, monkeypatch):
+    """A process that is killed in between leaves no old record beside new tables."""
+    options = {"workload": "uniform:requests=100,size=2KiB"}
+    flashatlas.run("tiny", **options).save(tmp_path)
+    written = []
+
+    def watched(path, content):
+        written.append((path.name, (tmp_path / "run.json").exists()))
+
+    monkeypatch.setattr("flashatlas.result.write_whole", watched)
+    flashatlas.run("tiny", seed=2, **options).save(tmp_path)
+    assert written[-1][0] == "run.json" and len(written) > 2
+    assert not any(there for _, there in written)

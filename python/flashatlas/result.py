@@ -122,7 +122,8 @@ class Result:
         this one has not is removed.
         """
         files = self.files(folder)
-        clear_run(Path(folder), keep=frozenset(files))
+        # the record goes first and comes last: without one, what lies there is no run
+        clear_run(Path(folder), keep=frozenset(files) - {RECORD})
         for name, content in files.items():
             write_whole(Path(folder) / name, content)
         return Path(folder) / RECORD

@@ -204,10 +204,8 @@ class _Crew:
     def _settled(self, run: Run, future: Any, done: Done) -> Mapping[str, Any] | None:
         """Note what became of a run; its failure, if it failed."""
         try:
-            answer = future.result(timeout=SILENCE_S)
-        except (
-            Exception
-        ) as error:  # a worker that was killed, a disk that is full: a row of its own
+            answer = future.result()
+        except Exception as error:  # a killed worker, a full disk: a row of its own
             failure = self._work.failure_of(type(error).__name__, _said(error), run.label)
             self._store.fail(run.key, failure)
         else:

@@ -22,6 +22,7 @@ from flashatlas import InputError, parts
 from flashatlas.sweep import execution, results, rows, shards
 from flashatlas.sweep.identity import Digests
 from flashatlas.sweep.plan import planned
+from flashatlas.sweep.statistics import estimate
 from flashatlas.sweep.store import MARK, Store
 from flashatlas.sweep.study import load
 
@@ -398,3 +399,13 @@ def test_figures_and_tables_take_a_study(cli, study, tmp_path):
     assert "averaged over seed" in done.stdout and Path(tmp_path / "f.svg").stat().st_size > 1000
     said = cli("significance", "flashatlas-results", "--of", "waf", "--between", "ftl.victim")
     assert "3 repetitions" in said.stdout
+
+
+def test_an_interval_is_that_of_students_table():
+    """Three values with mean 2 and deviation 1; t for two degrees of freedom at 97.5 % is 4.303."""
+    found = estimate([1.0, 2.0, 3.0])
+    assert found.mean == 2 and found.half == pytest.approx(4.303 / 3**0.5, rel=1e-3)
+    assert estimate([5.0]).half is None and estimate([5.0, 5.0]).half is None
+    skewed = estimate([1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 9.0], percentile=True)
+    assert skewed.low is not None and skewed.low >= 1, "no mean of these is below the least"
+    assert estimate([1.0] * 7 + [9.0]).low < 1, "as Student's t would have it"

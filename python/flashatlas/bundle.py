@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import tempfile
 import zipfile
@@ -11,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from flashatlas._core import InputError, is_file, is_table
-from flashatlas.files import whole_file
+from flashatlas.files import digest_of_content, whole_file
 from flashatlas.result import Result, given_results, missing_input, with_paths
 from flashatlas.table_traces import open_text
 
@@ -87,10 +86,7 @@ def _name(file: str, taken: dict[str, str]) -> str:
 def _digest(file: Path) -> str:
     try:
         with open_text(str(file)) if is_table(str(file)) else file.open("rb") as source:
-            digest = hashlib.sha256()
-            while block := source.read(1 << 20):
-                digest.update(block)
-            return f"sha256:{digest.hexdigest()}"
+            return digest_of_content(source)
     except OSError as error:
         raise InputError(f"{file}: cannot be packed: {error.strerror}") from error
 

@@ -10,12 +10,13 @@ import html
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from types import TracebackType
 from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+from typing_extensions import Self
 
 SHOWN_MAX = 12
 """More runs than this share one bar."""
@@ -34,12 +35,32 @@ class Interrupted(Exception):
     """
 
 
-class Bars:
+class Shown:
+    """What is on the terminal while runs are carried out; it ends an interruption cleanly."""
+
+    _on_terminal: AbstractContextManager[Any]
+
+    def __enter__(self) -> Self:
+        self._on_terminal.__enter__()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._on_terminal.__exit__(kind, error, trace)
+        if isinstance(error, KeyboardInterrupt):
+            raise Interrupted from error
+
+
+class Bars(Shown):
     """A bar for each run, or one for all when they are many; lines where there is no terminal."""
 
     def __init__(self, labels: Sequence[str], *, enabled: bool = True) -> None:
         console = Console(stderr=True)
-        self._progress = Progress(
+        self._on_terminal = self._progress = Progress(
             TextColumn("{task.description}"),
             BarColumn(),
             TextColumn("{task.fields[note]}"),
@@ -77,20 +98,6 @@ class Bars:
         self._progress.update(
             self._tasks[run], completed=share if phase == "run" else None, note=note
         )
-
-    def __enter__(self) -> Bars:
-        self._progress.__enter__()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._progress.__exit__(kind, error, trace)
-        if isinstance(error, KeyboardInterrupt):
-            raise Interrupted from error
 
 
 class _State:

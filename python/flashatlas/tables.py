@@ -60,6 +60,17 @@ def size(count: float) -> str:
     return f"{count:.0f} B"
 
 
+def word(value: Any, unit: str) -> str:
+    """A value of a factor, with its unit; a file by its name."""
+    if value is None:
+        return "–"
+    if unit == "bytes":
+        return size(value)
+    if unit == "ns":
+        return duration(value)
+    return str(value).rsplit("/", 1)[-1]
+
+
 def speed(bytes_per_s: float) -> str:
     """Bytes a second in decimal units."""
     return f"{bytes_per_s / 1e6:,.1f} MB/s"

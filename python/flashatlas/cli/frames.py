@@ -30,6 +30,12 @@ Runs = Annotated[
         "(STORE:STUDY).",
     ),
 ]
+TableFile = Annotated[
+    str,
+    typer.Option(
+        "--out", "-o", metavar="FILE", help="A .csv, .jsonl or .parquet; `-`: CSV, printed."
+    ),
+]
 
 
 def register(app: typer.Typer) -> None:
@@ -93,12 +99,7 @@ def figure(
 
 def table(
     runs: Runs,
-    out_: Annotated[
-        str,
-        typer.Option(
-            "--out", "-o", metavar="FILE", help="A .csv, .jsonl or .parquet; `-`: CSV, printed."
-        ),
-    ] = "-",
+    out_: TableFile = "-",
 ) -> None:
     """Write runs as a table: a row a run, every setting and every number a column.
 

@@ -13,7 +13,7 @@ from rich.markup import escape
 from flashatlas import InputError, tables
 from flashatlas.api import build
 from flashatlas.cli.console import out, say
-from flashatlas.cli.frames import write_frame
+from flashatlas.cli.frames import TableFile, write_frame
 from flashatlas.cli.strict import App
 from flashatlas.cli.sweep import show_groups
 from flashatlas.frame import Frame
@@ -45,12 +45,12 @@ def ls(
     For example: `flashatlas results ls flashatlas-results`
     """
     store, name = _opened(at)
-    listed = []
+    listed, every_failed = [], store.failed_keys()
     for one in store.studies() if name is None else [name]:
         study = results.noted(store, one)
         keys = [run["key"] for run in study["runs"]]
         there = sum(store.has(key) for key in keys)
-        failed = len(store.failed_keys() & set(keys))
+        failed = len(every_failed & set(keys))
         listed.append((one, str(len(keys)), str(there), str(failed), study["title"]))
     out.print(tables.listing(("study", "runs", "done", "failed", "title"), listed))
     wanted = ("drive", "ftl.scheme", "map.store", "layers", "trace", "seed", "waf")
@@ -124,12 +124,7 @@ def _show_run(store: Store, digits: str) -> None:
 @app.command()
 def export(
     at: At,
-    out_: Annotated[
-        str,
-        typer.Option(
-            "--out", "-o", metavar="FILE", help="A .csv, .jsonl or .parquet; `-`: CSV, printed."
-        ),
-    ] = "-",
+    out_: TableFile = "-",
 ) -> None:
     """Write a study, or all runs of a store, as a table: a row a run.
 

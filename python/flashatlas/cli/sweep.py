@@ -27,6 +27,9 @@ SHOWN = ("waf", "latency_ns.read.p99", "latency_ns.write.p99", "iops", "map.memo
 GROUPS_MAX = 40
 """Groups that the terminal shows."""
 
+WORKER_BYTES = 512 << 20
+"""Memory of a worker beside its run."""
+
 PLANNED_MAX = 20
 """Runs that ``--dry-run`` lists."""
 
@@ -182,10 +185,6 @@ def _emit(
     out.file.write(script)
 
 
-WORKER_BYTES = 512 << 20
-"""Memory of a worker beside its run."""
-
-
 def _dry_run(plan: Plan, store: Path) -> None:
     """Show what would be carried out."""
     there = set()
@@ -206,9 +205,7 @@ def _dry_run(plan: Plan, store: Path) -> None:
     known = [run.seconds for run in due if run.seconds is not None]
     unknown = len(due) - len(known)
     what = f"{len(plan.runs)} runs"
-    what += f", {plan.excluded} excluded" if plan.excluded else ""
-    what += f", {plan.same} the same as another" if plan.same else ""
-    what += f"; {len(there)} are there, {len(due)} to be carried out"
+    what += f"{_left_out(plan)}; {len(there)} are there, {len(due)} to be carried out"
     say(what)
     if due:
         time = f"about {tables.duration(sum(known) * 1e9)} of one core" if known else ""
@@ -219,15 +216,19 @@ def _dry_run(plan: Plan, store: Path) -> None:
         say(f"{time}; the largest takes about {tables.size(largest)} of memory")
 
 
+def _left_out(plan: Plan) -> str:
+    """Combinations of axes that are no run of their own."""
+    said = f", {plan.excluded} excluded" if plan.excluded else ""
+    return said + (f", {plan.same} the same as another" if plan.same else "")
+
+
 def _said(plan: Plan, done: execution.Done) -> None:
     """What became of the runs."""
     said = f"{done.carried_out} runs carried out"
     said += f" in {done.seconds:.1f} s" if done.carried_out else ""
     said += f", {done.there} there before" if done.there else ""
     said += f", [red]{len(done.failed)} failed[/]" if done.failed else ""
-    said += f", {plan.excluded} excluded" if plan.excluded else ""
-    said += f", {plan.same} the same as another" if plan.same else ""
-    say(said)
+    say(said + _left_out(plan))
     labels = {run.key: run.label for run in plan.runs}
     for key, failure in list(done.failed.items())[:GROUPS_MAX]:
         text = f"{labels.get(key, key)}: {first_line(failure)}"
@@ -246,7 +247,7 @@ def show_groups(runs: Frame, of: Sequence[str] | None = None) -> None:
     heads = [*factors, "runs", *wanted]
     rows = [
         (
-            *(_word(group.factors[name], runs.unit(name)) for name in factors),
+            *(tables.word(group.factors[name], runs.unit(name)) for name in factors),
             str(group.runs) + (f", {group.unsteady} unsteady" if group.unsteady else ""),
             *(_estimate(group, name, runs.unit(name)) for name in wanted),
         )
@@ -264,16 +265,6 @@ def show_groups(runs: Frame, of: Sequence[str] | None = None) -> None:
         say(
             "[yellow]unsteady[/]: runs that were too short: their numbers would move in longer ones"
         )
-
-
-def _word(value: Any, unit: str) -> str:
-    if value is None:
-        return "–"
-    if unit == "bytes":
-        return tables.size(value)
-    if unit == "ns":
-        return tables.duration(value)
-    return str(value).rpartition("/")[2]
 
 
 def _estimate(group: Group, name: str, unit: str) -> str:

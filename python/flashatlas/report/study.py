@@ -9,7 +9,7 @@ from flashatlas.frame import Frame, frame
 from flashatlas.report.chart import Chart, Section, columns_of
 from flashatlas.report.html import section, table, text
 from flashatlas.report.palette import COLOURS, DASHES, Runs, line_key
-from flashatlas.tables import ROWS, TURNED, duration, ranked_rows, size
+from flashatlas.tables import ROWS, TURNED, ranked_rows, word
 
 LEAST = 13
 """Runs from which on a report is about factors rather than about each run."""
@@ -66,28 +66,17 @@ def _is_number(values: Sequence[Any]) -> bool:
     return all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in values)
 
 
-def _word(value: Any, unit: str) -> str:
-    """A value of a factor, with its unit."""
-    if value is None:
-        return "–"
-    if unit == "bytes":
-        return size(value)
-    if unit == "ns":
-        return duration(value)
-    return str(value).rsplit("/", 1)[-1]
-
-
 def factors(runs: Runs) -> Section:
     """Small multiples: each number over the factors."""
     table_of_runs = frame(runs.results)
     chosen = Factors(table_of_runs)
     words = {
-        name: [_word(value, table_of_runs.unit(name)) for value in table_of_runs.column(name)]
+        name: [word(value, table_of_runs.unit(name)) for value in table_of_runs.column(name)]
         for name in (chosen.x, chosen.by, chosen.panel)
         if name
     }
     order = [
-        _word(value, table_of_runs.unit(chosen.x)) for value in _levels(table_of_runs, chosen.x)
+        word(value, table_of_runs.unit(chosen.x)) for value in _levels(table_of_runs, chosen.x)
     ]
     part = Section("factors", "Over the factors", chosen.lead(len(runs)))
     known = {row.name: row for row in ROWS}
@@ -216,7 +205,7 @@ def numbers(runs: Runs) -> str:
     factors_of = [(table_of_runs.column(name), table_of_runs.unit(name)) for name in names]
     lines = []
     for at in range(len(runs)):
-        cells = [_cell(_word(values[at], unit), values[at]) for values, unit in factors_of]
+        cells = [_cell(word(values[at], unit), values[at]) for values, unit in factors_of]
         for row, values, first in rows:
             value = values[at]
             shown = "–" if value is None else row.text(value)

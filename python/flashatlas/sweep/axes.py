@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -38,26 +38,21 @@ class Axis:
         return self.variants[value] if self.variants else {self.name: value}
 
 
-def flat(table: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
-    """Values of nested tables by dotted key; a table with keys of an axis is a value."""
+def flat(
+    table: Mapping[str, Any], above: str = "", ends: Collection[str] = AXIS
+) -> Iterator[tuple[str, Any]]:
+    """Values of nested tables by dotted key; a table with one of the keys ``ends`` is a value."""
     for key, value in table.items():
         name = f"{above}.{key}" if above else key
-        if isinstance(value, Mapping) and not any(own in AXIS for own in value):
-            yield from flat(value, name)
+        if isinstance(value, Mapping) and not any(own in ends for own in value):
+            yield from flat(value, name, ends)
         else:
             yield name, value
 
 
-def settings_of(table: Mapping[str, Any], above: str = "") -> dict[str, Any]:
+def settings_of(table: Mapping[str, Any]) -> dict[str, Any]:
     """Settings of nested tables by dotted key."""
-    found: dict[str, Any] = {}
-    for key, value in table.items():
-        name = f"{above}.{key}" if above else key
-        if isinstance(value, Mapping):
-            found |= settings_of(value, name)
-        else:
-            found[name] = value
-    return found
+    return dict(flat(table, ends=()))
 
 
 def axis(name: str, given: Any) -> Axis:
@@ -67,8 +62,6 @@ def axis(name: str, given: Any) -> Axis:
         InputError: It has no values, a value twice, or is no axis at all.
 
     """
-    if isinstance(given, Axis):
-        return given
     if isinstance(given, Mapping):
         return _of_table(name, given)
     if isinstance(given, str) or not isinstance(given, Sequence):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import operator
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -72,16 +72,6 @@ class Condition:
         if isinstance(node, ast.Attribute):
             return f"{self._name(node.value)}.{node.attr}"
         raise InputError(f"{self.where}: `{self.text}`: expected {EXPECTED}")
-
-    def names(self) -> Iterator[str]:
-        """The names in it."""
-        stack: list[ast.AST] = [self._tree()]
-        while stack:
-            node = stack.pop()
-            if isinstance(node, (ast.Name, ast.Attribute)):
-                yield self._name(node)
-            else:
-                stack.extend(ast.iter_child_nodes(node))
 
     def holds(self, lookup: Lookup) -> bool:
         """Whether it holds for a run."""

@@ -6,7 +6,7 @@ import sys
 import time
 from collections import deque
 from collections.abc import Mapping
-from types import TracebackType
+from contextlib import nullcontext
 from typing import Any
 
 from rich.console import Console, Group
@@ -15,7 +15,7 @@ from rich.markup import escape
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 
-from flashatlas.progress import LINE_EVERY_S, Interrupted
+from flashatlas.progress import LINE_EVERY_S, Shown
 from flashatlas.sweep.plan import Run
 
 WINDOW = 50
@@ -28,7 +28,7 @@ SILENT_S = 10.0
 """After so long without a word a worker's line is left out."""
 
 
-class Display:
+class Display(Shown):
     """Shows how far a study is: a :class:`flashatlas.sweep.execution.Watcher`.
 
     Lines every ten seconds where standard error is no terminal.
@@ -48,6 +48,7 @@ class Display:
             if on_terminal
             else None
         )
+        self._on_terminal = self._live or nullcontext()
         self._next_line = self._begun + LINE_EVERY_S
 
     def told(self, worker: str, label: str, phase: str, requests: int, share: float | None) -> None:
@@ -109,22 +110,6 @@ class Display:
         if recent[WORKERS_MAX:]:
             table.add_row("", f"and {len(recent) - WORKERS_MAX} workers more")
         return Group(table, ProgressBar(total=self._count, completed=self._done), self.line())
-
-    def __enter__(self) -> Display:
-        if self._live:
-            self._live.__enter__()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if self._live:
-            self._live.__exit__(kind, error, trace)
-        if isinstance(error, KeyboardInterrupt):
-            raise Interrupted from error
 
 
 def first_line(failure: Mapping[str, Any]) -> str:

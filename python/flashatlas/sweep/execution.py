@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import queue
 import time
 from collections import deque
@@ -12,6 +11,7 @@ from typing import Any, Protocol
 
 from flashatlas import parts, preconditions
 from flashatlas._core import InputError
+from flashatlas.api import build
 from flashatlas.sweep import clusters
 from flashatlas.sweep.identity import Digests
 from flashatlas.sweep.plan import Plan, Run
@@ -117,7 +117,7 @@ class _Crew:
         self._work = worker
         self._client, self._store, self._keep, self._watcher = client, store, keep, watcher
         self._memory = memory
-        self._sources = Digests().sources
+        self._sources = build()["sources"]
         self._plugins = tuple(str(path.absolute()) for path in parts.files())
         self._news: queue.SimpleQueue[tuple[str, Any]] = queue.SimpleQueue()
         self._flying: dict[str, Any] = {}
@@ -128,7 +128,7 @@ class _Crew:
         client.subscribe_topic(worker.TOPIC, lambda event: self._news.put(("told", event)))
 
     def carry_out(self, runs: Sequence[Run], done: Done) -> None:
-        checkpoints = self._checkpoints(runs, done)
+        checkpoints = self._checkpoints(runs)
         waiting = deque(runs)
         by_key = {run.key: run for run in runs}
         while waiting or self._flying:
@@ -217,7 +217,7 @@ class _Crew:
         done.failed[run.key] = failure
         return failure  # type: ignore[no-any-return]
 
-    def _checkpoints(self, runs: Sequence[Run], done: Done) -> dict[str, str]:
+    def _checkpoints(self, runs: Sequence[Run]) -> dict[str, str]:
         """Make the drives that several runs begin with; the checkpoint of each run that has one."""
         alone = [
             at
@@ -228,8 +228,8 @@ class _Crew:
         making: dict[str, tuple[Run, str, list[Run]]] = {}
         for what, users in preconditions.shared([run.spec for run in runs], set(alone)):
             first = runs[users[0]]
-            text = f"{what}\n{first.identity['files']}\n{first.identity['sources']}"
-            key = hashlib.sha256(text.encode()).hexdigest()[:40]
+            first_of = {part: first.identity[part] for part in ("files", "sources")}
+            key = Digests.key({"drive": what, **first_of})
             path = self._store.checkpoint(key)
             found |= {runs[at].key: str(path.absolute()) for at in users}
             if not path.is_file():

@@ -7,10 +7,11 @@ import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from flashatlas._core import InputError
 from flashatlas.api import build
+from flashatlas.files import digest_of_content
 
 
 class Digests:
@@ -18,7 +19,8 @@ class Digests:
 
     def __init__(self) -> None:
         self._known: dict[tuple[str, int, int], str] = {}
-        self._sources = build()["sources"]
+        self.sources: str = build()["sources"]
+        """The digest of what the native module was built from."""
 
     def of(self, path: str) -> str:
         """``sha256:`` and the digest of a file's content.
@@ -32,28 +34,16 @@ class Digests:
             place = (os.path.realpath(path), about.st_size, about.st_mtime_ns)
             if place not in self._known:
                 with open(path, "rb") as file:
-                    self._known[place] = _hashed(file)
+                    self._known[place] = digest_of_content(file)
         except OSError as error:
             raise InputError(f"{path}: {error.strerror}") from error
-        return f"sha256:{self._known[place]}"
-
-    @property
-    def sources(self) -> str:
-        """The digest of what the native module was built from."""
-        return self._sources
+        return self._known[place]
 
     @staticmethod
     def key(identity: Mapping[str, Any]) -> str:
         """The digest of an identity: 40 hexadecimal digits."""
         text = json.dumps(identity, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()[:40]
-
-
-def _hashed(file: BinaryIO) -> str:
-    digest = hashlib.sha256()
-    while block := file.read(1 << 20):
-        digest.update(block)
-    return digest.hexdigest()
 
 
 def identity(

@@ -28,8 +28,6 @@ SECONDS_A_REQUEST = {True: 4e-6, False: 1.5e-6}
 class Run:
     """One run of a study."""
 
-    number: int
-    """Its place in the study, from 0."""
     axes: Mapping[str, Any]
     """The value of each axis that it has, by name."""
     spec: Mapping[str, Any]
@@ -104,7 +102,6 @@ def planned(study: Study, digests: Digests | None = None) -> Plan:
         begin = spec["precondition"]
         layout = found["layout"]
         runs[key] = Run(
-            number=len(runs),
             axes=axes,
             spec=spec,
             identity=what,

@@ -1,4 +1,4 @@
-"""What replicates tell: means with intervals, and paired differences."""
+"""What replicates tell: means with intervals."""
 
 from __future__ import annotations
 
@@ -113,49 +113,6 @@ def summary(runs: Frame, of: Sequence[str], over: str = "seed") -> list[Group]:
                 estimates[name] = estimate(values, percentile=bool(PERCENTILE.search(name)))
         unsteady = sum(1 for row in rows if steady and row["steady"] is False)
         found.append(Group(dict(zip(factors, key, strict=True)), estimates, unsteady, len(rows)))
-    return found
-
-
-@dataclass(frozen=True)
-class Paired:
-    """Two values of a factor, compared on equal seeds and equal everything else."""
-
-    factors: dict[str, Any]
-    """The other factors."""
-    pairs: int
-    ratio: float
-    """Geometric mean of the second over the first."""
-    low: float | None
-    high: float | None
-
-    @property
-    def differs(self) -> bool:
-        """Whether the interval leaves out that nothing changes."""
-        return self.low is not None and self.high is not None and not self.low <= 1 <= self.high
-
-
-def paired(
-    runs: Frame, of: str, between: str, levels: tuple[Any, Any], over: str = "seed"
-) -> list[Paired]:
-    """The ratio of two levels on equal seeds, with its interval (Student's t of log ratios)."""
-    others = [name for name in runs.factors if name not in (between, over)]
-    sides: dict[tuple[Any, ...], dict[Any, dict[Any, float]]] = {}
-    for row in runs.rows():
-        if row[between] in levels and row.get(of):
-            key = tuple(row[name] for name in others)
-            sides.setdefault(key, {}).setdefault(row.get(over), {})[row[between]] = row[of]
-    found = []
-    for key, replicates in sides.items():
-        logs = [
-            math.log(pair[levels[1]] / pair[levels[0]])
-            for pair in replicates.values()
-            if len(pair) == 2 and min(pair.values()) > 0
-        ]
-        if logs:
-            e = estimate(logs)
-            ends = [None if end is None else math.exp(end) for end in (e.low, e.high)]
-            named = dict(zip(others, key, strict=True))
-            found.append(Paired(named, len(logs), math.exp(e.mean), ends[0], ends[1]))
     return found
 
 

@@ -29,7 +29,6 @@ from typing import Any
 
 from flashatlas._core import InputError
 from flashatlas.files import write_whole
-from flashatlas.folders import RECORD
 from flashatlas.result import Result
 
 SCHEMA = "flashatlas.store/1"
@@ -216,7 +215,3 @@ class Store:
     def size(self, key: str) -> int:
         """Bytes of a run's files."""
         return sum(file.stat().st_size for file in self.folder(key).iterdir())
-
-    def record_path(self, key: str) -> Path:
-        """The record of a run."""
-        return self.folder(key) / RECORD

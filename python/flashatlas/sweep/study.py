@@ -190,7 +190,7 @@ def _places(key: str) -> list[str]:
 
 
 def _of_content(content: Mapping[str, Any], file: Path) -> Study:
-    for key, kind in (("run", Mapping), ("set", Mapping), ("axes", Mapping), 
+    for key, kind in (("run", Mapping), ("set", Mapping), ("axes", Mapping),
                       ("zip", list), ("exclude", list), ("name", str), ("title", str),
                       ("store", str)):  # fmt: skip
         if key in content and not isinstance(content[key], kind):

@@ -45,7 +45,6 @@ class Task:
 class Answer:
     """What became of it."""
 
-    key: str
     row: Row | None = None
     failure: Mapping[str, Any] | None = None
 
@@ -63,8 +62,8 @@ def carry_out(task: Task, sources: str, plugins: tuple[str, ...]) -> Answer:
     except FlashAtlasError as error:
         failure = failure_of(type(error).__name__, str(error), task.label)
         store.fail(task.key, failure)
-        return Answer(task.key, failure=failure)
-    return Answer(task.key, row=Row(task.key, columns_of(result), result.wall_s))
+        return Answer(failure=failure)
+    return Answer(row=Row(task.key, columns_of(result), result.wall_s))
 
 
 def failure_of(kind: str, why: str, label: str) -> dict[str, Any]:

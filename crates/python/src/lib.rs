@@ -19,14 +19,13 @@ mod traces;
 
 pub use environment::add;
 use environment::environment;
-use flashatlas_nand::params::DATA;
 use flashatlas_sim::{AnyPart, Build, Origin, Progress, RunError, RunSpec};
 use flashatlas_types::PartFault;
 pub use pyo3;
 use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyKeyboardInterrupt};
 use pyo3::prelude::*;
-use serde_json::{Value, json};
+use serde_json::json;
 use std::fs::File;
 use std::io::BufWriter;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -180,14 +179,11 @@ fn parse(spec: &str) -> PyResult<RunSpec> {
 }
 
 /// What a run (JSON of a `RunSpec`) is going to be, without running it: see
-/// [`flashatlas_sim::planned`]; with the `layout` of its drive, as [`check_drive`] returns it.
+/// [`flashatlas_sim::planned`].
 #[pyfunction]
 fn planned(spec: &str) -> PyResult<String> {
-    let spec = parse(spec)?;
-    let mut planned = flashatlas_sim::planned(&spec, &environment()).map_err(|e| to_python(&e))?;
-    let layout = layout_of(&spec.drive, spec.drive_toml.as_deref(), &spec.set)?;
-    planned["layout"] = layout;
-    Ok(planned.to_string())
+    let planned = flashatlas_sim::planned(&parse(spec)?, &environment());
+    Ok(planned.map_err(|e| to_python(&e))?.to_string())
 }
 
 /// The `config_hash` of a record whose `config` is this JSON.
@@ -202,25 +198,10 @@ fn config_hash(config: &str) -> PyResult<String> {
 #[pyfunction]
 #[pyo3(signature = (drive, drive_toml, settings))]
 fn check_drive(drive: &str, drive_toml: Option<&str>, settings: Vec<String>) -> PyResult<String> {
-    Ok(layout_of(drive, drive_toml, &settings)?.to_string())
-}
-
-fn layout_of(drive: &str, drive_toml: Option<&str>, settings: &[String]) -> PyResult<Value> {
-    let config = environment().registry.load(drive, drive_toml, settings);
+    let config = environment().registry.load(drive, drive_toml, &settings);
     let config = config.map_err(|e| InputError::new_err(e.to_string()))?;
-    let layout = config.layout().map_err(|e| InputError::new_err(e.to_string()))?;
-    Ok(json!({
-        // a checkpoint holds a drive's stamps: no bytes, and nothing of what layers know
-        "keeps_checkpoints":
-            config.params.get(DATA) == "none" && config.layers().is_empty(),
-        "exported_bytes": config.shape().bytes(),
-        "logical_units": layout.logical_units, "unit_bytes": layout.unit_bytes,
-        "physical_units": layout.slots(),
-        "lanes": layout.lanes, "blocks": layout.blocks(),
-        "frames_per_block": layout.frames_per_block,
-        "slots_per_frame": layout.slots_per_frame, "pages_per_frame": layout.pages_per_frame,
-        "dies": layout.geometry.die_count(),
-    }))
+    let layout = flashatlas_sim::layout(&config);
+    Ok(layout.map_err(|e| InputError::new_err(e.to_string()))?.to_string())
 }
 
 /// Everything that has a name: drives, schemes, victim policies, classifiers, map stores, formats,

@@ -6,6 +6,8 @@ use crate::parts;
 use crate::{Environment, Extent, Fit, Mode, Precondition, RunError, RunSpec, Until, record};
 use flashatlas_device::DriveConfig;
 use flashatlas_device::params::QUEUE_DEPTH;
+use flashatlas_nand::params::DATA;
+use flashatlas_types::ConfigError;
 use serde_json::{Value, json};
 
 /// A drive, and the requests that it is to take.
@@ -56,16 +58,16 @@ impl<'a> Asked<'a> {
 }
 
 /// What a run is going to be, without running it: the `config` of its record, the added `parts`
-/// that it uses, the paths of the trace and checkpoint that it reads (`files`), and the digest of
-/// its `job` file with all that this includes. A run with the same of these, whose files have the
-/// same content, of the same build and with the same seed, gives the same results.
+/// that it uses, the paths of the trace and checkpoint that it reads (`files`), the digest of its
+/// `job` file with all that this includes, and the [`layout`] of its drive. A run with the same of
+/// these, whose files have the same content, of the same build and with the same seed, gives the
+/// same results.
 ///
 /// # Errors
 /// As [`crate::run`], as far as they show before anything runs.
 pub fn planned(spec: &RunSpec, env: &Environment<'_>) -> Result<Value, RunError> {
     let Asked { config, inputs, requests } = Asked::of(spec, env)?;
-    let mut files: Vec<&str> = Vec::new();
-    files.extend(spec.trace.as_deref());
+    let mut files: Vec<&str> = spec.trace.as_deref().into_iter().collect();
     match &spec.precondition {
         Precondition::Trace(path) => {
             inputs.trace(path, spec.before_format(), false)?.must_say(&spec.reading)?;
@@ -82,10 +84,31 @@ pub fn planned(spec: &RunSpec, env: &Environment<'_>) -> Result<Value, RunError>
         Requests::Jobs(jobs) => ("fio", Some(format!("sha256:{}", jobs.digest))),
         Requests::Stream(input) => (input.format, None),
     };
+    let layout = layout(&config)?;
     let config = record::config(spec, &config);
     let named = json!({ "config": config, "trace": { "format": format } });
     let parts = parts::in_use(env.added, &named);
-    Ok(json!({ "config": config, "parts": parts, "files": files, "job": job }))
+    Ok(json!({ "config": config, "parts": parts, "files": files, "job": job, "layout": layout }))
+}
+
+/// What a drive exports and what it is made of: counts by name, and whether it `keeps_checkpoints`.
+///
+/// # Errors
+/// When no such drive can be made.
+pub fn layout(config: &DriveConfig) -> Result<Value, ConfigError> {
+    let layout = config.layout()?;
+    Ok(json!({
+        // a checkpoint holds a drive's stamps: no bytes, and nothing of what layers know
+        "keeps_checkpoints":
+            config.params.get(DATA) == "none" && config.layers().is_empty(),
+        "exported_bytes": config.shape().bytes(),
+        "logical_units": layout.logical_units, "unit_bytes": layout.unit_bytes,
+        "physical_units": layout.slots(),
+        "lanes": layout.lanes, "blocks": layout.blocks(),
+        "frames_per_block": layout.frames_per_block,
+        "slots_per_frame": layout.slots_per_frame, "pages_per_frame": layout.pages_per_frame,
+        "dies": layout.geometry.die_count(),
+    }))
 }
 
 fn check(

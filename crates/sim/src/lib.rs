@@ -26,7 +26,7 @@
 mod asked;
 pub mod checkpoint;
 mod config_hash;
-pub use asked::planned;
+pub use asked::{layout, planned};
 pub use config_hash::config_hash;
 mod environment;
 pub mod error;

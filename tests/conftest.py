@@ -16,6 +16,8 @@ os.environ |= {"NO_COLOR": "1", "COLUMNS": "110"}
 from flashatlas import parts
 from flashatlas.cli import main
 
+pytest_plugins = ["browser"]
+
 ROOT = Path(__file__).resolve().parent.parent
 
 ONE_IN = int(os.environ.get("FLASHATLAS_PROOFS") or 10)

@@ -1,16 +1,12 @@
 """The report in a real browser.
 
 What is drawn, what can be reached by keyboard, and what goes out to the network.
-
-Needs Chromium (found on the path) and the package `playwright`; skipped, with the reason, without
-them.
 """
 
 from __future__ import annotations
 
 import itertools
 import re
-import shutil
 from importlib import resources
 from pathlib import Path
 
@@ -18,27 +14,6 @@ import pytest
 from flashatlas.report import render, write_report
 from report_fakes import fake
 
-sync_api = pytest.importorskip(
-    "playwright.sync_api", reason="the package `playwright` is not installed"
-)
-
-CHROMIUM = next(
-    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
-)
-pytestmark = pytest.mark.skipif(
-    CHROMIUM is None, reason="no chromium, chromium-browser or google-chrome on the path"
-)
-
-ARGUMENTS = [
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
 COMMAND = "flashatlas compare --case 'a:ftl.victim=fifo' --out \"two words\""
 HOSTILE = "</script><img src=x onerror=window.hacked=1>"
 
@@ -84,14 +59,6 @@ def grid() -> list:
 
 
 @pytest.fixture(scope="module")
-def browser():
-    with sync_api.sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
-        yield started
-        started.close()
-
-
-@pytest.fixture(scope="module")
 def files(tmp_path_factory) -> dict[str, Path]:
     """A report of one run, and one of several."""
     folder = tmp_path_factory.mktemp("reports")
@@ -108,31 +75,13 @@ def files(tmp_path_factory) -> dict[str, Path]:
 
 
 @pytest.fixture
-def view(browser, files):
-    """Opens a report; a line on its console, or a request to the network, fails the test."""
-    contexts, complaints = [], []
+def view(opened, files):
+    """Opens a report by its name."""
 
-    def view(name: str = "several", *, width: int = 1280, script: str = "", **options):
-        context = browser.new_context(viewport={"width": width, "height": 800}, **options)
-        contexts.append(context)
-        page = context.new_page()
-        if script:
-            page.add_init_script(script)
-        page.on("console", lambda message: complaints.append(f"console: {message.text}"))
-        page.on("pageerror", lambda error: complaints.append(f"error: {error}"))
-        page.on(
-            "request",
-            lambda request: complaints.append(request.url) if request.url != address else None,
-        )
-        address = files[name].as_uri()
-        page.goto(address)
-        page.wait_for_selector("html[data-charts=drawn]", timeout=60_000)
-        return page
+    def view(name: str = "several", **options):
+        return opened(files[name], **options)
 
-    yield view
-    for context in contexts:
-        context.close()
-    assert complaints == []
+    return view
 
 
 def overflow(page) -> list[str]:

@@ -160,12 +160,27 @@ def test_rows_follow_from_runs(cli, study):
 def test_many_files_of_rows_become_one_and_a_row_counts_once(cli, study):
     assert cli("sweep", "victims.toml").returncode == 0
     kept = Store.open(study.parent / "flashatlas-results")
-    (file,) = (kept.root / "rows").iterdir()
-    for number in range(rows.FILES_MAX):
-        shutil.copy(file, file.with_name(f"{number}.parquet"))
+    for file in list((kept.root / "rows").iterdir()):
+        for number in range(rows.FILES_MAX):
+            shutil.copy(file, file.with_name(f"{file.stem}-{number}.parquet"))
     assert rows.read(kept).num_rows == 6
     assert len(list((kept.root / "rows").iterdir())) == 1
     assert rows.read(kept).num_rows == 6
+
+
+def test_the_page_of_a_study_leads_to_the_report_of_each_run(cli, study):
+    assert cli("sweep", "victims.toml", "--report", "first.html").returncode == 0
+    first = (study.parent / "first.html").read_text()
+    assert "<h1>Victims</h1>" in first and '"reports":""' in first
+    made = cli("report", "flashatlas-results:victims", "--each", "--title", "Mine", "-o", "p.html")
+    assert made.returncode == 0, made.stderr
+    page = (study.parent / "p.html").read_text()
+    assert "<h1>Mine</h1>" in page and '"reports":"p-runs"' in page
+    kept = Store.open(study.parent / "flashatlas-results")
+    reports = {file.stem for file in (study.parent / "p-runs").iterdir()}
+    assert reports == set(kept.all_keys()) and len(reports) == 6
+    refused = cli("report", "somewhere", "--each")
+    assert refused.returncode == 2 and "only the page of a study" in refused.stderr
 
 
 def test_the_store_is_a_dataset_as_it_lies_there(cli, study):

@@ -12,6 +12,7 @@ import pyarrow as pa
 from flashatlas._core import InputError, quantity
 from flashatlas.names import hint
 from flashatlas.result import Result, given_results
+from flashatlas.tables import ROWS
 from flashatlas.units import unit_of
 
 SHOWN = ("waf", "iops", "latency_ns.write.p99", "latency_ns.read.p99", "oracle.violations")
@@ -27,6 +28,16 @@ LEFT_OUT = (
     "steadiness",
 )
 """Parts of a record that hold no number of the run."""
+
+SUMS = {
+    "nand.erases": "erases",
+    "memory_bytes.map": "map memory",
+    "merges.log_blocks": "log blocks reclaimed",
+    "merges.data_blocks": "data blocks merged",
+}
+"""Columns that a record has in parts only, and the rows of a comparison that sum them."""
+
+_SUMMED = {name: next(row.value for row in ROWS if row.name == of) for name, of in SUMS.items()}
 
 
 @dataclass(frozen=True)
@@ -105,9 +116,9 @@ def frame(results: Iterable[Result] | Result) -> Frame:
     """Runs as a table, a row a run.
 
     Columns are ``label``, the options (``drive``, ``trace``, ``mode``, ``seed`` …), every parameter
-    under its key (times in nanoseconds) and every number of the record under its path
-    (``nand.programs.gc``). Options and parameters in which the runs differ are *factors*. What a
-    run does not have is null.
+    under its key (times in nanoseconds), every number of the record under its path
+    (``nand.programs.gc``), and sums of some of them (:data:`SUMS`). Options and parameters in which
+    the runs differ are *factors*. What a run does not have is null.
 
     >>> import flashatlas
     >>> runs = flashatlas.compare(
@@ -188,6 +199,9 @@ def _numbers(record: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     inside = {key: value for key, value in record.items() if key not in (*LEFT_OUT, "config")}
     inside.pop("seed", None)
     yield from _leaves("", inside)
+    for name, value in _SUMMED.items():
+        if (found := value(dict(record))) is not None:
+            yield name, found
 
 
 def _leaves(path: str, node: Any) -> Iterator[tuple[str, Any]]:

@@ -24,6 +24,7 @@ from flashatlas.cli import (
     new,
     plug,
     probe,
+    report,
     reproduce,
     results,
     runs,
@@ -88,6 +89,7 @@ def options(
 
 
 runs.register(app)
+report.register(app)
 frames.register(app)
 again.register(app)
 app.add_typer(traces.app, name="trace")

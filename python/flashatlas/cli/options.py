@@ -53,6 +53,7 @@ Json = Annotated[
     ),
 ]
 Out = Annotated[Path | None, _option("--out", "-o", metavar="DIR", help="Folder for the results.")]
+Title = Annotated[str | None, _option("--title", help="Title of the report.")]
 Quiet = Annotated[bool, _option("--quiet", "-q", help="No progress bar.")]
 Jobs = Annotated[
     int | None, _option("--jobs", "-j", min=1, help="Runs at once; one for each core by default.")

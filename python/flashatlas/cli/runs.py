@@ -1,4 +1,4 @@
-"""Commands that carry out runs: ``run``, ``compare``, ``checkpoint``, ``report``."""
+"""Commands that carry out runs: ``run``, ``compare``, ``checkpoint``."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ from flashatlas.cli.options import (
     Playing,
     Quiet,
     Set,
+    Title,
     Workload,
     option_value,
     shared,
@@ -38,7 +39,7 @@ from flashatlas.fio_json import to_fio_json
 from flashatlas.names import hint, registries
 from flashatlas.progress import Bars
 from flashatlas.report import write_report
-from flashatlas.result import Result, comparison_json, load_all, save_all, save_one
+from flashatlas.result import Result, comparison_json, save_all, save_one
 from flashatlas.run_options import run_options
 
 Drive = Annotated[
@@ -50,12 +51,11 @@ Drive = Annotated[
         autocompletion=complete.drives,
     ),
 ]
-Title = Annotated[str | None, typer.Option("--title", help="Title of the report.")]
 
 
 def register(app: typer.Typer) -> None:
     """Add the commands."""
-    for command in (run, compare, checkpoint, report):
+    for command in (run, compare, checkpoint):
         app.command()(command)
 
 
@@ -441,32 +441,3 @@ def checkpoint(
             path, drive, set=set, **common, progress=lambda *at: bars.update(0, *at)
         )
     say(f"Checkpoint: {path} ({tables.size(path.stat().st_size)})")
-
-
-def report(
-    runs: Annotated[
-        list[Path], typer.Argument(help="Folders that `run --out` or `compare --out` wrote.")
-    ],
-    out_: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="The report.")] = Path(
-        "report.html"
-    ),
-    title: Title = None,
-) -> None:
-    """Make one report of runs that were carried out before.
-
-    For example: `flashatlas report out/demo out/other --out both.html`
-    """
-    results = load_all(runs)
-    commands = dict.fromkeys(result.command for result in results if result.command)
-    name = title or ("One run" if len(results) == 1 else f"{len(results)} runs")
-    try:
-        write_report(out_, name, results, "\n".join(commands) or command_line())
-    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-        if isinstance(error, InputError):
-            raise
-        # what a record says has no types until it is used
-        named = ", ".join(str(path) for path in runs)
-        raise InputError(
-            f"{named}: damaged, or of another version: {type(error).__name__}: {error}"
-        ) from error
-    say(f"Report: {out_}")

@@ -23,8 +23,8 @@ from flashatlas.cli.console import (
     say,
     show,
 )
-from flashatlas.cli.options import Json, Layers, Out, Set, with_layers, write_json
-from flashatlas.cli.runs import Drive, Title, reported
+from flashatlas.cli.options import Json, Layers, Out, Set, Title, with_layers, write_json
+from flashatlas.cli.runs import Drive, reported
 from flashatlas.files import must_be_writable
 from flashatlas.result import save_one
 from flashatlas.serve import PowerLost, Serving

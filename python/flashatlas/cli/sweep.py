@@ -10,18 +10,21 @@ from typing import Annotated, Any
 import typer
 from rich.markup import escape
 
-from flashatlas import InputError, parts, tables
+from flashatlas import InputError, charts, parts, tables
 from flashatlas.cli.console import EXIT_DIFFERS, EXIT_VIOLATION, err, out, say
 from flashatlas.cli.options import Jobs, Quiet
+from flashatlas.cli.report import again
+from flashatlas.files import must_be_writable
 from flashatlas.frame import Frame
 from flashatlas.sweep import execution, results, shards
 from flashatlas.sweep.display import Display, first_line
+from flashatlas.sweep.page import write_page
 from flashatlas.sweep.plan import Plan, planned
-from flashatlas.sweep.statistics import PERCENTILE, Group, summary
+from flashatlas.sweep.statistics import PERCENTILE, summary
 from flashatlas.sweep.store import KEEP, Store
 from flashatlas.sweep.study import load
 
-SHOWN = ("waf", "latency_ns.read.p99", "latency_ns.write.p99", "iops", "map.memory_bytes")
+SHOWN = ("waf", "latency_ns.read.p99", "latency_ns.write.p99", "iops", "memory_bytes.map")
 """Numbers that are shown for each group of runs."""
 
 GROUPS_MAX = 40
@@ -85,6 +88,10 @@ def sweep(
             help="tables: everything of a run; record: its numbers alone.",
         ),
     ] = KEEP[0],
+    page: Annotated[
+        Path | None,
+        typer.Option("--report", metavar="FILE", help="Write the page of the study at the end."),
+    ] = None,
     emit: Annotated[
         str | None,
         typer.Option(
@@ -124,6 +131,9 @@ def sweep(
     if emit is not None:
         _emit(emit, plan, study, shards_, jobs or 1, container)
         return
+    if page is not None:
+        must_be_writable(page.absolute().parent)
+        charts.library()
     part = plan if shard is None else shards.shard(plan, *shards.shard_of(shard))
     if dry_run:
         _dry_run(part, definition.store)
@@ -147,6 +157,9 @@ def sweep(
     if done.there or done.carried_out:
         runs = results.frame_of(kept, noted)
         show_groups(runs)
+        if page is not None:
+            write_page(page, kept, noted, again(noted, kept.root))
+            say(escape(f"Report: {page}"))
         _finish(runs)
     if done.failed:
         raise typer.Exit(EXIT_DIFFERS)
@@ -249,7 +262,7 @@ def show_groups(runs: Frame, of: Sequence[str] | None = None) -> None:
         (
             *(tables.word(group.factors[name], runs.unit(name)) for name in factors),
             str(group.runs) + (f", {group.unsteady} unsteady" if group.unsteady else ""),
-            *(_estimate(group, name, runs.unit(name)) for name in wanted),
+            *(group.said(name, runs.unit(name)) for name in wanted),
         )
         for group in groups[:GROUPS_MAX]
     ]
@@ -265,15 +278,6 @@ def show_groups(runs: Frame, of: Sequence[str] | None = None) -> None:
         say(
             "[yellow]unsteady[/]: runs that were too short: their numbers would move in longer ones"
         )
-
-
-def _estimate(group: Group, name: str, unit: str) -> str:
-    found = group.estimates.get(name)
-    if found is None:
-        return "–"
-    text = {"ns": tables.duration, "bytes": tables.size}.get(unit, lambda value: f"{value:,.4g}")
-    half = "" if found.half is None else f" ± {text(found.half)}"
-    return f"{text(found.mean)}{half}"
 
 
 def _finish(runs: Frame) -> None:

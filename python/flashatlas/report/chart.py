@@ -61,7 +61,7 @@ class Chart:
             f'data-chart="{self.id}"></div>'
             f'<details class="data" data-chart="{self.id}"><summary>Data of '
             f"“{text(self.title)}”</summary></details>"
-            f'<p class="get" data-chart="{self.id}">Download: {_downloads(self.title)}</p>'
+            f'<p class="get" data-chart="{self.id}">Download: {downloads(self.title)}</p>'
             "</figure>"
         )
 
@@ -70,7 +70,8 @@ class Chart:
         return {"spec": self.spec, "data": self.data, "tables": self.tables, "left": self.left}
 
 
-def _downloads(title: str) -> str:
+def downloads(title: str) -> str:
+    """Buttons that keep a chart as a picture, and its data as text (HTML)."""
     return " ".join(
         f'<button type="button" data-get="{kind}" aria-label="Download “{text(title)}” as '
         f'{kind.upper()}">{kind.upper()}</button>'

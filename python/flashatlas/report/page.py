@@ -1,36 +1,19 @@
-"""The page: what it consists of, and what it may do.
-
-Its Content-Security-Policy lets no connection out, and runs only the three scripts whose digests it
-names: neither a label nor a path in a record can become code.
-"""
+"""What the report of runs consists of."""
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from collections.abc import Sequence
-from functools import cache
-from importlib import resources
 from typing import Any
 
 from flashatlas._core import InputError
-from flashatlas.report import explorer, flash, latency, load, over_time, sections, study, vega
+from flashatlas.report import explorer, flash, latency, load, over_time, sections, study
 from flashatlas.report.chart import Section
+from flashatlas.report.document import BASE, document
 from flashatlas.report.glossary import glossary
-from flashatlas.report.html import script_json, text
 from flashatlas.report.palette import Runs
 from flashatlas.result import Result
 
-SCRIPTS = (
-    "format.js",
-    "charts.js",
-    "tables.js",
-    "downloads.js",
-    "keys.js",
-    "sorting.js",
-    "explorer.js",
-    "start.js",
-)
+SCRIPTS = (*BASE, "tables.js", "sorting.js", "explorer.js", "start.js")
 """The page's own script, in the order in which its parts stand."""
 
 
@@ -73,7 +56,7 @@ def page(title: str, results: Sequence[Result], command: str) -> str:
         glossary(),
     ]
     kind = "Report of a run" if runs.single else f"Report of {len(runs)} runs"
-    return document(title, kind, runs, entries, body, charted, block_data)
+    return document_of(title, kind, runs, entries, body, charted, block_data)
 
 
 def _of_many(title: str, runs: Runs, command: str) -> str:
@@ -97,10 +80,10 @@ def _of_many(title: str, runs: Runs, command: str) -> str:
         sections.parameters(runs, side_by_side=False),
         glossary(),
     ]
-    return document(title, f"Report of {len(runs)} runs", runs, entries, body, [over])
+    return document_of(title, f"Report of {len(runs)} runs", runs, entries, body, [over])
 
 
-def document(
+def document_of(
     title: str,
     kind: str,
     runs: Runs,
@@ -109,7 +92,7 @@ def document(
     charted: Sequence[Section],
     explorer_data: Any = None,
 ) -> str:
-    """A page as HTML text.
+    """A page about some runs as HTML text.
 
     Args:
         title: Its heading.
@@ -123,94 +106,5 @@ def document(
     """
     charts = {chart.id: chart.payload() for part in charted for chart in part.charts()}
     data = {"runs": runs.names, "charts": charts, "explorer": explorer_data}
-    theme, libraries, own = asset("theme.js"), vega.bundle(), own_script()
-    return (
-        "\n".join(
-            [
-                f'<!doctype html>\n<html lang="en"><head><meta '
-                f'charset="utf-8">\n{_policy(theme, libraries, own)}',
-                '<meta name="viewport" content="width=device-width, initial-scale=1">',
-                '<link rel="icon" href="data:,">',
-                '<meta name="color-scheme" content="light dark"><meta name="generator" '
-                'content="FlashAtlas">',
-                f"<title>{text(title)}</title><style>{asset('report.css')}</style>"
-                f"<script>{theme}</script></head><body>",
-                f'<a class="skip" href="#main">Skip to the '
-                f"content</a>{_header(title, kind)}{_contents(entries)}",
-                f'<main id="main" tabindex="-1"><noscript>{_NO_SCRIPT}</noscript>',
-                *body,
-                f"</main>{_footer(runs)}",
-                f'<script type="application/json" id="report-data">{script_json(data)}</script>',
-                f"<script>{libraries}</script><script>{own}</script></body></html>\n",
-            ]
-        )
-        .encode("utf-8", "replace")
-        .decode("utf-8")
-    )
-
-
-_NO_SCRIPT = (
-    '<p class="absent">Charts and the block explorer are drawn by scripts, which are switched '
-    "off here. The numbers "
-    "below are all there.</p>"
-)
-
-
-@cache
-def asset(name: str) -> str:
-    """A file of the page."""
-    return (
-        resources.files("flashatlas.report")
-        .joinpath("assets", name)
-        .read_text(encoding="utf-8")
-        .strip()
-    )
-
-
-@cache
-def own_script() -> str:
-    """The page's own script."""
-    parts = "\n".join(asset(name) for name in SCRIPTS)
-    return f'"use strict";\n(() => {{\n{parts}\n}})();'
-
-
-def _policy(*scripts: str) -> str:
-    digests = (
-        base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts
-    )
-    allowed = " ".join(f"'sha256-{digest}'" for digest in digests)
-    # Vega puts style attributes on what it draws; styles cannot reach the network, as nothing may
-    # be loaded
-    policy = (
-        f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; base-uri 'none'; "
-        "img-src data:; form-action 'none'"
-    )
-    return f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
-
-
-def _header(title: str, kind: str) -> str:
-    themes = "".join(
-        f'<button type="button" data-theme-choice="{choice}" aria-pressed="false">{choice}</button>'
-        for choice in ("auto", "light", "dark")
-    )
-    return (
-        f'<header><div><p class="kind"><span class="mark" '
-        f'aria-hidden="true"></span>FlashAtlas · {kind}</p>'
-        f'<h1>{text(title)}</h1></div><div class="themes" role="group" '
-        f'aria-label="Colours">{themes}</div></header>'
-    )
-
-
-def _contents(entries: Sequence[tuple[str, str]]) -> str:
-    links = "".join(f'<li><a href="#{id}">{text(title)}</a></li>' for id, title in entries)
-    return f'<nav aria-label="Contents"><ul>{links}</ul></nav>'
-
-
-def _footer(runs: Runs) -> str:
-    versions = ", ".join(
-        sorted({str(result.record.get("version", "?")) for result in runs.results})
-    )
-    return (
-        f"<footer><p>Made by FlashAtlas {text(versions)}. This file is whole: it loads nothing. "
-        "Charts are drawn by Vega-Lite (BSD-3-Clause).</p></footer>"
-    )
+    versions = (str(result.record.get("version", "?")) for result in runs.results)
+    return document(title, kind, entries, body, data, SCRIPTS, versions)

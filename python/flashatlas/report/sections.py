@@ -28,26 +28,35 @@ ARROWS = {"low": ("↓", "lower is better"), "high": ("↑", "higher is better")
 def verdict(runs: Runs) -> str:
     """What the oracle found, in a sentence that stands out."""
     oracles = [result.record.get("oracle", {}) for result in runs.results]
-    checked = sum(o.get("units_checked", 0) for o in oracles)
-    swept = sum(o.get("units_swept", 0) for o in oracles)
-    wrong = sum(o.get("violations", 0) for o in oracles)
+    checked, swept, wrong = (
+        sum(o.get(key, 0) for o in oracles)
+        for key in ("units_checked", "units_swept", "violations")
+    )
+    examples = [
+        f"{name}: {example}"
+        for name, o in zip(runs.names, oracles, strict=True)
+        for example in o.get("examples", [])
+    ]
+    return verdict_of(checked, swept, wrong, examples, single=runs.single)
+
+
+def verdict_of(
+    checked: int, swept: int, wrong: int, examples: Sequence[str], *, single: bool
+) -> str:
+    """The same from counts of units: compared by reads, compared at the end, and wrong."""
     compared = (
         f"{checked:,} mapping units were compared when they were read, {swept:,} more at the end "
         "of the run"
     )
-    compared += "." if runs.single else "s."
+    compared += "." if single else "s."
     if not wrong:
         return f'<p class="verdict good"><b>All data was right.</b> {compared}</p>'
-    examples = [
-        f"<li>{text(name)}: {text(example)}</li>"
-        for name, o in zip(runs.names, oracles, strict=True)
-        for example in o.get("examples", [])
-    ]
+    items = "".join(f"<li>{text(example)}</li>" for example in examples)
     return (
         f'<div class="verdict bad" role="alert"><p><b>{wrong:,} units held wrong data:</b> a '
         f"bug of FlashAtlas, and "
         f"nothing else on this page can be trusted. "
-        f"{compared}</p><ul>{''.join(examples)}</ul></div>"
+        f"{compared}</p><ul>{items}</ul></div>"
     )
 
 

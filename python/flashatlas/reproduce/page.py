@@ -8,7 +8,7 @@ from flashatlas import mechanisms
 from flashatlas.report import sections
 from flashatlas.report.chart import Section
 from flashatlas.report.html import facts, section, table, table_rows
-from flashatlas.report.page import document
+from flashatlas.report.page import document_of
 from flashatlas.report.palette import Runs
 from flashatlas.result import Result
 
@@ -63,4 +63,4 @@ def report(
     ]
     entries = [(id_, name) for id_, name, _ in shown]
     figures = [part for part in parts if isinstance(part, Section)]
-    return document(title, aside, runs, entries, [html for *_, html in shown], figures)
+    return document_of(title, aside, runs, entries, [html for *_, html in shown], figures)

@@ -12,6 +12,7 @@ from typing import Any
 from flashatlas._core import InputError
 from flashatlas.frame import Frame
 from flashatlas.names import hint
+from flashatlas.tables import duration, size
 
 CONFIDENCE = 0.95
 
@@ -50,6 +51,15 @@ class Group:
     """How many of them were no steady state: their numbers would move in longer runs."""
     runs: int
 
+    def said(self, name: str, unit: str) -> str:
+        """An estimate in words: ``1.431 ± 0.02``."""
+        found = self.estimates.get(name)
+        if found is None:
+            return "–"
+        text = {"ns": duration, "bytes": size}.get(unit, lambda value: f"{value:,.4g}")
+        half = "" if found.half is None else f" ± {text(found.half)}"
+        return f"{text(found.mean)}{half}"
+
 
 def estimate(values: Sequence[float], *, percentile: bool = False) -> Estimate:
     """The mean of replicates with its interval of 95 %.
@@ -58,27 +68,53 @@ def estimate(values: Sequence[float], *, percentile: bool = False) -> Estimate:
     distribution is skewed. It needs more replicates than t to be right: with fewer than about ten
     its intervals are too short.
     """
+    return estimates([values], percentile=percentile)[0]
+
+
+def estimates(groups: Sequence[Sequence[float]], *, percentile: bool = False) -> list[Estimate]:
+    """The same for many groups of replicates; the bootstrap takes those of one size at once."""
+    found = [
+        Estimate(math.fsum(values) / len(values), None, None, len(values)) for values in groups
+    ]
+    of_size: dict[int, list[int]] = {}
+    for at, values in enumerate(groups):
+        if any(value != values[0] for value in values):
+            of_size.setdefault(len(values), []).append(at)
+    for places in of_size.values():
+        samples = [groups[at] for at in places]
+        ends = _bootstrap(samples) if percentile else [None] * len(places)
+        for at, values, end in zip(places, samples, ends, strict=True):
+            mean = found[at].mean
+            low, high = end or _student(values, mean)
+            found[at] = Estimate(mean, low, high, len(values))
+    return found
+
+
+def _student(values: Sequence[float], mean: float) -> tuple[float, float]:
+    """The interval of Student's t."""
+    stats, _ = _scipy()
     count = len(values)
-    mean = math.fsum(values) / count
-    if count < 2 or all(value == values[0] for value in values):
-        return Estimate(mean, None, None, count)
-    stats, numpy = _scipy()
-    if percentile:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # degenerate samples: the interval is not a number
-            found = stats.bootstrap(
-                (numpy.array(values),),
-                numpy.mean,
-                confidence_level=CONFIDENCE,
-                n_resamples=RESAMPLES,
-                rng=numpy.random.default_rng(1),
-            ).confidence_interval
-        low, high = float(found.low), float(found.high)
-        if math.isfinite(low) and math.isfinite(high):
-            return Estimate(mean, low, high, count)
     spread = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (count - 1))
     half = float(stats.t.ppf(0.5 + CONFIDENCE / 2, count - 1)) * spread / math.sqrt(count)
-    return Estimate(mean, mean - half, mean + half, count)
+    return mean - half, mean + half
+
+
+def _bootstrap(samples: Sequence[Sequence[float]]) -> list[tuple[float, float] | None]:
+    """Intervals of samples of one size; ``None`` for one that is too degenerate to have one."""
+    stats, numpy = _scipy()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # degenerate samples: the interval is not a number
+        found = stats.bootstrap(
+            (numpy.array(samples, dtype=float),),
+            numpy.mean,
+            axis=-1,
+            confidence_level=CONFIDENCE,
+            n_resamples=RESAMPLES,
+            batch=100,
+            rng=numpy.random.default_rng(1),
+        ).confidence_interval
+    ends = zip(map(float, found.low), map(float, found.high), strict=True)
+    return [end if all(map(math.isfinite, end)) else None for end in ends]
 
 
 def summary(runs: Frame, of: Sequence[str], over: str = "seed") -> list[Group]:

@@ -20,7 +20,7 @@ function leftOf(kind, width) {
 }
 
 function configuration(left, width, kind) {
-  const label = { labelColor: "var(--ink-2)", labelFontSize: 11, labelFont: "system-ui, sans-serif" };
+  const label = { labelColor: "var(--ink-2)", labelFontSize: 11, labelFont: "system-ui, sans-serif", titleColor: "var(--ink)", titleFont: "system-ui, sans-serif" };
   return {
     background: null,
     font: "system-ui, sans-serif",
@@ -71,6 +71,7 @@ async function draw(host) {
   });
   views.get(host)?.finalize();
   views.set(host, drawn);
+  report.charts[host.dataset.chart].drawn?.(drawn.view);
   host.style.minHeight = "";
   host.dataset.width = host.clientWidth;
 }

@@ -28,8 +28,9 @@ function asPicture(svg) {
 function asText(chart) {
   const quoted = (value) => (/[",\n]/.test(String(value)) ? `"${String(value).replaceAll('"', '""')}"` : (value ?? ""));
   return Object.entries(chart.tables).filter(([name]) => chart.data[name]).map(([name, [, columns]]) => {
-    const shown = columns.map(([field]) => field).filter((field) => field in chart.data[name]);
-    return [shown, ...rows(chart.data[name]).map((row) => shown.map((field) => row[field]))].map((line) => line.map(quoted).join(",")).join("\n");
+    const there = columns.filter(([field]) => field in chart.data[name]);
+    const shown = there.map(([field]) => field);
+    return [chart.titled ? there.map(([, title]) => title) : shown, ...rows(chart.data[name]).map((row) => shown.map((field) => row[field]))].map((line) => line.map(quoted).join(",")).join("\n");
   }).join("\n\n") + "\n";
 }
 

@@ -1,0 +1,136 @@
+"""The command ``report``: pages about runs that were carried out before."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.progress import track
+
+from flashatlas import InputError, charts
+from flashatlas.cli.console import command_line, err, say
+from flashatlas.cli.options import Jobs, Quiet, Title
+from flashatlas.report import write_report
+from flashatlas.result import load_all
+from flashatlas.sweep import results
+from flashatlas.sweep.page import write_page
+from flashatlas.sweep.store import Store
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command()(report)
+
+
+def report(
+    runs: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="DIR...|STORE:STUDY",
+            help="Folders that `run --out` or `compare --out` wrote, or a study in a store of "
+            "results that `sweep` made.",
+        ),
+    ],
+    out_: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="The report.")] = Path(
+        "report.html"
+    ),
+    title: Title = None,
+    each: Annotated[
+        bool,
+        typer.Option(
+            "--each",
+            help="With a study: also write the report of each run, into a folder beside the page, "
+            "to which its points and rows lead.",
+        ),
+    ] = False,
+    jobs: Jobs = None,
+    quiet: Quiet = False,
+) -> None:
+    """Make one report of runs that were carried out before, or the page of a study.
+
+    For example: `flashatlas report out/demo out/other --out both.html`
+
+    or: `flashatlas report flashatlas-results:victims --each --out victims.html`
+    """
+    study = results.store_and_name(runs[0]) if len(runs) == 1 else None
+    if study is not None:
+        _of_study(*study, out_, title, each=each, jobs=jobs, quiet=quiet)
+        return
+    if each:
+        raise InputError("--each: only the page of a study (STORE:STUDY) has a report of each run")
+    _of_runs(runs, out_, title)
+
+
+def _of_runs(runs: Sequence[Path], file: Path, title: str | None) -> None:
+    loaded = load_all(runs)
+    commands = dict.fromkeys(result.command for result in loaded if result.command)
+    name = title or ("One run" if len(loaded) == 1 else f"{len(loaded)} runs")
+    try:
+        write_report(file, name, loaded, "\n".join(commands) or command_line())
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        if isinstance(error, InputError):
+            raise
+        # what a record says has no types until it is used
+        named = ", ".join(str(path) for path in runs)
+        raise InputError(
+            f"{named}: damaged, or of another version: {type(error).__name__}: {error}"
+        ) from error
+    say(f"Report: {file}")
+
+
+def _of_study(
+    root: Path,
+    name: str | None,
+    file: Path,
+    title: str | None,
+    *,
+    each: bool,
+    jobs: int | None,
+    quiet: bool,
+) -> None:
+    if not charts.there():
+        raise InputError(charts.MISSING)
+    store = Store.open(root)
+    study = results.noted(store, name)
+    if title:
+        study = {**study, "title": title}
+    reports = ""
+    if each:
+        folder = file.with_name(f"{file.stem}-runs")
+        reports = folder.name
+        _write_each(store, [run["key"] for run in study["runs"] if store.has(run["key"])], folder,
+                    jobs, quiet=quiet)  # fmt: skip
+    write_page(file, store, study, again(study, root), reports)
+    say(f"Report: {file}")
+
+
+def again(study: Mapping[str, Any], root: Path) -> str:
+    """The command that carries out a study again."""
+    source = study["source"]
+    if source is None:
+        return shlex.join(["flashatlas", "results", "show", f"{root}:{study['name']}"])
+    return shlex.join(["flashatlas", "sweep", str(source), "--store", str(root)])
+
+
+def _write_each(
+    store: Store, keys: Sequence[str], folder: Path, jobs: int | None, *, quiet: bool
+) -> None:
+    """Write the report of each run."""
+    work = [(str(store.root), key, str(folder / f"{key}.html")) for key in keys]
+    # a fresh interpreter each: threads of Arrow do not survive a fork
+    with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
+        written = pool.map(_write_one, work, chunksize=4)
+        for _ in track(written, "Reports of runs", len(work), console=err, disable=quiet):
+            pass
+
+
+def _write_one(work: tuple[str, str, str]) -> None:
+    root, key, file = work
+    result = Store(Path(root)).load(key)
+    command = result.command or f"flashatlas rerun {Store(Path(root)).folder(key)}"
+    write_report(Path(file), result.name, [result], command)

@@ -1,0 +1,100 @@
+// Two numbers against each other, a mark a configuration, and those of them that no other one betters in both.
+
+/** The places of the points that no other point betters: at least as good in both numbers, and better in one. */
+function paretoFront(points, [first, second]) {
+  const signed = points.map(([a, b], at) => [first.better === "high" ? -a : a, second.better === "high" ? -b : b, at]);
+  signed.sort((p, q) => p[0] - q[0] || p[1] - q[1]);
+  const front = [];
+  let best = Infinity;
+  let last = null;
+  for (const [a, b, at] of signed) {
+    if (b < best) {
+      front.push(at);
+      best = b;
+      last = [a, b];
+    } else if (last && a === last[0] && b === last[1]) front.push(at); // as good as one of the front
+  }
+  return front;
+}
+
+function frontOf(across, up, by) {
+  const all = configurations([across, up]).filter(({ values }) => values.every((value) => value !== null));
+  const front = paretoFront(all.map(({ values }) => values), [across, up]);
+  const inFront = new Set(front);
+  const shown = factors.filter((factor) => factor.name !== "seed" && factor.words.length > 1);
+  const data = { x: [], y: [], by: [], front: [], at: [], runs: [], ...Object.fromEntries(shown.map((_, i) => [`f${i}`, []])) };
+  all.forEach(({ runs, values }, at) => {
+    data.x.push(values[0]);
+    data.y.push(values[1]);
+    data.by.push(by ? wordOf(by, runs[0]) : "");
+    data.front.push(inFront.has(at) ? "on the front" : "bettered");
+    data.at.push(at);
+    data.runs.push(runs.length);
+    shown.forEach((factor, i) => data[`f${i}`].push(wordOf(factor, runs[0])));
+  });
+  const names = by ? orderOf(by).filter((word) => data.by.includes(word)) : [""];
+  const axisOf = (number, name) => {
+    const [least, most] = [Math.min(...data[name]), Math.max(...data[name])];
+    const scale = least > 0 && most / least > 50 ? { type: "log", base: number.format === "memory" ? 2 : 10, nice: false } : { zero: false, nice: true };
+    return { field: name, type: "quantitative", scale, axis: { formatType: number.format, title: name === "x" ? number.title : null, tickCount: 5 } };
+  };
+  const [x, y] = [axisOf(across, "x"), axisOf(up, "y")];
+  const colour = { field: "by", type: "nominal", legend: null, scale: { domain: names, range: names.map((_, i) => `var(--run-${i % COLOURS})`) } };
+  const tooltip = [...shown.map((factor, i) => field(`f${i}`, factor.name)), field("x", across.title, across.format), field("y", up.title, up.format), field("front", "front"), field("runs", "runs", "count")];
+  const onFront = (value, otherwise) => ({ condition: { test: "datum.front === 'on the front'", value }, value: otherwise });
+  const step = front.map((at) => ({ x: all[at].values[0], y: all[at].values[1] })).sort((p, q) => p.x - q.x);
+  const layer = [
+    { data: { values: step }, mark: { type: "line", interpolate: across.better === "high" ? "step-before" : "step-after", strokeWidth: 1.5, color: "var(--ink-2)", strokeDash: [4, 3] }, encoding: { x, y } },
+    {
+      mark: { type: "point", filled: true, cursor: "pointer" },
+      encoding: { x, y, color: colour, tooltip, size: onFront(110, 34), opacity: onFront(1, 0.45) },
+    },
+  ];
+  const says = `${up.title} over ${across.title}: ${front.length} of ${all.length} configurations are on the front.`;
+  const columns = [...shown.map((factor, i) => [`f${i}`, factor.name, "text"]), ["x", across.title, across.format], ["y", up.title, up.format], ["front", "front", "text"], ["runs", "runs", "count"]];
+  const made = { spec: { concat: [{ title: up.title, height: 330, data: { name: "front" }, layer }], columns: 1 }, data: { front: data }, tables: { front: ["Configurations", columns] }, left: "numbers", titled: true, says };
+  made.drawn = (view) => view.addEventListener("click", (_, item) => item?.datum?.at !== undefined && pick(all[item.datum.at].runs));
+  return { made, names, front: front.map((at) => all[at]), shown };
+}
+
+/** The front as a table, with what opens each configuration. */
+function frontTable({ front, shown }, across, up) {
+  const table = document.getElementById("front-table");
+  const head = document.createElement("tr");
+  for (const title of [...shown.map((factor) => factor.name), across.title, up.title, "runs", ""]) head.append(cell("th", title, { scope: "col" }));
+  const lines = front.slice(0, 200).map(({ runs, values }) => {
+    const line = document.createElement("tr");
+    for (const factor of shown) line.append(cell("td", wordOf(factor, runs[0]), { className: "text" }));
+    line.append(cell("td", formats[across.format](values[0])), cell("td", formats[up.format](values[1])), cell("td", formats.count(runs.length)));
+    const button = Object.assign(document.createElement("button"), { type: "button", textContent: "Runs" });
+    button.setAttribute("aria-label", `Runs of ${shown.map((factor) => wordOf(factor, runs[0])).join(", ")}`);
+    button.addEventListener("click", () => pick(runs));
+    const last = document.createElement("td");
+    last.append(button);
+    line.append(last);
+    return line;
+  });
+  table.tHead.replaceChildren(head);
+  table.tBodies[0].replaceChildren(...lines);
+}
+
+function startFront() {
+  const { front } = space.shown;
+  const [x, y, by] = [
+    fillSelect("front-x", numberOptions(), front[0]),
+    fillSelect("front-y", numberOptions(), front[1]),
+    fillSelect("front-by", [["", "–"], ...factorOptions(COLOURS)], space.shown.by),
+  ];
+  const paint = () => {
+    const [across, up] = [numberNamed.get(x.value), numberNamed.get(y.value)];
+    const found = frontOf(across, up, factorNamed.get(by.value));
+    colourKey("front-key", by.value ? found.names : []);
+    const wish = (number) => `${number.title} ${number.better === "high" ? "high" : "low"}`;
+    document.getElementById("front-says").textContent = `${found.made.says} Better is: ${wish(across)}, ${wish(up)}.`;
+    frontTable(found, across, up);
+    show("front", found.made);
+  };
+  for (const select of [x, y, by]) select.addEventListener("change", paint);
+  onChoice.push(paint);
+  paint();
+}

@@ -1,0 +1,11 @@
+// What the page of a study does once it stands.
+
+startFurniture();
+startChoice();
+startRuns();
+startParallel();
+startOver();
+startHeat();
+startFront();
+choose();
+startCharts();

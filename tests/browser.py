@@ -1,0 +1,68 @@
+"""Pages in a real browser: fixtures of the tests that look at what is drawn.
+
+They need Chromium (found on the path) and the package `playwright`; without them these tests are
+skipped, with the reason.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+CHROMIUM = next(
+    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+)
+
+ARGUMENTS = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+
+@pytest.fixture(scope="module")
+def browser():
+    sync_api = pytest.importorskip(
+        "playwright.sync_api", reason="the package `playwright` is not installed"
+    )
+    if CHROMIUM is None:
+        pytest.skip("no chromium, chromium-browser or google-chrome on the path")
+    with sync_api.sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+        yield started
+        started.close()
+
+
+@pytest.fixture
+def opened(browser):
+    """Opens a page; a line on its console, or a request to the network, fails the test."""
+    contexts, complaints = [], []
+
+    def opened(file: Path, *, width: int = 1280, script: str = "", **options):
+        context = browser.new_context(viewport={"width": width, "height": 800}, **options)
+        contexts.append(context)
+        page = context.new_page()
+        if script:
+            page.add_init_script(script)
+        page.on("console", lambda message: complaints.append(f"console: {message.text}"))
+        page.on("pageerror", lambda error: complaints.append(f"error: {error}"))
+        page.on(
+            "request",
+            lambda request: complaints.append(request.url) if request.url != address else None,
+        )
+        address = file.as_uri()
+        page.goto(address)
+        page.wait_for_selector("html[data-charts=drawn]", timeout=60_000)
+        return page
+
+    yield opened
+    for context in contexts:
+        context.close()
+    assert complaints == []

@@ -20,8 +20,8 @@ import pytest
 from flashatlas import InputError, Result, run, tables
 from flashatlas.report import explorer, render, sections, vega, write_report
 from flashatlas.report.chart import thin
-from flashatlas.report.latency import cumulate, decades
 from flashatlas.report.document import asset
+from flashatlas.report.latency import cumulate, decades
 from flashatlas.report.palette import Runs
 from report_fakes import blocks, fake
 

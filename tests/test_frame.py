@@ -11,6 +11,7 @@ import polars
 import pyarrow.parquet as pq
 import pytest
 from flashatlas.figure import vega_lite
+from flashatlas.frame import table_of
 
 WRITES = "uniform:requests=3000,size=2KiB"
 
@@ -144,3 +145,9 @@ def test_the_commands_read_folders(cli, tmp_path):
     lines = [json.loads(line) for line in (tmp_path / "x.jsonl").read_text().splitlines()]
     assert [str(line["waf"]) for line in lines] == [row["waf"] for row in rows]
     assert "a table ends in" in cli("table", "x", "-o", "x.xls").stderr
+
+
+def test_a_number_that_is_called_like_a_parameter_has_a_column_of_its_own():
+    table = table_of([({"map.lines": 8}, {"waf": 1.0}), ({}, {"map.lines": 3, "waf": 2.0})])
+    assert table["map.lines"].to_pylist() == [8, None]
+    assert table["map.lines.found"].to_pylist() == [None, 3]

@@ -174,8 +174,11 @@ def table_of(
             values = [None if v is None else quantity(v) / 1000 for v in values]
         unit = "ns" if times else unit_of(name)
         add(name, values, "factor" if differ else "setting", unit)
+    given = {field.name for field in fields}
     for name in _keys(numbers):
-        add(name, [one.get(name) for one in numbers], "number", unit_of(name))
+        # a part may count what one of its parameters is called
+        shown = f"{name}.found" if name in given else name
+        add(shown, [one.get(name) for one in numbers], "number", unit_of(name))
     return pa.table(columns, schema=pa.schema(fields))
 
 

@@ -17,6 +17,7 @@ from flashatlas.cli import (
     again,
     check,
     crash,
+    diff,
     explain,
     frames,
     listings,
@@ -90,6 +91,7 @@ def options(
 
 runs.register(app)
 report.register(app)
+diff.register(app)
 frames.register(app)
 again.register(app)
 app.add_typer(traces.app, name="trace")

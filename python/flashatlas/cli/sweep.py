@@ -18,14 +18,12 @@ from flashatlas.files import must_be_writable
 from flashatlas.frame import Frame
 from flashatlas.sweep import execution, results, shards
 from flashatlas.sweep.display import Display, first_line
+from flashatlas.sweep.numbers import SHOWN
 from flashatlas.sweep.page import write_page
 from flashatlas.sweep.plan import Plan, planned
 from flashatlas.sweep.statistics import PERCENTILE, summary
 from flashatlas.sweep.store import KEEP, Store
 from flashatlas.sweep.study import load
-
-SHOWN = ("waf", "latency_ns.read.p99", "latency_ns.write.p99", "iops", "memory_bytes.map")
-"""Numbers that are shown for each group of runs."""
 
 GROUPS_MAX = 40
 """Groups that the terminal shows."""

@@ -8,7 +8,6 @@ script only takes means.
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +24,7 @@ from flashatlas.report.palette import COLOURS
 from flashatlas.report.sections import command, verdict_of
 from flashatlas.steadiness import ADVICE
 from flashatlas.sweep import results
+from flashatlas.sweep.numbers import FIRST, SHOWN, higher_is_better, title_of
 from flashatlas.sweep.statistics import PERCENTILE, Group, estimates, summary
 from flashatlas.sweep.store import Store
 from flashatlas.tables import word
@@ -52,28 +52,6 @@ NAMED = 8
 DIGITS = 6
 """Digits that a page has of a number."""
 
-FIRST = {
-    "waf": "Write amplification",
-    "latency_ns.read.p50": "Read p50",
-    "latency_ns.read.p99": "Read p99",
-    "latency_ns.read.p99_9": "Read p99.9",
-    "latency_ns.write.p50": "Write p50",
-    "latency_ns.write.p99": "Write p99",
-    "latency_ns.write.p99_9": "Write p99.9",
-    "iops": "Requests a second",
-    "bandwidth_bytes_per_s": "Bandwidth",
-    "memory_bytes.map": "Map memory",
-    "map.hit_ratio": "Map hit ratio",
-    "nand.erases": "Erases",
-    "wear.max": "Most erases of a block",
-    "merges.log_blocks": "Log blocks reclaimed",
-    "merges.data_blocks": "Data blocks merged",
-}
-"""Numbers that are asked first, and what they are called."""
-
-HIGHER = re.compile(r"^iops|bandwidth|hit_ratio|hits$|gc\.valid_free|^fairness")
-"""Numbers of which more is better."""
-
 FORMATS = {
     "ns": "duration",
     "bytes": "memory",
@@ -82,9 +60,6 @@ FORMATS = {
     "ratio": "ratio",
 }
 """Formats of ``assets/format.js`` by unit; others are ``short``."""
-
-TABLED = ("waf", "latency_ns.read.p99", "latency_ns.write.p99", "iops", "memory_bytes.map")
-"""Numbers of the table that needs no script."""
 
 FRONTS = (
     ("memory_bytes.map", "waf"),
@@ -133,7 +108,7 @@ class Space:
             "x": x.name,
             "by": by.name if by else "",
             "panel": panel.name if panel else "",
-            "parallel": [name for name in TABLED if self._moves(name)] or [first],
+            "parallel": [name for name in SHOWN if self._moves(name)] or [first],
             "front": front,
         }
 
@@ -159,9 +134,9 @@ class Space:
         low, high = self._ends(name, values)
         return {
             "name": name,
-            "title": FIRST.get(name, name),
+            "title": title_of(name),
             "format": FORMATS.get(self.runs.unit(name), "short"),
-            "better": "high" if HIGHER.search(name) else "low",
+            "better": "high" if higher_is_better(name) else "low",
             "values": [_short(value) for value in values],
             "low": low,
             "high": high,
@@ -439,13 +414,13 @@ def _runs(found: Space) -> str:
 
 def _configurations(runs: Frame) -> str:
     """Means and intervals over seeds, without a script."""
-    wanted = [name for name in TABLED if name in runs.numbers]
+    wanted = [name for name in SHOWN if name in runs.numbers]
     groups = summary(runs, wanted)
     names = list(groups[0].factors)
     heads = [
         *(f"<code>{text(name)}</code>" for name in names),
         "Runs",
-        *map(text, map(_title, wanted)),
+        *map(text, map(title_of, wanted)),
     ]
     rows = [_configuration(runs, group, names, wanted) for group in groups[:LISTED]]
     more = f"; the first {LISTED} of {len(groups):,}" if len(groups) > LISTED else ""
@@ -456,10 +431,6 @@ def _configurations(runs: Frame) -> str:
     made = table("Configurations", heads, [("", table_rows(rows))])
     folded = f"<details><summary>All of them, as a table</summary>{made}</details>"
     return section("configurations", "Configurations", lead, folded)
-
-
-def _title(name: str) -> str:
-    return FIRST.get(name, name)
 
 
 def _configuration(

@@ -258,7 +258,7 @@ impl Cache for LearnedFtl {
             ("double_reads", c.double_reads),
             ("trainings", c.trainings),
             ("forgotten", c.forgotten),
-            ("lines", self.models.iter().map(|model| model.len() as u64).sum()),
+            ("lines_in_use", self.models.iter().map(|model| model.len() as u64).sum()),
             ("pages_known", self.models.iter().map(|model| u64::from(model.right())).sum()),
         ]);
         details

@@ -1,0 +1,134 @@
+"""The command ``diff``: what moved between two sets of runs."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.markup import escape
+
+from flashatlas import InputError, tables
+from flashatlas.cli.console import EXIT_DIFFERS, out, say
+from flashatlas.cli.options import Json
+from flashatlas.files import write_whole
+from flashatlas.frame import Frame
+from flashatlas.sweep.difference import Change, Difference, difference
+from flashatlas.sweep.results import frame_at
+from flashatlas.units import unit_of
+
+LISTED = 40
+"""Changes that the terminal shows."""
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command()(diff)
+
+
+def diff(
+    before: Annotated[
+        Path, typer.Argument(metavar="A", help="A store of results (STORE:STUDY), or a folder.")
+    ],
+    after: Annotated[Path, typer.Argument(metavar="B", help="What is compared with it.")],
+    of: Annotated[
+        list[str],
+        typer.Option(
+            "--of",
+            metavar="COLUMN",
+            help="A number; may be repeated. By default those that are asked first.",
+        ),
+    ] = [],  # noqa: B006
+    ignored: Annotated[
+        list[str],
+        typer.Option(
+            "--except",
+            metavar="COLUMN",
+            help="A setting in which pairs may differ, such as ftl.victim; may be repeated.",
+        ),
+    ] = [],  # noqa: B006
+    tolerance: Annotated[
+        float,
+        typer.Option(
+            "--tolerance", min=0, metavar="PERCENT", help="What is no difference, in percent."
+        ),
+    ] = 0.0,
+    json_: Json = None,
+) -> None:
+    """Say which numbers moved between two sets of runs; exit code 1 if any did.
+
+    Runs with the same settings are paired, seed by seed. Where pairs differ among each other, a
+    number has moved if the interval of 95 % of its mean change lies beyond the tolerance. Of a
+    write amplification that moved, the causes are named.
+
+    For example: `flashatlas diff old-results:victims new-results:victims --tolerance 1`
+    """
+    found = difference(_runs(before), _runs(after), of, ignored)
+    moved = found.moved(tolerance / 100)
+    if json_ is not None:
+        _write_json(json_, found, moved)
+    if json_ != "-":
+        _show(found, moved, tolerance)
+    if moved or found.only_before or found.only_after:
+        raise typer.Exit(EXIT_DIFFERS)
+
+
+def _runs(path: Path) -> Frame:
+    found = frame_at([path])
+    if not len(found):
+        raise InputError(f"{path}: no runs in it")
+    return found
+
+
+def _show(found: Difference, moved: list[Change], tolerance: float) -> None:
+    names = list(dict.fromkeys(name for change in moved for name in change.settings))
+    rows = [
+        (
+            *(tables.word(change.settings.get(name), unit_of(name)) for name in names),
+            change.number,
+            _text(change.number, change.before),
+            _text(change.number, change.after),
+            _share(change),
+            ", ".join(f"{part} {by:+.3f}" for part, by in list(change.parts.items())[:3]),
+        )
+        for change in moved[:LISTED]
+    ]
+    if rows:
+        out.print(tables.listing((*names, "number", "A", "B", "change", "of it"), rows))
+    if len(moved) > LISTED:
+        say(f"and {len(moved) - LISTED} more (--json)")
+    beyond = f" by more than {tolerance:g} %" if tolerance else ""
+    say(f"{len(moved)} of {len(found.changes)} numbers moved{beyond}")
+    for which, only in (("A", found.only_before), ("B", found.only_after)):
+        if only:
+            named = " ".join(f"{name}={value}" for name, value in only[0].items())
+            say(escape(f"{len(only)} runs are in {which} only, such as {named or 'its only one'}"))
+
+
+def _text(name: str, value: float) -> str:
+    text = {"ns": tables.duration, "bytes": tables.size}.get(unit_of(name))
+    return text(value) if text else f"{value:,.6g}"
+
+
+def _share(change: Change) -> str:
+    share = change.share
+    if share is None:
+        return "from 0"
+    half = "" if share.half is None else f" ± {100 * share.half:.2g} %"
+    return f"{100 * share.mean:+.3g} %{half}"
+
+
+def _write_json(target: str, found: Difference, moved: list[Change]) -> None:
+    content: dict[str, Any] = {
+        "moved": [asdict(change) for change in moved],
+        "compared": len(found.changes),
+        "only_a": found.only_before,
+        "only_b": found.only_after,
+    }
+    text = json.dumps(content, indent=2, default=str) + "\n"
+    if target == "-":
+        out.file.write(text)
+    else:
+        write_whole(Path(target), text)

@@ -1,0 +1,217 @@
+"""What differs between two sets of runs: two stores, two studies, or two versions of FlashAtlas.
+
+Runs of both sides that have the same settings are paired, seed by seed. The same seed brings the
+same requests, so that the noise of seeds is no part of a difference.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from flashatlas._core import InputError
+from flashatlas.frame import Frame
+from flashatlas.names import hint
+from flashatlas.sweep.numbers import FIRST
+from flashatlas.sweep.statistics import PERCENTILE, Estimate, estimates
+
+APART = ("key", "made", "wall_s", "failure", "label", "trace.path")
+"""Columns that say nothing of what was run, or of what was found."""
+
+PARTS = {"waf": "waf_parts."}
+"""Numbers that are sums of others: what their parts are called."""
+
+Key = tuple[tuple[str, Any], ...]
+
+
+@dataclass(frozen=True)
+class Change:
+    """A number of a configuration on both sides."""
+
+    settings: Mapping[str, Any]
+    """What tells the configuration from the others."""
+    number: str
+    before: float
+    after: float
+    pairs: int
+    """Seeds that both sides have."""
+    share: Estimate | None
+    """The difference as a share of what was before, over pairs; ``None`` where that was nothing."""
+    parts: Mapping[str, float] = field(default_factory=dict)
+    """Of a sum: by how much each part moved."""
+
+    @property
+    def size(self) -> float:
+        """The difference as a share of what was before; infinite from nothing."""
+        if self.share is not None:
+            return self.share.mean
+        return 0.0 if self.before == self.after else math.inf
+
+    def moved(self, tolerance: float) -> bool:
+        """Whether it is more than the tolerance, and than the noise where pairs differ.
+
+        With noise, the interval of 95 % lies beyond the tolerance as a whole.
+        """
+        share = self.share
+        if share is None:
+            return self.before != self.after
+        if share.low is None or share.high is None:
+            return abs(share.mean) > tolerance
+        return share.low > tolerance or share.high < -tolerance
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Two sets of runs beside each other."""
+
+    changes: tuple[Change, ...]
+    """Every number of every configuration that both have, unchanged ones as well."""
+    only_before: tuple[Mapping[str, Any], ...]
+    """Settings of runs without a partner."""
+    only_after: tuple[Mapping[str, Any], ...]
+
+    def moved(self, tolerance: float) -> list[Change]:
+        """What moved, the largest first."""
+        found = [change for change in self.changes if change.moved(tolerance)]
+        return sorted(found, key=lambda change: -abs(change.size))
+
+
+def difference(
+    before: Frame, after: Frame, of: Sequence[str] = (), ignored: Sequence[str] = ()
+) -> Difference:
+    """Compare the numbers of runs that have the same settings.
+
+    Settings that only one side knows at all, as those of another version, tell no runs apart.
+
+    Args:
+        before: Runs.
+        after: Other ones.
+        of: Numbers; by default those that are asked first.
+        ignored: Settings in which pairs may differ.
+
+    Raises:
+        InputError: No such number or setting, or no run of one side has the settings of one of the
+            other.
+
+    """
+    numbers = _numbers(before, after, of)
+    settings = _settings(before, after, ignored)
+    sides = [_by_settings(runs, settings) for runs in (before, after)]
+    both = [key for key in sides[0] if key in sides[1]]
+    if not both:
+        raise InputError(
+            "no run of one side has the settings of a run of the other, so that there is nothing "
+            f"to compare: {_apart(*sides)}"
+        )
+    varied = _varied([key for side in sides for key in side])
+    groups: dict[Key, list[tuple[Any, Any]]] = {}
+    for key in both:
+        shown = tuple((name, value) for name, value in key if name in varied and name != "seed")
+        groups.setdefault(shown, []).append((sides[0][key], sides[1][key]))
+    changes = [change for name in numbers for change in _changes(name, groups)]
+    only = [
+        tuple(_shown(key, varied) for key in side if key not in other)
+        for side, other in (sides, sides[::-1])
+    ]
+    return Difference(tuple(changes), *only)
+
+
+def _numbers(before: Frame, after: Frame, of: Sequence[str]) -> list[str]:
+    common = [name for name in before.numbers if name in after.numbers]
+    for name in of:
+        if name not in common:
+            raise InputError(f"of: `{name}` is no number of both sides{hint(name, common)}")
+    return list(of) or [name for name in FIRST if name in common]
+
+
+def _settings(before: Frame, after: Frame, ignored: Sequence[str]) -> list[str]:
+    """Columns that say what was run."""
+    found = [
+        name
+        for name in before.table.column_names
+        if name in after.table.column_names and name not in before.numbers and name not in APART
+    ]
+    for name in ignored:
+        if name not in found:
+            raise InputError(f"except: `{name}` is no setting of both sides{hint(name, found)}")
+    return [name for name in found if name not in ignored]
+
+
+def _apart(before: Mapping[Key, Any], after: Mapping[Key, Any]) -> str:
+    """In which settings no run of one side is like one of the other."""
+    said = []
+    for at, (name, _) in enumerate(next(iter(before), ())):
+        values = [list(dict.fromkeys(key[at][1] for key in side)) for side in (before, after)]
+        if not set(values[0]) & set(values[1]):
+            said.append(f"{name} is {values[0][0]} there and {values[1][0]} here")
+    return "; ".join(said) or "each setting by itself is on both sides, never all at once"
+
+
+def _by_settings(runs: Frame, settings: Sequence[str]) -> dict[Key, dict[str, Any]]:
+    found = {}
+    for row in runs.rows():
+        if row.get("failure") is None:
+            found[tuple((name, row.get(name)) for name in settings)] = row
+    return found
+
+
+def _varied(keys: Sequence[Key]) -> set[str]:
+    """Settings in which any two runs differ."""
+    values: dict[str, set[Any]] = {}
+    for key in keys:
+        for name, value in key:
+            values.setdefault(name, set()).add(value)
+    return {name for name, found in values.items() if len(found) > 1}
+
+
+def _shown(key: Key, varied: set[str]) -> dict[str, Any]:
+    return {name: value for name, value in key if name in varied}
+
+
+def _changes(name: str, groups: Mapping[Key, Sequence[tuple[Any, Any]]]) -> list[Change]:
+    """The changes of one number, in all configurations that have it."""
+    known = {
+        key: [(a, b) for a, b in pairs if a.get(name) is not None and b.get(name) is not None]
+        for key, pairs in groups.items()
+    }
+    rows = [(key, pairs) for key, pairs in known.items() if pairs]
+    shares = [
+        [(b[name] - a[name]) / abs(a[name]) for a, b in pairs]
+        for _, pairs in rows
+        if all(a[name] for a, _ in pairs)
+    ]
+    made = iter(estimates(shares, percentile=bool(PERCENTILE.search(name))))
+    found = []
+    for key, pairs in rows:
+        whole = all(a[name] for a, _ in pairs)
+        found.append(
+            Change(
+                settings=dict(key),
+                number=name,
+                before=_mean([a[name] for a, _ in pairs]),
+                after=_mean([b[name] for _, b in pairs]),
+                pairs=len(pairs),
+                share=next(made) if whole else None,
+                parts=_parts(name, pairs),
+            )
+        )
+    return found
+
+
+def _parts(name: str, rows: Sequence[tuple[Any, Any]]) -> dict[str, float]:
+    """By how much each part of a sum moved; those that did, the largest first."""
+    prefix = PARTS.get(name)
+    if prefix is None:
+        return {}
+    names = dict.fromkeys(key for a, b in rows for key in (*a, *b) if key.startswith(prefix))
+    moved = {
+        part.removeprefix(prefix): _mean([(b.get(part) or 0) - (a.get(part) or 0) for a, b in rows])
+        for part in names
+    }
+    return dict(sorted(((k, v) for k, v in moved.items() if v), key=lambda kv: -abs(kv[1])))
+
+
+def _mean(values: Sequence[float]) -> float:
+    return math.fsum(values) / len(values)

@@ -1,0 +1,126 @@
+"""What moved between two sets of runs: pairs, noise, tolerance, causes."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import pytest
+from flashatlas import InputError
+from flashatlas.frame import Frame, table_of
+from flashatlas.sweep.difference import difference
+from flashatlas.sweep.statistics import estimate
+
+SEEDS = (1, 2, 3, 4, 5)
+
+
+def runs(waf, *, victims=("greedy", "fifo"), more=None, gc=None, trace="a") -> Frame:
+    """Runs of two victims and five seeds; ``waf`` of victim and seed."""
+    rows = []
+    for victim in victims:
+        for seed in SEEDS:
+            settings = {"ftl.victim": victim, "seed": seed, "trace": trace, **(more or {})}
+            value = waf(victim, seed)
+            numbers = {"waf": value, "waf_parts.host": 1.0}
+            numbers["waf_parts.gc"] = value - 1 if gc is None else gc(victim, seed)
+            rows.append((settings, numbers))
+    return Frame(table_of(rows))
+
+
+def noisy(victim: str, seed: int) -> float:
+    """From 1.6 to 2.4: the seeds differ by far more than what is looked for."""
+    return 1.4 + 0.2 * seed + (0.5 if victim == "fifo" else 0.0)
+
+
+def test_the_same_runs_do_not_differ():
+    found = difference(runs(noisy), runs(noisy))
+    assert len(found.changes) == 2 and not found.moved(0)
+    assert not found.only_before and not found.only_after
+
+
+def test_a_small_change_shows_through_the_noise_of_seeds():
+    after = runs(lambda victim, seed: noisy(victim, seed) * (1.01 if victim == "fifo" else 1.0))
+    (change,) = difference(runs(noisy), after).moved(0)
+    assert dict(change.settings) == {"ftl.victim": "fifo"} and change.pairs == 5
+    assert change.size == pytest.approx(0.01)
+    assert not difference(runs(noisy), after).moved(0.02)
+
+
+def test_what_moves_to_and_fro_is_noise_until_it_is_more():
+    by = {1: 0.05, 2: -0.04, 3: 0.03, 4: -0.05, 5: 0.02}
+    shaken = runs(lambda victim, seed: noisy(victim, seed) * (1 + by[seed]))
+    assert not difference(runs(noisy), shaken).moved(0)
+    pushed = {seed: part + 0.2 for seed, part in by.items()}
+    moved = difference(
+        runs(noisy), runs(lambda v, seed: noisy(v, seed) * (1 + pushed[seed]))
+    ).moved(0)
+    expected = estimate(list(pushed.values()))
+    assert len(moved) == 2
+    assert moved[0].share.low == pytest.approx(expected.low)
+    # the whole interval must lie beyond the tolerance
+    assert expected.low < 0.19 < expected.mean
+    assert not difference(
+        runs(noisy), runs(lambda v, seed: noisy(v, seed) * (1 + pushed[seed]))
+    ).moved(0.19)
+
+
+def test_less_is_a_move_as_well_as_more():
+    (first, _) = difference(runs(noisy), runs(lambda v, s: noisy(v, s) * 0.9)).moved(0.05)
+    assert first.size == pytest.approx(-0.1)
+
+
+def test_the_causes_of_a_write_amplification_are_named():
+    after = runs(lambda v, s: noisy(v, s) + 0.3, gc=lambda v, s: noisy(v, s) - 1 + 0.3)
+    assert difference(runs(noisy), after).moved(0)[0].parts == {"gc": pytest.approx(0.3)}
+
+
+def test_what_was_nothing_and_is_something_has_moved():
+    before, after = runs(lambda v, s: 0.0), runs(lambda v, s: 1.0)
+    found = difference(before, after).moved(0.5)
+    assert len(found) == 2 and found[0].size == math.inf and found[0].share is None
+
+
+def test_runs_without_a_partner_are_named():
+    found = difference(runs(noisy), runs(noisy, victims=("greedy",)))
+    assert len(found.only_before) == 5 and not found.only_after
+    assert found.only_before[0] == {"ftl.victim": "fifo", "seed": 1}
+
+
+def test_a_parameter_that_a_version_does_not_know_tells_no_runs_apart():
+    found = difference(runs(noisy), runs(noisy, more={"ftl.new": 3}))
+    assert len(found.changes) == 2 and not found.moved(0)
+
+
+def test_settings_may_be_excepted():
+    before, after = runs(noisy, victims=("fifo",)), runs(noisy, victims=("greedy",))
+    with pytest.raises(InputError, match=r"ftl\.victim is fifo there and greedy here"):
+        difference(before, after)
+    moved = difference(before, after, ignored=["ftl.victim"]).moved(0)
+    assert [change.number for change in moved] == ["waf"] and moved[0].size < 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"of": ["wav"]}, "`wav` is no number of both sides; did you mean `waf`"),
+        ({"ignored": ["ftl.victims"]}, "`ftl.victims` is no setting.*mean `ftl.victim`"),
+    ],
+)
+def test_a_name_that_is_none(arguments, message):
+    with pytest.raises(InputError, match=message):
+        difference(runs(noisy), runs(noisy), **arguments)
+
+
+def test_the_command_ends_with_1_where_something_moved(cli, tmp_path):
+    run = ("run", "--workload", "uniform:requests=2000,size=2KiB", "--precondition", "fill")
+    for folder, victim in (("one", "greedy"), ("same", "greedy"), ("other", "fifo")):
+        assert cli(*run, "--set", f"ftl.victim={victim}", "--out", folder).returncode == 0
+    same = cli("diff", "one", "same")
+    assert same.returncode == 0 and "0 of" in same.stdout
+    refused = cli("diff", "one", "other")
+    assert refused.returncode == 2 and "ftl.victim is greedy there and fifo here" in refused.stderr
+    moved = cli("diff", "one", "other", "--except", "ftl.victim", "--json", "moved.json")
+    assert moved.returncode == 1 and "gc +" in moved.stdout
+    told = json.loads((tmp_path / "moved.json").read_text())
+    waf = next(change for change in told["moved"] if change["number"] == "waf")
+    assert waf["after"] > waf["before"] and waf["parts"]["gc"] > 0

@@ -26,6 +26,7 @@ pub mod blocks;
 pub mod caching;
 pub mod classifiers;
 mod free;
+mod in_flight;
 pub mod list;
 mod logblock;
 pub mod maps;

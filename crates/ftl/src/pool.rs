@@ -8,9 +8,9 @@
 
 use crate::FtlContext;
 use crate::blocks::{Blocks, FreeBlocks, Role};
+use crate::in_flight::InFlight;
 use flashatlas_nand::Medium;
 use flashatlas_types::{BlockId, Cause, FtlError, Layout, MediumError, OpId, SeededBug};
-use std::collections::VecDeque;
 
 /// Blocks that are kept for map pages.
 #[derive(Clone, Copy, Debug, Default)]
@@ -33,8 +33,8 @@ pub struct Pool {
     map_blocks: Vec<u32>,
     /// Every change of the map that belongs to a program up to this number has been made.
     pub settled: u64,
-    /// Programs of host data and of copies that may be unfinished, oldest first.
-    in_flight: VecDeque<OpId>,
+    /// Programs of host data and of copies.
+    in_flight: InFlight,
     /// Blocks that went bad.
     pub retired: u64,
 }
@@ -49,7 +49,7 @@ impl Pool {
             map_quota,
             map_blocks: vec![0; layout.lanes as usize],
             settled: medium.sequence(),
-            in_flight: VecDeque::new(),
+            in_flight: InFlight::default(),
             retired: 0,
         }
     }
@@ -170,19 +170,15 @@ impl Pool {
 
     /// A program took data to flash. Only map pages ask for it later.
     #[inline]
-    pub fn programmed(&mut self, cx: &FtlContext<'_>, op: OpId) {
-        if self.map_quota.blocks == 0 {
-            return;
-        }
-        forget_finished(&mut self.in_flight, cx);
-        if op != OpId::NONE {
-            self.in_flight.push_back(op);
+    pub fn programmed(&mut self, cx: &mut FtlContext<'_>, op: OpId) {
+        if self.map_quota.blocks > 0 {
+            self.in_flight.push(cx.flash.plan, cx.oldest_unfinished, op);
         }
     }
 
-    /// Programs of data up to `newest` that may be unfinished.
+    /// What is complete once all programs of data up to `newest` are.
     pub fn unfinished(&self, newest: OpId) -> impl Iterator<Item = OpId> + '_ {
-        self.in_flight.iter().copied().take_while(move |&op| op <= newest)
+        self.in_flight.up_to(newest)
     }
 
     /// The error of a drive that has no room.
@@ -195,12 +191,5 @@ impl Pool {
             valid_units: self.blocks.total(),
             physical_units: good * u64::from(self.layout.slots_per_block),
         }
-    }
-}
-
-/// Drop operations that are complete from the old end of a list.
-pub(crate) fn forget_finished(in_flight: &mut VecDeque<OpId>, cx: &FtlContext<'_>) {
-    while in_flight.front().is_some_and(|&old| old < cx.oldest_unfinished) {
-        in_flight.pop_front();
     }
 }

@@ -114,6 +114,7 @@ impl MapOnFlash {
     /// these changes survive.
     pub fn copied(&mut self, op: OpId, since: Option<u64>) {
         if let (Some(since), true) = (since, op != OpId::NONE) {
+            debug_assert!(self.in_flight.back().is_none_or(|&(before, _)| before <= op));
             self.in_flight.push_back((op, since));
         }
     }
@@ -121,9 +122,16 @@ impl MapOnFlash {
     /// Copies that may not be complete: what a FLUSH waits for beside its own, and the erase of a
     /// block that the map on flash may still need.
     pub fn unfinished(&mut self, cx: &mut FtlContext<'_>) -> OpId {
-        self.in_flight.retain(|&(op, _)| op >= cx.oldest_unfinished);
+        self.forget_complete(cx.oldest_unfinished);
         let ops: Vec<OpId> = self.in_flight.iter().map(|&(op, _)| op).collect();
         cx.flash.plan.join(flashatlas_types::Class::Map, &ops)
+    }
+
+    /// Forget the copies that are complete by now; each once.
+    fn forget_complete(&mut self, oldest_unfinished: OpId) {
+        while self.in_flight.front().is_some_and(|&(op, _)| op < oldest_unfinished) {
+            self.in_flight.pop_front();
+        }
     }
 
     /// The same for the erase of a block: nothing, if the map never needed it.
@@ -294,10 +302,10 @@ impl MapOnFlash {
     }
 
     /// The header of a copy that is made now; what it copies counts as unchanged already.
-    pub fn header(&self, io: &mut MapContext<'_, '_>) -> Header {
+    pub fn header(&mut self, io: &mut MapContext<'_, '_>) -> Header {
         let changed = self.changes.replay_from(io.pool.settled);
-        let unfinished = self.in_flight.iter().filter(|(op, _)| *op >= io.cx.oldest_unfinished);
-        let survives = unfinished.map(|&(_, since)| since - 1).fold(changed, u64::min);
+        self.forget_complete(io.cx.oldest_unfinished);
+        let survives = self.in_flight.iter().map(|&(_, since)| since - 1).fold(changed, u64::min);
         Header {
             version: io.cx.flash.medium.take_number(),
             upto: io.pool.settled + if SeededBug::MapBeforeData.is_active() { 3 } else { 0 },

@@ -1,0 +1,105 @@
+//! Programs that may be unfinished, and what stands for all of them up to one.
+
+use flashatlas_types::{Class, OpId, Plan};
+use std::collections::VecDeque;
+
+/// So many unfinished programs get an operation that stands for them and for all before them.
+const TOGETHER: usize = 64;
+
+/// Programs of data that may be unfinished, oldest first.
+///
+/// With thousands of them under way, a map page that waits for all would cost as many edges, and a
+/// run the square of that. Every 64th program has a join that waits for those before it: adding a
+/// program costs a constant on average, and [`InFlight::up_to`] names at most 64 operations.
+#[derive(Default)]
+pub(crate) struct InFlight {
+    programs: VecDeque<OpId>,
+    /// The last program that a join stands for, and the join.
+    joins: VecDeque<(OpId, OpId)>,
+    /// Programs after the last of these.
+    alone: usize,
+}
+
+impl InFlight {
+    /// A program was issued. Those older than `oldest` are complete: they are forgotten.
+    pub fn push(&mut self, plan: &mut Plan, oldest: OpId, op: OpId) {
+        while self.programs.front().is_some_and(|&old| old < oldest) {
+            self.programs.pop_front();
+        }
+        while self.joins.front().is_some_and(|&(_, join)| join < oldest) {
+            self.joins.pop_front();
+        }
+        if op == OpId::NONE {
+            return;
+        }
+        self.programs.push_back(op);
+        self.alone = (self.alone + 1).min(self.programs.len());
+        if self.alone >= TOGETHER {
+            let before: Vec<OpId> = self.up_to(op).collect();
+            self.joins.push_back((op, plan.join(Class::Map, &before)));
+            self.alone = 0;
+        }
+    }
+
+    /// Operations that are all complete once every program up to `newest` is, and not before.
+    pub fn up_to(&self, newest: OpId) -> impl Iterator<Item = OpId> + '_ {
+        let joined = self.joins.partition_point(|&(last, _)| last <= newest);
+        let join = joined.checked_sub(1).map(|at| self.joins[at]);
+        let first = join.map_or(0, |(last, _)| self.programs.partition_point(|&op| op <= last));
+        let alone = self.programs.range(first..).copied().take_while(move |&op| op <= newest);
+        join.map(|(_, join)| join).into_iter().chain(alone)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flashatlas_types::{OpKind, Rng, Seed};
+    use std::collections::BTreeSet;
+
+    /// The programs that an operation stands for.
+    fn programs_of(plan: &Plan, op: OpId, joins: &BTreeSet<OpId>, found: &mut BTreeSet<OpId>) {
+        if !joins.contains(&op) {
+            found.insert(op);
+            return;
+        }
+        let (_, _, after) = plan.iter().find(|&(id, ..)| id == op).expect("a join of this plan");
+        for &one in after {
+            programs_of(plan, one, joins, found);
+        }
+    }
+
+    #[test]
+    fn joins_stand_for_every_unfinished_program_and_no_later_one() {
+        let mut rng = Rng::stream(Seed(5), "in flight");
+        let mut plan = Plan::default();
+        plan.set_recording(true);
+        let mut in_flight = InFlight::default();
+        let (mut issued, mut oldest) = (Vec::new(), OpId(1));
+        for step in 0..4000 {
+            let op = plan.push(OpKind::Join, Class::Map, &[]);
+            issued.push(op);
+            // long stretches in which nothing completes, then much at once
+            if step % 700 == 699 {
+                oldest = issued[issued.len() - 1 - rng.below(300) as usize];
+            }
+            in_flight.push(&mut plan, oldest, op);
+            if step % 37 != 0 {
+                continue;
+            }
+            let joins: BTreeSet<OpId> = in_flight.joins.iter().map(|&(_, join)| join).collect();
+            let newest =
+                issued[issued.len() - 1 - rng.below(issued.len().min(500) as u64) as usize];
+            let named: Vec<OpId> = in_flight.up_to(newest).collect();
+            assert!(named.len() <= TOGETHER, "{} operations are named", named.len());
+            let mut found = BTreeSet::new();
+            named.iter().for_each(|&op| programs_of(&plan, op, &joins, &mut found));
+            found.retain(|&op| op >= oldest);
+            let expected: BTreeSet<OpId> =
+                issued.iter().copied().filter(|&op| (oldest..=newest).contains(&op)).collect();
+            assert_eq!(found, expected, "up to {newest} at step {step}");
+        }
+        let edges: usize = plan.iter().map(|(_, _, after)| after.len()).sum();
+        assert!(edges <= 2 * issued.len(), "{edges} edges for {} programs", issued.len());
+    }
+}

@@ -46,6 +46,9 @@ NUMBERS = 40
 LISTED = 200
 """Configurations that stand in the page without a script."""
 
+PANELS = 12
+"""Levels that a page has panels for unasked."""
+
 NAMED = 8
 """Values of an axis that the introduction names."""
 
@@ -95,22 +98,55 @@ class Space:
 
     def shown(self) -> dict[str, Any]:
         """What the page shows at first."""
-        varied = [one for one in self.factors if len(one.words) > 1 and one.name != "seed"]
+        varied = [
+            one
+            for one in self.factors
+            if len(one.words) > 1 and one.name != "seed" and not self._follows(one)
+        ]
         ordered = sorted(varied, key=lambda one: -len(one.words)) or list(self.factors)
-        x = next((one for one in ordered if one.numeric), ordered[0])
+        x = next((one for one in ordered if one.numeric and len(one.words) > 2), ordered[0])
         rest = [one for one in ordered if one is not x]
         by = next((one for one in rest if len(one.words) <= COLOURS), None)
-        panel = next((one for one in rest if one is not by and len(one.words) <= 12), None)
+        panel = next((one for one in rest if one is not by and len(one.words) <= PANELS), None)
+        down = ordered[0] if ordered[0] is not x else next(iter(rest), x)
+        load = next((one for one in varied if self._is_load(one)), None)
+        signs = next(
+            (one for one in ordered if one is not load and len(one.words) <= COLOURS), None
+        )
         moved = [pair for pair in FRONTS if all(self._moves(name) for name in pair)]
         first = self.numbers[0]
-        front = moved[0] if moved else (first, self.numbers[1] if self.numbers[1:] else first)
+        pair = moved[0] if moved else (first, self.numbers[1] if self.numbers[1:] else first)
         return {
             "x": x.name,
             "by": by.name if by else "",
             "panel": panel.name if panel else "",
+            # a heat map has room for many levels below each other, not beside
+            "heat": (x.name, down.name) if x.numeric else (down.name, x.name),
             "parallel": [name for name in SHOWN if self._moves(name)] or [first],
-            "front": front,
+            "front": {
+                "pair": pair,
+                "by": signs.name if signs else "",
+                "panel": load.name if load and len(load.words) <= PANELS else "",
+            },
         }
+
+    def _follows(self, factor: Factor) -> bool:
+        """Whether another factor, with more levels, already says which level a run has."""
+        return any(
+            len(set(zip(other.levels, factor.levels, strict=True))) == len(set(other.levels))
+            for other in self.factors
+            if len(other.words) > len(factor.words)
+        )
+
+    def _is_load(self, factor: Factor) -> bool:
+        """Whether a factor says which workload is played: numbers of two of them have no winner."""
+        if "trace" not in self.runs.table.column_names:
+            return False
+        played: dict[int, set[Any]] = {}
+        for level, trace in zip(factor.levels, self.runs.column("trace"), strict=True):
+            played.setdefault(level, set()).add(trace)
+        one_each = all(len(found) == 1 for found in played.values())
+        return one_each and len(set().union(*played.values())) == len(played) > 1
 
     def _moves(self, name: str) -> bool:
         return name in self.numbers and len(set(self.runs.column(name)) - {None}) > 1
@@ -351,7 +387,10 @@ def _heat() -> str:
         _select(f"heat-{id}", label)
         for id, label in (("number", "Number"), ("x", "Across"), ("y", "Down"))
     )
-    lead = '<p class="lead">Means over all other axes; a stronger colour is more.</p>'
+    lead = (
+        '<p class="lead">Means over all other axes; a stronger colour is more, by its logarithm '
+        "where values differ more than tenfold.</p>"
+    )
     drawn = f'<div class="controls">{controls}</div>{_plot("heat", "Two axes")}'
     return section("heat-part", "Two axes", lead, drawn)
 
@@ -359,7 +398,12 @@ def _heat() -> str:
 def _front() -> str:
     controls = "".join(
         _select(f"front-{id}", label)
-        for id, label in (("x", "Across"), ("y", "Up"), ("by", "Colours"))
+        for id, label in (
+            ("x", "Across"),
+            ("y", "Up"),
+            ("by", "Colours"),
+            ("panel", "A front for each"),
+        )
     )
     return section(
         "front-part",

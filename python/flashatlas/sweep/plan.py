@@ -23,6 +23,12 @@ from flashatlas.sweep.study import Study, StudyError
 SECONDS_A_REQUEST = {True: 4e-6, False: 1.5e-6}
 """What a request takes, timed and untimed: an order of magnitude, on one shared core."""
 
+SECONDS_A_RUN = 0.1
+"""What a run takes beside its requests: reading, checking, writing."""
+
+PASSES = 13
+"""How often a workload is played until it is steady: from 6 to 26, so about this."""
+
 
 @dataclass(frozen=True)
 class Run:
@@ -47,7 +53,9 @@ class Run:
         requests = requests_of(self.spec)
         if requests is None or self.cost.seconds is None:
             return None
-        return self.cost.seconds + requests * SECONDS_A_REQUEST[self.spec["mode"] != "untimed"]
+        passes = PASSES if self.spec["until"] == "steady" else 1
+        played = requests * passes * SECONDS_A_REQUEST[self.spec["mode"] != "untimed"]
+        return SECONDS_A_RUN + self.cost.seconds + played
 
 
 @dataclass(frozen=True)

@@ -17,44 +17,66 @@ function paretoFront(points, [first, second]) {
   return front;
 }
 
-function frontOf(across, up, by) {
+/** The configurations, and which of them are on the front of those that share their level of `panel`. */
+function fronts(across, up, panel) {
   const all = configurations([across, up]).filter(({ values }) => values.every((value) => value !== null));
-  const front = paretoFront(all.map(({ values }) => values), [across, up]);
-  const inFront = new Set(front);
+  const groups = Map.groupBy(all, ({ runs }) => (panel ? wordOf(panel, runs[0]) : ""));
+  const front = new Set();
+  for (const group of groups.values()) {
+    for (const at of paretoFront(group.map(({ values }) => values), [across, up])) front.add(group[at]);
+  }
+  return { all, front };
+}
+
+function frontOf(across, up, by, panel) {
+  const { all, front } = fronts(across, up, panel);
   const shown = factors.filter((factor) => factor.name !== "seed" && factor.words.length > 1);
-  const data = { x: [], y: [], by: [], front: [], at: [], runs: [], ...Object.fromEntries(shown.map((_, i) => [`f${i}`, []])) };
-  all.forEach(({ runs, values }, at) => {
+  const data = { x: [], y: [], by: [], panel: [], front: [], at: [], runs: [], ...Object.fromEntries(shown.map((_, i) => [`f${i}`, []])) };
+  all.forEach((one, at) => {
+    const { runs, values } = one;
     data.x.push(values[0]);
     data.y.push(values[1]);
     data.by.push(by ? wordOf(by, runs[0]) : "");
-    data.front.push(inFront.has(at) ? "on the front" : "bettered");
+    data.panel.push(panel ? wordOf(panel, runs[0]) : "");
+    data.front.push(front.has(one) ? "on the front" : "bettered");
     data.at.push(at);
     data.runs.push(runs.length);
     shown.forEach((factor, i) => data[`f${i}`].push(wordOf(factor, runs[0])));
   });
   const names = by ? orderOf(by).filter((word) => data.by.includes(word)) : [""];
+  const panels = panel ? orderOf(panel).filter((word) => data.panel.includes(word)) : [""];
   const axisOf = (number, name) => {
     const [least, most] = [Math.min(...data[name]), Math.max(...data[name])];
-    const scale = least > 0 && most / least > 50 ? { type: "log", base: number.format === "memory" ? 2 : 10, nice: false } : { zero: false, nice: true };
+    const log = least > 0 && most / least > 20;
+    const scale = log ? { type: "log", base: number.format === "memory" ? 2 : 10, nice: false, domain: [least / 1.1, most * 1.1] } : { zero: false, nice: true, domain: [least, most] };
     return { field: name, type: "quantitative", scale, axis: { formatType: number.format, title: name === "x" ? number.title : null, tickCount: 5 } };
   };
   const [x, y] = [axisOf(across, "x"), axisOf(up, "y")];
   const colour = { field: "by", type: "nominal", legend: null, scale: { domain: names, range: names.map((_, i) => `var(--run-${i % COLOURS})`) } };
   const tooltip = [...shown.map((factor, i) => field(`f${i}`, factor.name)), field("x", across.title, across.format), field("y", up.title, up.format), field("front", "front"), field("runs", "runs", "count")];
   const onFront = (value, otherwise) => ({ condition: { test: "datum.front === 'on the front'", value }, value: otherwise });
-  const step = front.map((at) => ({ x: all[at].values[0], y: all[at].values[1] })).sort((p, q) => p.x - q.x);
-  const layer = [
-    { data: { values: step }, mark: { type: "line", interpolate: across.better === "high" ? "step-before" : "step-after", strokeWidth: 1.5, color: "var(--ink-2)", strokeDash: [4, 3] }, encoding: { x, y } },
-    {
-      mark: { type: "point", filled: true, cursor: "pointer" },
-      encoding: { x, y, color: colour, tooltip, size: onFront(110, 34), opacity: onFront(1, 0.45) },
-    },
-  ];
-  const says = `${up.title} over ${across.title}: ${front.length} of ${all.length} configurations are on the front.`;
+  const one = (title) => ({
+    title: title ? `${up.title}, ${panel.name}: ${title}` : up.title,
+    height: panels.length > 1 ? 230 : 330,
+    data: { name: "front" },
+    transform: [{ filter: { field: "panel", equal: title } }],
+    layer: [
+      {
+        transform: [{ filter: "datum.front === 'on the front'" }],
+        mark: { type: "line", interpolate: across.better === "high" ? "step-before" : "step-after", strokeWidth: 1.5, color: "var(--ink-2)", strokeDash: [4, 3] },
+        encoding: { x, y, order: { field: "x" } },
+      },
+      {
+        mark: { type: "point", filled: true, cursor: "pointer" },
+        encoding: { x, y, color: colour, tooltip, size: onFront(110, 34), opacity: onFront(1, 0.45) },
+      },
+    ],
+  });
+  const says = `${up.title} over ${across.title}: ${front.size} of ${all.length} configurations are on the front${panels.length > 1 ? "s" : ""}.`;
   const columns = [...shown.map((factor, i) => [`f${i}`, factor.name, "text"]), ["x", across.title, across.format], ["y", up.title, up.format], ["front", "front", "text"], ["runs", "runs", "count"]];
-  const made = { spec: { concat: [{ title: up.title, height: 330, data: { name: "front" }, layer }], columns: 1 }, data: { front: data }, tables: { front: ["Configurations", columns] }, left: "numbers", titled: true, says };
+  const made = { spec: { concat: panels.map(one), columns: Math.min(panels.length, 3) }, data: { front: data }, tables: { front: ["Configurations", columns] }, left: "numbers", titled: true, says };
   made.drawn = (view) => view.addEventListener("click", (_, item) => item?.datum?.at !== undefined && pick(all[item.datum.at].runs));
-  return { made, names, front: front.map((at) => all[at]), shown };
+  return { made, names, front: all.filter((each) => front.has(each)), shown };
 }
 
 /** The front as a table, with what opens each configuration. */
@@ -80,21 +102,22 @@ function frontTable({ front, shown }, across, up) {
 
 function startFront() {
   const { front } = space.shown;
-  const [x, y, by] = [
-    fillSelect("front-x", numberOptions(), front[0]),
-    fillSelect("front-y", numberOptions(), front[1]),
-    fillSelect("front-by", [["", "–"], ...factorOptions(COLOURS)], space.shown.by),
+  const [x, y, by, panel] = [
+    fillSelect("front-x", numberOptions(), front.pair[0]),
+    fillSelect("front-y", numberOptions(), front.pair[1]),
+    fillSelect("front-by", [["", "–"], ...factorOptions(COLOURS)], front.by),
+    fillSelect("front-panel", [["", "–"], ...factorOptions(PANELS)], front.panel),
   ];
   const paint = () => {
     const [across, up] = [numberNamed.get(x.value), numberNamed.get(y.value)];
-    const found = frontOf(across, up, factorNamed.get(by.value));
+    const found = frontOf(across, up, factorNamed.get(by.value), factorNamed.get(panel.value));
     colourKey("front-key", by.value ? found.names : []);
     const wish = (number) => `${number.title} ${number.better === "high" ? "high" : "low"}`;
     document.getElementById("front-says").textContent = `${found.made.says} Better is: ${wish(across)}, ${wish(up)}.`;
     frontTable(found, across, up);
     show("front", found.made);
   };
-  for (const select of [x, y, by]) select.addEventListener("change", paint);
+  for (const select of [x, y, by, panel]) select.addEventListener("change", paint);
   onChoice.push(paint);
   paint();
 }

@@ -10,6 +10,9 @@ const brief = (number, value) => (value === null ? "–" : (number.format === "r
 
 const field = (name, title, kind) => ({ field: name, title, ...(kind ? { type: "quantitative", formatType: kind } : { type: "nominal" }) });
 
+/** Words that have no room beside each other stand aslant. */
+const slope = (words) => (words.join("").length > 70 ? -40 : 0);
+
 function linesOf(number, x, by, panel) {
   const names = [x, by, panel].map((name) => factorNamed.get(name));
   const rows = means(number, names.filter(Boolean));
@@ -27,7 +30,7 @@ function linesOf(number, x, by, panel) {
   const [, colours, panels] = [levels(0, "x"), levels(1, "by"), levels(2, "panel")];
   const told = (signs) => ({ field: "by", type: "nominal", legend: null, scale: { domain: colours, range: colours.map((_, i) => signs[i % signs.length]) } });
   const colour = told(Array.from({ length: COLOURS }, (_, i) => `var(--run-${i})`));
-  const across = { field: "x", type: "ordinal", sort: orderOf(names[0]), axis: { title: x, labelAngle: 0, grid: false } };
+  const across = { field: "x", type: "ordinal", sort: orderOf(names[0]), axis: { title: x, labelAngle: slope(levels(0, "x")), grid: false } };
   const up = { field: "mean", type: "quantitative", scale: { zero: false, nice: true, domain: [Math.min(...data.low), Math.max(...data.high)] }, axis: { formatType: number.format, title: null, tickCount: 4 } }; // panels have one scale
   const tooltip = [
     ...(names[1] ? [field("by", by)] : []), field("x", x),
@@ -40,7 +43,8 @@ function linesOf(number, x, by, panel) {
     data: { name: "over" },
     transform: [{ filter: { field: "panel", equal: title } }],
     layer: [
-      { mark: { type: "line", strokeWidth: 2 }, encoding: { x: across, y: up, color: colour, strokeDash: told(DASHES) } },
+      // between names there is nothing: no line
+      ...(names[0].numeric ? [{ mark: { type: "line", strokeWidth: 2 }, encoding: { x: across, y: up, color: colour, strokeDash: told(DASHES) } }] : []),
       { mark: { type: "rule", strokeWidth: 1.5 }, encoding: { x: across, y: { ...up, field: "low" }, y2: { field: "high" }, color: colour } },
       { mark: { type: "point", filled: true, size: 45 }, encoding: { x: across, y: up, color: colour, tooltip } },
     ],
@@ -92,8 +96,7 @@ function heatOf(number, across, down) {
   const rows = means(number, [factorNamed.get(across), factorNamed.get(down)]);
   const values = rows.map((row) => row.mean);
   const [least, most] = [Math.min(...values), Math.max(...values)];
-  // sizes of flash and latencies spread over decades: then the steps are of their logarithm
-  const scale = least > 0 && most / least > 50 ? Math.log : (value) => value;
+  const scale = least > 0 && most / least > 10 ? Math.log : (value) => value;
   const step = (value) => (most > least ? Math.min(STEPS - 1, Math.floor((STEPS * (scale(value) - scale(least))) / (scale(most) - scale(least)))) : 0);
   const data = { x: [], y: [], mean: [], step: [], text: [], runs: [] };
   for (const row of rows) {
@@ -105,7 +108,7 @@ function heatOf(number, across, down) {
     data.runs.push(row.runs.length);
   }
   const [columns, lines] = [new Set(data.x).size, new Set(data.y).size];
-  const x = { field: "x", type: "ordinal", sort: orderOf(factorNamed.get(across)), axis: { title: across, labelAngle: columns > 8 ? -40 : 0, orient: "bottom" } };
+  const x = { field: "x", type: "ordinal", sort: orderOf(factorNamed.get(across)), axis: { title: across, labelAngle: slope([...new Set(data.x)]), orient: "bottom" } };
   const y = { field: "y", type: "ordinal", sort: orderOf(factorNamed.get(down)), axis: { title: null } };
   const ramp = Array.from({ length: STEPS }, (_, i) => i);
   const colour = { field: "step", type: "ordinal", legend: null, scale: { domain: ramp, range: ramp.map((i) => `var(--valid-${i})`) } };
@@ -120,11 +123,11 @@ function heatOf(number, across, down) {
 
 function startHeat() {
   if (!document.getElementById("heat-y")) return; // a study of one axis
-  const { x, by } = space.shown;
+  const [x, y] = space.shown.heat;
   const selects = [
     fillSelect("heat-number", numberOptions(), numbers[0].name),
     fillSelect("heat-x", factorOptions(Infinity), x),
-    fillSelect("heat-y", factorOptions(Infinity), by || factors.find((factor) => factor.name !== x).name),
+    fillSelect("heat-y", factorOptions(Infinity), y),
   ];
   const paint = () => show("heat", heatOf(numberNamed.get(selects[0].value), selects[1].value, selects[2].value));
   for (const select of selects) select.addEventListener("change", paint);

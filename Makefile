@@ -48,13 +48,10 @@ build: $(STAMP) ## build everything into .venv
 $(TRACE): | $(STAMP)
 	$(VENV)/bin/flashatlas trace fetch cloudphysics --to $(dir $@)
 
-demo: $(STAMP) $(TRACE) ## the main job on a real trace and on a fio job, with reports in out/
+demo: $(STAMP) $(TRACE) ## the main job on a real trace and on a fio job, and a study of every map, with reports in out/
 	$(VENV)/bin/flashatlas compare --job examples/mixed.fio --drive tlc-small --precondition steady --vary ftl.victim=greedy,fifo \
 	  --title "Two fio jobs on an aged drive" --out out/demo-fio > out/demo-fio.txt
 	@echo "Report: out/demo-fio/report.html"
-	$(VENV)/bin/flashatlas compare --drive mast-4gb --schemes fast,last,mast,page --trace $(TRACE) --shift -7 --fit compact \
-	  --precondition fill --mode open --title "Log blocks against page mapping, CloudPhysics trace" --out out/demo-log-blocks > out/demo-log-blocks.txt
-	@echo "Report: out/demo-log-blocks/report.html"
 	@$(MAKE) --no-print-directory $(if $(wildcard $(FLASHATLAS_TRACES)/blkreplay_natural/linux-mysql.load.gz),demo-traces)
 	$(VENV)/bin/flashatlas compare --drive tlc-small --trace $(TRACE) --shift -7 --fit compact --precondition fill --mode open \
 	  --case "greedy:" \
@@ -63,6 +60,9 @@ demo: $(STAMP) $(TRACE) ## the main job on a real trace and on a fio job, with r
 	  --case "3 streams:ftl.classifier=dac ftl.streams=3" \
 	  --case "eager idle:ftl.idle_free=8 ftl.idle_valid=0.8" \
 	  --title "Collection on a small TLC drive, CloudPhysics trace" --out out/demo
+	$(VENV)/bin/flashatlas trace fetch demo --to $(dir $(TRACE))
+	$(VENV)/bin/flashatlas sweep examples/field.toml --keep record --report out/field.html > out/field.txt
+	@echo "Study of 75 runs: out/field.html"
 
 .PHONY: demo-traces
 demo-traces: $(STAMP) # a database and a phone, where FLASHATLAS_TRACES names a folder with their traces

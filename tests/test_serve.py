@@ -81,8 +81,9 @@ def load(drive, rng: random.Random, slots: int, versions: dict[int, list[int]], 
 
     Returns how many FLUSHes and FUA writes were acknowledged.
     """
-    client, number, durable = Client(drive.uri), first, 0
+    number, durable = first, 0
     try:
+        client = Client(drive.uri)  # it may be gone already
         while True:
             number += 1
             if rng.random() < 0.15:
@@ -101,8 +102,8 @@ def load(drive, rng: random.Random, slots: int, versions: dict[int, list[int]], 
             if fua:
                 durable += 1
                 del held[:-1]
-    except (ConnectionError, OSError):
-        client.close()
+    except OSError:
+        pass
     return durable
 
 
@@ -182,6 +183,8 @@ def test_the_exit_code_says_that_the_power_failed(cli, tmp_path):
 
 def test_a_signal_ends_it_in_order(tmp_path):
     command = [sys.executable, "-m", "flashatlas", "serve", *GIVEN, "--image", "d.img", "-o", "o"]
+    # a shell's background jobs, and what they start, ignore it otherwise
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     for number in (signal.SIGTERM, signal.SIGINT):
         server = subprocess.Popen(
             command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True

@@ -256,6 +256,21 @@ def test_nothing_reaches_beyond_the_page_on_a_phone(opened, large):
     assert page.evaluate("document.documentElement.scrollWidth") == 390
 
 
+def test_the_front_of_a_search_is_that_of_what_it_looked_for(opened, tmp_path):
+    runs, noted = fake_study(seeds=1, caches=3)
+    asked = [
+        {"number": "nand.programs.cause3", "better": "high"},
+        {"number": "waf", "better": "low"},
+    ]
+    file = tmp_path / "search.html"
+    made = study_page(runs, {**noted, "search": {"objectives": asked}}, "store", AGAIN)
+    file.write_text(made, encoding="utf-8")
+    page = opened(file)
+    assert "Better is: nand.programs.cause3 high, Write amplification low" in page.inner_text(
+        "#front-says"
+    )
+
+
 def test_without_scripts_the_configurations_are_there():
     runs, noted = fake_study(seeds=2, caches=2)
     made = study_page(runs, noted, "store", AGAIN)

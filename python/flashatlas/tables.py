@@ -71,6 +71,12 @@ def word(value: Any, unit: str) -> str:
     return str(value).rsplit("/", 1)[-1]
 
 
+def in_unit(value: float, unit: str) -> str:
+    """A number of a record in a unit (``units.py``) with four digits or so."""
+    text = {"ns": duration, "bytes": size}.get(unit)
+    return text(value) if text else f"{value:,.4g}"
+
+
 def speed(bytes_per_s: float) -> str:
     """Bytes a second in decimal units."""
     return f"{bytes_per_s / 1e6:,.1f} MB/s"

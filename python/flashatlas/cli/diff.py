@@ -88,8 +88,8 @@ def _show(found: Difference, moved: list[Change], tolerance: float) -> None:
         (
             *(tables.word(change.settings.get(name), unit_of(name)) for name in names),
             change.number,
-            _text(change.number, change.before),
-            _text(change.number, change.after),
+            tables.in_unit(change.before, unit_of(change.number)),
+            tables.in_unit(change.after, unit_of(change.number)),
             _share(change),
             ", ".join(f"{part} {by:+.3f}" for part, by in list(change.parts.items())[:3]),
         )
@@ -105,11 +105,6 @@ def _show(found: Difference, moved: list[Change], tolerance: float) -> None:
         if only:
             named = " ".join(f"{name}={value}" for name, value in only[0].items())
             say(escape(f"{len(only)} runs are in {which} only, such as {named or 'its only one'}"))
-
-
-def _text(name: str, value: float) -> str:
-    text = {"ns": tables.duration, "bytes": tables.size}.get(unit_of(name))
-    return text(value) if text else f"{value:,.6g}"
 
 
 def _share(change: Change) -> str:

@@ -16,20 +16,24 @@ from flashatlas.cli.options import Jobs, Quiet
 from flashatlas.cli.report import again
 from flashatlas.files import must_be_writable
 from flashatlas.frame import Frame
-from flashatlas.sweep import execution, results, shards
+from flashatlas.sweep import execution, results, search, shards
 from flashatlas.sweep.display import Display, first_line
 from flashatlas.sweep.numbers import SHOWN
 from flashatlas.sweep.page import write_page
 from flashatlas.sweep.plan import Plan, planned
 from flashatlas.sweep.statistics import PERCENTILE, summary
 from flashatlas.sweep.store import KEEP, Store
-from flashatlas.sweep.study import load
+from flashatlas.sweep.study import Study, load
+from flashatlas.units import unit_of
 
 GROUPS_MAX = 40
 """Groups that the terminal shows."""
 
 WORKER_BYTES = 512 << 20
 """Memory of a worker beside its run."""
+
+INFEASIBLE_MAX = 5
+"""Reasons of combinations that cannot be carried out that the terminal shows."""
 
 PLANNED_MAX = 20
 """Runs that ``--dry-run`` lists."""
@@ -125,20 +129,26 @@ def sweep(
     definition = load(study)
     if store is not None:
         definition = replace(definition, store=store)
+    if page is not None:
+        must_be_writable(page.absolute().parent)
+        charts.library()
+    if definition.search is not None:
+        _no_parts_of_a_search(shard, emit)
+        _search(definition, dry_run=dry_run, page=page, keep=keep, retry_failed=retry_failed,
+                where=execution.Where(cluster, jobs, _options(cluster, cluster_option)),
+                quiet=quiet)  # fmt: skip
+        return
     plan = planned(definition)
     if emit is not None:
         _emit(emit, plan, study, shards_, jobs or 1, container)
         return
-    if page is not None:
-        must_be_writable(page.absolute().parent)
-        charts.library()
     part = plan if shard is None else shards.shard(plan, *shards.shard_of(shard))
     if dry_run:
         _dry_run(part, definition.store)
         return
     kept = Store.open(definition.store, create=True)
     noted = results.note(plan, kept)
-    due, done = execution.due(part, kept, retry_failed=retry_failed)
+    due, done = execution.due(part.runs, kept, retry_failed=retry_failed)
     where = execution.Where(cluster, jobs, _options(cluster, cluster_option))
     try:
         with Display(len(due), done.there, enabled=not quiet) as display:
@@ -161,6 +171,85 @@ def sweep(
         _finish(runs)
     if done.failed:
         raise typer.Exit(EXIT_DIFFERS)
+
+
+def _no_parts_of_a_search(*options: str | None) -> None:
+    """Refuse what carries out a part of a study alone."""
+    if any(given is not None for given in options):
+        raise InputError(
+            "--shard, --emit: which runs a search has follows from their results: it is carried "
+            "out as a whole (--cluster)"
+        )
+
+
+def _search(
+    definition: Study,
+    *,
+    dry_run: bool,
+    page: Path | None,
+    keep: str,
+    retry_failed: bool,
+    where: execution.Where,
+    quiet: bool,
+) -> None:
+    """Search the space of a study, and show the front."""
+    asked = definition.search
+    assert asked is not None
+    combinations = search.check(definition)
+    size = "more than can be counted" if combinations is None else f"{combinations:,}"
+    wanted = ", ".join(f"{'most' if o.higher else 'least'} {o.number}" for o in asked.objectives)
+    say(f"{size} combinations; {asked.trials} are tried ({asked.sampler}, seed {asked.seed}): "
+        f"{wanted}")  # fmt: skip
+    if dry_run:
+        say(f"at most {search.most(definition):,} runs")
+        return
+    kept = Store.open(definition.store, create=True)
+    with Display(search.most(definition), 0, enabled=not quiet) as display:
+        found = search.carry_out(
+            definition, kept, where=where, keep=keep, watcher=display, retry_failed=retry_failed
+        )
+    pruned = sum(trial.pruned for trial in found.trials)
+    _said(found.plan(), found.done)
+    said = f"{len(found.trials)} configurations were tried"
+    said += f", {pruned} of them left after a short run" if pruned else ""
+    said += f"; {len(found.infeasible)} could not be carried out" if found.infeasible else ""
+    say(said)
+    for why in found.infeasible[:INFEASIBLE_MAX]:
+        say(f"  [yellow]no run[/] {escape(why)}")
+    _show_front(found, kept)
+    noted = results.noted(kept, definition.name)
+    if page is not None:
+        write_page(page, kept, noted, again(noted, kept.root))
+        say(escape(f"Report: {page}"))
+    _finish(results.frame_of(kept, noted))
+    if found.done.failed:
+        raise typer.Exit(EXIT_DIFFERS)
+
+
+def _show_front(found: search.Found, kept: Store) -> None:
+    """The configurations that no other one betters, and how to have each again."""
+    front = found.front()
+    if not front:
+        say("No configuration has results.")
+        return
+    assert found.study.search is not None
+    objectives = found.study.search.objectives
+    names = list(dict.fromkeys(name for trial in front for name in trial.axes))
+    rows = [
+        (
+            trial.runs[0].key[:12],
+            *(str(trial.axes.get(name, "–")) for name in names),
+            *(
+                tables.in_unit(value, unit_of(one.number))
+                for one, value in zip(objectives, trial.values or (), strict=True)
+            ),
+        )
+        for trial in front
+    ]
+    say("")
+    say(f"The front: {len(front)} configurations that no other one betters")
+    out.print(tables.listing(("run", *names, *(one.number for one in objectives)), rows))
+    say(f"Again: flashatlas rerun {escape(str(kept.folder(front[0].runs[0].key)))} --check")
 
 
 def _options(cluster: str, given: Sequence[str]) -> dict[str, Any]:

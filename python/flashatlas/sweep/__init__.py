@@ -9,7 +9,7 @@ from typing import Any
 
 from flashatlas.drive import Settings
 from flashatlas.frame import Frame
-from flashatlas.sweep import execution, results
+from flashatlas.sweep import execution, results, search
 from flashatlas.sweep.execution import Done, Watcher, Where
 from flashatlas.sweep.plan import Plan, planned
 from flashatlas.sweep.store import Store
@@ -41,6 +41,9 @@ class Study:
         name: What the study is called in its store.
         title: The heading of its report.
         store: The folder of results.
+        search: Which combinations are looked for, instead of carrying out all: ``minimise`` and
+            ``maximise`` (numbers), ``trials``, ``sampler`` (``tpe``, ``nsga2``, ``random``),
+            ``seed``, ``batch``, ``short`` (``docs/FORMATS.md``).
         options: Options of :func:`flashatlas.run` that all runs share, ``drive`` and ``layers``.
 
     Raises:
@@ -58,11 +61,13 @@ class Study:
         name: str = "study",
         title: str = "",
         store: str | os.PathLike[str] = STORE,
+        search: Mapping[str, Any] | None = None,
         **options: Any,
     ) -> None:
         self.definition = defined(
-            axes, zip=zip, exclude=exclude, set=set, name=name, title=title, store=store, **options
-        )
+            axes, zip=zip, exclude=exclude, set=set, name=name, title=title, store=store,
+            search=search, **options,
+        )  # fmt: skip
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Study:
@@ -111,11 +116,19 @@ class Study:
             watcher: Told how far it has come.
 
         """
+        where = Where(cluster, jobs)
+        if self.definition.search is not None:
+            search.check(self.definition)
+            store = Store.open(self.store, create=True)
+            search.carry_out(
+                self.definition, store, where=where, keep=keep, watcher=watcher,
+                retry_failed=retry_failed,
+            )  # fmt: skip
+            return self.results()
         plan = self.plan()
         store = Store.open(self.store, create=True)
         noted = results.note(plan, store)
-        due, done = execution.due(plan, store, retry_failed=retry_failed)
-        where = Where(cluster, jobs)
+        due, done = execution.due(plan.runs, store, retry_failed=retry_failed)
         execution.carry_out(due, store, done, where=where, keep=keep, watcher=watcher)
         return results.frame_of(store, noted)
 

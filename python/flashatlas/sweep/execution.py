@@ -5,7 +5,8 @@ from __future__ import annotations
 import queue
 import time
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -14,7 +15,7 @@ from flashatlas._core import InputError
 from flashatlas.api import build
 from flashatlas.sweep import clusters
 from flashatlas.sweep.identity import Digests
-from flashatlas.sweep.plan import Plan, Run
+from flashatlas.sweep.plan import Run
 from flashatlas.sweep.rows import RowWriter
 from flashatlas.sweep.store import Store
 
@@ -64,12 +65,14 @@ class Where:
     options: Mapping[str, Any] = field(default_factory=dict)
 
 
-def due(plan: Plan, store: Store, *, retry_failed: bool = False) -> tuple[list[Run], Done]:
+def due(
+    planned: Iterable[Run], store: Store, *, retry_failed: bool = False
+) -> tuple[list[Run], Done]:
     """The runs that are to be carried out, and what is known of the others."""
     done = Done()
     runs = []
     failed = store.failed_keys()
-    for run in plan.runs:
+    for run in planned:
         if store.has(run.key):
             done.there += 1
         elif run.key in failed and not retry_failed:
@@ -95,18 +98,29 @@ def carry_out(
     if not runs:
         return done
     begun = time.monotonic()
-    with clusters.client(where.cluster, where.jobs, len(runs), where.options) as (client, memory):
-        crew = _Crew(client, memory, store, keep, watcher)
+    with crew(store, len(runs), where=where, keep=keep, watcher=watcher) as workers:
         try:
-            crew.carry_out(runs, done)
+            workers.carry_out(runs, done)
         finally:
-            crew.close()
-            done.not_begun = len(runs) - crew.ended
+            done.not_begun = len(runs) - workers.ended
             done.seconds = time.monotonic() - begun
     return done
 
 
-class _Crew:
+@contextmanager
+def crew(
+    store: Store, most: int, *, where: Where, keep: str, watcher: Watcher | None
+) -> Iterator[Crew]:
+    """Workers that carry out runs; ``most``: as many as there can be at once."""
+    with clusters.client(where.cluster, where.jobs, most, where.options) as (client, memory):
+        workers = Crew(client, memory, store, keep, watcher)
+        try:
+            yield workers
+        finally:
+            workers.close()
+
+
+class Crew:
     """The workers of a cluster, and what they are at."""
 
     def __init__(
@@ -128,6 +142,7 @@ class _Crew:
         client.subscribe_topic(worker.TOPIC, lambda event: self._news.put(("told", event)))
 
     def carry_out(self, runs: Sequence[Run], done: Done) -> None:
+        """Carry out runs, and keep each as soon as it is done."""
         checkpoints = self._checkpoints(runs)
         waiting = deque(runs)
         by_key = {run.key: run for run in runs}

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -95,6 +95,8 @@ class Space:
     """Numbers that the page has no room for."""
     group_of: tuple[int, ...]
     """Runs of one group differ in their seed alone."""
+    sought: Mapping[str, str] = field(default_factory=dict)
+    """Numbers that a search looked for, and which way is better."""
 
     def shown(self) -> dict[str, Any]:
         """What the page shows at first."""
@@ -116,6 +118,9 @@ class Space:
         moved = [pair for pair in FRONTS if all(self._moves(name) for name in pair)]
         first = self.numbers[0]
         pair = moved[0] if moved else (first, self.numbers[1] if self.numbers[1:] else first)
+        if len(self.sought) > 1:
+            names = tuple(self.sought)
+            pair = (names[0], names[1])
         return {
             "x": x.name,
             "by": by.name if by else "",
@@ -172,7 +177,7 @@ class Space:
             "name": name,
             "title": title_of(name),
             "format": FORMATS.get(self.runs.unit(name), "short"),
-            "better": "high" if higher_is_better(name) else "low",
+            "better": self.sought.get(name) or ("high" if higher_is_better(name) else "low"),
             "values": [_short(value) for value in values],
             "low": low,
             "high": high,
@@ -197,8 +202,12 @@ def _short(value: float | None) -> float | int | None:
     return rounded(float(value), DIGITS) if value is not None else None
 
 
-def space(runs: Frame) -> Space:
+def space(runs: Frame, sought: Mapping[str, str] | None = None) -> Space:
     """The runs of a study, those that failed left out.
+
+    Args:
+        runs: The runs.
+        sought: Numbers that a search looked for, and which way is better.
 
     Raises:
         InputError: No run is done.
@@ -211,13 +220,16 @@ def space(runs: Frame) -> Space:
         raise InputError("no run of this study is done: nothing to show")
     factors = tuple(_factor(runs, name) for name in runs.factors)
     useful = [name for name in runs.numbers if _is_useful(runs, name)]
-    ordered = [name for name in FIRST if name in useful]
-    ordered += [name for name in useful if name not in FIRST and _differs(runs, name)]
+    known = [name for name in sought or () if name in useful]
+    ordered = list(dict.fromkeys([*known, *(name for name in FIRST if name in useful)]))
+    ordered += [name for name in useful if name not in ordered and _differs(runs, name)]
     apart = [one for one in factors if one.name != "seed"]
     groups: dict[tuple[int, ...], int] = {}
     keys = zip(*(one.levels for one in apart), strict=True) if apart else [()] * len(runs)
     group_of = tuple(groups.setdefault(tuple(key), len(groups)) for key in keys)
-    return Space(runs, factors, tuple(ordered[:NUMBERS]), len(ordered[NUMBERS:]), group_of)
+    numbers, left_out = tuple(ordered[:NUMBERS]), len(ordered[NUMBERS:])
+    better = {name: (sought or {})[name] for name in known}
+    return Space(runs, factors, numbers, left_out, group_of, better)
 
 
 def _factor(runs: Frame, name: str) -> Factor:
@@ -273,7 +285,8 @@ def page(
     reports: str = "",
 ) -> str:
     """The page as HTML text; arguments as for :func:`write_page`."""
-    found = space(runs)
+    asked = study.get("search", {}).get("objectives", ())
+    found = space(runs, {one["number"]: one["better"] for one in asked})
     failures = _failures(runs)
     plane = sum(1 for one in found.factors if len(one.words) > 1) > 1
     entries = [

@@ -87,42 +87,84 @@ def planned(study: Study, digests: Digests | None = None) -> Plan:
             without runs.
 
     """
-    digests = digests or Digests()
+    planner = Planner(study, digests)
     runs: dict[str, Run] = {}
     excluded = same = 0
-    shared = _Shared(study)
-    for axes in _combinations(study, shared):
-        options, settings = shared.options_of(axes)
-        label = " ".join(_word(value) for value in axes.values()) or study.name
-        try:
-            if any(one.holds(shared.lookup(axes)) for one in study.exclude):
-                excluded += 1
-                continue
-            spec = specification(**options, set=settings)
-            found = json.loads(_core.planned(json.dumps(spec)))
-        except (InputError, TypeError) as error:
-            raise _placed(study, error, label) from error
-        what = identity(spec, found, digests)
-        key = digests.key(what)
-        if key in runs:
+    for axes in planner.combinations():
+        run = planner.run(axes)
+        if run is None:
+            excluded += 1
+        elif run.key in runs:
             same += 1
-            continue
-        begin = spec["precondition"]
-        layout = found["layout"]
-        runs[key] = Run(
-            axes=axes,
-            spec=spec,
-            identity=what,
-            key=key,
-            label=label,
-            cost=cost(layout, begin if isinstance(begin, str) else "other"),
-            keeps_checkpoints=layout["keeps_checkpoints"],
-        )
+        else:
+            runs[run.key] = run
     if not runs:
         place = study.at("exclude") if excluded else study.at("axes")
         why = f"all {excluded} are excluded" if excluded else "it has no axes and no workload"
         raise StudyError(f"{place}{study.name}: a study without runs: {why}")
     return Plan(study, tuple(runs.values()), excluded, same)
+
+
+class Planner:
+    """Makes runs of combinations of a study's axes."""
+
+    def __init__(self, study: Study, digests: Digests | None = None) -> None:
+        self._study = study
+        self._digests = digests or Digests()
+        self._shared = _Shared(study)
+
+    def combinations(self) -> Iterator[dict[str, Any]]:
+        """Every combination of the axes, without those that do not apply; each once."""
+        return _combinations(self._study, self._shared)
+
+    def applies(self, axis: Axis, axes: Mapping[str, Any]) -> bool:
+        """Whether an axis applies to a combination of the axes without a condition.
+
+        Raises:
+            InputError: Its condition names what there is not.
+
+        """
+        if axis.when is None:
+            return True
+        try:
+            return axis.when.holds(self._shared.lookup(axes))
+        except InputError as error:
+            raise StudyError(f"{self._study.at(f'axes.{axis.name}')}{error}") from error
+
+    def run(self, axes: Mapping[str, Any], limit: int | None = None) -> Run | None:
+        """The run of a combination; ``None`` where the study excludes it.
+
+        Args:
+            axes: A value for each axis that applies.
+            limit: End after so many requests, where the study says no less.
+
+        Raises:
+            InputError: It could not be carried out; the message has file, line and run.
+
+        """
+        study, shared = self._study, self._shared
+        options, settings = shared.options_of(axes)
+        if limit is not None:
+            options["limit"] = min(limit, options.get("limit") or limit)
+        label = " ".join(_word(value) for value in axes.values()) or study.name
+        try:
+            if any(one.holds(shared.lookup(axes)) for one in study.exclude):
+                return None
+            spec = specification(**options, set=settings)
+            found = json.loads(_core.planned(json.dumps(spec)))
+        except (InputError, TypeError) as error:
+            raise _placed(study, error, label) from error
+        what = identity(spec, found, self._digests)
+        begin, layout = spec["precondition"], found["layout"]
+        return Run(
+            axes=axes,
+            spec=spec,
+            identity=what,
+            key=self._digests.key(what),
+            label=label,
+            cost=cost(layout, begin if isinstance(begin, str) else "other"),
+            keeps_checkpoints=layout["keeps_checkpoints"],
+        )
 
 
 def _word(value: Any) -> str:

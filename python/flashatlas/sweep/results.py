@@ -22,8 +22,8 @@ FAILURE = "failure"
 """The column that says why a run has no results; there only where one has none."""
 
 
-def note(plan: Plan, store: Store) -> dict[str, Any]:
-    """Note in the store which runs a study has.
+def note(plan: Plan, store: Store, more: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """Note in the store which runs a study has, and what else there is to say of it.
 
     Raises:
         InputError: Another study file has the name already.
@@ -46,6 +46,7 @@ def note(plan: Plan, store: Store) -> dict[str, Any]:
         "axes": study.axis_names,
         "runs": [{"key": run.key, "label": run.label, "axes": dict(run.axes)} for run in plan.runs],
     }
+    content |= more or {}
     store.write_study(study.name, content)
     return content
 

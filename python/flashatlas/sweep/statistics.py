@@ -12,7 +12,7 @@ from typing import Any
 from flashatlas._core import InputError
 from flashatlas.frame import Frame
 from flashatlas.names import hint
-from flashatlas.tables import duration, size
+from flashatlas.tables import in_unit
 
 CONFIDENCE = 0.95
 
@@ -56,9 +56,8 @@ class Group:
         found = self.estimates.get(name)
         if found is None:
             return "–"
-        text = {"ns": duration, "bytes": size}.get(unit, lambda value: f"{value:,.4g}")
-        half = "" if found.half is None else f" ± {text(found.half)}"
-        return f"{text(found.mean)}{half}"
+        half = "" if found.half is None else f" ± {in_unit(found.half, unit)}"
+        return f"{in_unit(found.mean, unit)}{half}"
 
 
 def estimate(values: Sequence[float], *, percentile: bool = False) -> Estimate:

@@ -17,13 +17,14 @@ from flashatlas.run_options import run_options
 from flashatlas.sweep.axes import AXIS, Axis, axis, flat, settings_of
 from flashatlas.sweep.condition import Condition
 from flashatlas.sweep.lines import line_of
+from flashatlas.sweep.objectives import Search, search_of
 
 if sys.version_info >= (3, 11):
     import tomllib
 else:
     import tomli as tomllib
 
-PARTS = ("name", "title", "store", "run", "set", "axes", "zip", "exclude")
+PARTS = ("name", "title", "store", "run", "set", "axes", "zip", "exclude", "search")
 """What a study file may have."""
 
 STORE = "flashatlas-results"
@@ -52,6 +53,8 @@ class Study:
     name: str = "study"
     title: str = ""
     store: Path = Path(STORE)
+    search: Search | None = None
+    """Which of the combinations are looked for; without it all are carried out."""
     source: Path | None = None
     """The file that it came from."""
     text: str = field(default="", repr=False)
@@ -83,6 +86,7 @@ def defined(
     name: str = "study",
     title: str = "",
     store: str | os.PathLike[str] = STORE,
+    search: Mapping[str, Any] | None = None,
     **options: Any,
 ) -> Study:
     """A study from its parts: see :class:`flashatlas.Study`, which has the same arguments."""
@@ -96,6 +100,7 @@ def defined(
         name=name,
         title=title,
         store=Path(store),
+        search=None if search is None else search_of(search),
     )
     _check(study)
     return study
@@ -186,11 +191,13 @@ def load(path: str | os.PathLike[str]) -> Study:
 
 def _places(key: str) -> list[str]:
     """Where a key may stand in a study file, the likeliest first."""
+    if key.startswith("search"):
+        return [key, "search"]
     return [f"axes.{key}", f"set.{key}", f"run.{key}", f"zip.{key}", key]
 
 
 def _of_content(content: Mapping[str, Any], file: Path) -> Study:
-    for key, kind in (("run", Mapping), ("set", Mapping), ("axes", Mapping),
+    for key, kind in (("run", Mapping), ("set", Mapping), ("axes", Mapping), ("search", Mapping),
                       ("zip", list), ("exclude", list), ("name", str), ("title", str),
                       ("store", str)):  # fmt: skip
         if key in content and not isinstance(content[key], kind):
@@ -209,6 +216,7 @@ def _of_content(content: Mapping[str, Any], file: Path) -> Study:
         name=name,
         title=content.get("title", name),
         store=content.get("store", STORE),
+        search=content.get("search"),
         **shared,
     )
 

@@ -1,0 +1,97 @@
+"""What a search looks for: numbers that are to be low or high, and how much may be tried."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from flashatlas._core import InputError
+from flashatlas.names import hint
+
+SAMPLERS = ("tpe", "nsga2", "random")
+
+KEYS = ("minimise", "maximise", "trials", "sampler", "seed", "batch", "short")
+"""Keys of ``[search]``."""
+
+TRIALS, BATCH = 100, 8
+
+
+@dataclass(frozen=True)
+class Objective:
+    """A number of a run, and which way is better."""
+
+    number: str
+    higher: bool = False
+
+    def cost(self, value: float) -> float:
+        """A value so that less is better."""
+        return -value if self.higher else value
+
+
+@dataclass(frozen=True)
+class Search:
+    """What is looked for, and how."""
+
+    objectives: tuple[Objective, ...]
+    trials: int = TRIALS
+    """Configurations that are tried at most."""
+    sampler: str = SAMPLERS[0]
+    seed: int = 1
+    batch: int = BATCH
+    """Trials that are asked for before results are told. The same whatever the workers are: a
+    search with one seed tries the same configurations everywhere."""
+    short: int = 0
+    """Requests of the run that says whether a trial is worth a whole one; 0: every one is."""
+
+
+def search_of(table: Mapping[str, Any]) -> Search:
+    """A search as a study says it.
+
+    Raises:
+        InputError: A key that is none, or a value that cannot be; the message begins with the key.
+
+    """
+    for key in table:
+        if key not in KEYS:
+            raise InputError(
+                f"search.{key}: no key of a search{hint(key, KEYS)} (allowed: {', '.join(KEYS)})"
+            )
+    objectives = [
+        Objective(name, higher)
+        for key, higher in (("minimise", False), ("maximise", True))
+        for name in _names(key, table.get(key, ()))
+    ]
+    if not objectives:
+        raise InputError('search: nothing to look for: minimise = ["waf"], maximise = ["iops"]')
+    numbers = [one.number for one in objectives]
+    for name in numbers:
+        if numbers.count(name) > 1:
+            raise InputError(f"search: `{name}` is to be looked for twice")
+    sampler = table.get("sampler", SAMPLERS[0])
+    if sampler not in SAMPLERS:
+        near = hint(str(sampler), SAMPLERS)
+        raise InputError(f"search.sampler: `{sampler}`{near} (allowed: {', '.join(SAMPLERS)})")
+    return Search(
+        objectives=tuple(objectives),
+        trials=_count("trials", table.get("trials", TRIALS), 1),
+        sampler=sampler,
+        seed=_count("seed", table.get("seed", 1), 0),
+        batch=_count("batch", table.get("batch", BATCH), 1),
+        short=_count("short", table.get("short", 0), 0),
+    )
+
+
+def _names(key: str, given: Any) -> Sequence[str]:
+    if isinstance(given, str) or not isinstance(given, Sequence):
+        raise InputError(f"search.{key}: {given!r}; expected a list of numbers of a run")
+    for name in given:
+        if not isinstance(name, str):
+            raise InputError(f"search.{key}: {name!r}; expected the name of a number of a run")
+    return given
+
+
+def _count(key: str, given: Any, least: int) -> int:
+    if not isinstance(given, int) or isinstance(given, bool) or given < least:
+        raise InputError(f"search.{key}: {given!r}; expected a count of at least {least}")
+    return given

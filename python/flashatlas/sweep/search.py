@@ -1,0 +1,313 @@
+"""Searching a space: which configurations are worth a run is asked as results come (Optuna).
+
+A search is one of a study's axes in another order: its runs are those of a sweep, in the same
+store. It asks for trials in batches of a fixed size, so that a seed decides which configurations
+are tried, whatever the workers are. To go on after an interruption is to begin again: what was
+carried out is there.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from flashatlas._core import InputError
+from flashatlas.frame import columns_of
+from flashatlas.names import hint
+from flashatlas.sweep import execution, results
+from flashatlas.sweep.axes import Axis
+from flashatlas.sweep.execution import Done, Watcher, Where
+from flashatlas.sweep.objectives import Objective, Search
+from flashatlas.sweep.plan import Plan, Planner, Run, planned
+from flashatlas.sweep.store import Store
+from flashatlas.sweep.study import Study, StudyError
+
+MISSING = "searches need Optuna: pip install 'flashatlas[study]'"
+
+CHECKED = 5000
+"""Combinations up to which each is checked before the first run."""
+
+BETTERED_BY = 3
+"""A trial whose short run is bettered in everything by so many short runs has no whole one."""
+
+REPLICATES = "seed"
+"""The axis whose values are replicates: a trial has a run for each, and is their mean."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A configuration that was tried."""
+
+    axes: Mapping[str, Any]
+    runs: tuple[Run, ...]
+    """One for each seed."""
+    values: tuple[float, ...] | None
+    """Of the objectives, means over seeds; ``None`` where it failed or has no whole run."""
+    pruned: bool = False
+
+
+@dataclass
+class Found:
+    """What a search came to."""
+
+    study: Study
+    trials: list[Trial] = field(default_factory=list)
+    done: Done = field(default_factory=Done)
+    infeasible: list[str] = field(default_factory=list)
+    """Why combinations cannot be carried out."""
+
+    def front(self) -> list[Trial]:
+        """The trials that no other one betters, by the first objective."""
+        assert self.study.search is not None
+        objectives = self.study.search.objectives
+        known = {trial.runs[0].key: trial for trial in self.trials if trial.values is not None}
+        costs = {key: _costs(objectives, trial.values or ()) for key, trial in known.items()}
+        best = [
+            known[key]
+            for key, own in costs.items()
+            if not any(_betters(other, own) for other in costs.values())
+        ]
+        return sorted(best, key=lambda trial: _costs(objectives, trial.values or ()))
+
+    def plan(self) -> Plan:
+        """The whole runs that were tried, as those of a sweep."""
+        runs = {run.key: run for trial in self.trials if not trial.pruned for run in trial.runs}
+        return Plan(self.study, tuple(runs.values()), 0, 0)
+
+    def told(self) -> dict[str, Any]:
+        """What the store notes of it."""
+        assert self.study.search is not None
+        return {
+            "search": {
+                "objectives": [
+                    {"number": one.number, "better": "high" if one.higher else "low"}
+                    for one in self.study.search.objectives
+                ],
+                "trials": len(self.trials),
+                "pruned": sum(trial.pruned for trial in self.trials),
+                "infeasible": len(self.infeasible),
+                "front": [run.key for trial in self.front() for run in trial.runs],
+            }
+        }
+
+
+def _costs(objectives: Sequence[Objective], values: Sequence[float]) -> tuple[float, ...]:
+    return tuple(one.cost(value) for one, value in zip(objectives, values, strict=True))
+
+
+def _betters(one: Sequence[float], other: Sequence[float]) -> bool:
+    """Whether one is at least as good in everything, and better in something."""
+    return all(a <= b for a, b in zip(one, other, strict=True)) and tuple(one) != tuple(other)
+
+
+def check(study: Study) -> int | None:
+    """Check a space before anything runs; how many combinations it has, ``None`` if too many.
+
+    Raises:
+        InputError: A combination that could not be carried out.
+
+    """
+    combinations = math.prod(len(group[0].values) for group in study.axes)
+    return None if combinations > CHECKED else len(planned(study).runs)
+
+
+def most(study: Study) -> int:
+    """Runs that a search carries out at most."""
+    search = study.search
+    assert search is not None
+    seeds = next((len(one.values) for one in study.axis_list if one.name == REPLICATES), 1)
+    return search.trials * seeds * (2 if search.short else 1)
+
+
+def carry_out(
+    study: Study,
+    store: Store,
+    *,
+    where: Where = Where(),
+    keep: str = "tables",
+    watcher: Watcher | None = None,
+    retry_failed: bool = False,
+) -> Found:
+    """Search a space, and keep every run.
+
+    Raises:
+        InputError: Optuna is not installed, an objective is no number of the runs, or no
+            combination can be carried out.
+
+    """
+    search = study.search
+    assert search is not None
+    sampler = _Sampler(study, search)
+    found = Found(study)
+    begun = time.monotonic()
+    with execution.crew(store, search.batch * 2, where=where, keep=keep, watcher=watcher) as crew:
+        batches = _Batches(found, store, crew, sampler.planner, retry_failed)
+        while len(found.trials) + len(found.infeasible) < search.trials:
+            left = search.trials - len(found.trials) - len(found.infeasible)
+            asked = [sampler.ask() for _ in range(min(search.batch, left))]
+            trials = batches.carry_out([axes for _, axes in asked])
+            if not found.trials and found.infeasible:
+                raise StudyError(found.infeasible[0])
+            for (number, _), trial in zip(asked, trials, strict=True):
+                sampler.tell(number, trial)
+            results.note(found.plan(), store, found.told())
+            found.done.seconds = time.monotonic() - begun
+    return found
+
+
+class _Batches:
+    """Carries out trials, a batch at a time: short runs first, where the search has them."""
+
+    def __init__(
+        self, found: Found, store: Store, crew: execution.Crew, planner: Planner, retry: bool
+    ) -> None:
+        assert found.study.search is not None
+        self._found, self._store, self._crew, self._planner = found, store, crew, planner
+        self._search = found.study.search
+        self._retry = retry
+        self._seeds = next(
+            (one.values for one in found.study.axis_list if one.name == REPLICATES), ()
+        )
+        self._short: list[tuple[float, ...]] = []
+        """What short runs found, as costs."""
+
+    def carry_out(self, asked: Sequence[Mapping[str, Any]]) -> list[Trial | None]:
+        """The trials; ``None`` for what cannot be carried out."""
+        whole = [self._runs(axes, None) for axes in asked]
+        going = [at for at, runs in enumerate(whole) if runs]
+        pruned: set[int] = set()
+        if self._search.short:
+            short = {at: self._runs(asked[at], self._search.short) for at in going}
+            self._run([run for runs in short.values() for run in runs])
+            pruned = self._bettered({at: self._values(runs) for at, runs in short.items()})
+        self._run([run for at in going if at not in pruned for run in whole[at]])
+        trials: list[Trial | None] = []
+        for at, runs in enumerate(whole):
+            if not runs:
+                trials.append(None)
+                continue
+            values = None if at in pruned else self._values(runs)
+            trial = Trial(asked[at], runs, values, at in pruned)
+            self._found.trials.append(trial)
+            trials.append(trial)
+        return trials
+
+    def _bettered(self, values: Mapping[int, Sequence[float] | None]) -> set[int]:
+        """Trials that are not worth a whole run, by what is known of short ones."""
+        objectives = self._search.objectives
+        costs = {at: _costs(objectives, found) for at, found in values.items() if found is not None}
+        self._short.extend(costs.values())
+        return {
+            at
+            for at, own in costs.items()
+            if sum(_betters(other, own) for other in self._short) >= BETTERED_BY
+        }
+
+    def _runs(self, axes: Mapping[str, Any], limit: int | None) -> tuple[Run, ...]:
+        """The runs of a configuration, one for each seed; none where it cannot be carried out."""
+        seeds = [{REPLICATES: seed} for seed in self._seeds] or [{}]
+        try:
+            runs = [self._planner.run({**axes, **seed}, limit) for seed in seeds]
+        except InputError as error:
+            if limit is None:
+                self._found.infeasible.append(str(error))
+            return ()
+        if any(run is None for run in runs):
+            label = " ".join(map(str, axes.values()))
+            self._found.infeasible.append(f"excluded: {label}")
+            return ()
+        return tuple(run for run in runs if run is not None)
+
+    def _run(self, runs: Sequence[Run]) -> None:
+        """Carry out what is not there yet."""
+        unique = {run.key: run for run in runs}
+        due, known = execution.due(unique.values(), self._store, retry_failed=self._retry)
+        done = self._found.done
+        done.there += known.there
+        done.failed |= known.failed
+        if due:
+            self._crew.carry_out(due, done)
+
+    def _values(self, runs: Sequence[Run]) -> tuple[float, ...] | None:
+        """Means of the objectives over runs; ``None`` if one has failed."""
+        if not all(self._store.has(run.key) for run in runs):
+            return None
+        numbers = [columns_of(self._store.load(run.key))[1] for run in runs]
+        for objective in self._search.objectives:
+            for one in numbers:
+                if objective.number not in one:
+                    near = hint(objective.number, one)
+                    raise StudyError(
+                        f"{self._found.study.at('search')}search: `{objective.number}` is no "
+                        f"number of the run `{runs[0].label}`{near}"
+                    )
+        return tuple(
+            math.fsum(one[objective.number] for one in numbers) / len(numbers)
+            for objective in self._search.objectives
+        )
+
+
+class _Sampler:
+    """Asks Optuna for configurations, and tells it what they came to."""
+
+    def __init__(self, study: Study, search: Search) -> None:
+        optuna = _library()
+        self._states = optuna.trial.TrialState
+        self.planner = Planner(study)
+        self._groups = [group for group in study.axes if group[0].name != REPLICATES]
+        made = {
+            "tpe": lambda: optuna.samplers.TPESampler(seed=search.seed, multivariate=True),
+            "nsga2": lambda: optuna.samplers.NSGAIISampler(
+                seed=search.seed, population_size=max(search.batch, 2)
+            ),
+            "random": lambda: optuna.samplers.RandomSampler(seed=search.seed),
+        }
+        self._optuna = optuna.create_study(
+            sampler=made[search.sampler](),
+            directions=["maximize" if one.higher else "minimize" for one in search.objectives],
+        )
+
+    def ask(self) -> tuple[Any, dict[str, Any]]:
+        """A trial, and a value for each axis that applies."""
+        trial = self._optuna.ask()
+        steps: dict[str, Any] = {}
+        # conditions speak of the axes that have none: those come first
+        for group in sorted(self._groups, key=lambda group: group[0].when is not None):
+            if self.planner.applies(group[0], steps):
+                at = _suggested(trial, group[0])
+                steps |= {one.name: one.values[at] for one in group}
+        names = [one.name for group in self._groups for one in group if one.name in steps]
+        return trial, {name: steps[name] for name in names}
+
+    def tell(self, trial: Any, found: Trial | None) -> None:
+        """What a trial came to."""
+        if found is not None and found.values is not None:
+            self._optuna.tell(trial, found.values)
+        elif found is not None and found.pruned:
+            self._optuna.tell(trial, state=self._states.PRUNED)
+        else:
+            self._optuna.tell(trial, state=self._states.FAIL)
+
+
+def _suggested(trial: Any, axis: Axis) -> int:
+    """Which value of an axis a trial has: numbers have an order, names have none."""
+    numeric = all(
+        isinstance(value, (int, float)) and not isinstance(value, bool) for value in axis.values
+    )
+    if numeric and list(axis.values) == sorted(axis.values):
+        return int(trial.suggest_int(axis.name, 0, len(axis.values) - 1))
+    return int(trial.suggest_categorical(axis.name, list(range(len(axis.values)))))
+
+
+def _library() -> Any:
+    try:
+        import optuna  # noqa: PLC0415
+    except ImportError as error:
+        raise InputError(MISSING) from error
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    warnings.filterwarnings("ignore", category=optuna.exceptions.ExperimentalWarning)
+    return optuna

@@ -213,3 +213,17 @@ def test_paths_are_relative_to_the_study(cli, tmp_path, trace):
     (tmp_path / "deep" / "s.toml").write_text('[axes]\ntrace = ["four.csv"]\n[run]\ndrive = "tiny"')
     done = cli("sweep", "deep/s.toml", "--dry-run")
     assert done.returncode == 0 and "1 runs; 0 are there, 1 to be carried out" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ({"ftl.victim": ["greedy", "cost-benefit"]}, "ftl.victim: the steady state of `cost-b"),
+        ({"ftl.scheme": ["page", "fast"]}, "ftl.scheme: the steady state of `fast` has no model"),
+        ({"layers": ["none", "hard"]}, "precondition: the steady state is a model of the drive"),
+    ],
+)
+def test_a_steady_state_without_a_model_is_said_before_anything_runs(setting, message):
+    study = flashatlas.Study(setting, drive="mast-4gb", workload="uniform", precondition="steady")
+    with pytest.raises(InputError, match=re.escape(message)):
+        study.plan()

@@ -3,6 +3,7 @@
 use crate::input::{Input, Inputs};
 use crate::jobs::Jobs;
 use crate::parts;
+use crate::precondition::check_steady;
 use crate::{Environment, Extent, Fit, Mode, Precondition, RunError, RunSpec, Until, record};
 use flashatlas_device::DriveConfig;
 use flashatlas_device::params::QUEUE_DEPTH;
@@ -28,6 +29,9 @@ impl<'a> Asked<'a> {
     pub fn of(spec: &RunSpec, env: &Environment<'a>) -> Result<Asked<'a>, RunError> {
         let config = env.registry.load(&spec.drive, spec.drive_toml.as_deref(), &spec.set)?;
         check(spec, config.params.get(QUEUE_DEPTH), &env.workloads)?;
+        if spec.precondition == Precondition::Steady {
+            check_steady(&config)?;
+        }
         let capacity = config.shape().sectors;
         let inputs = Inputs::of(env, spec)?;
         if let Some(path) = &spec.job {

@@ -43,11 +43,7 @@ pub(crate) fn preconditioned(
             oracle.fill();
         }
         Precondition::Steady => {
-            if !drive.is_bare() {
-                let why = "the steady state is a model of the drive alone: with layers use \
-                           `precondition=fill` or a trace";
-                return Err(RunError::option("precondition", why));
-            }
+            check_steady(config)?;
             if !drive.ssd_mut().make_steady(config, Seed(spec.seed), &Oracle::filled, go_on)? {
                 return Err(RunError::Interrupted);
             }
@@ -62,6 +58,20 @@ pub(crate) fn preconditioned(
     drive.power_cycle(config, Seed(spec.seed)).map_err(|e| failed(0, e))?;
     forget_empty(&mut drive, oracle.empty()).map_err(|e| failed(0, e))?;
     Ok((drive, oracle))
+}
+
+/// Whether a drive has a model of its steady state.
+///
+/// # Errors
+/// When the scheme or a part of it has none, or the drive has layers.
+pub(crate) fn check_steady(config: &DriveConfig) -> Result<(), RunError> {
+    if !config.layers().is_empty() {
+        let why = "the steady state is a model of the drive alone: with layers use \
+                   `precondition=fill` or a trace";
+        return Err(RunError::option("precondition", why));
+    }
+    config.scheme().steady_state(&config.scheme_config())?;
+    Ok(())
 }
 
 /// The writes and trims of a trace, one after the other.

@@ -283,14 +283,7 @@ impl Ssd {
         go_on: &mut dyn FnMut(u64) -> bool,
     ) -> Result<bool, ConfigError> {
         assert!(self.medium.sequence() == 0, "the drive is not blank");
-        let scheme = config.scheme();
-        let make = scheme.steady.ok_or_else(|| {
-            let why = format!(
-                "the steady state of `{}` has no model: use `precondition=fill` or a trace",
-                scheme.name
-            );
-            ConfigError::new("ftl.scheme", why)
-        })?;
+        let make = config.scheme().steady_state(&config.scheme_config())?;
         self.set_instant(true);
         let mut cx = FtlContext {
             flash: Flash { medium: &mut self.medium, plan: &mut self.plan },

@@ -65,6 +65,15 @@ pub type MakeSteady = fn(
     &mut dyn FnMut(u64) -> bool,
 ) -> Result<bool, ConfigError>;
 
+/// The steady state of a scheme.
+#[derive(Clone, Copy)]
+pub struct SteadyState {
+    /// Whether the parts that are in use have a model of it, before anything is built.
+    pub check: fn(&SchemeConfig<'_>) -> Result<(), ConfigError>,
+    /// Bring a blank medium into it.
+    pub make: MakeSteady,
+}
+
 /// One scheme of the registry.
 pub struct SchemeDef {
     /// Name in `ftl.scheme`.
@@ -86,8 +95,8 @@ pub struct SchemeDef {
     pub on_flash: &'static [&'static str],
     /// What a mount takes at most; `docs/FORMATS.md` says why.
     pub mount_limit: &'static LimitOfMount,
-    /// Bring a blank medium into its steady state, where the scheme knows one.
-    pub steady: Option<MakeSteady>,
+    /// How a blank medium is brought into its steady state, where the scheme knows one.
+    pub steady: Option<SteadyState>,
     /// Settings with which the scheme can do on a drive of a few blocks; every one of them is tried
     /// at every power failure.
     pub small: &'static [&'static [&'static str]],
@@ -98,6 +107,22 @@ pub struct SchemeDef {
 flashatlas_types::entry!(SchemeDef, "scheme", "ftl.scheme", none);
 
 impl SchemeDef {
+    /// Its steady state, if it and the parts that are in use have a model of one.
+    ///
+    /// # Errors
+    /// When they have none; the message says what to do instead.
+    pub fn steady_state(&self, config: &SchemeConfig<'_>) -> Result<MakeSteady, ConfigError> {
+        let found = self.steady.ok_or_else(|| {
+            let why = format!(
+                "the steady state of `{}` has no model: use `precondition=fill` or a trace",
+                self.name
+            );
+            ConfigError::new("ftl.scheme", why)
+        })?;
+        (found.check)(config)?;
+        Ok(found.make)
+    }
+
     /// Rebuild the scheme's tables from the medium, once the page of each block that was programmed
     /// last has been read twice: a program in which the power failed may be readable once and never
     /// again. Nothing is made of such a page.

@@ -15,7 +15,7 @@ mod partial;
 mod settings;
 mod steady;
 
-use super::SchemeDef;
+use super::{SchemeDef, SteadyState};
 use crate::blocks::Role;
 use crate::classifiers::{self, Classifier, Filled};
 use crate::maps::{MapContext, MapStore, Update};
@@ -65,7 +65,7 @@ pub const DEF: SchemeDef = SchemeDef {
         "nvm.bytes",
     ],
     mount_limit: &mount_limit,
-    steady: Some(steady::make),
+    steady: Some(SteadyState { check: steady::check, make: steady::make }),
     small: &[
         &[],
         &["ftl.gc_mode=single"],

@@ -154,7 +154,7 @@ fn streams_crowd(params: &Params, layout: &Layout, streams: Streams) -> Option<&
 }
 
 /// Streams of each kind: those of the classifier, or as many of both as `ftl.streams` says.
-fn streams(config: &SchemeConfig<'_>) -> Result<Streams, ConfigError> {
+pub(super) fn streams(config: &SchemeConfig<'_>) -> Result<Streams, ConfigError> {
     let given = config.params.get(STREAMS);
     let classifier = config.parts.classifier(config.params.get(CLASSIFIER))?;
     let Some(own) = classifier.streams else {

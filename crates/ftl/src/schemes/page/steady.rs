@@ -8,7 +8,7 @@
 use super::settings::{GcMode, PageSettings};
 use crate::FtlContext;
 use crate::schemes::SchemeConfig;
-use crate::steady::Lane;
+use crate::steady::{Lane, Steady};
 use crate::victims::VICTIM;
 use flashatlas_nand::Unit;
 use flashatlas_types::{BlockId, Cause, ConfigError, LaneId, Lpn, Rng, Seed, Stamp};
@@ -18,16 +18,8 @@ use std::sync::Arc;
 /// What old versions hold.
 const OLD: Stamp = Stamp(0x01d0_1d01);
 
-pub(super) fn make(
-    config: &SchemeConfig<'_>,
-    cx: &mut FtlContext<'_>,
-    seed: Seed,
-    stamp: &dyn Fn(Lpn) -> Stamp,
-    go_on: &mut dyn FnMut(u64) -> bool,
-) -> Result<bool, ConfigError> {
-    let layout = cx.flash.medium.layout().clone();
-    let settings = PageSettings::new(config, &layout);
-    let victim = config.parts.victim(config.params.get(VICTIM))?;
+/// The victim policy's model of the steady state.
+fn model(config: &SchemeConfig<'_>) -> Result<Steady, ConfigError> {
     let no_model = |key: &str, why: String| {
         ConfigError::new(
             key,
@@ -37,6 +29,7 @@ pub(super) fn make(
             ),
         )
     };
+    let victim = config.parts.victim(config.params.get(VICTIM))?;
     let steady = victim.steady.ok_or_else(|| {
         let known: Vec<&str> =
             config.parts.victims.iter().filter(|v| v.steady.is_some()).map(|v| v.name).collect();
@@ -47,12 +40,31 @@ pub(super) fn make(
         );
         no_model("ftl.victim", why)
     })?;
-    if settings.streams.collection > 1 {
-        return Err(no_model(
-            "ftl.streams",
-            "the steady state of several streams has no model".into(),
-        ));
+    if super::settings::streams(config)?.collection > 1 {
+        let why = "the steady state of several streams has no model".into();
+        return Err(no_model("ftl.streams", why));
     }
+    Ok(steady)
+}
+
+/// Whether the victim policy and the classifier have a model of it.
+///
+/// # Errors
+/// When one has none.
+pub fn check(config: &SchemeConfig<'_>) -> Result<(), ConfigError> {
+    model(config).map(|_| ())
+}
+
+pub(super) fn make(
+    config: &SchemeConfig<'_>,
+    cx: &mut FtlContext<'_>,
+    seed: Seed,
+    stamp: &dyn Fn(Lpn) -> Stamp,
+    go_on: &mut dyn FnMut(u64) -> bool,
+) -> Result<bool, ConfigError> {
+    let layout = cx.flash.medium.layout().clone();
+    let settings = PageSettings::new(config, &layout);
+    let steady = model(config)?;
     let mut rng = Rng::stream(seed, "precondition.steady");
     // free blocks at the moment at which the host's frontier has been filled
     let free = settings.map_quota.blocks

@@ -8,8 +8,8 @@ import math
 import pytest
 from flashatlas import InputError
 from flashatlas.frame import Frame, table_of
+from flashatlas.intervals import estimate
 from flashatlas.sweep.difference import difference
-from flashatlas.sweep.statistics import estimate
 
 SEEDS = (1, 2, 3, 4, 5)
 

@@ -10,8 +10,10 @@ import flashatlas
 import polars
 import pyarrow.parquet as pq
 import pytest
+from flashatlas import InputError
 from flashatlas.figure import vega_lite
 from flashatlas.frame import table_of
+from flashatlas.sweep.summary import write_summary
 
 WRITES = "uniform:requests=3000,size=2KiB"
 
@@ -151,3 +153,40 @@ def test_a_number_that_is_called_like_a_parameter_has_a_column_of_its_own():
     table = table_of([({"map.lines": 8}, {"waf": 1.0}), ({}, {"map.lines": 3, "waf": 2.0})])
     assert table["map.lines"].to_pylist() == [8, None]
     assert table["map.lines.found"].to_pylist() == [None, 3]
+
+
+def of_seeds(victims=("greedy", "fifo")):
+    rows = [
+        ({"ftl.victim": victim, "seed": seed}, {"waf": base + 0.1 * seed})
+        for victim, base in zip(victims, (1.0, 2.0), strict=True)
+        for seed in (1, 2, 3)
+    ]
+    return flashatlas.Frame(table_of(rows))
+
+
+def test_bars_are_intervals_of_means_where_they_are_asked_for():
+    drawn = vega_lite(of_seeds(), "ftl.victim", "waf", None, None, 241, "point", None, "interval")
+    greedy, _ = drawn["data"]["values"]
+    # three values 0.1 apart: their mean, and 4.3027 (t of 2 degrees) times 0.1 over the root of 3
+    assert greedy["y"] == pytest.approx(1.2)
+    assert greedy["high"] - greedy["y"] == pytest.approx(4.302653 * 0.1 / 3**0.5, rel=1e-6)
+    assert drawn["layer"][-1]["encoding"]["y2"] == {"field": "high"}
+
+
+def test_an_interval_over_more_than_seeds_is_refused():
+    with pytest.raises(InputError, match=r"the runs of a point differ in ftl\.victim as well"):
+        vega_lite(of_seeds(), "seed", "waf", None, None, 241, "point", None, "interval")
+
+
+def test_a_table_of_means_is_latex_or_csv(tmp_path):
+    runs = of_seeds(("a_b & c", "50 %"))
+    text = write_summary(tmp_path / "t.tex", runs, ["waf"]).read_text()
+    assert r"a\_b \& c & 1.2 $\pm$ 0.2484 \\" in text and r"50 \% & 2.2" in text
+    assert text.count(r"\\") == 3 and r"ftl.victim & Write amplification \\" in text
+    rows = write_summary(tmp_path / "t.csv", runs, ["waf"]).read_text().splitlines()
+    assert rows[0] == "ftl.victim,runs,waf.mean,waf.low,waf.high"
+    name, count, mean, low, high = rows[1].split(",")
+    assert (name, count) == ("a_b & c", "3")
+    assert float(high) - float(mean) == pytest.approx(float(mean) - float(low))
+    with pytest.raises(InputError, match=r"ends in \.tex, \.csv"):
+        write_summary(tmp_path / "t.doc", runs, ["waf"])

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from flashatlas import InputError
 from flashatlas.frame import Frame, table_of
+from flashatlas.intervals import estimate
 from flashatlas.sweep.page import page as study_page
-from flashatlas.sweep.statistics import estimate
 from study_fakes import fake_study
 
 AGAIN = "flashatlas sweep 'made up.toml'"

@@ -19,10 +19,10 @@ import polars as pl
 import psutil
 import pytest
 from flashatlas import InputError, parts
+from flashatlas.intervals import estimate
 from flashatlas.sweep import execution, results, rows, shards
 from flashatlas.sweep.identity import Digests
 from flashatlas.sweep.plan import planned
-from flashatlas.sweep.statistics import estimate
 from flashatlas.sweep.store import MARK, Store
 from flashatlas.sweep.study import load
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,7 @@ from flashatlas import charts
 from flashatlas._core import InputError
 from flashatlas.files import write_whole
 from flashatlas.frame import Frame, frame
+from flashatlas.intervals import PERCENTILE, estimates
 from flashatlas.result import Result
 
 WIDTHS = {1: 241, 2: 505}
@@ -36,6 +37,9 @@ DASHES = ([1, 0], [4, 2], [1, 1.5], [6, 2, 1, 2])
 
 SIGNS: dict[str, tuple[Any, ...]] = {"color": COLOURS, "shape": SHAPES, "strokeDash": DASHES}
 
+BARS = ("range", "interval")
+"""What the bar of a point is: from the least run to the largest, or the interval of the mean."""
+
 CHANNELS = {
     "line": ("color", "shape", "strokeDash"),
     "point": ("color", "shape"),
@@ -55,11 +59,12 @@ def figure(
     columns: int = 1,
     kind: str = "line",
     height: int | None = None,
+    bars: str = BARS[0],
 ) -> Path:
     """Draw a number over a factor, and write it to a file.
 
     Runs that share ``x``, ``by`` and ``panel`` (seeds, say) are one point: their mean, with a bar
-    from the least to the largest.
+    from the least to the largest, or over the interval of the mean.
 
     Args:
         results: The runs, or their :func:`flashatlas.frame`.
@@ -71,6 +76,8 @@ def figure(
         columns: 1 or 2: as wide as a column or two of a printed page.
         kind: ``line``, ``point`` or ``bar``.
         height: Points; of one panel.
+        bars: ``range``: from the least run to the largest; ``interval``: of 95 % of the mean over
+            seeds (Student's t; the bootstrap for percentiles).
 
     Raises:
         InputError: A column that is not there, a number that is none, another kind of file.
@@ -85,8 +92,10 @@ def figure(
         raise InputError(f"kind `{kind}` is not known (allowed: {', '.join(CHANNELS)})")
     if height is not None and not HEIGHTS[0] <= height <= HEIGHTS[1]:
         raise InputError(f"height: {height} points; expected {HEIGHTS[0]} to {HEIGHTS[1]}")
+    if bars not in BARS:
+        raise InputError(f"bars `{bars}` is not known (allowed: {', '.join(BARS)})")
     runs = results if isinstance(results, Frame) else frame(results)
-    specification = vega_lite(runs, x, y, by, panel, WIDTHS[columns], kind, height)
+    specification = vega_lite(runs, x, y, by, panel, WIDTHS[columns], kind, height, bars)
     write_whole(target, _drawn(specification, target.suffix))
     return target
 
@@ -114,6 +123,7 @@ def vega_lite(
     width: int,
     kind: str,
     height: int | None,
+    bars: str = BARS[0],
 ) -> dict[str, Any]:
     """The figure as a Vega-Lite specification, its data in it."""
     ys = _numbers(runs, y)
@@ -127,6 +137,8 @@ def vega_lite(
         for row in range(len(runs))
         if ys[row] is not None and xs[row] is not None
     ]
+    if bars == "interval":
+        values = _intervals(values, y, [n for n in averaged(runs, x, by, panel) if n != "seed"])
     panels = len({value["panel"] for value in values}) if panel else 1
     a_row = min(panels, 4 if width > WIDTHS[1] else 2)
     inner = (width - 37 * a_row - 8) / a_row
@@ -175,14 +187,16 @@ def vega_lite(
         marks.append({"mark": {"type": "bar"}, "encoding": mean})
     else:
         marks.append({"mark": {"type": "point", "size": 14, "filled": True}, "encoding": point})
+    ends: tuple[dict[str, Any], dict[str, Any]] = (
+        {"field": "y", "aggregate": "min"},
+        {"field": "y", "aggregate": "max"},
+    )
+    if bars == "interval":
+        ends = {"field": "low"}, {"field": "high"}
     marks.append(
         {
             "mark": {"type": "rule", "strokeWidth": 0.75, **colour},
-            "encoding": {
-                **spread,
-                "y": {"field": "y", "aggregate": "min", "type": "quantitative"},
-                "y2": {"field": "y", "aggregate": "max"},
-            },
+            "encoding": {**spread, "y": {**ends[0], "type": "quantitative"}, "y2": ends[1]},
         }
     )
     drawn: dict[str, Any] = {
@@ -207,6 +221,26 @@ def vega_lite(
         "config": STYLE,
         **drawn,
     }
+
+
+def _intervals(values: list[dict[str, Any]], y: str, others: Sequence[str]) -> list[dict[str, Any]]:
+    """The mean of each point's runs, with its interval; without one where all seeds agree."""
+    if others:
+        raise InputError(
+            "bars: an interval is over seeds, and the runs of a point differ in "
+            f"{', '.join(others)} as well: name them for x, by or panel, or draw the range"
+        )
+    points: dict[tuple[Any, ...], list[float]] = {}
+    for value in values:
+        points.setdefault(tuple((k, v) for k, v in value.items() if k != "y"), []).append(
+            value["y"]
+        )
+    made = estimates(list(points.values()), percentile=bool(PERCENTILE.search(y)))
+    return [
+        dict(key) | {"y": e.mean, "low": e.mean if e.low is None else e.low,
+                     "high": e.mean if e.high is None else e.high}
+        for key, e in zip(points, made, strict=True)
+    ]  # fmt: skip
 
 
 FONT = "Helvetica, Arial, sans-serif"

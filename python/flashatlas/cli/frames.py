@@ -15,7 +15,7 @@ import typer
 
 from flashatlas import InputError
 from flashatlas.cli.console import say
-from flashatlas.figure import HEIGHTS, averaged
+from flashatlas.figure import BARS, HEIGHTS, averaged
 from flashatlas.figure import figure as draw
 from flashatlas.files import write_whole
 from flashatlas.frame import Frame
@@ -66,6 +66,15 @@ def figure(
     kind: Annotated[
         str, typer.Option("--kind", metavar="line|point|bar", help="How points are drawn.")
     ] = "line",
+    bars: Annotated[
+        str,
+        typer.Option(
+            "--bars",
+            metavar="|".join(BARS),
+            help="What the bar of a point is: the range of its runs, or the interval of 95 % of "
+            "their mean over seeds.",
+        ),
+    ] = BARS[0],
     height: Annotated[
         int | None,
         typer.Option(
@@ -76,7 +85,8 @@ def figure(
     """Draw a number of many runs over a factor, in the size of a paper's column.
 
     Columns are those of `flashatlas table`. Runs that differ in nothing drawn (seeds, say) are one
-    point: the mean, with a bar from the least to the largest.
+    point: the mean, with a bar from the least to the largest, or (`--bars interval`) over the
+    interval of the mean.
 
     For example:
     `flashatlas figure out/study --x map.cache_bytes --y waf --by ftl.victim --panel trace -o f.pdf`
@@ -92,6 +102,7 @@ def figure(
         columns=columns,
         kind=kind,
         height=height,
+        bars=bars,
     )
     over = averaged(results, x, by, panel)
     say(f"Figure: {out_}" + (f" (averaged over {', '.join(over)})" if over else ""))

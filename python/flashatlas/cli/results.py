@@ -18,7 +18,9 @@ from flashatlas.cli.strict import App
 from flashatlas.cli.sweep import show_groups
 from flashatlas.frame import Frame
 from flashatlas.sweep import results, rows
+from flashatlas.sweep.numbers import SHOWN
 from flashatlas.sweep.store import Store
+from flashatlas.sweep.summary import write_summary
 
 app = App(no_args_is_help=True, help="Look into a store of results that `sweep` made.")
 
@@ -89,6 +91,12 @@ def show(
         list[str],
         typer.Option("--of", metavar="COLUMN", help="A number to show; may be repeated."),
     ] = [],  # noqa: B006
+    out_: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", "-o", metavar="FILE", help="Write it: .tex (LaTeX, booktabs) or .csv."
+        ),
+    ] = None,
     run: Annotated[
         str | None,
         typer.Option("--run", metavar="KEY", help="One run, by the first digits of its key."),
@@ -104,6 +112,11 @@ def show(
         return
     study = results.noted(store, name)
     runs = results.frame_of(store, study)
+    if out_ is not None:
+        wanted = of or [name for name in SHOWN if name in runs.numbers]
+        write_summary(out_, runs, wanted)
+        say(escape(f"Table: {out_}"))
+        return
     say(f"[bold]{escape(study['title'])}[/]: {len(runs)} of {len(study['runs'])} runs")
     show_groups(runs, of or None)
 

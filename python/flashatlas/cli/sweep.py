@@ -16,12 +16,12 @@ from flashatlas.cli.options import Jobs, Quiet
 from flashatlas.cli.report import again
 from flashatlas.files import must_be_writable
 from flashatlas.frame import Frame
+from flashatlas.intervals import PERCENTILE, summary
 from flashatlas.sweep import execution, results, search, shards
 from flashatlas.sweep.display import Display, first_line
 from flashatlas.sweep.numbers import SHOWN
 from flashatlas.sweep.page import write_page
 from flashatlas.sweep.plan import Plan, planned
-from flashatlas.sweep.statistics import PERCENTILE, summary
 from flashatlas.sweep.store import KEEP, Store
 from flashatlas.sweep.study import Study, load
 from flashatlas.units import unit_of

@@ -13,9 +13,9 @@ from typing import Any
 
 from flashatlas._core import InputError
 from flashatlas.frame import Frame
+from flashatlas.intervals import PERCENTILE, Estimate, estimates
 from flashatlas.names import hint
 from flashatlas.sweep.numbers import FIRST
-from flashatlas.sweep.statistics import PERCENTILE, Estimate, estimates
 
 APART = ("key", "made", "wall_s", "failure", "label", "trace.path")
 """Columns that say nothing of what was run, or of what was found."""

@@ -1,7 +1,7 @@
 """The page of a study: one HTML file in which the reader chooses what stands over what.
 
 Every run is in it, so that nothing need be asked of the store again: the level that it has of each
-axis, and its numbers. Intervals over seeds are those of :mod:`flashatlas.sweep.statistics`; the
+axis, and its numbers. Intervals over seeds are those of :mod:`flashatlas.intervals`; the
 script only takes means.
 """
 
@@ -17,6 +17,7 @@ from flashatlas._core import InputError
 from flashatlas.api import build
 from flashatlas.files import write_whole
 from flashatlas.frame import Frame
+from flashatlas.intervals import PERCENTILE, Group, estimates, summary
 from flashatlas.report.chart import downloads, rounded
 from flashatlas.report.document import BASE, document
 from flashatlas.report.html import facts, section, table, table_rows, text
@@ -25,7 +26,6 @@ from flashatlas.report.sections import command, verdict_of
 from flashatlas.steadiness import ADVICE
 from flashatlas.sweep import results
 from flashatlas.sweep.numbers import FIRST, SHOWN, higher_is_better, title_of
-from flashatlas.sweep.statistics import PERCENTILE, Group, estimates, summary
 from flashatlas.sweep.store import Store
 from flashatlas.tables import word
 

@@ -17,9 +17,6 @@ MISSING = "sweeps need Dask: pip install 'flashatlas[study]'"
 SHARE_OF_MEMORY = 0.8
 """Of what is free on this machine, what runs may take together."""
 
-WAIT_S = 60.0
-"""How long the first worker of a cluster may take to come."""
-
 
 def library() -> Any:
     """The module ``distributed``.
@@ -105,6 +102,12 @@ def _local(workers: int) -> Iterator[Any]:
         yield cluster
 
 
+def _refusal(error: Exception) -> str:
+    """What Slurm says, without the script and the command around it."""
+    lines = [line.strip() for line in str(error).splitlines() if "error:" in line]
+    return "; ".join(lines) or str(error)
+
+
 @contextmanager
 def _slurm(jobs: int, options: Mapping[str, Any]) -> Iterator[Any]:
     try:
@@ -113,10 +116,11 @@ def _slurm(jobs: int, options: Mapping[str, Any]) -> Iterator[Any]:
         raise InputError(
             "cluster slurm needs dask-jobqueue: pip install 'flashatlas[study]'"
         ) from error
+    workers = jobs * int(options.get("processes", 1))
     try:
-        cluster = SLURMCluster(**options)
-        cluster.scale(jobs=jobs)
+        # asked for here, and not by `scale`: a job that Slurm refuses is an error then
+        cluster = SLURMCluster(n_workers=workers, **{"processes": 1, **options})
     except (TypeError, ValueError, OSError, RuntimeError) as error:
-        raise InputError(f"cluster slurm: {error}") from error
+        raise InputError(f"cluster slurm: {_refusal(error)}") from error
     with cluster:
         yield cluster

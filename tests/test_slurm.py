@@ -1,6 +1,6 @@
 """Studies on a real Slurm: one node, from Debian's packages, started here.
 
-It takes root, `slurmctld`, `slurmd` and `munged`; on Debian `apt install slurm-wlm munge` installs them.
+It takes root, `slurmctld`, `slurmd` and `munged` (Debian: `apt install slurm-wlm munge`).
 """
 
 from __future__ import annotations

@@ -93,6 +93,16 @@ def test_means_and_intervals_are_those_of_the_statistics(opened, large):
     assert {row["bar"] for row in found} == {"95 % interval"}
 
 
+def test_lines_join_numbers_and_not_names(opened, large):
+    file, _ = large
+    page = opened(file)
+    assert page.locator("#figure-over svg .mark-line path").count() == 4 * 5
+    page.select_option("#over-x", "map.store")
+    page.select_option("#over-panel", "")
+    page.wait_for_selector("html[data-charts=drawn]")
+    assert page.locator("#figure-over svg .mark-line path").count() == 0
+
+
 def test_what_is_averaged_over_other_axes_has_their_spread_instead(opened, large):
     file, rows = large
     page = opened(file)

@@ -162,9 +162,7 @@ class Space:
             "store": store,
             "reports": reports,
             "keys": self.runs.column("key"),
-            "factors": [
-                {"name": one.name, "words": one.words, "levels": one.levels} for one in self.factors
-            ],
+            "factors": [vars(one) for one in self.factors],
             "numbers": [self._number(name) for name in self.numbers],
             "groupOf": self.group_of,
             "shown": self.shown(),

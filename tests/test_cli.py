@@ -16,7 +16,7 @@ import time
 import pytest
 from conftest import ROOT
 from flashatlas import InputError
-from flashatlas.cli import runs
+from flashatlas.cli.report import report
 
 WORKLOAD = ("--workload", "uniform:requests=500,size=2KiB,read=0.5", "--precondition", "fill")
 
@@ -162,7 +162,7 @@ def test_damaged_run_records_are_reported_or_refused(cli, tmp_path):
                 contextlib.redirect_stdout(io.StringIO()),
                 contextlib.redirect_stderr(io.StringIO()),
             ):
-                runs.report([tmp_path / "one"], out_=tmp_path / "one.html", title=None)
+                report([tmp_path / "one"], out_=tmp_path / "one.html", title=None)
             outcomes["made"] += 1
         except InputError as error:
             assert str(tmp_path / "one") in str(error) and "\n" not in str(error)

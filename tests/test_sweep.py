@@ -342,7 +342,7 @@ def test_memory_is_counted_before_runs_start(tmp_path):
         client = Client()
         kept = Store.open(tmp_path / f"{memory}", create=True)
         done = execution.Done()
-        crew = execution._Crew(client, memory, kept, "record", None)
+        crew = execution.Crew(client, memory, kept, "record", None)
         crew.carry_out(plan.runs, done)
         assert client.most == most
         assert len(done.failed) == 4 and "disk full at 1" in str(done.failed[plan.runs[0].key])

@@ -15,8 +15,8 @@ def there() -> bool:
     return find_spec("vl_convert") is not None
 
 
-def library() -> ModuleType:
-    """``vl_convert``, imported where it is needed first.
+def must_be_there() -> None:
+    """Refuse to go on without it, before anything is run for a report or a figure.
 
     Raises:
         InputError: It is not installed; the message names the extra.
@@ -24,6 +24,16 @@ def library() -> ModuleType:
     """
     if not there():
         raise InputError(MISSING)
+
+
+def library() -> ModuleType:
+    """``vl_convert``, imported where it is needed first.
+
+    Raises:
+        InputError: It is not installed; the message names the extra.
+
+    """
+    must_be_there()
     import vl_convert  # noqa: PLC0415  (84 MB, which other commands need not load)
 
     return vl_convert

@@ -10,7 +10,7 @@ from flashatlas import charts
 from flashatlas._core import InputError
 from flashatlas.files import write_whole
 from flashatlas.frame import Frame, frame
-from flashatlas.intervals import PERCENTILE, estimates
+from flashatlas.intervals import PERCENTILE, REPLICATES, estimates
 from flashatlas.result import Result
 
 WIDTHS = {1: 241, 2: 505}
@@ -138,7 +138,9 @@ def vega_lite(
         if ys[row] is not None and xs[row] is not None
     ]
     if bars == "interval":
-        values = _intervals(values, y, [n for n in averaged(runs, x, by, panel) if n != "seed"])
+        values = _intervals(
+            values, y, [name for name in averaged(runs, x, by, panel) if name != REPLICATES]
+        )
     panels = len({value["panel"] for value in values}) if panel else 1
     a_row = min(panels, 4 if width > WIDTHS[1] else 2)
     inner = (width - 37 * a_row - 8) / a_row

@@ -203,7 +203,7 @@ def _numbers(record: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     inside.pop("seed", None)
     yield from _leaves("", inside)
     for name, value in _SUMMED.items():
-        if (found := value(dict(record))) is not None:
+        if (found := value(inside)) is not None:
             yield name, found
 
 

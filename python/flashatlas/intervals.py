@@ -7,6 +7,8 @@ import re
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
+from statistics import fmean
 from typing import Any
 
 from flashatlas._core import InputError
@@ -15,6 +17,9 @@ from flashatlas.names import hint
 from flashatlas.tables import in_unit
 
 CONFIDENCE = 0.95
+
+REPLICATES = "seed"
+"""The factor that tells replicates apart: runs that differ in it alone are one configuration."""
 
 PERCENTILE = re.compile(r"(^|\.)(p\d+(_\d+)?|max|min)$")
 """Numbers that are order statistics: their means are far from normal."""
@@ -72,9 +77,7 @@ def estimate(values: Sequence[float], *, percentile: bool = False) -> Estimate:
 
 def estimates(groups: Sequence[Sequence[float]], *, percentile: bool = False) -> list[Estimate]:
     """The same for many groups of replicates; the bootstrap takes those of one size at once."""
-    found = [
-        Estimate(math.fsum(values) / len(values), None, None, len(values)) for values in groups
-    ]
+    found = [Estimate(fmean(values), None, None, len(values)) for values in groups]
     of_size: dict[int, list[int]] = {}
     for at, values in enumerate(groups):
         if any(value != values[0] for value in values):
@@ -91,11 +94,17 @@ def estimates(groups: Sequence[Sequence[float]], *, percentile: bool = False) ->
 
 def _student(values: Sequence[float], mean: float) -> tuple[float, float]:
     """The interval of Student's t."""
-    stats, _ = _scipy()
     count = len(values)
     spread = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (count - 1))
-    half = float(stats.t.ppf(0.5 + CONFIDENCE / 2, count - 1)) * spread / math.sqrt(count)
+    half = _quantile(count - 1) * spread / math.sqrt(count)
     return mean - half, mean + half
+
+
+@cache
+def _quantile(freedom: int) -> float:
+    """That of Student's t, at the upper end of the interval."""
+    stats, _ = _scipy()
+    return float(stats.t.ppf(0.5 + CONFIDENCE / 2, freedom))
 
 
 def _bootstrap(samples: Sequence[Sequence[float]]) -> list[tuple[float, float] | None]:
@@ -116,13 +125,12 @@ def _bootstrap(samples: Sequence[Sequence[float]]) -> list[tuple[float, float] |
     return [end if all(map(math.isfinite, end)) else None for end in ends]
 
 
-def summary(runs: Frame, of: Sequence[str], over: str = "seed") -> list[Group]:
+def summary(runs: Frame, of: Sequence[str]) -> list[Group]:
     """A row for each combination of factors, over replicates.
 
     Args:
         runs: The runs.
         of: Numbers that are estimated.
-        over: The factor that tells replicates apart.
 
     Raises:
         InputError: No such number.
@@ -133,7 +141,7 @@ def summary(runs: Frame, of: Sequence[str], over: str = "seed") -> list[Group]:
         if name not in runs.numbers:
             near = hint(name, runs.numbers)
             raise InputError(f"of: `{name}` is what runs were given, not a number they found{near}")
-    factors = [name for name in runs.factors if name != over]
+    factors = [name for name in runs.factors if name != REPLICATES]
     groups: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
     steady = "steady" in runs.table.column_names
     wanted = [*factors, *of, *(["steady"] if steady else [])]

@@ -64,10 +64,8 @@ def word(value: Any, unit: str) -> str:
     """A value of a factor, with its unit; a file by its name."""
     if value is None:
         return "–"
-    if unit == "bytes":
-        return size(value)
-    if unit == "ns":
-        return duration(value)
+    if unit in ("bytes", "ns"):
+        return in_unit(value, unit)
     return str(value).rsplit("/", 1)[-1]
 
 

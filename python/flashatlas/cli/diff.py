@@ -5,15 +5,14 @@ from __future__ import annotations
 import json
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.markup import escape
 
 from flashatlas import InputError, tables
 from flashatlas.cli.console import EXIT_DIFFERS, out, say
-from flashatlas.cli.options import Json
-from flashatlas.files import write_whole
+from flashatlas.cli.options import Json, write_json
 from flashatlas.frame import Frame
 from flashatlas.sweep.difference import Change, Difference, difference
 from flashatlas.sweep.results import frame_at
@@ -67,8 +66,7 @@ def diff(
     """
     found = difference(_runs(before), _runs(after), of, ignored)
     moved = found.moved(tolerance / 100)
-    if json_ is not None:
-        _write_json(json_, found, moved)
+    write_json(json_, _as_json(found, moved))
     if json_ != "-":
         _show(found, moved, tolerance)
     if moved or found.only_before or found.only_after:
@@ -115,15 +113,11 @@ def _share(change: Change) -> str:
     return f"{100 * share.mean:+.3g} %{half}"
 
 
-def _write_json(target: str, found: Difference, moved: list[Change]) -> None:
-    content: dict[str, Any] = {
+def _as_json(found: Difference, moved: list[Change]) -> str:
+    content = {
         "moved": [asdict(change) for change in moved],
         "compared": len(found.changes),
         "only_a": found.only_before,
         "only_b": found.only_after,
     }
-    text = json.dumps(content, indent=2, default=str) + "\n"
-    if target == "-":
-        out.file.write(text)
-    else:
-        write_whole(Path(target), text)
+    return json.dumps(content, indent=2, default=str)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.progress import track
@@ -93,8 +92,7 @@ def _of_study(
     jobs: int | None,
     quiet: bool,
 ) -> None:
-    if not charts.there():
-        raise InputError(charts.MISSING)
+    charts.must_be_there()
     store = Store.open(root)
     study = results.noted(store, name)
     if title:
@@ -105,16 +103,8 @@ def _of_study(
         reports = folder.name
         _write_each(store, [run["key"] for run in study["runs"] if store.has(run["key"])], folder,
                     jobs, quiet=quiet)  # fmt: skip
-    write_page(file, store, study, again(study, root), reports)
+    write_page(file, results.frame_of(store, study), study, store, reports)
     say(f"Report: {file}")
-
-
-def again(study: Mapping[str, Any], root: Path) -> str:
-    """The command that carries out a study again."""
-    source = study["source"]
-    if source is None:
-        return shlex.join(["flashatlas", "results", "show", f"{root}:{study['name']}"])
-    return shlex.join(["flashatlas", "sweep", str(source), "--store", str(root)])
 
 
 def _write_each(
@@ -131,6 +121,7 @@ def _write_each(
 
 def _write_one(work: tuple[str, str, str]) -> None:
     root, key, file = work
-    result = Store(Path(root)).load(key)
-    command = result.command or f"flashatlas rerun {Store(Path(root)).folder(key)}"
+    store = Store(Path(root))
+    result = store.load(key)
+    command = result.command or f"flashatlas rerun {store.folder(key)}"
     write_report(Path(file), result.name, [result], command)

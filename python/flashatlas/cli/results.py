@@ -18,7 +18,7 @@ from flashatlas.cli.strict import App
 from flashatlas.cli.sweep import show_groups
 from flashatlas.frame import Frame
 from flashatlas.sweep import results, rows
-from flashatlas.sweep.numbers import SHOWN
+from flashatlas.sweep.numbers import asked_of
 from flashatlas.sweep.store import Store
 from flashatlas.sweep.summary import write_summary
 
@@ -113,8 +113,7 @@ def show(
     study = results.noted(store, name)
     runs = results.frame_of(store, study)
     if out_ is not None:
-        wanted = of or [name for name in SHOWN if name in runs.numbers]
-        write_summary(out_, runs, wanted)
+        write_summary(out_, runs, asked_of(runs.numbers, of))
         say(escape(f"Table: {out_}"))
         return
     say(f"[bold]{escape(study['title'])}[/]: {len(runs)} of {len(study['runs'])} runs")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,13 +13,12 @@ from rich.markup import escape
 from flashatlas import InputError, charts, parts, tables
 from flashatlas.cli.console import EXIT_DIFFERS, EXIT_VIOLATION, err, out, say
 from flashatlas.cli.options import Jobs, Quiet
-from flashatlas.cli.report import again
 from flashatlas.files import must_be_writable
 from flashatlas.frame import Frame
 from flashatlas.intervals import PERCENTILE, summary
 from flashatlas.sweep import execution, results, search, shards
 from flashatlas.sweep.display import Display, first_line
-from flashatlas.sweep.numbers import SHOWN
+from flashatlas.sweep.numbers import asked_of
 from flashatlas.sweep.page import write_page
 from flashatlas.sweep.plan import Plan, planned
 from flashatlas.sweep.store import KEEP, Store
@@ -131,7 +130,7 @@ def sweep(
         definition = replace(definition, store=store)
     if page is not None:
         must_be_writable(page.absolute().parent)
-        charts.library()
+        charts.must_be_there()
     if definition.search is not None:
         _no_parts_of_a_search(shard, emit)
         _search(definition, dry_run=dry_run, page=page, keep=keep, retry_failed=retry_failed,
@@ -165,10 +164,7 @@ def sweep(
     if done.there or done.carried_out:
         runs = results.frame_of(kept, noted)
         show_groups(runs)
-        if page is not None:
-            write_page(page, kept, noted, again(noted, kept.root))
-            say(escape(f"Report: {page}"))
-        _finish(runs)
+        _finish(runs, noted, kept, page)
     if done.failed:
         raise typer.Exit(EXIT_DIFFERS)
 
@@ -218,10 +214,7 @@ def _search(
         say(f"  [yellow]no run[/] {escape(why)}")
     _show_front(found, kept)
     noted = results.noted(kept, definition.name)
-    if page is not None:
-        write_page(page, kept, noted, again(noted, kept.root))
-        say(escape(f"Report: {page}"))
-    _finish(results.frame_of(kept, noted))
+    _finish(results.frame_of(kept, noted), noted, kept, page)
     if found.done.failed:
         raise typer.Exit(EXIT_DIFFERS)
 
@@ -339,7 +332,7 @@ def _said(plan: Plan, done: execution.Done) -> None:
 
 def show_groups(runs: Frame, of: Sequence[str] | None = None) -> None:
     """A row for each combination of factors, with means and intervals over seeds."""
-    wanted = [name for name in of or SHOWN if of or name in runs.numbers]
+    wanted = asked_of(runs.numbers, of or ())
     groups = summary(runs, wanted)
     if not groups:
         return
@@ -367,8 +360,11 @@ def show_groups(runs: Frame, of: Sequence[str] | None = None) -> None:
         )
 
 
-def _finish(runs: Frame) -> None:
-    """End with an error if any page of any run was wrong."""
+def _finish(runs: Frame, noted: Mapping[str, Any], kept: Store, page: Path | None) -> None:
+    """Write the page, if there is to be one; end with an error if any unit of any run was wrong."""
+    if page is not None:
+        write_page(page, runs, noted, kept)
+        say(escape(f"Report: {page}"))
     if "oracle.violations" in runs.table.column_names and any(runs.column("oracle.violations")):
         err.print("[bold red]wrong data[/]: see the column oracle.violations", highlight=False)
         raise typer.Exit(EXIT_VIOLATION)

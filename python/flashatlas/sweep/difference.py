@@ -9,15 +9,17 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from statistics import fmean
 from typing import Any
 
 from flashatlas._core import InputError
 from flashatlas.frame import Frame
-from flashatlas.intervals import PERCENTILE, Estimate, estimates
+from flashatlas.intervals import PERCENTILE, REPLICATES, Estimate, estimates
 from flashatlas.names import hint
 from flashatlas.sweep.numbers import FIRST
+from flashatlas.sweep.results import FAILURE
 
-APART = ("key", "made", "wall_s", "failure", "label", "trace.path")
+APART = ("key", "made", "wall_s", FAILURE, "label", "trace.path")
 """Columns that say nothing of what was run, or of what was found."""
 
 PARTS = {"waf": "waf_parts."}
@@ -108,7 +110,7 @@ def difference(
     varied = _varied([key for side in sides for key in side])
     groups: dict[Key, list[tuple[Any, Any]]] = {}
     for key in both:
-        shown = tuple((name, value) for name, value in key if name in varied and name != "seed")
+        shown = tuple((name, value) for name, value in key if name in varied and name != REPLICATES)
         groups.setdefault(shown, []).append((sides[0][key], sides[1][key]))
     changes = [change for name in numbers for change in _changes(name, groups)]
     only = [
@@ -152,7 +154,7 @@ def _apart(before: Mapping[Key, Any], after: Mapping[Key, Any]) -> str:
 def _by_settings(runs: Frame, settings: Sequence[str]) -> dict[Key, dict[str, Any]]:
     found = {}
     for row in runs.rows():
-        if row.get("failure") is None:
+        if row.get(FAILURE) is None:
             found[tuple((name, row.get(name)) for name in settings)] = row
     return found
 
@@ -190,8 +192,8 @@ def _changes(name: str, groups: Mapping[Key, Sequence[tuple[Any, Any]]]) -> list
             Change(
                 settings=dict(key),
                 number=name,
-                before=_mean([a[name] for a, _ in pairs]),
-                after=_mean([b[name] for _, b in pairs]),
+                before=fmean([a[name] for a, _ in pairs]),
+                after=fmean([b[name] for _, b in pairs]),
                 pairs=len(pairs),
                 share=next(made) if whole else None,
                 parts=_parts(name, pairs),
@@ -207,11 +209,7 @@ def _parts(name: str, rows: Sequence[tuple[Any, Any]]) -> dict[str, float]:
         return {}
     names = dict.fromkeys(key for a, b in rows for key in (*a, *b) if key.startswith(prefix))
     moved = {
-        part.removeprefix(prefix): _mean([(b.get(part) or 0) - (a.get(part) or 0) for a, b in rows])
+        part.removeprefix(prefix): fmean([(b.get(part) or 0) - (a.get(part) or 0) for a, b in rows])
         for part in names
     }
     return dict(sorted(((k, v) for k, v in moved.items() if v), key=lambda kv: -abs(kv[1])))
-
-
-def _mean(values: Sequence[float]) -> float:
-    return math.fsum(values) / len(values)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 FIRST = {
     "waf": "Write amplification",
@@ -27,6 +28,11 @@ SHOWN = ("waf", "latency_ns.read.p99", "latency_ns.write.p99", "iops", "memory_b
 """Those that a table has where nobody asks for others."""
 
 _HIGHER = re.compile(r"^iops|bandwidth|hit_ratio|hits$")
+
+
+def asked_of(numbers: Sequence[str], of: Sequence[str] = ()) -> list[str]:
+    """The numbers that are wanted: ``of``, or those of :data:`SHOWN` that there are."""
+    return list(of) or [name for name in SHOWN if name in numbers]
 
 
 def title_of(name: str) -> str:

@@ -13,10 +13,12 @@ import time
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from statistics import fmean
 from typing import Any
 
 from flashatlas._core import InputError
 from flashatlas.frame import columns_of
+from flashatlas.intervals import REPLICATES
 from flashatlas.names import hint
 from flashatlas.sweep import execution, results
 from flashatlas.sweep.axes import Axis
@@ -33,9 +35,6 @@ CHECKED = 5000
 
 BETTERED_BY = 3
 """A trial whose short run is bettered in everything by so many short runs has no whole one."""
-
-REPLICATES = "seed"
-"""The axis whose values are replicates: a trial has a run for each, and is their mean."""
 
 
 @dataclass(frozen=True)
@@ -119,8 +118,12 @@ def most(study: Study) -> int:
     """Runs that a search carries out at most."""
     search = study.search
     assert search is not None
-    seeds = next((len(one.values) for one in study.axis_list if one.name == REPLICATES), 1)
-    return search.trials * seeds * (2 if search.short else 1)
+    return search.trials * max(len(_seeds(study)), 1) * (2 if search.short else 1)
+
+
+def _seeds(study: Study) -> Sequence[Any]:
+    """The values of the axis of replicates, each of which a trial has a run for."""
+    return next((one.values for one in study.axis_list if one.name == REPLICATES), ())
 
 
 def carry_out(
@@ -169,9 +172,7 @@ class _Batches:
         self._found, self._store, self._crew, self._planner = found, store, crew, planner
         self._search = found.study.search
         self._retry = retry
-        self._seeds = next(
-            (one.values for one in found.study.axis_list if one.name == REPLICATES), ()
-        )
+        self._seeds = _seeds(found.study)
         self._short: list[tuple[float, ...]] = []
         """What short runs found, as costs."""
 
@@ -246,8 +247,7 @@ class _Batches:
                         f"number of the run `{runs[0].label}`{near}"
                     )
         return tuple(
-            math.fsum(one[objective.number] for one in numbers) / len(numbers)
-            for objective in self._search.objectives
+            fmean(one[objective.number] for one in numbers) for objective in self._search.objectives
         )
 
 

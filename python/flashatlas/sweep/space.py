@@ -10,7 +10,7 @@ from flashatlas._core import InputError
 from flashatlas.frame import Frame
 from flashatlas.intervals import PERCENTILE, REPLICATES, estimates
 from flashatlas.report.chart import rounded
-from flashatlas.report.palette import COLOURS
+from flashatlas.report.palette import COLOURS, DASHES
 from flashatlas.sweep import results
 from flashatlas.sweep.numbers import FIRST, SHOWN, higher_is_better, title_of
 from flashatlas.tables import word
@@ -134,6 +134,7 @@ class Space:
             "factors": [vars(one) for one in self.factors],
             "numbers": [self._number(name) for name in self.numbers],
             "groupOf": self.group_of,
+            "signs": {"colours": COLOURS, "dashes": DASHES},
             "shown": self.shown(),
         }
 

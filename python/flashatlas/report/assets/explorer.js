@@ -113,20 +113,11 @@ class Explorer {
 
   colours(by) {
     const style = getComputedStyle(this.canvas);
-    // a variable may hold light-dark(): only as the value of a property does it become a colour
-    const probe = document.createElement("i");
-    this.canvas.parentElement.append(probe);
-    const resolved = (name) => {
-      probe.style.color = `var(${name})`;
-      return getComputedStyle(probe).color;
-    };
+    const resolved = resolver(this.canvas.parentElement);
     const names = by === "role"
       ? this.run.roles.map((role, k) => (style.getPropertyValue(`--role-${role}`) ? `--role-${role}` : `--table-${k % 8}`))
       : Array.from({ length: SEQUENTIAL }, (_, k) => `--${by}-${k}`);
-    const found = names.map(resolved);
-    const ink = resolved("--ink");
-    probe.remove();
-    return { found, names, ink };
+    return { found: names.map(resolved), names, ink: resolved("--ink") };
   }
 
   /** Which colour a cell has: the number of a role, or of a step of the ramp. */

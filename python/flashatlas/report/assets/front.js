@@ -119,5 +119,4 @@ function startFront() {
   };
   for (const select of [x, y, by, panel]) select.addEventListener("change", paint);
   onChoice.push(paint);
-  paint();
 }

@@ -53,3 +53,15 @@ function startFurniture() {
   startContents();
   startDownloads();
 }
+
+/** What resolves a variable of the style sheet to a colour: only as the value of a property does `light-dark()` become one. */
+function resolver(place) {
+  const probe = document.createElement("i");
+  return (name) => {
+    place.append(probe);
+    probe.style.color = `var(${name})`;
+    const found = getComputedStyle(probe).color;
+    probe.remove();
+    return found;
+  };
+}

@@ -1,8 +1,8 @@
 // A number over the axes of a study: as lines in small multiples, and as a heat map of two axes.
 
-const COLOURS = 8; // of the style sheet
+const COLOURS = space.signs.colours; // of the style sheet
+const DASHES = space.signs.dashes;
 const PANELS = 24;
-const DASHES = [[1, 0], [7, 3], [2, 2.5], [9, 3, 2, 3], [12, 4, 4, 4]];
 const STEPS = 8; // of a ramp
 
 /** A value in a cell: four digits tell cells apart. */
@@ -89,7 +89,6 @@ function startOver() {
   };
   for (const select of Object.values(chosenOf)) select.addEventListener("change", paint);
   onChoice.push(paint);
-  paint();
 }
 
 function heatOf(number, across, down) {
@@ -132,5 +131,4 @@ function startHeat() {
   const paint = () => show("heat", heatOf(numberNamed.get(selects[0].value), selects[1].value, selects[2].value));
   for (const select of selects) select.addEventListener("change", paint);
   onChoice.push(paint);
-  paint();
 }

@@ -36,7 +36,6 @@ class Parallel {
     addEventListener("themechange", () => this.paint());
     onChoice.push(() => this.paint());
     this.lay();
-    this.paint();
   }
 
   /** The axes: where each run stands on them, from 0 (below) to 1, or null. */
@@ -253,18 +252,6 @@ class Parallel {
     const every = Math.ceil(axis.factor.words.length / 20);
     return axis.factor.words.map((word, level) => [level / last, word]).filter((_, level) => level % every === 0);
   }
-}
-
-/** What resolves a variable of the style sheet to a colour: only as the value of a property does `light-dark()` become one. */
-function resolver(place) {
-  const probe = document.createElement("i");
-  return (name) => {
-    place.append(probe);
-    probe.style.color = `var(${name})`;
-    const found = getComputedStyle(probe).color;
-    probe.remove();
-    return found;
-  };
 }
 
 function startParallel() {

@@ -60,7 +60,6 @@ class RunsTable {
     document.getElementById("runs-back").addEventListener("click", () => this.show(this.page - 1));
     document.getElementById("runs-on").addEventListener("click", () => this.show(this.page + 1));
     onChoice.push(() => this.show(0));
-    this.show(0);
   }
 
   order(at) {

@@ -7,5 +7,5 @@ startParallel();
 startOver();
 startHeat();
 startFront();
-choose();
+choose(); // which lets every view be made, once
 startCharts();

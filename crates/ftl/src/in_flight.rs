@@ -23,12 +23,8 @@ pub(crate) struct InFlight {
 impl InFlight {
     /// A program was issued. Those older than `oldest` are complete: they are forgotten.
     pub fn push(&mut self, plan: &mut Plan, oldest: OpId, op: OpId) {
-        while self.programs.front().is_some_and(|&old| old < oldest) {
-            self.programs.pop_front();
-        }
-        while self.joins.front().is_some_and(|&(_, join)| join < oldest) {
-            self.joins.pop_front();
-        }
+        forget_complete(&mut self.programs, oldest, |&program| program);
+        forget_complete(&mut self.joins, oldest, |&(_, join)| join);
         if op == OpId::NONE {
             return;
         }
@@ -48,6 +44,13 @@ impl InFlight {
         let first = join.map_or(0, |(last, _)| self.programs.partition_point(|&op| op <= last));
         let alone = self.programs.range(first..).copied().take_while(move |&op| op <= newest);
         join.map(|(_, join)| join).into_iter().chain(alone)
+    }
+}
+
+/// Drop what is complete from the old end of a queue; `op` is what completes an entry of it.
+pub(crate) fn forget_complete<T>(queue: &mut VecDeque<T>, oldest: OpId, op: impl Fn(&T) -> OpId) {
+    while queue.front().is_some_and(|entry| op(entry) < oldest) {
+        queue.pop_front();
     }
 }
 

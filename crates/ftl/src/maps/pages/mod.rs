@@ -28,6 +28,7 @@ pub(crate) use settings::{
     DIRECTORY, LANES, MapShape, OVER_PROVISIONING, PACK, ROLL_FORWARD, quota,
 };
 
+use crate::in_flight::forget_complete;
 use crate::maps::{MapContext, Replay};
 use crate::pool::Pool;
 use crate::report::{PageCounters, Reason};
@@ -122,16 +123,9 @@ impl MapOnFlash {
     /// Copies that may not be complete: what a FLUSH waits for beside its own, and the erase of a
     /// block that the map on flash may still need.
     pub fn unfinished(&mut self, cx: &mut FtlContext<'_>) -> OpId {
-        self.forget_complete(cx.oldest_unfinished);
+        forget_complete(&mut self.in_flight, cx.oldest_unfinished, |&(op, _)| op);
         let ops: Vec<OpId> = self.in_flight.iter().map(|&(op, _)| op).collect();
         cx.flash.plan.join(flashatlas_types::Class::Map, &ops)
-    }
-
-    /// Forget the copies that are complete by now; each once.
-    fn forget_complete(&mut self, oldest_unfinished: OpId) {
-        while self.in_flight.front().is_some_and(|&(op, _)| op < oldest_unfinished) {
-            self.in_flight.pop_front();
-        }
     }
 
     /// The same for the erase of a block: nothing, if the map never needed it.
@@ -304,7 +298,7 @@ impl MapOnFlash {
     /// The header of a copy that is made now; what it copies counts as unchanged already.
     pub fn header(&mut self, io: &mut MapContext<'_, '_>) -> Header {
         let changed = self.changes.replay_from(io.pool.settled);
-        self.forget_complete(io.cx.oldest_unfinished);
+        forget_complete(&mut self.in_flight, io.cx.oldest_unfinished, |&(op, _)| op);
         let survives = self.in_flight.iter().map(|&(_, since)| since - 1).fold(changed, u64::min);
         Header {
             version: io.cx.flash.medium.take_number(),

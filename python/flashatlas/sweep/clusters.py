@@ -102,25 +102,18 @@ def _local(workers: int) -> Iterator[Any]:
         yield cluster
 
 
-def _refusal(error: Exception) -> str:
-    """What Slurm says, without the script and the command around it."""
-    lines = [line.strip() for line in str(error).splitlines() if "error:" in line]
-    return "; ".join(lines) or str(error)
-
-
 @contextmanager
 def _slurm(jobs: int, options: Mapping[str, Any]) -> Iterator[Any]:
     try:
         from dask_jobqueue import SLURMCluster  # noqa: PLC0415
     except ImportError as error:
         raise InputError(
-            "cluster slurm needs dask-jobqueue: pip install 'flashatlas[study]'"
+            "cluster slurm needs dask-jobqueue: pip install 'flashatlas[slurm]'"
         ) from error
-    workers = jobs * int(options.get("processes", 1))
     try:
-        # asked for here, and not by `scale`: a job that Slurm refuses is an error then
-        cluster = SLURMCluster(n_workers=workers, **{"processes": 1, **options})
+        cluster = SLURMCluster(**options)
+        cluster.scale(jobs=jobs)  # what Slurm refuses of a job is printed, and not raised
     except (TypeError, ValueError, OSError, RuntimeError) as error:
-        raise InputError(f"cluster slurm: {_refusal(error)}") from error
+        raise InputError(f"cluster slurm: {error}") from error
     with cluster:
         yield cluster

@@ -197,6 +197,13 @@ impl Model {
         }
     }
 
+    /// A unit was seen to hold this: its newest version, and none of the others is ruled out.
+    pub fn seen(&mut self, unit: u32, stamp: Stamp) {
+        if self.newest(unit) != stamp {
+            self.push(unit, stamp);
+        }
+    }
+
     /// A step begins. Returns the content that a write of it has.
     pub fn begin(&mut self, step: Step) -> u64 {
         let content = self.content;

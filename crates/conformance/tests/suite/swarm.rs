@@ -1,6 +1,6 @@
 //! What the swarm finds in our own parts: nothing.
 
-use flashatlas_conformance::swarm::Swarm;
+use flashatlas_conformance::swarm::{Feature, Swarm, run_on};
 use flashatlas_host::STANDARD;
 use flashatlas_testing::proofs::one_in;
 
@@ -21,4 +21,61 @@ fn a_number_draws_the_same_case_again() {
     for id in 1..10 {
         assert_eq!(swarm.run(id), swarm.run(id));
     }
+}
+
+/// Drives and features as long runs drew them when they found something, with other numbers.
+#[test]
+fn what_was_found_once_is_not_found_again() {
+    use Feature::{
+        Classifier, Cuts, FailingErases, FailingPrograms, Flushes, Idle, Layers, Parameters, Parts,
+        Trims, Wear,
+    };
+    let found: [(&str, &[Feature]); 4] = [
+        // pages of the map were written by a mount before the collection of map pages that the
+        // power failure had cut was done again: no room for them
+        (
+            "drive.blocks=54 drive.channels=1 drive.logical_pages=106 drive.pages=4 drive.ways=1 \
+             cache.bytes=512 cache.mode=write-through ftl.low_water=7 map.store=nvm-hybrid \
+             map.segment_bytes=128 map.full_share=1 map.dense_share=0.9 nvm.bytes=4096",
+            &[Idle, Cuts, Flushes, Wear, Classifier, Parameters],
+        ),
+        // a mirror took a power failure that it saw while time passed for the end of one drive, and
+        // that one's blocks, not those of the other, said whether the drive may be worn out
+        (
+            "layers=mirror,hard drive.blocks=29 drive.channels=1 drive.logical_pages=64 \
+             drive.pages=4 drive.ways=1 cache.mode=write-through hard.superpage=4096 \
+             hard.page=2048 \
+             hard.ring=8 hard.segment=6 hard.reserve=0.4 hard.low_water=3 mirror.reserve=32768 \
+             mirror.resync=4096 map.store=demand map.page_bytes=64 map.cache_bytes=64 \
+             nand.endurance=4 nand.spare_blocks=3",
+            &[Layers, FailingErases, Wear, Parameters, Cuts, Flushes, Idle],
+        ),
+        // in the harness: where the first drive of a mirror wears out before the others are like
+        // it, what was not flushed may be older again
+        (
+            "layers=mirror drive.blocks=34 drive.channels=1 drive.logical_pages=64 drive.pages=4 \
+             drive.ways=1 cache.mode=write-through mirror.drives=3 mirror.reserve=32768 \
+             mirror.resync=8192 mirror.read=first map.store=demand map.page_bytes=64 \
+             map.cache_bytes=64 nand.endurance=7 nand.spare_blocks=3",
+            &[Layers, Wear, Cuts, Flushes, FailingPrograms, Trims],
+        ),
+        (
+            "layers=mirror drive.blocks=34 drive.channels=1 drive.logical_pages=64 drive.pages=4 \
+             drive.ways=1 cache.mode=write-through mirror.drives=2 mirror.reserve=32768 \
+             mirror.resync=4096 map.store=demand map.page_bytes=64 map.cache_bytes=64 \
+             nand.endurance=6",
+            &[Layers, Wear, Cuts, Parts, Idle, Flushes],
+        ),
+    ];
+    let mut older = 0;
+    for (settings, features) in found {
+        let settings: Vec<String> = settings.split_whitespace().map(str::to_owned).collect();
+        let config = STANDARD.load("tiny", None, &settings).unwrap_or_else(|e| panic!("{e}"));
+        for id in 0..1000 / one_in() as u64 {
+            let (tally, finding) = run_on(&config, features, id);
+            assert_eq!(finding, None);
+            older += tally.older;
+        }
+    }
+    assert!(older > 0);
 }

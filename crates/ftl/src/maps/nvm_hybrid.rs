@@ -425,7 +425,7 @@ impl MapStore for NvmHybrid {
     ) -> Result<(), FtlError> {
         // the first page that is written says already from where a mount replays: another power
         // failure may come before the last one is
-        self.resident.map.changes.sort();
+        self.resident.map.before_writes(io)?;
         let mut segments = std::mem::take(&mut self.halved);
         if self.resident.map.is_written_by_mounts() {
             // entries that were lost: nobody would find that out again, and the copy in NVM has

@@ -133,6 +133,10 @@ impl Mirror {
     fn look_around(&mut self, now: Ps) {
         for drive in self.copies.those(|state| state != State::Out) {
             if let Some(error) = self.copies.devices[drive].failure() {
+                if is_power_lost(&error) {
+                    self.failed = Some(error); // that of all drives
+                    return;
+                }
                 let failed = SmallVec::from_iter([(drive, error)]);
                 if let Err(error) = self.copies.drop_drives(now, failed) {
                     self.failed = Some(error);
@@ -386,6 +390,7 @@ impl Layer for Mirror {
             counters: vec![
                 ("drives", self.copies.devices.len() as u64),
                 ("current_drives", current as u64),
+                ("first_drive", self.copies.first().unwrap_or(self.copies.devices.len()) as u64),
                 ("reads", c.reads),
                 ("reads_of_others", c.reads_of_others),
                 ("writes", c.writes),

@@ -259,3 +259,32 @@ fn when_every_drive_is_lost_in_idle_time_commands_are_errors() {
     assert!(stack.peek_stamp(Lpn(0)).is_err() && stack.failure().is_some());
     stack.check().unwrap();
 }
+
+#[test]
+fn a_power_failure_while_time_passes_is_that_of_all_drives() {
+    let config = config(&[
+        "layers=mirror,hard",
+        "hard.page=2KiB",
+        "hard.superpage=4KiB",
+        "hard.segment=6",
+        "hard.ring=8",
+        "hard.reserve=0.4",
+        "hard.low_water=3",
+        "hard.dispatch_after=1ms",
+        "cache.mode=write-through",
+    ]);
+    let mut stack = config.build_stack(Seed(1)).unwrap();
+    let (mut reply, mut done) = (Reply::default(), Vec::new());
+    // HARD gathers this, and sends it when a millisecond has passed
+    let write = Cmd::Write { lba: Lba(0), sectors: UNIT, fua: false, content: 1, data: None };
+    stack.submit(Ps::ZERO, Tag(1), write, &mut reply).unwrap();
+    stack.drives_mut()[0].faults().cut_power_after(0);
+    let late = Ps::ZERO.after(Dur::from_us(10_000));
+    stack.advance(late, &mut done);
+    assert_eq!(counter(&stack, "dropped"), 0, "no drive has failed for itself");
+    let said = stack.submit(late, Tag(2), Cmd::Flush, &mut reply).unwrap_err().to_string();
+    assert!(said.contains("power"), "{said}");
+    stack.drives_mut()[0].faults().restore_power();
+    stack.power_cycle(&config, Seed(1)).unwrap();
+    assert_eq!(counter(&stack, "current_drives"), 2);
+}

@@ -397,6 +397,16 @@ impl MapOnFlash {
         self.changes.mark_found(page, lpn.0 - page * self.table.per_page, sequence);
     }
 
+    /// In a mount, before it writes pages: a collection that was cut has the block that these would
+    /// need.
+    ///
+    /// # Errors
+    /// When there is no room, or no power.
+    pub fn before_writes(&mut self, io: &mut MapContext<'_, '_>) -> Result<(), FtlError> {
+        self.changes.sort();
+        self.area.collect_again(io)
+    }
+
     /// End a mount. Entries that were found in spare areas are in memory; where nobody could find
     /// them there again, or where `all` is set because memory has no room for them, their pages are
     /// written.
@@ -409,8 +419,7 @@ impl MapOnFlash {
         mount: &mut MountReport,
         all: bool,
     ) -> Result<(), FtlError> {
-        self.changes.sort();
-        self.area.collect_again(io)?;
+        self.before_writes(io)?;
         if all || self.is_written_by_mounts() {
             let mut pages: Vec<u32> = self.changes.iter().collect();
             if pages.is_empty() && self.area.mending {

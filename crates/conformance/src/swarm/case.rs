@@ -1,0 +1,312 @@
+//! One case: commands, failures and mounts on one drive, and what each unit may hold.
+
+use super::{Feature, Finding, STEPS, Tally};
+use flashatlas_crash::model::{Model, Step};
+use flashatlas_crash::recording::{SEED, apply, held, is_failed_program, is_without_room};
+use flashatlas_crash::subject::over_tiny;
+use flashatlas_device::{DriveConfig, Ssd, Stack, SubmitError};
+use flashatlas_nand::Medium;
+use flashatlas_types::{BlockId, FtlError, Layout, MediumError, PartFault, Rng, Seed, Stamp};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+pub(super) struct Case {
+    config: DriveConfig,
+    features: Vec<Feature>,
+    rng: Rng,
+    mirrored: Option<Mirrored>,
+}
+
+/// Of a mirror, what its drives may hold. Where one fails after a mount before the others are like
+/// it, what had not been flushed when the power failed may be older again, although a host has
+/// read it since (docs/adr/0024).
+struct Mirrored {
+    /// Every version since the last FLUSH, mounts or not.
+    ever: Model,
+    /// The drive that counts where they differ, and how many are current.
+    first: u64,
+    current: u64,
+}
+
+impl Mirrored {
+    fn of(drive: &Stack, model: &Model) -> Mirrored {
+        let [first, current, _] = Mirrored::state(drive);
+        Mirrored { ever: model.clone(), first, current }
+    }
+
+    /// First drive, drives that are current, and units that they may hold differently.
+    fn state(drive: &Stack) -> [u64; 3] {
+        let reports = drive.reports();
+        ["first_drive", "current_drives", "unsure_units"].map(|wanted| {
+            let mut all = reports.iter().flat_map(|report| &report.counters);
+            all.find(|(name, _)| *name == wanted).map_or(0, |&(_, count)| count)
+        })
+    }
+
+    /// Whether the first drive failed since this was asked last, while it was not known that all
+    /// hold the same.
+    fn lost_first(&mut self, drive: &Stack) -> bool {
+        let [first, current, unsure] = Mirrored::state(drive);
+        let lost = first != self.first && current < self.current;
+        (self.first, self.current) = (first, current);
+        lost && unsure > 0
+    }
+}
+
+/// Programs and erases that failed so far: what they leave.
+fn failed(medium: &Medium, layout: &Layout) -> u64 {
+    let bad = |b: &BlockId| medium.is_bad(*b) || medium.refuses_programs(*b);
+    (0..layout.blocks()).map(BlockId).filter(bad).count() as u64 + medium.counters.replaced_blocks
+}
+
+/// Run a case on a drive that is given rather than drawn: what was found once, tried again.
+pub fn run_on(config: &DriveConfig, features: &[Feature], id: u64) -> (Tally, Option<Finding>) {
+    let rng = Rng::stream(Seed(id), "swarm");
+    Case::new(config.clone(), features.to_vec(), rng).run(id)
+}
+
+impl Case {
+    pub fn new(config: DriveConfig, features: Vec<Feature>, rng: Rng) -> Case {
+        Case { config, features, rng, mirrored: None }
+    }
+
+    pub fn run(self, id: u64) -> (Tally, Option<Finding>) {
+        let mut tally = Tally { cases: 1, ..Tally::default() };
+        let (config, features) = (self.config.clone(), self.features.clone());
+        let played = catch_unwind(AssertUnwindSafe(|| self.play(&mut tally)));
+        let found = match played {
+            Ok(Ok(())) => None,
+            Ok(Err(found)) => Some(found),
+            Err(panic) => Some(match panic.downcast::<PartFault>() {
+                Ok(fault) => fault.to_string(),
+                Err(panic) => {
+                    let text = panic.downcast_ref::<String>().cloned();
+                    let text = text.or_else(|| panic.downcast_ref::<&str>().map(|&s| s.into()));
+                    format!("broken rule: {}", text.unwrap_or_default())
+                }
+            }),
+        };
+        let finding =
+            found.map(|found| Finding { id, found, drive: over_tiny(&config).join(" "), features });
+        (tally, finding)
+    }
+
+    fn has(&self, feature: Feature) -> bool {
+        self.features.contains(&feature)
+    }
+
+    fn step(&mut self, units: u32, sectors: u32, trims: bool) -> Step {
+        let unit = self.rng.below(units.into()) as u32;
+        let count = (1 + self.rng.below(4) as u32).min(units - unit);
+        let parts = self.has(Feature::Parts) && self.rng.below(3) == 0;
+        let (lba, length) = match parts {
+            true => {
+                let from = self.rng.below(sectors.into()) as u32;
+                let most = count * sectors - from;
+                (unit * sectors + from, 1 + self.rng.below(most.into()) as u32)
+            }
+            false => (unit * sectors, count * sectors),
+        };
+        match self.rng.below(20) {
+            0..=4 => Step::Read { lba, sectors: length },
+            5 if trims => Step::Trim { lba: unit * sectors, sectors: count * sectors },
+            6 if self.has(Feature::Flushes) => Step::Flush,
+            7 if self.has(Feature::Idle) => Step::Idle,
+            8 if self.has(Feature::Fua) => Step::Write { lba, sectors: length, fua: true },
+            _ => Step::Write { lba, sectors: length, fua: false },
+        }
+    }
+
+    /// Whether victims are drawn that may leave a drive in single mode without room after a power
+    /// failure: open, and said in docs/RELIABILITY.md.
+    fn may_fill_its_reserve(&self) -> bool {
+        let is = |key: &str, values: &[&str]| {
+            let value = self.config.pairs().find(|(k, _)| *k == key);
+            value.is_some_and(|(_, value)| values.contains(&value.to_string().as_str()))
+        };
+        is("ftl.gc_mode", &["single"]) && is("ftl.victim", &["random", "d-choices"])
+    }
+
+    /// Whether a drive may end like this: it has lost too many blocks.
+    fn may_end(&self, error: &SubmitError, drive: &Stack) -> bool {
+        if is_without_room(error) && self.may_fill_its_reserve() {
+            return true;
+        }
+        let lost = drive.drives().iter().any(|ssd| failed(ssd.medium(), ssd.layout()) > 0);
+        let erases = matches!(
+            error,
+            SubmitError::Ftl(FtlError::Medium(
+                MediumError::EraseFailed(_) | MediumError::BadBlock(_)
+            ))
+        );
+        lost && (is_without_room(error) || is_failed_program(error) || erases)
+    }
+
+    fn play(mut self, tally: &mut Tally) -> Result<(), String> {
+        let config = self.config.clone();
+        let mut drive = config.build_stack(SEED).map_err(|e| format!("a blank drive: {e}"))?;
+        let (units, sectors) = (drive.shape().units(), drive.unit_sectors());
+        let forgets = drive.forgets_trims();
+        let trims = self.has(Feature::Trims) && !forgets;
+        let start = |held: Vec<_>, content| Model::holding(held.into_iter(), sectors, content);
+        let blank = (0..units).map(|u| held(&drive, u)).collect::<Result<Vec<_>, _>>();
+        let mut content = 1;
+        let mut model = start(blank.map_err(|e| e.to_string())?, content);
+        self.mirrored = (config.drives() > 1).then(|| Mirrored::of(&drive, &model));
+        drive.set_instant(true);
+        for number in 0..STEPS {
+            tally.steps += 1;
+            self.arm(&mut drive);
+            let step = self.step(units, sectors, trims);
+            content = model.begin(step);
+            if let Some(mirrored) = &mut self.mirrored {
+                step.units(sectors).for_each(|unit| mirrored.ever.seen(unit, model.newest(unit)));
+            }
+            let reply = match apply(&mut drive, step, content) {
+                Ok(reply) => reply,
+                Err(SubmitError::Ftl(FtlError::Medium(MediumError::PowerLost))) => {
+                    content += 1;
+                    model = match self.remount(&mut drive, &model, content, tally)? {
+                        Some(model) => model,
+                        None => return Ok(()),
+                    };
+                    continue;
+                }
+                Err(error) if self.may_end(&error, &drive) => {
+                    tally.out_of_blocks += 1;
+                    return Ok(());
+                }
+                Err(error) => return Err(format!("step {number}, {step}: {error}")),
+            };
+            model.end(step);
+            if let Some(mirrored) = &mut self.mirrored {
+                mirrored.ever.end(step);
+            }
+            content += 1;
+            if self.may_be_older(&drive) {
+                tally.older += 1;
+                if !self.follows_older() {
+                    return Ok(());
+                }
+                let place = format!("step {number}, {step}, a drive failed");
+                model = start(self.compare(&drive, &model, true, tally, &place)?, content);
+            } else if let Step::Read { lba, .. } = step {
+                for (unit, &stamp) in (lba / sectors..).zip(&reply.stamps) {
+                    tally.compared += 1;
+                    if stamp != model.newest(unit) {
+                        return Err(format!(
+                            "step {number}, {step}: unit {unit} reads {stamp:?}, not {:?}",
+                            model.newest(unit)
+                        ));
+                    }
+                }
+            }
+            if self.has(Feature::Restarts) && self.rng.below(60) == 0 {
+                model = match self.remount(&mut drive, &model, content, tally)? {
+                    Some(model) => model,
+                    None => return Ok(()),
+                };
+            }
+        }
+        drive.check().map_err(|violation| format!("at the end: {violation}"))?;
+        for unit in 0..units {
+            tally.compared += 1;
+            let found = held(&drive, unit).map_err(|e| format!("at the end: {e}"))?;
+            if found != model.newest(unit) {
+                return Err(format!(
+                    "at the end unit {unit} holds {found:?}, not {:?}",
+                    model.newest(unit)
+                ));
+            }
+        }
+        let failures = |ssd: &&Ssd| failed(ssd.medium(), ssd.layout());
+        tally.failed_operations += drive.drives().iter().map(failures).sum::<u64>();
+        Ok(())
+    }
+
+    fn may_be_older(&mut self, drive: &Stack) -> bool {
+        self.mirrored.as_mut().is_some_and(|mirrored| mirrored.lost_first(drive))
+    }
+
+    /// Whether what a mirror may hold then can be told: a layer over it takes its pages for others,
+    /// and each drive writes parts of units into the version that it has.
+    fn follows_older(&self) -> bool {
+        self.config.layers()[0].name == "mirror" && !self.has(Feature::Parts)
+    }
+
+    /// What all units hold, if the model allows it, or where what was not flushed may be `older`,
+    /// the model of a mirror.
+    fn compare(
+        &mut self,
+        drive: &Stack,
+        model: &Model,
+        older: bool,
+        tally: &mut Tally,
+        place: &str,
+    ) -> Result<Vec<Stamp>, String> {
+        let mut all = Vec::with_capacity(model.len() as usize);
+        for unit in 0..model.len() {
+            tally.compared += 1;
+            let found = held(drive, unit).map_err(|e| format!("{place}: {e}"))?;
+            let allowing = match &self.mirrored {
+                Some(mirrored) if older => &mirrored.ever,
+                _ => model,
+            };
+            if !allowing.allows(unit, found) {
+                let versions = allowing.versions(unit);
+                return Err(format!(
+                    "{place}: unit {unit} holds {found:?}, allowed are {versions:?}"
+                ));
+            }
+            if let Some(mirrored) = &mut self.mirrored {
+                mirrored.ever.seen(unit, found);
+            }
+            all.push(found);
+        }
+        Ok(all)
+    }
+
+    /// Now and then the next operations will fail, or the power in one of them.
+    fn arm(&mut self, drive: &mut Stack) {
+        if self.has(Feature::FailingPrograms) && self.rng.below(150) == 0 {
+            let after = self.rng.below(6);
+            drive.ssd_mut().faults().fail_program_after(after);
+        }
+        if self.has(Feature::FailingErases) && self.rng.below(150) == 0 {
+            drive.ssd_mut().faults().fail_erase_after(0);
+        }
+        if self.has(Feature::Cuts) && self.rng.below(50) == 0 {
+            let after = self.rng.below(12);
+            drive.ssd_mut().faults().cut_power_after(after);
+        }
+    }
+
+    /// Off and on. What the units hold then, if the model allows all of it; `None` where the drive
+    /// has lost too many blocks to be mounted.
+    fn remount(
+        &mut self,
+        drive: &mut Stack,
+        model: &Model,
+        content: u64,
+        tally: &mut Tally,
+    ) -> Result<Option<Model>, String> {
+        tally.mounts += 1;
+        drive.ssd_mut().faults().restore_power();
+        match drive.power_cycle(&self.config, SEED) {
+            Ok(()) => {}
+            Err(error) if self.may_end(&error, drive) => {
+                tally.out_of_blocks += 1;
+                return Ok(None);
+            }
+            Err(error) => return Err(format!("a mount: {error}")),
+        }
+        drive.check().map_err(|violation| format!("after a mount: {violation}"))?;
+        drive.set_instant(true);
+        let older = self.may_be_older(drive);
+        tally.older += u64::from(older);
+        if older && !self.follows_older() {
+            return Ok(None);
+        }
+        let all = self.compare(drive, model, older, tally, "after a mount")?;
+        Ok(Some(Model::holding(all.into_iter(), drive.unit_sectors(), content)))
+    }
+}

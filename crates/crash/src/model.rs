@@ -117,6 +117,12 @@ impl Model {
         Model { content, ..model }
     }
 
+    /// The same, where the next write has this number.
+    #[must_use]
+    pub fn numbered_from(&self, content: u64) -> Model {
+        Model { content, ..self.clone() }
+    }
+
     /// Units that may hold any of these stamps, the oldest first.
     pub fn allowing(versions: Vec<Vec<Stamp>>, unit_sectors: u32) -> Model {
         let open = versions.iter().filter(|v| v.len() > 1).count() as u32;
@@ -217,13 +223,17 @@ impl Model {
 
     /// A step was acknowledged.
     pub fn end(&mut self, step: Step) {
-        match step {
-            Step::Flush => (0..self.len()).for_each(|unit| self.settle(unit)),
-            Step::Write { fua: true, .. } => {
-                step.units(self.unit_sectors).for_each(|unit| self.settle(unit))
-            }
-            _ => {}
-        }
+        self.end_where(step, |_| true);
+    }
+
+    /// As [`Model::end`]; of units that `holds` denies, no version is ruled out.
+    pub fn end_where(&mut self, step: Step, holds: impl Fn(u32) -> bool) {
+        let units = match step {
+            Step::Flush => 0..self.len(),
+            Step::Write { fua: true, .. } => step.units(self.unit_sectors),
+            _ => return,
+        };
+        units.filter(|&unit| holds(unit)).for_each(|unit| self.settle(unit));
     }
 }
 

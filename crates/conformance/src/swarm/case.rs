@@ -18,10 +18,12 @@ pub(super) struct Case {
 
 /// Of a mirror, what its drives may hold. Where one fails after a mount before the others are like
 /// it, what had not been flushed when the power failed may be older again, although a host has
-/// read it since (docs/adr/0024).
+/// read it since, and flushed (docs/adr/0024).
 struct Mirrored {
-    /// Every version since the last FLUSH, mounts or not.
+    /// Every version since the last FLUSH, mounts or not, of a unit that all drives hold alike.
     ever: Model,
+    /// Units written whole since the last mount.
+    alike: Vec<bool>,
     /// The drive that counts where they differ, and how many are current.
     first: u64,
     current: u64,
@@ -30,7 +32,23 @@ struct Mirrored {
 impl Mirrored {
     fn of(drive: &Stack, model: &Model) -> Mirrored {
         let [first, current, _] = Mirrored::state(drive);
-        Mirrored { ever: model.clone(), first, current }
+        let alike = vec![true; model.len() as usize];
+        Mirrored { ever: model.clone(), alike, first, current }
+    }
+
+    fn begin(&mut self, step: Step, sectors: u32, model: &Model) {
+        for unit in step.units(sectors) {
+            self.ever.seen(unit, model.newest(unit));
+        }
+    }
+
+    fn end(&mut self, step: Step, sectors: u32, drive: &Stack) {
+        step.units(sectors).for_each(|unit| self.alike[unit as usize] = true);
+        let [.., unsure] = Mirrored::state(drive);
+        if unsure == 0 {
+            self.alike.fill(true);
+        }
+        self.ever.end_where(step, |unit| self.alike[unit as usize]);
     }
 
     /// First drive, drives that are current, and units that they may hold differently.
@@ -159,7 +177,7 @@ impl Case {
             let step = self.step(units, sectors, trims);
             content = model.begin(step);
             if let Some(mirrored) = &mut self.mirrored {
-                step.units(sectors).for_each(|unit| mirrored.ever.seen(unit, model.newest(unit)));
+                mirrored.begin(step, sectors, &model);
             }
             let reply = match apply(&mut drive, step, content) {
                 Ok(reply) => reply,
@@ -179,7 +197,7 @@ impl Case {
             };
             model.end(step);
             if let Some(mirrored) = &mut self.mirrored {
-                mirrored.ever.end(step);
+                mirrored.end(step, sectors, &drive);
             }
             content += 1;
             if self.may_be_older(&drive) {
@@ -188,7 +206,10 @@ impl Case {
                     return Ok(());
                 }
                 let place = format!("step {number}, {step}, a drive failed");
-                model = start(self.compare(&drive, &model, true, tally, &place)?, content);
+                self.compare(&drive, &model, true, tally, &place)?;
+                if let Some(mirrored) = &self.mirrored {
+                    model = mirrored.ever.numbered_from(content);
+                }
             } else if let Step::Read { lba, .. } = step {
                 for (unit, &stamp) in (lba / sectors..).zip(&reply.stamps) {
                     tally.compared += 1;
@@ -247,11 +268,11 @@ impl Case {
         for unit in 0..model.len() {
             tally.compared += 1;
             let found = held(drive, unit).map_err(|e| format!("{place}: {e}"))?;
-            let allowing = match &self.mirrored {
-                Some(mirrored) if older => &mirrored.ever,
-                _ => model,
+            let (allowing, newest) = match &self.mirrored {
+                Some(mirrored) if older => (&mirrored.ever, mirrored.alike[unit as usize]),
+                _ => (model, false),
             };
-            if !allowing.allows(unit, found) {
+            if !allowing.allows(unit, found) || newest && found != model.newest(unit) {
                 let versions = allowing.versions(unit);
                 return Err(format!(
                     "{place}: unit {unit} holds {found:?}, allowed are {versions:?}"
@@ -302,6 +323,7 @@ impl Case {
         drive.check().map_err(|violation| format!("after a mount: {violation}"))?;
         drive.set_instant(true);
         let older = self.may_be_older(drive);
+        self.mirrored.iter_mut().for_each(|mirrored| mirrored.alike.fill(false));
         tally.older += u64::from(older);
         if older && !self.follows_older() {
             return Ok(None);

@@ -43,7 +43,7 @@ def small_phone():
 @pytest.fixture(scope="module")
 def demand(small_phone):
     return reproduce.carry_out(
-        "demand-map", stand_ins=True, limit=1500, cache_bytes=[65536, 1 << 20]
+        "demand-map", stand_ins=True, limit=800, cache_bytes=[65536, 1 << 20]
     )
 
 

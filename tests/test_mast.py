@@ -15,7 +15,7 @@ from flashatlas.reproduce.workloads import flash_seconds, load
 
 @pytest.fixture(scope="module")
 def mast():
-    return reproduce.carry_out("mast", stand_ins=True, sensitivity=True, limit=3000)
+    return reproduce.carry_out("mast", stand_ins=True, sensitivity=True, limit=1500)
 
 
 def test_every_scheme_and_variant_runs_on_every_application_without_a_wrong_page(mast):

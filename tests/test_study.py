@@ -11,12 +11,13 @@ import flashatlas
 import nbformat
 import pyarrow as pa
 import pytest
-from conftest import ROOT
+from conftest import ONE_IN, ROOT
 from flashatlas.frame import Frame
 from flashatlas.significance import significance
 from nbclient import NotebookClient
 
 
+@pytest.mark.skipif(ONE_IN > 1, reason="half a minute: make test-full")
 def test_the_script_writes_figure_table_and_sentences(tmp_path):
     done = subprocess.run(
         [sys.executable, ROOT / "examples/study.py"],

@@ -9,6 +9,9 @@ import pytest
 from conftest import ONE_IN
 from flashatlas import reproduce, theory, theory_hot_cold
 
+BLOCKS = 2000 if ONE_IN == 1 else 1000
+"""Of a simulated drive."""
+
 
 @pytest.mark.parametrize("x", [-0.3678, -0.3, -0.1, -0.001])
 def test_lambert_w_inverts_its_definition(x):
@@ -58,7 +61,7 @@ def test_trims_lower_the_utilisation():
 
 
 def test_simulation_is_within_one_percent_of_theory():
-    """Six policies, three utilisations, three block sizes, on drives of 2,000 blocks.
+    """Six policies, three utilisations, three block sizes.
 
     Every one in ``make test-full``; else each policy with one utilisation and one block size, all
     of which occur.
@@ -66,7 +69,9 @@ def test_simulation_is_within_one_percent_of_theory():
     rhos, sizes = (0.7, 0.8, 0.9), (32, 64, 128)
     for number, policy in enumerate(theory.MODELS):
         few = ([rhos[number % 3]], [sizes[(number + number // 3) % 3]])
-        for point in reproduce.theory(*((rhos, sizes) if ONE_IN == 1 else few), [policy]):
+        for point in reproduce.theory(
+            *((rhos, sizes) if ONE_IN == 1 else few), [policy], blocks=BLOCKS
+        ):
             assert abs(point.error) < 0.01, point
 
 
@@ -108,7 +113,7 @@ def test_simulation_with_hot_pages_is_within_one_percent_of_theory():
     rhos = (0.7, 0.8, 0.9)
     for number, policy in enumerate(theory_hot_cold.MODELS):
         chosen = rhos if ONE_IN == 1 else [rhos[number % 3]]
-        for point in reproduce.hot_cold(SKEW, chosen, [32], [policy]):
+        for point in reproduce.hot_cold(SKEW, chosen, [32], [policy], blocks=BLOCKS):
             assert abs(point.error) < 0.01, point
 
 

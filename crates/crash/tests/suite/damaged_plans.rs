@@ -6,7 +6,7 @@ use flashatlas_testing::damage::{copies, corpus};
 use flashatlas_testing::proofs;
 use flashatlas_types::{Rng, Seed};
 
-const COPIES: usize = 10_000;
+const COPIES: usize = 4_000;
 const PIECES: &[&str] = &[
     ":",
     ".",

@@ -62,6 +62,7 @@ class RunOptions(TypedDict, total=False):
     limit: int | None
     flush_every: int
     interval: str | None
+    explain: str | None
     fingerprint: bool
     seed: int
 

@@ -173,5 +173,6 @@ class Record(TypedDict):
     steady: NotRequired[bool]
     steadiness: NotRequired[dict[str, Any]]
     settling: NotRequired[dict[str, Any]]
+    explain: NotRequired[dict[str, Any]]
     fingerprint: NotRequired[dict[str, Any]]
     parts: NotRequired[list[Part]]

@@ -36,6 +36,7 @@ def specification_of(record: Mapping[str, Any]) -> dict[str, Any]:
     if trace["format"] != "generator":
         options["job" if trace["format"] == "fio" else "trace"] = trace["path"]
     options |= {"seed": record["seed"], "fingerprint": "fingerprint" in record}
+    options["explain"] = record.get("explain", {}).get("percentile")
     spec = specification(**options)
     return {**spec, "drive": config["drive"], "drive_toml": _drive_file(config["params"])}
 

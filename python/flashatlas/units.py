@@ -6,6 +6,7 @@ import re
 
 UNITS: tuple[tuple[str, str], ...] = (
     (r"^latency_ns\..*\.count$|^lookup\..*_ns\.count$", "requests"),
+    (r"^explain\..*\.(mean_ns|parts_ns\..*)$", "ns"),
     (r"^latency_ns\.|^lookup\.(lookup|update)_ns\.|(^|[._])ns$|_ns$", "ns"),
     (r"bandwidth_bytes_per_s$", "bytes/s"),
     (r"rate$", "bytes/s"),

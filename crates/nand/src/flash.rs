@@ -53,7 +53,7 @@ impl Flash<'_> {
             self.medium.counters.reads[cause as usize] += 1;
             let bytes = slots.count_ones() * layout.unit_bytes;
             let kind = read_kind(layout, frame, 0, bytes);
-            return Ok(self.plan.push(kind, class, after));
+            return Ok(self.plan.push_flash(kind, cause, after));
         }
         let mut ids = [OpId::NONE; 64];
         let mut dies = 0;
@@ -61,7 +61,8 @@ impl Flash<'_> {
             let (pages, bytes) = touched(layout, die, slots, part);
             if pages > 0 {
                 self.medium.counters.reads[cause as usize] += u64::from(pages);
-                ids[dies] = self.plan.push(read_kind(layout, frame, die, bytes), class, after);
+                let kind = read_kind(layout, frame, die, bytes);
+                ids[dies] = self.plan.push_flash(kind, cause, after);
                 dies += 1;
             }
         }
@@ -113,7 +114,7 @@ impl Flash<'_> {
         let bytes = layout.span.planes * layout.geometry.page_bytes;
         gang(layout, self.plan, class, after, |die, plan, after| {
             let DiePlace { die, block, page, level } = DiePlace::of(layout, frame, die);
-            plan.push(OpKind::Program { die, block, page, level, bytes }, class, after)
+            plan.push_flash(OpKind::Program { die, block, page, level, bytes }, cause, after)
         })
     }
 
@@ -135,7 +136,7 @@ impl Flash<'_> {
         let frame = layout.frame_in(block, 0);
         Ok(gang(layout, self.plan, class, after, |die, plan, after| {
             let place = DiePlace::of(layout, frame, die);
-            plan.push(OpKind::Erase { die: place.die, block: place.block }, class, after)
+            plan.push_flash(OpKind::Erase { die: place.die, block: place.block }, cause, after)
         }))
     }
 }

@@ -1,5 +1,6 @@
 //! What is asked of a run: checked whole before anything runs.
 
+use crate::explain::percentile;
 use crate::input::{Input, Inputs};
 use crate::jobs::Jobs;
 use crate::parts;
@@ -166,6 +167,12 @@ fn check(
     }
     if spec.interval()?.is_some() && spec.mode == Mode::Untimed {
         return Err(RunError::option("interval", "no time passes in untimed mode"));
+    }
+    if let Some(name) = &spec.explain {
+        percentile(name)?;
+        if spec.mode == Mode::Untimed {
+            return Err(RunError::option("explain", "no time passes in untimed mode"));
+        }
     }
     let none_read = spec.trace.is_none() && !matches!(spec.precondition, Precondition::Trace(_));
     if spec.workload.is_some()

@@ -30,6 +30,7 @@ pub use asked::{layout, planned};
 pub use config_hash::config_hash;
 mod environment;
 pub mod error;
+mod explain;
 mod fit;
 pub mod input;
 mod jobs;

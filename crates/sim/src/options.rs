@@ -253,6 +253,17 @@ pub const OPTIONS: &[RunOption] = &[
         ),
         "TIME",
     ),
+    metavar(
+        option(
+            PLAYING,
+            "explain",
+            Text,
+            "null",
+            "Say what the latencies from a percentile on, such as p99.9, are made of: waiting, \
+             cells, collection, merges, map pages.",
+        ),
+        "pN",
+    ),
     option(
         PLAYING,
         "fingerprint",

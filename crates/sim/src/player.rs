@@ -4,14 +4,16 @@
 //! Who decides *which* request comes next, and when, is elsewhere: [`crate::stream`] for traces
 //! and generators.
 
+use crate::explain::{Completed, Explain};
 use crate::metrics::{Event, Findings, Metric, MetricDef, Snapshot, Start};
 use crate::oracle::Oracle;
 use crate::precondition::failed;
 use crate::settling::Passes;
 use crate::steadiness::Count;
 use crate::{Progress, RunError};
-use flashatlas_device::{Cmd, Done, Reply, Stack};
+use flashatlas_device::{Cmd, Done, Reply, Ssd, Stack};
 use flashatlas_types::{Dur, Entries, HostOp, Lpn, Ps, Request, SECTOR_BYTES, Tag};
+use serde_json::Value;
 
 /// Drives with more mapping units are not swept after the run.
 const SWEEP_UNITS_MAX: u32 = 1 << 26;
@@ -24,6 +26,7 @@ struct Flight {
     arrived: Ps,
     submitted: Ps,
     measured: bool,
+    complete: bool,
 }
 
 /// What plays requests on a drive.
@@ -58,6 +61,8 @@ pub(crate) struct Player {
     level_until: Ps,
     /// The reading of the sampling clock at which a metric wants to look next.
     next_sample: u64,
+    /// Whether latencies are explained.
+    explain: Option<Explain>,
     done: Vec<Done>,
     reply: Reply,
 }
@@ -86,6 +91,7 @@ impl Player {
             level_time: 0,
             level_until: Ps::ZERO,
             next_sample: u64::MAX,
+            explain: None,
             done: Vec::new(),
             reply: Reply::default(),
         };
@@ -93,11 +99,23 @@ impl Player {
         player
     }
 
+    /// Explain the latencies of what is measured.
+    pub fn explain(&mut self, explain: Explain) {
+        self.drive.drives_mut().into_iter().for_each(Ssd::keep_paths);
+        self.explain = Some(explain);
+    }
+
+    /// Why latencies are what they are, where that was asked for.
+    pub fn explained(&self) -> Option<Value> {
+        self.explain.as_ref().map(Explain::to_json)
+    }
+
     /// Forget what was measured so far: the next request is the first that counts.
     pub fn start_measuring(&mut self) {
         self.measuring = true;
         self.metrics = self.measured.iter().map(|m| (m.build)(self.start)).collect();
         self.flights.iter_mut().for_each(|f| f.measured = false);
+        self.explain.iter_mut().for_each(Explain::reset);
         self.measured_from = self.now;
         self.submitted_before = self.submitted;
         (self.level_time, self.level_until) = (0, self.now);
@@ -132,8 +150,14 @@ impl Player {
             self.sample(self.submitted - self.submitted_before);
         }
         let bytes = u64::from(r.sectors) * u64::from(SECTOR_BYTES);
-        let flight =
-            Flight { op: r.op, bytes, arrived, submitted: self.now, measured: self.measuring };
+        let flight = Flight {
+            op: r.op,
+            bytes,
+            arrived,
+            submitted: self.now,
+            measured: self.measuring,
+            complete: false,
+        };
         let tag = match self.vacant.pop() {
             Some(tag) => tag,
             None => {
@@ -234,7 +258,8 @@ impl Player {
         self.drive.advance(until, &mut done);
         for d in done.drain(..) {
             let tag = d.tag.0 as u32;
-            let Flight { op, bytes, arrived, submitted, measured } = self.flights[tag as usize];
+            let Flight { op, bytes, arrived, submitted, measured, .. } = self.flights[tag as usize];
+            self.flights[tag as usize].complete = true;
             self.vacant.push(tag);
             self.count_level(d.at);
             self.in_flight -= 1;
@@ -242,6 +267,15 @@ impl Player {
             self.last_done = d.at;
             if measured {
                 self.tell(&Event::Done { op, bytes, arrived, submitted, at: d.at });
+            }
+            if let Some(explain) = &mut self.explain {
+                if measured {
+                    let request = Completed { op, tag, arrived, submitted, at: d.at };
+                    explain.note(&self.drive, request);
+                }
+                let flights = self.flights.iter().filter(|flight| !flight.complete);
+                let oldest = || flights.map(|flight| flight.submitted).min().unwrap_or(d.at);
+                explain.forget(&mut self.drive, oldest);
             }
             finished(tag, d.at);
         }

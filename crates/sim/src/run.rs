@@ -3,6 +3,7 @@
 use crate::asked::{Asked, Requests};
 use crate::checkpoint::Header;
 use crate::config_hash::hex;
+use crate::explain::Explain;
 use crate::fit::Mapper;
 use crate::input::Inputs;
 use crate::jobs::{self, Jobs};
@@ -83,6 +84,7 @@ fn carry_out(
     let pace = if spec.mode == Mode::Open { Pace::Times } else { Pace::Drive };
     let start = Start { timed: spec.mode != Mode::Untimed, pace, interval: spec.interval()? };
     let mut player = Player::new(drive, oracle, env.metrics, start);
+    explain(&mut player, spec)?;
     let reopen = || inputs.workload(spec, capacity, false);
     let pacing = Pacing { spec, queue_depth: queue_depth as usize, reopen: &reopen };
     let (out_of_order, passes) =
@@ -122,6 +124,13 @@ fn carry_out(
     Ok(outcome)
 }
 
+fn explain(player: &mut Player, spec: &RunSpec) -> Result<(), RunError> {
+    if let Some(percentile) = &spec.explain {
+        player.explain(Explain::new(percentile)?);
+    }
+    Ok(())
+}
+
 /// Play a job file.
 fn run_jobs(
     spec: &RunSpec,
@@ -140,6 +149,7 @@ fn run_jobs(
         env.metrics,
         Start { timed: true, pace, interval: spec.interval()? },
     );
+    explain(&mut player, spec)?;
     let queue_depth = config.params.get(QUEUE_DEPTH) as usize;
     let (statistics, said) = jobs::play(&mut player, jobs, Seed(spec.seed), queue_depth, progress)?;
     if !player.measuring {
@@ -321,6 +331,9 @@ pub(crate) fn finish(
     record.insert("random_streams".into(), json!(drawn));
     record.insert("approximations".into(), record::approximations(spec, list));
     record.append(&mut body);
+    if let Some(explained) = player.explained() {
+        record.insert("explain".into(), explained);
+    }
     record.insert("oracle".into(), record::oracle(&player.oracle));
     record.insert(
         "conservation".into(),

@@ -258,6 +258,10 @@ pub struct RunSpec {
     /// Whether the record gets a `fingerprint`: every flash operation with its time, in one number.
     #[serde(default)]
     pub fingerprint: bool,
+    /// A percentile such as `p99.9`: the record gets `explain`, which says what the latencies from
+    /// there on are made of.
+    #[serde(default)]
+    pub explain: Option<String>,
     /// Seed of everything random.
     #[serde(default = "seed")]
     pub seed: u64,

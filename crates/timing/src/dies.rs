@@ -3,6 +3,7 @@
 
 use crate::engine::{Engine, EventKind};
 use crate::nodes::{NIL, NodeKind};
+use crate::paths::State;
 use crate::resources::Phase;
 use flashatlas_types::Dur;
 
@@ -11,6 +12,8 @@ impl Engine {
         let d = self.nodes.at(n).die;
         let die = &mut self.dies[d as usize];
         die.queue.push(&mut self.nodes, n);
+        self.state(n, State::DieQueue);
+        let die = &self.dies[d as usize];
         if die.current == NIL && die.phase == Phase::Idle {
             self.next_on_die(d);
         } else if self.nodes.at(n).host_read {
@@ -64,6 +67,7 @@ impl Engine {
             die.counted = at_work;
             self.statistics.dies_change(self.now, if at_work { 1 } else { -1 });
         }
+        self.note_occupant(d);
     }
 
     pub(crate) fn start(&mut self, d: u32, n: u32) {
@@ -86,6 +90,7 @@ impl Engine {
             && let Some(next) = self.nodes.started(n)
         {
             self.ready.push(next);
+            self.note_released(self.ready.len() - 1, self.nodes.at(n).id);
         }
     }
 
@@ -107,11 +112,13 @@ impl Engine {
     pub(crate) fn run_cells(&mut self, d: u32, time: Dur) {
         let until = self.now.after(time);
         let die = &mut self.dies[d as usize];
+        let n = die.current;
         die.phase = Phase::Cells { until };
         die.generation = die.generation.wrapping_add(1);
         let generation = die.generation;
         let busy = &mut self.statistics.die_busy[d as usize];
         *busy = *busy + time;
+        self.state(n, State::Cells);
         self.at(until, EventKind::Cells(d, generation));
         self.try_preload(d);
         if self.dies[d as usize].queue.first_host_read(&self.nodes).is_some() {
@@ -131,6 +138,7 @@ impl Engine {
                 self.read_to_cache(d);
             } else {
                 self.dies[d as usize].phase = Phase::WaitCache;
+                self.state(n, State::Register);
             }
             return;
         }
@@ -213,6 +221,8 @@ impl Engine {
         let busy = &mut self.statistics.die_busy[d as usize];
         *busy = Dur(busy.0 - remaining.0.min(busy.0));
         self.statistics.suspends += 1;
+        let stopped = die.suspended;
+        self.state(stopped, State::Suspended);
         self.at(self.now.after(s.latency), EventKind::Suspended(d, generation));
     }
 

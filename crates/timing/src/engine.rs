@@ -15,6 +15,7 @@
 
 use crate::memory::Memory;
 use crate::nodes::{NIL, Node, NodeKind, Nodes};
+use crate::paths::{Paths, State, Step};
 use crate::resources::{Bus, Die, Phase};
 use crate::statistics::Resource;
 use crate::{Statistics, Times, Trajectory};
@@ -64,6 +65,7 @@ pub struct Engine {
     /// Operations that nothing holds back, in order; empty between calls.
     pub(crate) ready: Vec<u32>,
     finished: Vec<Finished>,
+    paths: Option<Box<Paths>>,
 }
 
 impl Engine {
@@ -89,6 +91,53 @@ impl Engine {
             trajectory: Trajectory::default(),
             ready: Vec::new(),
             finished: Vec::new(),
+            paths: None,
+        }
+    }
+
+    /// From now on, keep what critical paths are made of; nothing may be unfinished.
+    pub fn keep_paths(&mut self) {
+        assert!(self.nodes.live == 0, "paths begin with an engine that is idle");
+        self.paths = Some(Box::new(Paths::new(self.dies.len())));
+    }
+
+    /// The critical path to the command `tag` that completed at `at`, from `since` on, the latest
+    /// step first; where no tag is given, to that command of those which completed then whose path
+    /// goes back furthest. `None` where none did, or paths are not kept.
+    pub fn path(&self, tag: Option<Tag>, at: Ps, since: Ps) -> Option<Vec<Step>> {
+        self.paths.as_ref()?.to(tag, at, since)
+    }
+
+    /// Paths will be asked for from `before` on, at the earliest.
+    pub fn forget_paths(&mut self, before: Ps) {
+        if let Some(paths) = &mut self.paths {
+            paths.forget(before);
+        }
+    }
+
+    /// What an operation does from now on.
+    #[inline]
+    pub(crate) fn state(&mut self, n: u32, state: State) {
+        if let Some(paths) = &mut self.paths {
+            paths.state(self.nodes.at(n).id, state, self.now);
+        }
+    }
+
+    /// Which operation has a die.
+    pub(crate) fn note_occupant(&mut self, d: u32) {
+        if let Some(paths) = &mut self.paths {
+            let die = &self.dies[d as usize];
+            let holder = [die.current, die.cached, die.suspended].into_iter().find(|&n| n != NIL);
+            paths.occupied(d, holder.map(|n| self.nodes.at(n).id), self.now);
+        }
+    }
+
+    /// Operations of `ready` from `first` on were held back last by this one.
+    pub(crate) fn note_released(&mut self, first: usize, by: OpId) {
+        if let Some(paths) = &mut self.paths {
+            for &n in &self.ready[first..] {
+                paths.released(self.nodes.at(n).id, by, self.now);
+            }
         }
     }
 
@@ -190,6 +239,9 @@ impl Engine {
                     .expect("a drive whose tables are in timed DRAM says so (dram.preset)");
                 node.page = memory.keep(plan.dram(first, count), update);
             }
+            if let Some(paths) = &mut self.paths {
+                paths.issued(id, op.kind, op.cause, now);
+            }
             let n = self.nodes.add(id, op, node, after);
             if self.nodes.at(n).waiting == 0 {
                 self.ready.push(n);
@@ -221,6 +273,7 @@ impl Engine {
                     if self.dies[die as usize].generation == generation {
                         self.dies[die as usize].phase = Phase::Idle;
                         self.next_on_die(die);
+                        self.note_occupant(die);
                     }
                 }
             }
@@ -301,7 +354,9 @@ impl Engine {
                 NodeKind::Read | NodeKind::Program | NodeKind::Erase => self.queue_on_die(n),
                 NodeKind::Dram => self.begin_on_dram(n),
                 NodeKind::Timer if node.time > Dur::ZERO => {
-                    self.at(self.now.after(node.time), EventKind::Timer(n))
+                    let end = self.now.after(node.time);
+                    self.state(n, State::Timer);
+                    self.at(end, EventKind::Timer(n))
                 }
                 NodeKind::LinkIn | NodeKind::LinkOut if node.time > Dur::ZERO => {
                     self.queue_on_link(n)
@@ -314,6 +369,7 @@ impl Engine {
 
     pub(crate) fn complete(&mut self, n: u32) {
         let node = self.nodes.at(n);
+        let id = node.id;
         match node.work {
             NodeKind::Complete => self.finished.push(Finished { tag: node.tag, at: self.now }),
             NodeKind::Read | NodeKind::Program | NodeKind::Erase => {
@@ -322,7 +378,12 @@ impl Engine {
             }
             _ => {}
         }
+        let first = self.ready.len();
         self.nodes.remove(n, &mut self.ready);
+        if let Some(paths) = &mut self.paths {
+            paths.ended(id, self.now);
+            self.note_released(first, id);
+        }
     }
 
     fn begin_on_dram(&mut self, n: u32) {
@@ -330,6 +391,7 @@ impl Engine {
             unreachable!("it was there when the operation was issued");
         };
         let end = memory.begin(self.nodes.at(n).page, self.now, statistics);
+        self.state(n, State::Timer);
         self.at(end, EventKind::Timer(n));
     }
 
@@ -341,6 +403,7 @@ impl Engine {
 
     fn queue_on_link(&mut self, n: u32) {
         let way = self.way(self.nodes.at(n).work);
+        self.state(n, State::LinkQueue);
         self.links[way as usize].queue.push(&mut self.nodes, n);
         self.next_on_link(way);
     }
@@ -358,6 +421,7 @@ impl Engine {
         self.statistics.link_busy[out] = self.statistics.link_busy[out] + time;
         let until = self.now.after(time);
         self.links[way as usize].until = until;
+        self.state(n, State::Link);
         self.at(until, EventKind::Link(way));
     }
 
@@ -371,6 +435,7 @@ impl Engine {
 
     pub(crate) fn queue_on_channel(&mut self, n: u32) {
         let channel = self.die_channel[self.nodes.at(n).die as usize];
+        self.state(n, State::ChannelQueue);
         self.channels[channel as usize].queue.push(&mut self.nodes, n);
         self.next_on_channel(channel);
     }
@@ -388,6 +453,7 @@ impl Engine {
         *busy = *busy + time;
         let until = self.now.after(time);
         self.channels[channel as usize].until = until;
+        self.state(n, State::Channel);
         self.at(until, EventKind::Channel(channel));
     }
 
@@ -426,6 +492,8 @@ impl Engine {
                 die.loaded = true;
                 if die.current == NIL {
                     self.promote(d);
+                } else {
+                    self.state(n, State::Register);
                 }
             }
             _ => self.start_cells(d),

@@ -46,6 +46,7 @@ mod memory;
 mod nodes;
 pub mod nvm;
 pub mod params;
+pub mod paths;
 mod resources;
 mod statistics;
 mod times;
@@ -53,6 +54,7 @@ mod trajectory;
 
 pub use engine::{Engine, Finished};
 pub use params::PARAMS;
+pub use paths::{Reason, Step};
 pub use statistics::{DramStatistics, OperationTimes, Statistics};
 pub use times::{MemoryTimes, Suspend, Times};
 pub use trajectory::Trajectory;

@@ -197,6 +197,8 @@ pub struct Op {
     pub kind: OpKind,
     /// Its priority.
     pub class: Class,
+    /// Why, of an operation on flash.
+    pub cause: Option<Cause>,
     deps: (u32, u32),
 }
 
@@ -221,12 +223,24 @@ impl Plan {
     /// complete already.
     #[inline]
     pub fn push(&mut self, kind: OpKind, class: Class, after: &[OpId]) -> OpId {
+        self.add(kind, class, None, after)
+    }
+
+    /// As [`Plan::push`], an operation on flash; its priority follows from its cause.
+    #[inline]
+    pub fn push_flash(&mut self, kind: OpKind, cause: Cause, after: &[OpId]) -> OpId {
+        let class = cause.class(matches!(kind, OpKind::Read { .. }));
+        self.add(kind, class, Some(cause), after)
+    }
+
+    #[inline]
+    fn add(&mut self, kind: OpKind, class: Class, cause: Option<Cause>, after: &[OpId]) -> OpId {
         if !self.recording {
             return OpId::NONE;
         }
         let start = self.deps.len() as u32;
         self.deps.extend(after.iter().filter(|&&op| op != OpId::NONE));
-        self.ops.push(Op { kind, class, deps: (start, self.deps.len() as u32) });
+        self.ops.push(Op { kind, class, cause, deps: (start, self.deps.len() as u32) });
         OpId(self.base + self.ops.len() as u64 - 1)
     }
 

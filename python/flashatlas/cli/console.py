@@ -13,7 +13,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from flashatlas import approximations, steadiness, tables
+from flashatlas import approximations, reasons, steadiness, tables
 from flashatlas.result import Result
 
 EXIT_DIFFERS, EXIT_INPUT, EXIT_DRIVE, EXIT_VIOLATION, EXIT_PART, EXIT_POWER = 1, 2, 3, 4, 5, 6
@@ -102,6 +102,13 @@ def show(results: Sequence[Result]) -> None:
             out.print()
         # a table that is too wide runs on: it is never cut
         out.print(table, soft_wrap=many)
+    if explained := reasons.rows(results):
+        out.print()
+        first = 1 if len(results) == 1 else 0
+        rows = [row[first:] for row in explained]
+        out.print(tables.listing(reasons.COLUMNS[first:], rows))
+        if len(results) == 1:
+            say(escape(reasons.longest(results[0])))
     if apart := tables.unlike(results):
         say(f"[dim]No best is marked: the runs differ in {escape(apart)}.[/]")
 

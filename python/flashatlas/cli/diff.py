@@ -60,7 +60,8 @@ def diff(
 
     Runs with the same settings are paired, seed by seed. Where pairs differ among each other, a
     number has moved if the interval of 95 % of its mean change lies beyond the tolerance. Of a
-    write amplification that moved, the causes are named.
+    write amplification that moved, the causes are named; of latencies the reasons, where the runs
+    have them (`explain`).
 
     For example: `flashatlas diff old-results:victims new-results:victims --tolerance 1`
     """
@@ -89,7 +90,7 @@ def _show(found: Difference, moved: list[Change], tolerance: float) -> None:
             tables.in_unit(change.before, unit_of(change.number)),
             tables.in_unit(change.after, unit_of(change.number)),
             _share(change),
-            ", ".join(f"{part} {by:+.3f}" for part, by in list(change.parts.items())[:3]),
+            ", ".join(_part(change, part) for part in list(change.parts)[:3]),
         )
         for change in moved[:LISTED]
     ]
@@ -103,6 +104,14 @@ def _show(found: Difference, moved: list[Change], tolerance: float) -> None:
         if only:
             named = " ".join(f"{name}={value}" for name, value in only[0].items())
             say(escape(f"{len(only)} runs are in {which} only, such as {named or 'its only one'}"))
+
+
+def _part(change: Change, part: str) -> str:
+    """By how much a part moved, in the unit of the whole."""
+    by, unit = change.parts[part], unit_of(change.number)
+    if unit == "ratio":
+        return f"{part} {by:+.3f}"
+    return f"{part} {'-' if by < 0 else '+'}{tables.in_unit(abs(by), unit)}"
 
 
 def _share(change: Change) -> str:

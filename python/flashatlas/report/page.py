@@ -6,7 +6,16 @@ from collections.abc import Sequence
 from typing import Any
 
 from flashatlas._core import InputError
-from flashatlas.report import explorer, flash, latency, load, over_time, sections, study
+from flashatlas.report import (
+    explorer,
+    flash,
+    latency,
+    load,
+    over_time,
+    reasons,
+    sections,
+    study,
+)
 from flashatlas.report.chart import Section
 from flashatlas.report.document import BASE, document
 from flashatlas.report.glossary import glossary
@@ -29,6 +38,7 @@ def page(title: str, results: Sequence[Result], command: str) -> str:
     charted = [
         amplification,
         latency.section(runs),
+        *filter(None, [reasons.section(runs)]),
         over_time.section(runs),
         blocks,
         wear,

@@ -7,6 +7,7 @@ same requests, so that the noise of seeds is no part of a difference.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
@@ -22,8 +23,12 @@ from flashatlas.sweep.results import FAILURE
 APART = ("key", "made", "wall_s", FAILURE, "label", "trace.path")
 """Columns that say nothing of what was run, or of what was found."""
 
-PARTS = {"waf": "waf_parts."}
-"""Numbers that are sums of others: what their parts are called."""
+PARTS = (
+    (re.compile("waf"), "waf_parts."),
+    (re.compile(r"latency_ns\.(\w+)\.\w+"), r"explain.ops.\1.parts_ns."),
+    (re.compile(r"explain\.ops\.(\w+)\.mean_ns"), r"explain.ops.\1.parts_ns."),
+)
+"""Numbers that others add up to, or say the reasons of: what those are called."""
 
 Key = tuple[tuple[str, Any], ...]
 
@@ -204,7 +209,8 @@ def _changes(name: str, groups: Mapping[Key, Sequence[tuple[Any, Any]]]) -> list
 
 def _parts(name: str, rows: Sequence[tuple[Any, Any]]) -> dict[str, float]:
     """By how much each part of a sum moved; those that did, the largest first."""
-    prefix = PARTS.get(name)
+    found = ((pattern.fullmatch(name), parts) for pattern, parts in PARTS)
+    prefix = next((match.expand(parts) for match, parts in found if match), None)
     if prefix is None:
         return {}
     names = dict.fromkeys(key for a, b in rows for key in (*a, *b) if key.startswith(prefix))

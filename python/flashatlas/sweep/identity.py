@@ -70,6 +70,7 @@ def identity(
         "config": config,
         "seed": spec["seed"],
         "fingerprint": spec["fingerprint"],
+        "explain": spec["explain"],
         "files": [digests.of(path) for path in planned["files"]],
         "job": planned["job"],
         "parts": planned["parts"],

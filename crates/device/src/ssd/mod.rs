@@ -2,6 +2,7 @@
 //! write cache, and hands plans to the timing engine.
 
 mod hpb;
+mod paths;
 mod read;
 mod state;
 mod write;

@@ -1,6 +1,7 @@
 //! Whole runs, tried.
 
 mod damaged_texts;
+mod explain;
 mod golden;
 mod jobs;
 mod own_parts;

@@ -6,4 +6,5 @@ mod conformance;
 mod hazards;
 mod naive;
 mod options;
+mod paths;
 mod reference;

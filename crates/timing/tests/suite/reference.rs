@@ -6,8 +6,8 @@
 
 use crate::common::{Player, block, board, times_with};
 use crate::naive::{Naive, Step, Totals};
-use flashatlas_timing::{MemoryTimes, Suspend, Times};
-use flashatlas_types::{Class, Dur, MemoryKind, OpId, OpKind, Rng, Seed};
+use flashatlas_timing::{MemoryTimes, Reason, Suspend, Times};
+use flashatlas_types::{Class, Dur, MemoryKind, OpId, OpKind, Ps, Rng, Seed, Tag};
 
 const CASES: u64 = 3_000;
 
@@ -97,6 +97,7 @@ fn random_steps(rng: &mut Rng, family: Family, dies: u32, count: u64) -> Vec<Ste
 
 fn engine(steps: &[Step], times: &Times, channels: u32, dies: u32) -> (Vec<u64>, Totals) {
     let mut player = Player::new(&board(channels, dies), times.clone());
+    player.engine.keep_paths();
     let mut ids: Vec<OpId> = Vec::new();
     for (i, step) in steps.iter().enumerate() {
         let after: Vec<OpId> = step.after.iter().map(|&i| ids[i]).collect();
@@ -106,12 +107,28 @@ fn engine(steps: &[Step], times: &Times, channels: u32, dies: u32) -> (Vec<u64>,
         }
     }
     player.finish();
+    for (step, &op) in steps.iter().zip(&ids) {
+        follows(&player, op, step.at);
+    }
     let s = player.statistics();
     let ps = |times: &[Dur]| times.iter().map(|t| t.0).collect::<Vec<_>>();
     let bus_busy = [ps(&s.channel_busy), ps(&s.link_busy)].concat();
     let (die_busy, active) = (ps(&s.die_busy), s.active.0);
     let totals = Totals { die_busy, bus_busy, die_time: s.die_time, active, suspends: s.suspends };
     (ids.into_iter().map(|op| player.done(op)).collect(), totals)
+}
+
+/// The critical path of an operation has no gap, and begins when it was issued.
+fn follows(player: &Player, op: OpId, issued: u64) {
+    let done = player.done(op);
+    let path = player.engine.path(Some(Tag(op.0)), Ps(done), Ps(issued)).expect("it is complete");
+    let mut upto = done;
+    for step in &path {
+        assert!(step.to.0 == upto && step.from < step.to, "{path:?}");
+        assert!(step.reason != Reason::Layer, "{path:?}");
+        upto = step.from.0;
+    }
+    assert_eq!(upto, issued, "{path:?}");
 }
 
 fn compare(family: Family) {

@@ -1,0 +1,245 @@
+//! Why latencies are what they are: the critical path of every request, summed by reason in bins of
+//! equal latency, so that the slowest ones can be told from the others at the end of a run.
+
+use crate::RunError;
+use flashatlas_device::Stack;
+use flashatlas_timing::paths::before_issue;
+use flashatlas_timing::{Reason, Step};
+use flashatlas_types::{Cause, HostOp, OpKind, Ps, Tag};
+use hdrhistogram::Histogram;
+use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+
+/// Reasons, each with a time in picoseconds.
+type Parts = [u128; Reason::ALL.len()];
+
+/// Requests whose critical paths are shown whole.
+const LONGEST: usize = 5;
+
+/// Completions between two times at which the drives forget what nobody will ask for.
+const FORGET_EVERY: u32 = 1024;
+
+/// Shares of the requests, by latency, whose parts are shown beside each other.
+const BANDS: [(&str, f64); 5] =
+    [("p0", 0.5), ("p50", 0.9), ("p90", 0.99), ("p99", 0.999), ("p99.9", 1.0)];
+
+/// A percentile such as `p99.9`, as a share of the requests below it.
+///
+/// # Errors
+/// What is none.
+pub(crate) fn percentile(text: &str) -> Result<f64, RunError> {
+    let number = text.strip_prefix('p').and_then(|number| number.parse::<f64>().ok());
+    number.filter(|p| (0.0..100.0).contains(p)).map(|p| p / 100.0).ok_or_else(|| {
+        let why = format!("`{text}`: expected a percentile from p0 to below p100, such as p99.9");
+        RunError::option("explain", why)
+    })
+}
+
+/// Requests of about one latency.
+#[derive(Clone, Default)]
+struct Bin {
+    requests: u64,
+    parts: Parts,
+}
+
+impl Bin {
+    fn add(&mut self, other: &Bin) {
+        self.requests += other.requests;
+        self.parts.iter_mut().zip(other.parts).for_each(|(sum, part)| *sum += part);
+    }
+
+    /// Mean times in nanoseconds; parts that are nothing stay out.
+    fn to_json(&self) -> Map<String, Value> {
+        let mean = |ps: u128| ps as f64 / self.requests.max(1) as f64 / 1e3;
+        let parts = Reason::ALL.iter().zip(self.parts).filter(|(_, part)| *part > 0);
+        let parts: Map<String, Value> =
+            parts.map(|(reason, part)| (reason.name().to_owned(), json!(mean(part)))).collect();
+        let Value::Object(map) = json!({
+            "requests": self.requests, "mean_ns": mean(self.parts.iter().sum()), "parts_ns": parts,
+        }) else {
+            unreachable!("an object was written")
+        };
+        map
+    }
+}
+
+/// A request and its path, the earliest step first.
+struct Long {
+    op: HostOp,
+    arrived: Ps,
+    at: Ps,
+    steps: Vec<Step>,
+}
+
+/// A request that is complete.
+#[derive(Clone, Copy)]
+pub(crate) struct Completed {
+    pub op: HostOp,
+    pub tag: u32,
+    pub arrived: Ps,
+    pub submitted: Ps,
+    pub at: Ps,
+}
+
+/// What is known so far.
+pub(crate) struct Explain {
+    name: String,
+    percentile: f64,
+    /// Which latencies go into one bin, as in the record's histograms.
+    scale: Histogram<u64>,
+    ops: [BTreeMap<u64, Bin>; 4],
+    /// The longest first.
+    longest: Vec<Long>,
+    until_forgotten: u32,
+}
+
+impl Explain {
+    pub fn new(name: &str) -> Result<Explain, RunError> {
+        Ok(Explain {
+            name: name.to_owned(),
+            percentile: percentile(name)?,
+            scale: Histogram::new(3).expect("three digits are supported"),
+            ops: Default::default(),
+            longest: Vec::new(),
+            until_forgotten: FORGET_EVERY,
+        })
+    }
+
+    /// Forget the requests so far.
+    pub fn reset(&mut self) {
+        self.ops = Default::default();
+        self.longest.clear();
+    }
+
+    /// A request of the measured part is complete.
+    pub fn note(&mut self, drive: &Stack, request: Completed) {
+        let Completed { op, tag, arrived, submitted, at } = request;
+        // under layers a command of a drive completes it: one that did at that time
+        let tag = drive.is_bare().then(|| Tag(tag.into()));
+        let paths = drive.drives().into_iter().filter_map(|ssd| ssd.path(tag, at, submitted));
+        let path = paths.min_by_key(|steps| before_issue(steps));
+        let whole = |reason, from, to| Step { from, to, reason, op: None };
+        let mut steps = path.unwrap_or_else(|| vec![whole(Reason::Layer, submitted, at)]);
+        if submitted > arrived {
+            steps.push(whole(Reason::HostQueue, arrived, submitted));
+        }
+        let mut bin = Bin { requests: 1, ..Bin::default() };
+        for step in &steps {
+            bin.parts[step.reason as usize] += u128::from(step.to.since(step.from).0);
+        }
+        let latency = at.since(arrived);
+        assert!(
+            bin.parts.iter().sum::<u128>() == u128::from(latency.0),
+            "the critical path of a request is as long as its latency"
+        );
+        let place = self.scale.lowest_equivalent(latency.ns());
+        self.ops[op as usize].entry(place).or_default().add(&bin);
+        let shortest = self.longest.last().map(|long| long.at.since(long.arrived));
+        if self.longest.len() < LONGEST || shortest.is_some_and(|shortest| latency > shortest) {
+            steps.reverse();
+            self.longest.push(Long { op, arrived, at, steps });
+            self.longest.sort_by_key(|long| std::cmp::Reverse(long.at.since(long.arrived)));
+            self.longest.truncate(LONGEST);
+        }
+    }
+
+    /// Now and then, what nobody will ask for any more is forgotten: what ended before `oldest`,
+    /// when the oldest command in flight was submitted.
+    pub fn forget(&mut self, drive: &mut Stack, oldest: impl FnOnce() -> Ps) {
+        self.until_forgotten -= 1;
+        if self.until_forgotten == 0 {
+            self.until_forgotten = FORGET_EVERY;
+            let oldest = oldest();
+            drive.drives_mut().into_iter().for_each(|ssd| ssd.forget_paths(oldest));
+        }
+    }
+
+    /// The record's `explain`.
+    pub fn to_json(&self) -> Value {
+        let done = HostOp::ALL.iter().zip(&self.ops).filter(|(_, bins)| !bins.is_empty());
+        let ops: Map<String, Value> =
+            done.map(|(op, bins)| (op.name().to_owned(), self.of_bins(bins))).collect();
+        json!({
+            "percentile": self.name,
+            "ops": ops,
+            "longest": self.longest.iter().map(Long::to_json).collect::<Vec<_>>(),
+        })
+    }
+
+    /// Bins are whole: the first one that reaches beyond the percentile belongs to the slowest.
+    fn of_bins(&self, bins: &BTreeMap<u64, Bin>) -> Value {
+        let total: u64 = bins.values().map(|bin| bin.requests).sum();
+        let (mut slowest, mut from, mut bands) = (Bin::default(), None, Vec::new());
+        bands.resize(BANDS.len(), Bin::default());
+        let mut below = 0;
+        for (&latency, bin) in bins {
+            let share = below as f64 / total as f64;
+            below += bin.requests;
+            if below as f64 / total as f64 > self.percentile {
+                from.get_or_insert(latency);
+                slowest.add(bin);
+            }
+            let band = BANDS.iter().position(|&(_, end)| share < end).unwrap_or(BANDS.len() - 1);
+            bands[band].add(bin);
+        }
+        let bands = BANDS.iter().zip(bands).filter(|(_, bin)| bin.requests > 0);
+        let bands: Vec<Value> = bands
+            .map(|(&(name, _), bin)| {
+                let mut band = bin.to_json();
+                band.insert("from".into(), name.into());
+                Value::Object(band)
+            })
+            .collect();
+        let mut found = slowest.to_json();
+        found.insert("from_ns".into(), json!(from));
+        found.insert("bands".into(), bands.into());
+        Value::Object(found)
+    }
+}
+
+impl Long {
+    /// Steps with times from the request's arrival on; neighbours of one reason are one.
+    fn to_json(&self) -> Value {
+        let ns = |at: Ps| at.since(self.arrived).0 as f64 / 1e3;
+        let runs = self.steps.chunk_by(|one, next| one.reason == next.reason);
+        let steps: Vec<Value> = runs
+            .map(|run| {
+                let (first, last) = (run[0], run[run.len() - 1]);
+                let same = run.iter().all(|step| step.op == first.op);
+                let what = match first.op {
+                    Some((op, cause)) if same => described(op, cause),
+                    Some(_) => format!("{} steps", run.len()),
+                    None => String::new(),
+                };
+                json!({
+                    "from_ns": ns(first.from), "to_ns": ns(last.to),
+                    "reason": first.reason.name(), "what": what,
+                })
+            })
+            .collect();
+        json!({
+            "op": self.op.name(), "arrived_ns": self.arrived.0 as f64 / 1e3,
+            "latency_ns": ns(self.at), "steps": steps,
+        })
+    }
+}
+
+/// An operation in words.
+fn described(op: OpKind, cause: Option<Cause>) -> String {
+    let cause = cause.map_or_else(String::new, |cause| format!(", {}", cause.name()));
+    match op {
+        OpKind::Read { die, block, page, .. } => {
+            format!("read of die {die}, block {block}, page {page}{cause}")
+        }
+        OpKind::Program { die, block, page, .. } => {
+            format!("program of die {die}, block {block}, page {page}{cause}")
+        }
+        OpKind::Erase { die, block } => format!("erase of die {die}, block {block}{cause}"),
+        OpKind::Memory { kind, accesses, .. } => format!("{accesses} accesses to {kind:?}"),
+        OpKind::Dram { count, .. } => format!("{count} accesses to timed DRAM"),
+        OpKind::Link { inbound: true, bytes } => format!("{bytes} bytes to the drive"),
+        OpKind::Link { inbound: false, bytes } => format!("{bytes} bytes to the host"),
+        OpKind::Delay(_) => "the controller".into(),
+        OpKind::Join | OpKind::Complete(_) => String::new(),
+    }
+}

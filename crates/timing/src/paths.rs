@@ -1,0 +1,359 @@
+//! Why a command took as long as it did: its critical path.
+//!
+//! While this is on, the engine notes of each operation when it was issued, when nothing held it
+//! back any more and which operation released it last, and when it went from one [`State`] to the
+//! next. A path goes back from the completion of a command: through the states of an operation to
+//! the moment of its release, then through those of the operation that released it, until the
+//! command was issued. So its steps follow each other without a gap, and add up to the latency.
+//!
+//! A step belongs to whoever is to blame ([`Reason`]): what collection does on the path is
+//! collection, and so is the time that an operation waits for a die on which collection works.
+
+use flashatlas_types::{Cause, Dur, OpId, OpKind, Ps, Tag};
+use smallvec::SmallVec;
+use std::collections::VecDeque;
+
+/// What a part of a latency is due to.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Reason {
+    /// The request waits at the host: the drive has no room for another command.
+    HostQueue,
+    /// A layer above the drive holds the request, or what it sends.
+    Layer,
+    /// Fixed times of the controller.
+    Controller,
+    /// Accesses to tables in memory.
+    Tables,
+    /// Another transfer is on the host link.
+    LinkQueue,
+    /// Data on the host link.
+    Link,
+    /// Another operation of the host is on the die.
+    DieQueue,
+    /// Another transfer is on the channel.
+    ChannelQueue,
+    /// Data or a command on the channel.
+    Channel,
+    /// Cells are sensed.
+    Read,
+    /// Cells are programmed.
+    Program,
+    /// An operation that was under way is suspended for a read.
+    Suspension,
+    /// Garbage collection in the foreground, but for its erases.
+    Collection,
+    /// Merges and rewrites, but for their erases.
+    Merge,
+    /// Map pages.
+    Map,
+    /// Erases, whatever for.
+    Erase,
+    /// Wear levelling.
+    Wear,
+    /// Work that was begun in idle time.
+    Idle,
+    /// A spare block takes the place of another, or a mount.
+    Repair,
+}
+
+impl Reason {
+    /// All reasons, in the order of a record.
+    pub const ALL: [Reason; 19] = [
+        Reason::HostQueue,
+        Reason::Layer,
+        Reason::Controller,
+        Reason::Tables,
+        Reason::LinkQueue,
+        Reason::Link,
+        Reason::DieQueue,
+        Reason::ChannelQueue,
+        Reason::Channel,
+        Reason::Read,
+        Reason::Program,
+        Reason::Suspension,
+        Reason::Collection,
+        Reason::Merge,
+        Reason::Map,
+        Reason::Erase,
+        Reason::Wear,
+        Reason::Idle,
+        Reason::Repair,
+    ];
+
+    /// The name in a run record.
+    pub const fn name(self) -> &'static str {
+        [
+            "host_queue",
+            "layer",
+            "controller",
+            "tables",
+            "link_queue",
+            "link",
+            "die_queue",
+            "channel_queue",
+            "channel",
+            "read",
+            "program",
+            "suspension",
+            "collection",
+            "merge",
+            "map",
+            "erase",
+            "wear",
+            "idle",
+            "repair",
+        ][self as usize]
+    }
+
+    /// To whom everything that an operation does belongs, if not to the host.
+    fn of(op: OpKind, cause: Option<Cause>) -> Option<Reason> {
+        if matches!(op, OpKind::Erase { .. }) {
+            return Some(Reason::Erase);
+        }
+        match cause? {
+            Cause::Host | Cause::CacheEvict | Cause::Rmw => None,
+            Cause::Gc => Some(Reason::Collection),
+            Cause::Map => Some(Reason::Map),
+            Cause::Merge => Some(Reason::Merge),
+            Cause::Wear => Some(Reason::Wear),
+            Cause::Idle => Some(Reason::Idle),
+            Cause::Recovery | Cause::Replace => Some(Reason::Repair),
+        }
+    }
+}
+
+/// A part of a critical path.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Step {
+    /// When it began.
+    pub from: Ps,
+    /// When it ended.
+    pub to: Ps,
+    /// What it is due to.
+    pub reason: Reason,
+    /// The operation on the path; `None` before the first one was issued.
+    pub op: Option<(OpKind, Option<Cause>)>,
+}
+
+/// What an operation is doing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum State {
+    /// A fixed time passes.
+    Timer,
+    /// It waits for the host link.
+    LinkQueue,
+    /// It is on the host link.
+    Link,
+    /// It waits for its die.
+    DieQueue,
+    /// It waits for its channel.
+    ChannelQueue,
+    /// It is on its channel.
+    Channel,
+    /// It stands in a register of its die.
+    Register,
+    /// The cells work.
+    Cells,
+    /// The cells were stopped for a read.
+    Suspended,
+}
+
+/// One operation.
+#[derive(Clone, Debug)]
+struct Track {
+    op: OpKind,
+    cause: Option<Cause>,
+    /// Nothing held it back any more.
+    released: Ps,
+    /// What held it back last.
+    by: OpId,
+    states: SmallVec<[(Ps, State); 6]>,
+    /// [`Ps::MAX`] while it is not complete.
+    end: Ps,
+}
+
+/// What the engine did, as far back as somebody may ask.
+#[derive(Debug)]
+pub(crate) struct Paths {
+    /// Number of the first operation that is kept.
+    first: u64,
+    tracks: VecDeque<Track>,
+    /// Whose operation has each die, from when on.
+    dies: Vec<VecDeque<(Ps, Option<Reason>)>>,
+    /// Commands that completed, in order.
+    complete: VecDeque<(Ps, Tag, OpId)>,
+}
+
+impl Paths {
+    pub fn new(dies: usize) -> Paths {
+        let dies = vec![VecDeque::from([(Ps::ZERO, None)]); dies];
+        Paths { first: 0, tracks: VecDeque::new(), dies, complete: VecDeque::new() }
+    }
+
+    fn track(&self, id: OpId) -> Option<&Track> {
+        self.tracks.get(id.0.checked_sub(self.first)? as usize)
+    }
+
+    fn track_mut(&mut self, id: OpId) -> Option<&mut Track> {
+        self.tracks.get_mut(id.0.checked_sub(self.first)? as usize)
+    }
+
+    /// An operation is issued.
+    pub fn issued(&mut self, id: OpId, op: OpKind, cause: Option<Cause>, now: Ps) {
+        if self.tracks.is_empty() {
+            self.first = id.0;
+        }
+        let track =
+            |end| Track { op, cause, released: now, by: OpId::NONE, states: SmallVec::new(), end };
+        // numbers of plans that were given up
+        while self.first + (self.tracks.len() as u64) < id.0 {
+            self.tracks.push_back(track(now));
+        }
+        self.tracks.push_back(track(Ps::MAX));
+    }
+
+    /// `by`, which has started or is complete, was the last to hold an operation back.
+    pub fn released(&mut self, id: OpId, by: OpId, now: Ps) {
+        if let Some(track) = self.track_mut(id) {
+            (track.released, track.by) = (now, by);
+        }
+    }
+
+    pub fn state(&mut self, id: OpId, state: State, now: Ps) {
+        if let Some(track) = self.track_mut(id) {
+            track.states.push((now, state));
+        }
+    }
+
+    /// Whose operation a die has from now on.
+    pub fn occupied(&mut self, die: u32, by: Option<OpId>, now: Ps) {
+        let who = by
+            .and_then(|id| self.track(id))
+            .map(|track| Reason::of(track.op, track.cause).unwrap_or(Reason::DieQueue));
+        let log = &mut self.dies[die as usize];
+        if log.back().is_some_and(|&(at, _)| at == now) {
+            log.pop_back();
+        }
+        if log.back().is_none_or(|&(_, before)| before != who) {
+            log.push_back((now, who));
+        }
+    }
+
+    pub fn ended(&mut self, id: OpId, now: Ps) {
+        let Some(track) = self.track_mut(id) else { return };
+        track.end = now;
+        if let OpKind::Complete(tag) = track.op {
+            self.complete.push_back((now, tag, id));
+        }
+    }
+
+    /// Nobody will ask for what ended before.
+    pub fn forget(&mut self, before: Ps) {
+        while self.tracks.front().is_some_and(|track| track.end < before) {
+            self.tracks.pop_front();
+            self.first += 1;
+        }
+        while self.complete.front().is_some_and(|&(at, ..)| at < before) {
+            self.complete.pop_front();
+        }
+        for log in &mut self.dies {
+            while log.get(1).is_some_and(|&(at, _)| at <= before) {
+                log.pop_front();
+            }
+        }
+    }
+
+    /// The path to the command that completed at `at`, from `since` on, the latest step first. With
+    /// a `tag`, to that command; without, to that of those which completed then whose path goes
+    /// back furthest. `None`: none did.
+    pub fn to(&self, tag: Option<Tag>, at: Ps, since: Ps) -> Option<Vec<Step>> {
+        let later = self.complete.iter().rev().take_while(|&&(end, ..)| end >= at);
+        let those =
+            later.filter(|&&(end, found, _)| end == at && tag.is_none_or(|tag| tag == found));
+        let paths = those.map(|&(.., id)| self.path(id, at, since));
+        paths.min_by_key(|steps| before_issue(steps))
+    }
+
+    fn path(&self, mut id: OpId, at: Ps, since: Ps) -> Vec<Step> {
+        let (mut steps, mut upto) = (Vec::new(), at);
+        while let Some(track) = self.track(id) {
+            let mut end = upto;
+            for &(from, state) in track.states.iter().rev() {
+                if from < end {
+                    self.add(track, state, (from.max(since), end), &mut steps);
+                    end = from;
+                }
+                if end <= since {
+                    return steps;
+                }
+            }
+            upto = track.released;
+            if upto <= since || track.by == OpId::NONE {
+                break;
+            }
+            id = track.by;
+        }
+        if upto > since {
+            steps.push(Step { from: since, to: upto, reason: Reason::Layer, op: None });
+        }
+        steps
+    }
+
+    /// The steps of one state, the latest first.
+    fn add(&self, track: &Track, state: State, (from, to): (Ps, Ps), steps: &mut Vec<Step>) {
+        let op = Some((track.op, track.cause));
+        let whose = Reason::of(track.op, track.cause);
+        let reason = match (state, whose) {
+            (State::Suspended, _) => Reason::Suspension,
+            (State::DieQueue, _) => return self.add_waits(track, whose, (from, to), steps),
+            (_, Some(whose)) => whose,
+            (State::Timer, None) => match track.op {
+                OpKind::Memory { .. } | OpKind::Dram { .. } => Reason::Tables,
+                _ => Reason::Controller,
+            },
+            (State::LinkQueue, None) => Reason::LinkQueue,
+            (State::Link, None) => Reason::Link,
+            (State::ChannelQueue, None) => Reason::ChannelQueue,
+            (State::Channel, None) => Reason::Channel,
+            (State::Register, None) => Reason::DieQueue,
+            (State::Cells, None) if matches!(track.op, OpKind::Read { .. }) => Reason::Read,
+            (State::Cells, None) => Reason::Program,
+        };
+        steps.push(Step { from, to, reason, op });
+    }
+
+    /// The steps of an operation that waits for its die, by who has it meanwhile.
+    fn add_waits(
+        &self,
+        track: &Track,
+        whose: Option<Reason>,
+        (from, to): (Ps, Ps),
+        steps: &mut Vec<Step>,
+    ) {
+        let (OpKind::Read { die, .. } | OpKind::Program { die, .. } | OpKind::Erase { die, .. }) =
+            track.op
+        else {
+            unreachable!("only operations on flash wait for a die")
+        };
+        let op = Some((track.op, track.cause));
+        let own = whose.unwrap_or(Reason::DieQueue);
+        let mut end = to;
+        for &(began, who) in self.dies[die as usize].iter().rev() {
+            if began < end {
+                let reason = who.filter(|&who| who != Reason::DieQueue).unwrap_or(own);
+                steps.push(Step { from: began.max(from), to: end, reason, op });
+                end = began;
+            }
+            if end <= from {
+                return;
+            }
+        }
+        steps.push(Step { from, to: end, reason: own, op });
+    }
+}
+
+/// The time of a path that passed before its first operation was issued.
+pub fn before_issue(steps: &[Step]) -> Dur {
+    let first = steps.last().filter(|step| step.reason == Reason::Layer);
+    first.map_or(Dur::ZERO, |step| step.to.since(step.from))
+}

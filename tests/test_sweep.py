@@ -423,3 +423,23 @@ def test_an_interval_is_that_of_students_table():
     skewed = estimate([1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 9.0], percentile=True)
     assert skewed.low is not None and skewed.low >= 1, "no mean of these is below the least"
     assert estimate([1.0] * 7 + [9.0]).low < 1, "as Student's t would have it"
+
+
+def test_a_part_of_the_program_itself_cannot_be_sent(tmp_path):
+    class Mine(parts.Victim):
+        """The first block."""
+
+        name = "of-this-program"
+
+        def pick(self, lane):
+            return int(lane.valid.argmin())
+
+    with parts.temporary():
+        parts.add(Mine)
+        study = flashatlas.Study(
+            {"ftl.victim": ["of-this-program", "greedy"]},
+            drive="tiny", workload="uniform:requests=300,size=2KiB", store=tmp_path,
+        )  # fmt: skip
+        with pytest.raises(InputError, match=r"the program added it .*load that"):
+            study.run(jobs=1)
+    assert not list(Store.open(tmp_path).all_keys()), "nothing was run"

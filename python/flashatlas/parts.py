@@ -384,6 +384,8 @@ def add(
     parameters = [
         (p.key, p.kind, p.low, p.high, p.default, p.doc) for p in cls._parameters().values()
     ]
+    if not _loading:
+        _OF_PROGRAM.add((cls.name, digest))
     _core.add_policy(
         {
             "kind": cls._kind,
@@ -397,6 +399,17 @@ def add(
         },
         replace,
     )
+
+
+_OF_PROGRAM: set[tuple[str, str]] = set()
+"""Name and digest of the parts that this program has added, rather than a file."""
+_loading: list[Path] = []
+"""The file whose parts are being added."""
+
+
+def of_program(needed: Iterable[AddedPart]) -> list[AddedPart]:
+    """Those of some parts that this program added itself: no other process can load them."""
+    return [part for part in needed if (part["name"], part["digest"]) in _OF_PROGRAM]
 
 
 def _digest(content: bytes) -> str:
@@ -462,11 +475,14 @@ def _load_python(path: Path) -> None:
     if not classes:
         raise InputError(f"{path}: no subclass of {_BASES} is defined there")
     version = str(getattr(module, "__version__", "0"))
-    for cls in classes:
-        try:
+    _loading.append(path)
+    try:
+        for cls in classes:
             add(cls, version=version, digest=_digest(path.read_bytes()))
-        except InputError as error:
-            raise InputError(f"{path}: {error}") from error
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from error
+    finally:
+        _loading.pop()
 
 
 def added() -> list[AddedPart]:

@@ -36,6 +36,20 @@ Ablate = Annotated[
         "--ablate", help="Run again without each mechanism, where a setting turns it off."
     ),
 ]
+KeptIn = Annotated[
+    Path | None,
+    typer.Option(
+        "--store",
+        metavar="DIR",
+        help="Keep the runs as a study in a store of results: what is there is not run again.",
+    ),
+]
+Cluster = Annotated[
+    str,
+    typer.Option(
+        "--cluster", metavar="local|slurm|ADDRESS", help="With --store: as for `flashatlas sweep`."
+    ),
+]
 StandIns = Annotated[bool, typer.Option("--stand-ins", help="Generated workloads only.")]
 
 app = App(no_args_is_help=True, help="Compute published results again, and show the deviation.")
@@ -147,6 +161,8 @@ def run_experiment(
     traces: Traces = None,
     stand_ins: StandIns = False,
     jobs: Jobs = None,
+    store: KeptIn = None,
+    cluster: Cluster = "local",
     json_: Json = None,
     out_: Out = None,
     quiet: Quiet = False,
@@ -154,11 +170,14 @@ def run_experiment(
     **own: Any,
 ) -> None:
     """Carry out an experiment, and write and print what it found, as the options say."""
+    if cluster != "local" and store is None:
+        raise InputError("--cluster: it needs --store, where the workers keep what they did")
     planned = experiment.plan(traces=traces, stand_ins=stand_ins, **own)
     if not stand_ins:
         _say_missing(planned)
     with Bars(planned.labels, enabled=not quiet) as bars:
-        made = planned.carry_out(jobs=jobs, progress=bars.update)
+        kept = None if store is None else experiment.kept(store, cluster)
+        made = planned.carry_out(jobs=jobs, progress=bars.update, kept=kept)
     fired = mechanisms.fired(made.results)
     tried = mechanisms.ablations(made.results, jobs=jobs) if ablate else []
     coverage = mechanisms.rows(fired, tried)

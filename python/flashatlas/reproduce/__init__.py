@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import Any
 
 from flashatlas._core import InputError
@@ -20,6 +21,8 @@ def carry_out(
     stand_ins: bool = False,
     jobs: int | None = None,
     progress: Progress | None = None,
+    store: str | os.PathLike[str] | None = None,
+    cluster: str = "local",
     **options: Any,
 ) -> Any:
     """Carry out an experiment.
@@ -31,6 +34,9 @@ def carry_out(
         stand_ins: Take generated workloads only.
         jobs: Runs at once.
         progress: As for :func:`flashatlas.compare`.
+        store: A folder that keeps the runs as a study of that name (:mod:`flashatlas.sweep`): what
+            is there is not run again.
+        cluster: With a store, where runs are carried out: as for :meth:`flashatlas.Study.run`.
         options: The experiment's own, as ``flashatlas reproduce NAME --help`` lists them.
 
     Returns:
@@ -43,6 +49,7 @@ def carry_out(
     for experiment in EXPERIMENTS:
         if experiment.name == name:
             planned = experiment.plan(traces=traces, stand_ins=stand_ins, **options)
-            return planned.carry_out(jobs=jobs, progress=progress)
+            kept = None if store is None else experiment.kept(Path(store), cluster)
+            return planned.carry_out(jobs=jobs, progress=progress, kept=kept)
     names = ", ".join(experiment.name for experiment in EXPERIMENTS)
     raise InputError(f"experiment `{name}` is not known (allowed: {names})")

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from flashatlas.api import compare
 from flashatlas.reproduce.protocol import Progress
+from flashatlas.reproduce.runs import Kept, carried_out
 from flashatlas.result import Result
 
 NONE = "none"
@@ -64,7 +64,9 @@ class Plan(ABC):
         with tempfile.TemporaryDirectory(prefix="flashatlas-") as folder:
             return [key.label for key in self.cases(Path(folder))]
 
-    def results(self, jobs: int | None, progress: Progress | None) -> dict[Key, Result]:
+    def results(
+        self, jobs: int | None, progress: Progress | None, kept: Kept | None
+    ) -> dict[Key, Result]:
         """Run all of it, on the experiment's drive and in its state unless a run says otherwise."""
         precondition = self.experiment["precondition"]
         with tempfile.TemporaryDirectory(prefix="flashatlas-") as folder:
@@ -73,11 +75,12 @@ class Plan(ABC):
                 {"label": key.label, "precondition": precondition, **options}
                 for key, options in cases.items()
             ]
-            results = compare(
+            results = carried_out(
                 labelled,
                 drive=self.experiment["drive"],
                 jobs=jobs,
                 progress=progress,
+                kept=kept,
             )
         return dict(zip(cases, results, strict=True))
 

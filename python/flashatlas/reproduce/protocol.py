@@ -10,11 +10,15 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
 
 from flashatlas.reproduce.table import Listing
 from flashatlas.reproduce.workloads import Application
 from flashatlas.result import Result
+
+if TYPE_CHECKING:
+    from flashatlas.reproduce.runs import Kept
 
 Progress = Callable[[int, str, int, float | None], None]
 """As for :func:`flashatlas.compare`: number of the run, phase, requests, share done."""
@@ -42,8 +46,14 @@ class Planned(Protocol):
     def workloads(self) -> Sequence[Application]:
         """The workloads that may be recorded traces."""
 
-    def carry_out(self, *, jobs: int | None = None, progress: Progress | None = None) -> Made:
-        """Run all of it; arguments as for :func:`flashatlas.compare`."""
+    def carry_out(
+        self,
+        *,
+        jobs: int | None = None,
+        progress: Progress | None = None,
+        kept: Kept | None = None,
+    ) -> Made:
+        """Run all of it; arguments as for :func:`flashatlas.reproduce.runs.carried_out`."""
 
 
 @dataclass(frozen=True)
@@ -77,6 +87,12 @@ class Experiment:
         """What is run: ``traces``, ``stand_ins`` and the experiment's own options."""
         planned: Planned = self._module("plan").plan(**options)
         return planned
+
+    def kept(self, root: Path, cluster: str) -> Kept:
+        """A store that keeps its runs as a study of its name."""
+        from flashatlas.reproduce.runs import Kept  # noqa: PLC0415  (which imports this)
+
+        return Kept(root, self.name, self.help.partition("\n")[0].rstrip("."), cluster)
 
     def listings(self, made: Made) -> list[Listing]:
         """What the terminal shows."""

@@ -143,6 +143,7 @@ class Crew:
 
     def carry_out(self, runs: Sequence[Run], done: Done) -> None:
         """Carry out runs, and keep each as soon as it is done."""
+        _can_be_sent(runs)
         checkpoints = self._checkpoints(runs)
         waiting = deque(runs)
         by_key = {run.key: run for run in runs}
@@ -261,6 +262,17 @@ class Crew:
                     for run in users_of:
                         found.pop(run.key, None)
         return found
+
+
+def _can_be_sent(runs: Sequence[Run]) -> None:
+    """Refuse runs of parts that the workers, which are other processes, cannot load."""
+    for run in runs:
+        for part in parts.of_program(run.identity["parts"]):
+            raise InputError(
+                f"{part['kind']} `{part['name']}` (run `{run.label}`): the program added it "
+                "(parts.add), and workers are other processes: write it into a file, and load that "
+                "(parts.load, --plugin)"
+            )
 
 
 def _said(error: Exception) -> str:

@@ -6,8 +6,8 @@ import os
 from dataclasses import dataclass, field
 from typing import Any
 
-from flashatlas.api import compare
 from flashatlas.reproduce.protocol import Progress
+from flashatlas.reproduce.runs import Kept, carried_out
 from flashatlas.reproduce.workloads import (
     Application,
     applications,
@@ -155,19 +155,21 @@ class Plan:
         *,
         jobs: int | None = None,
         progress: Progress | None = None,
+        kept: Kept | None = None,
     ) -> DemandMap:
-        """Run all of it; arguments as for :func:`flashatlas.compare`."""
+        """Run all of it; arguments as for :func:`flashatlas.reproduce.runs.carried_out`."""
         planned = self.runs()
         cases: list[Any] = [
             {"label": label, **options}
             for label, (*_, options) in zip(self.labels, planned, strict=True)
         ]
-        results = compare(
+        results = carried_out(
             cases,
             depth=self.experiment["depth"],
             limit=self.limit,
             jobs=jobs,
             progress=progress,
+            kept=kept,
         )
         rows = [
             Row(name, store, size, result)

@@ -16,6 +16,7 @@ from flashatlas.reproduce.hard import tables
 from flashatlas.reproduce.hard.studies import HARD, STAGES, HardStudies
 from flashatlas.reproduce.layered import NONE, Cases, add
 from flashatlas.reproduce.protocol import Progress
+from flashatlas.reproduce.runs import Kept
 from flashatlas.reproduce.table import Table
 from flashatlas.reproduce.workloads import Application, applications, load, traces_folder
 
@@ -130,9 +131,15 @@ class Plan(layered.Plan):
             flushed = {**self._random("uniform", f",flush_every={every}"), "depth": 1}
             add(cases, "flush", every, both, set=full["set"], **flushed)
 
-    def carry_out(self, *, jobs: int | None = None, progress: Progress | None = None) -> Hard:
-        """Run all of it; arguments as for :func:`flashatlas.compare`."""
-        return Hard(self.experiment, self.results(jobs, progress), self.application)
+    def carry_out(
+        self,
+        *,
+        jobs: int | None = None,
+        progress: Progress | None = None,
+        kept: Kept | None = None,
+    ) -> Hard:
+        """Run all of it; arguments as for :func:`flashatlas.reproduce.runs.carried_out`."""
+        return Hard(self.experiment, self.results(jobs, progress, kept), self.application)
 
 
 def iozone(record: int, merged: int, size: int, read_depth: int, write_depth: int) -> str:

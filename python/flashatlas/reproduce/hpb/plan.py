@@ -15,6 +15,7 @@ from flashatlas.reproduce.hpb import tables
 from flashatlas.reproduce.hpb.studies import HPB, STAGES, HpbStudies
 from flashatlas.reproduce.layered import NONE, Cases, add
 from flashatlas.reproduce.protocol import Progress
+from flashatlas.reproduce.runs import Kept
 from flashatlas.reproduce.table import Table
 from flashatlas.reproduce.workloads import (
     Application,
@@ -146,9 +147,15 @@ class Plan(layered.Plan):
             )
         return cases
 
-    def carry_out(self, *, jobs: int | None = None, progress: Progress | None = None) -> Hpb:
-        """Run all of it; arguments as for :func:`flashatlas.compare`."""
-        return Hpb(self.experiment, self.results(jobs, progress), self.phones)
+    def carry_out(
+        self,
+        *,
+        jobs: int | None = None,
+        progress: Progress | None = None,
+        kept: Kept | None = None,
+    ) -> Hpb:
+        """Run all of it; arguments as for :func:`flashatlas.reproduce.runs.carried_out`."""
+        return Hpb(self.experiment, self.results(jobs, progress, kept), self.phones)
 
 
 def _job(options: list[str], **sections: list[str]) -> str:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+from flashatlas._core import InputError
 from flashatlas.api import Workers
 from flashatlas.api import run as run_drive
 from flashatlas.lookups import lookup
@@ -19,6 +20,7 @@ from flashatlas.reproduce.lpmt import tables
 from flashatlas.reproduce.lpmt.studies import POLICIES, Point, Studies, chosen, said_of
 from flashatlas.reproduce.lpmt.whole import character, whole_traces
 from flashatlas.reproduce.protocol import Progress
+from flashatlas.reproduce.runs import Kept
 from flashatlas.reproduce.table import Table
 from flashatlas.reproduce.workloads import Application, applications, load, traces_folder
 from flashatlas.trace import Trace
@@ -269,8 +271,18 @@ class Plan:
         *,
         jobs: int | None = None,
         progress: Progress | None = None,
+        kept: Kept | None = None,
     ) -> Lpmt:
-        """Run all of it; arguments as for :func:`flashatlas.compare`."""
+        """Run all of it; arguments as for :func:`flashatlas.compare`.
+
+        Raises:
+            InputError: A store was given.
+
+        """
+        if kept is not None:
+            raise InputError(
+                "store: lpmt studies lookups, which are no runs of a drive: no store keeps them"
+            )
         at_once = jobs or os.cpu_count() or 1
 
         def together(step: int, tasks: Sequence[Callable[..., Any]]) -> list[Any]:

@@ -9,8 +9,8 @@ from typing import Any
 
 import pyarrow.compute as pc
 
-from flashatlas.api import compare
 from flashatlas.reproduce.protocol import Progress
+from flashatlas.reproduce.runs import Kept, carried_out
 from flashatlas.reproduce.workloads import (
     Application,
     applications,
@@ -270,8 +270,9 @@ class Plan:
         *,
         jobs: int | None = None,
         progress: Progress | None = None,
+        kept: Kept | None = None,
     ) -> Mast:
-        """Run all of it; arguments as for :func:`flashatlas.compare`."""
+        """Run all of it; arguments as for :func:`flashatlas.reproduce.runs.carried_out`."""
         planned = [
             (application, *kind) for application in self.applications for kind in self.kinds()
         ]
@@ -281,13 +282,14 @@ class Plan:
             {"label": label, "set": settings, "mode": "untimed", **application.options, **short}
             for label, (application, _, _, settings, _) in zip(self.labels, planned, strict=True)
         ]
-        results = compare(
+        results = carried_out(
             cases,
             drive=self.experiment["drive"],
             precondition=self.experiment["precondition"],
             limit=self.limit,
             jobs=jobs,
             progress=progress,
+            kept=kept,
         )
         rows = [
             Row(application.name, scheme, variant, not own, result)

@@ -9,10 +9,10 @@ import os
 from dataclasses import dataclass, field
 from typing import Any
 
-from flashatlas.api import compare
 from flashatlas.reproduce.nvm_map import policy
 from flashatlas.reproduce.nvm_map.policy import PolicyRow
 from flashatlas.reproduce.protocol import Progress
+from flashatlas.reproduce.runs import Kept, carried_out
 from flashatlas.reproduce.workloads import Application, applications, load, traces_folder
 from flashatlas.result import Result
 
@@ -238,18 +238,20 @@ class Plan:
         *,
         jobs: int | None = None,
         progress: Progress | None = None,
+        kept: Kept | None = None,
     ) -> NvmMap:
-        """Run all of it; arguments as for :func:`flashatlas.compare`."""
+        """Run all of it; arguments as for :func:`flashatlas.reproduce.runs.carried_out`."""
         planned, policies = self.runs(), self._policies()
         cases: list[Any] = [
             {"label": label, **options}
             for label, (_, options) in zip(self.labels, [*planned, *policies], strict=True)
         ]
-        results = compare(
+        results = carried_out(
             cases,
             drive=self.experiment["drive"],
             jobs=jobs,
             progress=progress,
+            kept=kept,
         )
         rows = [
             Row(row.workload, row.map, row.slots, row.figure, row.operations, result)

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import html
+import io
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
 
 from flashatlas._core import InputError, quantity
 from flashatlas.names import hint
@@ -253,3 +257,22 @@ def _text(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     return f"{value:,.4g}" if isinstance(value, float) else str(value)
+
+
+def as_file(runs: Frame, name: str) -> bytes:
+    """Runs as the content of a file: CSV, lines of JSON or Parquet, by the end of its name.
+
+    Raises:
+        InputError: It ends otherwise.
+
+    """
+    buffer = io.BytesIO()
+    if name.endswith(".csv"):
+        pyarrow.csv.write_csv(runs.table, buffer)
+    elif name.endswith(".jsonl"):
+        buffer.write("".join(json.dumps(row) + "\n" for row in runs.rows()).encode())
+    elif name.endswith(".parquet"):
+        pq.write_table(runs.table, buffer, compression="zstd")
+    else:
+        raise InputError(f"{name}: a table ends in .csv, .jsonl or .parquet")
+    return buffer.getvalue()

@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import io
-import json
 import sys
 from pathlib import Path
 from typing import Annotated
 
-import pyarrow as pa
-import pyarrow.csv
-import pyarrow.parquet
 import typer
 
-from flashatlas import InputError
 from flashatlas.cli.console import say
 from flashatlas.figure import BARS, HEIGHTS, averaged
 from flashatlas.figure import figure as draw
 from flashatlas.files import write_whole
-from flashatlas.frame import Frame
+from flashatlas.frame import Frame, as_file
 from flashatlas.significance import significance as sentences
 from flashatlas.sweep.results import frame_at
 
@@ -147,18 +141,9 @@ def significance(
 
 def write_frame(runs: Frame, target: str) -> None:
     """Write runs to a file by its ending, or as CSV to standard output for ``-``."""
-    suffix = ".csv" if target == "-" else Path(target).suffix
-    buffer = io.BytesIO()
-    if suffix == ".csv":
-        pyarrow.csv.write_csv(runs.table, buffer)
-    elif suffix == ".jsonl":
-        buffer.write("".join(json.dumps(row) + "\n" for row in runs.rows()).encode())
-    elif suffix == ".parquet":
-        pa.parquet.write_table(runs.table, buffer, compression="zstd")
-    else:
-        raise InputError(f"{target}: a table ends in .csv, .jsonl or .parquet")
+    content = as_file(runs, ".csv" if target == "-" else target)
     if target == "-":
-        sys.stdout.buffer.write(buffer.getvalue())
+        sys.stdout.buffer.write(content)
         sys.stdout.flush()
     else:
-        write_whole(Path(target), buffer.getvalue())
+        write_whole(Path(target), content)

@@ -11,12 +11,13 @@ import typer
 from rich.markup import escape
 
 from flashatlas import InputError, charts, parts, tables
-from flashatlas.cli.console import EXIT_DIFFERS, EXIT_VIOLATION, err, out, say
+from flashatlas.cli.console import EXIT_DIFFERS, EXIT_VIOLATION, command_line, err, out, say
 from flashatlas.cli.options import Jobs, Quiet
 from flashatlas.files import must_be_writable
 from flashatlas.frame import Frame
 from flashatlas.intervals import PERCENTILE, summary
 from flashatlas.sweep import execution, results, search, shards
+from flashatlas.sweep.archive import archive
 from flashatlas.sweep.display import Display, first_line
 from flashatlas.sweep.numbers import asked_of
 from flashatlas.sweep.page import write_page
@@ -93,6 +94,27 @@ def sweep(
         Path | None,
         typer.Option("--report", metavar="FILE", help="Write the page of the study at the end."),
     ] = None,
+    packed: Annotated[
+        Path | None,
+        typer.Option(
+            "--archive",
+            metavar="FILE.zip",
+            help="Pack all of it at the end: study, inputs, results, versions, a container recipe, "
+            "and a script that repeats it and compares.",
+        ),
+    ] = None,
+    with_: Annotated[
+        list[Path],
+        typer.Option(
+            "--with",
+            metavar="FILE",
+            help="With --archive: a file more, such as a figure, or the wheel to be installed; may "
+            "be repeated.",
+        ),
+    ] = [],  # noqa: B006
+    traces: Annotated[
+        bool, typer.Option("--traces/--no-traces", help="With --archive: whether it has traces.")
+    ] = True,
     emit: Annotated[
         str | None,
         typer.Option(
@@ -131,8 +153,14 @@ def sweep(
     if page is not None:
         must_be_writable(page.absolute().parent)
         charts.must_be_there()
+    _archive_can_be(packed, with_, traces=traces, parts_only=shard or emit)
     if definition.search is not None:
         _no_parts_of_a_search(shard, emit)
+        if packed is not None:
+            raise InputError(
+                "--archive: which runs a search has follows from their results; write the front "
+                "as a study, and pack that"
+            )
         _search(definition, dry_run=dry_run, page=page, keep=keep, retry_failed=retry_failed,
                 where=execution.Where(cluster, jobs, _options(cluster, cluster_option)),
                 quiet=quiet)  # fmt: skip
@@ -167,6 +195,28 @@ def sweep(
         _finish(runs, noted, kept, page)
     if done.failed:
         raise typer.Exit(EXIT_DIFFERS)
+    if packed is not None:
+        archive(plan, kept, packed, command_line(), traces=traces, more=with_)
+        say(escape(f"Archive: {packed}"))
+
+
+def _archive_can_be(
+    packed: Path | None, more: Sequence[Path], *, traces: bool, parts_only: str | None
+) -> None:
+    """Refuse what no archive could be made of, before anything runs."""
+    if packed is None:
+        if more or not traces:
+            raise InputError("--with, --no-traces: they say what --archive packs")
+        return
+    if parts_only is not None:
+        raise InputError("--archive: it has all runs: leave --shard and --emit out")
+    if packed.suffix != ".zip":
+        raise InputError(f"--archive {packed}: an archive is a zip file: its name ends in .zip")
+    must_be_writable(packed.absolute().parent)
+    charts.must_be_there()
+    for file in more:
+        if not file.is_file():
+            raise InputError(f"--with {file}: no such file")
 
 
 def _no_parts_of_a_search(*options: str | None) -> None:

@@ -30,6 +30,9 @@ PARTS = (
 )
 """Numbers that others add up to, or say the reasons of: what those are called."""
 
+FILES = ("trace", "job", "drive", "precondition")
+"""Settings that may be paths."""
+
 Key = tuple[tuple[str, Any], ...]
 
 
@@ -160,8 +163,13 @@ def _by_settings(runs: Frame, settings: Sequence[str]) -> dict[Key, dict[str, An
     found = {}
     for row in runs.rows():
         if row.get(FAILURE) is None:
-            found[tuple((name, row.get(name)) for name in settings)] = row
+            found[tuple((name, _named(name, row.get(name))) for name in settings)] = row
     return found
+
+
+def _named(name: str, value: Any) -> Any:
+    """A file by its name: the same one may lie elsewhere, and its digest is a setting, too."""
+    return re.sub(r"[^:]*/", "", value) if name in FILES and isinstance(value, str) else value
 
 
 def _varied(keys: Sequence[Key]) -> set[str]:

@@ -1,0 +1,331 @@
+"""A study as an artifact: everything that somebody else needs to carry it out again, in one file.
+
+::
+
+    README.md                what this is
+    repeat.sh                carries all of it out again, and compares
+    MANIFEST.json            digests of all files, inputs and results; what built FlashAtlas
+    study.toml               the study; its paths lead into inputs/
+    inputs/                  traces, job files and drive files
+    plugins/                 files of added parts
+    results/                 the store, with the runs of this study
+    results.csv, .parquet    a row a run
+    page.html                the page of the study
+    environment/             requirements.txt, build.json, Containerfile, Cargo.lock if there is one
+    more/                    what was added: figures, scripts, a wheel
+
+The study in the archive is planned once more before it is packed: its runs must have the keys of
+those that were carried out, or a path led elsewhere.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+import json
+import platform
+import re
+import shutil
+import tempfile
+import zipfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from flashatlas import parts
+from flashatlas._core import InputError, is_file
+from flashatlas.api import build
+from flashatlas.bundle import EPOCH
+from flashatlas.files import whole_file
+from flashatlas.frame import as_file
+from flashatlas.sweep import results, rows
+from flashatlas.sweep.page import write_page
+from flashatlas.sweep.plan import Plan, planned
+from flashatlas.sweep.store import MARK, Store
+from flashatlas.sweep.study import load
+
+SCHEMA = "flashatlas.archive/1"
+INPUTS, PLUGINS, MORE, ENVIRONMENT = "inputs", "plugins", "more", "environment"
+EXTRAS = ("report", "study")
+"""What of FlashAtlas a study needs beside its core."""
+
+REPEAT = """#!/bin/sh
+# Carries the study out again, and compares: exit code 0 if no number moved.
+#
+#   ./repeat.sh [JOBS]                          in an environment of its own, made in .venv
+#   FLASHATLAS=flashatlas ./repeat.sh [JOBS]    with the command that is there
+#   podman build -f {environment}/Containerfile -t artifact . && podman run --rm artifact
+set -eu
+cd "$(dirname "$0")"
+if [ -z "${{FLASHATLAS:-}}" ]; then
+  python3 -m venv .venv
+  .venv/bin/python -m pip install --quiet -r {environment}/requirements.txt
+  FLASHATLAS=.venv/bin/flashatlas
+fi
+"$FLASHATLAS" sweep study.toml --store again ${{1:+--jobs "$1"}}{plugins}
+"$FLASHATLAS" diff results:{name} again:{name}
+"""
+
+CONTAINERFILE = """# The artifact in a container, from Debian's packages: in its folder
+#   podman build -f {environment}/Containerfile -t artifact . && podman run --rm artifact
+FROM docker.io/library/debian:{debian}-slim
+RUN apt-get update -q && apt-get install -qy --no-install-recommends \\
+    python3 python3-venv ca-certificates && rm -rf /var/lib/apt/lists/*
+COPY . /artifact
+WORKDIR /artifact
+RUN python3 -m venv .venv && .venv/bin/python -m pip install --no-cache-dir -q -r \\
+    {environment}/requirements.txt
+ENV FLASHATLAS=.venv/bin/flashatlas
+CMD ["sh", "repeat.sh"]
+"""
+
+DEBIAN = "bookworm"
+
+
+def archive(
+    plan: Plan,
+    store: Store,
+    path: Path,
+    command: str,
+    *,
+    traces: bool = True,
+    more: Sequence[Path] = (),
+) -> Path:
+    """Pack a study that was carried out.
+
+    Args:
+        plan: The study with its runs.
+        store: The store that has them.
+        path: The file, ``.zip``; it appears whole or not at all.
+        command: What carried it out.
+        traces: Whether traces are packed; their digests always are.
+        more: Further files, such as figures; a wheel among them is what ``repeat.sh`` installs.
+
+    Raises:
+        InputError: A run is not there, a file cannot be packed, or the study in the archive would
+            be another one.
+
+    """
+    if path.suffix != ".zip":
+        raise InputError(f"--archive {path}: an archive is a zip file: its name ends in .zip")
+    missing = [run.label for run in plan.runs if not store.has(run.key)]
+    if missing:
+        raise InputError(
+            f"--archive: {len(missing)} runs of {len(plan.runs)} are not there, such as "
+            f"`{missing[0]}`: an archive has all of them"
+        )
+    with tempfile.TemporaryDirectory(prefix="flashatlas-") as folder:
+        root = Path(folder)
+        inputs = _pack_inputs(plan, root, traces)
+        _copy(parts.files(), root / PLUGINS)
+        _copy(more, root / MORE)
+        own = _write_study(plan, inputs, root)
+        kept = _copy_store(own, store, root / "results")
+        noted = results.noted(kept, own.study.name)
+        runs = results.frame_of(kept, noted)
+        for name in ("results.csv", "results.parquet"):
+            (root / name).write_bytes(as_file(runs, name))
+        write_page(root / "page.html", runs, noted, kept)
+        _write_environment(root, more)
+        _write_repeat(root, plan.study.name)
+        (root / "README.md").write_text(_readme(plan, inputs), encoding="utf-8")
+        _write_manifest(root, plan, kept, inputs, command)
+        with whole_file(path) as temporary, zipfile.ZipFile(temporary, "w") as packed:
+            for file in sorted(p for p in root.rglob("*") if p.is_file()):
+                _add(packed, file, file.relative_to(root).as_posix())
+    return path
+
+
+def _pack_inputs(plan: Plan, root: Path, traces: bool) -> dict[Path, dict[str, Any]]:
+    """Copy what the runs read; what is said of each file, by its path."""
+    found: dict[Path, dict[str, Any]] = {}
+    for kind, file in _read_by(plan):
+        if file in found:
+            continue
+        taken = {one["name"] for one in found.values()}
+        names = [file.name, *(f"{number}-{file.name}" for number in range(2, len(found) + 3))]
+        name = f"{INPUTS}/{next(n for n in names if f'{INPUTS}/{n}' not in taken)}"
+        packed = traces or kind != "trace"
+        try:
+            content = file.read_bytes()
+        except OSError as error:
+            raise InputError(f"{file}: cannot be packed: {error.strerror}") from error
+        found[file] = {"name": name, "kind": kind, "bytes": len(content),
+                       "digest": _digest(content), "packed": packed}  # fmt: skip
+        (root / INPUTS).mkdir(exist_ok=True)
+        (root / name).write_bytes(content)  # the study is planned with it, packed or not
+    return found
+
+
+def _read_by(plan: Plan) -> Iterator[tuple[str, Path]]:
+    for run in plan.runs:
+        spec = run.spec
+        if spec["trace"] is not None and is_file(spec["trace"]):
+            yield "trace", Path(spec["trace"]).resolve()
+        if spec["job"] is not None:
+            yield "job", Path(spec["job"]).resolve()
+        if spec["drive_toml"] is not None:
+            yield "drive", Path(spec["drive"]).resolve()
+        begin = spec["precondition"]
+        if isinstance(begin, Mapping):
+            ((kind, file),) = begin.items()
+            yield kind, Path(file).resolve()
+
+
+def _copy(files: Iterable[Path], folder: Path) -> None:
+    for file in files:
+        folder.mkdir(exist_ok=True)
+        try:
+            shutil.copyfile(file, folder / file.name)
+        except OSError as error:
+            raise InputError(f"{file}: cannot be packed: {error.strerror}") from error
+
+
+def _write_study(plan: Plan, inputs: Mapping[Path, Mapping[str, Any]], root: Path) -> Plan:
+    """The study with its paths in the archive; its runs must be those that were carried out."""
+    study = plan.study
+    if study.source is None:
+        raise InputError("--archive: the study is no file")
+    base = study.source.resolve().parent
+
+    def moved(found: re.Match[str]) -> str:
+        quote, text = found[1], found[2]
+        kind, colon, rest = text.partition(":")
+        for before, literal in (("", text), (f"{kind}:" if colon else "", rest)):
+            place = inputs.get((base / literal).resolve()) if literal else None
+            if place is not None:
+                return f"{quote}{before}{place['name']}{quote}"
+        return found[0]
+
+    text = re.sub(r"([\"'])((?:(?!\1)[^\n\\])*)\1", moved, study.text)
+    if not re.search(r"^name\s*=", text, re.MULTILINE):
+        text = f"name = {json.dumps(study.name)}\n{text}"
+    file = root / "study.toml"
+    file.write_text(text, encoding="utf-8")
+    place = f"--archive: {study.source}, with its paths in the archive,"
+    try:
+        own = planned(load(file))
+    except InputError as error:
+        raise InputError(f"{place} is no study: {error}") from error
+    if {run.key for run in own.runs} != {run.key for run in plan.runs}:
+        raise InputError(f"{place} has other runs: write a path in it as it is, without escapes")
+    # what is noted of it names no folder of this machine
+    return replace(own, study=replace(own.study, source=None))
+
+
+def _copy_store(plan: Plan, store: Store, folder: Path) -> Store:
+    folder.mkdir()
+    shutil.copyfile(store.root / MARK, folder / MARK)
+    kept = Store.open(folder)
+    for run in plan.runs:
+        shutil.copytree(store.folder(run.key), kept.folder(run.key))
+    results.note(plan, kept)
+    rows.read(kept)
+    shutil.rmtree(folder / "unfinished", ignore_errors=True)
+    return kept
+
+
+def _write_environment(root: Path, more: Sequence[Path]) -> None:
+    folder = root / ENVIRONMENT
+    folder.mkdir()
+    wheel = next((file.name for file in more if file.suffix == ".whl"), None)
+    own = f"./{MORE}/{wheel}" if wheel else f"flashatlas=={build()['version']}"
+    lines = [f"{own}", *_pinned()]
+    (folder / "requirements.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    made = {**build(), "python": platform.python_version(), "platform": platform.platform()}
+    (folder / "build.json").write_text(json.dumps(made, indent=2) + "\n", encoding="utf-8")
+    recipe = CONTAINERFILE.format(environment=ENVIRONMENT, debian=DEBIAN)
+    (folder / "Containerfile").write_text(recipe, encoding="utf-8")
+    lock = Path(__file__).resolve().parents[3] / "Cargo.lock"
+    if lock.is_file():
+        shutil.copyfile(lock, folder / "Cargo.lock")
+
+
+def _pinned() -> list[str]:
+    """The versions of all that FlashAtlas needs for studies, as pip writes them."""
+    found: dict[str, str] = {}
+
+    def follow(name: str, extras: tuple[str, ...]) -> None:
+        for text in importlib.metadata.requires(name) or ():
+            needed, _, marker = text.partition(";")
+            wanted = re.findall(r"extra\s*==\s*[\"']([^\"']+)[\"']", marker)
+            if wanted and not set(wanted) & set(extras):
+                continue
+            match = re.match(r"([\w.-]+)(?:\[([^\]]*)\])?", needed.strip())
+            if match is None or match[1].lower().replace("_", "-") in found:
+                continue
+            try:
+                found[match[1].lower().replace("_", "-")] = importlib.metadata.version(match[1])
+            except importlib.metadata.PackageNotFoundError:
+                continue  # it is for another system
+            follow(match[1], tuple((match[2] or "").split(",")))
+
+    follow("flashatlas", EXTRAS)
+    found.pop("flashatlas", None)
+    return [f"{name}=={version}" for name, version in sorted(found.items())]
+
+
+def _write_repeat(root: Path, name: str) -> None:
+    plugins = "".join(f" --plugin {PLUGINS}/{file.name}" for file in parts.files())
+    file = root / "repeat.sh"
+    text = REPEAT.format(environment=ENVIRONMENT, name=name, plugins=plugins)
+    file.write_text(text, encoding="utf-8")
+    file.chmod(0o755)
+
+
+def _readme(plan: Plan, inputs: Mapping[Path, Mapping[str, Any]]) -> str:
+    absent = [one for one in inputs.values() if not one["packed"]]
+    wanted = "".join(f"- `{one['name']}`: {one['bytes']:,} bytes, {one['digest']}\n"
+                     for one in absent)  # fmt: skip
+    return (
+        f"# {plan.study.title or plan.study.name}\n\n"
+        f"{len(plan.runs)} runs of FlashAtlas {build()['version']} (sources "
+        f"{build()['sources']}). `page.html` shows them; `results.csv` has a row a run.\n\n"
+        "`./repeat.sh` carries all of it out again and compares; it ends with exit code 0 if no "
+        "number moved. The same build gives the same bytes.\n"
+        + (f"\nNot packed; put these files there before:\n\n{wanted}" if absent else "")
+    )
+
+
+def _write_manifest(
+    root: Path,
+    plan: Plan,
+    kept: Store,
+    inputs: Mapping[Path, Mapping[str, Any]],
+    command: str,
+) -> None:
+    runs = [
+        {"key": run.key, "label": run.label, "axes": dict(run.axes),
+         "results_digest": kept.load(run.key).record["results_digest"]}
+        for run in plan.runs
+    ]  # fmt: skip
+    for one in inputs.values():
+        if not one["packed"]:
+            (root / one["name"]).unlink()
+    files = {
+        file.relative_to(root).as_posix(): _digest(file.read_bytes())
+        for file in sorted(p for p in root.rglob("*") if p.is_file())
+    }
+    content = {
+        "schema": SCHEMA,
+        "study": plan.study.name,
+        "command": command,
+        "build": build(),
+        "inputs": list(inputs.values()),
+        "runs": runs,
+        "files": files,
+    }
+    (root / "MANIFEST.json").write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+
+
+def _digest(content: bytes) -> str:
+    return f"sha256:{hashlib.sha256(content).hexdigest()}"
+
+
+def _add(packed: zipfile.ZipFile, file: Path, name: str) -> None:
+    entry = zipfile.ZipInfo(name, EPOCH)
+    entry.compress_type = zipfile.ZIP_DEFLATED
+    entry.external_attr = (0o755 if name.endswith(".sh") else 0o644) << 16
+    with file.open("rb") as source, packed.open(entry, "w", force_zip64=True) as target:
+        shutil.copyfileobj(source, target, 1 << 20)

@@ -14,7 +14,7 @@ FLASHATLAS_PROOFS ?= 10
 export FLASHATLAS_PROOFS
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build package swarm test test-templates test-full test-rust test-seeded-bugs test-python test-checked test-guides \
+.PHONY: help demo build package swarm test test-templates test-full test-slurm test-rust test-seeded-bugs test-python test-checked test-guides \
   system-tests crash crash-long fingerprints lint bench theory claims fuzz miri memcheck docs \
   clean tools rustdoc header capi capi-header wheel test-wheel test-wheel-root pull-plug
 
@@ -99,6 +99,12 @@ test-checked: tools # the Rust tests with debug assertions and overflow checks
 
 test-templates: $(STAMP) $(TESTS) # a part of each kind in Rust, made, built and checked (a minute)
 	FLASHATLAS_TEMPLATES=1 $(PY) -m pytest -q tests/test_scaffold.py -k rust
+
+test-slurm: $(STAMP) $(TESTS) ## studies on a real Slurm of this machine (Debian, as root; installs it)
+	@command -v slurmctld >/dev/null && command -v munged >/dev/null \
+	  || { apt-get update -q && apt-get install -qy --no-install-recommends slurm-wlm munge; }
+	$(PY) -m pip install --quiet --disable-pip-version-check dask-jobqueue
+	$(PY) -m pytest -q tests/test_slurm.py
 
 test-guides: $(STAMP) # the code of the guides compiles and passes the tests
 	$(PY) tests/guides.py

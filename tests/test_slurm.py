@@ -161,6 +161,8 @@ def test_workers_are_jobs_that_come_and_go(slurm, tmp_path):
     ("options", "message"),
     [
         (["core=1"], "core"),
+        (["cores=1", "memory=1GB", "queue=nowhere"], "artition"),
+        (["cores=1", "memory=900GB"], "refuses the workers' job"),
     ],
 )
 def test_what_slurm_refuses_is_said_at_once(slurm, tmp_path, options, message):

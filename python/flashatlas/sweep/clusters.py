@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -112,8 +113,27 @@ def _slurm(jobs: int, options: Mapping[str, Any]) -> Iterator[Any]:
         ) from error
     try:
         cluster = SLURMCluster(**options)
-        cluster.scale(jobs=jobs)  # what Slurm refuses of a job is printed, and not raised
     except (TypeError, ValueError, OSError, RuntimeError) as error:
         raise InputError(f"cluster slurm: {error}") from error
     with cluster:
+        _must_be_taken(cluster.job_script())
+        cluster.scale(jobs=jobs)
         yield cluster
+
+
+def _must_be_taken(script: str) -> None:
+    """Ask Slurm whether it would take a job: dask-jobqueue prints a refusal, and waits for ever.
+
+    Raises:
+        InputError: It would not, or there is no ``sbatch``.
+
+    """
+    try:
+        done = subprocess.run(
+            ["sbatch", "--test-only"], input=script, capture_output=True, text=True, check=False
+        )
+    except OSError as error:
+        raise InputError(f"cluster slurm: sbatch cannot be run: {error.strerror}") from error
+    if done.returncode:
+        lines = [line.removeprefix("sbatch: ") for line in done.stderr.splitlines() if line.strip()]
+        raise InputError(f"cluster slurm: sbatch refuses the workers' job: {'; '.join(lines)}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import tempfile
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -43,7 +43,9 @@ def bundle(results: Sequence[Result], path: Path) -> Path:
         trace = result.record["trace"]
         if trace["format"] == "fio":
             _must_stand_alone(Path(trace["path"]))
-        with_paths(result.record, lambda file: inputs.setdefault(file, _name(file, inputs)))
+        with_paths(
+            result.record, lambda file: inputs.setdefault(file, free_name(file, inputs.values()))
+        )
         if "digest" in trace and not is_file(trace["path"]):
             raise InputError("the trace was standard input or a table: there is no file to pack")
         if "digest" in trace and not Path(trace["path"]).exists():
@@ -58,16 +60,22 @@ def bundle(results: Sequence[Result], path: Path) -> Path:
             replace(result, record=moved).save(own)
         with whole_file(path) as temporary, zipfile.ZipFile(temporary, "w") as archive:
             for file in sorted(p for p in root.rglob("*") if p.is_file()):
-                _add(archive, file, file.relative_to(root).as_posix())
+                add_file(archive, file, file.relative_to(root).as_posix())
             for source, name in sorted(inputs.items()):
-                _add(archive, Path(source), f"{INPUTS}/{name}")
+                add_file(archive, Path(source), f"{INPUTS}/{name}")
     return path
 
 
-def _add(archive: zipfile.ZipFile, file: Path, name: str) -> None:
+def add_file(archive: zipfile.ZipFile, file: Path, name: str) -> None:
+    """Put a file into an archive, without its date; a script can be run there.
+
+    Raises:
+        InputError: It cannot be read.
+
+    """
     entry = zipfile.ZipInfo(name, EPOCH)
     entry.compress_type = zipfile.ZIP_DEFLATED
-    entry.external_attr = 0o644 << 16
+    entry.external_attr = (0o755 if name.endswith(".sh") else 0o644) << 16
     try:
         with file.open("rb") as source, archive.open(entry, "w", force_zip64=True) as target:
             while block := source.read(1 << 20):
@@ -76,11 +84,11 @@ def _add(archive: zipfile.ZipFile, file: Path, name: str) -> None:
         raise InputError(f"{file}: cannot be packed: {error.strerror}") from error
 
 
-def _name(file: str, taken: dict[str, str]) -> str:
-    """A name for an input in the bundle: its own, or with a number where that is taken."""
+def free_name(file: str, taken: Collection[str]) -> str:
+    """A name for an input in an archive: its own, or with a number where that is taken."""
     path = Path(file)
     names = [path.name, *(f"{number}-{path.name}" for number in range(2, len(taken) + 3))]
-    return next(name for name in names if name not in taken.values())
+    return next(name for name in names if name not in taken)
 
 
 def _digest(file: Path) -> str:

@@ -36,7 +36,7 @@ from typing import Any
 from flashatlas import parts
 from flashatlas._core import InputError, is_file
 from flashatlas.api import build
-from flashatlas.bundle import EPOCH
+from flashatlas.bundle import add_file, free_name
 from flashatlas.files import whole_file
 from flashatlas.frame import as_file
 from flashatlas.sweep import results, rows
@@ -133,7 +133,7 @@ def archive(
         _write_manifest(root, plan, kept, inputs, command)
         with whole_file(path) as temporary, zipfile.ZipFile(temporary, "w") as packed:
             for file in sorted(p for p in root.rglob("*") if p.is_file()):
-                _add(packed, file, file.relative_to(root).as_posix())
+                add_file(packed, file, file.relative_to(root).as_posix())
     return path
 
 
@@ -143,9 +143,8 @@ def _pack_inputs(plan: Plan, root: Path, traces: bool) -> dict[Path, dict[str, A
     for kind, file in _read_by(plan):
         if file in found:
             continue
-        taken = {one["name"] for one in found.values()}
-        names = [file.name, *(f"{number}-{file.name}" for number in range(2, len(found) + 3))]
-        name = f"{INPUTS}/{next(n for n in names if f'{INPUTS}/{n}' not in taken)}"
+        taken = [Path(one["name"]).name for one in found.values()]
+        name = f"{INPUTS}/{free_name(str(file), taken)}"
         packed = traces or kind != "trace"
         try:
             content = file.read_bytes()
@@ -321,11 +320,3 @@ def _write_manifest(
 
 def _digest(content: bytes) -> str:
     return f"sha256:{hashlib.sha256(content).hexdigest()}"
-
-
-def _add(packed: zipfile.ZipFile, file: Path, name: str) -> None:
-    entry = zipfile.ZipInfo(name, EPOCH)
-    entry.compress_type = zipfile.ZIP_DEFLATED
-    entry.external_attr = (0o755 if name.endswith(".sh") else 0o644) << 16
-    with file.open("rb") as source, packed.open(entry, "w", force_zip64=True) as target:
-        shutil.copyfileobj(source, target, 1 << 20)

@@ -40,6 +40,7 @@ precondition = "fill"
 [axes]
 ftl.victim = ["greedy", "mine"]
 load.variants.trace = { trace = "traces/writes.csv", format = "msr" }
+load.variants.again = { trace = "traces/b/writes.csv", format = "msr" }
 load.variants.job = { job = 'writes.fio' }
 """
 
@@ -47,9 +48,10 @@ load.variants.job = { job = 'writes.fio' }
 @pytest.fixture
 def study(tmp_path: Path) -> Path:
     folder = tmp_path / "there"
-    (folder / "traces").mkdir(parents=True)
+    (folder / "traces/b").mkdir(parents=True)
     rows = [f"{i * 1000},h,0,Write,{i * 7919 % 400 * 2048},2048,0\n" for i in range(4000)]
     (folder / "traces/writes.csv").write_text("".join(rows))
+    (folder / "traces/b/writes.csv").write_text("".join(rows[1:]))
     (folder / "writes.fio").write_text("[a]\nrw=randwrite\nbs=2k\nsize=512k\nnumber_ios=3000\n")
     shutil.copyfile(ROOT / "devices/tiny.toml", folder / "own.toml")
     (folder / "mine.py").write_text(POLICY)
@@ -88,7 +90,7 @@ def test_an_artifact_is_whole_and_gives_the_same_numbers(cli, study, tmp_path):
     (study / "figure.svg").write_text("<svg/>")
     path = archived(cli, study, "--with", str(study / "figure.svg"))
     found = unpacked(path, tmp_path / "elsewhere")
-    for file in ("traces/writes.csv", "writes.fio", "own.toml", "mine.py"):
+    for file in ("traces/writes.csv", "traces/b/writes.csv", "writes.fio", "own.toml", "mine.py"):
         (study / file).unlink()  # nothing of it is needed any more
     manifest = json.loads((found / "MANIFEST.json").read_text())
     with zipfile.ZipFile(path) as packed:
@@ -97,16 +99,16 @@ def test_an_artifact_is_whole_and_gives_the_same_numbers(cli, study, tmp_path):
             content = hashlib.sha256(packed.read(name)).hexdigest()
             assert digest == f"sha256:{content}", name
     assert sorted(one["name"] for one in manifest["inputs"]) == [
-        "inputs/own.toml", "inputs/writes.csv", "inputs/writes.fio",
+        "inputs/2/writes.csv", "inputs/own.toml", "inputs/writes.csv", "inputs/writes.fio",
     ]  # fmt: skip
-    assert len(manifest["runs"]) == 4 and manifest["study"] == "s"
+    assert len(manifest["runs"]) == 6 and manifest["study"] == "s"
     pinned = (found / "environment/requirements.txt").read_text().splitlines()
     assert pinned[0].startswith("flashatlas==")
     assert any(line.startswith("pyarrow==") for line in pinned)
     assert any(line.startswith("distributed==") for line in pinned)
     assert "bookworm" in (found / "environment/Containerfile").read_text()
     assert (found / "more/figure.svg").is_file() and (found / "page.html").is_file()
-    assert len((found / "results.csv").read_text().splitlines()) == 5
+    assert len((found / "results.csv").read_text().splitlines()) == 7
     assert str(study) not in (found / "results/studies/s.json").read_text()
 
     same = repeated(found)
@@ -126,6 +128,8 @@ def test_traces_may_stay_out_and_are_asked_for(cli, study, tmp_path):
     lacking = repeated(found)
     assert lacking.returncode == 2 and "inputs/writes.csv" in lacking.stderr
     (found / "inputs/writes.csv").write_bytes(trace)
+    (found / "inputs/2").mkdir(exist_ok=True)
+    (found / "inputs/2/writes.csv").write_bytes((study / "traces/b/writes.csv").read_bytes())
     assert repeated(found).returncode == 0
 
 
@@ -150,4 +154,19 @@ def test_a_path_that_cannot_be_followed_is_said(cli, study):
     assert load(study / "s.toml")
     done = swept(cli, study)
     assert done.returncode == 2 and "s.toml, with its paths" in done.stderr, done.stderr
+    assert not (study / "out.zip").exists()
+
+
+def test_a_job_file_that_needs_more_than_itself_is_refused(cli, study):
+    (study / "writes.fio").write_text("[a]\nrw=randwrite\nbs=${BLOCK:-2k}\nsize=512k\n")
+    done = swept(cli, study)
+    assert done.returncode == 2, done.stdout
+    (study / "writes.fio").write_text(
+        f"include {study}/rest.fio\n[a]\nrw=randwrite\nbs=2k\nsize=512k\n"
+    )
+    (study / "rest.fio").write_text("[global]\nnumber_ios=300\n")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(study)
+        done = swept(cli, study)
+    assert done.returncode == 2 and "names another file" in done.stderr, done.stderr
     assert not (study / "out.zip").exists()

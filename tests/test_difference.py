@@ -124,3 +124,17 @@ def test_the_command_ends_with_1_where_something_moved(cli, tmp_path):
     told = json.loads((tmp_path / "moved.json").read_text())
     waf = next(change for change in told["moved"] if change["number"] == "waf")
     assert waf["after"] > waf["before"] and waf["parts"]["gc"] > 0
+
+
+def test_files_are_told_by_their_names_unless_these_are_the_same():
+    def of(first: str, second: str, moved: float = 0.0) -> Frame:
+        rows = [({"trace": path, "seed": 1}, {"waf": waf})
+                for path, waf in ((first, 1.0 + moved), (second, 2.0))]  # fmt: skip
+        return Frame(table_of(rows))
+
+    elsewhere = difference(of("/a/1.csv", "/a/2.csv"), of("/b/1.csv", "/b/2.csv"))
+    assert len(elsewhere.changes) == 2 and not elsewhere.only_after
+    # of two files of one name none may stand for the other
+    found = difference(of("/a/1.csv", "/b/1.csv"), of("/a/1.csv", "/b/1.csv", 0.5))
+    assert [change.before for change in found.changes] == [1.0, 2.0]
+    assert len(found.moved(0)) == 1

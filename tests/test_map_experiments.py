@@ -160,7 +160,7 @@ def test_the_report_and_the_command_of_nvm_map(nvm, command, monkeypatch):
     assert "Calls a second, with “map pages” as 1" in html
     # the runs were made: they take a minute
     made = [row.result for row in [*nvm.rows, *nvm.policies]]
-    monkeypatch.setattr(nvm_map_plan, "compare", lambda cases, **_: made[: len(cases)])
+    monkeypatch.setattr(nvm_map_plan, "carried_out", lambda cases, **_: made[: len(cases)])
     numbers, printed = command("nvm-map", "--operations", "60")
     assert numbers["published_gain_max"] == 3.7
     assert {row["violations"] for row in numbers["rows"]} == {0}

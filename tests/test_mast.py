@@ -6,6 +6,7 @@ import json
 
 import flashatlas
 import pytest
+from conftest import ONE_IN
 from flashatlas import InputError, reproduce
 from flashatlas.cli import main
 from flashatlas.reproduce.mast.page import page
@@ -15,12 +16,13 @@ from flashatlas.reproduce.workloads import flash_seconds, load
 
 @pytest.fixture(scope="module")
 def mast():
-    return reproduce.carry_out("mast", stand_ins=True, sensitivity=True, limit=1500)
+    return reproduce.carry_out("mast", stand_ins=True, sensitivity=ONE_IN == 1, limit=1500)
 
 
 def test_every_scheme_and_variant_runs_on_every_application_without_a_wrong_page(mast):
-    kinds = plan(stand_ins=True, sensitivity=True).kinds()
-    assert len(kinds) == len(load("1-mast")["scheme"]) + len(load("1-mast")["variant"])
+    kinds = plan(stand_ins=True, sensitivity=ONE_IN == 1).kinds()
+    variants = len(load("1-mast")["variant"]) if ONE_IN == 1 else 0
+    assert len(kinds) == len(load("1-mast")["scheme"]) + variants
     assert len(mast.rows) == len(mast.applications) * len(kinds)
     assert len(mast.applications) == 4
     assert not any(row.result.violations for row in mast.rows)
@@ -120,7 +122,7 @@ def test_the_page_shows_every_scheme_variant_and_claim(mast):
     html = page(mast, "flashatlas reproduce mast")
     for word in (
         "Superblock",
-        "victim: most valid",
+        *(["victim: most valid"] if ONE_IN == 1 else []),
         "Figure 2",
         "Figure 3",
         "Figure 4",

@@ -66,18 +66,31 @@ def test_a_record_says_what_was_asked_and_is_run_again(explained, tmp_path):
 
 
 def test_a_difference_names_the_reasons_that_moved():
-    def runs(collection: float) -> Frame:
+    def runs(collection: float, percent: float | None = 99.0) -> Frame:
         rows = []
         for seed in (1, 2, 3):
             parts = {"explain.ops.write.parts_ns.collection": collection + seed,
                      "explain.ops.write.parts_ns.program": 200.0}  # fmt: skip
-            numbers = {"latency_ns.write.p99": sum(parts.values()), **parts}
-            rows.append(({"seed": seed}, numbers))
+            if percent is not None:
+                parts["explain.percent"] = percent
+            else:
+                parts = {}
+            numbers = {"latency_ns.write.p99": collection, "latency_ns.write.p50": collection}
+            rows.append(({"seed": seed}, numbers | parts))
         return Frame(table_of(rows))
 
-    (change,) = difference(runs(1000.0), runs(1500.0), of=["latency_ns.write.p99"]).moved(0.01)
-    assert change.parts == {"collection": pytest.approx(500.0)}
-    assert unit_of("explain.ops.write.parts_ns.collection") == "ns"
+    def named(before: Frame, after: Frame, number: str) -> dict[str, float]:
+        (change,) = difference(before, after, of=[number]).moved(0.01)
+        return dict(change.parts)
+
+    p99 = "latency_ns.write.p99"
+    assert named(runs(1000.0), runs(1500.0), p99) == {"collection": pytest.approx(500.0)}
+    # the parts are those of the slowest hundredth, and say nothing of the median
+    assert named(runs(1000.0), runs(1500.0), "latency_ns.write.p50") == {}
+    assert named(runs(1000.0), runs(1500.0, 99.9), p99) == {}
+    assert named(runs(1000.0, None), runs(1500.0), p99) == {}
+    for reason in reasons.REASONS:
+        assert unit_of(f"explain.ops.write.parts_ns.{reason}") == "ns", reason
     assert unit_of("explain.ops.read.mean_ns") == "ns"
 
 

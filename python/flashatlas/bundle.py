@@ -42,7 +42,7 @@ def bundle(results: Sequence[Result], path: Path) -> Path:
     for result in results:
         trace = result.record["trace"]
         if trace["format"] == "fio":
-            _must_stand_alone(Path(trace["path"]))
+            must_stand_alone(Path(trace["path"]))
         with_paths(
             result.record, lambda file: inputs.setdefault(file, free_name(file, inputs.values()))
         )
@@ -99,8 +99,13 @@ def _digest(file: Path) -> str:
         raise InputError(f"{file}: cannot be packed: {error.strerror}") from error
 
 
-def _must_stand_alone(job: Path) -> None:
-    """Refuse a job file that names others: they would not be in the bundle."""
+def must_stand_alone(job: Path) -> None:
+    """Refuse a job file that names others, or the environment: an archive has neither.
+
+    Raises:
+        InputError: It does.
+
+    """
     try:
         lines = job.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
@@ -110,6 +115,11 @@ def _must_stand_alone(job: Path) -> None:
             raise InputError(
                 f"{job}:{number}: `{line.strip()}` names another file, which a bundle does not "
                 "take along; put its lines into the job file and run that"
+            )
+        if "${" in line:
+            raise InputError(
+                f"{job}:{number}: `{line.strip()}` names a variable of the environment, which a "
+                "bundle does not take along; put its value there and run that"
             )
 
 

@@ -384,8 +384,6 @@ def add(
     parameters = [
         (p.key, p.kind, p.low, p.high, p.default, p.doc) for p in cls._parameters().values()
     ]
-    if not _loading:
-        _OF_PROGRAM.add((cls.name, digest))
     _core.add_policy(
         {
             "kind": cls._kind,
@@ -399,6 +397,8 @@ def add(
         },
         replace,
     )
+    if not _loading:
+        _OF_PROGRAM.add((cls.name, digest))
 
 
 _OF_PROGRAM: set[tuple[str, str]] = set()
@@ -463,26 +463,32 @@ def _load_python(path: Path) -> None:
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules.setdefault(name, module)
+    _loading.append(path)
     try:
-        spec.loader.exec_module(module)
+        _add_all_of(path, module, spec.loader)
+    finally:
+        _loading.pop()
+
+
+def _add_all_of(path: Path, module: ModuleType, loader: Any) -> None:
+    """Run a file as a module, and add the classes that it defines."""
+    try:
+        loader.exec_module(module)
     except Exception as error:
         raise InputError(f"{path}: {type(error).__name__}: {error}") from error
     classes = [
         cls
         for cls in vars(module).values()
-        if isinstance(cls, type) and issubclass(cls, KINDS) and cls.__module__ == name
+        if isinstance(cls, type) and issubclass(cls, KINDS) and cls.__module__ == path.stem
     ]
     if not classes:
         raise InputError(f"{path}: no subclass of {_BASES} is defined there")
     version = str(getattr(module, "__version__", "0"))
-    _loading.append(path)
-    try:
-        for cls in classes:
+    for cls in classes:
+        try:
             add(cls, version=version, digest=_digest(path.read_bytes()))
-    except InputError as error:
-        raise InputError(f"{path}: {error}") from error
-    finally:
-        _loading.pop()
+        except InputError as error:
+            raise InputError(f"{path}: {error}") from error
 
 
 def added() -> list[AddedPart]:

@@ -30,6 +30,6 @@ def unit_of(name: str) -> str:
     """The unit of a number of a record or a column of a table; empty for counts and ratios."""
     if name.startswith("wear.") and name != "wear.blocks":
         return "blocks" if name.endswith("blocks") else "erases"
-    if SHARES.search(name) and not name.endswith("count"):
+    if SHARES.search(name) and not name.startswith("explain.") and not name.endswith("count"):
         return "share"
     return next((unit for pattern, unit in UNITS if re.search(pattern, name)), "")

@@ -161,25 +161,26 @@ impl Explain {
             done.map(|(op, bins)| (op.name().to_owned(), self.of_bins(bins))).collect();
         json!({
             "percentile": self.name,
+            "percent": 100.0 * self.percentile,
             "ops": ops,
             "longest": self.longest.iter().map(Long::to_json).collect::<Vec<_>>(),
         })
     }
 
-    /// Bins are whole: the first one that reaches beyond the percentile belongs to the slowest.
+    /// Bins are whole: one that reaches beyond a percentile belongs to those from there on.
     fn of_bins(&self, bins: &BTreeMap<u64, Bin>) -> Value {
         let total: u64 = bins.values().map(|bin| bin.requests).sum();
         let (mut slowest, mut from, mut bands) = (Bin::default(), None, Vec::new());
         bands.resize(BANDS.len(), Bin::default());
         let mut below = 0;
         for (&latency, bin) in bins {
-            let share = below as f64 / total as f64;
             below += bin.requests;
-            if below as f64 / total as f64 > self.percentile {
+            let share = below as f64 / total as f64;
+            if share > self.percentile {
                 from.get_or_insert(latency);
                 slowest.add(bin);
             }
-            let band = BANDS.iter().position(|&(_, end)| share < end).unwrap_or(BANDS.len() - 1);
+            let band = BANDS.iter().filter(|&&(_, end)| share > end).count();
             bands[band].add(bin);
         }
         let bands = BANDS.iter().zip(bands).filter(|(_, bin)| bin.requests > 0);

@@ -1,10 +1,10 @@
 //! Why a command took as long as it did: its critical path.
 //!
 //! While this is on, the engine notes of each operation when it was issued, when nothing held it
-//! back any more and which operation released it last, and when it went from one [`State`] to the
-//! next. A path goes back from the completion of a command: through the states of an operation to
-//! the moment of its release, then through those of the operation that released it, until the
-//! command was issued. So its steps follow each other without a gap, and add up to the latency.
+//! back any more and which operation released it last, and when it went from one state to the next.
+//! A path goes back from the completion of a command: through the states of an operation to the
+//! moment of its release, then through those of the operation that released it, until the command
+//! was issued. So its steps follow each other without a gap, and add up to the latency.
 //!
 //! A step belongs to whoever is to blame ([`Reason`]): what collection does on the path is
 //! collection, and so is the time that an operation waits for a die on which collection works.
@@ -305,7 +305,9 @@ impl Paths {
         let whose = Reason::of(track.op, track.cause);
         let reason = match (state, whose) {
             (State::Suspended, _) => Reason::Suspension,
-            (State::DieQueue, _) => return self.add_waits(track, whose, (from, to), steps),
+            (State::DieQueue | State::Register, _) => {
+                return self.add_waits(track, whose, (from, to), steps);
+            }
             (_, Some(whose)) => whose,
             (State::Timer, None) => match track.op {
                 OpKind::Memory { .. } | OpKind::Dram { .. } => Reason::Tables,
@@ -315,14 +317,14 @@ impl Paths {
             (State::Link, None) => Reason::Link,
             (State::ChannelQueue, None) => Reason::ChannelQueue,
             (State::Channel, None) => Reason::Channel,
-            (State::Register, None) => Reason::DieQueue,
             (State::Cells, None) if matches!(track.op, OpKind::Read { .. }) => Reason::Read,
             (State::Cells, None) => Reason::Program,
         };
         steps.push(Step { from, to, reason, op });
     }
 
-    /// The steps of an operation that waits for its die, by who has it meanwhile.
+    /// The steps of an operation that waits for its die, in a register of it or without, by who has
+    /// it meanwhile.
     fn add_waits(
         &self,
         track: &Track,

@@ -37,7 +37,7 @@ def diff(
         typer.Option(
             "--of",
             metavar="COLUMN",
-            help="A number; may be repeated. By default those that are asked first.",
+            help="A number; may be repeated; '*': all. By default those that are asked first.",
         ),
     ] = [],  # noqa: B006
     ignored: Annotated[

@@ -29,6 +29,9 @@ At = Annotated[Path, typer.Argument(metavar="STORE[:STUDY]", help="A store, or a
 LISTED = 20
 """Runs that ``ls`` lists."""
 
+LOOKED_INTO = 5000
+"""Runs of a study that ``ls`` looks into, whether each is whole; of more it takes seconds."""
+
 
 def _opened(path: Path) -> tuple[Store, str | None]:
     found = results.store_and_name(path)
@@ -48,11 +51,12 @@ def ls(
     """
     store, name = _opened(at)
     listed, every_failed = [], store.failed_keys()
-    every_one = set(store.all_keys())  # to look into each takes seconds where there are many
+    every_one = set(store.all_keys())
     for one in store.studies() if name is None else [name]:
         study = results.noted(store, one)
         keys = [run["key"] for run in study["runs"]]
-        there = len(every_one & set(keys))
+        some = len(keys) <= LOOKED_INTO
+        there = sum(map(store.has, keys)) if some else len(every_one & set(keys))
         failed = len(every_failed & set(keys))
         listed.append((one, str(len(keys)), str(there), str(failed), study["title"]))
     out.print(tables.listing(("study", "runs", "done", "failed", "title"), listed))

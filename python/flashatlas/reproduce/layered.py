@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import tempfile
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -46,6 +48,19 @@ def add(cases: Cases, study: str, value: Any, stacks: list[str], **options: Any)
         cases[Key(study, value, stack)] = {**options, "set": [*settings, *layers]}
 
 
+@contextmanager
+def _jobs_folder(kept: Kept | None) -> Iterator[Path]:
+    """Where job files stand while runs read them; in a store they stay, for those who run again."""
+    if kept is None:
+        with tempfile.TemporaryDirectory(prefix="flashatlas-") as folder:
+            yield Path(folder)
+        return
+    # the store first: it refuses a folder that is something else
+    folder_of_store = kept.opened() / "jobs" / kept.name
+    folder_of_store.mkdir(parents=True, exist_ok=True)
+    yield folder_of_store.resolve()
+
+
 @dataclass(frozen=True)
 class Plan(ABC):
     """What is to be run."""
@@ -69,8 +84,8 @@ class Plan(ABC):
     ) -> dict[Key, Result]:
         """Run all of it, on the experiment's drive and in its state unless a run says otherwise."""
         precondition = self.experiment["precondition"]
-        with tempfile.TemporaryDirectory(prefix="flashatlas-") as folder:
-            cases = self.cases(Path(folder))
+        with _jobs_folder(kept) as folder:
+            cases = self.cases(folder)
             labelled: list[Any] = [
                 {"label": key.label, "precondition": precondition, **options}
                 for key, options in cases.items()

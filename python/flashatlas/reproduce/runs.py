@@ -34,6 +34,12 @@ class Kept:
     cluster: str = "local"
     """As for :meth:`flashatlas.Study.run`."""
 
+    def opened(self) -> Path:
+        """The folder, which is a store from now on."""
+        from flashatlas.sweep.store import Store  # noqa: PLC0415  (needs the extra [study])
+
+        return Store.open(self.root, create=True).root
+
 
 def carried_out(
     cases: Sequence[Mapping[str, Any]],
@@ -80,7 +86,8 @@ def _in_store(
     axes = {RUN: {"variants": variants}}
     study = defined(axes, name=kept.name, title=kept.title, store=kept.root)
     planner = Planner(study)
-    runs = [run for at in planner.combinations() if (run := planner.run(at)) is not None]
+    made = (planner.run(at) for at in planner.combinations())
+    runs = [replace(run, label=run.axes[RUN]) for run in made if run is not None]
     unique = {run.key: run for run in runs}
     plan = Plan(study, tuple(unique.values()), 0, len(runs) - len(unique))
     store = Store.open(kept.root, create=True)
@@ -92,15 +99,25 @@ def _in_store(
     for run in runs:
         if run.key in done.failed:
             raise InputError(f"{run.label}: {done.failed[run.key].get('error', 'it failed')}")
-    return [replace(store.load(run.key), label=run.axes[RUN]) for run in runs]
+    by_label = {case["label"]: case for case in cases}
+    return [
+        replace(store.load(run.key), label=run.label, options=_options(by_label[run.label], common))
+        for run in runs
+    ]
+
+
+def _options(case: Mapping[str, Any], common: Mapping[str, Any]) -> dict[str, Any]:
+    """Arguments of :func:`flashatlas.run` that a case stands for."""
+    settings = setting_list(common.get("set", ())) + setting_list(case.get("set", ()))
+    options = {**common, **case, "set": settings}
+    return {key: value for key, value in options.items() if key != "label"}
 
 
 def _as_variant(case: Mapping[str, Any], common: Mapping[str, Any]) -> dict[str, Any]:
     """Options and settings of a run as a value of an axis."""
-    options = {**common, **case}
-    settings = setting_list(common.get("set", ())) + setting_list(case.get("set", ()))
-    beside = ("label", "set")
-    made = {key: value for key, value in options.items() if key not in beside and value is not None}
+    options = _options(case, common)
+    settings = options.pop("set")
+    made = {key: value for key, value in options.items() if value is not None}
     for setting in settings:
         key, _, value = setting.partition("=")
         made[key.strip()] = value.strip()

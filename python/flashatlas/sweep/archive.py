@@ -20,15 +20,17 @@ those that were carried out, or a path led elsewhere.
 
 from __future__ import annotations
 
-import hashlib
 import importlib.metadata
+import itertools
 import json
+import os
 import platform
 import re
+import shlex
 import shutil
 import tempfile
 import zipfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -36,9 +38,10 @@ from typing import Any
 from flashatlas import parts
 from flashatlas._core import InputError, is_file
 from flashatlas.api import build
-from flashatlas.bundle import add_file, free_name
-from flashatlas.files import whole_file
+from flashatlas.bundle import add_file, must_stand_alone
+from flashatlas.files import digest_of_content, whole_file
 from flashatlas.frame import as_file
+from flashatlas.result import with_paths
 from flashatlas.sweep import results, rows
 from flashatlas.sweep.page import write_page
 from flashatlas.sweep.plan import Plan, planned
@@ -63,8 +66,9 @@ if [ -z "${{FLASHATLAS:-}}" ]; then
   .venv/bin/python -m pip install --quiet -r {environment}/requirements.txt
   FLASHATLAS=.venv/bin/flashatlas
 fi
-"$FLASHATLAS" sweep study.toml --store again ${{1:+--jobs "$1"}}{plugins}
-"$FLASHATLAS" diff results:{name} again:{name}
+again=$(mktemp -d again-XXXXXX)
+"$FLASHATLAS" sweep study.toml --store "$again" ${{1:+--jobs "$1"}}{plugins}
+"$FLASHATLAS" diff results:{name} "$again":{name} --of '*'
 """
 
 CONTAINERFILE = """# The artifact in a container, from Debian's packages: in its folder
@@ -118,17 +122,17 @@ def archive(
     with tempfile.TemporaryDirectory(prefix="flashatlas-") as folder:
         root = Path(folder)
         inputs = _pack_inputs(plan, root, traces)
-        _copy(parts.files(), root / PLUGINS)
-        _copy(more, root / MORE)
+        plugins = [_placed(file, root / PLUGINS) for file in parts.files()]
+        added = [_placed(file, root / MORE) for file in more]
         own = _write_study(plan, inputs, root)
-        kept = _copy_store(own, store, root / "results")
+        kept = _copy_store(own, store, root / "results", inputs)
         noted = results.noted(kept, own.study.name)
         runs = results.frame_of(kept, noted)
         for name in ("results.csv", "results.parquet"):
             (root / name).write_bytes(as_file(runs, name))
         write_page(root / "page.html", runs, noted, kept)
-        _write_environment(root, more)
-        _write_repeat(root, plan.study.name)
+        _write_environment(root, added)
+        _write_repeat(root, plan.study.name, plugins)
         (root / "README.md").write_text(_readme(plan, inputs), encoding="utf-8")
         _write_manifest(root, plan, kept, inputs, command)
         with whole_file(path) as temporary, zipfile.ZipFile(temporary, "w") as packed:
@@ -138,47 +142,46 @@ def archive(
 
 
 def _pack_inputs(plan: Plan, root: Path, traces: bool) -> dict[Path, dict[str, Any]]:
-    """Copy what the runs read; what is said of each file, by its path."""
+    """Give what the runs read a place; what is said of each file, by its path.
+
+    The place is a link for now: traces may be larger than this machine's memory.
+    """
     found: dict[Path, dict[str, Any]] = {}
     for kind, file in _read_by(plan):
         if file in found:
             continue
-        taken = [Path(one["name"]).name for one in found.values()]
-        name = f"{INPUTS}/{free_name(str(file), taken)}"
-        packed = traces or kind != "trace"
-        try:
-            content = file.read_bytes()
-        except OSError as error:
-            raise InputError(f"{file}: cannot be packed: {error.strerror}") from error
-        found[file] = {"name": name, "kind": kind, "bytes": len(content),
-                       "digest": _digest(content), "packed": packed}  # fmt: skip
-        (root / INPUTS).mkdir(exist_ok=True)
-        (root / name).write_bytes(content)  # the study is planned with it, packed or not
+        if kind == "job":
+            must_stand_alone(file)
+        place = _placed(file, root / INPUTS)
+        found[file] = {"name": place.relative_to(root).as_posix(), "kind": kind,
+                       "bytes": place.stat().st_size, "digest": _digest(place),
+                       "packed": traces or kind != "trace"}  # fmt: skip
     return found
 
 
-def _read_by(plan: Plan) -> Iterator[tuple[str, Path]]:
+def _placed(file: Path, folder: Path) -> Path:
+    """Link a file into a folder, under its own name: into a numbered one where that is taken."""
+    more = (folder / str(number) for number in itertools.count(2))
+    folders = itertools.chain([folder], more)
+    place = next(one / file.name for one in folders if not (one / file.name).exists())
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.symlink_to(file.resolve())
+    return place
+
+
+def _read_by(plan: Plan, *, resolved: bool = True) -> Iterator[tuple[str, Path]]:
+    """What the runs read, with its kind; ``resolved``: with links followed."""
     for run in plan.runs:
         spec = run.spec
-        if spec["trace"] is not None and is_file(spec["trace"]):
-            yield "trace", Path(spec["trace"]).resolve()
-        if spec["job"] is not None:
-            yield "job", Path(spec["job"]).resolve()
-        if spec["drive_toml"] is not None:
-            yield "drive", Path(spec["drive"]).resolve()
+        named = [("job", spec["job"])]
+        named += [("trace", spec["trace"])] if is_file(spec["trace"] or "-") else []
+        named += [("drive", spec["drive"])] if spec["drive_toml"] is not None else []
         begin = spec["precondition"]
-        if isinstance(begin, Mapping):
-            ((kind, file),) = begin.items()
-            yield kind, Path(file).resolve()
-
-
-def _copy(files: Iterable[Path], folder: Path) -> None:
-    for file in files:
-        folder.mkdir(exist_ok=True)
-        try:
-            shutil.copyfile(file, folder / file.name)
-        except OSError as error:
-            raise InputError(f"{file}: cannot be packed: {error.strerror}") from error
+        named += list(begin.items()) if isinstance(begin, Mapping) else []
+        for kind, file in named:
+            if file is not None:
+                path = Path(os.path.abspath(file))
+                yield kind, path.resolve() if resolved else path
 
 
 def _write_study(plan: Plan, inputs: Mapping[Path, Mapping[str, Any]], root: Path) -> Plan:
@@ -207,30 +210,45 @@ def _write_study(plan: Plan, inputs: Mapping[Path, Mapping[str, Any]], root: Pat
         own = planned(load(file))
     except InputError as error:
         raise InputError(f"{place} is no study: {error}") from error
+    beyond = [path for _, path in _read_by(own, resolved=False) if not path.is_relative_to(root)]
+    if beyond:
+        raise InputError(f"{place} still reads {beyond[0]}: write its path without escapes")
     if {run.key for run in own.runs} != {run.key for run in plan.runs}:
-        raise InputError(f"{place} has other runs: write a path in it as it is, without escapes")
+        raise InputError(f"{place} has other runs than those that were carried out")
     # what is noted of it names no folder of this machine
     return replace(own, study=replace(own.study, source=None))
 
 
-def _copy_store(plan: Plan, store: Store, folder: Path) -> Store:
+def _copy_store(
+    plan: Plan, store: Store, folder: Path, inputs: Mapping[Path, Mapping[str, Any]]
+) -> Store:
     folder.mkdir()
     shutil.copyfile(store.root / MARK, folder / MARK)
     kept = Store.open(folder)
     for run in plan.runs:
-        shutil.copytree(store.folder(run.key), kept.folder(run.key))
+        result, entry = store.load(run.key), store.entry(run.key) or {}
+        record = with_paths(result.record, lambda file: _moved(Path(file), inputs, folder.parent))
+        kept.put(run.key, replace(result, record=record), entry["identity"])
     results.note(plan, kept)
     rows.read(kept)
     shutil.rmtree(folder / "unfinished", ignore_errors=True)
     return kept
 
 
-def _write_environment(root: Path, more: Sequence[Path]) -> None:
+def _moved(file: Path, inputs: Mapping[Path, Mapping[str, Any]], root: Path) -> str:
+    """Where a file that a record names lies in the archive; elsewhere, where it did."""
+    place = inputs.get(file.resolve())
+    return str(file) if place is None else str(root / place["name"])
+
+
+def _write_environment(root: Path, added: Sequence[Path]) -> None:
     folder = root / ENVIRONMENT
     folder.mkdir()
-    wheel = next((file.name for file in more if file.suffix == ".whl"), None)
-    own = f"./{MORE}/{wheel}" if wheel else f"flashatlas=={build()['version']}"
-    lines = [f"{own}", *_pinned()]
+    wheels = [file for file in added if file.suffix == ".whl"]
+    own = [f"./{file.relative_to(root).as_posix()}" for file in wheels]
+    if not any(file.name.startswith("flashatlas-") for file in wheels):
+        own.append(f"flashatlas=={build()['version']}")
+    lines = [*own, *_pinned()]
     (folder / "requirements.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
     made = {**build(), "python": platform.python_version(), "platform": platform.platform()}
     (folder / "build.json").write_text(json.dumps(made, indent=2) + "\n", encoding="utf-8")
@@ -265,10 +283,12 @@ def _pinned() -> list[str]:
     return [f"{name}=={version}" for name, version in sorted(found.items())]
 
 
-def _write_repeat(root: Path, name: str) -> None:
-    plugins = "".join(f" --plugin {PLUGINS}/{file.name}" for file in parts.files())
+def _write_repeat(root: Path, name: str, plugins: Sequence[Path]) -> None:
+    named = (shlex.quote(file.relative_to(root).as_posix()) for file in plugins)
+    given = "".join(f" --plugin {file}" for file in named)
+    (root / ".containerignore").write_text("again-*\n.venv\n", encoding="utf-8")
     file = root / "repeat.sh"
-    text = REPEAT.format(environment=ENVIRONMENT, name=name, plugins=plugins)
+    text = REPEAT.format(environment=ENVIRONMENT, name=shlex.quote(name), plugins=given)
     file.write_text(text, encoding="utf-8")
     file.chmod(0o755)
 
@@ -303,7 +323,7 @@ def _write_manifest(
         if not one["packed"]:
             (root / one["name"]).unlink()
     files = {
-        file.relative_to(root).as_posix(): _digest(file.read_bytes())
+        file.relative_to(root).as_posix(): _digest(file)
         for file in sorted(p for p in root.rglob("*") if p.is_file())
     }
     content = {
@@ -318,5 +338,9 @@ def _write_manifest(
     (root / "MANIFEST.json").write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
 
 
-def _digest(content: bytes) -> str:
-    return f"sha256:{hashlib.sha256(content).hexdigest()}"
+def _digest(file: Path) -> str:
+    try:
+        with file.open("rb") as source:
+            return digest_of_content(source)
+    except OSError as error:
+        raise InputError(f"{file}: cannot be packed: {error.strerror}") from error

@@ -25,13 +25,22 @@ APART = ("key", "made", "wall_s", FAILURE, "label", "trace.path")
 
 PARTS = (
     (re.compile("waf"), "waf_parts."),
-    (re.compile(r"latency_ns\.(\w+)\.\w+"), r"explain.ops.\1.parts_ns."),
+    (re.compile(r"latency_ns\.(\w+)\.p([\d_]+)"), r"explain.ops.\1.parts_ns."),
     (re.compile(r"explain\.ops\.(\w+)\.mean_ns"), r"explain.ops.\1.parts_ns."),
 )
 """Numbers that others add up to, or say the reasons of: what those are called."""
 
+PERCENT = "explain.percent"
+"""From which percentile on a run has reasons."""
+
+EVERY = "*"
+"""Stands for every number."""
+
 FILES = ("trace", "job", "drive", "precondition")
 """Settings that may be paths."""
+
+LONGEST_TAIL = 4
+"""Parts of a path that may be needed to tell files apart that lie elsewhere."""
 
 Key = tuple[tuple[str, Any], ...]
 
@@ -98,7 +107,7 @@ def difference(
     Args:
         before: Runs.
         after: Other ones.
-        of: Numbers; by default those that are asked first.
+        of: Numbers; by default those that are asked first, with :data:`EVERY` all.
         ignored: Settings in which pairs may differ.
 
     Raises:
@@ -108,7 +117,8 @@ def difference(
     """
     numbers = _numbers(before, after, of)
     settings = _settings(before, after, ignored)
-    sides = [_by_settings(runs, settings) for runs in (before, after)]
+    tails = _tails(before, after)
+    sides = [_by_settings(runs, settings, tails) for runs in (before, after)]
     both = [key for key in sides[0] if key in sides[1]]
     if not both:
         raise InputError(
@@ -130,6 +140,8 @@ def difference(
 
 def _numbers(before: Frame, after: Frame, of: Sequence[str]) -> list[str]:
     common = [name for name in before.numbers if name in after.numbers]
+    if list(of) == [EVERY]:
+        return common
     for name in of:
         if name not in common:
             raise InputError(f"of: `{name}` is no number of both sides{hint(name, common)}")
@@ -159,17 +171,38 @@ def _apart(before: Mapping[Key, Any], after: Mapping[Key, Any]) -> str:
     return "; ".join(said) or "each setting by itself is on both sides, never all at once"
 
 
-def _by_settings(runs: Frame, settings: Sequence[str]) -> dict[Key, dict[str, Any]]:
-    found = {}
+def _by_settings(
+    runs: Frame, settings: Sequence[str], tails: Mapping[str, int]
+) -> dict[Key, dict[str, Any]]:
+    found: dict[Key, dict[str, Any]] = {}
     for row in runs.rows():
         if row.get(FAILURE) is None:
-            found[tuple((name, _named(name, row.get(name))) for name in settings)] = row
+            key = tuple((name, _tail(row.get(name), tails.get(name))) for name in settings)
+            found[key] = row
     return found
 
 
-def _named(name: str, value: Any) -> Any:
-    """A file by its name: the same one may lie elsewhere, and its digest is a setting, too."""
-    return re.sub(r"[^:]*/", "", value) if name in FILES and isinstance(value, str) else value
+def _tail(value: Any, parts: int | None) -> Any:
+    """So many last parts of a path, after what says what it is for, such as ``trace:``."""
+    if parts is None or not isinstance(value, str):
+        return value
+    kind, colon, path = value.rpartition(":")
+    return kind + colon + "/".join(path.split("/")[-parts:])
+
+
+def _tails(*sides: Frame) -> dict[str, int]:
+    """For each setting that may be a path, how much of its end tells all apart, on both sides.
+
+    The same files may lie elsewhere; files of one name lie in folders of different names.
+    """
+    found = {}
+    for name in FILES:
+        paths = [{row.get(name) for row in runs.rows()} for runs in sides]
+        for parts in range(1, LONGEST_TAIL + 1):
+            if all(len({_tail(path, parts) for path in side}) == len(side) for side in paths):
+                found[name] = parts
+                break
+    return found
 
 
 def _varied(keys: Sequence[Key]) -> set[str]:
@@ -215,12 +248,25 @@ def _changes(name: str, groups: Mapping[Key, Sequence[tuple[Any, Any]]]) -> list
     return found
 
 
+def _alike_explained(match: re.Match[str], rows: Sequence[tuple[Any, Any]]) -> bool:
+    """Whether both sides have the reasons of a latency, from the same percentile on.
+
+    It is that of the number, if the number is one.
+    """
+    if match.re.pattern == "waf":
+        return True
+    percents = {row.get(PERCENT) for pair in rows for row in pair}
+    own = {float(match[2].replace("_", "."))} if match.re.groups > 1 else percents
+    return None not in percents and len(percents) == 1 and percents == own
+
+
 def _parts(name: str, rows: Sequence[tuple[Any, Any]]) -> dict[str, float]:
     """By how much each part of a sum moved; those that did, the largest first."""
     found = ((pattern.fullmatch(name), parts) for pattern, parts in PARTS)
-    prefix = next((match.expand(parts) for match, parts in found if match), None)
-    if prefix is None:
+    match, parts = next(((m, parts) for m, parts in found if m), (None, ""))
+    if match is None or not _alike_explained(match, rows):
         return {}
+    prefix = match.expand(parts)
     names = dict.fromkeys(key for a, b in rows for key in (*a, *b) if key.startswith(prefix))
     moved = {
         part.removeprefix(prefix): fmean([(b.get(part) or 0) - (a.get(part) or 0) for a, b in rows])

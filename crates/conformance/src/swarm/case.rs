@@ -36,6 +36,12 @@ impl Mirrored {
         Mirrored { ever: model.clone(), alike, first, current }
     }
 
+    /// Whether a unit may hold this once the first drive has failed: its newest version where the
+    /// drives hold it alike.
+    fn may_hold(&self, unit: u32, stamp: Stamp, model: &Model) -> bool {
+        self.ever.allows(unit, stamp) && (!self.alike[unit as usize] || stamp == model.newest(unit))
+    }
+
     fn begin(&mut self, step: Step, sectors: u32, model: &Model) {
         for unit in step.units(sectors) {
             self.ever.seen(unit, model.newest(unit));
@@ -202,10 +208,18 @@ impl Case {
             content += 1;
             if self.may_be_older(&drive) {
                 tally.older += 1;
+                let place = format!("step {number}, {step}, a drive failed");
+                drive.check().map_err(|violation| format!("{place}: {violation}"))?;
                 if !self.follows_older() {
                     return Ok(());
                 }
-                let place = format!("step {number}, {step}, a drive failed");
+                if let (Step::Read { lba, .. }, Some(mirrored)) = (step, &self.mirrored) {
+                    for (unit, &stamp) in (lba / sectors..).zip(&reply.stamps) {
+                        if !mirrored.may_hold(unit, stamp, &model) {
+                            return Err(format!("{place}: unit {unit} reads {stamp:?}"));
+                        }
+                    }
+                }
                 self.compare(&drive, &model, true, tally, &place)?;
                 if let Some(mirrored) = &self.mirrored {
                     model = mirrored.ever.numbered_from(content);
@@ -268,12 +282,13 @@ impl Case {
         for unit in 0..model.len() {
             tally.compared += 1;
             let found = held(drive, unit).map_err(|e| format!("{place}: {e}"))?;
-            let (allowing, newest) = match &self.mirrored {
-                Some(mirrored) if older => (&mirrored.ever, mirrored.alike[unit as usize]),
-                _ => (model, false),
+            let (allowed, versions) = match &self.mirrored {
+                Some(mirrored) if older => {
+                    (mirrored.may_hold(unit, found, model), mirrored.ever.versions(unit))
+                }
+                _ => (model.allows(unit, found), model.versions(unit)),
             };
-            if !allowing.allows(unit, found) || newest && found != model.newest(unit) {
-                let versions = allowing.versions(unit);
+            if !allowed {
                 return Err(format!(
                     "{place}: unit {unit} holds {found:?}, allowed are {versions:?}"
                 ));

@@ -113,6 +113,17 @@ fn what_is_suspended_is_so_and_the_channel_has_a_queue() {
 }
 
 #[test]
+fn a_page_in_the_cache_register_waits_for_whoever_has_the_cells() {
+    let mut player = player(times_with(|t| t.cache_program = true));
+    flash(&mut player, program(0, 0, 0, 0), Cause::Gc, &[]);
+    let behind = flash(&mut player, program(0, 1, 0, 100), Cause::Host, &[]);
+    player.issue(0);
+    player.finish();
+    let expected = [(100, Reason::Channel), (5_000, Reason::Collection), (10_000, Reason::Program)];
+    assert_eq!(steps(&player, behind, 0, 10_000), expected);
+}
+
+#[test]
 fn programs_of_a_block_wait_for_each_other() {
     let mut player = player(times());
     let gate = player.plan.push(OpKind::Delay(Dur(700)), Class::HostWrite, &[]);

@@ -174,6 +174,24 @@ def test_a_power_failure_loses_nothing_that_was_flushed_and_the_check_can_fail(t
     assert durable > 50 and len(wrong) > 5, "a drive that ignores FLUSH must be found out"
 
 
+def test_the_plug_is_pulled_by_time_and_by_signal(cli, tmp_path):
+    rng, versions, durable = random.Random(5), {}, 0
+    for number, options in enumerate([{"cut_at": 0.3}, {"cut_at": "300ms"}, {}, {}]):
+        drive = serve("tiny", set=SMALL, image=tmp_path / "cut.img", **options)
+        assert lost(drive, versions) == []
+        if not options:
+            threading.Timer(0.2, drive.cut).start()
+        durable += load(drive, rng, 900, versions, number * 1_000_000)
+        with pytest.raises(PowerLost):
+            drive.stop()
+    with serve("tiny", set=SMALL, image=tmp_path / "cut.img") as drive:
+        assert lost(drive, versions) == []
+    assert durable > 50
+    for text in ("2", "2k", "soon", "-1s"):
+        done = cli("serve", *GIVEN, "--cut-at", text)
+        assert done.returncode == 2 and "cut_at: " in done.stderr, done.stderr
+
+
 def test_the_exit_code_says_that_the_power_failed(cli, tmp_path):
     (tmp_path / "data").write_bytes(random.Random(2).randbytes(1 << 20))
     done = cli("serve", *GIVEN, "--cut-after", "100", "--run", 'nbdcopy data "$uri" 2> /dev/null')

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -44,9 +45,9 @@ READY_S = 600
 
 
 class PowerLost(DriveError):
-    """The power of a served drive failed, as was asked for (``cut_after``).
+    """The power of a served drive failed, as was asked for.
 
-    Its image is as the power left it.
+    With ``cut_after``, ``cut_at`` or :meth:`Serving.cut`. Its image is as the power left it.
     """
 
 
@@ -120,6 +121,10 @@ class Serving:
         self.result = _result(found, time.perf_counter() - self._begin)
         return self.result
 
+    def cut(self) -> None:
+        """Let the power fail in the next operation of the flash (SIGUSR1 to the server)."""
+        self._process.send_signal(signal.SIGUSR1)
+
     def kill(self) -> None:
         """End the server as ``kill -9`` does: nothing is flushed, and there is no result."""
         self._process.kill()
@@ -143,6 +148,7 @@ def serve(
     threads: int = 32,
     once: bool = False,
     cut_after: int | None = None,
+    cut_at: str | float | None = None,
     ignore_flush: bool = False,
     seed: int = 1,
 ) -> Serving:
@@ -161,6 +167,7 @@ def serve(
         threads: Requests that are carried out at the same time.
         once: End when the last client has gone.
         cut_after: The power fails in the operation of the flash after so many.
+        cut_at: After so many seconds (or a time such as ``500ms``) it fails in the next one.
         ignore_flush: FLUSH and FUA are answered and not carried out: for tests that must fail.
         seed: Seed of everything random.
 
@@ -187,6 +194,7 @@ def serve(
         "image": None if image is None else os.path.abspath(image),
         "time": pace,
         "cut_after": cut_after,
+        "cut_at": None if cut_at is None else _seconds(cut_at),
         "ignore_flush": ignore_flush,
         "build": json.loads(_core.build())["sources"],
         "record": str(folder / "record.json"),
@@ -218,6 +226,14 @@ def serve(
         raise
     serving.damage = [line for line in serving._said().splitlines() if line.startswith(OURS)]
     return serving
+
+
+def _seconds(given: str | float) -> float:
+    if isinstance(given, str) and re.fullmatch(r"[\d.]+\s*(ns|us|ms|s|min|h)", given):
+        return float(_core.quantity(given)) / 1e12
+    if not isinstance(given, str) and given >= 0:
+        return float(given)
+    raise InputError(f"cut_at: `{given}`, expected a time such as 500ms or 2s")
 
 
 def _slower(text: str | float) -> float:

@@ -10,6 +10,7 @@ use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// A line on standard error, where it can be written: a panic must not reach C.
@@ -19,8 +20,11 @@ macro_rules! say {
     };
 }
 
-/// The exit status of a server whose drive lost its power ([`Plan::cut_after`]).
+/// The exit status of a server whose drive lost its power ([`Plan::cut_after`], [`Plan::cut_at`]).
 const POWER_LOST: c_int = 9;
+
+/// Set by SIGUSR1: the power is to fail.
+static CUT: AtomicBool = AtomicBool::new(false);
 
 static PLAN: Mutex<Option<PathBuf>> = Mutex::new(None);
 static SERVED: OnceLock<(Server<Wall>, Option<PathBuf>)> = OnceLock::new();
@@ -95,6 +99,9 @@ fn complain(number: c_int, why: &str) -> c_int {
 /// Carry a call out. A broken rule of the drive is a panic, which must not reach C.
 fn call(work: impl FnOnce(&Server<Wall>) -> Result<(), Refused>) -> c_int {
     let Some((server, _)) = SERVED.get() else { return complain(libc::EIO, "nothing is served") };
+    if CUT.load(Ordering::Relaxed) {
+        server.cut();
+    }
     match catch_unwind(AssertUnwindSafe(|| work(server))) {
         Ok(Ok(())) => 0,
         Ok(Err(refused)) => {
@@ -154,6 +161,10 @@ unsafe extern "C" fn config_complete() -> c_int {
 }
 
 /// Power the drive on: before there is a socket, so that a mistake is heard first.
+extern "C" fn cut(_: c_int) {
+    CUT.store(true, Ordering::Relaxed);
+}
+
 unsafe extern "C" fn get_ready() -> c_int {
     let path = PLAN.lock().unwrap_or_else(PoisonError::into_inner).clone().expect("checked");
     let begun = catch_unwind(|| begin(&path)).unwrap_or_else(|_| Err("a rule was broken".into()));
@@ -166,6 +177,9 @@ unsafe extern "C" fn get_ready() -> c_int {
             for block in &found.damaged_blocks {
                 say!("flashatlas: the image's record of block {block} is damaged");
             }
+            let handler = cut as extern "C" fn(c_int);
+            // SAFETY: the handler stores one atomic, and nothing else
+            unsafe { libc::signal(libc::SIGUSR1, handler as libc::sighandler_t) };
             let first = SERVED.set((server, record)).is_ok();
             if first { 0 } else { complain(libc::EIO, "a drive is served already") }
         }

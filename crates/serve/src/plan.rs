@@ -37,6 +37,10 @@ pub struct Plan {
     /// The power fails in the operation of the flash after so many.
     #[serde(default)]
     pub cut_after: Option<u64>,
+    /// From so many seconds of the server's clock on, the power fails in the next operation of the
+    /// flash.
+    #[serde(default)]
+    pub cut_at: Option<f64>,
     /// A FLUSH is answered and not carried out, and FUA is not heard: for tests that must fail.
     #[serde(default)]
     pub ignore_flush: bool,

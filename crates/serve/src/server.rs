@@ -12,7 +12,7 @@ use flashatlas_types::{HostOp, Lba, Lpn, Ps, Request, SECTOR_BYTES, Stamp};
 use hdrhistogram::Histogram;
 use serde_json::{Map, Value, json};
 use std::fs::File;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard};
 
 /// Changes of the medium that wait in memory for the next FLUSH at most.
@@ -56,6 +56,9 @@ pub struct Server<C> {
     found: Found,
     /// Commands of clients that were not answered.
     outstanding: AtomicUsize,
+    /// The power is to fail, and the flash has been told.
+    cut: AtomicBool,
+    cutting: AtomicBool,
     state: Mutex<State>,
 }
 
@@ -105,6 +108,8 @@ impl<C: Clock> Server<C> {
             zeroes_by_trim: !live.drive().forgets_trims(),
             found,
             outstanding: AtomicUsize::new(0),
+            cut: AtomicBool::new(false),
+            cutting: AtomicBool::new(false),
             state: Mutex::new(State {
                 live: Some(live),
                 image,
@@ -134,6 +139,21 @@ impl<C: Clock> Server<C> {
     /// Why nothing is served any more, if so.
     pub fn gone(&self) -> Option<Refused> {
         self.lock().gone.clone()
+    }
+
+    /// Let the power fail in the next operation of the flash.
+    pub fn cut(&self) {
+        self.cut.store(true, Ordering::Relaxed);
+    }
+
+    /// Tell the flash, once, where the power is to fail by now.
+    fn cut_if_due(&self, state: &mut State) -> Result<(), Refused> {
+        let at = |seconds: f64| self.clock.now().0 as f64 >= seconds * 1e12;
+        let due = self.cut.load(Ordering::Relaxed) || self.plan.cut_at.is_some_and(at);
+        if due && !self.cutting.swap(true, Ordering::Relaxed) {
+            state.on()?.drive().ssd_mut().faults().cut_power_after(0);
+        }
+        Ok(())
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -286,6 +306,7 @@ impl<C: Clock> Server<C> {
         depth: usize,
     ) -> Result<(), Refused> {
         let mut state = self.lock();
+        self.cut_if_due(&mut state)?;
         let waited = state.on()?.wait_for(depth.min(self.queue_depth) - 1);
         waited.map_err(|error| state.refused(&error))?;
         state.submit(request, data, out, false).map(drop)
@@ -301,6 +322,7 @@ impl<C: Clock> Server<C> {
         let simulated = |at: Ps| Ps((at.0 as f64 / slower) as u64);
         let real = |at: Ps| Ps((at.0 as f64 * slower) as u64);
         let mut state = self.lock();
+        self.cut_if_due(&mut state)?;
         state.advance(simulated(self.clock.now()))?;
         let ticket = state.submit(request, data, out, true)?;
         loop {

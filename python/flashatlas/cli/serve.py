@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 from dataclasses import replace as changed
 from pathlib import Path
@@ -96,6 +97,15 @@ def serve(
             "after N; exit code 6.",
         ),
     ] = None,
+    cut_at: Annotated[
+        str | None,
+        typer.Option(
+            "--cut-at",
+            metavar="TIME",
+            help="After this time, such as 2s, the power fails in the next operation of the flash; "
+            "SIGUSR1 does so at once.",
+        ),
+    ] = None,
     ignore_flush: Annotated[
         bool,
         typer.Option(
@@ -131,9 +141,11 @@ def serve(
         threads=threads,
         once=once,
         cut_after=cut_after,
+        cut_at=cut_at,
         ignore_flush=ignore_flush,
         seed=seed,
     )
+    signal.signal(signal.SIGUSR1, lambda *_: serving.cut())
     for line in serving.damage:
         err.print(escape(line))
     status = _until_its_end(serving, client)

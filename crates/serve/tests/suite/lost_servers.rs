@@ -2,9 +2,9 @@
 //! image: what was flushed is there, every sector is one that was written, and nothing else.
 
 use crate::{Still, begin, drives, plan};
-use flashatlas_serve::{Plan, Refused, Server};
+use flashatlas_serve::{Clock, Plan, Refused, Server};
 use flashatlas_testing::proofs::one_in;
-use flashatlas_types::{Rng, Seed};
+use flashatlas_types::{Ps, Rng, Seed};
 
 const SECTOR: usize = 512;
 
@@ -170,4 +170,32 @@ fn a_drive_that_ignores_flushes_is_found_out() {
         sessions(&plan, &mut Rng::stream(Seed(seed), &name), 12).err()
     });
     assert!(found.expect("it loses what it said was durable").contains("not one of"));
+}
+
+/// A clock that is at some second.
+struct At(u64);
+
+impl Clock for At {
+    fn now(&self) -> Ps {
+        Ps(self.0 * 1_000_000_000_000)
+    }
+
+    fn sleep_until(&self, _: Ps) {}
+}
+
+#[test]
+fn the_power_fails_when_its_time_has_come_or_somebody_says_so() {
+    let (_, config) = drives().into_iter().next().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let mut plan = plan(&config, &folder.path().join("drive.img"));
+    let unit = |server: &Server<At>| vec![1; server.unit_bytes() as usize];
+    plan.cut_at = Some(3.0);
+    let server = Server::begin(&plan, At(2)).unwrap_or_else(|e| panic!("{e}"));
+    server.write(&unit(&server), 0, true).unwrap();
+    server.cut();
+    assert_eq!(server.write(&unit(&server), 0, true), Err(Refused::PowerLost));
+    drop(server); // it has the image
+    let server = Server::begin(&plan, At(3)).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(server.write(&unit(&server), 0, true), Err(Refused::PowerLost));
+    assert_eq!(server.gone(), Some(Refused::PowerLost));
 }

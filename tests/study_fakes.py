@@ -50,3 +50,17 @@ def fake_study(seeds: int = 5, caches: int = 20) -> tuple[Frame, dict]:
         "runs": [{"key": key} for key in keys],
     }
     return Frame(table), noted
+
+
+POLICY = """
+from flashatlas import parts
+
+class Mine(parts.Victim):
+    "Takes the block with the fewest valid pages."
+    name = "mine"
+
+    def pick(self, lane):
+        blocks = lane.candidates()
+        return blocks[(lane.valid[blocks] * {factor}).argmin()] if len(blocks) else None
+"""
+"""A file with a victim policy, ``mine``: greedy with a ``factor`` of 1, and with -1 the worst."""

@@ -15,20 +15,9 @@ import pytest
 from conftest import ROOT
 from flashatlas import parts
 from flashatlas.sweep.study import load
+from study_fakes import POLICY
 
 FLASHATLAS = Path(sys.executable).parent / "flashatlas"
-
-POLICY = """
-from flashatlas import parts
-
-class Mine(parts.Victim):
-    "Takes the block with the fewest valid pages."
-    name = "mine"
-
-    def pick(self, lane):
-        blocks = lane.candidates()
-        return blocks[lane.valid[blocks].argmin()] if len(blocks) else None
-"""
 
 STUDY = """
 title = "Files of every kind"
@@ -54,7 +43,7 @@ def study(tmp_path: Path) -> Path:
     (folder / "traces/b/writes.csv").write_text("".join(rows[1:]))
     (folder / "writes.fio").write_text("[a]\nrw=randwrite\nbs=2k\nsize=512k\nnumber_ios=3000\n")
     shutil.copyfile(ROOT / "devices/tiny.toml", folder / "own.toml")
-    (folder / "mine.py").write_text(POLICY)
+    (folder / "mine.py").write_text(POLICY.format(factor=1))
     (folder / "s.toml").write_text(STUDY)
     return folder
 
@@ -114,8 +103,7 @@ def test_an_artifact_is_whole_and_gives_the_same_numbers(cli, study, tmp_path):
     same = repeated(found)
     assert same.returncode == 0, same.stdout + same.stderr
     assert "0 of " in same.stdout and "only" not in same.stdout
-    changed = POLICY.replace("argmin", "argmax")
-    (found / "plugins/mine.py").write_text(changed)
+    (found / "plugins/mine.py").write_text(POLICY.format(factor=-1.0))
     other = repeated(found)
     assert other.returncode == 1 and "waf" in other.stdout, other.stdout
 

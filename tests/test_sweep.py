@@ -25,6 +25,7 @@ from flashatlas.sweep.identity import Digests
 from flashatlas.sweep.plan import planned
 from flashatlas.sweep.store import MARK, Store
 from flashatlas.sweep.study import load
+from study_fakes import POLICY
 
 STUDY = """
 title = "Victims"
@@ -100,19 +101,6 @@ def test_what_decides_the_results_decides_the_key(tmp_path, monkeypatch):
     assert keys() == first
     monkeypatch.setattr("flashatlas.sweep.identity.build", lambda: {"sources": "sha256:other"})
     assert keys() != first, "another build"
-
-
-POLICY = """
-from flashatlas import parts
-
-class Mine(parts.Victim):
-    "Takes the block with the fewest valid pages."
-    name = "mine"
-
-    def pick(self, lane):
-        blocks = lane.candidates()
-        return blocks[(lane.valid[blocks] * {factor}).argmin()] if len(blocks) else None
-"""
 
 
 def test_a_changed_line_of_a_policy_is_another_run(cli, tmp_path):

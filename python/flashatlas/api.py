@@ -248,10 +248,9 @@ def compare(
     specs: list[dict[str, Any]] = []
     alone: set[int] = set()
     for case in differences:
-        settings = setting_list(shared.get("set", ())) + setting_list(case.get("set", ()))
         # a mistake in the last case should not cost the time of the first
         with _named(labels[len(specs)], len(differences)):
-            spec = specification(**{**shared, **case, "set": settings})
+            spec = specification(**together(shared, case))
             layout = json.loads(_core.check_drive(spec["drive"], spec["drive_toml"], spec["set"]))
             for name in (spec["trace"], spec["job"]):
                 if name is not None and _core.is_file(name) and not Path(name).exists():
@@ -278,6 +277,12 @@ def compare(
         replace(result, label=label, options={**shared, **case})
         for label, case, result in zip(labels, differences, outcomes, strict=True)
     ]
+
+
+def together(shared: Mapping[str, Any], case: Mapping[str, Any]) -> dict[str, Any]:
+    """Arguments of :func:`run` for a case: what all share, with its own; ``set`` has both."""
+    settings = setting_list(shared.get("set", ())) + setting_list(case.get("set", ()))
+    return {**shared, **case, "set": settings}
 
 
 def _taken_apart(cases: Iterable[Case]) -> tuple[list[dict[str, Any]], list[str]]:

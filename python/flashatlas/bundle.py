@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import tempfile
 import zipfile
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -43,9 +43,7 @@ def bundle(results: Sequence[Result], path: Path) -> Path:
         trace = result.record["trace"]
         if trace["format"] == "fio":
             must_stand_alone(Path(trace["path"]))
-        with_paths(
-            result.record, lambda file: inputs.setdefault(file, free_name(file, inputs.values()))
-        )
+        with_paths(result.record, lambda file: inputs.setdefault(file, _name(file, inputs)))
         if "digest" in trace and not is_file(trace["path"]):
             raise InputError("the trace was standard input or a table: there is no file to pack")
         if "digest" in trace and not Path(trace["path"]).exists():
@@ -84,11 +82,11 @@ def add_file(archive: zipfile.ZipFile, file: Path, name: str) -> None:
         raise InputError(f"{file}: cannot be packed: {error.strerror}") from error
 
 
-def free_name(file: str, taken: Collection[str]) -> str:
-    """A name for an input in an archive: its own, or with a number where that is taken."""
+def _name(file: str, taken: dict[str, str]) -> str:
+    """A name for an input in the bundle: its own, or with a number where that is taken."""
     path = Path(file)
     names = [path.name, *(f"{number}-{path.name}" for number in range(2, len(taken) + 3))]
-    return next(name for name in names if name not in taken)
+    return next(name for name in names if name not in taken.values())
 
 
 def _digest(file: Path) -> str:

@@ -47,7 +47,6 @@ impl Flash<'_> {
         after: &[OpId],
     ) -> Result<OpId, MediumError> {
         self.medium.frame_sequence(frame)?;
-        let class = cause.class(true);
         let layout = &*self.medium.layout;
         if layout.pages_per_frame == 1 {
             self.medium.counters.reads[cause as usize] += 1;
@@ -66,7 +65,7 @@ impl Flash<'_> {
                 dies += 1;
             }
         }
-        Ok(self.plan.join(class, &ids[..dies]))
+        Ok(self.plan.join(cause.class(true), &ids[..dies]))
     }
 
     /// Say what an erased block is for, before its first page is programmed: the spare area of each

@@ -160,11 +160,11 @@ unsafe extern "C" fn config_complete() -> c_int {
     }
 }
 
-/// Power the drive on: before there is a socket, so that a mistake is heard first.
 extern "C" fn cut(_: c_int) {
     CUT.store(true, Ordering::Relaxed);
 }
 
+/// Power the drive on: before there is a socket, so that a mistake is heard first.
 unsafe extern "C" fn get_ready() -> c_int {
     let path = PLAN.lock().unwrap_or_else(PoisonError::into_inner).clone().expect("checked");
     let begun = catch_unwind(|| begin(&path)).unwrap_or_else(|_| Err("a rule was broken".into()));

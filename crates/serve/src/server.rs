@@ -56,9 +56,8 @@ pub struct Server<C> {
     found: Found,
     /// Commands of clients that were not answered.
     outstanding: AtomicUsize,
-    /// The power is to fail, and the flash has been told.
+    /// The power is to fail.
     cut: AtomicBool,
-    cutting: AtomicBool,
     state: Mutex<State>,
 }
 
@@ -109,7 +108,6 @@ impl<C: Clock> Server<C> {
             found,
             outstanding: AtomicUsize::new(0),
             cut: AtomicBool::new(false),
-            cutting: AtomicBool::new(false),
             state: Mutex::new(State {
                 live: Some(live),
                 image,
@@ -146,11 +144,10 @@ impl<C: Clock> Server<C> {
         self.cut.store(true, Ordering::Relaxed);
     }
 
-    /// Tell the flash, once, where the power is to fail by now.
+    /// Tell the flash where the power is to fail by now.
     fn cut_if_due(&self, state: &mut State) -> Result<(), Refused> {
         let at = |seconds: f64| self.clock.now().0 as f64 >= seconds * 1e12;
-        let due = self.cut.load(Ordering::Relaxed) || self.plan.cut_at.is_some_and(at);
-        if due && !self.cutting.swap(true, Ordering::Relaxed) {
+        if self.cut.load(Ordering::Relaxed) || self.plan.cut_at.is_some_and(at) {
             state.on()?.drive().ssd_mut().faults().cut_power_after(0);
         }
         Ok(())

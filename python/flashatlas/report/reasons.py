@@ -21,27 +21,18 @@ from flashatlas.report.chart import (
 from flashatlas.report.palette import Runs, colour_key
 from flashatlas.tables import duration
 
-PAINTED = {
+TOGETHER = {
     "host_queue": ("before the drive", "host"),
     "layer": ("before the drive", "host"),
     "controller": ("controller and its tables", "controller"),
     "tables": ("controller and its tables", "controller"),
     "link_queue": ("host link", "link"),
-    "link": ("host link", "link"),
-    "die_queue": ("waiting for a die", "die"),
+    "die_queue": (REASONS["die_queue"], "die"),
     "channel_queue": ("channel", "channel"),
-    "channel": ("channel", "channel"),
-    "read": ("cells sensed", "read"),
-    "program": ("cells programmed", "program"),
-    "suspension": ("suspended for reads", "suspension"),
-    "collection": ("collection", "collection"),
-    "merge": ("merges", "merge"),
-    "map": ("map pages", "map"),
-    "erase": ("erases", "erase"),
-    "wear": ("wear levelling", "wear"),
-    "idle": ("work begun in idle time", "idle"),
-    "repair": ("spare blocks and mounts", "repair"),
 }
+"""Reasons that are drawn with others, or in a colour that is not called as they are."""
+
+PAINTED = {reason: TOGETHER.get(reason, (words, reason)) for reason, words in REASONS.items()}
 """What is drawn in one colour, and which (``assets/report.css``)."""
 
 BANDS = {

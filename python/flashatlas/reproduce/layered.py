@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from flashatlas.reproduce.protocol import Progress
-from flashatlas.reproduce.runs import Kept, carried_out
+from flashatlas.reproduce.protocol import Kept, Progress
+from flashatlas.reproduce.runs import carried_out
 from flashatlas.result import Result
 
 NONE = "none"
@@ -56,9 +56,9 @@ def _jobs_folder(kept: Kept | None) -> Iterator[Path]:
             yield Path(folder)
         return
     # the store first: it refuses a folder that is something else
-    folder_of_store = kept.opened() / "jobs" / kept.name
-    folder_of_store.mkdir(parents=True, exist_ok=True)
-    yield folder_of_store.resolve()
+    jobs = kept.opened().root / "jobs" / kept.name
+    jobs.mkdir(parents=True, exist_ok=True)
+    yield jobs.resolve()
 
 
 @dataclass(frozen=True)

@@ -18,10 +18,29 @@ from flashatlas.reproduce.workloads import Application
 from flashatlas.result import Result
 
 if TYPE_CHECKING:
-    from flashatlas.reproduce.runs import Kept
+    from flashatlas.sweep.store import Store
 
 Progress = Callable[[int, str, int, float | None], None]
 """As for :func:`flashatlas.compare`: number of the run, phase, requests, share done."""
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A store that keeps the runs of an experiment."""
+
+    root: Path
+    """The folder of the store."""
+    name: str
+    """What the study is called in it."""
+    title: str
+    cluster: str = "local"
+    """As for :meth:`flashatlas.Study.run`."""
+
+    def opened(self) -> Store:
+        """The store; it is made where there is none."""
+        from flashatlas.sweep.store import Store  # noqa: PLC0415  (the extra [study] has it all)
+
+        return Store.open(self.root, create=True)
 
 
 class Made(Protocol):
@@ -90,8 +109,6 @@ class Experiment:
 
     def kept(self, root: Path, cluster: str) -> Kept:
         """A store that keeps its runs as a study of its name."""
-        from flashatlas.reproduce.runs import Kept  # noqa: PLC0415  (which imports this)
-
         return Kept(root, self.name, self.help.partition("\n")[0].rstrip("."), cluster)
 
     def listings(self, made: Made) -> list[Listing]:

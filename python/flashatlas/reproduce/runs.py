@@ -8,37 +8,17 @@ know it as ``STORE:NAME``.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from flashatlas._core import InputError
-from flashatlas.api import compare
-from flashatlas.drive import setting_list
-from flashatlas.reproduce.protocol import Progress
+from flashatlas.api import compare, together
+from flashatlas.reproduce.protocol import Kept, Progress
 from flashatlas.result import Result
 
 RUN = "run"
 """The axis of an experiment's runs."""
-
-
-@dataclass(frozen=True)
-class Kept:
-    """A store that keeps the runs of an experiment."""
-
-    root: Path
-    """The folder of the store."""
-    name: str
-    """What the study is called in it."""
-    title: str
-    cluster: str = "local"
-    """As for :meth:`flashatlas.Study.run`."""
-
-    def opened(self) -> Path:
-        """The folder, which is a store from now on."""
-        from flashatlas.sweep.store import Store  # noqa: PLC0415  (needs the extra [study])
-
-        return Store.open(self.root, create=True).root
 
 
 def carried_out(
@@ -78,7 +58,6 @@ def _in_store(
     # Dask is there only where studies are
     from flashatlas.sweep import execution, results  # noqa: PLC0415
     from flashatlas.sweep.plan import Plan, Planner  # noqa: PLC0415
-    from flashatlas.sweep.store import Store  # noqa: PLC0415
     from flashatlas.sweep.study import defined  # noqa: PLC0415
 
     labels = [case["label"] for case in cases]
@@ -90,7 +69,7 @@ def _in_store(
     runs = [replace(run, label=run.axes[RUN]) for run in made if run is not None]
     unique = {run.key: run for run in runs}
     plan = Plan(study, tuple(unique.values()), 0, len(runs) - len(unique))
-    store = Store.open(kept.root, create=True)
+    store = kept.opened()
     results.note(plan, store)
     due, done = execution.due(plan.runs, store, retry_failed=True)
     watcher = None if progress is None else _Told(progress, labels)
@@ -99,23 +78,22 @@ def _in_store(
     for run in runs:
         if run.key in done.failed:
             raise InputError(f"{run.label}: {done.failed[run.key].get('error', 'it failed')}")
-    by_label = {case["label"]: case for case in cases}
+    options = {case["label"]: _without_label(case, common) for case in cases}
     return [
-        replace(store.load(run.key), label=run.label, options=_options(by_label[run.label], common))
-        for run in runs
+        replace(store.load(run.key), label=run.label, options=options[run.label]) for run in runs
     ]
 
 
-def _options(case: Mapping[str, Any], common: Mapping[str, Any]) -> dict[str, Any]:
+def _without_label(case: Mapping[str, Any], common: Mapping[str, Any]) -> dict[str, Any]:
     """Arguments of :func:`flashatlas.run` that a case stands for."""
-    settings = setting_list(common.get("set", ())) + setting_list(case.get("set", ()))
-    options = {**common, **case, "set": settings}
-    return {key: value for key, value in options.items() if key != "label"}
+    options = together(common, case)
+    del options["label"]
+    return options
 
 
 def _as_variant(case: Mapping[str, Any], common: Mapping[str, Any]) -> dict[str, Any]:
     """Options and settings of a run as a value of an axis."""
-    options = _options(case, common)
+    options = _without_label(case, common)
     settings = options.pop("set")
     made = {key: value for key, value in options.items() if value is not None}
     for setting in settings:

@@ -111,8 +111,6 @@ def archive(
             be another one.
 
     """
-    if path.suffix != ".zip":
-        raise InputError(f"--archive {path}: an archive is a zip file: its name ends in .zip")
     missing = [run.label for run in plan.runs if not store.has(run.key)]
     if missing:
         raise InputError(
@@ -125,7 +123,7 @@ def archive(
         plugins = [_placed(file, root / PLUGINS) for file in parts.files()]
         added = [_placed(file, root / MORE) for file in more]
         own = _write_study(plan, inputs, root)
-        kept = _copy_store(own, store, root / "results", inputs)
+        kept, digests = _copy_store(own, store, root / "results", inputs)
         noted = results.noted(kept, own.study.name)
         runs = results.frame_of(kept, noted)
         for name in ("results.csv", "results.parquet"):
@@ -134,7 +132,7 @@ def archive(
         _write_environment(root, added)
         _write_repeat(root, plan.study.name, plugins)
         (root / "README.md").write_text(_readme(plan, inputs), encoding="utf-8")
-        _write_manifest(root, plan, kept, inputs, command)
+        _write_manifest(root, plan, digests, inputs, command)
         with whole_file(path) as temporary, zipfile.ZipFile(temporary, "w") as packed:
             for file in sorted(p for p in root.rglob("*") if p.is_file()):
                 add_file(packed, file, file.relative_to(root).as_posix())
@@ -221,18 +219,20 @@ def _write_study(plan: Plan, inputs: Mapping[Path, Mapping[str, Any]], root: Pat
 
 def _copy_store(
     plan: Plan, store: Store, folder: Path, inputs: Mapping[Path, Mapping[str, Any]]
-) -> Store:
+) -> tuple[Store, dict[str, str]]:
+    """The store of the archive, and the digest of each run's results by its key."""
     folder.mkdir()
     shutil.copyfile(store.root / MARK, folder / MARK)
-    kept = Store.open(folder)
+    kept, digests = Store.open(folder), {}
     for run in plan.runs:
         result, entry = store.load(run.key), store.entry(run.key) or {}
         record = with_paths(result.record, lambda file: _moved(Path(file), inputs, folder.parent))
         kept.put(run.key, replace(result, record=record), entry["identity"])
+        digests[run.key] = record["results_digest"]
     results.note(plan, kept)
     rows.read(kept)
     shutil.rmtree(folder / "unfinished", ignore_errors=True)
-    return kept
+    return kept, digests
 
 
 def _moved(file: Path, inputs: Mapping[Path, Mapping[str, Any]], root: Path) -> str:
@@ -310,20 +310,21 @@ def _readme(plan: Plan, inputs: Mapping[Path, Mapping[str, Any]]) -> str:
 def _write_manifest(
     root: Path,
     plan: Plan,
-    kept: Store,
+    digests: Mapping[str, str],
     inputs: Mapping[Path, Mapping[str, Any]],
     command: str,
 ) -> None:
     runs = [
         {"key": run.key, "label": run.label, "axes": dict(run.axes),
-         "results_digest": kept.load(run.key).record["results_digest"]}
+         "results_digest": digests[run.key]}
         for run in plan.runs
     ]  # fmt: skip
     for one in inputs.values():
         if not one["packed"]:
             (root / one["name"]).unlink()
+    known = {one["name"]: one["digest"] for one in inputs.values()}
     files = {
-        file.relative_to(root).as_posix(): _digest(file)
+        (name := file.relative_to(root).as_posix()): known.get(name) or _digest(file)
         for file in sorted(p for p in root.rglob("*") if p.is_file())
     }
     content = {

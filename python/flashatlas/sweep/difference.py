@@ -30,7 +30,10 @@ PARTS = (
 )
 """Numbers that others add up to, or say the reasons of: what those are called."""
 
-PERCENT = "explain.percent"
+EXPLAINED = "explain."
+"""How numbers begin that runs with ``explain`` have."""
+
+PERCENT = f"{EXPLAINED}percent"
 """From which percentile on a run has reasons."""
 
 EVERY = "*"
@@ -197,7 +200,8 @@ def _tails(*sides: Frame) -> dict[str, int]:
     """
     found = {}
     for name in FILES:
-        paths = [{row.get(name) for row in runs.rows()} for runs in sides]
+        columns = [runs.table for runs in sides if name in runs.table.column_names]
+        paths = [set(table[name].to_pylist()) for table in columns]
         for parts in range(1, LONGEST_TAIL + 1):
             if all(len({_tail(path, parts) for path in side}) == len(side) for side in paths):
                 found[name] = parts
@@ -253,8 +257,6 @@ def _alike_explained(match: re.Match[str], rows: Sequence[tuple[Any, Any]]) -> b
 
     It is that of the number, if the number is one.
     """
-    if match.re.pattern == "waf":
-        return True
     percents = {row.get(PERCENT) for pair in rows for row in pair}
     own = {float(match[2].replace("_", "."))} if match.re.groups > 1 else percents
     return None not in percents and len(percents) == 1 and percents == own
@@ -264,7 +266,7 @@ def _parts(name: str, rows: Sequence[tuple[Any, Any]]) -> dict[str, float]:
     """By how much each part of a sum moved; those that did, the largest first."""
     found = ((pattern.fullmatch(name), parts) for pattern, parts in PARTS)
     match, parts = next(((m, parts) for m, parts in found if m), (None, ""))
-    if match is None or not _alike_explained(match, rows):
+    if match is None or (parts.startswith(EXPLAINED) and not _alike_explained(match, rows)):
         return {}
     prefix = match.expand(parts)
     names = dict.fromkeys(key for a, b in rows for key in (*a, *b) if key.startswith(prefix))

@@ -48,13 +48,22 @@ impl Mirrored {
         }
     }
 
-    fn end(&mut self, step: Step, sectors: u32, drive: &Stack) {
+    /// A step was acknowledged. Returns what [`Mirrored::lost_first`] does.
+    fn end(&mut self, step: Step, sectors: u32, drive: &Stack) -> bool {
         step.units(sectors).for_each(|unit| self.alike[unit as usize] = true);
-        let [.., unsure] = Mirrored::state(drive);
+        let state = Mirrored::state(drive);
+        let [.., unsure] = state;
         if unsure == 0 {
             self.alike.fill(true);
         }
         self.ever.end_where(step, |unit| self.alike[unit as usize]);
+        self.lost_first(state)
+    }
+
+    /// The drive was switched off and on. Returns what [`Mirrored::lost_first`] does.
+    fn mounted(&mut self, drive: &Stack) -> bool {
+        self.alike.fill(false);
+        self.lost_first(Mirrored::state(drive))
     }
 
     /// First drive, drives that are current, and units that they may hold differently.
@@ -68,8 +77,7 @@ impl Mirrored {
 
     /// Whether the first drive failed since this was asked last, while it was not known that all
     /// hold the same.
-    fn lost_first(&mut self, drive: &Stack) -> bool {
-        let [first, current, unsure] = Mirrored::state(drive);
+    fn lost_first(&mut self, [first, current, unsure]: [u64; 3]) -> bool {
         let lost = first != self.first && current < self.current;
         (self.first, self.current) = (first, current);
         lost && unsure > 0
@@ -202,37 +210,36 @@ impl Case {
                 Err(error) => return Err(format!("step {number}, {step}: {error}")),
             };
             model.end(step);
-            if let Some(mirrored) = &mut self.mirrored {
-                mirrored.end(step, sectors, &drive);
-            }
+            let ended = |mirrored: &mut Mirrored| mirrored.end(step, sectors, &drive);
+            let older = self.mirrored.as_mut().is_some_and(ended);
             content += 1;
-            if self.may_be_older(&drive) {
+            let place = || format!("step {number}, {step}, a drive failed");
+            if older {
                 tally.older += 1;
-                let place = format!("step {number}, {step}, a drive failed");
-                drive.check().map_err(|violation| format!("{place}: {violation}"))?;
+                drive.check().map_err(|violation| format!("{}: {violation}", place()))?;
                 if !self.follows_older() {
                     return Ok(());
                 }
-                if let (Step::Read { lba, .. }, Some(mirrored)) = (step, &self.mirrored) {
-                    for (unit, &stamp) in (lba / sectors..).zip(&reply.stamps) {
-                        if !mirrored.may_hold(unit, stamp, &model) {
-                            return Err(format!("{place}: unit {unit} reads {stamp:?}"));
-                        }
-                    }
-                }
-                self.compare(&drive, &model, true, tally, &place)?;
-                if let Some(mirrored) = &self.mirrored {
-                    model = mirrored.ever.numbered_from(content);
-                }
-            } else if let Step::Read { lba, .. } = step {
+            }
+            if let Step::Read { lba, .. } = step {
                 for (unit, &stamp) in (lba / sectors..).zip(&reply.stamps) {
                     tally.compared += 1;
-                    if stamp != model.newest(unit) {
+                    let right = match &self.mirrored {
+                        Some(mirrored) if older => mirrored.may_hold(unit, stamp, &model),
+                        _ => stamp == model.newest(unit),
+                    };
+                    if !right {
                         return Err(format!(
                             "step {number}, {step}: unit {unit} reads {stamp:?}, not {:?}",
                             model.newest(unit)
                         ));
                     }
+                }
+            }
+            if older {
+                self.compare(&drive, &model, true, tally, &place())?;
+                if let Some(mirrored) = &self.mirrored {
+                    model = mirrored.ever.numbered_from(content);
                 }
             }
             if self.has(Feature::Restarts) && self.rng.below(60) == 0 {
@@ -256,10 +263,6 @@ impl Case {
         let failures = |ssd: &&Ssd| failed(ssd.medium(), ssd.layout());
         tally.failed_operations += drive.drives().iter().map(failures).sum::<u64>();
         Ok(())
-    }
-
-    fn may_be_older(&mut self, drive: &Stack) -> bool {
-        self.mirrored.as_mut().is_some_and(|mirrored| mirrored.lost_first(drive))
     }
 
     /// Whether what a mirror may hold then can be told: a layer over it takes its pages for others,
@@ -337,8 +340,7 @@ impl Case {
         }
         drive.check().map_err(|violation| format!("after a mount: {violation}"))?;
         drive.set_instant(true);
-        let older = self.may_be_older(drive);
-        self.mirrored.iter_mut().for_each(|mirrored| mirrored.alike.fill(false));
+        let older = self.mirrored.as_mut().is_some_and(|mirrored| mirrored.mounted(drive));
         tally.older += u64::from(older);
         if older && !self.follows_older() {
             return Ok(None);

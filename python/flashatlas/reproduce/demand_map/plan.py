@@ -6,8 +6,8 @@ import os
 from dataclasses import dataclass, field
 from typing import Any
 
-from flashatlas.reproduce.protocol import Progress
-from flashatlas.reproduce.runs import Kept, carried_out
+from flashatlas.reproduce.protocol import Kept, Progress
+from flashatlas.reproduce.runs import carried_out
 from flashatlas.reproduce.workloads import (
     Application,
     applications,

@@ -15,8 +15,7 @@ from flashatlas.reproduce import layered
 from flashatlas.reproduce.hard import tables
 from flashatlas.reproduce.hard.studies import HARD, STAGES, HardStudies
 from flashatlas.reproduce.layered import NONE, Cases, add
-from flashatlas.reproduce.protocol import Progress
-from flashatlas.reproduce.runs import Kept
+from flashatlas.reproduce.protocol import Kept, Progress
 from flashatlas.reproduce.table import Table
 from flashatlas.reproduce.workloads import Application, applications, load, traces_folder
 

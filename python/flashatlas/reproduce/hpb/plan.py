@@ -14,8 +14,7 @@ from flashatlas.reproduce import layered
 from flashatlas.reproduce.hpb import tables
 from flashatlas.reproduce.hpb.studies import HPB, STAGES, HpbStudies
 from flashatlas.reproduce.layered import NONE, Cases, add
-from flashatlas.reproduce.protocol import Progress
-from flashatlas.reproduce.runs import Kept
+from flashatlas.reproduce.protocol import Kept, Progress
 from flashatlas.reproduce.table import Table
 from flashatlas.reproduce.workloads import (
     Application,

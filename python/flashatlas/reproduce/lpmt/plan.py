@@ -19,8 +19,7 @@ from flashatlas.lookups import lookup
 from flashatlas.reproduce.lpmt import tables
 from flashatlas.reproduce.lpmt.studies import POLICIES, Point, Studies, chosen, said_of
 from flashatlas.reproduce.lpmt.whole import character, whole_traces
-from flashatlas.reproduce.protocol import Progress
-from flashatlas.reproduce.runs import Kept
+from flashatlas.reproduce.protocol import Kept, Progress
 from flashatlas.reproduce.table import Table
 from flashatlas.reproduce.workloads import Application, applications, load, traces_folder
 from flashatlas.trace import Trace

@@ -9,8 +9,8 @@ from typing import Any
 
 import pyarrow.compute as pc
 
-from flashatlas.reproduce.protocol import Progress
-from flashatlas.reproduce.runs import Kept, carried_out
+from flashatlas.reproduce.protocol import Kept, Progress
+from flashatlas.reproduce.runs import carried_out
 from flashatlas.reproduce.workloads import (
     Application,
     applications,

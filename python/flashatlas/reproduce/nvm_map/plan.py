@@ -11,8 +11,8 @@ from typing import Any
 
 from flashatlas.reproduce.nvm_map import policy
 from flashatlas.reproduce.nvm_map.policy import PolicyRow
-from flashatlas.reproduce.protocol import Progress
-from flashatlas.reproduce.runs import Kept, carried_out
+from flashatlas.reproduce.protocol import Kept, Progress
+from flashatlas.reproduce.runs import carried_out
 from flashatlas.reproduce.workloads import Application, applications, load, traces_folder
 from flashatlas.result import Result
 

@@ -104,7 +104,7 @@ test-slurm: $(STAMP) $(TESTS) ## studies on a real Slurm of this machine (Debian
 	@command -v slurmctld >/dev/null && command -v munged >/dev/null \
 	  || { apt-get update -q && apt-get install -qy --no-install-recommends slurm-wlm munge; }
 	$(PY) -m pip install --quiet --disable-pip-version-check dask-jobqueue
-	$(PY) -m pytest -q tests/test_slurm.py
+	FLASHATLAS_SLURM=1 $(PY) -m pytest -q tests/test_slurm.py
 
 test-guides: $(STAMP) # the code of the guides compiles and passes the tests
 	$(PY) tests/guides.py

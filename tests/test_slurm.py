@@ -1,6 +1,7 @@
 """Studies on a real Slurm: one node, from Debian's packages, started here.
 
-It takes root, `slurmctld`, `slurmd` and `munged` (Debian: `apt install slurm-wlm munge`).
+It takes root, `slurmctld`, `slurmd` and `munged` (Debian: `apt install slurm-wlm munge`), and
+starts daemons: `make test-slurm` and `make test-full` run it, `make test` does not.
 """
 
 from __future__ import annotations
@@ -15,12 +16,15 @@ import time
 from pathlib import Path
 
 import pytest
+from conftest import ONE_IN
 from flashatlas.sweep.store import Store
 
 PROGRAMS = ("slurmctld", "slurmd", "munged", "sbatch", "sinfo", "scancel", "squeue")
 MISSING = [name for name in PROGRAMS if shutil.which(name, path=f"{os.environ['PATH']}:/usr/sbin")
            is None]  # fmt: skip
+ASKED_FOR = ONE_IN == 1 or "FLASHATLAS_SLURM" in os.environ
 pytestmark = [
+    pytest.mark.skipif(not ASKED_FOR, reason="make test-slurm runs it"),
     pytest.mark.skipif(bool(MISSING), reason=f"not installed: {', '.join(MISSING)}"),
     pytest.mark.skipif(os.geteuid() != 0, reason="Slurm's daemons are started as root"),
 ]

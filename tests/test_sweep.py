@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import duckdb
@@ -365,6 +366,18 @@ def test_stores_that_are_none_or_of_another_time_are_refused(tmp_path, cli, stud
     done = cli("sweep", "victims.toml", "--store", "newer")
     assert done.returncode == 2 and "flashatlas.store/2" in done.stderr
     assert sorted(p.name for p in (tmp_path / "full").iterdir()) == ["precious.txt"]
+
+
+def test_a_store_may_be_made_by_many_at_once(tmp_path):
+    for attempt in range(50):
+        together = threading.Barrier(8)
+
+        def opened(_, root=tmp_path / str(attempt), together=together):
+            together.wait()
+            return Store.open(root, create=True)
+
+        with ThreadPoolExecutor(8) as pool:
+            assert len(set(pool.map(opened, range(8)))) == 1
 
 
 def test_results_are_listed_shown_exported_and_cleared_away(cli, study, tmp_path):

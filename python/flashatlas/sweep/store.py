@@ -39,6 +39,16 @@ KEEP = ("tables", "record")
 """What is kept of a run: everything, or its record alone."""
 
 
+def _something_else(root: Path) -> bool:
+    """Whether a folder has files of others, not those of a store that is just being made.
+
+    Shards of a job array begin at once, each with the same new folder. The mark is the first file
+    of a store: whoever sees another one looks for the mark again.
+    """
+    others = any(not entry.name.startswith(f".{MARK}.") for entry in root.iterdir())
+    return others and not is_store(root)
+
+
 def is_store(path: Path) -> bool:
     """Whether a folder is a store."""
     return (path / MARK).is_file()
@@ -61,7 +71,7 @@ class Store:
         root = Path(path)
         mark = root / MARK
         if not mark.is_file():
-            if root.exists() and (not root.is_dir() or any(root.iterdir())):
+            if root.exists() and (not root.is_dir() or _something_else(root)):
                 raise InputError(
                     f"{root}: no store of results ({MARK} is not in it), and not empty: expected "
                     "a folder that `flashatlas sweep` made, or a new name"

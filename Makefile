@@ -109,7 +109,9 @@ test-slurm: $(STAMP) $(TESTS) ## studies on a real Slurm of this machine (Debian
 test-guides: $(STAMP) # the code of the guides compiles and passes the tests
 	$(PY) tests/guides.py
 
+# bytecode first: the tests start hundreds of processes, a quarter of a second each to compile anew where none may be written
 test-python: $(STAMP) $(TESTS)
+	$(PY) -m compileall -q python/flashatlas
 	$(PY) -m pytest -n auto --dist loadscope
 
 system-tests: ## install what some tests use beside the rest (Debian, as root): Chromium for reports, fio for jobs, nbdkit to serve

@@ -39,6 +39,16 @@ def only_its_own_parts():
         yield
 
 
+@pytest.fixture(scope="session")
+def dask_cluster():
+    """The address of a Dask cluster: its one worker is a thread, and there before the tests."""
+    distributed = pytest.importorskip("distributed", reason="the extra [study] is not installed")
+    with distributed.LocalCluster(
+        n_workers=1, processes=False, protocol="tcp://", dashboard_address=None
+    ) as cluster:
+        yield cluster.scheduler_address
+
+
 @pytest.fixture
 def cli(tmp_path, monkeypatch):
     """Run the command line in an empty folder, in this process: starting one takes half a second.

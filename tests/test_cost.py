@@ -29,6 +29,14 @@ def test_memory_is_as_estimated():
     assert int(done.stdout) == pytest.approx(estimated, rel=0.25)
 
 
+def test_a_run_does_not_wait_for_pandas():
+    """Arrow imports it, a quarter of a second, to find out that a value is not of it."""
+    run = "flashatlas.run('tiny', workload='uniform:requests=10,size=2KiB')"
+    said = f"import flashatlas, sys; {run}; print('pandas' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", said], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"
+
+
 def test_a_long_run_is_announced(cli, monkeypatch):
     few = ("run", "-w", "uniform:requests=10,size=2KiB", "-q")
     assert "of memory" not in cli(*few).stderr

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
+import shutil
+
 import pytest
 from conftest import ONE_IN
 from flashatlas import InputError, reproduce
-from flashatlas.sweep import execution, results
+from flashatlas.sweep import execution, lookups, results, rows
+from flashatlas.sweep.identity import Digests
 from flashatlas.sweep.store import Store
 
 NAME = "hard" if ONE_IN == 1 else "mast"
@@ -32,9 +36,50 @@ def test_an_experiment_is_a_study_in_a_store(tmp_path, monkeypatch):
     assert again.to_json() == in_memory.to_json() and not begun, "all of it is there"
 
 
-def test_what_no_store_keeps_says_so(tmp_path, cli):
-    with pytest.raises(InputError, match="lookups, which are no runs of a drive"):
-        reproduce.carry_out("lpmt", stand_ins=True, limit=100, store=tmp_path / "store")
-    assert not (tmp_path / "store").exists()
+def test_lookups_are_studies_too(tmp_path, monkeypatch, cli, dask_cluster):
+    short = {"stand_ins": True, "limit": 100, "sweep": False}
+    in_memory = reproduce.carry_out("lpmt", **short)
+    seen: list[tuple[int, int]] = []
+    kept = reproduce.carry_out(
+        "lpmt", **short, store=tmp_path / "store", cluster=dask_cluster,
+        progress=lambda step, _, done, __: seen.append((step, done)),
+    )  # fmt: skip
+    assert kept.to_json() == in_memory.to_json()
+    assert (0, len(kept.studies)) in seen
+    store = Store.open(tmp_path / "store")
+    assert store.studies() == ["lpmt-drive", "lpmt-engine"]
+    shown = cli("results", "show", "store:lpmt-engine", "--of", "ns_per_lookup").stdout
+    checked = kept.studies["check/set mod 4/none"]["ns_per_lookup"]
+    assert re.search(rf"check, set mod 4, none +1 +{checked:.4g}\b", shown), shown
+    # rows follow from lookups as they do from runs of a drive
+    before = rows.read(store).drop_columns(["made"]).sort_by("key")
+    shutil.rmtree(tmp_path / "store/rows")
+    assert rows.read(store).sort_by("key").select(before.column_names).equals(before)
+
+    monkeypatch.setattr(execution, "crew", None)  # all of it is there
+    again = reproduce.carry_out("lpmt", **short, store=tmp_path / "store")
+    assert again.to_json() == in_memory.to_json()
+
+
+def test_a_study_of_lookups_is_checked_before_anything_runs(tmp_path):
+    digests = Digests()
+    with pytest.raises(InputError, match=r"lookup\.spread"):
+        lookups.run_of(
+            {"run": "x"},
+            {"sets": {"lookups": 9}, "set": ["lookup.banks=16", "lookup.ways=4"]},
+            digests,
+        )
+    with pytest.raises(InputError, match=r"no-such\.csv"):
+        lookups.run_of({"run": "x"}, {"trace": "no-such.csv"}, digests)
+    keys = {
+        lookups.run_of(
+            {"run": "x"}, {"sets": {"lookups": 9}, "set": own, "seed": seed}, digests
+        ).key
+        for own, seed in ((["lookup.banks=4"], 1), (["lookup.banks = 4"], 1), ([], 2), ([], 1))
+    }
+    assert len(keys) == 2, "four banks are the default, and blanks are nothing; a seed is"
+
+
+def test_a_cluster_needs_a_store(cli):
     done = cli("reproduce", "mast", "--cluster", "slurm")
     assert done.returncode == 2 and "--cluster: it needs --store" in done.stderr

@@ -71,11 +71,11 @@ def test_a_study_runs_once_and_its_numbers_are_those_of_run(cli, study):
     assert stored.tables["series"].equals(alone.tables["series"])
 
 
-def test_two_studies_share_runs_and_one_name_is_one_study(cli, study, tmp_path):
-    assert cli("sweep", "victims.toml").returncode == 0
+def test_two_studies_share_runs_and_one_name_is_one_study(cli, dask_cluster, study, tmp_path):
+    assert cli("sweep", "victims.toml", "--cluster", dask_cluster).returncode == 0
     more = STUDY.replace("to = 3", "to = 4").replace('"greedy", "fifo"', '"fifo"')
     (tmp_path / "more.toml").write_text(more)
-    second = cli("sweep", "more.toml")
+    second = cli("sweep", "more.toml", "--cluster", dask_cluster)
     assert carried_out(second) == 1 and "3 there before" in second.stdout
     (tmp_path / "sub").mkdir()
     shutil.copy(study, tmp_path / "sub" / "victims.toml")
@@ -122,20 +122,20 @@ def test_a_changed_line_of_a_policy_is_another_run(cli, tmp_path):
     assert carried_out(sweep(1)) == 0, "and back"
 
 
-def test_a_run_that_is_not_whole_does_not_count(cli, study):
-    assert cli("sweep", "victims.toml").returncode == 0
+def test_a_run_that_is_not_whole_does_not_count(cli, dask_cluster, study):
+    assert cli("sweep", "victims.toml", "--cluster", dask_cluster).returncode == 0
     kept = Store.open(study.parent / "flashatlas-results")
     keys = list(kept.all_keys())
     file = kept.folder(keys[0]) / "series.parquet"
     file.write_bytes(file.read_bytes()[:-10])
     (kept.folder(keys[1]) / "entry.json").unlink()
     assert not kept.has(keys[0]) and not kept.has(keys[1]) and kept.has(keys[2])
-    assert carried_out(cli("sweep", "victims.toml")) == 2
+    assert carried_out(cli("sweep", "victims.toml", "--cluster", dask_cluster)) == 2
     assert all(map(kept.has, keys))
 
 
-def test_rows_follow_from_runs(cli, study):
-    assert cli("sweep", "victims.toml").returncode == 0
+def test_rows_follow_from_runs(cli, dask_cluster, study):
+    assert cli("sweep", "victims.toml", "--cluster", dask_cluster).returncode == 0
     kept = Store.open(study.parent / "flashatlas-results")
     before = rows.read(kept)
     for file in (kept.root / "rows").iterdir():
@@ -146,8 +146,8 @@ def test_rows_follow_from_runs(cli, study):
     assert again.drop_columns(["made"]).sort_by("key").select(numbers.column_names).equals(numbers)
 
 
-def test_many_files_of_rows_become_one_and_a_row_counts_once(cli, study):
-    assert cli("sweep", "victims.toml").returncode == 0
+def test_many_files_of_rows_become_one_and_a_row_counts_once(cli, dask_cluster, study):
+    assert cli("sweep", "victims.toml", "--cluster", dask_cluster).returncode == 0
     kept = Store.open(study.parent / "flashatlas-results")
     for file in list((kept.root / "rows").iterdir()):
         for number in range(rows.FILES_MAX):
@@ -157,8 +157,11 @@ def test_many_files_of_rows_become_one_and_a_row_counts_once(cli, study):
     assert rows.read(kept).num_rows == 6
 
 
-def test_the_page_of_a_study_leads_to_the_report_of_each_run(cli, study):
-    assert cli("sweep", "victims.toml", "--report", "first.html").returncode == 0
+def test_the_page_of_a_study_leads_to_the_report_of_each_run(cli, dask_cluster, study):
+    assert (
+        cli("sweep", "victims.toml", "--cluster", dask_cluster, "--report", "first.html").returncode
+        == 0
+    )
     first = (study.parent / "first.html").read_text()
     assert "<h1>Victims</h1>" in first and '"reports":""' in first
     made = cli("report", "flashatlas-results:victims", "--each", "--title", "Mine", "-o", "p.html")
@@ -172,8 +175,8 @@ def test_the_page_of_a_study_leads_to_the_report_of_each_run(cli, study):
     assert refused.returncode == 2 and "only the page of a study" in refused.stderr
 
 
-def test_the_store_is_a_dataset_as_it_lies_there(cli, study):
-    assert cli("sweep", "victims.toml").returncode == 0
+def test_the_store_is_a_dataset_as_it_lies_there(cli, dask_cluster, study):
+    assert cli("sweep", "victims.toml", "--cluster", dask_cluster).returncode == 0
     glob = str(study.parent / "flashatlas-results/rows/*.parquet")
     query = f"select count(*), max(waf) from read_parquet('{glob}', union_by_name=true)"
     count, most = duckdb.sql(query).fetchall()[0]
@@ -380,8 +383,8 @@ def test_a_store_may_be_made_by_many_at_once(tmp_path):
             assert len(set(pool.map(opened, range(8)))) == 1
 
 
-def test_results_are_listed_shown_exported_and_cleared_away(cli, study, tmp_path):
-    assert cli("sweep", "victims.toml").returncode == 0
+def test_results_are_listed_shown_exported_and_cleared_away(cli, dask_cluster, study, tmp_path):
+    assert cli("sweep", "victims.toml", "--cluster", dask_cluster).returncode == 0
     listed = cli("results", "ls", "flashatlas-results")
     assert "victims  6     6     0       Victims" in listed.stdout and "6 runs" in listed.stdout
     shown = cli("results", "show", "flashatlas-results:victims", "--of", "waf")
@@ -398,7 +401,7 @@ def test_results_are_listed_shown_exported_and_cleared_away(cli, study, tmp_path
     again = next(line for line in one.stdout.splitlines() if line.startswith("Again:"))
     assert cli(*again.split()[2:]).returncode == 0, "the command that it shows repeats the run"
     (study).write_text(STUDY.replace("to = 3", "to = 2"))
-    assert cli("sweep", "victims.toml").returncode == 0
+    assert cli("sweep", "victims.toml", "--cluster", dask_cluster).returncode == 0
     assert "2 runs and" in cli("results", "gc", "flashatlas-results", "--dry-run").stdout
     assert len(list(kept.all_keys())) == 6
     cli("results", "gc", "flashatlas-results")
@@ -406,8 +409,8 @@ def test_results_are_listed_shown_exported_and_cleared_away(cli, study, tmp_path
     assert "0 runs carried out" in cli("sweep", "victims.toml").stdout
 
 
-def test_figures_and_tables_take_a_study(cli, study, tmp_path):
-    assert cli("sweep", "victims.toml").returncode == 0
+def test_figures_and_tables_take_a_study(cli, dask_cluster, study, tmp_path):
+    assert cli("sweep", "victims.toml", "--cluster", dask_cluster).returncode == 0
     done = cli("figure", "flashatlas-results:victims", "--x", "ftl.victim", "--y", "waf",
                "--kind", "bar", "-o", "f.svg")  # fmt: skip
     assert done.returncode == 0, done.stderr

@@ -205,16 +205,17 @@ def _numbers(record: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """Numbers and truths of a record by path."""
     inside = {key: value for key, value in record.items() if key not in (*LEFT_OUT, "config")}
     inside.pop("seed", None)
-    yield from _leaves("", inside)
+    yield from leaves("", inside)
     for name, value in _SUMMED.items():
         if (found := value(inside)) is not None:
             yield name, found
 
 
-def _leaves(path: str, node: Any) -> Iterator[tuple[str, Any]]:
+def leaves(path: str, node: Any) -> Iterator[tuple[str, Any]]:
+    """Numbers and truths of nested tables, by dotted path."""
     if isinstance(node, Mapping):
         for key, value in node.items():
-            yield from _leaves(f"{path}.{key}" if path else key, value)
+            yield from leaves(f"{path}.{key}" if path else key, value)
     elif isinstance(node, (bool, int, float)):
         yield path, node
 

@@ -55,26 +55,48 @@ def lookup(
         InputError: Bad settings, a source that cannot be read, tables too small for it.
 
     """
-    sources = {"workload": workload, "sets": sets, "files": files, "trace": trace}
-    given = {name: source for name, source in sources.items() if source is not None}
-    if len(given) != 1:
-        raise _core.InputError(
-            f"a study needs one source of {', '.join(sources)}; {len(given)} were given"
-        )
+    spec = specification(
+        trace,
+        workload=workload,
+        sets=sets,
+        files=files,
+        set=set,
+        address=address,
+        unit_sectors=unit_sectors,
+        page_bytes=page_bytes,
+        limit=limit,
+        seed=seed,
+    )
+    return carried_out(spec, progress)
+
+
+SOURCES = ("workload", "sets", "files", "trace")
+
+
+def specification(
+    trace: str | os.PathLike[str] | Trace | None = None, *, set: Settings = (), **given: Any
+) -> dict[str, Any]:
+    """What the core is asked, as it takes it; arguments are those of :func:`lookup`.
+
+    Raises:
+        InputError: No source, or several.
+
+    """
     reading: dict[str, Any] = {}
     if isinstance(trace, Trace):
-        reading, given = trace.options, {"trace": trace.name}
+        reading, given["trace"] = trace.options, trace.name
     elif trace is not None:
-        given = {"trace": os.fspath(trace)}
-    spec = {
-        "set": setting_list(set),
-        "source": given,
-        "reading": reading,
-        "address": address,
-        "unit_sectors": unit_sectors,
-        "page_bytes": page_bytes,
-        "limit": limit,
-        "seed": seed,
-    }
+        given["trace"] = os.fspath(trace)
+    wanted = {name: given.pop(name, None) for name in SOURCES}
+    source = {name: one for name, one in wanted.items() if one is not None}
+    if len(source) != 1:
+        raise _core.InputError(
+            f"a study needs one source of {', '.join(SOURCES)}; {len(source)} were given"
+        )
+    return {"set": setting_list(set), "source": source, "reading": reading, **given}
+
+
+def carried_out(spec: Mapping[str, Any], progress: _core.Progress | None = None) -> dict[str, Any]:
+    """Carry out a study as the core takes it: see :func:`specification`."""
     found: dict[str, Any] = json.loads(_core.lookup(json.dumps(spec), progress))
     return found

@@ -28,13 +28,10 @@ def shared(
     playing = {"set", "filesystem", *(option.name for option in of_groups("playing"))}
     groups: dict[str, list[int]] = {}
     for number, spec in enumerate(specs):
+        if number in alone:
+            continue
         kind = spec["precondition"]
-        if (
-            number in alone
-            or kind == "none"
-            or (isinstance(kind, dict) and "checkpoint" in kind)
-            or spec.get("job")
-        ):
+        if kind == "none" or (isinstance(kind, dict) and "checkpoint" in kind) or spec.get("job"):
             continue
         what = {key: value for key, value in spec.items() if key not in playing}
         what["set"] = [

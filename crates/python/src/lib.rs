@@ -293,6 +293,7 @@ pub fn populate(module: &Bound<'_, PyModule>, extension: Option<Extension>) -> P
     module.add_function(wrap_pyfunction!(crash::crash, module)?)?;
     module.add_function(wrap_pyfunction!(crash::crash_rerun, module)?)?;
     module.add_function(wrap_pyfunction!(lookup::lookup, module)?)?;
+    module.add_function(wrap_pyfunction!(lookup::lookup_planned, module)?)?;
     module.add_function(wrap_pyfunction!(traces::trace_info, module)?)?;
     module.add_function(wrap_pyfunction!(traces::trace_reuse, module)?)?;
     module.add_function(wrap_pyfunction!(traces::trace_convert, module)?)?;

@@ -1,6 +1,6 @@
 //! The lookup engine alone, for Python.
 
-use crate::{InputError, guarded};
+use crate::{InputError, guarded, to_python};
 use flashatlas_sim::lookup::LookupSpec;
 use pyo3::prelude::*;
 
@@ -9,13 +9,25 @@ use pyo3::prelude::*;
 #[pyfunction]
 #[pyo3(signature = (spec, progress=None))]
 pub fn lookup(py: Python<'_>, spec: &str, progress: Option<Py<PyAny>>) -> PyResult<String> {
-    let mut text = serde_json::Deserializer::from_str(spec);
-    let spec: LookupSpec = serde_path_to_error::deserialize(&mut text)
-        .map_err(|e| InputError::new_err(format!("lookup specification: {e}")))?;
+    let spec = parsed(spec)?;
     let record = guarded(py, progress, |reporter| {
         flashatlas_sim::lookup::lookup(&spec, &crate::environment::environment(), &mut |p| {
             reporter.report(p)
         })
     })?;
     Ok(record.to_string())
+}
+
+/// What a study is going to be, checked (JSON of a `LookupSpec`): its settings and files (JSON).
+#[pyfunction]
+pub fn lookup_planned(spec: &str) -> PyResult<String> {
+    let planned =
+        flashatlas_sim::lookup::planned(&parsed(spec)?, &crate::environment::environment());
+    Ok(planned.map_err(|e| to_python(&e))?.to_string())
+}
+
+fn parsed(spec: &str) -> PyResult<LookupSpec> {
+    let mut text = serde_json::Deserializer::from_str(spec);
+    serde_path_to_error::deserialize(&mut text)
+        .map_err(|e| InputError::new_err(format!("lookup specification: {e}")))
 }

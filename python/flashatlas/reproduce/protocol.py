@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -35,6 +35,10 @@ class Kept:
     title: str
     cluster: str = "local"
     """As for :meth:`flashatlas.Study.run`."""
+
+    def step(self, name: str) -> Kept:
+        """The same store, for one of several studies that an experiment has."""
+        return replace(self, name=f"{self.name}-{name}", title=f"{self.title}: {name}")
 
     def opened(self) -> Store:
         """The store; it is made where there is none."""

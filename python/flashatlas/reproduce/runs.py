@@ -7,15 +7,26 @@ know it as ``STORE:NAME``.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import itertools
+import os
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from flashatlas._core import InputError
-from flashatlas.api import compare, together
+from flashatlas.api import Workers, compare, together
+from flashatlas.lookups import lookup
 from flashatlas.reproduce.protocol import Kept, Progress
 from flashatlas.result import Result
+
+if TYPE_CHECKING:
+    from flashatlas.sweep.execution import Watcher
+    from flashatlas.sweep.plan import Run
+    from flashatlas.sweep.store import Store
+    from flashatlas.sweep.study import Study
 
 RUN = "run"
 """The axis of an experiment's runs."""
@@ -56,8 +67,7 @@ def _in_store(
     common: Mapping[str, Any],
 ) -> list[Result]:
     # Dask is there only where studies are
-    from flashatlas.sweep import execution, results  # noqa: PLC0415
-    from flashatlas.sweep.plan import Plan, Planner  # noqa: PLC0415
+    from flashatlas.sweep.plan import Planner  # noqa: PLC0415
     from flashatlas.sweep.study import defined  # noqa: PLC0415
 
     labels = [case["label"] for case in cases]
@@ -67,21 +77,96 @@ def _in_store(
     planner = Planner(study)
     made = (planner.run(at) for at in planner.combinations())
     runs = [replace(run, label=run.axes[RUN]) for run in made if run is not None]
+    watcher = None if progress is None else _Told(progress, labels)
+    store = _kept(study, runs, kept, jobs, watcher)
+    options = {case["label"]: _without_label(case, common) for case in cases}
+    return [
+        replace(store.load(run.key), label=run.label, options=options[run.label]) for run in runs
+    ]
+
+
+def looked_up(
+    studies: Mapping[str, Mapping[str, Any]],
+    *,
+    kept: Kept | None = None,
+    jobs: int | None = None,
+    told: Callable[[int], None] | None = None,
+) -> list[dict[str, Any]]:
+    """Carry out studies of the lookup engine; records come in their order.
+
+    Args:
+        studies: Arguments of :func:`flashatlas.lookup` by name.
+        kept: The store that keeps them; without one they stay in memory.
+        jobs: Studies at once.
+        told: Called with the number of those that are done.
+
+    Raises:
+        InputError: Bad input, or a study that failed; the others are in the store.
+
+    """
+    if kept is not None:
+        return _looked_up_in_store(studies, kept, jobs, told)
+    done = itertools.count(1)
+    workers = Workers(jobs or os.cpu_count() or 1, None)
+
+    def counted(arguments: Mapping[str, Any], _: Any) -> dict[str, Any]:
+        found = lookup(**arguments)
+        if told:
+            told(next(done))
+        return found
+
+    for number, arguments in enumerate(studies.values()):
+        workers.add(number, partial(counted, arguments))
+    return workers.wait()
+
+
+def _looked_up_in_store(
+    studies: Mapping[str, Mapping[str, Any]],
+    kept: Kept,
+    jobs: int | None,
+    told: Callable[[int], None] | None,
+) -> list[dict[str, Any]]:
+    # Dask is there only where studies are
+    from flashatlas.sweep import lookups  # noqa: PLC0415
+    from flashatlas.sweep.axes import Axis  # noqa: PLC0415
+    from flashatlas.sweep.identity import Digests  # noqa: PLC0415
+    from flashatlas.sweep.study import Study  # noqa: PLC0415
+
+    digests = Digests()
+    # a value with slashes would be shown as the name of a file
+    named = {name.replace("/", ", "): given for name, given in studies.items()}
+    runs = [lookups.run_of({RUN: name}, given, digests) for name, given in named.items()]
+    axes = ((Axis(RUN, tuple(named)),),)
+    study = Study(axes=axes, name=kept.name, title=kept.title, store=kept.root)
+    store = _kept(study, runs, kept, jobs, None if told is None else _Counted(told, runs))
+    if told:
+        told(len(runs))
+    return [lookups.load(store, run.key).record for run in runs]
+
+
+def _kept(
+    study: Study, runs: Sequence[Run], kept: Kept, jobs: int | None, watcher: Watcher | None
+) -> Store:
+    """Carry out what is not in the store yet; the store, which has all of it then.
+
+    Raises:
+        InputError: A run failed.
+
+    """
+    from flashatlas.sweep import execution, results  # noqa: PLC0415
+    from flashatlas.sweep.plan import Plan  # noqa: PLC0415
+
     unique = {run.key: run for run in runs}
     plan = Plan(study, tuple(unique.values()), 0, len(runs) - len(unique))
     store = kept.opened()
     results.note(plan, store)
     due, done = execution.due(plan.runs, store, retry_failed=True)
-    watcher = None if progress is None else _Told(progress, labels)
     where = execution.Where(kept.cluster, jobs)
     execution.carry_out(due, store, done, where=where, watcher=watcher)
     for run in runs:
         if run.key in done.failed:
             raise InputError(f"{run.label}: {done.failed[run.key].get('error', 'it failed')}")
-    options = {case["label"]: _without_label(case, common) for case in cases}
-    return [
-        replace(store.load(run.key), label=run.label, options=options[run.label]) for run in runs
-    ]
+    return store
 
 
 def _without_label(case: Mapping[str, Any], common: Mapping[str, Any]) -> dict[str, Any]:
@@ -118,6 +203,25 @@ class _Told:
     def ended(self, run: Any, failure: Mapping[str, Any] | None) -> None:
         if failure is None:
             self.told("", run.label, "check", 0, 1.0)
+
+    def tick(self) -> None:
+        """Nothing is due at no news."""
+
+
+class _Counted:
+    """Tells how many runs are done, of some that may be the same: a watcher of a study."""
+
+    def __init__(self, told: Callable[[int], None], runs: Sequence[Run]) -> None:
+        self._told, self._done = told, 0
+        self._same = Counter(run.key for run in runs)
+
+    def told(self, *_: Any) -> None:
+        """How far one is, nobody asks."""
+
+    def ended(self, run: Any, failure: Mapping[str, Any] | None) -> None:
+        if failure is None:
+            self._done += self._same[run.key]
+            self._told(self._done)
 
     def tick(self) -> None:
         """Nothing is due at no news."""

@@ -21,10 +21,13 @@ FIRST = {
     "wear.max": "Most erases of a block",
     "merges.log_blocks": "Log blocks reclaimed",
     "merges.data_blocks": "Data blocks merged",
+    "ns_per_lookup": "Time of a lookup",
+    "bytes.lpmt": "DRAM of the LPMT",
 }
 """Numbers that are asked first, and what they are called."""
 
-SHOWN = ("waf", "latency_ns.read.p99", "latency_ns.write.p99", "iops", "memory_bytes.map")
+SHOWN = ("waf", "latency_ns.read.p99", "latency_ns.write.p99", "iops", "memory_bytes.map",
+         "ns_per_lookup", "bytes.lpmt")  # fmt: skip
 """Those that a table has where nobody asks for others."""
 
 _HIGHER = re.compile(r"^iops|bandwidth|hit_ratio|hits$")

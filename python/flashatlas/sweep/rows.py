@@ -22,6 +22,9 @@ import pyarrow.parquet as pq
 from flashatlas._core import InputError
 from flashatlas.files import write_whole
 from flashatlas.frame import Columns, columns_of, table_of
+from flashatlas.result import Result
+from flashatlas.sweep import lookups
+from flashatlas.sweep.lookups import LookupResult
 from flashatlas.sweep.store import Store
 
 FILES_MAX = 64
@@ -44,6 +47,12 @@ class Row:
     def __init__(self, key: str, columns: Columns, wall_s: float | None) -> None:
         self.key, self.columns, self.wall_s = key, columns, wall_s
         self.made = time.time()
+
+
+def row_of(key: str, result: Result | LookupResult) -> Row:
+    """A run as a row."""
+    columns = result.columns if isinstance(result, LookupResult) else columns_of(result)
+    return Row(key, columns, result.wall_s)
 
 
 class RowWriter:
@@ -121,8 +130,7 @@ def _made_again(store: Store, keys: Iterable[str]) -> Iterable[Row]:
     for key in keys:
         if not store.has(key):
             continue
-        result = store.load(key)
-        yield Row(key, columns_of(result), result.wall_s)
+        yield row_of(key, lookups.load(store, key))
 
 
 def _files(store: Store, columns: Collection[str] | None) -> pa.Table:

@@ -25,7 +25,7 @@ import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from flashatlas._core import InputError
 from flashatlas.files import write_whole
@@ -52,6 +52,13 @@ def _something_else(root: Path) -> bool:
 def is_store(path: Path) -> bool:
     """Whether a folder is a store."""
     return (path / MARK).is_file()
+
+
+class Keepable(Protocol):
+    """What a run came to."""
+
+    def files(self, folder: Path, /) -> dict[str, bytes]:
+        """Files of a folder by name, ``run.json`` among them."""
 
 
 @dataclass(frozen=True)
@@ -127,7 +134,7 @@ class Store:
     def put(
         self,
         key: str,
-        result: Result,
+        result: Keepable,
         identity: Mapping[str, Any],
         keep: str = "tables",
     ) -> bool:

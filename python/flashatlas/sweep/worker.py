@@ -16,8 +16,10 @@ from distributed import get_worker
 from flashatlas import FlashAtlasError, _core, parts
 from flashatlas.api import build, carried_out_from
 from flashatlas.files import whole_file
-from flashatlas.frame import columns_of
-from flashatlas.sweep.rows import Row
+from flashatlas.result import Result
+from flashatlas.sweep import lookups
+from flashatlas.sweep.lookups import LookupResult
+from flashatlas.sweep.rows import Row, row_of
 from flashatlas.sweep.store import Store
 
 TOPIC = "flashatlas"
@@ -54,16 +56,20 @@ def carry_out(task: Task, sources: str, plugins: tuple[str, ...]) -> Answer:
     store = Store(Path(task.root))
     try:
         _ready(sources, plugins)
+        result: Result | LookupResult
         if store.has(task.key):
-            result = store.load(task.key)
+            result = lookups.load(store, task.key)
         else:
-            result = carried_out_from(task.spec, task.checkpoint, _teller(task.label))
+            if lookups.LOOKUP in task.identity:
+                result = lookups.carried_out(task.spec, _teller(task.label))
+            else:
+                result = carried_out_from(task.spec, task.checkpoint, _teller(task.label))
             store.put(task.key, result, task.identity, task.keep)
     except FlashAtlasError as error:
         failure = failure_of(type(error).__name__, str(error), task.label)
         store.fail(task.key, failure)
         return Answer(failure=failure)
-    return Answer(row=Row(task.key, columns_of(result), result.wall_s))
+    return Answer(row=row_of(task.key, result))
 
 
 def failure_of(kind: str, why: str, label: str) -> dict[str, Any]:

@@ -6,8 +6,9 @@ mod workload;
 use crate::run::Progress;
 use crate::{Environment, Reading, RunError};
 use flashatlas_lookup::study::{CHANGES, LA_BITS, LOOK_AHEAD, Study, TABLE, settings};
+use flashatlas_types::Params;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 use workload::LookupWorkload;
 
 /// Requests that are handed to the engine together.
@@ -106,6 +107,34 @@ const fn first_seed() -> u64 {
     1
 }
 
+/// What a study is going to be, checked: every setting (`config`), and the `files` that it reads.
+///
+/// # Errors
+/// Bad settings, a trace that is not there.
+pub fn planned(spec: &LookupSpec, env: &Environment<'_>) -> Result<Value, RunError> {
+    let (params, _) = prepared(spec, env)?;
+    let mut files = Vec::new();
+    if let Source::Trace(path) = &spec.source {
+        let opened = env.opener.open(path);
+        opened.map_err(|error| RunError::Io { path: path.clone(), error })?;
+        files.push(path);
+    }
+    Ok(json!({ "config": record::config(&params), "files": files }))
+}
+
+/// The settings and the engine of a study: what does not fit together is found before anything is
+/// read.
+fn prepared(spec: &LookupSpec, env: &Environment<'_>) -> Result<(Params, Study), RunError> {
+    let params = settings(env.registry.ftl.hashes, &spec.set)?;
+    let study = Study::new(env.registry.ftl.hashes, &params)?;
+    if matches!((&spec.source, params.get(TABLE)), (Source::Sets { .. }, "flat")) {
+        return Err(RunError::Unusable(
+            "sets are scanned in the LPMT: a flat array (lookup.table = flat) has none".into(),
+        ));
+    }
+    Ok((params, study))
+}
+
 /// Carry out a study; returns its record.
 ///
 /// # Errors
@@ -115,15 +144,7 @@ pub fn lookup(
     env: &Environment<'_>,
     progress: &mut dyn FnMut(Progress) -> bool,
 ) -> Result<Value, RunError> {
-    let hashes = env.registry.ftl.hashes;
-    let params = settings(hashes, &spec.set)?;
-    // what does not fit together is found before anything is read
-    let mut study = Study::new(hashes, &params)?;
-    if matches!((&spec.source, params.get(TABLE)), (Source::Sets { .. }, "flat")) {
-        return Err(RunError::Unusable(
-            "sets are scanned in the LPMT: a flat array (lookup.table = flat) has none".into(),
-        ));
-    }
+    let (params, mut study) = prepared(spec, env)?;
     let la_bits = params.get(LA_BITS);
     let mut source = LookupWorkload {
         spec,

@@ -10,6 +10,11 @@ use serde_json::{Map, Value, json};
 /// Name and version of the record's layout.
 const SCHEMA: &str = "flashatlas.lookup/1";
 
+/// Every setting of a study.
+pub(super) fn config(params: &Params) -> Map<String, Value> {
+    params.iter().map(|(key, value)| (key.to_owned(), param(value))).collect()
+}
+
 pub(super) fn record(
     spec: &LookupSpec,
     params: &Params,
@@ -46,12 +51,10 @@ pub(super) fn record(
         .zip(s.classes)
         .map(|(&name, n)| (name.to_owned(), json!(per(n, s.reads))))
         .collect();
-    let config: Map<String, Value> =
-        params.iter().map(|(key, value)| (key.to_owned(), param(value))).collect();
     let mut record = json!({
         "schema": SCHEMA,
         "version": version,
-        "config": config,
+        "config": config(params),
         "source": spec.source,
         "address": spec.address,
         "unit_sectors": spec.unit_sectors,

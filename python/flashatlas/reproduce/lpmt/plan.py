@@ -7,19 +7,14 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
-from flashatlas._core import InputError
-from flashatlas.api import Workers
-from flashatlas.api import run as run_drive
-from flashatlas.lookups import lookup
 from flashatlas.reproduce.lpmt import tables
 from flashatlas.reproduce.lpmt.studies import POLICIES, Point, Studies, chosen, said_of
 from flashatlas.reproduce.lpmt.whole import character, whole_traces
 from flashatlas.reproduce.protocol import Kept, Progress
+from flashatlas.reproduce.runs import carried_out, looked_up
 from flashatlas.reproduce.table import Table
 from flashatlas.reproduce.workloads import Application, applications, load, traces_folder
 from flashatlas.trace import Trace
@@ -272,52 +267,46 @@ class Plan:
         progress: Progress | None = None,
         kept: Kept | None = None,
     ) -> Lpmt:
-        """Run all of it; arguments as for :func:`flashatlas.compare`.
+        """Run all of it; arguments as for :func:`flashatlas.reproduce.runs.carried_out`.
 
-        Raises:
-            InputError: A store was given.
-
+        In a store it is a study for each step, for later ones depend on what earlier ones find.
         """
-        if kept is not None:
-            raise InputError(
-                "store: lpmt studies lookups, which are no runs of a drive: no store keeps them"
-            )
-        at_once = jobs or os.cpu_count() or 1
 
-        def together(step: int, tasks: Sequence[Callable[..., Any]]) -> list[Any]:
-            done = itertools.count(1)
+        def studied(step: str, asked: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+            """Records of the lookup engine by name."""
+            if not asked:
+                return {}
+            shown = self.labels.index("sweep" if step == "alone" else step)
 
-            def counted(task: Callable[..., Any], _: Any) -> Any:
-                found = task()
+            def told(n: int) -> None:
                 if progress:
-                    n = next(done)
-                    progress(step, "study", n, n / len(tasks))
-                return found
+                    progress(shown, "study", n, n / len(asked))
 
-            workers = Workers(at_once, None)
-            for number, task in enumerate(tasks):
-                workers.add(number, partial(counted, task))
-            return workers.wait()
+            found = looked_up(asked, kept=kept and kept.step(step), jobs=jobs, told=told)
+            return dict(zip(asked, found, strict=True))
 
-        planned = self.studies()
-        found = together(0, [partial(lookup, **arguments) for arguments in planned.values()])
-        studies = dict(zip(planned, found, strict=True))
+        studies = studied("engine", self.studies())
         files = {a.name: studies[f"trace/{a.name}/single"]["entries"] for a in self.applications}
-        sweep = self.points(files)
-        swept = together(1, [partial(lookup, **arguments) for _, arguments in sweep])
-        points = [
-            Point(*where, own, record) for (where, own), record in zip(sweep, swept, strict=True)
-        ]
-        fastest = [p for a in self.applications if points for p in chosen(points, a.name).values()]
-        alone = [
-            {**p.arguments, "set": [*p.arguments["set"], "lookup.look_ahead=1"]} for p in fastest
-        ]
-        for point, record in zip(
-            fastest, together(1, [partial(lookup, **own) for own in alone]), strict=True
-        ):
-            studies[f"alone/{point.application}/{point.name}/{point.bytes}"] = record
-        results = together(
-            len(self.labels) - 1, [partial(run_drive, **options) for options in self._drives()]
+        sweep = {" ".join(map(str, where)): (where, own) for where, own in self.points(files)}
+        swept = studied("sweep", {name: own for name, (_, own) in sweep.items()})
+        points = [Point(*where, own, swept[name]) for name, (where, own) in sweep.items()]
+        fastest = {
+            f"alone/{p.application}/{p.name}/{p.bytes}": p
+            for a in self.applications
+            if points
+            for p in chosen(points, a.name).values()
+        }
+        alone = {
+            name: {**p.arguments, "set": [*p.arguments["set"], "lookup.look_ahead=1"]}
+            for name, p in fastest.items()
+        }
+        studies |= studied("alone", alone)
+        last = len(self.labels) - 1
+        results = carried_out(
+            self._drives(),
+            kept=kept and kept.step("drive"),
+            jobs=jobs,
+            progress=progress and (lambda _, *how_far: progress(last, *how_far)),
         )
         characters = {
             a.name: character(self._source(a)["trace"]) for a in self.workloads if a.recorded

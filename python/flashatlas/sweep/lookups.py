@@ -1,0 +1,122 @@
+"""Studies of the lookup engine as runs: they need no drive, and a store keeps them all the same."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from flashatlas import _core, lookups
+from flashatlas.cost import Cost
+from flashatlas.folders import RECORD
+from flashatlas.frame import Columns, leaves
+from flashatlas.result import Result
+from flashatlas.sweep.identity import Digests
+from flashatlas.sweep.plan import Run, requests_of
+from flashatlas.sweep.store import Store
+
+LOOKUP = "lookup"
+"""The part of an identity that only these studies have."""
+
+BYTES, BYTES_A_REQUEST = 32 << 20, 100
+"""Memory of one: the paper's tables, and what is kept of each request.
+
+Measured: 15 MiB with a thousand requests, 101 MiB with a million.
+"""
+
+BYTES_OF_A_TRACE = 16
+"""Bytes of a trace file for each of its requests, compressed: few, so that memory is enough."""
+
+
+@dataclass(frozen=True)
+class LookupResult:
+    """The record of a study of the lookup engine (``flashatlas.lookup/1``)."""
+
+    record: dict[str, Any]
+    wall_s: float | None = None
+
+    def files(self, _: Path) -> dict[str, bytes]:
+        """What a store keeps of it."""
+        return {
+            "made.json": json.dumps({"wall_s": self.wall_s}).encode(),
+            RECORD: json.dumps(self.record, indent=2).encode(),
+        }
+
+    @property
+    def columns(self) -> Columns:
+        """Its row: settings and numbers, by column."""
+        record = dict(self.record)
+        settings = {**record.pop("config"), "source": json.dumps(record.pop("source"))}
+        settings |= {key: record.pop(key) for key in ("address", "unit_sectors", "seed")}
+        return settings, dict(leaves("", record))
+
+
+def run_of(axes: Mapping[str, Any], arguments: Mapping[str, Any], digests: Digests) -> Run:
+    """A study as a run of a plan, checked.
+
+    Args:
+        axes: What it is called in the plan.
+        arguments: Of :func:`flashatlas.lookup`.
+        digests: Those of files.
+
+    Raises:
+        InputError: Bad settings, a trace that is not there.
+
+    """
+    spec = lookups.specification(**arguments)
+    planned = json.loads(_core.lookup_planned(json.dumps(spec)))
+    source = "trace" if planned["files"] else spec["source"]
+    asked = {**spec, "set": planned["config"], "source": source}
+    identity = {
+        LOOKUP: asked,
+        "files": [digests.of(path) for path in planned["files"]],
+        "parts": [],
+        "sources": digests.sources,
+    }
+    return Run(
+        axes=axes,
+        spec=spec,
+        identity=identity,
+        key=digests.key(identity),
+        label=" ".join(map(str, axes.values())),
+        cost=Cost(0, BYTES + BYTES_A_REQUEST * _requests(spec), None),
+        keeps_checkpoints=False,
+    )
+
+
+def _requests(spec: Mapping[str, Any]) -> int:
+    """At most so many requests."""
+    source = spec["source"]
+    for kind, count in (("sets", "lookups"), ("files", "files")):
+        if kind in source:
+            return int(source[kind][count])
+    found = requests_of({"workload": source.get("workload"), "limit": spec.get("limit")})
+    if found is not None:
+        return found
+    path = source.get("trace", "")
+    return Path(path).stat().st_size // BYTES_OF_A_TRACE if _core.is_file(path) else 0
+
+
+def carried_out(spec: Mapping[str, Any], progress: _core.Progress | None) -> LookupResult:
+    """Carry a study out."""
+    begin = time.perf_counter()
+    record = lookups.carried_out(spec, progress)
+    return LookupResult(record, time.perf_counter() - begin)
+
+
+def load(store: Store, key: str) -> Result | LookupResult:
+    """A run of a store, of either kind.
+
+    Raises:
+        InputError: It is not in it, or not whole.
+
+    """
+    entry = store.entry(key)
+    if entry is None or LOOKUP not in entry["identity"]:
+        return store.load(key)
+    texts = ((store.folder(key) / name).read_text("utf-8") for name in (RECORD, "made.json"))
+    record, made = map(json.loads, texts)
+    return LookupResult(record, made["wall_s"])

@@ -52,6 +52,7 @@ pub struct WriteCache {
     vacant: Vec<u32>,
     /// Units on their way to flash. Looked up only; the order of `retain` changes nothing.
     leaving: FxHashMap<Lpn, LeavingUnit>,
+    leaving_limit: usize,
     newest: u32,
     oldest: u32,
     /// Units above which eviction starts, and at which it stops.
@@ -71,6 +72,7 @@ impl WriteCache {
             entries: Vec::new(),
             vacant: Vec::new(),
             leaving: FxHashMap::default(),
+            leaving_limit: 2 * capacity as usize,
             newest: NIL,
             oldest: NIL,
             high,
@@ -81,8 +83,10 @@ impl WriteCache {
     /// A unit leaves whose sectors `arrived` with these operations; its program is one of those
     /// that come before operation `before`.
     pub fn leave(&mut self, lpn: Lpn, arrived: [OpId; 2], before: OpId, oldest_unfinished: OpId) {
-        if self.leaving.len() >= 2 * self.capacity as usize {
+        if self.leaving.len() >= self.leaving_limit {
             self.leaving.retain(|_, unit| unit.before > oldest_unfinished);
+            // one old operation may keep all of them: twice as many, before all are looked at again
+            self.leaving_limit = 2 * self.leaving.len().max(self.capacity as usize);
         }
         self.leaving.insert(lpn, LeavingUnit { arrived, before });
     }
@@ -227,5 +231,23 @@ mod tests {
         assert_eq!((cache.len(), cache.free_slots(), cache.oldest()), (1, 0, Some(Lpn(1))));
         cache.release(OpId(40), 2);
         assert_eq!((cache.take_slot(), cache.take_slot()), (OpId(40), OpId(40)));
+    }
+
+    #[test]
+    fn what_leaves_is_looked_at_a_few_times_each_whatever_is_unfinished() {
+        // operation 1 is never complete: nothing can be forgotten
+        let mut cache = WriteCache::new(8, 8, 4);
+        let mut limits = 0;
+        for n in 1..=100_000 {
+            let before = cache.leaving_limit;
+            cache.leave(Lpn(n), [OpId::NONE; 2], OpId(u64::from(n) + 1), OpId(1));
+            limits += usize::from(cache.leaving_limit != before);
+        }
+        assert_eq!(limits, 13, "from 16 on, twice as many each time: 2^17 is more than all");
+        // all are complete, and the next look forgets them
+        for n in 100_001..=140_000 {
+            cache.leave(Lpn(n), [OpId::NONE; 2], OpId(u64::from(n) + 1), OpId(100_001));
+        }
+        assert!(cache.leaving.len() < 60_000 && cache.left(Lpn(140_000)).is_some());
     }
 }

@@ -6,6 +6,7 @@ skipped, with the reason.
 
 from __future__ import annotations
 
+import functools
 import shutil
 from pathlib import Path
 
@@ -40,14 +41,17 @@ def browser():
         started.close()
 
 
-@pytest.fixture
-def opened(browser):
-    """Opens a page; a line on its console, or a request to the network, fails the test."""
-    contexts, complaints = [], []
+class Pages:
+    """Opens pages; what they write on their console, or ask the network for, is a complaint."""
 
-    def opened(file: Path, *, width: int = 1280, script: str = "", **options):
-        context = browser.new_context(viewport={"width": width, "height": 800}, **options)
-        contexts.append(context)
+    def __init__(self, browser) -> None:
+        self._browser, self._contexts = browser, []
+        self.complaints: list[str] = []
+
+    def open(self, file: Path, *, width: int = 1280, script: str = "", **options):
+        complaints = self.complaints
+        context = self._browser.new_context(viewport={"width": width, "height": 800}, **options)
+        self._contexts.append(context)
         page = context.new_page()
         if script:
             page.add_init_script(script)
@@ -62,7 +66,30 @@ def opened(browser):
         page.wait_for_selector("html[data-charts=drawn]", timeout=60_000)
         return page
 
+    def close(self) -> None:
+        for context in self._contexts:
+            context.close()
+
+
+@pytest.fixture
+def opened(browser):
+    """Opens a page; a line on its console, or a request to the network, fails the test."""
+    pages = Pages(browser)
+    yield pages.open
+    pages.close()
+    assert pages.complaints == []
+
+
+@pytest.fixture(scope="module")
+def pages_to_look_at(browser):
+    pages = Pages(browser)
+    yield pages, functools.cache(pages.open)
+    pages.close()
+
+
+@pytest.fixture
+def looked_at(pages_to_look_at):
+    """As ``opened``, for tests that change nothing in the page: it is opened once for all."""
+    pages, opened = pages_to_look_at
     yield opened
-    for context in contexts:
-        context.close()
-    assert complaints == []
+    assert pages.complaints == []

@@ -101,7 +101,7 @@ def test_a_study_keeps_the_reasons(tmp_path):
     )
     rows = study.run(jobs=1).rows()
     assert len(rows) == 2
-    assert all(row["explain.ops.write.parts_ns.collection"] > 0 for row in rows)
+    assert all(row["explain.ops.write.parts_ns.erase"] > 0 for row in rows)
 
 
 def test_reports_draw_the_parts(explained, opened, tmp_path):

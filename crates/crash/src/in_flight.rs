@@ -278,8 +278,12 @@ impl InFlightDrive {
                     merge(&mut needs, of);
                 }
             }
+            let mut seen = op.0;
             let on = match what.kind {
-                OpKind::Read { block, page, .. } => Some((block, BlockAccess::Read, page)),
+                OpKind::Read { block, page, back, .. } => {
+                    seen = op.0 - u64::from(back);
+                    Some((block, BlockAccess::Read, page))
+                }
                 OpKind::Program { block, page, .. } => {
                     Some((block, BlockAccess::Program(page), page))
                 }
@@ -290,7 +294,7 @@ impl InFlightDrive {
                 let earlier = self.of_block.entry(BlockId(block / dies_per_frame)).or_default();
                 for (before, was) in earlier.iter() {
                     let waits = match on {
-                        BlockAccess::Read => *was == BlockAccess::Program(page),
+                        BlockAccess::Read => *was == BlockAccess::Program(page) && before.0 < seen,
                         BlockAccess::Program(_) => *was != BlockAccess::Read,
                         BlockAccess::Erase => true,
                     };

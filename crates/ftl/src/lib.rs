@@ -25,6 +25,7 @@
 pub mod blocks;
 pub mod caching;
 pub mod classifiers;
+mod copies;
 mod free;
 mod in_flight;
 pub mod list;
@@ -41,6 +42,7 @@ mod trims;
 pub mod victims;
 
 pub use blocks::Role;
+pub use copies::Copies;
 pub use registry::Registry;
 pub use report::{
     AreaUse, FREE_CHANGES, FtlReport, MapCounters, MemoryUse, MergeClass, MergeCounters,
@@ -93,6 +95,8 @@ pub struct FtlContext<'a> {
     pub oldest_unfinished: OpId,
     /// Pages of the same request that follow the one that is looked up.
     pub ahead: u32,
+    /// Where copies came from whose programs may not be complete.
+    pub copies: &'a mut Copies,
     /// Programs that took host data to flash, in order.
     pub programmed: &'a mut Vec<Programmed>,
     /// Pages whose map entry changed, in order, where the drive hands entries out (see

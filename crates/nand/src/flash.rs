@@ -47,12 +47,42 @@ impl Flash<'_> {
         after: &[OpId],
     ) -> Result<OpId, MediumError> {
         self.medium.frame_sequence(frame)?;
+        Ok(self.sense(frame, slots, part, cause, after, None))
+    }
+
+    /// As [`Flash::read`], of a frame as operation `seen` of this or an earlier plan found it:
+    /// whatever was planned for it since, and is not complete, comes after (see
+    /// [`OpKind::Read::back`]). The medium has been through that already, so whether the frame
+    /// could be read is not asked.
+    pub fn read_as_it_was(
+        &mut self,
+        frame: FrameId,
+        slots: u64,
+        part: ReadPart,
+        cause: Cause,
+        after: &[OpId],
+        seen: OpId,
+    ) -> OpId {
+        self.sense(frame, slots, part, cause, after, Some(seen))
+    }
+
+    #[inline]
+    fn sense(
+        &mut self,
+        frame: FrameId,
+        slots: u64,
+        part: ReadPart,
+        cause: Cause,
+        after: &[OpId],
+        seen: Option<OpId>,
+    ) -> OpId {
         let layout = &*self.medium.layout;
+        let back = |plan: &Plan| seen.map_or(0, |seen| (plan.next_id().0 - seen.0) as u32);
         if layout.pages_per_frame == 1 {
             self.medium.counters.reads[cause as usize] += 1;
             let bytes = slots.count_ones() * layout.unit_bytes;
-            let kind = read_kind(layout, frame, 0, bytes);
-            return Ok(self.plan.push_flash(kind, cause, after));
+            let kind = read_kind(layout, frame, 0, bytes, back(self.plan));
+            return self.plan.push_flash(kind, cause, after);
         }
         let mut ids = [OpId::NONE; 64];
         let mut dies = 0;
@@ -60,12 +90,12 @@ impl Flash<'_> {
             let (pages, bytes) = touched(layout, die, slots, part);
             if pages > 0 {
                 self.medium.counters.reads[cause as usize] += u64::from(pages);
-                let kind = read_kind(layout, frame, die, bytes);
+                let kind = read_kind(layout, frame, die, bytes, back(self.plan));
                 ids[dies] = self.plan.push_flash(kind, cause, after);
                 dies += 1;
             }
         }
-        Ok(self.plan.join(cause.class(true), &ids[..dies]))
+        self.plan.join(cause.class(true), &ids[..dies])
     }
 
     /// Say what an erased block is for, before its first page is programmed: the spare area of each
@@ -180,9 +210,9 @@ impl DiePlace {
     }
 }
 
-fn read_kind(layout: &Layout, frame: FrameId, index: u32, bytes: u32) -> OpKind {
+fn read_kind(layout: &Layout, frame: FrameId, index: u32, bytes: u32, back: u32) -> OpKind {
     let DiePlace { die, block, page, level } = DiePlace::of(layout, frame, index);
-    OpKind::Read { die, block, page, level, bytes }
+    OpKind::Read { die, block, page, level, bytes, back }
 }
 
 /// Pages of the frame's `die`-th die that `slots` touch, and the bytes they transfer: whole units
@@ -258,7 +288,10 @@ mod tests {
             .read(FrameId(0), 0b11, ReadPart::Whole, Cause::Host, &[])
             .unwrap();
         let (_, op, _) = plan.iter().next().unwrap();
-        assert_eq!(op.kind, OpKind::Read { die: 0, block: 0, page: 0, level: 0, bytes: 2048 });
+        assert_eq!(
+            op.kind,
+            OpKind::Read { die: 0, block: 0, page: 0, level: 0, bytes: 2048, back: 0 }
+        );
     }
 
     #[test]
@@ -280,8 +313,8 @@ mod tests {
         assert_eq!(
             kinds,
             [
-                OpKind::Read { die: 0, block: 0, page: 0, level: 0, bytes: 4096 },
-                OpKind::Read { die: 1, block: 1, page: 0, level: 0, bytes: 4096 },
+                OpKind::Read { die: 0, block: 0, page: 0, level: 0, bytes: 4096, back: 0 },
+                OpKind::Read { die: 1, block: 1, page: 0, level: 0, bytes: 4096, back: 0 },
                 OpKind::Join
             ]
         );

@@ -172,9 +172,10 @@ impl Engine {
         self.nodes.find(op).is_none()
     }
 
-    /// Whether a program of this page of a die's block was issued and is not complete.
-    pub fn programs(&self, block: u32, page: u32) -> bool {
-        self.nodes.programs(block, page)
+    /// The newest program of this page of a die's block that was issued before operation `before`
+    /// and is not complete.
+    pub fn program_of(&self, block: u32, page: u32, before: OpId) -> Option<OpId> {
+        self.nodes.program_of(block, page, before).map(|n| self.nodes.at(n).id)
     }
 
     /// How busy the resources were until now. What they are doing counts as far as it is done.
@@ -307,7 +308,7 @@ impl Engine {
         let rank = t.rank[op.class as usize];
         let mut node = Node::new(id, NodeKind::Join, rank);
         match op.kind {
-            OpKind::Read { die, block, page, level, bytes } => {
+            OpKind::Read { die, block, page, level, bytes, .. } => {
                 (node.work, node.die, node.block, node.page) = (NodeKind::Read, die, block, page);
                 (node.time, node.transfer) = (t.read[level as usize], bus(bytes));
                 node.host_read = op.class == Class::HostRead;

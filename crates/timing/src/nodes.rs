@@ -1,6 +1,7 @@
 //! Operations in the engine: flat storage, who waits for whom, and the three orders that hold
 //! whatever the priorities: a read of a page waits for that page's program, an erase for every
-//! earlier operation on its block, and the programs of one block start in order.
+//! earlier operation on its block, and the programs of one block start in order. A read of a page
+//! as it was waits for no program since, and an erase since waits for it.
 
 use flashatlas_types::{Dur, Op, OpId, OpKind, Tag};
 
@@ -177,7 +178,10 @@ impl Nodes {
             }
         }
         match op.kind {
-            OpKind::Read { block, page, .. } => self.add_reader(n, block, page),
+            OpKind::Read { block, page, back: 0, .. } => self.add_reader(n, block, page),
+            OpKind::Read { block, page, back, .. } => {
+                self.add_past_reader(n, block, page, OpId(id.0 - u64::from(back)));
+            }
             OpKind::Program { block, .. } => self.add_writer(n, block),
             OpKind::Erase { block, .. } => {
                 self.drain_readers(n, block);
@@ -228,17 +232,13 @@ impl Nodes {
         self.nodes[n as usize].waiting += 1;
     }
 
-    /// Whether a program of this page of a die's block is not complete.
-    pub fn programs(&self, block: u32, page: u32) -> bool {
-        self.program_of(block, page).is_some()
-    }
-
-    /// The program of this page of a die's block, if it is not complete.
-    fn program_of(&self, block: u32, page: u32) -> Option<u32> {
+    /// The newest program of this page of a die's block before operation `before`, if it is not
+    /// complete.
+    pub fn program_of(&self, block: u32, page: u32, before: OpId) -> Option<u32> {
         let mut writer = self.blocks[block as usize].writers;
         while writer != NIL {
             let w = self.at(writer);
-            if w.work == NodeKind::Program && w.page == page {
+            if w.work == NodeKind::Program && w.page == page && w.id < before {
                 return Some(writer);
             }
             writer = w.previous;
@@ -247,9 +247,32 @@ impl Nodes {
     }
 
     fn add_reader(&mut self, n: u32, block: u32, page: u32) {
-        if let Some(program) = self.program_of(block, page) {
+        if let Some(program) = self.program_of(block, page, OpId(u64::MAX)) {
             self.wait(n, program);
         }
+        self.count_reader(n, block);
+    }
+
+    /// A read of a page as operation `seen` found it. The first erase since then that is not
+    /// complete waits for it, unless nothing holds that back any more.
+    fn add_past_reader(&mut self, n: u32, block: u32, page: u32, seen: OpId) {
+        if let Some(program) = self.program_of(block, page, seen) {
+            self.wait(n, program);
+        }
+        let (mut writer, mut erase) = (self.blocks[block as usize].writers, NIL);
+        while writer != NIL && self.at(writer).id > seen {
+            if self.at(writer).work == NodeKind::Erase {
+                erase = writer;
+            }
+            writer = self.at(writer).previous;
+        }
+        if erase != NIL && self.at(erase).waiting > 0 {
+            self.wait(erase, n);
+        }
+        self.count_reader(n, block);
+    }
+
+    fn count_reader(&mut self, n: u32, block: u32) {
         let unfinished = &mut self.blocks[block as usize];
         unfinished.readers += 1;
         self.nodes[n as usize].epoch = unfinished.epoch;

@@ -276,6 +276,8 @@ impl Paths {
 
     fn path(&self, mut id: OpId, at: Ps, since: Ps) -> Vec<Step> {
         let (mut steps, mut upto) = (Vec::new(), at);
+        // an erase that a later read of its block holds back: before that came, others did
+        let mut held = None;
         while let Some(track) = self.track(id) {
             let mut end = upto;
             for &(from, state) in track.states.iter().rev() {
@@ -291,10 +293,14 @@ impl Paths {
             if upto <= since || track.by == OpId::NONE {
                 break;
             }
+            if track.by > id {
+                held = Some((track.op, track.cause));
+            }
             id = track.by;
         }
         if upto > since {
-            steps.push(Step { from: since, to: upto, reason: Reason::Layer, op: None });
+            let reason = if held.is_some() { Reason::Erase } else { Reason::Layer };
+            steps.push(Step { from: since, to: upto, reason, op: held });
         }
         steps
     }

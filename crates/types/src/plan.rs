@@ -117,6 +117,9 @@ pub enum OpKind {
         level: u8,
         /// Bytes over the channel.
         bytes: u32,
+        /// The page is read as it was so many operations ago; 0: as it is. A program of the page
+        /// since then is not waited for, and an erase since then that is still held back waits.
+        back: u32,
     },
     /// Transfer `bytes` to the die and program a page (of one or more planes together).
     Program {
@@ -274,6 +277,19 @@ impl Plan {
         }
     }
 
+    /// Whether operations of this plan wait for nothing but time: delays, accesses to memory, and
+    /// earlier operations that are complete (`is_complete`). Nothing on flash holds them back.
+    pub fn waits_for_time_alone(&self, ops: &[OpId], is_complete: &impl Fn(OpId) -> bool) -> bool {
+        ops.iter().all(|&op| {
+            if op < self.first_id() {
+                return is_complete(op);
+            }
+            let Op { kind, deps: (from, to), .. } = self.ops[(op.0 - self.base) as usize];
+            matches!(kind, OpKind::Delay(_) | OpKind::Memory { .. } | OpKind::Join)
+                && self.waits_for_time_alone(&self.deps[from as usize..to as usize], is_complete)
+        })
+    }
+
     /// Whether operations are recorded. Off while a drive is brought into a state without simulated
     /// time.
     pub fn set_recording(&mut self, on: bool) {
@@ -323,5 +339,20 @@ mod tests {
         assert_eq!(plan.push(OpKind::Join, Class::Gc, &[b]), OpId(3));
         plan.set_recording(false);
         assert_eq!(plan.push(OpKind::Join, Class::Gc, &[b]), OpId::NONE);
+    }
+
+    #[test]
+    fn what_waits_for_time_alone_waits_for_nothing_on_flash() {
+        let mut plan = Plan::default();
+        let early = plan.push(OpKind::Erase { die: 0, block: 0 }, Class::Gc, &[]);
+        plan.clear();
+        let delay = plan.push(OpKind::Delay(Dur(1)), Class::HostRead, &[early]);
+        let erase = plan.push(OpKind::Erase { die: 0, block: 1 }, Class::Gc, &[]);
+        let table = OpKind::Memory { kind: MemoryKind::Dram, accesses: 1, bytes: 8, write: false };
+        let lookup = plan.push(table, Class::Map, &[delay]);
+        let both = plan.join(Class::Map, &[lookup, erase]);
+        let alone = |op, done: bool| plan.waits_for_time_alone(&[op], &|_| done);
+        assert!(alone(lookup, true) && !alone(lookup, false), "the erase of the plan before");
+        assert!(!alone(both, true), "an erase of this plan");
     }
 }

@@ -17,7 +17,7 @@ use crate::{
     Submission, SubmitError,
 };
 use flashatlas_ftl::blocks::unit_at;
-use flashatlas_ftl::{Ftl, FtlContext, FtlReport, Idle, Place, Programmed, Role};
+use flashatlas_ftl::{Copies, Ftl, FtlContext, FtlReport, Idle, Place, Programmed, Role};
 use flashatlas_nand::{Flash, Medium, Unit};
 use flashatlas_timing::{Engine, Finished, Statistics, Times, Trajectory};
 use flashatlas_types::{
@@ -116,6 +116,7 @@ pub struct Ssd {
     counters: DeviceCounters,
     command: CommandState,
     in_flight: InFlight,
+    copies: Copies,
     /// Commands take effect without any time passing.
     instant: bool,
     /// What exports entries of the map, where a host caches them.
@@ -249,6 +250,7 @@ impl Ssd {
             number: self.command.number,
             oldest_unfinished,
             ahead: self.command.ahead,
+            copies: &mut self.copies,
             programmed: &mut self.command.programmed,
             remapped: self.hpb.is_some().then_some(&mut self.command.remapped),
         };

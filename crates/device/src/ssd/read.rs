@@ -18,6 +18,8 @@ type Waits = SmallVec<[OpId; 6]>;
 /// Slots of one frame that the command reads together.
 pub(super) struct FrameRead {
     frame: FrameId,
+    /// The operation that found there what is to be read, where the frame is another one since.
+    seen: Option<OpId>,
     slots: u64,
     part: ReadPart,
     sectors: u32,
@@ -85,8 +87,12 @@ impl Ssd {
         let mut sent = Waits::new();
         for group in &groups {
             let (frame, slots, part) = (group.frame, group.slots, group.part);
-            let sensed = self.with_ftl(now, |_, cx| {
-                Ok(cx.flash.read(frame, slots, part, Cause::Host, &group.after)?)
+            let sensed = self.with_ftl(now, |_, cx| match group.seen {
+                None => Ok(cx.flash.read(frame, slots, part, Cause::Host, &group.after)?),
+                Some(seen) => {
+                    let after = &group.after;
+                    Ok(cx.flash.read_as_it_was(frame, slots, part, Cause::Host, after, seen))
+                }
             })?;
             sent.push(self.send(group.sectors, &[sensed]));
         }
@@ -157,13 +163,42 @@ impl Ssd {
     /// cache holds them until then, and a read need not wait for flash.
     fn on_its_way(&self, lpn: Lpn, ppn: Ppn) -> Option<[OpId; 2]> {
         let arrived = self.cache.as_ref()?.left(lpn)?;
+        let program = self.unfinished_program(ppn, OpId(u64::MAX))?;
+        self.source(ppn, program).is_none().then_some(arrived)
+    }
+
+    /// The program before operation `before` of the frame in which a slot is, if it is not
+    /// complete.
+    fn unfinished_program(&self, ppn: Ppn, before: OpId) -> Option<OpId> {
         let frame = self.layout.frame_of(ppn);
         let block = self.layout.block_of_frame(frame);
         let page = self.layout.index_in(block, frame);
         let dies = self.layout.dies_per_frame;
         (block.0 * dies..(block.0 + 1) * dies)
-            .any(|on_die| self.engine.programs(on_die, page))
-            .then_some(arrived)
+            .find_map(|on_die| self.engine.program_of(on_die, page, before))
+    }
+
+    /// Where `program` copied the unit in a slot from, and what read it there.
+    fn source(&self, ppn: Ppn, program: OpId) -> Option<(Ppn, OpId)> {
+        let slot = ppn.0 % self.layout.slots_per_frame;
+        self.copies.source(self.layout.frame_of(ppn), slot, program)
+    }
+
+    /// Where a unit is read, and the operation that found it there: at its place, or, as long as
+    /// the program that copies it there is not complete, where it was before. `after`: what else
+    /// the read waits for. That must be nothing on flash: an erase of the old place waits for the
+    /// read, and so could what waits for the erase.
+    pub(super) fn readable(&self, ppn: Ppn, after: &[OpId]) -> (Ppn, Option<OpId>) {
+        let (mut at, mut seen) = (ppn, None);
+        while let Some(program) = self.unfinished_program(at, seen.unwrap_or(OpId(u64::MAX))) {
+            let Some((from, read)) = self.source(at, program) else { break };
+            (at, seen) = (from, Some(read));
+        }
+        let in_time = |op| self.engine.is_complete(op);
+        match seen {
+            Some(_) if self.plan.waits_for_time_alone(after, &in_time) => (at, seen),
+            _ => (ppn, None),
+        }
     }
 
     /// The sectors that the cache holds of a page over what was found below; without any, what
@@ -183,9 +218,11 @@ impl Ssd {
         piece: &Piece,
         after: [OpId; 2],
     ) {
+        let (ppn, seen) = self.readable(ppn, &after);
         let frame = self.layout.frame_of(ppn);
         let slot = 1 << (ppn.0 % self.layout.slots_per_frame);
-        if let Some(group) = groups.iter_mut().rev().take(GROUPS_BACK).find(|g| g.frame == frame) {
+        let together = |g: &&mut FrameRead| g.frame == frame && g.seen == seen;
+        if let Some(group) = groups.iter_mut().rev().take(GROUPS_BACK).find(together) {
             group.slots |= slot;
             group.part = ReadPart::Whole;
             group.sectors += piece.sectors;
@@ -194,6 +231,7 @@ impl Ssd {
             let part = ReadPart::Sectors { first: piece.first, count: piece.sectors };
             groups.push(FrameRead {
                 frame,
+                seen,
                 slots: slot,
                 part,
                 sectors: piece.sectors,

@@ -5,7 +5,7 @@ use super::{CommandState, ControllerSettings, DeviceCounters, InFlight, Ssd};
 use crate::cache::WriteCache;
 use crate::params::{CACHE_BYTES, CACHE_HIGH, CACHE_LOW, CACHE_MODE, COMMAND_TIME, IDLE_AFTER};
 use crate::{DriveConfig, PowerCycle, SubmitError};
-use flashatlas_ftl::{Ftl, FtlContext, MountReport, Programmed};
+use flashatlas_ftl::{Copies, Ftl, FtlContext, MountReport, Programmed};
 use flashatlas_nand::params::FACTORY_BAD;
 use flashatlas_nand::{Flash, Medium, Rules, Unit};
 use flashatlas_timing::{Engine, Times};
@@ -31,6 +31,7 @@ pub(crate) fn mount(
         number: 0,
         oldest_unfinished,
         ahead: 0,
+        copies: &mut Copies::default(),
         programmed,
         remapped: None,
     };
@@ -131,6 +132,7 @@ impl Ssd {
             counters: DeviceCounters::default(),
             command: CommandState { programmed, ..CommandState::default() },
             in_flight: InFlight::new(),
+            copies: Copies::default(),
             instant: false,
             hpb: None,
             layout,
@@ -292,6 +294,7 @@ impl Ssd {
             number: 0,
             oldest_unfinished: OpId(u64::MAX),
             ahead: 0,
+            copies: &mut self.copies,
             programmed: &mut self.command.programmed,
             remapped: None,
         };

@@ -444,7 +444,11 @@ impl Core {
         let sensed =
             cx.flash.read(self.layout.frame_of(from), 1, ReadPart::Whole, self.cause, &[])?;
         let unit = unit_at(cx.flash.medium, from, lpn)?;
-        self.program(cx, block, index, &unit, self.cause, sensed).map(drop)
+        let begin = cx.flash.plan.next_id();
+        let op = self.program(cx, block, index, &unit, self.cause, sensed)?;
+        let (frame, from) = (self.layout.frame_in(block, index), std::iter::once((from, sensed)));
+        cx.copies.note(frame, (begin, op), from, cx.oldest_unfinished);
+        Ok(())
     }
 
     fn program(

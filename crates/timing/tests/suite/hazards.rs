@@ -89,6 +89,46 @@ fn a_read_waits_for_a_program_that_itself_waits() {
     expect_small(times(), script, &[("p", 14_100), ("r", 15_200)]);
 }
 
+// ---- a read of a page as it was
+
+#[test]
+fn a_read_of_a_page_as_it_was_waits_for_no_program_since_and_the_erase_waits_for_it() {
+    // as d goes, at 9000, so would e; r is there at 8000, until 9100: e 9100-29100, p 29100-34200
+    let script = "
+        d = delay 9000
+        c = read 0.0.0 x100 gc
+        e = erase 0.0 after d
+        p = program 0.0.0 x100
+        at 8000
+        r = read 0.0.0 back-3 x100";
+    expect_small(times(), script, &[("c", 1_100), ("r", 9_100), ("e", 29_100), ("p", 34_200)]);
+}
+
+#[test]
+fn a_read_of_a_page_as_it_was_waits_for_the_program_that_it_is_of() {
+    // a 1200-6200; it releases c and r, c first: 6200-7300, r until 8400, e until 28400, b until
+    // 33500
+    let script = "
+        a = program 0.0.0 x100
+        c = read 0.0.0 x100 gc
+        e = erase 0.0
+        b = program 0.0.0 x100
+        r = read 0.0.0 back-3 x100";
+    let expected = [("a", 6_200), ("c", 7_300), ("r", 8_400), ("e", 28_400), ("b", 33_500)];
+    expect_behind_busy(script, &expected);
+}
+
+#[test]
+fn an_erase_that_nothing_holds_back_does_not_wait_for_a_read_of_a_page_as_it_was() {
+    // e is in the queue already when r comes, which is of another class there
+    let script = "
+        c = read 0.1.0 x100
+        e = erase 0.0 host_read
+        at 100
+        r = read 0.0.0 back-2 x100 idle";
+    expect_small(times(), script, &[("c", 1_100), ("e", 21_100), ("r", 22_200)]);
+}
+
 // ---- an erase waits for every earlier operation on its block
 
 #[test]

@@ -20,7 +20,7 @@ fn flash(player: &mut Player, kind: OpKind, cause: Cause, after: &[OpId]) -> OpI
 }
 
 fn read(die: u32, at: u32, bytes: u32) -> OpKind {
-    OpKind::Read { die, block: block(die, at), page: 0, level: 0, bytes }
+    OpKind::Read { die, block: block(die, at), page: 0, level: 0, bytes, back: 0 }
 }
 
 fn program(die: u32, at: u32, page: u32, bytes: u32) -> OpKind {

@@ -21,6 +21,8 @@ struct Family {
     cache_read: bool,
     cache_program: bool,
     suspend: bool,
+    /// Reads of pages as they were.
+    past: bool,
 }
 
 fn random_times(rng: &mut Rng, family: Family) -> Times {
@@ -60,7 +62,7 @@ fn random_kind(rng: &mut Rng, family: Family, dies: u32) -> OpKind {
     let (page, level) = (below(rng, 3), below(rng, 3) as u8);
     let bytes = rng.below(family.span) as u32;
     match rng.below(100) {
-        0..45 => OpKind::Read { die, block, page, level, bytes },
+        0..45 => OpKind::Read { die, block, page, level, bytes, back: 0 },
         45..80 => OpKind::Program { die, block, page, level, bytes },
         80..88 => OpKind::Erase { die, block },
         88..91 => OpKind::Delay(Dur(rng.below(3 * family.span))),
@@ -89,6 +91,14 @@ fn random_steps(rng: &mut Rng, family: Family, dies: u32, count: u64) -> Vec<Ste
                 Vec::new()
             } else {
                 (0..rng.below(3)).map(|_| rng.below(i) as usize).collect()
+            };
+            let (kind, after) = match kind {
+                OpKind::Read { die, block, page, level, bytes, .. } if family.past => {
+                    // what waits for nothing: an erase could wait for what waits for the erase
+                    let back = rng.below(i.min(12) + 1) as u32;
+                    (OpKind::Read { die, block, page, level, bytes, back }, Vec::new())
+                }
+                kind => (kind, after),
             };
             Step { at, kind, class, after }
         })
@@ -242,6 +252,16 @@ fn cache_read_with_commands() {
 }
 
 #[test]
+fn pages_as_they_were() {
+    let past = Family { name: "past", span: 1_000_000, past: true, ..Family::default() };
+    compare(past);
+    compare(Family { name: "past, ties", span: 4, ..past });
+    let more = Family { command: true, cache_read: true, cache_program: true, ..past };
+    compare(Family { name: "past, caches", ..more });
+    compare(Family { name: "past, all, ties", span: 6, suspend: true, ..more });
+}
+
+#[test]
 fn everything_at_once() {
     let all = Family {
         name: "all",
@@ -250,6 +270,7 @@ fn everything_at_once() {
         cache_read: true,
         cache_program: true,
         suspend: true,
+        past: false,
     };
     compare(all);
     compare(Family { name: "all, ties", span: 6, ..all });

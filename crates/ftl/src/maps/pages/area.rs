@@ -441,6 +441,7 @@ impl MapArea {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Copies;
     use crate::pool::MapQuota;
     use flashatlas_nand::{Flash, Medium, Rules};
     use flashatlas_types::{AllocationOrder, Cell, Geometry, OpKind, Plan, Ps, Seed, Span};
@@ -479,6 +480,7 @@ mod tests {
             number: 0,
             oldest_unfinished: OpId(1),
             ahead: 0,
+            copies: &mut Copies::default(),
             programmed: &mut programmed,
             remapped: None,
         };

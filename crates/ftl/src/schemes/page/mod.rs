@@ -229,8 +229,13 @@ impl PageMapped {
                 count += 1;
             }
         }
+        let begin = cx.flash.plan.next_id();
         let (first, op) =
             cx.flash.program(frame, buffer.iter().map(|p| &p.unit), cause, &after[..count])?;
+        if buffer.iter().any(|p| !p.is_host()) {
+            let from = buffer.iter().map(|p| (p.from, p.ready));
+            cx.copies.note(frame, (begin, op), from, cx.oldest_unfinished);
+        }
         self.at.clock += u64::from(self.layout.slots_per_frame);
         self.pool.programmed(cx, op);
         let mut mapped = op;

@@ -11,7 +11,7 @@ mod tpftl;
 
 use flashatlas_ftl::maps::{MapContext, MapStore, Update};
 use flashatlas_ftl::pool::Pool;
-use flashatlas_ftl::{FtlContext, PARAMS, Reason, Registry, SchemeConfig};
+use flashatlas_ftl::{Copies, FtlContext, PARAMS, Reason, Registry, SchemeConfig};
 use flashatlas_nand::{Flash, Medium, Rules as FlashRules};
 use flashatlas_testing::proofs;
 use flashatlas_types::{
@@ -187,6 +187,7 @@ impl Pair {
             number: 0,
             oldest_unfinished: OpId::NONE,
             ahead,
+            copies: &mut Copies::default(),
             programmed: &mut programmed,
             remapped: None,
         };

@@ -7,6 +7,7 @@
 //! ```text
 //! at 0
 //!   a = read 0.1.2 upper x100        # die 0, its block 1, page 2, page kind, 100 bytes
+//!   b = read 0.1.2 back-3 x100       # the page as it was three operations ago
 //!   b = program 0.1.3 x100 gc        # a class takes the place of the usual one
 //!   c = erase 0.1 after a b
 //!   d = sram 3 x8 store              # also dram, nvm: accesses, bytes of each
@@ -75,7 +76,7 @@ pub fn block(die: u32, block: u32) -> u32 {
 
 /// A read of the lower page 0 of a die's block.
 pub fn read(die: u32, at: u32, bytes: u32) -> OpKind {
-    OpKind::Read { die, block: block(die, at), page: 0, level: 0, bytes }
+    OpKind::Read { die, block: block(die, at), page: 0, level: 0, bytes, back: 0 }
 }
 
 /// A program of a lower page of a die's block.
@@ -97,8 +98,12 @@ impl Player {
         Player { engine, plan: Plan::default(), done: BTreeMap::new(), names: BTreeMap::new() }
     }
 
-    /// Add an operation, and a [`OpKind::Complete`] behind it whose tag is its number.
-    pub fn op(&mut self, kind: OpKind, class: Class, after: &[OpId]) -> OpId {
+    /// Add an operation, and a [`OpKind::Complete`] behind it whose tag is its number. How far a
+    /// read looks back is in operations that were added here.
+    pub fn op(&mut self, mut kind: OpKind, class: Class, after: &[OpId]) -> OpId {
+        if let OpKind::Read { back, .. } = &mut kind {
+            *back *= 2;
+        }
         let op = self.plan.push(kind, class, after);
         self.plan.push(OpKind::Complete(Tag(op.0)), class, &[op]);
         op
@@ -206,6 +211,7 @@ fn operation(words: &[&str]) -> (OpKind, Class) {
     let level =
         ["lower", "middle", "upper"].iter().position(|l| words.contains(l)).unwrap_or(0) as u8;
     let bytes = words.iter().find_map(|w| w.strip_prefix('x')).map_or(0, |n| n.parse().unwrap());
+    let back = words.iter().find_map(|w| w.strip_prefix("back-")).map_or(0, |n| n.parse().unwrap());
     let number = || words[1].parse::<u32>().unwrap();
     let memory = |kind| {
         let memory =
@@ -214,7 +220,7 @@ fn operation(words: &[&str]) -> (OpKind, Class) {
     };
     let (kind, usual) = match words[0] {
         "read" => (
-            OpKind::Read { die: place(0), block: place(1), page: place(2), level, bytes },
+            OpKind::Read { die: place(0), block: place(1), page: place(2), level, bytes, back },
             Class::HostRead,
         ),
         "program" => (

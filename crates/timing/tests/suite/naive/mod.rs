@@ -5,7 +5,9 @@
 //! 1. An operation is *released* when all that it names are complete, a read also when the programs
 //!    of its page before it are, an erase when every operation on its block before it is; a program
 //!    or an erase moreover not before all programs and erases of its block before it have had their
-//!    die.
+//!    die. A read of a page as it was `back` operations ago waits for the programs until then
+//!    alone; of the erases of its block since then, the first that is not complete is not released
+//!    before the read is complete, unless it was released already.
 //! 2. Released operations arrive in the order in which they were released, those released by one
 //!    step in order of number; each takes effect before the next arrives. Operations issued
 //!    together are issued one by one.
@@ -112,6 +114,8 @@ pub struct Naive<'a> {
     arrivals: u64,
     ops: Vec<State>,
     released: Vec<usize>,
+    /// Erases, and the reads of their blocks as they were that hold each.
+    held: Vec<(usize, usize)>,
     /// What ends when, in the order in which it was begun.
     pending: Vec<(u64, End, usize)>,
     pub totals: Totals,
@@ -157,6 +161,7 @@ impl Naive<'_> {
             arrivals: 0,
             ops: vec![new; steps.len()],
             released: Vec::new(),
+            held: Vec::new(),
             pending: Vec::new(),
             totals,
         };
@@ -165,6 +170,7 @@ impl Naive<'_> {
                 naive.pass(step.at);
             }
             naive.ops[i].stage = Stage::Held;
+            naive.hold(i);
             naive.release();
             naive.arrive();
         }
@@ -251,13 +257,28 @@ impl Naive<'_> {
         let mut earlier =
             (0..op).filter(|&i| place(self.steps[i].kind).is_some_and(|p| p.1 == block));
         step.after.iter().all(|&i| done(i))
+            && self.held.iter().all(|&(held, until)| held != op || done(until))
             && earlier.all(|i| match step.kind {
-                OpKind::Read { .. } => {
-                    !self.is_program(i) || place(self.steps[i].kind).unwrap().2 != page || done(i)
+                OpKind::Read { back, .. } => {
+                    !self.is_program(i)
+                        || place(self.steps[i].kind).unwrap().2 != page
+                        || back > 0 && i >= op - back as usize
+                        || done(i)
                 }
                 OpKind::Program { .. } => self.is_read(i) || had_die(i),
                 _ => done(i),
             })
+    }
+
+    /// A read of a page as it was is issued: the first erase of its block since then, of those that
+    /// are not complete, is held until it is; not one that was released.
+    fn hold(&mut self, read: usize) {
+        let OpKind::Read { back: back @ 1.., block, .. } = self.steps[read].kind else { return };
+        let erase = (read - back as usize + 1..read).find(|&i| {
+            matches!(self.steps[i].kind, OpKind::Erase { block: on, .. } if on == block)
+                && self.ops[i].stage != Stage::Done
+        });
+        self.held.extend(erase.filter(|&i| self.ops[i].stage == Stage::Held).map(|i| (i, read)));
     }
 
     fn release(&mut self) {

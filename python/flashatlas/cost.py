@@ -6,12 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-BYTES_A_UNIT = 24
-"""Memory for each mapping unit of the flash: its state, owner and stamp, the map, the oracle.
-
-Measured where all of it is touched: 20.3 bytes (`steady`) to 23.6 (`fill`) on ``ufs-128gb``.
-"""
-
 SECONDS_A_UNIT = {"fill": 90e-9, "steady": 310e-9}
 """Time to precondition one mapping unit, on one core of a shared machine."""
 
@@ -40,7 +34,7 @@ def cost(layout: Mapping[str, int], precondition: str) -> Cost:
     units = layout["physical_units"]
     a_unit = SECONDS_A_UNIT.get(precondition, 0.0 if precondition == "none" else None)
     seconds = None if a_unit is None else a_unit * layout["logical_units"]
-    return Cost(units, units * BYTES_A_UNIT, seconds)
+    return Cost(units, layout["memory_bytes"], seconds)
 
 
 def free_memory() -> int | None:

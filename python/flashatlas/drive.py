@@ -49,7 +49,8 @@ class Drive:
     def layout(self) -> dict[str, int]:
         """What the drive exports and what it is made of.
 
-        Bytes, logical and physical units, bytes of a unit, lanes, blocks, slots, pages, dies.
+        Bytes, logical and physical units, bytes of a unit, lanes, blocks, slots, pages, dies; and
+        ``memory_bytes``: about what a run on it takes.
         """
         name, toml = _text(self.base)
         return json.loads(_core.check_drive(name, toml, setting_list(self.set)))

@@ -9,7 +9,7 @@ use crate::{Environment, Extent, Fit, Mode, Precondition, RunError, RunSpec, Unt
 use flashatlas_device::DriveConfig;
 use flashatlas_device::params::QUEUE_DEPTH;
 use flashatlas_nand::params::DATA;
-use flashatlas_types::ConfigError;
+use flashatlas_types::{ConfigError, MEMORY_PER_UNIT};
 use serde_json::{Value, json};
 
 /// A drive, and the requests that it is to take.
@@ -109,6 +109,7 @@ pub fn layout(config: &DriveConfig) -> Result<Value, ConfigError> {
         "exported_bytes": config.shape().bytes(),
         "logical_units": layout.logical_units, "unit_bytes": layout.unit_bytes,
         "physical_units": layout.slots(),
+        "memory_bytes": u64::from(layout.slots()) * MEMORY_PER_UNIT,
         "lanes": layout.lanes, "blocks": layout.blocks(),
         "frames_per_block": layout.frames_per_block,
         "slots_per_frame": layout.slots_per_frame, "pages_per_frame": layout.pages_per_frame,

@@ -38,7 +38,7 @@ pub mod time;
 pub use content::Stamp;
 pub use error::{ConfigError, FtlError, MediumError, Violation, nearest};
 pub use fault::PartFault;
-pub use geometry::{AllocationOrder, Cell, Divisor, Geometry, Layout, Span};
+pub use geometry::{AllocationOrder, Cell, Divisor, Geometry, Layout, MEMORY_PER_UNIT, Span};
 pub use ids::{BlockId, FrameId, LaneId, Lba, Lpn, OpId, Ppn, Tag};
 pub use mechanism::Mechanism;
 pub use param::{Param, ParamType, Text};

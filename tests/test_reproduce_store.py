@@ -12,27 +12,27 @@ from flashatlas.sweep import execution, lookups, results, rows
 from flashatlas.sweep.identity import Digests
 from flashatlas.sweep.store import Store
 
-NAME = "hard" if ONE_IN == 1 else "mast"
-"""``hard`` has job files in a folder of its own, and stacks of layers, and takes a minute."""
 
-
-def test_an_experiment_is_a_study_in_a_store(tmp_path, monkeypatch):
+@pytest.mark.skipif(ONE_IN > 1, reason="two minutes: make test-full runs it")
+@pytest.mark.parametrize("name", ["mast", "hard"])
+def test_an_experiment_is_a_study_in_a_store(tmp_path, monkeypatch, name):
+    """``hard`` has job files in a folder of its own, and stacks of layers."""
     short = {"stand_ins": True, "limit": 256}
-    in_memory = reproduce.carry_out(NAME, **short)
+    in_memory = reproduce.carry_out(name, **short)
     seen: list[str] = []
     kept = reproduce.carry_out(
-        NAME, **short, store=tmp_path, jobs=2, progress=lambda _, phase, *__: seen.append(phase)
+        name, **short, store=tmp_path, jobs=2, progress=lambda _, phase, *__: seen.append(phase)
     )
     assert kept.to_json() == in_memory.to_json()
     assert [r.label for r in kept.results] == [r.label for r in in_memory.results]
     store = Store.open(tmp_path)
-    runs = results.frame_of(store, results.noted(store, NAME))
+    runs = results.frame_of(store, results.noted(store, name))
     assert set(runs.table["run"].to_pylist()) <= {r.label for r in in_memory.results}
     assert seen.count("check") >= len(runs)
 
     begun: list[int] = []
     monkeypatch.setattr(execution, "crew", lambda *_, **__: begun.append(1))
-    again = reproduce.carry_out(NAME, **short, store=tmp_path)
+    again = reproduce.carry_out(name, **short, store=tmp_path)
     assert again.to_json() == in_memory.to_json() and not begun, "all of it is there"
 
 

@@ -4,43 +4,38 @@
 //! controller still has the old one: it is erased only after the program of every copy from it. So
 //! a host that asks for the page meanwhile need not wait for the collection.
 
-use flashatlas_types::{FrameId, OpId, Ppn};
-use rustc_hash::FxHashMap;
-use smallvec::SmallVec;
+use flashatlas_types::{OpId, Ppn};
+use std::collections::VecDeque;
 
 /// A frame of copies: its program is one of the operations from `first` to `last`.
 #[derive(Debug)]
 struct Copied {
     first: OpId,
     last: OpId,
-    /// Of each slot: where the copy came from, and the operation that read it there.
-    from: SmallVec<[(Ppn, OpId); 4]>,
+    /// The first of its slots, in the order of all that were ever noted, and how many it has.
+    start: u64,
+    slots: u32,
 }
 
-/// Frames that were programmed with copies, by their number: a hash table, so that looking one up
-/// costs the same whatever is in flight. It holds at most twice as many as are.
-#[derive(Debug)]
+/// Frames that were programmed with copies, in the order of their programs, since the oldest
+/// operation that is not complete. To note one costs as much as it has slots; to look one up, the
+/// logarithm of their count.
+#[derive(Debug, Default)]
 pub struct Copies {
-    frames: FxHashMap<FrameId, Copied>,
-    limit: usize,
+    frames: VecDeque<Copied>,
+    /// Of each slot of each frame: where the copy came from, and the operation that read it there.
+    slots: VecDeque<(Ppn, OpId)>,
+    /// Slots that were noted, and are not there any more.
+    gone: u64,
 }
-
-impl Default for Copies {
-    fn default() -> Copies {
-        Copies { frames: FxHashMap::default(), limit: FEW }
-    }
-}
-
-/// Frames that are kept without looking whether they are complete.
-const FEW: usize = 1024;
 
 impl Copies {
-    /// A frame is programmed by an operation from `first` to `last`, its slots with copies of what
-    /// was at `from` when those operations read it, or with data of the host
-    /// ([`Ppn::NONE`]). Nothing is noted where time does not pass.
+    /// A frame is programmed by an operation from `first` to `last`, later than all before, its
+    /// slots with copies of what was at `from` when those operations read it, or with data of the
+    /// host ([`Ppn::NONE`]). Nothing is noted where time does not pass.
+    #[inline]
     pub fn note(
         &mut self,
-        frame: FrameId,
         (first, last): (OpId, OpId),
         from: impl Iterator<Item = (Ppn, OpId)>,
         oldest_unfinished: OpId,
@@ -48,20 +43,27 @@ impl Copies {
         if last == OpId::NONE {
             return;
         }
-        if self.frames.len() >= self.limit {
-            self.frames.retain(|_, copied| copied.last >= oldest_unfinished);
-            self.limit = (2 * self.frames.len()).max(FEW);
+        while let Some(done) = self.frames.front().filter(|frame| frame.last < oldest_unfinished) {
+            self.slots.drain(..done.slots as usize);
+            self.gone += u64::from(done.slots);
+            self.frames.pop_front();
         }
-        self.frames.insert(frame, Copied { first, last, from: from.collect() });
+        let start = self.gone + self.slots.len() as u64;
+        self.slots.extend(from);
+        let slots = (self.gone + self.slots.len() as u64 - start) as u32;
+        self.frames.push_back(Copied { first, last, start, slots });
     }
 
-    /// Where the unit in a slot of a frame came from, and what read it there, if operation
-    /// `program` brought copies to the frame.
-    pub fn source(&self, frame: FrameId, slot: u32, program: OpId) -> Option<(Ppn, OpId)> {
-        let copied = self.frames.get(&frame)?;
-        let &(from, read) = copied.from.get(slot as usize)?;
-        ((copied.first..=copied.last).contains(&program) && from != Ppn::NONE)
-            .then_some((from, read))
+    /// Where the unit in a slot of the frame of `program` came from, and what read it there, if it
+    /// is a copy.
+    pub fn source(&self, slot: u32, program: OpId) -> Option<(Ppn, OpId)> {
+        let at = self.frames.partition_point(|frame| frame.last < program);
+        let frame = self.frames.get(at).filter(|frame| frame.first <= program)?;
+        if slot >= frame.slots {
+            return None;
+        }
+        let (from, read) = self.slots[(frame.start - self.gone) as usize + slot as usize];
+        (from != Ppn::NONE).then_some((from, read))
     }
 }
 
@@ -72,15 +74,20 @@ mod tests {
     #[test]
     fn a_source_is_that_of_the_program_that_is_asked_for() {
         let mut copies = Copies::default();
-        let (from, host) = ((Ppn(7), OpId(10)), (Ppn::NONE, OpId(11)));
-        copies.note(FrameId(3), (OpId(12), OpId(13)), [from, host].into_iter(), OpId(1));
-        assert_eq!(copies.source(FrameId(3), 0, OpId(12)), Some(from));
-        assert_eq!(copies.source(FrameId(3), 0, OpId(13)), Some(from));
-        for (frame, slot, program) in [(3, 0, 11), (3, 0, 14), (3, 1, 12), (3, 2, 12), (4, 0, 12)] {
-            assert_eq!(copies.source(FrameId(frame), slot, OpId(program)), None);
+        let (from, host, other) = ((Ppn(7), OpId(10)), (Ppn::NONE, OpId(11)), (Ppn(9), OpId(20)));
+        copies.note((OpId(12), OpId(13)), [from, host].into_iter(), OpId(1));
+        copies.note((OpId(22), OpId(22)), [other].into_iter(), OpId(1));
+        assert_eq!(copies.source(0, OpId(12)), Some(from));
+        assert_eq!(copies.source(0, OpId(13)), Some(from));
+        assert_eq!(copies.source(0, OpId(22)), Some(other));
+        for (slot, program) in [(0, 11), (0, 14), (1, 12), (2, 12), (1, 22), (0, 23)] {
+            assert_eq!(copies.source(slot, OpId(program)), None, "slot {slot} of {program}");
         }
-        copies.note(FrameId(4), (OpId::NONE, OpId::NONE), [from].into_iter(), OpId(1));
-        assert_eq!(copies.source(FrameId(4), 0, OpId::NONE), None);
+        copies.note((OpId::NONE, OpId::NONE), [from].into_iter(), OpId(1));
+        assert_eq!(copies.source(0, OpId::NONE), None);
+        // the first is complete: its slots go, and those of the second are found all the same
+        copies.note((OpId(30), OpId(30)), [from].into_iter(), OpId(14));
+        assert_eq!((copies.source(0, OpId(12)), copies.source(0, OpId(22))), (None, Some(other)));
     }
 
     #[test]
@@ -89,10 +96,10 @@ mod tests {
         for n in 1..=100_000_u64 {
             // the last hundred are in flight
             let oldest = OpId(n.saturating_sub(100).max(1));
-            let from = std::iter::once((Ppn(n as u32), OpId(n)));
-            copies.note(FrameId(n as u32), (OpId(n), OpId(n)), from, oldest);
-            assert!(copies.frames.len() <= FEW);
+            let from = [(Ppn(n as u32), OpId(n)); 2];
+            copies.note((OpId(n), OpId(n)), from.into_iter(), oldest);
+            assert!(copies.frames.len() <= 101 && copies.slots.len() <= 202);
         }
-        assert!(copies.source(FrameId(100_000 - 99), 0, OpId(100_000 - 99)).is_some());
+        assert!(copies.source(1, OpId(100_000 - 99)).is_some());
     }
 }

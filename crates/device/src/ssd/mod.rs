@@ -60,6 +60,8 @@ struct CommandState {
     number: u64,
     /// Its first operation: the controller's work on it.
     first: OpId,
+    /// The number of the last program on the medium before its plan.
+    programs_before: u64,
     /// Mapping units of it that follow the one at hand.
     ahead: u32,
     /// What it was sent after.
@@ -267,6 +269,12 @@ impl Ssd {
         error
     }
 
+    /// Forget the last plan, which was issued.
+    fn begin_plan(&mut self) {
+        self.plan.clear();
+        self.command.programs_before = self.medium.sequence();
+    }
+
     /// The first operation of a command: the controller's work on it.
     fn begin(&mut self) -> OpId {
         self.command.number += 1;
@@ -355,7 +363,7 @@ impl Device for Ssd {
             return Err(error.clone().into());
         }
         self.prune_unflushed();
-        self.plan.clear();
+        self.begin_plan();
         self.command.sent_after.clear();
         if !after.is_empty() {
             let awaited = self
@@ -437,7 +445,7 @@ impl Device for Ssd {
             if at >= until || self.engine.next_event().is_some() {
                 break;
             }
-            self.plan.clear();
+            self.begin_plan();
             self.command.first = OpId::NONE;
             match self.with_ftl(at, |ftl, cx| ftl.idle(cx)).map_err(|error| self.fail(error))? {
                 Idle::Nothing => break,

@@ -180,8 +180,7 @@ impl Ssd {
 
     /// Where `program` copied the unit in a slot from, and what read it there.
     fn source(&self, ppn: Ppn, program: OpId) -> Option<(Ppn, OpId)> {
-        let slot = ppn.0 % self.layout.slots_per_frame;
-        self.copies.source(self.layout.frame_of(ppn), slot, program)
+        self.copies.source(ppn.0 % self.layout.slots_per_frame, program)
     }
 
     /// Where a unit is read, and the operation that found it there: at its place, or, as long as
@@ -189,6 +188,12 @@ impl Ssd {
     /// the read waits for. That must be nothing on flash: an erase of the old place waits for the
     /// read, and so could what waits for the erase.
     pub(super) fn readable(&self, ppn: Ppn, after: &[OpId]) -> (Ppn, Option<OpId>) {
+        // a program of this plan is not issued: what the engine has of the page is an older one
+        let frame = self.layout.frame_of(ppn);
+        let issued = |number| number <= self.command.programs_before;
+        if !self.medium.frame_sequence(frame).is_ok_and(issued) {
+            return (ppn, None);
+        }
         let (mut at, mut seen) = (ppn, None);
         while let Some(program) = self.unfinished_program(at, seen.unwrap_or(OpId(u64::MAX))) {
             let Some((from, read)) = self.source(at, program) else { break };

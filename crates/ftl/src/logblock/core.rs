@@ -446,8 +446,7 @@ impl Core {
         let unit = unit_at(cx.flash.medium, from, lpn)?;
         let begin = cx.flash.plan.next_id();
         let op = self.program(cx, block, index, &unit, self.cause, sensed)?;
-        let (frame, from) = (self.layout.frame_in(block, index), std::iter::once((from, sensed)));
-        cx.copies.note(frame, (begin, op), from, cx.oldest_unfinished);
+        cx.copies.note((begin, op), std::iter::once((from, sensed)), cx.oldest_unfinished);
         Ok(())
     }
 

@@ -357,9 +357,8 @@ impl BlockMapped {
                 let copy_cause = if cause == Cause::Recovery { cause } else { Cause::Merge };
                 let begin = cx.flash.plan.next_id();
                 let op = self.program(cx, new, index, &unit, copy_cause, &[sensed])?;
-                let frame = self.layout.frame_in(new, index);
                 let source = std::iter::once((from, sensed));
-                cx.copies.note(frame, (begin, op), source, cx.oldest_unfinished);
+                cx.copies.note((begin, op), source, cx.oldest_unfinished);
                 done.push(op);
                 self.merges.copies += 1;
                 if !old.contains(&self.layout.block_of(from)) {

@@ -234,7 +234,7 @@ impl PageMapped {
             cx.flash.program(frame, buffer.iter().map(|p| &p.unit), cause, &after[..count])?;
         if buffer.iter().any(|p| !p.is_host()) {
             let from = buffer.iter().map(|p| (p.from, p.ready));
-            cx.copies.note(frame, (begin, op), from, cx.oldest_unfinished);
+            cx.copies.note((begin, op), from, cx.oldest_unfinished);
         }
         self.at.clock += u64::from(self.layout.slots_per_frame);
         self.pool.programmed(cx, op);

@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 struct Copied {
     first: OpId,
     last: OpId,
-    /// The first of its slots, in the order of all that were ever noted, and how many it has.
+    /// How many slots were noted before, since there was none, and how many it has.
     start: u64,
     slots: u32,
 }
@@ -25,8 +25,6 @@ pub struct Copies {
     frames: VecDeque<Copied>,
     /// Of each slot of each frame: where the copy came from, and the operation that read it there.
     slots: VecDeque<(Ppn, OpId)>,
-    /// Slots that were noted, and are not there any more.
-    gone: u64,
 }
 
 impl Copies {
@@ -45,12 +43,12 @@ impl Copies {
         }
         while let Some(done) = self.frames.front().filter(|frame| frame.last < oldest_unfinished) {
             self.slots.drain(..done.slots as usize);
-            self.gone += u64::from(done.slots);
             self.frames.pop_front();
         }
-        let start = self.gone + self.slots.len() as u64;
+        let start = self.frames.back().map_or(0, |frame| frame.start + u64::from(frame.slots));
+        let before = self.slots.len();
         self.slots.extend(from);
-        let slots = (self.gone + self.slots.len() as u64 - start) as u32;
+        let slots = (self.slots.len() - before) as u32;
         self.frames.push_back(Copied { first, last, start, slots });
     }
 
@@ -62,7 +60,8 @@ impl Copies {
         if slot >= frame.slots {
             return None;
         }
-        let (from, read) = self.slots[(frame.start - self.gone) as usize + slot as usize];
+        let gone = self.frames[0].start;
+        let (from, read) = self.slots[(frame.start - gone) as usize + slot as usize];
         (from != Ppn::NONE).then_some((from, read))
     }
 }

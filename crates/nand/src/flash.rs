@@ -46,14 +46,17 @@ impl Flash<'_> {
         cause: Cause,
         after: &[OpId],
     ) -> Result<OpId, MediumError> {
-        self.medium.frame_sequence(frame)?;
-        Ok(self.sense(frame, slots, part, cause, after, None))
+        self.read_as_it_was(frame, slots, part, cause, after, None)
     }
 
-    /// As [`Flash::read`], of a frame as operation `seen` of this or an earlier plan found it:
-    /// whatever was planned for it since, and is not complete, comes after (see
+    /// As [`Flash::read`], of a frame as operation `seen` of this or an earlier plan found it, if
+    /// one is given: whatever was planned for it since, and is not complete, comes after (see
     /// [`OpKind::Read::back`]). The medium has been through that already, so whether the frame
     /// could be read is not asked.
+    ///
+    /// # Errors
+    /// As [`Flash::read`], without `seen`.
+    #[inline]
     pub fn read_as_it_was(
         &mut self,
         frame: FrameId,
@@ -61,28 +64,18 @@ impl Flash<'_> {
         part: ReadPart,
         cause: Cause,
         after: &[OpId],
-        seen: OpId,
-    ) -> OpId {
-        self.sense(frame, slots, part, cause, after, Some(seen))
-    }
-
-    #[inline]
-    fn sense(
-        &mut self,
-        frame: FrameId,
-        slots: u64,
-        part: ReadPart,
-        cause: Cause,
-        after: &[OpId],
         seen: Option<OpId>,
-    ) -> OpId {
+    ) -> Result<OpId, MediumError> {
+        if seen.is_none() {
+            self.medium.frame_sequence(frame)?;
+        }
         let layout = &*self.medium.layout;
         let back = |plan: &Plan| seen.map_or(0, |seen| (plan.next_id().0 - seen.0) as u32);
         if layout.pages_per_frame == 1 {
             self.medium.counters.reads[cause as usize] += 1;
             let bytes = slots.count_ones() * layout.unit_bytes;
             let kind = read_kind(layout, frame, 0, bytes, back(self.plan));
-            return self.plan.push_flash(kind, cause, after);
+            return Ok(self.plan.push_flash(kind, cause, after));
         }
         let mut ids = [OpId::NONE; 64];
         let mut dies = 0;
@@ -95,7 +88,7 @@ impl Flash<'_> {
                 dies += 1;
             }
         }
-        self.plan.join(cause.class(true), &ids[..dies])
+        Ok(self.plan.join(cause.class(true), &ids[..dies]))
     }
 
     /// Say what an erased block is for, before its first page is programmed: the spare area of each

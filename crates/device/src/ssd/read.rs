@@ -87,12 +87,9 @@ impl Ssd {
         let mut sent = Waits::new();
         for group in &groups {
             let (frame, slots, part) = (group.frame, group.slots, group.part);
-            let sensed = self.with_ftl(now, |_, cx| match group.seen {
-                None => Ok(cx.flash.read(frame, slots, part, Cause::Host, &group.after)?),
-                Some(seen) => {
-                    let after = &group.after;
-                    Ok(cx.flash.read_as_it_was(frame, slots, part, Cause::Host, after, seen))
-                }
+            let (after, seen) = (&group.after, group.seen);
+            let sensed = self.with_ftl(now, |_, cx| {
+                Ok(cx.flash.read_as_it_was(frame, slots, part, Cause::Host, after, seen)?)
             })?;
             sent.push(self.send(group.sectors, &[sensed]));
         }

@@ -200,11 +200,8 @@ impl Ssd {
                 let after = [located.ready];
                 let (at, seen) = self.readable(ppn, &after);
                 let (frame, slot) = (layout.frame_of(at), 1 << (at.0 % layout.slots_per_frame));
-                let op = self.with_ftl(now, |_, cx| match seen {
-                    None => Ok(cx.flash.read(frame, slot, part, Cause::Rmw, &after)?),
-                    Some(seen) => {
-                        Ok(cx.flash.read_as_it_was(frame, slot, part, Cause::Rmw, &after, seen))
-                    }
+                let op = self.with_ftl(now, |_, cx| {
+                    Ok(cx.flash.read_as_it_was(frame, slot, part, Cause::Rmw, &after, seen)?)
                 })?;
                 (unit_at(&self.medium, ppn, lpn)?, op)
             }

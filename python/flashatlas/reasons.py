@@ -15,6 +15,7 @@ REASONS = {
     "tables": "tables in memory",
     "link_queue": "waiting for the link",
     "link": "host link",
+    "cache": "waiting for the write cache",
     "die_queue": "waiting for a die",
     "channel_queue": "waiting for the channel",
     "channel": "channel",

@@ -3,11 +3,12 @@
 //!
 //! A unit that was written in part knows which of its sectors it holds; the others are fetched when
 //! it leaves, and only if nobody wrote them in the meantime. Its slot is free again when the
-//! program that took it to flash is complete: a write that needs a slot waits for that program.
+//! program that took it to flash is complete. A write that needs a slot waits until as many have
+//! been freed as were taken before, whichever they are: none waits for one die while another has
+//! freed slots.
 
 use flashatlas_types::{Lpn, OpId, Stamp};
 use rustc_hash::FxHashMap;
-use std::collections::VecDeque;
 
 const NIL: u32 = u32::MAX;
 
@@ -44,9 +45,11 @@ struct LeavingUnit {
 #[derive(Debug)]
 pub struct WriteCache {
     capacity: u32,
-    unused: u32,
-    /// For each free slot that was used before, the program that freed it.
-    freed: VecDeque<OpId>,
+    /// Slots taken so far.
+    taken: u64,
+    /// Slots that operations of plans free, and that were free at once.
+    freed: u64,
+    freed_at_once: u64,
     index: FxHashMap<Lpn, u32>,
     entries: Vec<CacheEntry>,
     vacant: Vec<u32>,
@@ -55,19 +58,31 @@ pub struct WriteCache {
     leaving_limit: usize,
     newest: u32,
     oldest: u32,
-    /// Units above which eviction starts, and at which it stops.
+    /// When units leave.
+    pub limits: Limits,
+    /// There were more dirty units than `limits.high`, and are more than `limits.low`.
+    pub too_full: bool,
+}
+
+/// When units leave a cache.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Dirty units above which they begin to leave.
     pub high: u32,
-    /// See `high`.
+    /// Dirty units at which they cease to.
     pub low: u32,
+    /// How many may be on their way to flash.
+    pub ahead: u32,
 }
 
 impl WriteCache {
-    /// A cache of `capacity` units.
-    pub fn new(capacity: u32, high: u32, low: u32) -> WriteCache {
+    /// A cache of `capacity` units, whose operations have `freed` slots already.
+    pub fn new(capacity: u32, limits: Limits, freed: u64) -> WriteCache {
         WriteCache {
             capacity,
-            unused: capacity,
-            freed: VecDeque::new(),
+            taken: freed,
+            freed,
+            freed_at_once: 0,
             index: FxHashMap::default(),
             entries: Vec::new(),
             vacant: Vec::new(),
@@ -75,8 +90,8 @@ impl WriteCache {
             leaving_limit: 2 * capacity as usize,
             newest: NIL,
             oldest: NIL,
-            high,
-            low,
+            limits,
+            too_full: false,
         }
     }
 
@@ -107,28 +122,36 @@ impl WriteCache {
         self.capacity
     }
 
-    /// Slots that can be taken.
+    /// Slots that can be taken: those that nothing is in, and those that plans free.
     pub fn free_slots(&self) -> u32 {
-        self.unused + self.freed.len() as u32
+        self.capacity - (self.taken - self.freed - self.freed_at_once) as u32
     }
 
-    /// Take a free slot; returns the operation that must be complete before it is written.
+    /// Units that were sent to flash and still have their slots, when `freed` slots were freed by
+    /// operations that are complete.
+    pub fn leaving(&self, freed: u64) -> u32 {
+        (self.taken - self.freed_at_once - freed) as u32 - self.len()
+    }
+
+    /// Take free slots for `count` units that come in. Returns how many must have been freed by
+    /// operations before they are written: 0 where none need.
     ///
     /// # Panics
-    /// When there is none.
-    pub fn take_slot(&mut self) -> OpId {
-        if self.unused > 0 {
-            self.unused -= 1;
-            return OpId::NONE;
-        }
-        self.freed.pop_front().expect("a free slot was checked for")
+    /// When there are fewer.
+    pub fn take_slots(&mut self, count: u32) -> u64 {
+        assert!(count <= self.free_slots(), "free slots were checked for");
+        self.taken += u64::from(count);
+        self.taken.saturating_sub(u64::from(self.capacity) + self.freed_at_once)
     }
 
-    /// `count` slots are free once `op` is complete.
+    /// `count` slots are free when operation `op` is complete, which says so; with none, at once.
     pub fn release(&mut self, op: OpId, count: u32) {
-        self.freed.extend(std::iter::repeat_n(op, count as usize));
+        match op {
+            OpId::NONE => self.freed_at_once += u64::from(count),
+            _ => self.freed += u64::from(count),
+        }
         assert!(
-            self.free_slots() + self.len() <= self.capacity,
+            self.freed + self.freed_at_once + u64::from(self.len()) <= self.taken,
             "more cache slots were freed than taken"
         );
     }
@@ -217,11 +240,13 @@ impl WriteCache {
 mod tests {
     use super::*;
 
+    const LIMITS: Limits = Limits { high: 3, low: 1, ahead: 2 };
+
     #[test]
     fn least_recently_written_leaves_first_and_slots_come_back() {
-        let mut cache = WriteCache::new(3, 3, 1);
+        let mut cache = WriteCache::new(3, LIMITS, 0);
         for lpn in [1, 2, 3] {
-            assert_eq!(cache.take_slot(), OpId::NONE);
+            assert_eq!(cache.take_slots(1), 0);
             cache.insert(Lpn(lpn), Stamp(lpn), Stamp::ZERO, 1, None, OpId(7));
         }
         cache.touch(Lpn(1)).unwrap();
@@ -229,14 +254,20 @@ mod tests {
         assert_eq!(cache.remove(Lpn(3)).unwrap().stamp, Stamp(3));
         assert_eq!(cache.remove(Lpn(2)).unwrap().stamp, Stamp(2));
         assert_eq!((cache.len(), cache.free_slots(), cache.oldest()), (1, 0, Some(Lpn(1))));
-        cache.release(OpId(40), 2);
-        assert_eq!((cache.take_slot(), cache.take_slot()), (OpId(40), OpId(40)));
+        assert_eq!(cache.leaving(0), 2);
+        cache.release(OpId(40), 1);
+        assert_eq!((cache.free_slots(), cache.leaving(0), cache.leaving(1)), (1, 2, 1));
+        // the fourth unit needs the slot that the operation frees
+        assert_eq!((cache.take_slots(1), cache.free_slots()), (1, 0));
+        // and the fifth needs no other, for this one is free at once
+        cache.release(OpId::NONE, 1);
+        assert_eq!(cache.take_slots(1), 1);
     }
 
     #[test]
     fn what_leaves_is_looked_at_a_few_times_each_whatever_is_unfinished() {
         // operation 1 is never complete: nothing can be forgotten
-        let mut cache = WriteCache::new(8, 8, 4);
+        let mut cache = WriteCache::new(8, LIMITS, 0);
         let mut limits = 0;
         for n in 1..=100_000 {
             let before = cache.leaving_limit;

@@ -94,6 +94,15 @@ pub(crate) const CACHE_HIGH: Param<f64> = Param::ratio(
 pub(crate) const CACHE_LOW: Param<f64> =
     Param::ratio("cache.low", 0.0, 1.0, "share at which they stop leaving").or("0.5");
 
+pub(crate) const CACHE_AHEAD: Param<u32> = Param::int(
+    "cache.ahead",
+    1,
+    1 << 20,
+    "frames a lane that may be on their way from the cache to flash: with as many, units leave \
+     only where a write needs their room",
+)
+.or("4");
+
 pub(crate) const COMMAND_TIME: Param<Dur> = Param::time(
     "host.command_time",
     "the controller's fixed time for a command, before anything else",
@@ -145,6 +154,7 @@ pub const PARAMS: &[ParamDef] = &[
     CACHE_BYTES.def,
     CACHE_HIGH.def,
     CACHE_LOW.def,
+    CACHE_AHEAD.def,
     COMMAND_TIME.def,
     LAYERS.def,
     QUEUE_DEPTH.def,

@@ -16,7 +16,7 @@
 use crate::memory::Memory;
 use crate::nodes::{NIL, Node, NodeKind, Nodes};
 use crate::paths::{Paths, State, Step};
-use crate::resources::{Bus, Die, Phase};
+use crate::resources::{Bus, Die, Phase, Slots};
 use crate::statistics::Resource;
 use crate::{Statistics, Times, Trajectory};
 use flashatlas_types::{Class, Dur, Layout, Op, OpId, OpKind, Plan, Ps, Tag};
@@ -59,6 +59,7 @@ pub struct Engine {
     channels: Vec<Bus>,
     links: [Bus; 2],
     memory: Option<Memory>,
+    slots: Slots,
     pub(crate) statistics: Statistics,
     /// What was done on flash and when, in one number.
     trajectory: Trajectory,
@@ -87,6 +88,7 @@ impl Engine {
             channels: vec![Bus::new(); channels],
             links: [Bus::new(), Bus::new()],
             memory,
+            slots: Slots::default(),
             statistics,
             trajectory: Trajectory::default(),
             ready: Vec::new(),
@@ -170,6 +172,11 @@ impl Engine {
     #[inline]
     pub fn is_complete(&self, op: OpId) -> bool {
         self.nodes.find(op).is_none()
+    }
+
+    /// Slots of the write cache that were freed so far.
+    pub fn freed_slots(&self) -> u64 {
+        self.slots.freed
     }
 
     /// The newest program of this page of a die's block that was issued before operation `before`
@@ -334,6 +341,10 @@ impl Engine {
             OpKind::Join => {}
             OpKind::Dram { .. } => node.work = NodeKind::Dram,
             OpKind::Complete(tag) => (node.work, node.tag) = (NodeKind::Complete, tag),
+            OpKind::FreeSlots(count) => {
+                (node.work, node.count) = (NodeKind::FreeSlots, count.into());
+            }
+            OpKind::AwaitSlots(count) => (node.work, node.count) = (NodeKind::AwaitSlots, count),
         }
         node
     }
@@ -354,6 +365,9 @@ impl Engine {
             match node.work {
                 NodeKind::Read | NodeKind::Program | NodeKind::Erase => self.queue_on_die(n),
                 NodeKind::Dram => self.begin_on_dram(n),
+                NodeKind::AwaitSlots if node.count > self.slots.freed => {
+                    self.slots.wait(node.count, n);
+                }
                 NodeKind::Timer if node.time > Dur::ZERO => {
                     let end = self.now.after(node.time);
                     self.state(n, State::Timer);
@@ -379,8 +393,13 @@ impl Engine {
             }
             _ => {}
         }
+        let (work, count) = (node.work, node.count);
         let first = self.ready.len();
         self.nodes.remove(n, &mut self.ready);
+        if work == NodeKind::FreeSlots {
+            self.slots.free(count, &mut self.ready);
+            self.ready[first..].sort_unstable_by_key(|&n| self.nodes.at(n).id);
+        }
         if let Some(paths) = &mut self.paths {
             paths.ended(id, self.now);
             self.note_released(first, id);

@@ -24,6 +24,9 @@ pub(crate) enum NodeKind {
     LinkOut,
     Join,
     Complete,
+    /// Slots of the write cache: the node's `count` are freed, or that many must have been.
+    FreeSlots,
+    AwaitSlots,
 }
 
 /// One operation that is not complete.
@@ -47,6 +50,8 @@ pub(crate) struct Node {
     /// Time on the channel.
     pub transfer: Dur,
     pub tag: Tag,
+    /// Slots of the write cache.
+    pub count: u64,
     /// Operations that this one still waits for.
     pub waiting: u32,
     /// First of the edges to operations that wait until this one is complete.
@@ -397,6 +402,7 @@ impl Node {
             time: Dur::ZERO,
             transfer: Dur::ZERO,
             tag: Tag(0),
+            count: 0,
             waiting: 0,
             edges: NIL,
             successor: NIL,

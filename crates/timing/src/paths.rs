@@ -28,6 +28,8 @@ pub enum Reason {
     LinkQueue,
     /// Data on the host link.
     Link,
+    /// The write cache has no free slot for this request: those that are freed go to earlier ones.
+    Cache,
     /// Another operation of the host is on the die.
     DieQueue,
     /// Another transfer is on the channel.
@@ -58,13 +60,14 @@ pub enum Reason {
 
 impl Reason {
     /// All reasons, in the order of a record.
-    pub const ALL: [Reason; 19] = [
+    pub const ALL: [Reason; 20] = [
         Reason::HostQueue,
         Reason::Layer,
         Reason::Controller,
         Reason::Tables,
         Reason::LinkQueue,
         Reason::Link,
+        Reason::Cache,
         Reason::DieQueue,
         Reason::ChannelQueue,
         Reason::Channel,
@@ -89,6 +92,7 @@ impl Reason {
             "tables",
             "link_queue",
             "link",
+            "cache",
             "die_queue",
             "channel_queue",
             "channel",
@@ -182,12 +186,15 @@ pub(crate) struct Paths {
     dies: Vec<VecDeque<(Ps, Option<Reason>)>>,
     /// Commands that completed, in order.
     complete: VecDeque<(Ps, Tag, OpId)>,
+    /// Slots of the write cache that were freed, in order.
+    freed: VecDeque<(Ps, OpId)>,
 }
 
 impl Paths {
     pub fn new(dies: usize) -> Paths {
         let dies = vec![VecDeque::from([(Ps::ZERO, None)]); dies];
-        Paths { first: 0, tracks: VecDeque::new(), dies, complete: VecDeque::new() }
+        let (tracks, complete, freed) = (VecDeque::new(), VecDeque::new(), VecDeque::new());
+        Paths { first: 0, tracks, dies, complete, freed }
     }
 
     fn track(&self, id: OpId) -> Option<&Track> {
@@ -242,8 +249,10 @@ impl Paths {
     pub fn ended(&mut self, id: OpId, now: Ps) {
         let Some(track) = self.track_mut(id) else { return };
         track.end = now;
-        if let OpKind::Complete(tag) = track.op {
-            self.complete.push_back((now, tag, id));
+        match track.op {
+            OpKind::Complete(tag) => self.complete.push_back((now, tag, id)),
+            OpKind::FreeSlots(_) => self.freed.push_back((now, id)),
+            _ => {}
         }
     }
 
@@ -255,6 +264,9 @@ impl Paths {
         }
         while self.complete.front().is_some_and(|&(at, ..)| at < before) {
             self.complete.pop_front();
+        }
+        while self.freed.front().is_some_and(|&(at, _)| at < before) {
+            self.freed.pop_front();
         }
         for log in &mut self.dies {
             while log.get(1).is_some_and(|&(at, _)| at <= before) {
@@ -276,7 +288,8 @@ impl Paths {
 
     fn path(&self, mut id: OpId, at: Ps, since: Ps) -> Vec<Step> {
         let (mut steps, mut upto) = (Vec::new(), at);
-        // an erase that a later read of its block holds back: before that came, others did
+        // an operation that a later one held back: an erase that a later read of its block holds,
+        // or a wait for a slot. Before that one came, others did
         let mut held = None;
         while let Some(track) = self.track(id) {
             let mut end = upto;
@@ -290,19 +303,40 @@ impl Paths {
                 }
             }
             upto = track.released;
-            if upto <= since || track.by == OpId::NONE {
+            if upto <= since {
                 break;
             }
             if track.by > id {
                 held = Some((track.op, track.cause));
             }
-            id = track.by;
+            id = match (track.by, held) {
+                // the slots that were freed before went to others, whose turn it was
+                (OpId::NONE, Some((OpKind::AwaitSlots(_), _))) => {
+                    let Some((end, by)) = self.freed_before(upto) else { break };
+                    let from = end.max(since);
+                    steps.push(Step { from, to: upto, reason: Reason::Cache, op: held });
+                    upto = from;
+                    by
+                }
+                (OpId::NONE, _) => break,
+                (by, _) => by,
+            };
         }
         if upto > since {
-            let reason = if held.is_some() { Reason::Erase } else { Reason::Layer };
+            let reason = match held {
+                Some((OpKind::AwaitSlots(_), _)) => Reason::Cache,
+                Some(_) => Reason::Erase,
+                None => Reason::Layer,
+            };
             steps.push(Step { from: since, to: upto, reason, op: held });
         }
         steps
+    }
+
+    /// The last slots of the write cache that were freed before a time.
+    fn freed_before(&self, time: Ps) -> Option<(Ps, OpId)> {
+        let later = self.freed.partition_point(|&(at, _)| at < time);
+        later.checked_sub(1).map(|last| self.freed[last])
     }
 
     /// The steps of one state, the latest first.

@@ -2,6 +2,8 @@
 
 use crate::nodes::{NIL, Nodes};
 use flashatlas_types::{Class, Dur, Ps};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 
 /// First in, first out within a rank; a lower rank goes first.
 #[derive(Clone, Debug)]
@@ -114,5 +116,33 @@ pub(crate) struct Bus {
 impl Bus {
     pub fn new() -> Bus {
         Bus { queue: Queue::new(), current: NIL, until: Ps::ZERO }
+    }
+}
+
+/// The slots of the write cache: they are counted, for one is as good as another.
+#[derive(Debug, Default)]
+pub(crate) struct Slots {
+    /// So far.
+    pub freed: u64,
+    /// Which operations wait, and until how many have been freed. A wait and its end take a time
+    /// that is logarithmic in how many wait.
+    waiting: BinaryHeap<Reverse<(u64, u32)>>,
+}
+
+impl Slots {
+    /// An operation waits until `count` slots have been freed.
+    pub fn wait(&mut self, count: u64, n: u32) {
+        self.waiting.push(Reverse((count, n)));
+    }
+
+    /// Slots are free again. Operations that have waited for them are appended to `ready`.
+    pub fn free(&mut self, count: u64, ready: &mut Vec<u32>) {
+        self.freed += count;
+        while let Some(&Reverse((need, n))) = self.waiting.peek()
+            && need <= self.freed
+        {
+            self.waiting.pop();
+            ready.push(n);
+        }
     }
 }

@@ -175,6 +175,11 @@ pub enum OpKind {
     Join,
     /// As [`OpKind::Join`], and the host command is complete.
     Complete(Tag),
+    /// As [`OpKind::Join`], and so many slots of the write cache are free again.
+    FreeSlots(u32),
+    /// Waits moreover until so many slots of the write cache have been freed since the engine
+    /// began, whichever they are.
+    AwaitSlots(u64),
 }
 
 /// Consecutive bursts of one row of a DRAM bank.

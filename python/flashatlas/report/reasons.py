@@ -27,6 +27,7 @@ TOGETHER = {
     "controller": ("controller and its tables", "controller"),
     "tables": ("controller and its tables", "controller"),
     "link_queue": ("host link", "link"),
+    "cache": (REASONS["die_queue"], "die"),
     "die_queue": (REASONS["die_queue"], "die"),
     "channel_queue": ("channel", "channel"),
 }

@@ -336,10 +336,8 @@ impl Ssd {
                 continue;
             }
             self.counters.trimmed_units += 1;
-            if let Some(cache) = &mut self.cache
-                && let Some(entry) = cache.remove(piece.lpn)
-            {
-                cache.release(entry.ready, 1);
+            if let Some(entry) = self.cache.as_mut().and_then(|c| c.remove(piece.lpn)) {
+                self.free_slots(entry.ready, 1);
             }
             self.with_ftl(now, |ftl, cx| ftl.trim(cx, piece.lpn))?;
         }

@@ -2,8 +2,10 @@
 //! simulated time.
 
 use super::{CommandState, ControllerSettings, DeviceCounters, InFlight, Ssd};
-use crate::cache::WriteCache;
-use crate::params::{CACHE_BYTES, CACHE_HIGH, CACHE_LOW, CACHE_MODE, COMMAND_TIME, IDLE_AFTER};
+use crate::cache::{Limits, WriteCache};
+use crate::params::{
+    CACHE_AHEAD, CACHE_BYTES, CACHE_HIGH, CACHE_LOW, CACHE_MODE, COMMAND_TIME, IDLE_AFTER,
+};
 use crate::{DriveConfig, PowerCycle, SubmitError};
 use flashatlas_ftl::{Copies, Ftl, FtlContext, MountReport, Programmed};
 use flashatlas_nand::params::FACTORY_BAD;
@@ -38,13 +40,19 @@ pub(crate) fn mount(
     config.scheme().mount(&config.scheme_config(), &mut cx, seed)
 }
 
-/// The write cache of a drive, empty; none where writes go straight through.
-fn write_cache(config: &DriveConfig, layout: &Layout) -> Option<WriteCache> {
+/// The write cache of a drive, empty; none where writes go straight through. `freed` slots were
+/// freed before, of one that is lost.
+fn write_cache(config: &DriveConfig, layout: &Layout, freed: u64) -> Option<WriteCache> {
     let p = &config.params;
     (p.get(CACHE_MODE) == "write-back").then(|| {
         let capacity = (p.get(CACHE_BYTES) / u64::from(layout.unit_bytes)).min(1 << 30) as u32;
         let share = |part| (p.get(part) * f64::from(capacity)) as u32;
-        WriteCache::new(capacity, share(CACHE_HIGH), share(CACHE_LOW))
+        let limits = Limits {
+            high: share(CACHE_HIGH),
+            low: share(CACHE_LOW),
+            ahead: p.get(CACHE_AHEAD).saturating_mul(layout.lanes * layout.slots_per_frame),
+        };
+        WriteCache::new(capacity, limits, freed)
     })
 }
 
@@ -123,7 +131,7 @@ impl Ssd {
             ftl,
             engine,
             plan,
-            cache: write_cache(config, &layout),
+            cache: write_cache(config, &layout, 0),
             settings: ControllerSettings {
                 command_time: p.get(COMMAND_TIME),
                 idle_after: p.get(IDLE_AFTER),
@@ -200,7 +208,7 @@ impl Ssd {
         assert!(!self.is_busy() && self.in_flight.outstanding == 0, "the drive is busy");
         self.set_instant(true);
         self.command.programmed.clear();
-        self.cache = write_cache(config, &self.layout);
+        self.cache = write_cache(config, &self.layout, self.engine.freed_slots());
         self.in_flight.unflushed.clear();
         if let Some(hpb) = &mut self.hpb {
             hpb.restart();

@@ -2,7 +2,7 @@
 //! the way.
 
 use super::Ssd;
-use crate::cache::{CacheEntry, WriteCache};
+use crate::cache::{CacheEntry, Limits};
 use crate::pieces::{
     Content, Piece, all_sectors, bytes_of, merge_under, missing, pieces, placed, slice_of,
 };
@@ -40,11 +40,7 @@ impl Ssd {
             let chunk = self.writable_chunk(now, rest)?;
             arrived.push(self.write_cached(&rest[..chunk], content, data, command)?);
             rest = &rest[chunk..];
-            let cache = self.cache.as_ref().expect("write-back");
-            if cache.len() > cache.high {
-                let surplus = cache.len() - cache.low;
-                self.evict(now, surplus)?;
-            }
+            self.relieve(now)?;
         }
         if fua && !SeededBug::FuaIgnored.is_active() {
             for piece in &pieces {
@@ -63,9 +59,12 @@ impl Ssd {
     fn writable_chunk(&mut self, now: Ps, pieces: &[Piece]) -> Result<usize, FtlError> {
         let cache = self.cache.as_ref().expect("write-back");
         if cache.free_slots() == 0 && cache.get(pieces[0].lpn).is_none() {
-            let surplus = cache.len().saturating_sub(cache.low).max(1);
-            self.evict(now, surplus)?;
-            if self.cache.as_ref().is_some_and(|c| c.free_slots() == 0) {
+            let is_full = |ssd: &Ssd| ssd.cache.as_ref().is_some_and(|c| c.free_slots() == 0);
+            // what leaves may wait in buffers until there is a frame for each of several streams
+            while is_full(self) && self.dirty_units() > 0 {
+                self.evict(now, self.layout.slots_per_frame)?;
+            }
+            if is_full(self) {
                 self.with_ftl(now, |ftl, cx| ftl.flush(cx))?;
                 self.settle();
             }
@@ -83,6 +82,26 @@ impl Ssd {
         Ok(count)
     }
 
+    /// The least recently written units leave a cache that is too full, as many as the drive can
+    /// take now: a frame or more at a time.
+    fn relieve(&mut self, now: Ps) -> Result<(), FtlError> {
+        let cache = self.cache.as_mut().expect("write-back");
+        let Limits { high, low, ahead } = cache.limits;
+        cache.too_full = cache.len() > if cache.too_full { low } else { high };
+        if !cache.too_full {
+            return Ok(());
+        }
+        let room = match self.instant {
+            true => u32::MAX,
+            false => ahead.saturating_sub(cache.leaving(self.engine.freed_slots())),
+        };
+        let surplus = cache.len() - low;
+        if room < self.layout.slots_per_frame {
+            return Ok(());
+        }
+        self.evict(now, surplus.min(room))
+    }
+
     /// Put pieces into the cache: one transfer from the host, which waits for the slots.
     fn write_cached(
         &mut self,
@@ -94,13 +113,11 @@ impl Ssd {
         let unit_sectors = self.layout.unit_sectors();
         let cache = self.cache.as_mut().expect("write-back");
         let mut after: SmallVec<[OpId; 8]> = smallvec![command];
-        for piece in pieces {
-            after.push(match cache.get(piece.lpn) {
-                None => cache.take_slot(),
-                // the slot may still wait for its last program, or for data that this write leaves
-                // in place
-                Some(entry) => entry.ready,
-            });
+        // a slot that is in use may still wait for data that this write leaves in place
+        after.extend(pieces.iter().filter_map(|p| cache.get(p.lpn)).map(|entry| entry.ready));
+        let need = cache.take_slots((pieces.len() + 1 - after.len()) as u32);
+        if need > self.engine.freed_slots() {
+            after.push(self.plan.push(OpKind::AwaitSlots(need), Class::HostWrite, &[command]));
         }
         let link = OpKind::Link { inbound: true, bytes: bytes_of(pieces) };
         let arrived = self.plan.push(link, Class::HostWrite, &after);
@@ -209,16 +226,24 @@ impl Ssd {
         Ok(Some(unit))
     }
 
-    /// Send the `count` least recently written units to the FTL; consecutive pages go together.
+    /// Send the `count` least recently written units to the FTL; consecutive pages go together, and
+    /// those that follow the last one with it as long as the cache is too full.
     pub(super) fn evict(&mut self, now: Ps, count: u32) -> Result<(), FtlError> {
         let (mut run, mut ready) =
             (std::mem::take(&mut self.command.run), std::mem::take(&mut self.command.ready));
-        for _ in 0..count {
-            let Some(lpn) = self.cache.as_ref().and_then(WriteCache::oldest) else { break };
-            if run.last().is_some_and(|last| last.lpn.0 + 1 != lpn.0) {
+        let mut left = count;
+        while let Some((lpn, surplus)) =
+            self.cache.as_ref().and_then(|c| Some((c.oldest()?, c.len() > c.limits.low)))
+        {
+            let follows = run.last().is_some_and(|last| last.lpn.0 + 1 == lpn.0);
+            if left == 0 && !(follows && surplus) {
+                break;
+            }
+            if !follows {
                 self.send_run(now, &mut run, &mut ready)?;
             }
             self.take_out(now, lpn, &mut run, &mut ready)?;
+            left = left.saturating_sub(1);
         }
         self.send_run(now, &mut run, &mut ready)?;
         (self.command.run, self.command.ready) = (run, ready);
@@ -296,13 +321,25 @@ impl Ssd {
 
     /// Programs that took host data to flash free its cache slots and belong to the next FLUSH.
     pub(super) fn settle(&mut self) {
-        for programmed in self.command.programmed.drain(..) {
-            if let Some(cache) = &mut self.cache {
-                cache.release(programmed.op, programmed.units);
+        let mut programmed = std::mem::take(&mut self.command.programmed);
+        for same in programmed.chunk_by(|a, b| a.op == b.op) {
+            self.free_slots(same[0].op, same.iter().map(|p| p.units).sum());
+            if same[0].op != OpId::NONE {
+                self.in_flight.unflushed.push(same[0].op);
             }
-            if programmed.op != OpId::NONE {
-                self.in_flight.unflushed.push(programmed.op);
-            }
+        }
+        programmed.clear();
+        self.command.programmed = programmed;
+    }
+
+    /// Slots of the cache, if there is one, are free once `op` is complete.
+    pub(super) fn free_slots(&mut self, op: OpId, count: u32) {
+        if let Some(cache) = &mut self.cache {
+            let freed = match op {
+                OpId::NONE => OpId::NONE,
+                op => self.plan.push(OpKind::FreeSlots(count), Class::HostWrite, &[op]),
+            };
+            cache.release(freed, count);
         }
     }
 

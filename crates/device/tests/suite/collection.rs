@@ -9,6 +9,8 @@ use std::collections::BTreeSet;
 /// with what they wait for.
 struct Written {
     program: OpId,
+    /// What the program waits for.
+    after: Vec<OpId>,
     copies: Vec<(u32, OpId)>,
     erases: Vec<(u32, Vec<OpId>)>,
 }
@@ -58,15 +60,15 @@ impl Drive {
                 OpKind::Program { block, page, .. } => {
                     let frame = layout.frame_in(BlockId(block), page);
                     let lpn = self.drive.medium().lpn(layout.first_slot(frame)).unwrap();
-                    programs.push((lpn, id));
+                    programs.push((lpn, id, after.to_vec()));
                 }
                 OpKind::Erase { block, .. } => erases.push((block, after.to_vec())),
                 _ => {}
             }
         }
-        let host = programs.iter().rfind(|p| p.0 == Lpn(page)).expect("the page is programmed").1;
-        let others = programs.into_iter().filter(|p| p.1 != host);
-        Written { program: host, copies: others.map(|p| (p.0.0, p.1)).collect(), erases }
+        let host = programs.iter().rposition(|p| p.0 == Lpn(page)).expect("it is programmed");
+        let (_, program, after) = programs.remove(host);
+        Written { program, after, copies: programs.iter().map(|p| (p.0.0, p.1)).collect(), erases }
     }
 
     fn write_all(&mut self, pages: &[u32]) -> Vec<Written> {
@@ -135,7 +137,8 @@ fn the_erase_of_a_log_block_waits_for_its_own_pages() {
 /// At an even pace. Blocks 0 to 2 hold pages 0 to 11, block 3 gets 0, 2, 4, 0. Three blocks are
 /// free when the next one is begun, one less than an even pace keeps. Block 0 has the fewest valid
 /// pages: 1 and 3. The write of 5 passes the slot of page 0. The write of 6 moves 1 and passes the
-/// slot of page 2. The write of 7 moves 3, and block 0 is erased.
+/// slot of page 2. The write of 7 moves 3, and block 0 is erased. The write after it waits for the
+/// copy of 1, the one after that for the copy of 3.
 #[test]
 fn an_even_pace_moves_a_part_of_a_victim_with_each_write() {
     let mut drive = Drive::new(&["ftl.gc_pace=even"]);
@@ -150,4 +153,11 @@ fn an_even_pace_moves_a_part_of_a_victim_with_each_write() {
     let (block, after) = &writes[2].erases[0];
     let expected = [before[0].program, before[1].program, writes[1].copy(1), writes[2].copy(3)];
     assert_eq!((*block, sorted(after.clone())), (0, sorted(expected.to_vec())));
+    let copies = [writes[1].copy(1), writes[2].copy(3)];
+    let waits = |of: &Written| copies.map(|copy| of.after.contains(&copy));
+    assert!(writes.iter().all(|write| waits(write) == [false; 2]));
+    assert_eq!(
+        drive.write_all(&[8, 9]).iter().map(waits).collect::<Vec<_>>(),
+        [[true, false], [false, true]]
+    );
 }

@@ -13,3 +13,4 @@ mod nvm_hybrid;
 mod plan_graph;
 mod power_cuts;
 mod worn_out;
+mod write_cache;

@@ -153,6 +153,35 @@ fn a_delay_takes_its_time_and_none_takes_none() {
     );
 }
 
+// ---- slots of the write cache
+
+#[test]
+fn a_slot_is_as_good_as_another() {
+    // b frees one at 5000, before a frees two at 5100: the first waits for b, though a was first
+    let script = "
+        a = program 0.0.0 x100
+        b = program 2.0.0
+        x = free 2 after a
+        y = free 1 after b
+        first = await 1
+        second = await 2
+        third = await 3
+        at 6000
+        late = await 3
+        fourth = await 4
+        z = delay 500
+        w = free 1 after z";
+    let times_of =
+        [("first", 5_000), ("second", 5_100), ("third", 5_100), ("late", 6_000), ("fourth", 6_500)];
+    expect_small(times(), script, &times_of);
+}
+
+#[test]
+fn a_wait_for_slots_begins_when_what_it_names_is_complete() {
+    let script = "a = delay 30\nb = delay 20\nx = free 1 after b\nw = await 1 after a";
+    expect_small(times(), script, &[("w", 30)]);
+}
+
 // ---- dies and channels
 
 #[test]

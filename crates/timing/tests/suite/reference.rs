@@ -23,6 +23,8 @@ struct Family {
     suspend: bool,
     /// Reads of pages as they were.
     past: bool,
+    /// Slots of the write cache are freed and awaited.
+    slots: bool,
 }
 
 fn random_times(rng: &mut Rng, family: Family) -> Times {
@@ -76,13 +78,21 @@ fn random_kind(rng: &mut Rng, family: Family, dies: u32) -> OpKind {
 }
 
 fn random_steps(rng: &mut Rng, family: Family, dies: u32, count: u64) -> Vec<Step> {
-    let mut at = 0;
+    let (mut at, mut freed) = (0, 0);
     (0..count)
         .map(|i| {
             if rng.below(4) == 0 {
                 at += 1 + rng.below(2 * family.span);
             }
-            let kind = random_kind(rng, family, dies);
+            let kind = match rng.below(8) {
+                0 if family.slots => OpKind::AwaitSlots(rng.below(freed + 1)),
+                1 if family.slots => {
+                    let count = 1 + rng.below(3) as u32;
+                    freed += u64::from(count);
+                    OpKind::FreeSlots(count)
+                }
+                _ => random_kind(rng, family, dies),
+            };
             // programs and erases that call themselves host reads are not a thing that a drive
             // issues
             let lowest = if matches!(kind, OpKind::Read { .. }) { 0 } else { 1 };
@@ -262,6 +272,13 @@ fn pages_as_they_were() {
 }
 
 #[test]
+fn slots_of_the_write_cache() {
+    let slots = Family { name: "slots", span: 1_000_000, slots: true, ..Family::default() };
+    compare(slots);
+    compare(Family { name: "slots, ties", span: 4, ..slots });
+}
+
+#[test]
 fn everything_at_once() {
     let all = Family {
         name: "all",
@@ -270,6 +287,7 @@ fn everything_at_once() {
         cache_read: true,
         cache_program: true,
         suspend: true,
+        slots: true,
         past: false,
     };
     compare(all);

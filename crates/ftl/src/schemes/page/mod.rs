@@ -90,6 +90,10 @@ struct Lane {
     sweep: Option<Sweep>,
     /// Slots that the host has filled and collection has not yet given back.
     owed_slots: u32,
+    /// The last copy that was planned, and at an even pace the last ones of the shares that follow
+    /// the last two frames of the host.
+    last_copy: OpId,
+    shares: [OpId; 2],
     erases_until_wear_check: u32,
 }
 
@@ -221,8 +225,12 @@ impl PageMapped {
 
         let host_units = buffer.iter().filter(|p| p.is_host()).count() as u32;
         let cause = buffer.iter().find(|p| p.is_host()).unwrap_or(&buffer[0]).cause;
-        let mut after = [OpId::NONE; 64];
+        // at an even pace no frame of the host goes before the share of the one before the last
+        let mut after = [OpId::NONE; 65];
         let mut count = 0;
+        if host_units > 0 && self.settings.pace == GcPace::Even {
+            (after[0], count) = (self.lanes[lane as usize].shares[0], 1);
+        }
         for p in &buffer {
             if count == 0 || after[count - 1] != p.ready {
                 after[count] = p.ready;
@@ -235,6 +243,7 @@ impl PageMapped {
         if buffer.iter().any(|p| !p.is_host()) {
             let from = buffer.iter().map(|p| (p.from, p.ready));
             cx.copies.note((begin, op), from, cx.oldest_unfinished);
+            self.lanes[lane as usize].last_copy = op;
         }
         self.at.clock += u64::from(self.layout.slots_per_frame);
         self.pool.programmed(cx, op);

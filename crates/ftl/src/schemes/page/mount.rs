@@ -28,7 +28,7 @@ use crate::superseded::Superseded;
 use crate::victims::{LaneShape, Moment, VICTIM};
 use crate::{FtlContext, FtlReport, MountReport};
 use flashatlas_nand::{Medium, OobRole};
-use flashatlas_types::{BlockId, Cause, FtlError, Lpn, Ppn, Rng, Seed, SeededBug};
+use flashatlas_types::{BlockId, Cause, FtlError, Lpn, OpId, Ppn, Rng, Seed, SeededBug};
 use rustc_hash::FxHashMap;
 
 impl PageMapped {
@@ -51,6 +51,8 @@ impl PageMapped {
             leaving: Vec::new(),
             sweep: None,
             owed_slots: 0,
+            last_copy: OpId::NONE,
+            shares: [OpId::NONE; 2],
             erases_until_wear_check: layout.blocks_per_lane,
         };
         let mut ftl = PageMapped {

@@ -24,7 +24,9 @@ impl PageMapped {
         if self.settings.pace == GcPace::Burst {
             return Ok(());
         }
-        let owed = &mut self.lanes[lane as usize].owed_slots;
+        let lane_now = &mut self.lanes[lane as usize];
+        lane_now.shares[0] = lane_now.shares[1];
+        let owed = &mut lane_now.owed_slots;
         *owed = (*owed + self.layout.slots_per_frame).min(self.layout.slots_per_block);
         // one victim at most for each frame: where nearly everything is valid, bursts do the rest
         for _ in 0..self.layout.frames_per_block {
@@ -38,6 +40,8 @@ impl PageMapped {
             self.partial_frames += 1;
             self.sweep_frame(cx, lane)?;
         }
+        let lane = &mut self.lanes[lane as usize];
+        lane.shares[1] = lane.last_copy;
         Ok(())
     }
 

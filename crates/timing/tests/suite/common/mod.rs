@@ -235,6 +235,8 @@ fn operation(words: &[&str]) -> (OpKind, Class) {
         "out" => (OpKind::Link { inbound: false, bytes: u64::from(bytes) }, Class::HostRead),
         "delay" => (OpKind::Delay(Dur(number().into())), Class::HostWrite),
         "join" => (OpKind::Join, Class::HostWrite),
+        "free" => (OpKind::FreeSlots(number()), Class::HostWrite),
+        "await" => (OpKind::AwaitSlots(number().into()), Class::HostWrite),
         other => panic!("no operation is called `{other}`"),
     };
     (kind, Class::ALL.into_iter().find(|c| words.contains(&c.name())).unwrap_or(usual))

@@ -7,7 +7,8 @@
 //!    or an erase moreover not before all programs and erases of its block before it have had their
 //!    die. A read of a page as it was `back` operations ago waits for the programs until then
 //!    alone; of the erases of its block since then, the first that is not complete is not released
-//!    before the read is complete, unless it was released already.
+//!    before the read is complete, unless it was released already. What awaits slots is released
+//!    once as many have been freed.
 //! 2. Released operations arrive in the order in which they were released, those released by one
 //!    step in order of number; each takes effect before the next arrives. Operations issued
 //!    together are issued one by one.
@@ -252,7 +253,12 @@ impl Naive<'_> {
         let had_die = |i: usize| done(i) || AT_WORK.contains(&self.ops[i].stage);
         let step = &self.steps[op];
         let Some((_, block, page)) = place(step.kind) else {
-            return step.after.iter().all(|&i| done(i));
+            let freed = (0..self.steps.len()).filter(|&i| done(i)).map(|i| {
+                let OpKind::FreeSlots(count) = self.steps[i].kind else { return 0 };
+                u64::from(count)
+            });
+            return step.after.iter().all(|&i| done(i))
+                && !matches!(step.kind, OpKind::AwaitSlots(need) if freed.sum::<u64>() < need);
         };
         let mut earlier =
             (0..op).filter(|&i| place(self.steps[i].kind).is_some_and(|p| p.1 == block));
@@ -302,7 +308,10 @@ impl Naive<'_> {
                     self.timer(op, u64::from(accesses) * (latency.0 + ps(bytes, m.rate)));
                 }
                 OpKind::Link { .. } => self.ask_bus(op),
-                OpKind::Join | OpKind::Complete(_) => self.complete(op),
+                OpKind::Join
+                | OpKind::Complete(_)
+                | OpKind::FreeSlots(_)
+                | OpKind::AwaitSlots(_) => self.complete(op),
                 _ => self.arrive_at_die(op),
             }
         }

@@ -1,0 +1,66 @@
+//! When units leave the write cache, worked out by hand: no operation completes unless a test says
+//! so.
+
+use flashatlas_device::{Cmd, Device, Registry, Reply, Ssd};
+use flashatlas_types::{Lba, OpKind, Ps, Seed, Tag};
+
+/// Four lanes of one-page frames; a cache of 32 pages, of which more than 24 are too many and 16
+/// are few enough; 4 may be on their way to flash.
+fn drive(settings: &[&str]) -> Ssd {
+    let common = ["cache.bytes=64KiB", "cache.ahead=1"];
+    let settings: Vec<String> = common.iter().chain(settings).map(|&s| s.to_owned()).collect();
+    let config = Registry::DRIVES.load("tiny", None, &settings).unwrap();
+    assert_eq!((config.layout().unwrap().lanes, config.layout().unwrap().slots_per_frame), (4, 1));
+    config.build(Seed(1)).unwrap()
+}
+
+/// Write a page. Returns how many pages its plan programs, and for how many slots that
+/// earlier plans free it waits.
+fn write(drive: &mut Ssd, at: Ps, page: u64) -> (usize, Option<u64>) {
+    let write =
+        Cmd::Write { lba: Lba(4 * page), sectors: 4, fua: false, content: page, data: None };
+    drive.submit(at, Tag(page), write, &mut Reply::default()).unwrap();
+    let of_plan = || drive.plan().iter().map(|(_, op, _)| op.kind);
+    let programs = of_plan().filter(|kind| matches!(kind, OpKind::Program { .. })).count();
+    let awaited = of_plan().find_map(|kind| match kind {
+        OpKind::AwaitSlots(count) => Some(count),
+        _ => None,
+    });
+    (programs, awaited)
+}
+
+#[test]
+fn no_more_leaves_than_the_drive_can_take() {
+    let mut drive = drive(&[]);
+    // every other page, so that no two go together
+    let mut next = (0..).map(|i| 2 * i);
+    let mut write = |drive: &mut Ssd, at| write(drive, at, next.next().unwrap());
+    for _ in 0..24 {
+        assert_eq!(write(&mut drive, Ps::ZERO), (0, None));
+    }
+    // the 25th is one too many: 4 leave, though 9 are; then there is room for 7 more
+    assert_eq!(write(&mut drive, Ps::ZERO), (4, None));
+    for _ in 0..7 {
+        assert_eq!(write(&mut drive, Ps::ZERO), (0, None));
+    }
+    // these get the slots of the 4: each waits for one more than the one before, whichever it is
+    for n in 1..=4 {
+        assert_eq!(write(&mut drive, Ps::ZERO), (0, Some(n)));
+    }
+    // and these make a page leave each
+    for n in 5..=7 {
+        assert_eq!(write(&mut drive, Ps::ZERO), (1, Some(n)));
+    }
+    // all 7 are on flash. The cache is full, so a page leaves, and 3 more as the drive takes 4
+    drive.advance(Ps(10_000_000_000), &mut Vec::new());
+    assert_eq!(write(&mut drive, Ps(10_000_000_000)), (4, Some(8)));
+}
+
+#[test]
+fn pages_that_follow_each_other_leave_together() {
+    let mut drive = drive(&[]);
+    for page in 0..24 {
+        assert_eq!(write(&mut drive, Ps::ZERO, page), (0, None));
+    }
+    assert_eq!(write(&mut drive, Ps::ZERO, 24), (9, None), "all that are too many");
+}

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections import Counter, defaultdict
 from statistics import fmean
 
 import flashatlas
+import pyarrow.parquet as pq
 import pytest
 from flashatlas import InputError, lookup, reproduce
 from flashatlas.cli import main
@@ -393,3 +395,84 @@ def test_a_queue_changes_which_order_of_banks_is_shortest(made):
     assert rows["random sets, in order"][-1] == "dynamic, striped"
     assert rows["random sets, queue of 32"][-1] == "set-mod"
     assert rows["database, queue of 32"][-1] == "set-mod"
+
+
+class _Device:
+    """What a device would object to: a checker that shares nothing with the engine."""
+
+    def __init__(self, timings):
+        self.timings, self.faults = timings, []
+        self.banks = defaultdict(lambda: {"row": None, "ACT": -999, "PRE": -999, "RD": -999})
+        self.activations, self.columns, self.clock = [], [], -1
+
+    def least(self, name, since):
+        if since and self.clock < since[0] + self.timings[name]:
+            self.faults.append(f"{self.clock}: t{name} after {since[0]}")
+
+    def expect(self, good, why):
+        if not good:
+            self.faults.append(f"{self.clock}: {why}")
+
+    def take(self, clock, command, bank, row, **_):
+        self.expect(clock > self.clock, "two commands on the bus")
+        self.clock, state = clock, self.banks[bank]
+        if handle := getattr(self, f"on_{command.lower()}", None):
+            handle(state, row)
+        state[command] = clock
+
+    def on_act(self, bank, row):
+        self.expect(bank["row"] is None, "a row is open")
+        self.least("rp", [bank["PRE"]])
+        self.least("rrd_s", self.activations[-1:])
+        self.least("faw", self.activations[-4:] if len(self.activations) > 3 else [])
+        self.activations.append(self.clock)
+        bank["row"] = row
+
+    def on_pre(self, bank, _):
+        self.least("ras", [bank["ACT"]])
+        self.least("rtp", [bank["RD"]])
+        bank["row"] = None
+
+    def on_rd(self, bank, row):
+        self.expect(bank["row"] == row, "the row is not open")
+        self.least("rcd", [bank["ACT"]])
+        self.least("ccd_s", self.columns[-1:])
+        self.columns.append(self.clock)
+
+    def on_prea(self, *_):
+        for bank in self.banks.values():
+            bank["row"], bank["PRE"] = None, self.clock
+
+
+def _faults(commands, timings):
+    device = _Device(timings)
+    for command in commands:
+        device.take(**command)
+    return device.faults
+
+
+@pytest.mark.parametrize("queue", [0, 8])
+def test_every_command_can_be_checked(tmp_path, queue):
+    where = tmp_path / "commands.parquet"
+    found = lookup(sets={"lookups": 3000}, set={"lookup.queue": queue}, commands=where)
+    commands = pq.read_table(where)
+    listed = commands.to_pylist()
+    assert [c["clock"] for c in listed] == sorted(c["clock"] for c in listed)
+    counts = Counter(c["command"] for c in listed)
+    assert counts["RD"] == found["reads_per_lookup"] * 3000
+    assert (counts["ACT"], counts["REF"]) == (found["activations"], found["refreshes"])
+    assert counts["REF"] > 10 and found["timings"]["rcd"] > 0
+    assert _faults(listed, found["timings"]) == []
+    # the checker finds what is too early, and rows that are not open
+    assert len(_faults(listed, {**found["timings"], "rcd": 20})) > 1000
+    assert len(_faults([c for c in listed if c["command"] != "ACT"], found["timings"])) > 1000
+    # the record is the one of a study that keeps none
+    assert found == lookup(sets={"lookups": 3000}, set={"lookup.queue": queue})
+
+
+def test_commands_are_refused_before_anything_is_looked_up(cli, tmp_path):
+    done = cli("lookup", "--sets", "10", "--commands", "c.txt")
+    assert done.returncode == 2 and "c.txt: a table ends in .csv, .jsonl or .parquet" in done.stderr
+    assert cli("lookup", "--sets", "10", "-q", "--commands", "c.csv").returncode == 0
+    first = (tmp_path / "c.csv").read_text().splitlines()[:2]
+    assert first[0].replace('"', "") == "clock,command,group,bank,row" and '"ACT"' in first[1]

@@ -3,6 +3,7 @@
 //! fail but by the reader's judgement.
 
 mod checkpoint;
+mod costs;
 mod crash;
 mod floor;
 mod layers;
@@ -90,6 +91,31 @@ impl Host {
         }
     }
 
+    /// Write as many pages as there are, at random and in no time.
+    fn age(&mut self) {
+        let units = self.expected.len() as u64;
+        self.drive.set_instant(true);
+        for _ in 0..units {
+            let lpn = self.rng.below(units) as u32;
+            self.content += 1;
+            let cmd = Cmd::Write {
+                lba: Lba(u64::from(lpn) * 8),
+                sectors: 8,
+                fua: false,
+                content: self.content,
+                data: None,
+            };
+            self.drive.submit(Ps::ZERO, Tag(0), cmd, &mut self.reply).unwrap();
+            self.expected[lpn as usize] = Stamp::whole(self.content, 0);
+        }
+        self.drive.set_instant(false);
+    }
+
+    /// A number below 100.
+    fn percent(&mut self) -> u64 {
+        self.rng.below(100)
+    }
+
     fn request(&mut self, write: bool, depth: usize) {
         let lpn = Lpn(self.rng.below(self.expected.len() as u64) as u32);
         self.request_page(lpn, write, depth);
@@ -126,23 +152,7 @@ impl Host {
 
 fn steady_writes(gib: u64, measured: u64) -> (f64, f64) {
     let mut host = Host::filled(drive(gib, &[]));
-    let units = host.expected.len() as u64;
-    // age the drive in no time, then let the engine run
-    host.drive.set_instant(true);
-    for _ in 0..units {
-        let lpn = host.rng.below(units) as u32;
-        host.content += 1;
-        let cmd = Cmd::Write {
-            lba: Lba(u64::from(lpn) * 8),
-            sectors: 8,
-            fua: false,
-            content: host.content,
-            data: None,
-        };
-        host.drive.submit(Ps::ZERO, Tag(0), cmd, &mut host.reply).unwrap();
-        host.expected[lpn as usize] = Stamp::whole(host.content, 0);
-    }
-    host.drive.set_instant(false);
+    host.age();
     host.rate(measured / 4, true, 32);
     host.drive.reset_counters();
     let rate = host.rate(measured, true, 32);
@@ -216,11 +226,13 @@ fn large_drive() {
 
 fn main() {
     let wanted: Vec<String> = std::env::args().skip(1).collect();
-    let parts: [(&str, fn()); 13] = [
+    let parts: [(&str, fn()); 15] = [
         ("large", large_drive),
         ("writes", writes),
         ("reads", reads),
         ("linear", linear),
+        ("costs", costs::print),
+        ("engine", costs::engine),
         ("traces", traces::print),
         ("reading", reading::print),
         ("checkpoint", checkpoint::print),

@@ -260,20 +260,30 @@ def _text(value: Any) -> str:
     return f"{value:,.4g}" if isinstance(value, float) else str(value)
 
 
-def as_file(runs: Frame, name: str) -> bytes:
-    """Runs as the content of a file: CSV, lines of JSON or Parquet, by the end of its name.
+def must_be_table(name: str) -> None:
+    """Fail before there is a table where :func:`as_file` would.
+
+    Raises:
+        InputError: The name of the file does not end as a table's.
+
+    """
+    if not name.endswith((".csv", ".jsonl", ".parquet")):
+        raise InputError(f"{name}: a table ends in .csv, .jsonl or .parquet")
+
+
+def as_file(table: pa.Table, name: str) -> bytes:
+    """A table as the content of a file: CSV, lines of JSON or Parquet, by the end of its name.
 
     Raises:
         InputError: It ends otherwise.
 
     """
+    must_be_table(name)
     buffer = io.BytesIO()
     if name.endswith(".csv"):
-        pyarrow.csv.write_csv(runs.table, buffer)
+        pyarrow.csv.write_csv(table, buffer)
     elif name.endswith(".jsonl"):
-        buffer.write("".join(json.dumps(row) + "\n" for row in runs.rows()).encode())
-    elif name.endswith(".parquet"):
-        pq.write_table(runs.table, buffer, compression="zstd")
+        buffer.write("".join(json.dumps(row) + "\n" for row in table.to_pylist()).encode())
     else:
-        raise InputError(f"{name}: a table ends in .csv, .jsonl or .parquet")
+        pq.write_table(table, buffer, compression="zstd")
     return buffer.getvalue()

@@ -5,10 +5,14 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from flashatlas import _core
 from flashatlas.drive import Settings, setting_list
+from flashatlas.files import whole_file
+from flashatlas.frame import as_file, must_be_table
+from flashatlas.result import tables_of
 from flashatlas.trace import Trace
 
 ADDRESSES = ("low-bits", "dense", "exact")
@@ -26,6 +30,7 @@ def lookup(
     page_bytes: int = 4096,
     limit: int | None = None,
     seed: int = 1,
+    commands: str | os.PathLike[str] | None = None,
     progress: _core.Progress | None = None,
 ) -> dict[str, Any]:
     """Look every request of a source up, and return the record.
@@ -49,12 +54,16 @@ def lookup(
         page_bytes: Bytes of a page of the flash, for ``lookup.pages = all``.
         limit: Requests after which the study ends.
         seed: Seed of everything random.
+        commands: File for every command of the DRAM with its clock, for other programs to check:
+            a ``.csv``, ``.jsonl`` or ``.parquet``.
         progress: Called now and then with phase, requests and share done.
 
     Raises:
         InputError: Bad settings, a source that cannot be read, tables too small for it.
 
     """
+    if commands is not None:
+        must_be_table(os.fspath(commands))
     spec = specification(
         trace,
         workload=workload,
@@ -66,8 +75,14 @@ def lookup(
         page_bytes=page_bytes,
         limit=limit,
         seed=seed,
+        commands=commands is not None,
     )
-    return carried_out(spec, progress)
+    text, tables = _core.lookup(json.dumps(spec), progress)
+    if commands is not None:
+        with whole_file(Path(commands)) as file:
+            file.write_bytes(as_file(tables_of(tables)["commands"], os.fspath(commands)))
+    found: dict[str, Any] = json.loads(text)
+    return found
 
 
 SOURCES = ("workload", "sets", "files", "trace")
@@ -98,5 +113,5 @@ def specification(
 
 def carried_out(spec: Mapping[str, Any], progress: _core.Progress | None = None) -> dict[str, Any]:
     """Carry out a study as the core takes it: see :func:`specification`."""
-    found: dict[str, Any] = json.loads(_core.lookup(json.dumps(spec), progress))
+    found: dict[str, Any] = json.loads(_core.lookup(json.dumps(spec), progress)[0])
     return found

@@ -141,7 +141,7 @@ impl Dram {
                 BankGroup { activated: NEVER, column: NEVER, written: NEVER };
                 device.groups as usize
             ],
-            group_of: (0..device.banks).map(|b| (b % device.groups) as u8).collect(),
+            group_of: (0..device.banks).map(|b| device.group_of(b) as u8).collect(),
             bus: rules.command_bus.then(CommandBus::new),
             paces: std::array::from_fn(|bursts| {
                 let clocks = (0..bursts as u32).map(|n| n * t.ccd_l);

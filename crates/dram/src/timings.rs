@@ -7,7 +7,7 @@ use flashatlas_types::{ConfigError, Param, ParamDef, Params, Text};
 /// The banks of a device, and what one burst carries.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Device {
-    /// Bank groups; bank `b` is in group `b % groups`.
+    /// Bank groups.
     pub groups: u32,
     /// Banks in all groups together.
     pub banks: u32,
@@ -22,6 +22,11 @@ pub struct Device {
 }
 
 impl Device {
+    /// The group of a bank.
+    pub const fn group_of(&self, bank: u32) -> u32 {
+        bank % self.groups
+    }
+
     /// Bytes of a burst.
     pub const fn burst_bytes(&self) -> u32 {
         self.bus_bits * self.burst_length / 8
@@ -186,6 +191,15 @@ const fn defs<T, const N: usize>(fields: [Field<T>; N]) -> [ParamDef; N] {
         i += 1;
     }
     defs
+}
+
+impl Timings {
+    /// Every number by its name, that of its parameter without `dram.`.
+    pub fn named(mut self) -> impl Iterator<Item = (&'static str, u32)> {
+        TIMING_FIELDS
+            .iter()
+            .map(move |(param, field)| (param.key().trim_start_matches("dram."), *field(&mut self)))
+    }
 }
 
 /// The device, its timings and the constraints that `params` describe.

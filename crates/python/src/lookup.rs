@@ -1,21 +1,26 @@
 //! The lookup engine alone, for Python.
 
-use crate::{InputError, guarded, to_python};
+use crate::{InputError, guarded, tables, to_python};
 use flashatlas_sim::lookup::LookupSpec;
 use pyo3::prelude::*;
 
-/// Carry out a study of the lookup engine (JSON of a `LookupSpec`) and return its record (JSON).
-/// Releases the interpreter's lock.
+/// Carry out a study of the lookup engine (JSON of a `LookupSpec`) and return its record (JSON),
+/// and the commands of its DRAM as a table where they were asked for. Releases the interpreter's
+/// lock.
 #[pyfunction]
 #[pyo3(signature = (spec, progress=None))]
-pub fn lookup(py: Python<'_>, spec: &str, progress: Option<Py<PyAny>>) -> PyResult<String> {
+pub fn lookup<'py>(
+    py: Python<'py>,
+    spec: &str,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<(String, Vec<tables::PyTable<'py>>)> {
     let spec = parsed(spec)?;
-    let record = guarded(py, progress, |reporter| {
+    let outcome = guarded(py, progress, |reporter| {
         flashatlas_sim::lookup::lookup(&spec, &crate::environment::environment(), &mut |p| {
             reporter.report(p)
         })
     })?;
-    Ok(record.to_string())
+    Ok((outcome.record.to_string(), tables::to_python(py, outcome.commands.as_slice())))
 }
 
 /// What a study is going to be, checked (JSON of a `LookupSpec`): its settings and files (JSON).

@@ -141,7 +141,7 @@ def significance(
 
 def write_frame(runs: Frame, target: str) -> None:
     """Write runs to a file by its ending, or as CSV to standard output for ``-``."""
-    content = as_file(runs, ".csv" if target == "-" else target)
+    content = as_file(runs.table, ".csv" if target == "-" else target)
     if target == "-":
         sys.stdout.buffer.write(content)
         sys.stdout.flush()

@@ -80,6 +80,15 @@ def lookup(
         int | None, typer.Option("--limit", min=1, help="End after this many requests.")
     ] = None,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of everything random.")] = 1,
+    commands: Annotated[
+        str | None,
+        typer.Option(
+            "--commands",
+            metavar="FILE",
+            help="Write every command of the DRAM with its clock, for other programs to check: a "
+            ".csv, .jsonl or .parquet.",
+        ),
+    ] = None,
     parameters: Annotated[
         bool,
         typer.Option(
@@ -135,6 +144,7 @@ def lookup(
             page_bytes=page_bytes,
             limit=limit,
             seed=seed,
+            commands=commands,
             progress=lambda *at: bars.update(0, *at),
         )
     write_json(json_, json.dumps(found, indent=2))

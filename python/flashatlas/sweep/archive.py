@@ -127,7 +127,7 @@ def archive(
         noted = results.noted(kept, own.study.name)
         runs = results.frame_of(kept, noted)
         for name in ("results.csv", "results.parquet"):
-            (root / name).write_bytes(as_file(runs, name))
+            (root / name).write_bytes(as_file(runs.table, name))
         write_page(root / "page.html", runs, noted, kept)
         _write_environment(root, added)
         _write_repeat(root, plan.study.name, plugins)

@@ -5,6 +5,7 @@
 //! the lookup that follows. With `lookup.look_ahead = n` a lookup is known only once the one `n`
 //! before it has issued its last read.
 
+mod commands;
 mod measure;
 mod queued;
 
@@ -14,7 +15,8 @@ use crate::LookupError;
 use crate::hashes::{self, HASH, HashDef};
 use crate::probe::{self, Linear, Scheduler};
 use crate::tables::{self, Location, Memory, Pn, SearchResult, TableShape, Tables};
-use flashatlas_dram::{self as dram, Device, Dram, Queue, Served};
+use commands::CommandLog;
+use flashatlas_dram::{self as dram, Command, Device, Dram, Queue, Served};
 use flashatlas_types::{
     ConfigError, DramAccess, Entries, Param, ParamDef, Params, RawConfig, Text,
 };
@@ -209,6 +211,7 @@ pub struct Study {
     scheduler: Scheduler,
     flat: Option<Flat>,
     dram: Dram,
+    commands: CommandLog,
     queued: Option<Queued>,
     measure: Measure,
     look_ahead: usize,
@@ -261,6 +264,7 @@ impl Study {
             scheduler,
             flat,
             dram: Dram::new(&device, &timings, rules),
+            commands: CommandLog::default(),
             queued: queue(params)?.map(Queued::new),
             measure: Measure::new(&timings, device.banks),
             look_ahead: params.get(LOOK_AHEAD) as usize,
@@ -386,7 +390,8 @@ impl Study {
         }
         self.scheduler.begin();
         change.carry_out(&mut self.tables, &mut self.scheduler)?;
-        self.dram.serve_all(self.scheduler.accesses(), self.last.data, &mut |_| {});
+        let accesses = self.scheduler.accesses();
+        self.commands.serve_all(&mut self.dram, accesses, self.last.data);
         self.measure.change(self.scheduler.accesses());
         Ok(())
     }
@@ -400,7 +405,8 @@ impl Study {
 
     fn serve(&mut self, accesses: &[DramAccess], hit: bool) {
         if let Some(queued) = &mut self.queued {
-            queued.look_up(accesses, hit, &mut self.dram, &mut self.measure);
+            let dram = (&mut self.dram, &mut self.commands);
+            queued.look_up(accesses, hit, dram, &mut self.measure);
             return;
         }
         let known = match self.look_ahead {
@@ -408,7 +414,7 @@ impl Study {
             ahead if self.ends.len() < ahead => 0,
             _ => self.ends.pop_front().expect("as many as are looked ahead"),
         };
-        let served = self.dram.serve_all(accesses, known, &mut |_| {});
+        let served = self.commands.serve_all(&mut self.dram, accesses, known);
         let service = (served.last - self.last.last) as u64;
         let latency = (self.look_ahead > 0).then(|| (served.data - known) as u64);
         if self.look_ahead > 0 {
@@ -421,11 +427,31 @@ impl Study {
         self.measure.lookup(service, latency, hit);
     }
 
+    /// Keep every command that is issued to the DRAM from now on.
+    pub fn keep_commands(&mut self) {
+        self.commands.keep();
+    }
+
+    /// How many commands were kept.
+    pub fn commands_kept(&self) -> usize {
+        self.commands.len()
+    }
+
     /// Everything that was measured.
-    pub fn finish(mut self) -> Summary {
+    pub fn finish(self) -> Summary {
+        self.finish_with_commands().0
+    }
+
+    /// Everything that was measured, and the commands that were kept, by their clock.
+    pub fn finish_with_commands(mut self) -> (Summary, Vec<Command>) {
         if let Some(queued) = &mut self.queued {
-            queued.drain(&mut self.dram, &mut self.measure);
+            queued.drain((&mut self.dram, &mut self.commands), &mut self.measure);
         }
+        let commands = std::mem::take(&mut self.commands).in_order();
+        (self.summary(), commands)
+    }
+
+    fn summary(self) -> Summary {
         let mut summary = self.measure.finish(&self.dram);
         if let Some(flat) = &self.flat {
             (summary.lpmt_bytes, summary.lpmt_packed_bytes) = (flat.bytes, flat.bytes);

@@ -1,5 +1,6 @@
 //! Lookups whose reads wait in the queue of a memory controller, and are served in another order.
 
+use super::commands::CommandLog;
 use super::measure::Measure;
 use flashatlas_dram::queue::ServedBurst;
 use flashatlas_dram::{Dram, Queue};
@@ -39,7 +40,7 @@ impl Queued {
         &mut self,
         accesses: &[DramAccess],
         hit: bool,
-        dram: &mut Dram,
+        (dram, log): (&mut Dram, &mut CommandLog),
         measure: &mut Measure,
     ) {
         let owner = self.first + self.open.len() as u64;
@@ -49,13 +50,13 @@ impl Queued {
         for &access in accesses {
             if access.dependent {
                 while self.lookup(owner).left > bursts - pushed {
-                    self.serve(dram, measure);
+                    self.serve(dram, log, measure);
                 }
                 from = self.lookup(owner).loaded;
             }
             for _ in 0..access.bursts {
                 if self.queue.is_full() {
-                    self.serve(dram, measure);
+                    self.serve(dram, log, measure);
                 }
                 self.queue.push(access, owner, from);
                 pushed += 1;
@@ -68,8 +69,8 @@ impl Queued {
     }
 
     /// Serve one burst; whether there was one.
-    fn serve(&mut self, dram: &mut Dram, measure: &mut Measure) -> bool {
-        let Some(ServedBurst { owner, access, served }) = self.queue.serve_one(dram, &mut |_| {})
+    fn serve(&mut self, dram: &mut Dram, log: &mut CommandLog, measure: &mut Measure) -> bool {
+        let Some(ServedBurst { owner, access, served }) = log.serve_one(&mut self.queue, dram)
         else {
             return false;
         };
@@ -90,7 +91,7 @@ impl Queued {
     }
 
     /// Serve whatever waits.
-    pub fn drain(&mut self, dram: &mut Dram, measure: &mut Measure) {
-        while self.serve(dram, measure) {}
+    pub fn drain(&mut self, (dram, log): (&mut Dram, &mut CommandLog), measure: &mut Measure) {
+        while self.serve(dram, log, measure) {}
     }
 }

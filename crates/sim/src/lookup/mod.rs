@@ -1,10 +1,12 @@
 //! The lookup engine alone: what is asked of it, and what comes out.
 
+mod commands;
 mod record;
 mod workload;
 
 use crate::run::Progress;
-use crate::{Environment, Reading, RunError};
+use crate::{Environment, Reading, RunError, Table};
+use flashatlas_dram as dram;
 use flashatlas_lookup::study::{CHANGES, LA_BITS, LOOK_AHEAD, Study, TABLE, settings};
 use flashatlas_types::Params;
 use serde::{Deserialize, Serialize};
@@ -13,6 +15,9 @@ use workload::LookupWorkload;
 
 /// Requests that are handed to the engine together.
 const BATCH: usize = 4096;
+
+/// Commands that are kept at most: 4 GB of them, sorted.
+const MOST_COMMANDS: usize = 100_000_000;
 
 /// How a host address becomes a logical address of the tables.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
@@ -97,6 +102,17 @@ pub struct LookupSpec {
     /// Seed of random addresses.
     #[serde(default = "first_seed")]
     pub seed: u64,
+    /// Keep every command that the DRAM got.
+    #[serde(default)]
+    pub commands: bool,
+}
+
+/// What comes of a study.
+pub struct LookupOutcome {
+    /// Its record.
+    pub record: Value,
+    /// The commands of its DRAM, where they were asked for; see `docs/FORMATS.md`.
+    pub commands: Option<Table>,
 }
 
 const fn page() -> u32 {
@@ -135,7 +151,7 @@ fn prepared(spec: &LookupSpec, env: &Environment<'_>) -> Result<(Params, Study),
     Ok((params, study))
 }
 
-/// Carry out a study; returns its record.
+/// Carry out a study.
 ///
 /// # Errors
 /// Bad settings, sources that cannot be read, tables that are too small.
@@ -143,8 +159,11 @@ pub fn lookup(
     spec: &LookupSpec,
     env: &Environment<'_>,
     progress: &mut dyn FnMut(Progress) -> bool,
-) -> Result<Value, RunError> {
+) -> Result<LookupOutcome, RunError> {
     let (params, mut study) = prepared(spec, env)?;
+    if spec.commands {
+        study.keep_commands();
+    }
     let la_bits = params.get(LA_BITS);
     let mut source = LookupWorkload {
         spec,
@@ -170,6 +189,12 @@ pub fn lookup(
                 "{error}: see lookup.sets, lookup.secondary_sets, lookup.block_tables_count"
             ))
         })?;
+        if study.commands_kept() > MOST_COMMANDS {
+            return Err(RunError::Unusable(format!(
+                "more than {MOST_COMMANDS} commands: a study keeps that many at most; end it \
+                 before, with a limit"
+            )));
+        }
         let done = ((i + 1) * BATCH).min(asks.len());
         let share = Some(done as f64 / asks.len() as f64);
         if !progress(Progress { phase: "look up", requests: done as u64, share }) {
@@ -187,5 +212,11 @@ pub fn lookup(
         );
     }
     approximations.push("the DRAM serves lookups alone; comparing entries takes no time".into());
-    Ok(record::record(spec, &params, &study.finish(), env.build.version, approximations))
+    let (summary, commands) = study.finish_with_commands();
+    let (device, timings, _) = dram::timings::from_params(&params)?;
+    let mut record = record::record(spec, &params, &summary, env.build.version, approximations);
+    record["timings"] =
+        timings.named().map(|(name, clocks)| (name.to_owned(), json!(clocks))).collect();
+    let commands = spec.commands.then(|| commands::table(&commands, &device));
+    Ok(LookupOutcome { record, commands })
 }

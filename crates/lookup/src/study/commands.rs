@@ -1,0 +1,46 @@
+//! The commands that a study issued to its DRAM, for other programs to check.
+
+use flashatlas_dram::queue::ServedBurst;
+use flashatlas_dram::{Command, Dram, Queue, Served};
+use flashatlas_types::DramAccess;
+
+/// The commands so far, where somebody asked for them.
+#[derive(Default)]
+pub(super) struct CommandLog(Option<Vec<Command>>);
+
+impl CommandLog {
+    pub fn keep(&mut self) {
+        self.0.get_or_insert_default();
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.0.as_ref().map_or(0, Vec::len)
+    }
+
+    /// As [`Dram::serve_all`].
+    #[inline]
+    pub fn serve_all(&mut self, dram: &mut Dram, accesses: &[DramAccess], from: i64) -> Served {
+        match &mut self.0 {
+            None => dram.serve_all(accesses, from, &mut |_| {}),
+            Some(commands) => dram.serve_all(accesses, from, &mut |c| commands.push(c)),
+        }
+    }
+
+    /// As [`Queue::serve_one`].
+    #[inline]
+    pub fn serve_one(&mut self, queue: &mut Queue, dram: &mut Dram) -> Option<ServedBurst> {
+        match &mut self.0 {
+            None => queue.serve_one(dram, &mut |_| {}),
+            Some(commands) => queue.serve_one(dram, &mut |c| commands.push(c)),
+        }
+    }
+
+    /// All of them by their clock. The engine decides some of them later than others that follow on
+    /// the bus: it opens a row while earlier reads are under way.
+    pub fn in_order(self) -> Vec<Command> {
+        let mut commands = self.0.unwrap_or_default();
+        commands.sort_by_key(|command| command.at);
+        commands
+    }
+}

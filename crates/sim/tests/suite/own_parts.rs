@@ -383,7 +383,7 @@ fn a_hash_function_is_chosen_by_drives_and_by_studies() {
             &environment(registry),
             &mut |_| true,
         );
-        record.map(|r| r["chains"].as_array().unwrap().len()).map_err(|e| e.to_string())
+        record.map(|r| r.record["chains"].as_array().unwrap().len()).map_err(|e| e.to_string())
     };
     // 40 entries, 4 a set: one chain of 10
     assert_eq!(longest(&mine, &["lookup.hash=one"]), Ok(10));

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from flashatlas import _core
+from flashatlas.foreign import drive_file
 from flashatlas.names import registries
 
 Settings = Mapping[str, Any] | Sequence[str]
@@ -27,7 +28,8 @@ class Drive:
     4
 
     Args:
-        base: Preset (see ``flashatlas drives``) or path of a TOML file.
+        base: Preset (see ``flashatlas drives``), path of a TOML file, or what another program
+            describes: ``mqsim:FILE``, ``femu:…``, ``nvmevirt:FILE,…`` (:mod:`flashatlas.foreign`).
         set: Parameters that differ from the base.
 
     Raises:
@@ -84,6 +86,8 @@ def drive_and_text(drive: str | os.PathLike[str] | Drive) -> tuple[str, str | No
 
 def _text(drive: str | os.PathLike[str]) -> tuple[str, str | None]:
     name = os.fspath(drive)
+    if (foreign := drive_file(name)) is not None:
+        return name, foreign
     if not name.endswith(".toml"):
         if Path(name).is_file():
             raise _core.InputError(

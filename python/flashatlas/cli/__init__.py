@@ -5,6 +5,7 @@ from __future__ import annotations
 import platform
 import signal
 import sys
+import warnings
 from importlib.metadata import version
 from types import FrameType
 from typing import Annotated
@@ -113,12 +114,18 @@ def _terminate(number: int, frame: FrameType | None) -> None:
     raise Terminated
 
 
+def _note(message: Warning | str, *_: object, **__: object) -> None:
+    err.print("[bold]note:[/] ", end="", highlight=False)
+    err.print(str(message), highlight=False, markup=False, soft_wrap=True)
+
+
 def main() -> None:
     """Run the command line; every error is one message and an exit code."""
     for argument in sys.argv[1:]:
         if any("\udc80" <= letter <= "\udcff" for letter in argument):
             _die(f"{argument!a}: not UTF-8; names of files and other arguments must be", EXIT_INPUT)
     signal.signal(signal.SIGTERM, _terminate)
+    warnings.showwarning = _note
     try:
         app(standalone_mode=True)
     except Terminated:

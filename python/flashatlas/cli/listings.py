@@ -15,6 +15,7 @@ from flashatlas import parts, tables
 from flashatlas.cli.console import out
 from flashatlas.cli.explain import KINDS, entries, show_entry, show_parameters
 from flashatlas.drive import Drive
+from flashatlas.foreign import drive_file
 from flashatlas.names import registries, unknown
 
 OF_SCHEMES = ("schemes", "maps", "caching", "victims", "classifiers")
@@ -39,7 +40,8 @@ def drives(
     name: Annotated[
         str | None,
         typer.Argument(
-            help="Show this preset's file, every number with its source; or the shape of your TOML."
+            help="Show this preset's file, every number with its source; the shape of your TOML; "
+            "or the file that `mqsim:FILE`, `femu:…` or `nvmevirt:FILE,…` stands for."
         ),
     ] = None,
 ) -> None:
@@ -61,6 +63,10 @@ def drives(
         out.print(
             tables.listing(["drive", "capacity", "unit", "dies", "spare", "scheme", ""], rows)
         )
+        return
+    if (foreign := drive_file(name)) is not None:
+        Drive(name)
+        sys.stdout.write(foreign)
         return
     if name.endswith(".toml"):
         layout = Drive(name).layout

@@ -1,0 +1,47 @@
+"""Drives that other simulators and emulators describe, as drive files of ours.
+
+A description is named ``KIND:WHAT``: ``mqsim:ssdconfig.xml``, ``femu:femu,devsz_mb=12288`` or
+``nvmevirt:ssd_config.h,capacity=60GiB``. Each kind is a file here and a line in :data:`KINDS`.
+What a description says and ours has no counterpart for is in the drive's summary.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+
+from flashatlas.foreign import femu, mqsim, nvmevirt
+from flashatlas.foreign.drive_file import DriveFile
+
+KINDS: dict[str, Callable[[str], DriveFile]] = {
+    "mqsim": mqsim.described,
+    "femu": femu.described,
+    "nvmevirt": nvmevirt.described,
+}
+"""What reads each kind of description."""
+
+
+class NoCounterpart(UserWarning):
+    """A description says what ours has nothing for."""
+
+
+def drive_file(name: str) -> str | None:
+    """The text of the drive file that a description stands for.
+
+    ``None`` if ``name`` is not one.
+
+    Warns:
+        NoCounterpart: It says what ours has nothing for.
+
+    Raises:
+        InputError: A file that cannot be read, a value that makes no sense.
+
+    """
+    kind, colon, what = name.partition(":")
+    if not colon or kind not in KINDS:
+        return None
+    drive = KINDS[kind](what)
+    if drive.left:
+        without = f"{name}: these have no counterpart: {', '.join(drive.left)}"
+        warnings.warn(without, NoCounterpart, stacklevel=1)
+    return drive.text()

@@ -1,0 +1,227 @@
+"""Drives that other simulators describe."""
+
+from __future__ import annotations
+
+import flashatlas
+import pytest
+from flashatlas import Drive, InputError
+from flashatlas.foreign import NoCounterpart
+
+LEAVES = {
+    "PCIe_Lane_Bandwidth": "1.0",
+    "PCIe_Lane_Count": "2",
+    "HostInterface_Type": "NVME",
+    "IO_Queue_Depth": "64",
+    "Data_Cache_Capacity": "65536",
+    "Address_Mapping": "PAGE_LEVEL",
+    "Ideal_Mapping_Table": "true",
+    "CMT_Capacity": "4096",
+    "Plane_Allocation_Scheme": "WCDP",
+    "Overprovisioning_Ratio": "0.2",
+    "GC_Exec_Threshold": "0.05",
+    "GC_Block_Selection_Policy": "RGA",
+    "Preemptible_GC_Enabled": "true",
+    "Dynamic_Wearleveling_Enabled": "true",
+    "Static_Wearleveling_Enabled": "false",
+    "Flash_Channel_Count": "2",
+    "Flash_Channel_Width": "2",
+    "Channel_Transfer_Rate": "100",
+    "Chip_No_Per_Channel": "1",
+    "Flash_Technology": "TLC",
+    "CMD_Suspension_Support": "PROGRAM_ERASE",
+    "Page_Read_Latency_LSB": "50000",
+    "Page_Read_Latency_CSB": "60000",
+    "Page_Read_Latency_MSB": "70000",
+    "Page_Program_Latency_LSB": "500000",
+    "Page_Program_Latency_CSB": "600000",
+    "Page_Program_Latency_MSB": "700000",
+    "Block_Erase_Latency": "3000000",
+    "Block_PE_Cycles_Limit": "1000",
+    "Suspend_Erase_Time": "20000",
+    "Suspend_Program_Time": "10000",
+    "Die_No_Per_Chip": "1",
+    "Plane_No_Per_Die": "2",
+    "Block_No_Per_Plane": "64",
+    "Page_No_Per_Block": "16",
+    "Page_Capacity": "4096",
+    "Page_Metadat_Capacity": "128",
+}
+
+HEADER = """\
+/* a comment with #if (BASE_SSD == NOTHING) in it */
+#if (BASE_SSD == ZONES)
+#define NS_SSD_TYPE_0 SSD_TYPE_ZNS
+#elif (BASE_SSD == FAST)
+#define NS_SSD_TYPE_0 SSD_TYPE_CONV // one
+#define CELL_MODE (CELL_MODE_MLC)
+#define NAND_CHANNELS (4)
+#define LUNS_PER_NAND_CH (2)
+#define PLNS_PER_LUN (1)
+#define FLASH_PAGE_SIZE KB(16)
+#define ONESHOT_PAGE_SIZE (FLASH_PAGE_SIZE * 2)
+#define BLKS_PER_PLN (64)
+#define NAND_CHANNEL_BANDWIDTH (800ull) //MB/s
+#define PCIE_BANDWIDTH (3360ull) //MB/s
+#define NAND_READ_LATENCY_LSB (36013 - 6000)
+#define NAND_READ_LATENCY_MSB (36013 + 6000)
+#define NAND_PROG_LATENCY (185000)
+#define NAND_ERASE_LATENCY (0)
+#define FW_READ_LATENCY (3000)
+#define MDTS (6)
+#define OP_AREA_PERCENT (0.25)
+#define GLOBAL_WB_SIZE (NAND_CHANNELS * LUNS_PER_NAND_CH * ONESHOT_PAGE_SIZE * 2)
+#elif (BASE_SSD == SLOW)
+#define NS_SSD_TYPE_0 SSD_TYPE_CONV
+#endif
+"""
+
+
+@pytest.fixture
+def mqsim(tmp_path):
+    """Write an ``ssdconfig.xml`` that differs in some tags, and name it as a drive."""
+
+    def written(**other: str | None) -> str:
+        leaves = {tag: text for tag, text in {**LEAVES, **other}.items() if text is not None}
+        inside = "".join(f"<{tag}>{text}</{tag}>" for tag, text in leaves.items())
+        root = "Execution_Parameter_Set"
+        (tmp_path / "ssd.xml").write_text(f"<{root}><Device>{inside}</Device></{root}>")
+        return f"mqsim:{tmp_path / 'ssd.xml'}"
+
+    return written
+
+
+@pytest.fixture
+def header(tmp_path):
+    (tmp_path / "ssd_config.h").write_text(HEADER)
+    return f"nvmevirt:{tmp_path / 'ssd_config.h'}"
+
+
+def params(drive: str) -> dict[str, object]:
+    done = flashatlas.run(drive, workload="uniform:requests=20,size=4KiB", precondition="none")
+    return done.record["config"]["params"]
+
+
+@pytest.mark.filterwarnings("ignore::flashatlas.foreign.NoCounterpart")
+def test_mqsims_drive_is_ours(mqsim):
+    drive = Drive(mqsim())
+    # 2 channels x 2 planes x 64 blocks x 16 pages of 4 KiB; a fifth of them is spare
+    assert drive.layout["physical_units"] == 4096 and drive.layout["unit_bytes"] == 4096
+    assert drive.layout["logical_units"] == pytest.approx(0.8 * 4096, abs=1)
+    found = params(mqsim())
+    expected = {
+        "drive.allocation": "WCDP",
+        "drive.cell": "tlc",
+        "ftl.victim": "d-choices",
+        "ftl.d": 6,  # log2 of 64
+        "ftl.low_water": 2,  # below 3.2 blocks
+        "map.store": "dram",
+        "timing.suspend": "both",
+        "host.queue_depth": 64,
+        "nand.endurance": 1000,
+    }
+    assert {key: found[key] for key in expected} == expected
+    assert found["timing.channel_rate"] == 200_000_000 and found["host.link_rate"] == 2_000_000_000
+    times = {
+        "t_read": 50,
+        "t_read_middle": 60,
+        "t_read_upper": 70,
+        "t_program_upper": 700,
+        "t_erase": 3000,
+        "t_suspend": 20,
+    }
+    drive_file = flashatlas.foreign.drive_file(mqsim())
+    for name, us in times.items():
+        assert f'\n{name} = "{us * 1000}ns"' in drive_file
+    cached = flashatlas.foreign.drive_file(mqsim(Ideal_Mapping_Table="false"))
+    assert 'store = "dftl"' in cached and "cache_bytes = 4096" in cached
+
+
+def test_what_has_no_counterpart_is_said(mqsim, header):
+    with pytest.warns(NoCounterpart, match="no counterpart: Preemptible_GC_Enabled, Novelty$"):
+        flashatlas.foreign.drive_file(mqsim(Novelty="1"))
+    with pytest.warns(NoCounterpart, match="no counterpart: vwc, mdts$"):
+        text = flashatlas.foreign.drive_file("femu:femu,devsz_mb=64,vwc=1,mdts=5")
+    assert 'summary = "from FEMU\'s black-box drive; without vwc, mdts"' in text
+    with pytest.warns(NoCounterpart, match="no counterpart: NS_SSD_TYPE_0, MDTS$"):
+        flashatlas.foreign.drive_file(f"{header},capacity=64MiB,model=FAST")
+
+
+def test_femus_drive_is_ours():
+    drive = Drive(
+        "femu:femu,femu_mode=1,devsz_mb=48,nchs=2,luns_per_ch=2,blks_per_pl=64,pgs_per_blk=64"
+    )
+    # 4 dies x 64 blocks x 64 pages of 8 sectors: 64 MiB, of which 48 are exported
+    assert drive.layout["physical_units"] == 16384 and drive.capacity_bytes == 48 << 20
+    found = params(drive)
+    assert found["cache.mode"] == "write-through" and found["ftl.low_water"] == 3
+    slow = params("femu:femu,devsz_mb=1024,ch_xfer_lat=4096,pg_rd_lat=1000")
+    assert slow["timing.channel_rate"] == 1_000_000_000
+
+
+@pytest.mark.filterwarnings("ignore::flashatlas.foreign.NoCounterpart")
+def test_nvmevirts_drive_is_ours(header):
+    drive = Drive(f"{header},capacity=64MiB,model=FAST")
+    # 8 dies of 64 blocks, a page of 32 KiB: 4 pages make 64 MiB; a fifth of them is spare
+    assert (drive.dies, drive.layout["physical_units"]) == (8, (64 << 20) // 4096)
+    assert drive.over_provisioning == pytest.approx(0.25, abs=1e-3)
+    text = flashatlas.foreign.drive_file(f"{header},capacity=64MiB,model=FAST")
+    for line in ('t_read = "30013ns"', 't_read_middle = "42013ns"', "bytes = 524288"):
+        assert f"\n{line}" in text
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"Flash_Channel_Count": None}, "<Flash_Channel_Count> is missing"),
+        ({"Flash_Channel_Count": "two"}, "Flash_Channel_Count = 'two', expected a number from 1"),
+        ({"Block_No_Per_Plane": "0"}, "Block_No_Per_Plane = '0', expected a number from 1"),
+        ({"Address_Mapping": "HYBRID"}, "Address_Mapping = HYBRID, which MQSim does not implement"),
+        ({"GC_Block_Selection_Policy": "RANDOM_PP"}, "expected one of GREEDY, RGA, RANDOM"),
+        ({"Overprovisioning_Ratio": "1.5"}, "expected a share below 1"),
+        ({"Overprovisioning_Ratio": "nan"}, "Overprovisioning_Ratio = 'nan', expected a number"),
+    ],
+)
+def test_what_makes_no_drive_is_refused(mqsim, change, said):
+    with pytest.raises(InputError) as error:
+        Drive(mqsim(**change))
+    assert said in str(error.value) and "ssd.xml" in str(error.value)
+
+
+def test_other_texts_are_refused(tmp_path, header):
+    (tmp_path / "job.xml").write_text("<MQSim_IO_Scenarios/>")
+    (tmp_path / "no.xml").write_text("<a>")
+    (tmp_path / "empty.h").write_text("")
+    bad = {
+        "mqsim:": "no file is named",
+        f"mqsim:{tmp_path / 'gone.xml'}": "No such file",
+        f"mqsim:{tmp_path / 'no.xml'}": "expected MQSim's XML",
+        f"mqsim:{tmp_path / 'job.xml'}": "<MQSim_IO_Scenarios>, expected",
+        "femu:nvme,devsz_mb=1": "expected what QEMU's -device has",
+        "femu:femu,devsz_mb": "'devsz_mb', expected PROPERTY=VALUE",
+        "femu:femu,nchs=x": "nchs = 'x', expected a number from 1",
+        "femu:femu,femu_mode=3": "femu_mode is not 1",
+        header: "add the memory that the module gets",
+        f"{header},capacity=1GiB": "which model? Add ,model= and one of FAST, SLOW",
+        f"{header},capacity=1GiB,model=ZONES": "model=ZONES: expected one that is a conventional",
+        f"{header},capacity=1GiB,model=SLOW": "SLOW has no NAND_CHANNELS",
+        f"{header},size=1": "size, expected capacity= or model=",
+        f"nvmevirt:{tmp_path / 'empty.h'},capacity=1GiB": "expected NVMeVirt's ssd_config.h",
+    }
+    for name, said in bad.items():
+        with pytest.raises(InputError) as error:
+            Drive(name)
+        assert said in str(error.value), name
+
+
+def test_a_command_says_what_is_left_and_its_run_repeats(cli, mqsim):
+    name = mqsim()
+    done = cli(
+        "run", "-d", name, "-w", "uniform:requests=300,size=4KiB", "-q", "--json", "run.json"
+    )
+    assert done.returncode == 0 and "no counterpart: Preemptible_GC_Enabled" in done.stderr
+    shown = cli("drives", name)
+    assert shown.stdout.startswith("[drive]\nsummary = \"from MQSim's ssd.xml; without Pre")
+    # the record has every number: what the file says now plays no part
+    mqsim(Page_Read_Latency_LSB="1")
+    again = cli("rerun", "run.json", "--check", "-q")
+    assert again.returncode == 0, again.stderr

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
+from math import prod
 from statistics import fmean
 
 import flashatlas
@@ -13,6 +14,8 @@ from flashatlas import InputError, lookup, reproduce
 from flashatlas.cli import main
 from flashatlas.reproduce.lpmt import page as lpmt_page
 from flashatlas.reproduce.lpmt import tables as lpmt_tables
+from flashatlas.reproduce.lpmt.plan import PAPER
+from flashatlas.reproduce.workloads import load
 
 
 def clocks(*settings: str, lookups: int = 20_000) -> float:
@@ -315,7 +318,13 @@ def test_the_report_and_the_command(made, monkeypatch, tmp_path, capsys):
         lpmt_tables.CALIBRATED,
         lpmt_tables.NOT,
     }
-    assert len(numbers["sweep"]) > 1000
+    axes = load(PAPER)["sweep"]
+    orders = [(order, n) for order in axes["orders"] for n in axes["banks"]]
+    placed = sum(order.startswith("set-mod") or n > 1 for order, n in orders)
+    others = ("ways", "hashes", "scans", "load")
+    each = len(axes["banks"]) + placed * prod(len(axes[name]) for name in others)
+    traces = {point["application"] for point in numbers["sweep"]}
+    assert len(numbers["sweep"]) == each * len(traces) > 3000
     assert "Nanoseconds against bytes" in (tmp_path / "lpmt" / "report.html").read_text()
     assert "not reproducible without the original trace" in capsys.readouterr().out
 

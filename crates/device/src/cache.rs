@@ -60,7 +60,7 @@ pub struct WriteCache {
     oldest: u32,
     /// When units leave.
     pub limits: Limits,
-    /// There were more dirty units than `limits.high`, and are more than `limits.low`.
+    /// There were more dirty units than `limits.high`, and they have not been `limits.low` since.
     pub too_full: bool,
 }
 

@@ -87,7 +87,7 @@ impl Ssd {
     fn relieve(&mut self, now: Ps) -> Result<(), FtlError> {
         let cache = self.cache.as_mut().expect("write-back");
         let Limits { high, low, ahead } = cache.limits;
-        cache.too_full = cache.len() > if cache.too_full { low } else { high };
+        cache.too_full |= cache.len() > high;
         if !cache.too_full {
             return Ok(());
         }
@@ -95,11 +95,13 @@ impl Ssd {
             true => u32::MAX,
             false => ahead.saturating_sub(cache.leaving(self.engine.freed_slots())),
         };
-        let surplus = cache.len() - low;
-        if room < self.layout.slots_per_frame {
-            return Ok(());
+        let surplus = cache.len().saturating_sub(low);
+        if room >= self.layout.slots_per_frame {
+            self.evict(now, surplus.min(room))?;
         }
-        self.evict(now, surplus.min(room))
+        let cache = self.cache.as_mut().expect("write-back");
+        cache.too_full = cache.len() > low;
+        Ok(())
     }
 
     /// Put pieces into the cache: one transfer from the host, which waits for the slots.

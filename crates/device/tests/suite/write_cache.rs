@@ -63,4 +63,11 @@ fn pages_that_follow_each_other_leave_together() {
         assert_eq!(write(&mut drive, Ps::ZERO, page), (0, None));
     }
     assert_eq!(write(&mut drive, Ps::ZERO, 24), (9, None), "all that are too many");
+    // there are few enough now: none leave before there are more than 24 again
+    let later = Ps(10_000_000_000);
+    drive.advance(later, &mut Vec::new());
+    for page in 25..33 {
+        assert_eq!(write(&mut drive, later, page), (0, None));
+    }
+    assert_eq!(write(&mut drive, later, 33), (9, None));
 }

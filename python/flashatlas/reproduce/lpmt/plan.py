@@ -192,7 +192,7 @@ class Plan:
 
     def points(
         self, files: dict[str, int]
-    ) -> list[tuple[tuple[str, int, int, str, str, str], dict[str, Any]]]:
+    ) -> list[tuple[tuple[str, int, int, str, str, str, float], dict[str, Any]]]:
         """Configurations of the sweep, and the arguments of each; ``files`` of each trace."""
         sweep = self.experiment["sweep"]
         made = []
@@ -206,7 +206,7 @@ class Plan:
                     f"lookup.banks={banks}",
                 ]
                 made.append(
-                    ((application.name, banks, 0, "", "flat", ""), {**source, "set": settings})
+                    ((application.name, banks, 0, "", "flat", "", 0), {**source, "set": settings})
                 )
             for banks, ways, name, order, scan, per in itertools.product(
                 sweep["banks"],
@@ -233,7 +233,7 @@ class Plan:
                 ]
                 made.append(
                     (
-                        (application.name, banks, ways, name, order, scan),
+                        (application.name, banks, ways, name, order, scan, per),
                         {**source, "set": settings},
                     )
                 )
@@ -287,7 +287,9 @@ class Plan:
 
         studies = studied("engine", self.studies())
         files = {a.name: studies[f"trace/{a.name}/single"]["entries"] for a in self.applications}
-        sweep = {" ".join(map(str, where)): (where, own) for where, own in self.points(files)}
+        asked = self.points(files)
+        sweep = {" ".join(map(str, where)): (where, own) for where, own in asked}
+        assert len(sweep) == len(asked), "two points of the sweep have one name"
         swept = studied("sweep", {name: own for name, (_, own) in sweep.items()})
         points = [Point(*where, own, swept[name]) for name, (where, own) in sweep.items()]
         fastest = {

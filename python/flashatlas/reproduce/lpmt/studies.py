@@ -29,6 +29,8 @@ class Point:
     hash: str
     order: str
     scan: str
+    load: float
+    """Entries of the table for each file, as the experiment has it; 0: a flat array."""
     arguments: dict[str, Any] = field(repr=False)
     record: dict[str, Any] = field(repr=False)
 

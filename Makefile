@@ -74,7 +74,11 @@ demo-traces: $(STAMP) # a database and a phone, where FLASHATLAS_TRACES names a 
 	  --case "as it is:" --case "suspend:timing.suspend=both timing.t_suspend=20us" --title "A phone" --out out/demo-phone > out/demo-phone.txt
 	@echo "Report: out/demo-phone/report.html"
 
-test: test-rust test-seeded-bugs test-python crash ## all tests, and one in FLASHATLAS_PROOFS (10) of the random cases and power failures
+# each half leaves the cores idle now and then: compiling and linking one crate, starting a process
+test: $(STAMP) $(TESTS) ## all tests, and one in FLASHATLAS_PROOFS (10) of the random cases and power failures
+	@$(MAKE) --no-print-directory test-python & python=$$!; \
+	$(MAKE) --no-print-directory test-rust test-seeded-bugs crash; rust=$$?; \
+	wait $$python && exit $$rust
 
 test-full: ## all tests with every random case and power failure, checked arithmetic, an hour of swarm (two hours)
 	$(MAKE) --no-print-directory test test-checked test-guides test-templates package swarm FLASHATLAS_PROOFS=1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import hashlib
 import json
 import random
@@ -284,3 +285,59 @@ def test_replies_are_held_until_the_drive_would_answer():
     assert drive.result.latency["read"]["mean"] > 20e6, "in simulated time"
     assert drive.result.wall_s > 0.1, "five reads of 20 ms, on the wall clock"
     assert served["time"] == 1 and served["late_ns"]["count"] == 7
+
+
+def test_what_clients_send_is_a_trace(cli, tmp_path):
+    where = tmp_path / "life.fatr"
+    with serve("tiny", set=SMALL, record=where) as drive:
+        client = Client(drive.uri)
+        asked = [
+            client.ask(WRITE, 4096, data=b"a" * 2048),
+            client.ask(WRITE, 8192, data=b"b" * 1024, flags=FUA),
+            client.ask(READ, 4096, length=512),
+            client.ask(TRIM, 0, length=4096),
+            client.ask(FLUSH),
+        ]
+        assert not any(error for error, _ in asked) and not where.exists()
+        client.close()
+    assert drive.result.record["served"]["recorded"] == {"path": str(where), "requests": 5}
+    done = cli("trace", "convert", str(where), "life.csv")
+    assert done.returncode == 0, done.stderr
+    rows = list(csv.DictReader((tmp_path / "life.csv").open()))
+    kept = [(row["op"], int(row["sector"]), int(row["sectors"]), row["fua"]) for row in rows]
+    assert kept == [
+        ("write", 8, 4, "0"),
+        ("write", 16, 2, "1"),
+        ("read", 8, 1, "0"),
+        ("trim", 0, 8, "0"),
+        ("flush", 0, 0, "0"),
+    ]
+    times = [int(row["time_ps"]) for row in rows]
+    assert times[0] == 0 and times == sorted(times) and times[-1] > 0
+    # and a run replays it
+    again = flashatlas.run("tiny", set=SMALL, trace=where, precondition="none")
+    assert again.record["trace"]["requests"] == 5 and again.record["host"]["flushes"] == 1
+
+
+def test_a_trace_ends_with_the_power(tmp_path):
+    where = tmp_path / "cut.fatr"
+    serving = serve("tiny", set=SMALL, image=tmp_path / "i", cut_after=20, record=where)
+    client = Client(serving.uri)
+    with pytest.raises(OSError):
+        for i in range(100):
+            client.ask(WRITE, 2048 * i, data=b"x" * 2048, flags=FUA)
+    with pytest.raises(PowerLost):
+        serving.stop()
+    assert 15 < flashatlas.Trace(where).info()["requests"] < 40
+
+
+def test_a_trace_that_cannot_be_is_refused(tmp_path):
+    with pytest.raises(InputError, match=r"life\.csv: what is recorded is a \.fatr"):
+        serve("tiny", record=tmp_path / "life.csv")
+    with pytest.raises(InputError, match=r"gone/life\.fatr: No such file"):
+        serve("tiny", record=tmp_path / "gone" / "life.fatr")
+    # nothing was sent: the drive's record is whole, and says so
+    with serve("tiny", set=SMALL, record=tmp_path / "none.fatr") as drive:
+        pass
+    said = drive.result.record["served"]["recorded"]
+    assert "holds no request" in said["error"] and list(tmp_path.iterdir()) == []

@@ -150,6 +150,7 @@ def serve(
     cut_after: int | None = None,
     cut_at: str | float | None = None,
     ignore_flush: bool = False,
+    record: str | os.PathLike[str] | None = None,
     seed: int = 1,
 ) -> Serving:
     """Serve a drive to real programs, as a block device over NBD.
@@ -169,6 +170,8 @@ def serve(
         cut_after: The power fails in the operation of the flash after so many.
         cut_at: After so many seconds (or a time such as ``500ms``) it fails in the next one.
         ignore_flush: FLUSH and FUA are answered and not carried out: for tests that must fail.
+        record: File (``.fatr``) for what clients send, with times, FLUSH, FUA and trim: a trace
+            that runs replay. It is there when the server has ended, or its power has failed.
         seed: Seed of everything random.
 
     Raises:
@@ -181,6 +184,8 @@ def serve(
         raise InputError(WITHOUT_PLUGIN)
     if socket is not None and port is not None:
         raise InputError("socket and port: expected one of them")
+    if record is not None and Path(record).suffix != ".fatr":
+        raise InputError(f"record: {os.fspath(record)}: what is recorded is a .fatr")
     name, toml, own = drive_and_text(drive)
     settings = own + setting_list(set)
     pace = "none" if time == "none" else {"real": _slower(time)}
@@ -196,6 +201,7 @@ def serve(
         "cut_after": cut_after,
         "cut_at": None if cut_at is None else _seconds(cut_at),
         "ignore_flush": ignore_flush,
+        "trace": None if record is None else os.path.abspath(record),
         "build": json.loads(_core.build())["sources"],
         "record": str(folder / "record.json"),
         "seed": seed,

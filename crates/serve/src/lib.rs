@@ -10,6 +10,7 @@ mod image;
 mod parts;
 mod plan;
 mod record;
+mod recorder;
 mod server;
 
 pub use disk::{Disk, locked};

@@ -44,6 +44,9 @@ pub struct Plan {
     /// A FLUSH is answered and not carried out, and FUA is not heard: for tests that must fail.
     #[serde(default)]
     pub ignore_flush: bool,
+    /// Where what clients send goes, as a trace.
+    #[serde(default)]
+    pub trace: Option<PathBuf>,
     /// Digest of the sources that the program was built from, for the record.
     #[serde(default)]
     pub build: Option<String>,

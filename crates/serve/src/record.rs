@@ -8,7 +8,13 @@ use hdrhistogram::Histogram;
 use serde_json::{Value, json};
 
 /// Record and tables as one object, with what is said of serving.
-pub fn served(outcome: Outcome, time: Time, late: &Histogram<u64>, found: &Found) -> Value {
+pub fn served(
+    outcome: Outcome,
+    time: Time,
+    late: &Histogram<u64>,
+    found: &Found,
+    recorded: Option<Value>,
+) -> Value {
     let Outcome { mut record, tables, .. } = outcome;
     let mut said =
         json!({ "time": match time { Time::None => 0.0, Time::Real(slower) => slower } });
@@ -25,6 +31,9 @@ pub fn served(outcome: Outcome, time: Time, late: &Histogram<u64>, found: &Found
             "frames": found.damaged.iter().map(|frame| frame.0).collect::<Vec<_>>(),
             "block_records": found.damaged_blocks.iter().map(|block| block.0).collect::<Vec<_>>(),
         });
+    }
+    if let Some(recorded) = recorded {
+        said["recorded"] = recorded;
     }
     record["served"] = said;
     json!({ "record": record, "tables": tables.iter().map(table).collect::<Vec<_>>() })

@@ -5,6 +5,7 @@ use crate::image::{Found, Image};
 use crate::parts::environment;
 use crate::plan::{Plan, Refused, ServeError, Time};
 use crate::record::served;
+use crate::recorder::Recorder;
 use flashatlas_device::DriveConfig;
 use flashatlas_nand::Change;
 use flashatlas_sim::{Live, RunError, RunSpec};
@@ -43,6 +44,7 @@ struct State {
     gone: Option<Refused>,
     /// How late replies were, in nanoseconds.
     late: Histogram<u64>,
+    recorder: Option<Recorder>,
 }
 
 /// A drive that is served.
@@ -94,6 +96,11 @@ impl<C: Clock> Server<C> {
             (image, found) = (Some(file), there);
             Ok(true)
         })?;
+        let recorder = plan.trace.as_deref().map(|path| {
+            let io = |error| RunError::Io { path: path.display().to_string(), error };
+            Recorder::begin(path).map_err(io)
+        });
+        let recorder = recorder.transpose()?;
         if let Some(operations) = plan.cut_after {
             live.drive().ssd_mut().faults().cut_power_after(operations);
         }
@@ -113,6 +120,7 @@ impl<C: Clock> Server<C> {
                 image,
                 gone: None,
                 late: Histogram::new(3).expect("three digits"),
+                recorder,
             }),
         };
         server.lock().persist(true).map_err(|why| ServeError::Run(RunError::Unusable(why)))?;
@@ -306,7 +314,7 @@ impl<C: Clock> Server<C> {
         self.cut_if_due(&mut state)?;
         let waited = state.on()?.wait_for(depth.min(self.queue_depth) - 1);
         waited.map_err(|error| state.refused(&error))?;
-        state.submit(request, data, out, false).map(drop)
+        state.of_client(request, data, out, (self.clock.now(), false)).map(drop)
     }
 
     fn in_time(
@@ -321,7 +329,7 @@ impl<C: Clock> Server<C> {
         let mut state = self.lock();
         self.cut_if_due(&mut state)?;
         state.advance(simulated(self.clock.now()))?;
-        let ticket = state.submit(request, data, out, true)?;
+        let ticket = state.of_client(request, data, out, (self.clock.now(), true))?;
         loop {
             if let Some(at) = state.on()?.completed(ticket) {
                 drop(state);
@@ -346,6 +354,7 @@ impl<C: Clock> Server<C> {
     /// closed, and the record made.
     pub fn end(&self) -> Ended {
         let mut state = self.lock();
+        let recorded = state.recorder.take().map(Recorder::finish);
         if let Some(gone) = &state.gone {
             return Ended { record: None, complaint: Some(gone.to_string()) };
         }
@@ -367,7 +376,7 @@ impl<C: Clock> Server<C> {
         }
         match live.finish(&environment(&self.plan), "served", extra) {
             Ok(outcome) => {
-                let record = served(outcome, self.plan.time, &state.late, &self.found);
+                let record = served(outcome, self.plan.time, &state.late, &self.found, recorded);
                 Ended { record: Some(record), complaint: None }
             }
             Err(error) => Ended { record: None, complaint: Some(error.to_string()) },
@@ -428,11 +437,26 @@ impl State {
         }
         let kept = self.persist(true);
         self.live = None;
+        drop(self.recorder.take().map(Recorder::finish));
         self.gone = Some(match kept {
             Ok(()) => Refused::PowerLost,
             Err(why) => Refused::Failed(why),
         });
         Err(Refused::PowerLost)
+    }
+
+    /// What a client sent at a time of the server's clock; it is recorded where that is wanted.
+    fn of_client(
+        &mut self,
+        request: &Request,
+        data: Option<&[u8]>,
+        out: Option<&mut [u8]>,
+        (at, waits): (Ps, bool),
+    ) -> Result<u64, Refused> {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.put(request, at);
+        }
+        self.submit(request, data, out, waits)
     }
 
     fn submit(

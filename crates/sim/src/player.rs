@@ -18,6 +18,9 @@ use serde_json::Value;
 /// Drives with more mapping units are not swept after the run.
 const SWEEP_UNITS_MAX: u32 = 1 << 26;
 
+/// Blocks of an NVMe read or write at most (NVM Command Set 1.0, 3.2.4: NLB has 16 bits).
+const NVME_BLOCKS: u32 = 1 << 16;
+
 /// A command in flight.
 #[derive(Clone, Copy)]
 struct Flight {
@@ -41,6 +44,8 @@ pub(crate) struct Player {
     pub last_done: Ps,
     /// Commands handed to the drive.
     pub submitted: u64,
+    /// Reads and writes among them that NVMe would send as several.
+    pub longer_than_nvme: u64,
     /// Commands that were complete.
     pub completed: u64,
     /// The measured part has begun.
@@ -77,6 +82,7 @@ impl Player {
             in_flight: 0,
             last_done: Ps::ZERO,
             submitted: 0,
+            longer_than_nvme: 0,
             completed: 0,
             measuring: false,
             written: 0,
@@ -179,6 +185,7 @@ impl Player {
             .submit(self.now, Tag(u64::from(tag)), cmd, &mut reply)
             .map_err(|e| failed(number, e))?;
         self.submitted += 1;
+        self.longer_than_nvme += u64::from(r.sectors > NVME_BLOCKS && r.op != HostOp::Trim);
         self.written += if r.op == HostOp::Write { bytes } else { 0 };
         if r.op == HostOp::Read {
             self.oracle.compare(r, &reply.stamps, number);

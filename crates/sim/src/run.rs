@@ -306,6 +306,13 @@ pub(crate) fn finish(
             "{n} units were still in the write cache at the end: their programs are not counted"
         ));
     }
+    if player.longer_than_nvme > 0 {
+        list.push(format!(
+            "{} reads and writes are longer than 65,536 blocks: NVMe would send each as several \
+             commands, here it is one",
+            player.longer_than_nvme
+        ));
+    }
     let unmapped = body["host"]["unmapped_reads"].as_u64().unwrap_or_default();
     if unmapped > 0 {
         list.push(format!(

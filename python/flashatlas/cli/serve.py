@@ -113,6 +113,14 @@ def serve(
             help="Answer FLUSH and FUA, and do nothing: a control that a test must notice.",
         ),
     ] = False,
+    record: Annotated[
+        Path | None,
+        typer.Option(
+            "--record",
+            metavar="FILE",
+            help="Keep what clients send as a trace (.fatr): times, FLUSH, FUA and trim.",
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of everything random.")] = 1,
     json_: Json = None,
     out_: Out = None,
@@ -143,6 +151,7 @@ def serve(
         cut_after=cut_after,
         cut_at=cut_at,
         ignore_flush=ignore_flush,
+        record=record,
         seed=seed,
     )
     signal.signal(signal.SIGUSR1, lambda *_: serving.cut())
@@ -154,6 +163,7 @@ def serve(
     except PowerLost as lost:
         err.print(str(lost))
         raise typer.Exit(EXIT_POWER) from None
+    recorded = result.record["served"].get("recorded", {})
     if out_:
         replaced(out_, save_one(result, out_))
         said = reported(out_, title or f"{result.name}, served", [result])
@@ -161,11 +171,15 @@ def serve(
     if json_ != "-":
         show([result])
         notes([result])
+        if "requests" in recorded:
+            say(f"Trace: {record} ({recorded['requests']:,} requests)")
         if out_:
             say(said)
     finish([result])
     if status:
         raise InputError(f"--run: the command ended with status {status}")
+    if "error" in recorded:
+        raise InputError(f"--record: {recorded['path']}: {recorded['error']}")
 
 
 def _until_its_end(serving: Serving, client: str | None) -> int:

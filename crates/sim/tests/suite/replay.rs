@@ -204,6 +204,20 @@ fn a_unit_is_read_from_its_slot_until_it_is_programmed() {
     assert_eq!(sent, kept);
 }
 
+#[test]
+fn commands_that_nvme_would_split_are_counted() {
+    let said = |kib: u32| {
+        let found = record(json!({ "drive": "tlc-small", "mode": "closed", "depth": 1,
+            "workload": format!("sequential:requests=3,size={kib}KiB") }));
+        let notes = found["approximations"].as_array().unwrap().clone();
+        notes.into_iter().find(|note| note.as_str().unwrap().contains("NVMe"))
+    };
+    // 65,536 blocks of 512 bytes are 32 MiB
+    assert_eq!(said(32 << 10), None);
+    let note = said((32 << 10) + 4).expect("one block more is one too many");
+    assert!(note.as_str().unwrap().starts_with("3 reads and writes are longer"), "{note}");
+}
+
 /// Without a bound, reads of other pages go before a program that reads of its own page wait for:
 /// the longest read took 11.6 ms on this load.
 #[test]

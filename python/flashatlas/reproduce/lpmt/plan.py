@@ -195,7 +195,7 @@ class Plan:
     ) -> list[tuple[tuple[str, int, int, str, str, str, float], dict[str, Any]]]:
         """Configurations of the sweep, and the arguments of each; ``files`` of each trace."""
         sweep = self.experiment["sweep"]
-        made = []
+        made: list[tuple[tuple[str, int, int, str, str, str, float], dict[str, Any]]] = []
         for application in self.applications if self.sweep else []:
             source = {**self._source(application), "limit": self.limit}
             for banks in sweep["banks"]:

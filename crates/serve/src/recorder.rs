@@ -1,0 +1,64 @@
+//! What clients sent, as a trace that a run can replay.
+
+use flashatlas_types::{Ps, Request};
+use flashatlas_workload::{Origin, Record, RecordSink, WriteOptions, create};
+use serde_json::{Value, json};
+use std::fs::File;
+use std::io::BufWriter;
+use std::path::{Path, PathBuf};
+
+/// A trace that is being written, in the compact format. It takes its name when it is whole.
+pub struct Recorder {
+    path: PathBuf,
+    partial: PathBuf,
+    /// Gone once nothing more can be written.
+    sink: Result<Box<dyn RecordSink>, String>,
+    /// When the first request came, and the last.
+    first: Option<Ps>,
+    last: Ps,
+}
+
+impl Recorder {
+    /// # Errors
+    /// The file cannot be made.
+    pub fn begin(path: &Path) -> std::io::Result<Recorder> {
+        let mut partial = path.as_os_str().to_owned();
+        partial.push(".part");
+        let partial = PathBuf::from(partial);
+        let output = BufWriter::with_capacity(1 << 16, File::create(&partial)?);
+        let sink = create("atlas", Box::new(output), "none", &WriteOptions::default());
+        let mut sink = sink.expect("the format is there and needs no parameter");
+        sink.describe(&Origin { format: "served".into(), ..Origin::default() });
+        let (first, last) = (None, Ps::ZERO);
+        Ok(Recorder { path: path.to_owned(), partial, sink: Ok(sink), first, last })
+    }
+
+    /// A request was carried out that came at `at` of the server's clock.
+    pub fn put(&mut self, request: &Request, at: Ps) {
+        let Ok(sink) = &mut self.sink else { return };
+        let first = *self.first.get_or_insert(at);
+        // requests are kept in the order of the drive's lock, in which they may have come otherwise
+        self.last = self.last.max(Ps(at.0.saturating_sub(first.0)));
+        let request = Request { at: self.last, ..*request };
+        if let Err(error) = sink.put(&Record { request, device: 0 }) {
+            self.sink = Err(error.to_string());
+        }
+    }
+
+    /// The trace is whole. Returns what is said of it: its path and requests, or what went wrong.
+    pub fn finish(self) -> Value {
+        let Recorder { path, partial, sink, .. } = self;
+        let finished = sink.and_then(|sink| sink.finish().map_err(|error| error.to_string()));
+        let named = finished.and_then(|written| {
+            std::fs::rename(&partial, &path).map_err(|error| error.to_string())?;
+            Ok(written.records)
+        });
+        match named {
+            Ok(requests) => json!({ "path": path, "requests": requests }),
+            Err(error) => {
+                drop(std::fs::remove_file(&partial));
+                json!({ "path": path, "error": error })
+            }
+        }
+    }
+}

@@ -40,6 +40,14 @@ WITHOUT_PLUGIN = (
 OURS = "flashatlas: "
 """How lines of the plugin begin."""
 
+MALLOC = {
+    "MALLOC_ARENA_MAX": "2",
+    "MALLOC_TOP_PAD_": str(64 << 20),
+    "MALLOC_TRIM_THRESHOLD_": str(1 << 30),
+}
+"""For glibc, unless the environment says otherwise: units come and go from many threads, and with
+an arena for each the kernel maps and clears pages all the time."""
+
 READY_S = 600
 """Seconds until a server must be ready: a large image is read whole."""
 
@@ -221,7 +229,8 @@ def serve(
     command += [str(PLUGIN), f"plan={folder / 'plan.json'}"]
     with (folder / "log").open("wb") as log:
         # a Ctrl-C is for whoever serves, which then ends the server
-        process = subprocess.Popen(command, stderr=log, start_new_session=True)
+        environment = {**MALLOC, **os.environ}
+        process = subprocess.Popen(command, env=environment, stderr=log, start_new_session=True)
     scheme = "nbds" if tls is not None else "nbd"
     uri = f"{scheme}://127.0.0.1:{port}" if port else f"{scheme}+unix:///?socket={path}"
     serving = Serving(process, folder, uri, str(image) if image else "the drive")

@@ -7,6 +7,8 @@ A comment before a block says how, where its language does not tell:
 - ``<!-- in the tree -->``: commands of a source tree; what they name must exist.
 - ``<!-- NAME -->``: the block is the file of this name, for the commands below it.
 
+Commands and Python of half of the pages are run, if they are drawn at all (``drawn.py``).
+
 Blocks of a page run in their order, in a folder of its own. Rust is compiled by ``guides.py``.
 """
 
@@ -21,6 +23,7 @@ from pathlib import Path
 import guides
 import pytest
 from conftest import ONE_IN, ROOT, matches
+from drawn import changed, drawn
 from test_readme import TRACE, run
 
 if sys.version_info >= (3, 11):
@@ -57,6 +60,14 @@ def blocks(page: str) -> list[Block]:
     ]
 
 
+TAKEN = {
+    page
+    for number, page in enumerate(PAGES)
+    if f"pages-{1 + number % 2}" in drawn() or page in changed()
+}
+"""Pages whose programs are run; of others only files and settings are read."""
+
+
 @pytest.mark.parametrize("page", [page for page in PAGES if page not in APART])
 def test_the_blocks_of_a_page_do_what_they_say(page, tmp_path):
     (tmp_path / "examples").symlink_to(ROOT / "examples")
@@ -68,9 +79,11 @@ def test_the_blocks_of_a_page_do_what_they_say(page, tmp_path):
             continue
         if TRACE.name in block.text and not TRACE.exists():
             continue  # `make demo` fetches it
-        {"sh": shell, "console": console, "python": python}.get(block.language, other)(
-            block, tmp_path
-        )
+        run_by = {"sh": shell, "console": console, "python": python}.get(block.language)
+        if run_by is None:
+            other(block, tmp_path)
+        elif page in TAKEN or block.comment == "in the tree":
+            run_by(block, tmp_path)
 
 
 def shell(block: Block, folder: Path) -> None:

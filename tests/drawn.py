@@ -1,0 +1,40 @@
+"""What of the longest proofs `make test` takes: one of three, drawn by the commit's hash.
+
+`make test-full` (FLASHATLAS_PROOFS=1) takes all. Run as a program it prints what is drawn.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+
+PROOFS = ("seeded-bugs", "pages-1", "pages-2")
+"""Bugs on purpose, which need a build of their own; the code blocks of every other page of the
+documentation, and of the others. Each is about as long."""
+
+
+def _git(*arguments: str) -> str:
+    done = subprocess.run(
+        ["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    return done.stdout.strip() if done.returncode == 0 else ""
+
+
+def drawn() -> set[str]:
+    """The proofs that are taken."""
+    if os.environ.get("FLASHATLAS_PROOFS") == "1":
+        return set(PROOFS)
+    commit = _git("rev-parse", "HEAD") or "0"
+    return {PROOFS[int(commit[:8], 16) % len(PROOFS)]}
+
+
+def changed() -> set[str]:
+    """Files that differ from the last commit but one: they are looked at whatever is drawn."""
+    return set(_git("diff", "--name-only", "HEAD~1").splitlines())
+
+
+if __name__ == "__main__":
+    print(*sorted(drawn()))

@@ -77,7 +77,7 @@ demo-traces: $(STAMP) # a database and a phone, where FLASHATLAS_TRACES names a 
 # each half leaves the cores idle now and then: compiling and linking one crate, starting a process
 test: $(STAMP) $(TESTS) ## the tests, one in FLASHATLAS_PROOFS (10) of the random cases and power failures, a third of the longest proofs
 	@$(MAKE) --no-print-directory test-python & python=$$!; \
-	$(MAKE) --no-print-directory test-rust $(if $(findstring seeded-bugs,$(shell python3 tests/drawn.py)),test-seeded-bugs) crash; rust=$$?; \
+	$(MAKE) --no-print-directory test-rust $(if $(findstring seeded-bugs,$(shell FLASHATLAS_PROOFS=$(FLASHATLAS_PROOFS) python3 tests/drawn.py)),test-seeded-bugs) crash; rust=$$?; \
 	wait $$python && exit $$rust
 
 test-full: ## all tests with every random case and power failure, checked arithmetic, an hour of swarm (two hours)

@@ -82,17 +82,20 @@ struct Unfinished {
     epoch: u32,
     /// Reads issued since the last of them.
     readers: u32,
+    /// Newest of the erases that wait for reads.
+    draining: u32,
 }
 
 /// An erase that waits until the reads issued before it are complete. They are counted, not listed:
 /// a victim has hundreds.
 #[derive(Clone, Copy, Debug)]
 struct Draining {
-    block: u32,
     /// Of the reads.
     epoch: u32,
     erase: u32,
     left: u32,
+    /// The next older one of the block: nearly always there is none.
+    older: u32,
 }
 
 /// All unfinished operations.
@@ -109,8 +112,9 @@ pub(crate) struct Nodes {
     oldest: u64,
     newest: u64,
     blocks: Vec<Unfinished>,
-    /// Few: at most one for each die that has an erase waiting.
+    /// Found by their block: as many wait as collections are planned ahead.
     draining: Vec<Draining>,
+    free_draining: Vec<u32>,
     pub live: usize,
 }
 
@@ -124,8 +128,12 @@ impl Nodes {
             ring: vec![NIL; 1024],
             oldest: 1,
             newest: 0,
-            blocks: vec![Unfinished { writers: NIL, epoch: 0, readers: 0 }; blocks as usize],
+            blocks: vec![
+                Unfinished { writers: NIL, epoch: 0, readers: 0, draining: NIL };
+                blocks as usize
+            ],
             draining: Vec::new(),
+            free_draining: Vec::new(),
             live: 0,
         }
     }
@@ -289,7 +297,17 @@ impl Nodes {
         let (epoch, left) = (unfinished.epoch, std::mem::take(&mut unfinished.readers));
         unfinished.epoch = epoch.wrapping_add(1);
         if left > 0 {
-            self.draining.push(Draining { block, epoch, erase, left });
+            let waits = Draining { epoch, erase, left, older: unfinished.draining };
+            unfinished.draining = match self.free_draining.pop() {
+                Some(d) => {
+                    self.draining[d as usize] = waits;
+                    d
+                }
+                None => {
+                    self.draining.push(waits);
+                    (self.draining.len() - 1) as u32
+                }
+            };
             self.at_mut(erase).waiting += 1;
         }
     }
@@ -302,13 +320,21 @@ impl Nodes {
             unfinished.readers -= 1;
             return None;
         }
-        let at = self.draining.iter().position(|d| d.block == block && d.epoch == epoch);
-        let at = at.expect("a read of an earlier epoch is counted by an erase");
-        self.draining[at].left -= 1;
-        if self.draining[at].left > 0 {
+        // a read of an earlier epoch is counted by an erase
+        let (mut d, mut newer) = (unfinished.draining, NIL);
+        while self.draining[d as usize].epoch != epoch {
+            (newer, d) = (d, self.draining[d as usize].older);
+        }
+        self.draining[d as usize].left -= 1;
+        let Draining { erase, left, older, .. } = self.draining[d as usize];
+        if left > 0 {
             return None;
         }
-        let erase = self.draining.swap_remove(at).erase;
+        match newer {
+            NIL => self.blocks[block as usize].draining = older,
+            newer => self.draining[newer as usize].older = older,
+        }
+        self.free_draining.push(d);
         self.at_mut(erase).waiting -= 1;
         (self.at(erase).waiting == 0).then_some(erase)
     }
@@ -411,5 +437,53 @@ impl Node {
             epoch: 0,
             queued: NIL,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flashatlas_types::{Cause, Plan};
+
+    /// Where a thousand erases wait for reads, the end of a read looks at those of its block alone.
+    #[test]
+    fn a_read_looks_at_the_erases_of_its_own_block() {
+        const BLOCKS: u32 = 1000;
+        let (mut nodes, mut plan) = (Nodes::new(BLOCKS), Plan::default());
+        for _ in 0..2 {
+            for block in 0..BLOCKS {
+                let read = OpKind::Read { die: 0, block, page: 0, level: 0, bytes: 1, back: 0 };
+                plan.push_flash(read, Cause::Gc, &[]);
+                plan.push_flash(OpKind::Erase { die: 0, block }, Cause::Gc, &[]);
+            }
+        }
+        let mut reads = Vec::new();
+        for (id, op, after) in plan.iter() {
+            let is_read = matches!(op.kind, OpKind::Read { .. });
+            let work = if is_read { NodeKind::Read } else { NodeKind::Erase };
+            let (OpKind::Read { block, .. } | OpKind::Erase { block, .. }) = op.kind else {
+                unreachable!("there are no others")
+            };
+            let n = nodes.add(id, op, Node { block, ..Node::new(id, work, 0) }, after);
+            reads.extend(is_read.then_some(n));
+        }
+        let chain = |nodes: &Nodes, block: u32| {
+            let mut d = nodes.blocks[block as usize].draining;
+            std::iter::from_fn(|| {
+                let this = d;
+                (this != NIL).then(|| d = nodes.draining[this as usize].older)
+            })
+            .count()
+        };
+        assert!((0..BLOCKS).all(|block| chain(&nodes, block) == 2));
+        let mut ready = Vec::new();
+        for read in reads {
+            let block = nodes.at(read).block;
+            let before = chain(&nodes, block);
+            nodes.remove(read, &mut ready);
+            assert_eq!(chain(&nodes, block), before - 1);
+        }
+        // the first erase of each block waits for nothing else; the second for the first
+        assert_eq!((ready.len(), nodes.free_draining.len()), (1000, 2000));
     }
 }

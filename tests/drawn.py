@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -23,6 +24,7 @@ def _git(*arguments: str) -> str:
     return done.stdout.strip() if done.returncode == 0 else ""
 
 
+@cache
 def drawn() -> set[str]:
     """The proofs that are taken."""
     if os.environ.get("FLASHATLAS_PROOFS") == "1":
@@ -31,6 +33,7 @@ def drawn() -> set[str]:
     return {PROOFS[int(commit[:8], 16) % len(PROOFS)]}
 
 
+@cache
 def changed() -> set[str]:
     """Files that differ from the last commit but one: they are looked at whatever is drawn."""
     return set(_git("diff", "--name-only", "HEAD~1").splitlines())

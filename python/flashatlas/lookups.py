@@ -77,12 +77,7 @@ def lookup(
         seed=seed,
         commands=commands is not None,
     )
-    text, tables = _core.lookup(json.dumps(spec), progress)
-    if commands is not None:
-        with whole_file(Path(commands)) as file:
-            file.write_bytes(as_file(tables_of(tables)["commands"], os.fspath(commands)))
-    found: dict[str, Any] = json.loads(text)
-    return found
+    return carried_out(spec, progress, commands)
 
 
 SOURCES = ("workload", "sets", "files", "trace")
@@ -111,7 +106,18 @@ def specification(
     return {"set": setting_list(set), "source": source, "reading": reading, **given}
 
 
-def carried_out(spec: Mapping[str, Any], progress: _core.Progress | None = None) -> dict[str, Any]:
-    """Carry out a study as the core takes it: see :func:`specification`."""
-    found: dict[str, Any] = json.loads(_core.lookup(json.dumps(spec), progress)[0])
+def carried_out(
+    spec: Mapping[str, Any],
+    progress: _core.Progress | None = None,
+    commands: str | os.PathLike[str] | None = None,
+) -> dict[str, Any]:
+    """Carry out a study as the core takes it: see :func:`specification`.
+
+    Its commands go to a file where it keeps them.
+    """
+    text, tables = _core.lookup(json.dumps(spec), progress)
+    if commands is not None:
+        with whole_file(Path(commands)) as file:
+            file.write_bytes(as_file(tables_of(tables)["commands"], os.fspath(commands)))
+    found: dict[str, Any] = json.loads(text)
     return found

@@ -168,7 +168,8 @@ def _collection(tags: _Tags, drive: DriveFile) -> None:
     # MQSim collects below the threshold, ours at it; two blocks are the least for two frontiers
     free = max(int(tags.real("GC_Exec_Threshold") * blocks) - 1, 2)
     drive.set("ftl.low_water", free, "GC_Exec_Threshold x Block_No_Per_Plane, less one")
-    drive.set("ftl.wear_dynamic", tags.flag("Dynamic_Wearleveling_Enabled"), "Dynamic_Wearleveling")
+    dynamic = "Dynamic_Wearleveling_Enabled"
+    drive.set("ftl.wear_dynamic", tags.flag(dynamic), dynamic)
     static = tags.flag("Static_Wearleveling_Enabled")
     drive.set("ftl.wear_static", static, "Static_Wearleveling_Enabled")
     if static:

@@ -40,6 +40,10 @@ Folding at the boundary turns each second part round.
 CONSTRAINTS = ("none", "ras,rrd,faw,ccd_l", "ras,rrd,faw,ccd_l,command_bus", "all")
 
 
+Asked = tuple[tuple[str, int, int, str, str, str, float], dict[str, Any]]
+"""A point of the sweep, as a :class:`Point` begins, and the arguments of its study."""
+
+
 @dataclass(frozen=True)
 class Lpmt(Studies):
     """The experiment, carried out."""
@@ -190,12 +194,10 @@ class Plan:
                 }
         return made
 
-    def points(
-        self, files: dict[str, int]
-    ) -> list[tuple[tuple[str, int, int, str, str, str, float], dict[str, Any]]]:
+    def points(self, files: dict[str, int]) -> list[Asked]:
         """Configurations of the sweep, and the arguments of each; ``files`` of each trace."""
         sweep = self.experiment["sweep"]
-        made: list[tuple[tuple[str, int, int, str, str, str, float], dict[str, Any]]] = []
+        made: list[Asked] = []
         for application in self.applications if self.sweep else []:
             source = {**self._source(application), "limit": self.limit}
             for banks in sweep["banks"]:

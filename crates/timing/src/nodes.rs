@@ -98,33 +98,73 @@ struct Draining {
     older: u32,
 }
 
+/// Things in places that are used again. The list of vacant ones is beside them: taking one must
+/// not wait for a cache miss among the things.
+#[derive(Debug)]
+struct Slab<T> {
+    things: Vec<T>,
+    vacant: Vec<u32>,
+}
+
+impl<T> Default for Slab<T> {
+    fn default() -> Slab<T> {
+        Slab { things: Vec::new(), vacant: Vec::new() }
+    }
+}
+
+impl<T> Slab<T> {
+    #[inline]
+    fn put(&mut self, thing: T) -> u32 {
+        if let Some(place) = self.vacant.pop() {
+            self[place] = thing;
+            return place;
+        }
+        self.things.push(thing);
+        (self.things.len() - 1) as u32
+    }
+
+    #[inline]
+    fn free(&mut self, place: u32) {
+        self.vacant.push(place);
+    }
+}
+
+impl<T> std::ops::Index<u32> for Slab<T> {
+    type Output = T;
+
+    #[inline]
+    fn index(&self, place: u32) -> &T {
+        &self.things[place as usize]
+    }
+}
+
+impl<T> std::ops::IndexMut<u32> for Slab<T> {
+    #[inline]
+    fn index_mut(&mut self, place: u32) -> &mut T {
+        &mut self.things[place as usize]
+    }
+}
+
 /// All unfinished operations.
 #[derive(Debug)]
 pub(crate) struct Nodes {
-    nodes: Vec<Node>,
-    /// Places to use again. Lists beside the slabs: taking one must not wait for a cache miss in
-    /// the slab.
-    free: Vec<u32>,
-    edges: Vec<Edge>,
-    free_edges: Vec<u32>,
+    nodes: Slab<Node>,
+    edges: Slab<Edge>,
     /// Node of each unfinished operation, by number modulo the length (a power of two).
     ring: Vec<u32>,
     oldest: u64,
     newest: u64,
     blocks: Vec<Unfinished>,
     /// Found by their block: as many wait as collections are planned ahead.
-    draining: Vec<Draining>,
-    free_draining: Vec<u32>,
+    draining: Slab<Draining>,
     pub live: usize,
 }
 
 impl Nodes {
     pub fn new(blocks: u32) -> Nodes {
         Nodes {
-            nodes: Vec::new(),
-            free: Vec::new(),
-            edges: Vec::new(),
-            free_edges: Vec::new(),
+            nodes: Slab::default(),
+            edges: Slab::default(),
             ring: vec![NIL; 1024],
             oldest: 1,
             newest: 0,
@@ -132,20 +172,19 @@ impl Nodes {
                 Unfinished { writers: NIL, epoch: 0, readers: 0, draining: NIL };
                 blocks as usize
             ],
-            draining: Vec::new(),
-            free_draining: Vec::new(),
+            draining: Slab::default(),
             live: 0,
         }
     }
 
     #[inline]
     pub fn at(&self, n: u32) -> &Node {
-        &self.nodes[n as usize]
+        &self.nodes[n]
     }
 
     #[inline]
     pub fn at_mut(&mut self, n: u32) -> &mut Node {
-        &mut self.nodes[n as usize]
+        &mut self.nodes[n]
     }
 
     /// The node of an unfinished operation.
@@ -171,16 +210,7 @@ impl Nodes {
     /// Add an operation and what it waits for.
     pub fn add(&mut self, id: OpId, op: &Op, node: Node, after: &[OpId]) -> u32 {
         self.number(id);
-        let n = match self.free.pop() {
-            Some(n) => {
-                self.nodes[n as usize] = node;
-                n
-            }
-            None => {
-                self.nodes.push(node);
-                (self.nodes.len() - 1) as u32
-            }
-        };
+        let n = self.nodes.put(node);
         let mask = self.ring.len() - 1;
         self.ring[(id.0 as usize) & mask] = n;
         self.live += 1;
@@ -221,7 +251,7 @@ impl Nodes {
             self.ring = vec![NIL; old.len() * 2];
             for n in old {
                 if n != NIL {
-                    let at = (self.nodes[n as usize].id.0 as usize) & (self.ring.len() - 1);
+                    let at = (self.nodes[n].id.0 as usize) & (self.ring.len() - 1);
                     self.ring[at] = n;
                 }
             }
@@ -230,19 +260,10 @@ impl Nodes {
 
     /// `n` waits until `on` is complete.
     fn wait(&mut self, n: u32, on: u32) {
-        let edge = Edge { to: n, next: self.nodes[on as usize].edges };
-        let e = match self.free_edges.pop() {
-            Some(e) => {
-                self.edges[e as usize] = edge;
-                e
-            }
-            None => {
-                self.edges.push(edge);
-                (self.edges.len() - 1) as u32
-            }
-        };
-        self.nodes[on as usize].edges = e;
-        self.nodes[n as usize].waiting += 1;
+        let edge = Edge { to: n, next: self.nodes[on].edges };
+        let e = self.edges.put(edge);
+        self.nodes[on].edges = e;
+        self.nodes[n].waiting += 1;
     }
 
     /// The newest program of this page of a die's block before operation `before`, if it is not
@@ -288,7 +309,7 @@ impl Nodes {
     fn count_reader(&mut self, n: u32, block: u32) {
         let unfinished = &mut self.blocks[block as usize];
         unfinished.readers += 1;
-        self.nodes[n as usize].epoch = unfinished.epoch;
+        self.nodes[n].epoch = unfinished.epoch;
     }
 
     /// An erase waits for the reads of its block so far; reads from now on are of the next epoch.
@@ -298,16 +319,7 @@ impl Nodes {
         unfinished.epoch = epoch.wrapping_add(1);
         if left > 0 {
             let waits = Draining { epoch, erase, left, older: unfinished.draining };
-            unfinished.draining = match self.free_draining.pop() {
-                Some(d) => {
-                    self.draining[d as usize] = waits;
-                    d
-                }
-                None => {
-                    self.draining.push(waits);
-                    (self.draining.len() - 1) as u32
-                }
-            };
+            unfinished.draining = self.draining.put(waits);
             self.at_mut(erase).waiting += 1;
         }
     }
@@ -322,19 +334,19 @@ impl Nodes {
         }
         // a read of an earlier epoch is counted by an erase
         let (mut d, mut newer) = (unfinished.draining, NIL);
-        while self.draining[d as usize].epoch != epoch {
-            (newer, d) = (d, self.draining[d as usize].older);
+        while self.draining[d].epoch != epoch {
+            (newer, d) = (d, self.draining[d].older);
         }
-        self.draining[d as usize].left -= 1;
-        let Draining { erase, left, older, .. } = self.draining[d as usize];
+        self.draining[d].left -= 1;
+        let Draining { erase, left, older, .. } = self.draining[d];
         if left > 0 {
             return None;
         }
         match newer {
             NIL => self.blocks[block as usize].draining = older,
-            newer => self.draining[newer as usize].older = older,
+            newer => self.draining[newer].older = older,
         }
-        self.free_draining.push(d);
+        self.draining.free(d);
         self.at_mut(erase).waiting -= 1;
         (self.at(erase).waiting == 0).then_some(erase)
     }
@@ -377,13 +389,13 @@ impl Nodes {
         };
         let first_ready = ready.len();
         while e != NIL {
-            let Edge { to, next } = self.edges[e as usize];
+            let Edge { to, next } = self.edges[e];
             let node = self.at_mut(to);
             node.waiting -= 1;
             if node.waiting == 0 {
                 ready.push(to);
             }
-            self.free_edges.push(e);
+            self.edges.free(e);
             e = next;
         }
         if work == NodeKind::Read {
@@ -399,7 +411,7 @@ impl Nodes {
             }
         }
         if ready.len() - first_ready > 1 {
-            ready[first_ready..].sort_unstable_by_key(|&n| self.nodes[n as usize].id);
+            ready[first_ready..].sort_unstable_by_key(|&n| self.nodes[n].id);
         }
         let mask = self.ring.len() - 1;
         self.ring[(id.0 as usize) & mask] = NIL;
@@ -407,7 +419,7 @@ impl Nodes {
         while self.oldest <= self.newest && self.ring[(self.oldest as usize) & mask] == NIL {
             self.oldest += 1;
         }
-        self.free.push(n);
+        self.nodes.free(n);
     }
 }
 
@@ -471,7 +483,7 @@ mod tests {
             let mut d = nodes.blocks[block as usize].draining;
             std::iter::from_fn(|| {
                 let this = d;
-                (this != NIL).then(|| d = nodes.draining[this as usize].older)
+                (this != NIL).then(|| d = nodes.draining[this].older)
             })
             .count()
         };
@@ -484,6 +496,6 @@ mod tests {
             assert_eq!(chain(&nodes, block), before - 1);
         }
         // the first erase of each block waits for nothing else; the second for the first
-        assert_eq!((ready.len(), nodes.free_draining.len()), (1000, 2000));
+        assert_eq!((ready.len(), nodes.draining.vacant.len()), (1000, 2000));
     }
 }

@@ -75,13 +75,13 @@ demo-traces: $(STAMP) # a database and a phone, where FLASHATLAS_TRACES names a 
 	@echo "Report: out/demo-phone/report.html"
 
 # each half leaves the cores idle now and then: compiling and linking one crate, starting a process
-test: $(STAMP) $(TESTS) ## the tests, one in FLASHATLAS_PROOFS (10) of the random cases and power failures, a third of the longest proofs
+test: $(STAMP) $(TESTS) ## the tests, one in FLASHATLAS_PROOFS (10) of the random cases and power failures, a quarter of the longest proofs
 	@$(MAKE) --no-print-directory test-python & python=$$!; \
-	$(MAKE) --no-print-directory test-rust $(if $(findstring seeded-bugs,$(shell FLASHATLAS_PROOFS=$(FLASHATLAS_PROOFS) python3 tests/drawn.py)),test-seeded-bugs) crash; rust=$$?; \
+	$(MAKE) --no-print-directory test-rust $(addprefix test-,$(filter seeded-bugs templates,$(shell FLASHATLAS_PROOFS=$(FLASHATLAS_PROOFS) python3 tests/drawn.py))) crash; rust=$$?; \
 	wait $$python && exit $$rust
 
 test-full: ## all tests with every random case and power failure, checked arithmetic, an hour of swarm (two hours)
-	$(MAKE) --no-print-directory test test-checked test-guides test-templates package swarm FLASHATLAS_PROOFS=1
+	$(MAKE) --no-print-directory test test-checked test-guides package swarm FLASHATLAS_PROOFS=1
 
 # other cases each day; SWARM_FROM takes those of another one
 SWARM_SECONDS ?= 3600
@@ -208,8 +208,9 @@ memcheck: tools ## the tests of types, nand and ftl under Valgrind (a minute)
 	CARGO_TARGET_$(shell echo $(FUZZ_HOST) | tr 'a-z-' 'A-Z_')_RUNNER="valgrind -q --error-exitcode=9" \
 	  cargo test --quiet -p flashatlas-types -p flashatlas-nand -p flashatlas-ftl
 
+# the profile of clippy, so that dependencies are checked once
 rustdoc: tools ## the API documentation of the Rust crates
-	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --exclude flashatlas-python --exclude flashatlas-module --no-deps --quiet
+	RUSTDOCFLAGS="-D warnings" cargo doc --release --workspace --exclude flashatlas-python --exclude flashatlas-module --no-deps --quiet
 
 $(VENV)/.docs-tools: $(VENV)/.tools pyproject.toml
 	$(PY) -m pip install --quiet --disable-pip-version-check --group docs

@@ -1,4 +1,4 @@
-"""What of the longest proofs `make test` takes: one of three, drawn by the commit's hash.
+"""What of the longest proofs `make test` takes: one of four, drawn by the commit's hash.
 
 `make test-full` (FLASHATLAS_PROOFS=1) takes all. Run as a program it prints what is drawn.
 """
@@ -12,9 +12,13 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 
-PROOFS = ("seeded-bugs", "pages-1", "pages-2")
-"""Bugs on purpose, which need a build of their own; the code blocks of every other page of the
-documentation, and of the others. Each is about as long."""
+PROOFS = ("seeded-bugs", "templates", "pages-1", "pages-2")
+"""Bugs on purpose, which need a build of their own; parts in Rust of the templates, which need
+theirs; the code blocks of every other page of the documentation, and of the others. Each is about
+as long."""
+
+FILES = {"templates": ("python/flashatlas/templates/", "python/flashatlas/scaffold.py")}
+"""Where something changed in these, the proof is taken whatever is drawn."""
 
 
 def _git(*arguments: str) -> str:
@@ -30,7 +34,9 @@ def drawn() -> set[str]:
     if os.environ.get("FLASHATLAS_PROOFS") == "1":
         return set(PROOFS)
     commit = _git("rev-parse", "HEAD") or "0"
-    return {PROOFS[int(commit[:8], 16) % len(PROOFS)]}
+    at_hand = {PROOFS[int(commit[:8], 16) % len(PROOFS)]}
+    touched = {name for name, paths in FILES.items() if any(c.startswith(paths) for c in changed())}
+    return at_hand | touched
 
 
 @cache

@@ -22,7 +22,7 @@ fn config(layers: &str, store: &[&str]) -> Result<DriveConfig, ConfigError> {
     STANDARD.load("tlc-small", None, &settings)
 }
 
-fn stack(layers: &str, store: &[&str]) -> (Stack, u64) {
+pub fn stack(layers: &str, store: &[&str]) -> (Stack, u64) {
     let config = config(layers, store).unwrap_or_else(|e| panic!("{e}"));
     let mut stack = config.build_stack(Seed(1)).unwrap_or_else(|e| panic!("{e}"));
     stack.fill_while(|lpn| 1 << 62 | u64::from(lpn.0), &mut |_| true).unwrap();
@@ -30,13 +30,12 @@ fn stack(layers: &str, store: &[&str]) -> (Stack, u64) {
     (stack, u64::from(config.layout().unwrap().logical_units))
 }
 
-/// Nanoseconds of a random read.
-fn read_ns(stack: &mut Stack, rng: &mut Rng) -> f64 {
+/// Random reads.
+pub fn read(stack: &mut Stack, rng: &mut Rng, reads: u64) {
     let pages = stack.sectors() / 8;
     let (mut at, mut in_flight, mut done, mut reply) =
         (stack.drain(), 0, Vec::new(), Reply::default());
-    let begin = now();
-    for n in 0..READS {
+    for n in 0..reads {
         while in_flight >= DEPTH {
             at = at.max(stack.next_event().expect("something is in flight"));
             stack.advance(at, &mut done);
@@ -47,9 +46,14 @@ fn read_ns(stack: &mut Stack, rng: &mut Rng) -> f64 {
         stack.submit(at, Tag(n), cmd, &mut reply).unwrap();
         in_flight += 1;
     }
-    let ns = begin.elapsed().as_secs_f64() * 1e9 / READS as f64;
     stack.advance(Ps(u64::MAX), &mut done);
-    ns
+}
+
+/// Nanoseconds of a random read.
+fn read_ns(stack: &mut Stack, rng: &mut Rng) -> f64 {
+    let begin = now();
+    read(stack, rng, READS);
+    begin.elapsed().as_secs_f64() * 1e9 / READS as f64
 }
 
 /// The least nanoseconds of a read in each of two stacks, and the second one.

@@ -6,6 +6,7 @@ mod checkpoint;
 mod costs;
 mod crash;
 mod floor;
+mod kernels;
 mod layers;
 mod log_blocks;
 mod lookup;
@@ -226,6 +227,11 @@ fn large_drive() {
 
 fn main() {
     let wanted: Vec<String> = std::env::args().skip(1).collect();
+    if let [first, name, count] = wanted.as_slice()
+        && first == "kernel"
+    {
+        return kernels::print(name, count.parse().expect("bench kernel NAME COUNT"));
+    }
     let parts: [(&str, fn()); 15] = [
         ("large", large_drive),
         ("writes", writes),
@@ -346,10 +352,10 @@ mod reading {
 
     /// Reads and writes of 4 to 32 KiB at random addresses, some of them sequential, microseconds
     /// apart.
-    fn records() -> Vec<Record> {
+    pub fn records(count: u64) -> Vec<Record> {
         let mut rng = Rng::stream(Seed(1), "reading");
         let (mut at, mut end) = (0, 0);
-        let each = (0..REQUESTS).map(|_| {
+        let each = (0..count).map(|_| {
             let lba = if rng.below(3) == 0 { end } else { rng.below(1 << 24) * 8 };
             let sectors = 8 << rng.below(4);
             (at, end) = (at + rng.below(200) * 1_000_000, lba + u64::from(sectors));
@@ -362,7 +368,7 @@ mod reading {
         each.collect()
     }
 
-    fn written(format: &str, records: &[Record]) -> Vec<u8> {
+    pub fn written(format: &str, records: &[Record]) -> Vec<u8> {
         let shared = Shared::default();
         let mut sink = create(format, Box::new(shared.clone()), "none", &WriteOptions::default())
             .unwrap_or_else(|e| panic!("{e}"));
@@ -385,7 +391,7 @@ mod reading {
     }
 
     pub fn print() {
-        let records = records();
+        let records = records(REQUESTS);
         let columns = "columns:time=0:ps,op=1,offset=2:sectors,size=3:sectors,header=1";
         let formats = [
             ("atlas", "atlas", "atlas", 5.0),

@@ -1,7 +1,8 @@
 //! What happens on a die: which operation it takes next, cells and registers, cache operations,
 //! suspension.
 
-use crate::engine::{Engine, EventKind};
+use crate::agenda::Event;
+use crate::engine::Engine;
 use crate::nodes::{NIL, NodeKind};
 use crate::paths::State;
 use crate::resources::Phase;
@@ -114,19 +115,30 @@ impl Engine {
         let die = &mut self.dies[d as usize];
         let n = die.current;
         die.phase = Phase::Cells { until };
-        die.generation = die.generation.wrapping_add(1);
-        let generation = die.generation;
         let busy = &mut self.statistics.die_busy[d as usize];
         *busy = *busy + time;
         self.state(n, State::Cells);
-        self.at(until, EventKind::Cells(d, generation));
+        let generation = self.dies[d as usize].next_generation();
+        self.at(until, Event::Die(d, generation));
         self.try_preload(d);
         if self.dies[d as usize].queue.first_host_read(&self.nodes).is_some() {
             self.try_suspend(d);
         }
     }
 
-    pub(crate) fn cells_done(&mut self, d: u32) {
+    /// The cells of a die are done, or have stopped for a read.
+    pub(crate) fn die_done(&mut self, d: u32) {
+        if self.dies[d as usize].phase == Phase::Suspending {
+            self.dies[d as usize].phase = Phase::Idle;
+            self.next_on_die(d);
+            self.note_occupant(d);
+        } else {
+            self.cells_done(d);
+            self.note_work(d);
+        }
+    }
+
+    fn cells_done(&mut self, d: u32) {
         let n = self.dies[d as usize].current;
         if self.nodes.at(n).work == NodeKind::Read {
             self.nodes.at_mut(n).sensed = true;
@@ -216,14 +228,13 @@ impl Engine {
         die.suspended_since = self.now;
         die.remaining = remaining;
         die.phase = Phase::Suspending;
-        die.generation = die.generation.wrapping_add(1);
-        let generation = die.generation;
         let busy = &mut self.statistics.die_busy[d as usize];
         *busy = Dur(busy.0 - remaining.0.min(busy.0));
         self.statistics.suspends += 1;
         let stopped = die.suspended;
         self.state(stopped, State::Suspended);
-        self.at(self.now.after(s.latency), EventKind::Suspended(d, generation));
+        let generation = self.dies[d as usize].next_generation();
+        self.at(self.now.after(s.latency), Event::Die(d, generation));
     }
 
     pub(crate) fn resume(&mut self, d: u32) {

@@ -13,6 +13,7 @@
 //! register is empty. Busy time is booked when a resource is taken: let the drive settle before you
 //! divide by elapsed time.
 
+use crate::agenda::{Agenda, Event};
 use crate::memory::Memory;
 use crate::nodes::{NIL, Node, NodeKind, Nodes};
 use crate::paths::{Paths, State, Step};
@@ -20,8 +21,6 @@ use crate::resources::{Bus, Die, Phase, Slots};
 use crate::statistics::Resource;
 use crate::{Statistics, Times, Trajectory};
 use flashatlas_types::{Class, Dur, Layout, Op, OpId, OpKind, Plan, Ps, Tag};
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 
 /// A host command that is complete.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -32,27 +31,12 @@ pub struct Finished {
     pub at: Ps,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) enum EventKind {
-    /// The cells of a die are done, unless its generation has moved on.
-    Cells(u32, u32),
-    /// The cells of a die have stopped for a read.
-    Suspended(u32, u32),
-    /// A channel is free.
-    Channel(u32),
-    /// The host link is free, towards the drive (0) or from it (1).
-    Link(u32),
-    /// A timer has run out.
-    Timer(u32),
-}
-
 /// Resolves plans on the resources of a drive.
 #[derive(Debug)]
 pub struct Engine {
     pub(crate) times: Times,
     pub(crate) now: Ps,
-    events: BinaryHeap<Reverse<(Ps, u64, EventKind)>>,
-    event_count: u64,
+    agenda: Agenda,
     pub(crate) nodes: Nodes,
     pub(crate) dies: Vec<Die>,
     die_channel: Vec<u32>,
@@ -80,8 +64,7 @@ impl Engine {
         Engine {
             times,
             now: Ps::ZERO,
-            events: BinaryHeap::with_capacity(2 * dies as usize + 64),
-            event_count: 0,
+            agenda: Agenda::default(),
             nodes: Nodes::new(layout.blocks() * layout.dies_per_frame),
             dies: vec![Die::new(); dies as usize],
             die_channel: (0..dies).map(|d| layout.channel_of(d)).collect(),
@@ -155,7 +138,7 @@ impl Engine {
         if !self.finished.is_empty() {
             return Some(self.now);
         }
-        self.events.peek().map(|e| e.0.0)
+        self.agenda.next_at()
     }
 
     /// Operations that are not complete.
@@ -234,7 +217,7 @@ impl Engine {
     pub fn issue(&mut self, now: Ps, plan: &Plan) {
         assert!(now >= self.now, "operations issued in the past");
         assert!(
-            self.events.peek().map(|e| e.0.0).is_none_or(|at| at >= now),
+            self.agenda.next_at().is_none_or(|at| at >= now),
             "events before the issue were not handled"
         );
         self.now = now;
@@ -261,27 +244,15 @@ impl Engine {
     /// Handle every event up to and including `until`; completed host commands are appended to
     /// `out` in order.
     pub fn advance(&mut self, until: Ps, out: &mut Vec<Finished>) {
-        while let Some(&Reverse((at, _, what))) = self.events.peek() {
-            if at > until {
-                break;
-            }
-            self.events.pop();
+        while let Some((at, event)) = self.agenda.take(until) {
             self.now = at;
-            match what {
-                EventKind::Timer(n) => self.complete(n),
-                EventKind::Link(way) => self.link_done(way),
-                EventKind::Channel(channel) => self.channel_done(channel),
-                EventKind::Cells(die, generation) => {
+            match event {
+                Event::Timer(n) => self.complete(n),
+                Event::Link(way) => self.link_done(way),
+                Event::Channel(channel) => self.channel_done(channel),
+                Event::Die(die, generation) => {
                     if self.dies[die as usize].generation == generation {
-                        self.cells_done(die);
-                        self.note_work(die);
-                    }
-                }
-                EventKind::Suspended(die, generation) => {
-                    if self.dies[die as usize].generation == generation {
-                        self.dies[die as usize].phase = Phase::Idle;
-                        self.next_on_die(die);
-                        self.note_occupant(die);
+                        self.die_done(die);
                     }
                 }
             }
@@ -340,19 +311,18 @@ impl Engine {
             OpKind::Delay(time) => (node.work, node.time) = (NodeKind::Timer, time),
             OpKind::Join => {}
             OpKind::Dram { .. } => node.work = NodeKind::Dram,
-            OpKind::Complete(tag) => (node.work, node.tag) = (NodeKind::Complete, tag),
+            OpKind::Complete(tag) => (node.work, node.value) = (NodeKind::Complete, tag.0),
             OpKind::FreeSlots(count) => {
-                (node.work, node.count) = (NodeKind::FreeSlots, count.into());
+                (node.work, node.value) = (NodeKind::FreeSlots, count.into());
             }
-            OpKind::AwaitSlots(count) => (node.work, node.count) = (NodeKind::AwaitSlots, count),
+            OpKind::AwaitSlots(count) => (node.work, node.value) = (NodeKind::AwaitSlots, count),
         }
         node
     }
 
     #[inline]
-    pub(crate) fn at(&mut self, at: Ps, what: EventKind) {
-        self.event_count += 1;
-        self.events.push(Reverse((at, self.event_count, what)));
+    pub(crate) fn at(&mut self, at: Ps, event: Event) {
+        self.agenda.set(at, event);
     }
 
     /// Start or queue everything that nothing holds back.
@@ -365,13 +335,13 @@ impl Engine {
             match node.work {
                 NodeKind::Read | NodeKind::Program | NodeKind::Erase => self.queue_on_die(n),
                 NodeKind::Dram => self.begin_on_dram(n),
-                NodeKind::AwaitSlots if node.count > self.slots.freed => {
-                    self.slots.wait(node.count, n);
+                NodeKind::AwaitSlots if node.value > self.slots.freed => {
+                    self.slots.wait(node.value, n);
                 }
                 NodeKind::Timer if node.time > Dur::ZERO => {
                     let end = self.now.after(node.time);
                     self.state(n, State::Timer);
-                    self.at(end, EventKind::Timer(n))
+                    self.at(end, Event::Timer(n));
                 }
                 NodeKind::LinkIn | NodeKind::LinkOut if node.time > Dur::ZERO => {
                     self.queue_on_link(n)
@@ -386,18 +356,20 @@ impl Engine {
         let node = self.nodes.at(n);
         let id = node.id;
         match node.work {
-            NodeKind::Complete => self.finished.push(Finished { tag: node.tag, at: self.now }),
+            NodeKind::Complete => {
+                self.finished.push(Finished { tag: Tag(node.value), at: self.now });
+            }
             NodeKind::Read | NodeKind::Program | NodeKind::Erase => {
                 let place = u64::from(node.block) << 32 | u64::from(node.page);
                 self.trajectory.add(node.work as u64, place, self.now);
             }
             _ => {}
         }
-        let (work, count) = (node.work, node.count);
+        let (work, value) = (node.work, node.value);
         let first = self.ready.len();
         self.nodes.remove(n, &mut self.ready);
         if work == NodeKind::FreeSlots {
-            self.slots.free(count, &mut self.ready);
+            self.slots.free(value, &mut self.ready);
             self.ready[first..].sort_unstable_by_key(|&n| self.nodes.at(n).id);
         }
         if let Some(paths) = &mut self.paths {
@@ -412,7 +384,7 @@ impl Engine {
         };
         let end = memory.begin(self.nodes.at(n).page, self.now, statistics);
         self.state(n, State::Timer);
-        self.at(end, EventKind::Timer(n));
+        self.at(end, Event::Timer(n));
     }
 
     // ---- the host link
@@ -442,7 +414,7 @@ impl Engine {
         let until = self.now.after(time);
         self.links[way as usize].until = until;
         self.state(n, State::Link);
-        self.at(until, EventKind::Link(way));
+        self.at(until, Event::Link(way));
     }
 
     fn link_done(&mut self, way: u32) {
@@ -474,7 +446,7 @@ impl Engine {
         let until = self.now.after(time);
         self.channels[channel as usize].until = until;
         self.state(n, State::Channel);
-        self.at(until, EventKind::Channel(channel));
+        self.at(until, Event::Channel(channel));
     }
 
     /// A read that is not sensed yet, and an erase, put their command on the channel; others their

@@ -40,6 +40,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod agenda;
 mod dies;
 pub mod engine;
 mod memory;

@@ -3,7 +3,7 @@
 //! earlier operation on its block, and the programs of one block start in order. A read of a page
 //! as it was waits for no program since, and an erase since waits for it.
 
-use flashatlas_types::{Dur, Op, OpId, OpKind, Tag};
+use flashatlas_types::{Dur, Op, OpId, OpKind};
 
 /// No node, edge or link.
 pub(crate) const NIL: u32 = u32::MAX;
@@ -24,7 +24,7 @@ pub(crate) enum NodeKind {
     LinkOut,
     Join,
     Complete,
-    /// Slots of the write cache: the node's `count` are freed, or that many must have been.
+    /// Slots of the write cache: the node's `value` are freed, or that many must have been.
     FreeSlots,
     AwaitSlots,
 }
@@ -49,9 +49,8 @@ pub(crate) struct Node {
     pub time: Dur,
     /// Time on the channel.
     pub transfer: Dur,
-    pub tag: Tag,
-    /// Slots of the write cache.
-    pub count: u64,
+    /// Tag of a command, or slots of the write cache.
+    pub value: u64,
     /// Operations that this one still waits for.
     pub waiting: u32,
     /// First of the edges to operations that wait until this one is complete.
@@ -439,8 +438,7 @@ impl Node {
             page: 0,
             time: Dur::ZERO,
             transfer: Dur::ZERO,
-            tag: Tag(0),
-            count: 0,
+            value: 0,
             waiting: 0,
             edges: NIL,
             successor: NIL,

@@ -99,6 +99,12 @@ impl Die {
         }
     }
 
+    /// The time at which the cells end changes.
+    pub fn next_generation(&mut self) -> u32 {
+        self.generation = self.generation.wrapping_add(1);
+        self.generation
+    }
+
     pub fn at_work(&self) -> bool {
         self.current != NIL || self.cached != NIL || self.suspended != NIL
     }

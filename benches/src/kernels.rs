@@ -1,0 +1,201 @@
+//! What is counted in instructions (`bench kernel NAME COUNT`): the same work COUNT times after the
+//! same set-up, so that two counts apart give the cost of one. `benches/tests/instructions.rs`
+//! holds the costs; nothing here looks at a clock.
+
+use crate::reading::{records, written};
+use crate::{Host, environment};
+use flashatlas_device::{Cmd, Device, PowerCycle, Reply, Ssd};
+use flashatlas_host::STANDARD;
+use flashatlas_lookup::hashes;
+use flashatlas_lookup::study::{LookupRequest, Study, settings};
+use flashatlas_sim::RunSpec;
+use flashatlas_types::{Lba, Lpn, Ps, Rng, Seed, Tag};
+use flashatlas_workload::{ReadOptions, open};
+use serde_json::json;
+use std::hint::black_box;
+
+/// A piece of work by its name.
+type Kernel = (&'static str, fn(u64));
+
+const KERNELS: [Kernel; 12] = [
+    ("calibration", calibration),
+    ("write", write),
+    ("read", read),
+    ("merge", merge),
+    ("demand-map", demand_map),
+    ("host-layer", host_layer),
+    ("lookup", lookup),
+    ("cut", cut),
+    ("trace-line", trace_line),
+    ("trace-block", trace_block),
+    ("run", run),
+    ("explain", explain),
+];
+
+/// Do the work of a kernel `count` times.
+pub fn print(name: &str, count: u64) {
+    let (_, work) = KERNELS.iter().find(|(known, _)| *known == name).unwrap_or_else(|| {
+        let known: Vec<&str> = KERNELS.iter().map(|(known, _)| *known).collect();
+        panic!("kernel `{name}` is not known: there are {}", known.join(", "))
+    });
+    work(count);
+}
+
+/// Work that no change of ours makes faster or slower: a thousand steps of a generator over a
+/// table of 64 KiB.
+fn calibration(count: u64) {
+    let mut table = vec![0u32; 1 << 14];
+    let mut x = 88_172_645_463_325_252u64;
+    for _ in 0..count * 1000 {
+        x ^= x << 13;
+        x ^= x >> 7;
+        x ^= x << 17;
+        let entry = &mut table[(x >> 50) as usize];
+        *entry = entry.wrapping_add(x as u32);
+    }
+    black_box(table);
+}
+
+/// A drive of 8 dies and 32 MiB, 4 KiB units and pages, 12.7 % over-provisioning, filled.
+fn small(extra: &[&str]) -> Ssd {
+    let mut settings: Vec<String> = [
+        "drive.channels=8",
+        "drive.ways=1",
+        "drive.dies=1",
+        "drive.planes=1",
+        "drive.frame_planes=1",
+        "drive.page_bytes=4KiB",
+        "drive.pages=32",
+        "drive.blocks=40",
+        "drive.logical_pages=8192",
+        "map.unit=4KiB",
+        "nand.endurance=1000000",
+        "cache.bytes=1MiB",
+    ]
+    .map(str::to_owned)
+    .to_vec();
+    settings.extend(extra.iter().map(|&s| s.to_owned()));
+    let drive = STANDARD.load("tlc-nvme-1tb", None, &settings).and_then(|c| c.build(Seed(1)));
+    drive.unwrap_or_else(|e| panic!("{e}"))
+}
+
+/// A write of 4 KiB that makes the drive collect, timed, 16 in flight.
+fn write(count: u64) {
+    let mut host = Host::filled(small(&[]));
+    host.age();
+    (0..count).for_each(|_| host.request(true, 16));
+}
+
+/// A read of 4 KiB, timed, 16 in flight.
+fn read(count: u64) {
+    let mut host = Host::filled(small(&[]));
+    host.age();
+    (0..count).for_each(|_| host.request(false, 16));
+}
+
+/// A write that makes FAST merge, untimed.
+fn merge(count: u64) {
+    let set = ["drive.logical_pages=4096", "ftl.scheme=fast", "ftl.log_blocks=16"];
+    let config = STANDARD.load("mast-4gb", None, &set.map(str::to_owned));
+    let drive = config.and_then(|c| c.build(Seed(1))).unwrap_or_else(|e| panic!("{e}"));
+    let mut host = Host::filled(drive);
+    host.drive.set_instant(true);
+    let (mut rng, mut reply) = (Rng::stream(Seed(1), "kernel"), Reply::default());
+    for content in 1..=count {
+        let lba = Lba(rng.below(4096) * 4);
+        let cmd = Cmd::Write { lba, sectors: 4, fua: false, content, data: None };
+        host.drive.submit(Ps::ZERO, Tag(0), cmd, &mut reply).unwrap_or_else(|e| panic!("{e}"));
+    }
+}
+
+/// A request to a map that is loaded on demand, half of them writes, nine in ten to a tenth.
+fn demand_map(count: u64) {
+    let mut host = Host::filled(small(&["map.store=dftl", "map.cache_bytes=8KiB"]));
+    for n in 0..count {
+        let within = if host.rng.below(10) > 0 { 819 } else { 8192 };
+        let lpn = Lpn(host.rng.below(within) as u32);
+        host.request_page(lpn, n % 2 == 0, 16);
+    }
+}
+
+/// A read through the driver of HPB.
+fn host_layer(count: u64) {
+    let on_demand = &["map.store=demand", "map.cache_bytes=1MiB"];
+    let (mut stack, _) = crate::layers::stack("hpb-host", on_demand);
+    crate::layers::read(&mut stack, &mut Rng::stream(Seed(1), "kernel"), count);
+}
+
+/// A timed lookup of one of 2^15 entries.
+fn lookup(count: u64) {
+    const ENTRIES: u32 = 1 << 15;
+    let mut study = settings(hashes::STANDARD, &[])
+        .and_then(|params| Study::new(hashes::STANDARD, &params))
+        .unwrap_or_else(|e| panic!("{e}"));
+    for la in 0..ENTRIES {
+        study.ask(LookupRequest::Pages(la, 1)).unwrap_or_else(|e| panic!("{e}"));
+    }
+    let mut rng = Rng::stream(Seed(1), "kernel");
+    let asks: Vec<LookupRequest> =
+        (0..count).map(|_| LookupRequest::Pages(rng.below(ENTRIES.into()) as u32, 1)).collect();
+    study.ask_all(&asks).unwrap_or_else(|e| panic!("{e}"));
+}
+
+/// The power failures of one workload: states mounted, compared, checked, written on.
+fn cut(count: u64) {
+    let plan = flashatlas_crash::Plan {
+        schemes: vec!["page.1".into()],
+        stores: vec!["dram.1".into()],
+        geometries: vec!["mini".into()],
+        workloads: vec!["random".into()],
+        seeds: count,
+        threads: 1,
+        ..Default::default()
+    };
+    let report = flashatlas_crash::run(&STANDARD, &plan, &mut |_, _| true).expect("known names");
+    assert_eq!(report.violations(), 0);
+}
+
+fn decoded(format: &str, count: u64) {
+    let bytes = written(format, &records(count));
+    let reader = Box::new(std::io::Cursor::new(bytes));
+    let mut opened =
+        open(reader, Some(format), &ReadOptions::default()).unwrap_or_else(|e| panic!("{e}"));
+    while let Some(record) = opened.source.next().unwrap_or_else(|e| panic!("{e}")) {
+        black_box(record);
+    }
+}
+
+/// A line of a trace in CSV, made, written and read.
+fn trace_line(count: u64) {
+    decoded("csv", count);
+}
+
+/// A request of a compact trace, made, written and read.
+fn trace_block(count: u64) {
+    decoded("atlas", count);
+}
+
+fn simulated(count: u64, explain: bool) {
+    let nothing = |_: &str| Err(std::io::Error::other("no file is read here"));
+    let mut spec = json!({
+        "drive": "tlc-small", "precondition": "fill", "mode": "asap", "depth": 16,
+        "set": ["drive.blocks=24", "drive.pages=32", "drive.logical_pages=32768"],
+        "workload": format!("mixed:requests={count},size=4KiB"),
+    });
+    if explain {
+        spec["explain"] = json!("p99");
+    }
+    let spec: RunSpec = serde_json::from_value(spec).expect("made here");
+    flashatlas_sim::run(&spec, &environment(&nothing), &mut |_| true)
+        .unwrap_or_else(|e| panic!("{e}"));
+}
+
+/// A request of a whole run: reads and writes, with every metric, and the oracle.
+fn run(count: u64) {
+    simulated(count, false);
+}
+
+/// The same with critical paths.
+fn explain(count: u64) {
+    simulated(count, true);
+}

@@ -118,9 +118,9 @@ test-python: $(STAMP) $(TESTS)
 	$(PY) -m compileall -q python/flashatlas
 	$(PY) -m pytest -n auto --dist loadscope
 
-system-tests: ## install what some tests use beside the rest (Debian, as root): Chromium for reports, fio for jobs, nbdkit to serve
-	@command -v fio >/dev/null && command -v chromium >/dev/null && command -v nbdkit >/dev/null && command -v nbdcopy >/dev/null && test -x /sbin/mkfs.ext4 \
-	  || { apt-get update -q && apt-get install -qy --no-install-recommends fio chromium nbdkit libnbd-bin e2fsprogs; }
+system-tests: ## install what some tests use beside the rest (Debian, as root): Chromium for reports, fio for jobs, nbdkit to serve, valgrind to count
+	@command -v fio >/dev/null && command -v chromium >/dev/null && command -v nbdkit >/dev/null && command -v nbdcopy >/dev/null && command -v valgrind >/dev/null && test -x /sbin/mkfs.ext4 \
+	  || { apt-get update -q && apt-get install -qy --no-install-recommends fio chromium nbdkit libnbd-bin e2fsprogs valgrind; }
 
 crash: $(STAMP) ## power failures of every scheme, map store and layer, one in FLASHATLAS_PROOFS (10)
 	$(VENV)/bin/flashatlas crash --one-in $(FLASHATLAS_PROOFS) --json out/crash-1.json

@@ -4,7 +4,7 @@
 use crate::{Host, now};
 use flashatlas_device::{Inspect, Ssd};
 use flashatlas_host::STANDARD;
-use flashatlas_types::Seed;
+use flashatlas_types::{Lpn, Seed};
 
 /// Flash operations a second and the time of a request, of 4 KiB requests at random addresses.
 struct Cost {
@@ -55,10 +55,15 @@ fn flash_ops(drive: &Ssd) -> u64 {
 }
 
 fn measured(host: &mut Host, requests: u64, writes: u64, depth: usize) -> Cost {
-    let play = |host: &mut Host, count: u64| {
-        for _ in 0..count {
-            let write = host.percent() < writes;
-            host.request(write, depth);
+    // requests are read ahead, as runs do
+    let mut ahead = [(false, Lpn(0)); 16];
+    let mut play = |host: &mut Host, count: u64| {
+        for _ in 0..count / ahead.len() as u64 {
+            for coming in &mut ahead {
+                *coming = (host.percent() < writes, host.any_page());
+            }
+            host.expect(&ahead);
+            ahead.iter().for_each(|&(write, lpn)| host.request_page(lpn, write, depth));
         }
     };
     play(host, requests / 4);

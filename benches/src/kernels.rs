@@ -4,7 +4,7 @@
 
 use crate::reading::{records, written};
 use crate::{Host, environment};
-use flashatlas_device::{Cmd, Device, PowerCycle, Reply, Ssd};
+use flashatlas_device::{Cmd, Device, DriveConfig, PowerCycle, Reply, Ssd};
 use flashatlas_host::STANDARD;
 use flashatlas_lookup::hashes;
 use flashatlas_lookup::study::{LookupRequest, Study, settings};
@@ -56,8 +56,8 @@ fn calibration(count: u64) {
     black_box(table);
 }
 
-/// A drive of 8 dies and 32 MiB, 4 KiB units and pages, 12.7 % over-provisioning, filled.
-fn small(extra: &[&str]) -> Ssd {
+/// A drive of 8 dies and 8 MiB, 4 KiB units and pages, 12.7 % over-provisioning, filled.
+fn config(extra: &[&str]) -> DriveConfig {
     let mut settings: Vec<String> = [
         "drive.channels=8",
         "drive.ways=1",
@@ -66,22 +66,25 @@ fn small(extra: &[&str]) -> Ssd {
         "drive.frame_planes=1",
         "drive.page_bytes=4KiB",
         "drive.pages=32",
-        "drive.blocks=40",
-        "drive.logical_pages=8192",
+        "drive.blocks=16",
+        "drive.logical_pages=2048",
         "map.unit=4KiB",
         "nand.endurance=1000000",
-        "cache.bytes=1MiB",
+        "cache.bytes=256KiB",
     ]
     .map(str::to_owned)
     .to_vec();
     settings.extend(extra.iter().map(|&s| s.to_owned()));
-    let drive = STANDARD.load("tlc-nvme-1tb", None, &settings).and_then(|c| c.build(Seed(1)));
-    drive.unwrap_or_else(|e| panic!("{e}"))
+    STANDARD.load("tlc-nvme-1tb", None, &settings).unwrap_or_else(|e| panic!("{e}"))
+}
+
+fn small(extra: &[&str]) -> Ssd {
+    config(extra).build(Seed(1)).unwrap_or_else(|e| panic!("{e}"))
 }
 
 /// A write of 4 KiB that makes the drive collect, timed, 16 in flight.
 fn write(count: u64) {
-    let mut host = Host::filled(small(&[]));
+    let mut host = Host::filled(small(&["drive.logical_pages=3000"]));
     host.age();
     (0..count).for_each(|_| host.request(true, 16));
 }
@@ -110,9 +113,9 @@ fn merge(count: u64) {
 
 /// A request to a map that is loaded on demand, half of them writes, nine in ten to a tenth.
 fn demand_map(count: u64) {
-    let mut host = Host::filled(small(&["map.store=dftl", "map.cache_bytes=8KiB"]));
+    let mut host = Host::filled(small(&["map.store=dftl", "map.cache_bytes=4KiB"]));
     for n in 0..count {
-        let within = if host.rng.below(10) > 0 { 819 } else { 8192 };
+        let within = if host.rng.below(10) > 0 { 205 } else { 2048 };
         let lpn = Lpn(host.rng.below(within) as u32);
         host.request_page(lpn, n % 2 == 0, 16);
     }
@@ -125,9 +128,9 @@ fn host_layer(count: u64) {
     crate::layers::read(&mut stack, &mut Rng::stream(Seed(1), "kernel"), count);
 }
 
-/// A timed lookup of one of 2^15 entries.
+/// A timed lookup of one of 2^12 entries.
 fn lookup(count: u64) {
-    const ENTRIES: u32 = 1 << 15;
+    const ENTRIES: u32 = 1 << 12;
     let mut study = settings(hashes::STANDARD, &[])
         .and_then(|params| Study::new(hashes::STANDARD, &params))
         .unwrap_or_else(|e| panic!("{e}"));
@@ -140,19 +143,16 @@ fn lookup(count: u64) {
     study.ask_all(&asks).unwrap_or_else(|e| panic!("{e}"));
 }
 
-/// The power failures of one workload: states mounted, compared, checked, written on.
+/// A write, a power failure, and the mount after it.
 fn cut(count: u64) {
-    let plan = flashatlas_crash::Plan {
-        schemes: vec!["page.1".into()],
-        stores: vec!["dram.1".into()],
-        geometries: vec!["mini".into()],
-        workloads: vec!["random".into()],
-        seeds: count,
-        threads: 1,
-        ..Default::default()
-    };
-    let report = flashatlas_crash::run(&STANDARD, &plan, &mut |_, _| true).expect("known names");
-    assert_eq!(report.violations(), 0);
+    let config = config(&[]);
+    let mut host = Host::filled(config.build(Seed(1)).unwrap_or_else(|e| panic!("{e}")));
+    host.age();
+    for seed in 1..=count {
+        host.request(true, 1);
+        host.finish();
+        host.drive.power_on(&config, Seed(seed)).unwrap_or_else(|e| panic!("{e}"));
+    }
 }
 
 fn decoded(format: &str, count: u64) {
@@ -178,9 +178,9 @@ fn trace_block(count: u64) {
 fn simulated(count: u64, explain: bool) {
     let nothing = |_: &str| Err(std::io::Error::other("no file is read here"));
     let mut spec = json!({
-        "drive": "tlc-small", "precondition": "fill", "mode": "asap", "depth": 16,
-        "set": ["drive.blocks=24", "drive.pages=32", "drive.logical_pages=32768"],
-        "workload": format!("mixed:requests={count},size=4KiB"),
+        "drive": "tlc-small", "precondition": "fill", "mode": "closed", "depth": 16,
+        "set": ["drive.blocks=12", "drive.pages=32", "drive.logical_pages=8192"],
+        "workload": format!("uniform:requests={count},size=4KiB,read=50%"),
     });
     if explain {
         spec["explain"] = json!("p99");

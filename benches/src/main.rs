@@ -117,8 +117,21 @@ impl Host {
         self.rng.below(100)
     }
 
+    fn any_page(&mut self) -> Lpn {
+        Lpn(self.rng.below(self.expected.len() as u64) as u32)
+    }
+
+    /// These writes and reads come next.
+    fn expect(&self, requests: &[(bool, Lpn)]) {
+        let reads = requests.iter().filter(|(write, _)| !write);
+        self.drive.expect(&reads.map(|&(_, lpn)| lpn).collect::<Vec<_>>());
+        for (_, lpn) in requests {
+            std::hint::black_box(self.expected[lpn.0 as usize]);
+        }
+    }
+
     fn request(&mut self, write: bool, depth: usize) {
-        let lpn = Lpn(self.rng.below(self.expected.len() as u64) as u32);
+        let lpn = self.any_page();
         self.request_page(lpn, write, depth);
     }
 
@@ -142,6 +155,14 @@ impl Host {
             assert_eq!(self.reply.stamps, [self.expected[lpn.0 as usize]]);
         }
         self.in_flight += 1;
+    }
+
+    /// Let what is in flight come to its end.
+    fn finish(&mut self) {
+        self.drive.advance(Ps::MAX, &mut self.done);
+        self.in_flight -= self.done.len();
+        self.done.clear();
+        self.now = self.drive.drain();
     }
 
     fn rate(&mut self, requests: u64, write: bool, depth: usize) -> f64 {

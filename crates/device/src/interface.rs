@@ -48,6 +48,12 @@ pub trait Device: Send {
         reply: &mut Reply,
     ) -> Result<(), SubmitError>;
 
+    /// Reads of these mapping units are about to come. What is known of them may be loaded from
+    /// memory now, all at once, rather than one by one then; nothing else comes of it.
+    fn expect(&self, units: &[Lpn]) {
+        let _ = units;
+    }
+
     /// When something happens next.
     fn next_event(&self) -> Option<Ps>;
 

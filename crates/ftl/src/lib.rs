@@ -173,6 +173,12 @@ pub trait Ftl: Send {
     /// drive's back.
     fn peek(&self, lpn: Lpn) -> Place;
 
+    /// These pages are about to be asked for: load their entries from memory, all at once. Nothing
+    /// else comes of it.
+    fn expect(&self, lpns: &[Lpn]) {
+        let _ = lpns;
+    }
+
     /// Bring the map entries of consecutive pages, which [`Ftl::peek`] shows, to the controller, to
     /// hand them to the host. Returns the operation after which they are there. From then on every
     /// change of an entry is told in [`FtlContext::remapped`].

@@ -174,6 +174,14 @@ impl Medium {
         }
     }
 
+    /// A slot is about to be read: load what is known of it from memory. Nothing else comes of it.
+    #[inline]
+    pub fn expect(&self, ppn: Ppn) {
+        let frame = self.layout.frame_of(ppn).0 as usize;
+        let of_frame = (self.state[frame], self.sequence_low[frame], self.sequence_high[frame]);
+        std::hint::black_box((of_frame, self.lpns[ppn.0 as usize], self.stamps[ppn.0 as usize]));
+    }
+
     /// Whether a block takes no more operations.
     #[inline]
     pub fn is_bad(&self, block: BlockId) -> bool {

@@ -84,6 +84,14 @@ impl Oracle {
         }
     }
 
+    /// These units are about to be read or written: load what they hold from memory.
+    #[inline]
+    pub fn expect(&self, units: &[Lpn]) {
+        for unit in units {
+            std::hint::black_box(self.expected.get(unit.0 as usize).copied());
+        }
+    }
+
     /// Compare what a read returned.
     #[inline]
     pub fn compare(&mut self, r: &Request, stamps: &[Stamp], request: u64) {

@@ -21,6 +21,10 @@ const SWEEP_UNITS_MAX: u32 = 1 << 26;
 /// Blocks of an NVMe read or write at most (NVM Command Set 1.0, 3.2.4: NLB has 16 bits).
 const NVME_BLOCKS: u32 = 1 << 16;
 
+/// Units of each request that are loaded from memory before it comes: the rest of a long one lies
+/// beside them.
+const EXPECTED_UNITS: u32 = 4;
+
 /// A command in flight.
 #[derive(Clone, Copy)]
 struct Flight {
@@ -70,6 +74,8 @@ pub(crate) struct Player {
     explain: Option<Explain>,
     done: Vec<Done>,
     reply: Reply,
+    /// Units that are read and written next; empty between calls.
+    expected: [Vec<Lpn>; 2],
 }
 
 impl Player {
@@ -100,6 +106,7 @@ impl Player {
             explain: None,
             done: Vec::new(),
             reply: Reply::default(),
+            expected: Default::default(),
         };
         player.drive.set_instant(!start.timed);
         player
@@ -202,6 +209,26 @@ impl Player {
             self.vacant.push(tag);
         }
         Ok(tag)
+    }
+
+    /// These requests come next: what is known of the first units of each is loaded from memory,
+    /// all at once. Nothing else comes of it.
+    pub fn expect<'a>(&mut self, requests: impl Iterator<Item = &'a Request>) {
+        let (unit_sectors, end) = (u64::from(self.drive.unit_sectors()), self.oracle.units());
+        let mut units = std::mem::take(&mut self.expected);
+        for r in requests.filter(|r| matches!(r.op, HostOp::Read | HostOp::Write)) {
+            let first = (r.lba.0 / unit_sectors) as u32;
+            let last = ((r.lba.0 + u64::from(r.sectors)).div_ceil(unit_sectors) as u32).min(end);
+            let first_units = (first..last.min(first + EXPECTED_UNITS)).map(Lpn);
+            units[usize::from(r.op == HostOp::Write)].extend(first_units);
+        }
+        // a write changes the map much later, when it leaves the write cache
+        self.drive.expect(&units[0]);
+        for of_op in &mut units {
+            self.oracle.expect(of_op);
+            of_op.clear();
+        }
+        self.expected = units;
     }
 
     fn tell(&mut self, event: &Event) {

@@ -13,6 +13,10 @@ use flashatlas_workload::ext4::FLUSH;
 /// Requests between two calls of the progress function.
 pub(crate) const PROGRESS_EVERY: u64 = 8192;
 
+/// Requests that are read ahead, so that what the drive knows of their pages is loaded from memory
+/// together.
+const AHEAD: usize = 16;
+
 /// The latest arrival: 200 of the 213 days that fit simulated time.
 const LATEST_PS: f64 = 200.0 * 86_400e12;
 
@@ -23,6 +27,15 @@ pub(crate) struct Pacing<'a> {
     pub queue_depth: usize,
     /// Opens the workload anew.
     pub reopen: &'a dyn Fn() -> Result<Input, RunError>,
+}
+
+/// A request that was read ahead.
+struct Coming {
+    request: Request,
+    /// From 1, in the workload.
+    number: u64,
+    /// The latest arrival so far.
+    due: Ps,
 }
 
 /// A stream of requests on its way to the drive.
@@ -96,12 +109,37 @@ impl Stream<'_> {
         input: &mut Input,
         progress: &mut dyn FnMut(Progress) -> bool,
     ) -> Result<u64, RunError> {
-        let spec = self.pacing.spec;
-        let limit = self.number.saturating_add(spec.limit.unwrap_or(u64::MAX));
+        let limit = self.number.saturating_add(self.pacing.spec.limit.unwrap_or(u64::MAX));
         let first = self.number;
-        while self.number < limit
-            && let Some(record) = input.next_record()?
-        {
+        let mut ahead = Vec::with_capacity(AHEAD);
+        let mut more = true;
+        while more {
+            let read = self.read_ahead(input, limit, &mut ahead);
+            self.player.expect(ahead.iter().map(|coming| &coming.request));
+            for coming in ahead.drain(..) {
+                self.play(&coming)?;
+                if coming.number % PROGRESS_EVERY == 0 {
+                    self.tell(coming.number, input, limit, progress)?;
+                }
+            }
+            more = read?;
+        }
+        Ok(self.number - first)
+    }
+
+    /// Read the next requests; whether there may be more. Those before one that cannot be read are
+    /// played all the same.
+    fn read_ahead(
+        &mut self,
+        input: &mut Input,
+        limit: u64,
+        ahead: &mut Vec<Coming>,
+    ) -> Result<bool, RunError> {
+        while ahead.len() < AHEAD {
+            if self.number == limit {
+                return Ok(false);
+            }
+            let Some(record) = input.next_record()? else { return Ok(false) };
             self.number += 1;
             let placed = |error| match (error, input.source.account().last_place) {
                 (RunError::Fit(why), Some(place)) => {
@@ -114,29 +152,44 @@ impl Stream<'_> {
             request.at = Ps(request.at.0.saturating_add(self.base.0));
             self.out_of_order += u64::from(request.at < self.latest);
             self.latest = self.latest.max(request.at);
-            self.issue(&request)?;
-            if request.op == HostOp::Write && self.until_flush > 0 {
-                self.until_flush -= 1;
-                if self.until_flush == 0 {
-                    self.until_flush = spec.flush_every;
-                    self.issue(&Request { at: request.at, ..FLUSH })?;
-                }
-            }
-            if self.number % PROGRESS_EVERY == 0 {
-                let (phase, share) = if spec.until == Until::Steady {
-                    (if self.warmup == u64::MAX { "settle" } else { "run" }, None)
-                } else {
-                    let expected = input.source.expected();
-                    let share =
-                        expected.map(|total| self.number as f64 / total.min(limit).max(1) as f64);
-                    ("run", share.or_else(|| input.share_read()))
-                };
-                if !progress(Progress { phase, requests: self.number, share }) {
-                    return Err(RunError::Interrupted);
-                }
+            ahead.push(Coming { request, number: self.number, due: self.latest });
+        }
+        Ok(true)
+    }
+
+    /// Hand a request to the drive, and the FLUSH that follows it.
+    fn play(&mut self, coming: &Coming) -> Result<(), RunError> {
+        self.issue(coming)?;
+        if coming.request.op == HostOp::Write && self.until_flush > 0 {
+            self.until_flush -= 1;
+            if self.until_flush == 0 {
+                self.until_flush = self.pacing.spec.flush_every;
+                let flush = Request { at: coming.request.at, ..FLUSH };
+                self.issue(&Coming { request: flush, ..*coming })?;
             }
         }
-        Ok(self.number - first)
+        Ok(())
+    }
+
+    /// Tell how far it has come.
+    fn tell(
+        &self,
+        number: u64,
+        input: &Input,
+        limit: u64,
+        progress: &mut dyn FnMut(Progress) -> bool,
+    ) -> Result<(), RunError> {
+        let (phase, share) = if self.pacing.spec.until == Until::Steady {
+            (if self.warmup == u64::MAX { "settle" } else { "run" }, None)
+        } else {
+            let share =
+                input.source.expected().map(|total| number as f64 / total.min(limit).max(1) as f64);
+            ("run", share.or_else(|| input.share_read()))
+        };
+        match progress(Progress { phase, requests: number, share }) {
+            true => Ok(()),
+            false => Err(RunError::Interrupted),
+        }
     }
 
     /// The times of the next pass begin a request's distance behind the last of this one, which
@@ -183,7 +236,7 @@ impl Stream<'_> {
     }
 
     /// Hand one request to the drive, when its time has come and the queue has room.
-    fn issue(&mut self, request: &Request) -> Result<(), RunError> {
+    fn issue(&mut self, coming: &Coming) -> Result<(), RunError> {
         let (player, spec) = (&mut *self.player, self.pacing.spec);
         let depth = match spec.mode {
             Mode::Closed => spec.depth.unwrap_or(1) as usize,
@@ -194,7 +247,7 @@ impl Stream<'_> {
             player.wait_for(depth - 1)?;
             arrived = player.now;
             if spec.mode == Mode::Open {
-                arrived = scaled(self.latest, spec.speed, self.number)?;
+                arrived = scaled(coming.due, spec.speed, coming.number)?;
                 if arrived > player.now {
                     while player.in_flight > 0
                         && let Some(at) = player.drive.next_event().filter(|&at| at <= arrived)
@@ -209,10 +262,10 @@ impl Stream<'_> {
                 }
             }
         }
-        if self.number > self.warmup && !player.measuring {
+        if coming.number > self.warmup && !player.measuring {
             player.start_measuring();
         }
-        player.submit(request, arrived, self.number).map(|_| ())
+        player.submit(&coming.request, arrived, coming.number).map(|_| ())
     }
 }
 

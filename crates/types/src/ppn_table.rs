@@ -32,6 +32,12 @@ impl PpnTable {
         Ppn(!self.complements[lpn.0 as usize])
     }
 
+    /// An entry is about to be asked for: load it from memory.
+    #[inline]
+    pub fn expect(&self, lpn: Lpn) {
+        std::hint::black_box(self.complements.get(lpn.0 as usize).copied());
+    }
+
     /// Change an entry; returns what it was. Panics beyond the table.
     #[inline]
     pub fn replace(&mut self, lpn: Lpn, ppn: Ppn) -> Ppn {

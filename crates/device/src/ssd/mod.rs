@@ -405,6 +405,15 @@ impl Device for Ssd {
         Ok(())
     }
 
+    fn expect(&self, units: &[Lpn]) {
+        self.ftl.expect(units);
+        for &unit in units {
+            if let Place::Flash(ppn) = self.ftl.peek(unit) {
+                self.medium.expect(ppn);
+            }
+        }
+    }
+
     fn next_event(&self) -> Option<Ps> {
         self.engine.next_event()
     }

@@ -103,6 +103,10 @@ impl MapStore for Volatile {
         self.entries.get(lpn)
     }
 
+    fn expect(&self, lpn: Lpn) {
+        self.entries.expect(lpn);
+    }
+
     #[inline]
     fn set(&mut self, _: &mut MapContext<'_, '_>, update: Update) -> Result<(Ppn, OpId), FtlError> {
         self.counters.updates += 1;

@@ -124,6 +124,11 @@ pub trait MapStore: Send {
     /// The entry as the simulator knows it, at no cost.
     fn peek(&self, lpn: Lpn) -> Ppn;
 
+    /// This entry is about to be asked for: load it from memory. Nothing else comes of it.
+    fn expect(&self, lpn: Lpn) {
+        let _ = lpn;
+    }
+
     /// Change an entry for the host; returns what it was, and the operation that the change waits
     /// for.
     ///

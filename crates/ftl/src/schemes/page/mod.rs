@@ -8,6 +8,7 @@
 
 mod check;
 mod collect;
+mod emptying;
 mod frontier;
 mod history;
 mod mount;
@@ -393,6 +394,10 @@ impl Ftl for PageMapped {
         }
         let (ppn, ready) = self.map.get(&mut MapContext { cx, pool: &mut self.pool }, lpn)?;
         Ok(Located { place: ppn.mapped().map_or(Place::Nowhere, Place::Flash), ready })
+    }
+
+    fn expect(&self, lpns: &[Lpn]) {
+        lpns.iter().for_each(|&lpn| self.map.expect(lpn));
     }
 
     fn export_entries(

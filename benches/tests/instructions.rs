@@ -1,0 +1,123 @@
+//! What work costs in instructions, which no noise of a machine moves: each kernel of
+//! `benches/src/kernels.rs` is counted by valgrind at two counts, and what one more costs, as a
+//! ratio to a calibration kernel, is within 2 % of `benches/instructions.csv`.
+//!
+//! Instructions depend on the compiler: with another one than the file names nothing is compared,
+//! and that is said. `FLASHATLAS_WRITE=1 cargo test --release -p flashatlas-benches --test
+//! instructions` writes the file anew, and keeps the reasons; a kernel that costs more wants one.
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Kernels, and how often their work is done in the shorter and in the longer run.
+const KERNELS: [(&str, u64, u64); 12] = [
+    (CALIBRATION, 20, 60),
+    ("write", 500, 1500),
+    ("read", 500, 2500),
+    ("merge", 500, 1500),
+    ("demand-map", 500, 1500),
+    ("host-layer", 500, 1500),
+    ("lookup", 2000, 6000),
+    ("cut", 10, 30),
+    ("trace-line", 2000, 6000),
+    ("trace-block", 2000, 6000),
+    ("run", 1000, 3000),
+    ("explain", 1000, 3000),
+];
+const CALIBRATION: &str = "calibration";
+const TOLERANCE: f64 = 0.02;
+
+fn file() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("instructions.csv")
+}
+
+/// A line that is shown though the test passes.
+fn say(line: &str) {
+    writeln!(std::io::stderr(), "{line}").expect("somebody listens");
+}
+
+/// What a program prints; `None` where there is none. It must succeed.
+fn printed(program: &str, arguments: &[&str]) -> Option<String> {
+    let output = Command::new(program).args(arguments).output().ok()?;
+    let said = [output.stdout, output.stderr].concat();
+    let said = String::from_utf8_lossy(&said).into_owned();
+    assert!(output.status.success(), "{program} {}: {said}", arguments.join(" "));
+    Some(said)
+}
+
+/// Instructions of one run of a kernel.
+fn counted(kernel: &str, count: u64) -> f64 {
+    let bench = env!("CARGO_BIN_EXE_bench");
+    let count = count.to_string();
+    let valgrind = ["--tool=callgrind", "--callgrind-out-file=/dev/null", bench, "kernel", kernel];
+    let said = printed("valgrind", &[&valgrind[..], &[&count]].concat()).unwrap_or_default();
+    let collected = said.lines().find_map(|line| line.split_once("Collected : "));
+    let number = collected.and_then(|(_, number)| number.trim().parse().ok());
+    number.unwrap_or_else(|| panic!("{kernel}: valgrind counted nothing: {said}"))
+}
+
+/// What doing the work once more costs.
+fn cost((kernel, less, more): (&str, u64, u64)) -> f64 {
+    (counted(kernel, more) - counted(kernel, less)) / (more - less) as f64
+}
+
+/// The compiler of the file, and each kernel with its ratio and the reason of its last rise.
+fn held() -> (String, Vec<(String, f64, String)>) {
+    let text = std::fs::read_to_string(file()).unwrap_or_default();
+    let mut compiler = String::new();
+    let mut rows = Vec::new();
+    for line in text.lines() {
+        if let Some(name) = line.strip_prefix("# ") {
+            compiler = name.to_owned();
+        } else if let [kernel, ratio, reason] = line.splitn(3, ',').collect::<Vec<_>>()[..]
+            && let Ok(ratio) = ratio.parse()
+        {
+            rows.push((kernel.to_owned(), ratio, reason.to_owned()));
+        }
+    }
+    (compiler, rows)
+}
+
+#[test]
+fn work_costs_as_many_instructions_as_before() {
+    if cfg!(debug_assertions) {
+        return say("instructions: not counted where assertions are compiled in");
+    }
+    if printed("valgrind", &["--version"]).is_none() {
+        return say("instructions: not counted, valgrind is not installed (Debian: valgrind)");
+    }
+    let compiler = printed("rustc", &["--version"]).unwrap_or_default().trim().to_owned();
+    let (held_by, held) = held();
+    let write = std::env::var_os("FLASHATLAS_WRITE").is_some();
+    if compiler != held_by && !write {
+        return say(&format!("instructions: not compared, `{compiler}` is not `{held_by}`"));
+    }
+    let calibration = cost(KERNELS[0]);
+    let mut text = format!("# {compiler}\nkernel,instructions,reason\n");
+    let mut moved = String::new();
+    for kernel in KERNELS {
+        let ratio = 1000.0 * cost(kernel) / calibration;
+        let before = held.iter().find(|(name, ..)| name == kernel.0);
+        let reason = before.map_or("", |(.., reason)| reason);
+        writeln!(text, "{},{ratio:.1},{reason}", kernel.0).expect("a string takes everything");
+        // of no number where the file does not have it, which is near to none
+        let was = before.map_or(f64::NAN, |&(_, was, _)| was);
+        let near = (ratio / was - 1.0).abs() <= TOLERANCE;
+        if !near {
+            writeln!(moved, "{}: {was:.1} is {ratio:.1} now", kernel.0).expect("as above");
+        }
+    }
+    if write {
+        std::fs::write(file(), text).expect("the file can be written");
+    } else {
+        assert!(
+            moved.is_empty(),
+            "thousandths of {CALIBRATION}, more than 2 % apart:\n{moved}Where that is right: \
+             FLASHATLAS_WRITE=1 cargo test --release -p flashatlas-benches --test instructions, \
+             and a reason in {} where it costs more",
+            file().display()
+        );
+    }
+}

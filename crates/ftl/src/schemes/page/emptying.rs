@@ -1,0 +1,263 @@
+//! Emptying a block: its valid pages are read and copied to the frontiers of collection, and it is
+//! erased when the last copy is programmed. The erase waits for the copies of its valid pages, and
+//! for the programs that superseded the others: at a power cut no page is on its way with neither
+//! version on flash.
+
+use super::frontier::Pending;
+use super::{GcMode, Leaving, PageMapped};
+use crate::FtlContext;
+use crate::blocks::Role;
+use crate::maps::MapContext;
+use flashatlas_nand::{Medium, ReadPart};
+use flashatlas_types::{BlockId, Cause, FtlError, OpId, Ppn, SeededBug};
+
+/// Frames whose entries are loaded from memory together.
+const EXPECTED_FRAMES: u32 = 32;
+
+/// Said of a drive that did so.
+const FILLED_RESERVE: &str = "ftl.gc_mode = single: the victim policy drew a block without an \
+     invalid page, as its model does, and its pages filled the one reserved block; had the power \
+     failed then, there might be no room after the mount";
+
+impl PageMapped {
+    /// Move what is valid in `victim` away and erase it, at once or when the last copy is
+    /// programmed.
+    pub(super) fn collect(
+        &mut self,
+        cx: &mut FtlContext<'_>,
+        lane: u32,
+        victim: BlockId,
+        cause: Cause,
+    ) -> Result<(), FtlError> {
+        self.begin_collection(cx, lane, victim, cause)?;
+        if self.pool.blocks.valid(victim) > 0 {
+            let sorts = self.map.sorts_copies();
+            let mut copies = Vec::new();
+            for index in 0..cx.flash.medium.write_pointer(victim) {
+                if index % EXPECTED_FRAMES == 0 {
+                    self.expect_copies(cx.flash.medium, victim, index);
+                }
+                self.read_frame(cx, lane, victim, index, cause, &mut copies)?;
+                if !sorts {
+                    self.gather_copies(cx, lane, &mut copies)?;
+                }
+            }
+            copies.sort_unstable_by_key(|copy| copy.unit.lpn.0);
+            self.gather_copies(cx, lane, &mut copies)?;
+        }
+        self.end_collection(cx, lane, victim)
+    }
+
+    /// The next frames of a victim are about to be moved: load the entries of their valid slots.
+    fn expect_copies(&self, medium: &Medium, victim: BlockId, index: u32) {
+        let end = (index + EXPECTED_FRAMES).min(medium.write_pointer(victim));
+        let slots = self.layout.slots_per_frame;
+        let (first, end) =
+            (self.layout.frame_in(victim, index).0, self.layout.frame_in(victim, 0).0 + end);
+        for slot in first * slots..end * slots {
+            if self.pool.blocks.is_valid(Ppn(slot))
+                && let Ok(lpn) = medium.lpn(Ppn(slot))
+            {
+                self.map.expect(lpn);
+            }
+        }
+    }
+
+    /// `victim` leaves: from now on its valid slots are read and moved.
+    pub(super) fn begin_collection(
+        &mut self,
+        cx: &FtlContext<'_>,
+        lane: u32,
+        victim: BlockId,
+        cause: Cause,
+    ) -> Result<(), FtlError> {
+        let local = victim.0 - lane * self.layout.blocks_per_lane;
+        self.lanes[lane as usize].policy.removed(local);
+        self.classifier.removed(lane, local);
+        self.pool.blocks.set_role(victim, Role::Leaving);
+        self.report.collected[match cause {
+            Cause::Idle => 1,
+            Cause::Wear => 2,
+            _ => 0,
+        }] += 1;
+        self.report.collected_valid_units += u64::from(self.pool.blocks.valid(victim));
+        let valid = self.pool.blocks.valid(victim);
+        let filled = self.settings.mode == GcMode::Single && valid == self.layout.slots_per_block;
+        if filled && self.report.approximations.is_empty() {
+            self.report.approximations.push(FILLED_RESERVE);
+        }
+        let leaving =
+            Leaving { block: victim, cause, valid, buffered: 0, read: false, after: Vec::new() };
+        self.lanes[lane as usize].leaving.push(leaving);
+        if self.pool.blocks.valid(victim) > 0 { self.verify(cx, victim) } else { Ok(()) }
+    }
+
+    /// Every valid slot of `victim` was read.
+    pub(super) fn end_collection(
+        &mut self,
+        cx: &mut FtlContext<'_>,
+        lane: u32,
+        victim: BlockId,
+    ) -> Result<(), FtlError> {
+        self.lanes[lane as usize]
+            .leaving
+            .iter_mut()
+            .find(|l| l.block == victim)
+            .expect("just added")
+            .read = true;
+        self.erase_left(cx, lane)
+    }
+
+    /// The spare areas of the valid slots name the pages that the map has there. All of them are
+    /// looked up before any is moved: the accesses do not depend on each other, so their cache
+    /// misses overlap.
+    fn verify(&self, cx: &FtlContext<'_>, victim: BlockId) -> Result<(), FtlError> {
+        let first = self.layout.block_slot(victim).0;
+        let mut wrong = None;
+        for slot in (first..first + self.layout.slots_per_block)
+            .map(Ppn)
+            .filter(|&s| self.pool.blocks.is_valid(s))
+        {
+            let lpn = cx.flash.medium.lpn(slot)?;
+            if lpn.0 >= self.layout.logical_units || self.map.peek(lpn) != slot {
+                wrong = Some((slot, lpn));
+            }
+        }
+        wrong.map_or(Ok(()), |(at, found)| Err(FtlError::NotMapped { at, found }))
+    }
+
+    /// Read the valid slots of one frame in one operation, and put them into the buffers of their
+    /// streams.
+    pub(super) fn move_frame(
+        &mut self,
+        cx: &mut FtlContext<'_>,
+        lane: u32,
+        victim: BlockId,
+        index: u32,
+        cause: Cause,
+    ) -> Result<(), FtlError> {
+        let mut copies = Vec::new();
+        self.read_frame(cx, lane, victim, index, cause, &mut copies)?;
+        self.gather_copies(cx, lane, &mut copies)
+    }
+
+    /// Read the valid slots of one frame in one operation.
+    fn read_frame(
+        &mut self,
+        cx: &mut FtlContext<'_>,
+        lane: u32,
+        victim: BlockId,
+        index: u32,
+        cause: Cause,
+        copies: &mut Vec<Pending>,
+    ) -> Result<(), FtlError> {
+        let frame = self.layout.frame_in(victim, index);
+        let first = self.layout.first_slot(frame);
+        let mut valid = self.pool.blocks.valid_mask(first, self.layout.slots_per_frame);
+        if valid == 0 {
+            return Ok(());
+        }
+        let sensed = cx.flash.read(frame, valid, ReadPart::Whole, cause, &[])?;
+        let leaving = self.lanes[lane as usize]
+            .leaving
+            .iter_mut()
+            .find(|l| l.block == victim)
+            .expect("leaving");
+        leaving.buffered += valid.count_ones();
+        while valid != 0 {
+            let from = Ppn(first.0 + valid.trailing_zeros());
+            valid &= valid - 1;
+            let unit = cx.flash.medium.unit(from)?;
+            if SeededBug::EraseBeforeLastCopy.is_active() && self.pool.blocks.valid(victim) == 1 {
+                cx.flash.erase(victim, cause, &[])?;
+            }
+            copies.push(Pending { unit, from, ready: sensed, cause });
+        }
+        Ok(())
+    }
+
+    /// Put copies into the buffers of their streams.
+    fn gather_copies(
+        &mut self,
+        cx: &mut FtlContext<'_>,
+        lane: u32,
+        copies: &mut Vec<Pending>,
+    ) -> Result<(), FtlError> {
+        for copy in copies.drain(..) {
+            let lpn = copy.unit.lpn;
+            let page = self.sorted_page(lpn);
+            let classified = self.classifier.moved(&page);
+            let stream = self.frontier_of(lpn, classified, self.settings.streams.collection);
+            let of_collection = self.settings.mode != GcMode::Single;
+            let first = if of_collection { self.settings.streams.host } else { 0 };
+            self.gather(cx, lane, first + stream, copy)?;
+        }
+        Ok(())
+    }
+
+    /// Take copies out of a buffer whose page the host has written or trimmed since.
+    pub(super) fn drop_stale_copies(&mut self, lane: u32, buffer: &mut Vec<Pending>) {
+        let mut i = 0;
+        while i < buffer.len() {
+            if buffer[i].is_host() || self.pool.blocks.is_valid(buffer[i].from) {
+                i += 1;
+            } else {
+                let gone = buffer.remove(i);
+                self.left(lane, self.layout.block_of(gone.from), None);
+            }
+        }
+    }
+
+    /// One unit of a leaving block has been programmed elsewhere by `copy`, or is needed no more.
+    #[inline]
+    pub(super) fn left(&mut self, lane: u32, block: BlockId, copy: Option<OpId>) {
+        let leaving = self.lanes[lane as usize].leaving.iter_mut().find(|l| l.block == block);
+        let leaving = leaving.expect("copies come from leaving blocks");
+        leaving.buffered -= 1;
+        if let Some(copy) = copy
+            && leaving.after.last() != Some(&copy)
+        {
+            leaving.after.push(copy);
+        }
+    }
+
+    /// Erase the leaving blocks whose last copy is programmed.
+    #[inline]
+    pub(super) fn erase_left(
+        &mut self,
+        cx: &mut FtlContext<'_>,
+        lane: u32,
+    ) -> Result<(), FtlError> {
+        while let Some(i) =
+            self.lanes[lane as usize].leaving.iter().position(|l| l.read && l.buffered == 0)
+        {
+            let mut leaving = self.lanes[lane as usize].leaving.swap_remove(i);
+            self.erase(cx, lane, &mut leaving)?;
+        }
+        Ok(())
+    }
+
+    fn erase(
+        &mut self,
+        cx: &mut FtlContext<'_>,
+        lane: u32,
+        leaving: &mut Leaving,
+    ) -> Result<(), FtlError> {
+        let block = leaving.block;
+        leaving.after.extend(self.superseded.take(block, cx.oldest_unfinished));
+        if !SeededBug::EraseBeforeMap.is_active() {
+            leaving
+                .after
+                .push(self.map.before_erase(&mut MapContext { cx, pool: &mut self.pool }, block)?);
+        }
+        self.pool.erase(cx, block, leaving.cause, &leaving.after)?;
+        if let Some(history) = &mut self.history {
+            let slots = self.layout.slots_per_block;
+            let gone = history.collected(block, leaving.valid, slots, self.host_units);
+            self.classifier.erased(&gone);
+        }
+        let lane = &mut self.lanes[lane as usize];
+        lane.erases_until_wear_check = lane.erases_until_wear_check.saturating_sub(1);
+        Ok(())
+    }
+}

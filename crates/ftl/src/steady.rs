@@ -45,6 +45,9 @@ pub fn best_of(draws: u32, share: f64) -> f64 {
 fn bisect(mut low: f64, mut high: f64, f: impl Fn(f64) -> f64) -> f64 {
     for _ in 0..100 {
         let middle = (low + high) / 2.0;
+        if middle == low || middle == high {
+            break; // there is no number between them
+        }
         if f(middle) < 0.0 { low = middle } else { high = middle }
     }
     (low + high) / 2.0

@@ -25,6 +25,9 @@ const NVME_BLOCKS: u32 = 1 << 16;
 /// beside them.
 const EXPECTED_UNITS: u32 = 4;
 
+/// Units that are loaded from memory together where all are looked at.
+const EXPECTED_TOGETHER: u32 = 32;
+
 /// A command in flight.
 #[derive(Clone, Copy)]
 struct Flight {
@@ -400,7 +403,13 @@ impl Player {
                  reads were checked"
             )));
         }
+        let mut next = Vec::new();
         for lpn in 0..units {
+            if lpn % EXPECTED_TOGETHER == 0 {
+                next.clear();
+                next.extend((lpn..units.min(lpn.saturating_add(EXPECTED_TOGETHER))).map(Lpn));
+                self.drive.expect(&next);
+            }
             let found =
                 self.drive.peek_stamp(Lpn(lpn)).map_err(|error| failed(self.submitted, error))?;
             self.oracle.sweep(lpn, found);

@@ -8,11 +8,8 @@ use super::{GcMode, Leaving, PageMapped};
 use crate::FtlContext;
 use crate::blocks::Role;
 use crate::maps::MapContext;
-use flashatlas_nand::{Medium, ReadPart};
+use flashatlas_nand::ReadPart;
 use flashatlas_types::{BlockId, Cause, FtlError, OpId, Ppn, SeededBug};
-
-/// Frames whose entries are loaded from memory together.
-const EXPECTED_FRAMES: u32 = 32;
 
 /// Said of a drive that did so.
 const FILLED_RESERVE: &str = "ftl.gc_mode = single: the victim policy drew a block without an \
@@ -34,9 +31,8 @@ impl PageMapped {
             let sorts = self.map.sorts_copies();
             let mut copies = Vec::new();
             for index in 0..cx.flash.medium.write_pointer(victim) {
-                if index % EXPECTED_FRAMES == 0 {
-                    self.expect_copies(cx.flash.medium, victim, index);
-                }
+                let valid = |slot| self.pool.blocks.is_valid(slot);
+                self.expect_entries(cx.flash.medium, victim, index, valid);
                 self.read_frame(cx, lane, victim, index, cause, &mut copies)?;
                 if !sorts {
                     self.gather_copies(cx, lane, &mut copies)?;
@@ -46,21 +42,6 @@ impl PageMapped {
             self.gather_copies(cx, lane, &mut copies)?;
         }
         self.end_collection(cx, lane, victim)
-    }
-
-    /// The next frames of a victim are about to be moved: load the entries of their valid slots.
-    fn expect_copies(&self, medium: &Medium, victim: BlockId, index: u32) {
-        let end = (index + EXPECTED_FRAMES).min(medium.write_pointer(victim));
-        let slots = self.layout.slots_per_frame;
-        let (first, end) =
-            (self.layout.frame_in(victim, index).0, self.layout.frame_in(victim, 0).0 + end);
-        for slot in first * slots..end * slots {
-            if self.pool.blocks.is_valid(Ppn(slot))
-                && let Ok(lpn) = medium.lpn(Ppn(slot))
-            {
-                self.map.expect(lpn);
-            }
-        }
     }
 
     /// `victim` leaves: from now on its valid slots are read and moved.

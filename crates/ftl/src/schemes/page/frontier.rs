@@ -1,7 +1,9 @@
 //! A frontier: the block that is being filled, and the frame that is being gathered for it.
 
+use super::PageMapped;
+use crate::{FtlContext, Programmed};
 use flashatlas_nand::Unit;
-use flashatlas_types::{BlockId, Cause, OpId, Ppn};
+use flashatlas_types::{BlockId, Cause, FtlError, Lpn, OpId, Ppn};
 
 /// A mapping unit on its way into a frame.
 #[derive(Clone, Debug)]
@@ -42,4 +44,97 @@ pub(super) struct Leaving {
     /// What the erase waits for: the copies. (That it waits for reads of the block is a rule of the
     /// medium.)
     pub after: Vec<OpId>,
+}
+
+impl PageMapped {
+    /// Put a unit into a frontier's buffer, and program the frame when it is full.
+    #[inline]
+    pub(super) fn gather(
+        &mut self,
+        cx: &mut FtlContext<'_>,
+        lane: u32,
+        f: u32,
+        pending: Pending,
+    ) -> Result<(), FtlError> {
+        let buffer = &mut self.lanes[lane as usize].frontiers[f as usize].buffer;
+        buffer.push(pending);
+        if buffer.len() == self.layout.slots_per_frame as usize {
+            self.program(cx, lane, f, false)
+        } else {
+            Ok(())
+        }
+    }
+
+    /// A host unit that waits for the rest of its frame.
+    #[inline]
+    pub(super) fn in_buffer(&self, lpn: Lpn) -> Option<&Pending> {
+        let &(lane, f) = self.buffered.get(&lpn)?;
+        let buffer = &self.lanes[lane as usize].frontiers[f as usize].buffer;
+        Some(
+            buffer
+                .iter()
+                .find(|p| p.is_host() && p.unit.lpn == lpn)
+                .expect("indexed pages are buffered"),
+        )
+    }
+
+    /// A whole frame at once, when no host unit is in a buffer: none needs to be found there before
+    /// the frame goes out.
+    pub(super) fn write_frame(
+        &mut self,
+        cx: &mut FtlContext<'_>,
+        units: &[Unit],
+        cause: Cause,
+        ready: OpId,
+    ) -> Result<(), FtlError> {
+        let lane = self.choose_lane(cx, 0)?;
+        let buffer = &self.lanes[lane as usize].frontiers[0].buffer;
+        if !buffer.is_empty() {
+            // single mode: copies of collection wait here, and the frame fills up earlier
+            return units.iter().try_for_each(|unit| self.write_unit(cx, unit, cause, ready));
+        }
+        for unit in units {
+            assert!(
+                unit.lpn.0 < self.layout.logical_units,
+                "page {} lies beyond the drive",
+                unit.lpn
+            );
+            self.sort_host_write(unit.lpn);
+            let pending = Pending { unit: unit.clone(), from: Ppn::NONE, ready, cause };
+            self.lanes[lane as usize].frontiers[0].buffer.push(pending);
+        }
+        self.program(cx, lane, 0, false)
+    }
+
+    pub(super) fn write_unit(
+        &mut self,
+        cx: &mut FtlContext<'_>,
+        unit: &Unit,
+        cause: Cause,
+        ready: OpId,
+    ) -> Result<(), FtlError> {
+        let lpn = unit.lpn;
+        assert!(lpn.0 < self.layout.logical_units, "page {lpn} lies beyond the drive");
+        let stream = self.sort_host_write(lpn);
+        let pending = Pending { unit: unit.clone(), from: Ppn::NONE, ready, cause };
+        if self.layout.slots_per_frame == 1 {
+            let lane = self.choose_lane(cx, stream)?;
+            return self.gather(cx, lane, stream, pending);
+        }
+        if let Some(&(lane, f)) = self.buffered.get(&lpn) {
+            // the unit has not gone out yet: the new version takes its place
+            let buffer = &mut self.lanes[lane as usize].frontiers[f as usize].buffer;
+            *buffer.iter_mut().find(|p| p.is_host() && p.unit.lpn == lpn).expect("buffered") =
+                pending;
+            cx.programmed.push(Programmed { op: OpId::NONE, units: 1 });
+            return Ok(());
+        }
+        let lane = match self.gathering[stream as usize] {
+            Some(lane) => lane,
+            None => self.choose_lane(cx, stream)?,
+        };
+        self.gathering[stream as usize] = Some(lane);
+        self.buffered.insert(lpn, (lane, stream));
+        self.gather(cx, lane, stream, pending)
+    }
 }

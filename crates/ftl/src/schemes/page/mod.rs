@@ -136,6 +136,28 @@ impl PageMapped {
         self.classifier.closed(&Filled { id: block, lane: lane.0, block: local, stream });
     }
 
+    /// The frames of a block are gone through, in order, and `index` is the next: load the map
+    /// entries of what the `wanted` slots hold from memory, those of some frames at once.
+    #[inline]
+    fn expect_entries(
+        &self,
+        medium: &Medium,
+        block: BlockId,
+        index: u32,
+        wanted: impl Fn(Ppn) -> bool,
+    ) {
+        const TOGETHER: u32 = 32;
+        if index % TOGETHER > 0 {
+            return;
+        }
+        let end = (index + TOGETHER).min(medium.write_pointer(block));
+        let first = self.layout.first_slot(self.layout.frame_in(block, index)).0;
+        let slots = first..first + (end - index) * self.layout.slots_per_frame;
+        for lpn in slots.map(Ppn).filter(|&slot| wanted(slot)).flat_map(|slot| medium.lpn(slot)) {
+            self.map.expect(lpn);
+        }
+    }
+
     /// A slot holds nothing that is needed any more.
     #[inline]
     fn invalidate(&mut self, ppn: Ppn) -> BlockId {
@@ -175,24 +197,6 @@ impl PageMapped {
         (frontier.block, frontier.next) = (Some(block), 0);
         if let Some(history) = &mut self.history {
             history.opened(block, f, self.host_units);
-        }
-    }
-
-    /// Put a unit into a frontier's buffer, and program the frame when it is full.
-    #[inline]
-    fn gather(
-        &mut self,
-        cx: &mut FtlContext<'_>,
-        lane: u32,
-        f: u32,
-        pending: Pending,
-    ) -> Result<(), FtlError> {
-        let buffer = &mut self.lanes[lane as usize].frontiers[f as usize].buffer;
-        buffer.push(pending);
-        if buffer.len() == self.layout.slots_per_frame as usize {
-            self.program(cx, lane, f, false)
-        } else {
-            Ok(())
         }
     }
 
@@ -296,79 +300,6 @@ impl PageMapped {
         }
         self.erase_left(cx, lane)?;
         if host_units > 0 { self.keep_pace(cx, lane) } else { Ok(()) }
-    }
-
-    /// A host unit that waits for the rest of its frame.
-    #[inline]
-    fn in_buffer(&self, lpn: Lpn) -> Option<&Pending> {
-        let &(lane, f) = self.buffered.get(&lpn)?;
-        let buffer = &self.lanes[lane as usize].frontiers[f as usize].buffer;
-        Some(
-            buffer
-                .iter()
-                .find(|p| p.is_host() && p.unit.lpn == lpn)
-                .expect("indexed pages are buffered"),
-        )
-    }
-
-    /// A whole frame at once, when no host unit is in a buffer: none needs to be found there before
-    /// the frame goes out.
-    fn write_frame(
-        &mut self,
-        cx: &mut FtlContext<'_>,
-        units: &[Unit],
-        cause: Cause,
-        ready: OpId,
-    ) -> Result<(), FtlError> {
-        let lane = self.choose_lane(cx, 0)?;
-        let buffer = &self.lanes[lane as usize].frontiers[0].buffer;
-        if !buffer.is_empty() {
-            // single mode: copies of collection wait here, and the frame fills up earlier
-            return units.iter().try_for_each(|unit| self.write_unit(cx, unit, cause, ready));
-        }
-        for unit in units {
-            assert!(
-                unit.lpn.0 < self.layout.logical_units,
-                "page {} lies beyond the drive",
-                unit.lpn
-            );
-            self.sort_host_write(unit.lpn);
-            let pending = Pending { unit: unit.clone(), from: Ppn::NONE, ready, cause };
-            self.lanes[lane as usize].frontiers[0].buffer.push(pending);
-        }
-        self.program(cx, lane, 0, false)
-    }
-
-    fn write_unit(
-        &mut self,
-        cx: &mut FtlContext<'_>,
-        unit: &Unit,
-        cause: Cause,
-        ready: OpId,
-    ) -> Result<(), FtlError> {
-        let lpn = unit.lpn;
-        assert!(lpn.0 < self.layout.logical_units, "page {lpn} lies beyond the drive");
-        let stream = self.sort_host_write(lpn);
-        let pending = Pending { unit: unit.clone(), from: Ppn::NONE, ready, cause };
-        if self.layout.slots_per_frame == 1 {
-            let lane = self.choose_lane(cx, stream)?;
-            return self.gather(cx, lane, stream, pending);
-        }
-        if let Some(&(lane, f)) = self.buffered.get(&lpn) {
-            // the unit has not gone out yet: the new version takes its place
-            let buffer = &mut self.lanes[lane as usize].frontiers[f as usize].buffer;
-            *buffer.iter_mut().find(|p| p.is_host() && p.unit.lpn == lpn).expect("buffered") =
-                pending;
-            cx.programmed.push(Programmed { op: OpId::NONE, units: 1 });
-            return Ok(());
-        }
-        let lane = match self.gathering[stream as usize] {
-            Some(lane) => lane,
-            None => self.choose_lane(cx, stream)?,
-        };
-        self.gathering[stream as usize] = Some(lane);
-        self.buffered.insert(lpn, (lane, stream));
-        self.gather(cx, lane, stream, pending)
     }
 }
 

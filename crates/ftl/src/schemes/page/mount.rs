@@ -191,8 +191,9 @@ impl PageMapped {
         }
         self.read_spare_areas(block, programmed - 1);
         self.mount.unreadable_frames += u64::from(medium.unreadable_frames(block));
-        for frame in 0..programmed {
-            let frame = self.layout.frame_in(block, frame);
+        for index in 0..programmed {
+            self.expect_entries(medium, block, index, |_| true);
+            let frame = self.layout.frame_in(block, index);
             let Ok(sequence) = medium.frame_sequence(frame) else { continue };
             if sequence <= replay.from {
                 continue;

@@ -175,8 +175,20 @@ impl Writer<'_> {
     }
 }
 
-fn shuffle<T>(items: &mut [T], rng: &mut Rng) {
-    for i in (1..items.len()).rev() {
-        items.swap(i, rng.below(i as u64 + 1) as usize);
+/// Fisher and Yates, from the last item to the second. Of the places to swap with a few are drawn
+/// ahead, so that what lies there is loaded from memory together.
+fn shuffle<T: Copy>(items: &mut [T], rng: &mut Rng) {
+    let mut end = items.len();
+    while end > 1 {
+        let mut drawn = [0; 32];
+        let count = drawn.len().min(end - 1);
+        for (place, i) in drawn.iter_mut().zip((end - count..end).rev()) {
+            *place = rng.below(i as u64 + 1) as usize;
+            std::hint::black_box(items[*place]);
+        }
+        for (&place, i) in drawn.iter().zip((end - count..end).rev()) {
+            items.swap(i, place);
+        }
+        end -= count;
     }
 }

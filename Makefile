@@ -93,7 +93,7 @@ test-rust: tools
 	cargo test --release --quiet --workspace
 
 package: tools ## every crate that can be published, packed and built from what was packed (minutes)
-	cargo package --workspace --quiet --exclude flashatlas-benches --exclude flashatlas-module --exclude flashatlas-serve --exclude flashatlas-nbdkit
+	cargo package --workspace --quiet --exclude flashatlas-benches --exclude flashatlas-module --exclude flashatlas-nbdkit
 
 test-seeded-bugs: tools # bugs on purpose, which `crash` and the swarm must find; a build of their own
 	cargo test --release --quiet -p flashatlas-crash -p flashatlas-conformance --features flashatlas-crash/seeded-bugs,flashatlas-conformance/seeded-bugs --test suite seeded_bugs

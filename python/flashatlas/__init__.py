@@ -27,6 +27,7 @@ from flashatlas.bundle import bundle
 from flashatlas.drive import Drive
 from flashatlas.figure import figure
 from flashatlas.frame import Frame, frame
+from flashatlas.image import image_check, image_info
 from flashatlas.job import Job
 from flashatlas.lookups import lookup
 from flashatlas.names import registries
@@ -54,6 +55,8 @@ __all__ = [
     "compare",
     "figure",
     "frame",
+    "image_check",
+    "image_info",
     "lookup",
     "parts",
     "registries",

@@ -23,7 +23,7 @@ from types import TracebackType
 from flashatlas._core import DriveError, InputError
 from flashatlas.drive import Drive, Settings
 from flashatlas.result import Result
-from flashatlas.serve import PowerLost, Serving, serve
+from flashatlas.serve import CUT_MODES, PowerLost, Serving, serve
 
 PROGRAMS = {"nbdfuse": "libnbd-bin", "losetup": "mount", "mkfs.ext4": "e2fsprogs"}
 """What is needed, and the package of Debian and Ubuntu that has it."""
@@ -196,7 +196,7 @@ class Pull:
 
     seed: int
     after: int
-    """Operations of the flash until then."""
+    """Operations of the flash until then. After an odd number the next one is left torn."""
     acknowledged: int
     """Records that fsync said were durable, of this time and those before."""
     lost: int
@@ -318,7 +318,14 @@ def _once(
     ignore_flush: bool,
 ) -> int:
     """Write on what the image holds until the power fails; the last acknowledged record."""
-    served = serve(drive, set=set, image=image, cut_after=after, ignore_flush=ignore_flush)
+    served = serve(
+        drive,
+        set=set,
+        image=image,
+        cut_after=after,
+        cut_mode=CUT_MODES[after % 2],
+        ignore_flush=ignore_flush,
+    )
     try:
         try:
             mounted = Mounted(served, at, make=False)

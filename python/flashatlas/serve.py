@@ -26,6 +26,9 @@ from flashatlas._core import DriveError, InputError
 from flashatlas.drive import Drive, Settings, drive_and_text, setting_list
 from flashatlas.result import Result, digest_of
 
+CUT_MODES = ("prefix", "torn")
+"""What a power failure leaves of the operation in which it falls."""
+
 PLUGIN = Path(__file__).with_name("libflashatlas_nbdkit.so")
 """What nbdkit loads."""
 
@@ -157,6 +160,7 @@ def serve(
     once: bool = False,
     cut_after: int | None = None,
     cut_at: str | float | None = None,
+    cut_mode: str = "prefix",
     ignore_flush: bool = False,
     record: str | os.PathLike[str] | None = None,
     seed: int = 1,
@@ -177,6 +181,8 @@ def serve(
         once: End when the last client has gone.
         cut_after: The power fails in the operation of the flash after so many.
         cut_at: After so many seconds (or a time such as ``500ms``) it fails in the next one.
+        cut_mode: What that operation leaves in an image: nothing (``prefix``), or (``torn``) of a
+            program a page that cannot be read, of an erase a block of them.
         ignore_flush: FLUSH and FUA are answered and not carried out: for tests that must fail.
         record: File (``.fatr``) for what clients send, with times, FLUSH, FUA and trim: a trace
             that runs replay. It is there when the server has ended, or its power has failed.
@@ -194,6 +200,8 @@ def serve(
         raise InputError("socket and port: expected one of them")
     if record is not None and Path(record).suffix != ".fatr":
         raise InputError(f"record: {os.fspath(record)}: what is recorded is a .fatr")
+    if cut_mode not in CUT_MODES:
+        raise InputError(f"cut_mode: `{cut_mode}`, expected {' or '.join(CUT_MODES)}")
     name, toml, own = drive_and_text(drive)
     settings = own + setting_list(set)
     pace = "none" if time == "none" else {"real": _slower(time)}
@@ -208,6 +216,7 @@ def serve(
         "time": pace,
         "cut_after": cut_after,
         "cut_at": None if cut_at is None else _seconds(cut_at),
+        "cut_mode": cut_mode,
         "ignore_flush": ignore_flush,
         "trace": None if record is None else os.path.abspath(record),
         "build": json.loads(_core.build())["sources"],

@@ -179,6 +179,7 @@ impl Medium {
             spare: HashMap::new(),
             sequence: image.sequence,
             power: Power::ON,
+            cut: None,
             journal: None,
             fading: Vec::new(),
             failing_program: 0,

@@ -47,4 +47,5 @@ pub use medium::{FrameState, Medium, Unit};
 pub use nvm::{Nvm, NvmCounters};
 pub use oob::{Oob, OobError, OobRole};
 pub use params::PARAMS;
+pub use power::Cut;
 pub use rules::{ProgramOrder, Rules};

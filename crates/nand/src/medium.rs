@@ -3,7 +3,7 @@
 //! unreadable page) is a [`MediumError`].
 
 use crate::journal::Change;
-use crate::power::{Draw, Power};
+use crate::power::{Cut, Draw, Power};
 use crate::{Counters, Nvm, Oob, OobRole, ProgramOrder, Rules};
 use flashatlas_types::{
     BlockId, ConfigError, FrameId, Layout, Lpn, MediumError, Ppn, Rng, Seed, SeededBug, Stamp,
@@ -68,6 +68,8 @@ pub struct Medium {
     pub(crate) spare: HashMap<FrameId, Vec<u8>>,
     pub(crate) sequence: u64,
     pub(crate) power: Power,
+    /// In what the power failed.
+    pub(crate) cut: Option<Cut>,
     /// Changes since it was last taken, where they are noted.
     pub(crate) journal: Option<Vec<Change>>,
     /// Frames that can be read once more (see [`crate::faults`]).
@@ -137,6 +139,7 @@ impl Medium {
             spare: HashMap::new(),
             sequence: 0,
             power: Power::ON,
+            cut: None,
             journal: None,
             fading: Vec::new(),
             failing_program: 0,
@@ -393,7 +396,7 @@ impl Medium {
         frame: FrameId,
         units: impl ExactSizeIterator<Item = &'a Unit>,
     ) -> Result<Ppn, MediumError> {
-        match self.draw_power() {
+        match self.draw_power_for(Cut::Program(frame)) {
             Draw::On => {}
             Draw::Fails => {
                 self.tear(frame);
@@ -468,7 +471,7 @@ impl Medium {
     /// # Panics
     /// When the block is bad already.
     pub(crate) fn erase(&mut self, block: BlockId) -> Result<(), MediumError> {
-        if self.draw_power() != Draw::On {
+        if self.draw_power_for(Cut::Erase(block)) != Draw::On {
             return Err(MediumError::PowerLost);
         }
         assert!(!self.is_bad(block), "erase of a bad block: {block}");

@@ -9,13 +9,22 @@
 //! mount.
 
 use crate::{FrameState, Medium, Nvm, OobRole};
-use flashatlas_types::MediumError;
+use flashatlas_types::{BlockId, FrameId, MediumError};
 
 const PROGRAMMED: u8 = FrameState::Programmed as u8;
 
 /// How many operations there is power for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Power(u64);
+
+/// The operation in whose middle the power failed, of those that change cells.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Cut {
+    /// A program of this frame.
+    Program(FrameId),
+    /// An erase of this block.
+    Erase(BlockId),
+}
 
 /// What happens to one operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -53,7 +62,23 @@ impl Medium {
     /// Fault: after `operations` more programs, erases, stores and fences the power fails, in the
     /// next one. [`Medium::restore_power`] ends it.
     pub fn cut_power_after(&mut self, operations: u64) {
-        self.power = Power(operations + 1);
+        (self.power, self.cut) = (Power(operations + 1), None);
+    }
+
+    /// The program or erase in which the power failed last, if it was one.
+    pub fn cut(&self) -> Option<Cut> {
+        self.cut
+    }
+
+    /// Power for one operation of the flash, `cut` where it fails in it; NVM loses then what was
+    /// not fenced.
+    #[inline]
+    pub(crate) fn draw_power_for(&mut self, cut: Cut) -> Draw {
+        let draw = self.draw_power();
+        if draw == Draw::Fails {
+            self.cut = Some(cut);
+        }
+        draw
     }
 
     /// Power for one operation of the flash; where it fails, NVM loses what was not fenced.

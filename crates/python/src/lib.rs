@@ -9,6 +9,7 @@ mod check;
 mod crash;
 mod environment;
 mod gym;
+mod image;
 mod lookup;
 mod names;
 mod opener;
@@ -292,6 +293,8 @@ pub fn populate(module: &Bound<'_, PyModule>, extension: Option<Extension>) -> P
     module.add_class::<policies::PyTables>()?;
     module.add_function(wrap_pyfunction!(crash::crash, module)?)?;
     module.add_function(wrap_pyfunction!(crash::crash_rerun, module)?)?;
+    module.add_function(wrap_pyfunction!(image::image_info, module)?)?;
+    module.add_function(wrap_pyfunction!(image::image_check, module)?)?;
     module.add_function(wrap_pyfunction!(lookup::lookup, module)?)?;
     module.add_function(wrap_pyfunction!(lookup::lookup_planned, module)?)?;
     module.add_function(wrap_pyfunction!(traces::trace_info, module)?)?;

@@ -68,7 +68,20 @@ impl Disk for File {
 /// As the host says; [`ImageError::InUse`].
 pub fn locked(path: &Path) -> Result<File, ImageError> {
     let file = File::options().read(true).write(true).create(true).truncate(false).open(path)?;
-    match file.try_lock() {
+    unless_in_use(file.try_lock(), file)
+}
+
+/// The file at `path`, to look at: nobody may change it meanwhile.
+///
+/// # Errors
+/// As the host says; [`ImageError::InUse`].
+pub fn to_look_at(path: &Path) -> Result<File, ImageError> {
+    let file = File::open(path)?;
+    unless_in_use(file.try_lock_shared(), file)
+}
+
+fn unless_in_use(lock: Result<(), std::fs::TryLockError>, file: File) -> Result<File, ImageError> {
+    match lock {
         Ok(()) => Ok(file),
         Err(std::fs::TryLockError::WouldBlock) => Err(ImageError::InUse),
         Err(std::fs::TryLockError::Error(error)) => Err(error.into()),

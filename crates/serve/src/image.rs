@@ -19,7 +19,7 @@ use crate::frame::{
     ERASED, EXTRA_BYTES, Frame, HEAD_BYTES, Head, PROGRAMMED, SLOT_BYTES, TORN, long, word,
 };
 use flashatlas_nand::image::{BAD, ERASE_FAILS, PROGRAM_FAILS};
-use flashatlas_nand::{Change, Medium, OobRole, Unit};
+use flashatlas_nand::{Change, Cut, Medium, OobRole, Unit};
 use flashatlas_types::{BlockId, FrameId, LaneId, Layout};
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
@@ -79,13 +79,29 @@ impl From<io::Error> for ImageError {
     }
 }
 
-/// What an image is of.
+/// What an image is of, as its header says.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Header {
-    drive: String,
+pub struct Header {
+    /// Preset, or name of the file.
+    pub drive: String,
     /// The parameters that decide the places of pages on flash.
-    on_flash: Map<String, Value>,
+    pub on_flash: Map<String, Value>,
+}
+
+impl Header {
+    /// The header of the image on `disk`.
+    ///
+    /// # Errors
+    /// What is no image.
+    pub fn read(disk: &impl Disk) -> Result<Header, ImageError> {
+        Header::parse(&read_text(disk)?)
+    }
+
+    fn parse(text: &[u8]) -> Result<Header, ImageError> {
+        serde_json::from_slice(text)
+            .map_err(|error| ImageError::Foreign(format!("byte 24: the header: {error}")))
+    }
 }
 
 /// Where things are in a file.
@@ -388,6 +404,22 @@ impl<D: Disk> Image<D> {
         Ok(())
     }
 
+    /// The power failed in the middle of this: a page, or every page of a block, is neither erased
+    /// nor readable.
+    ///
+    /// # Errors
+    /// When the file takes no more.
+    pub fn tear(&mut self, cut: Cut) -> io::Result<()> {
+        let frames = match cut {
+            Cut::Program(frame) => frame.0..frame.0 + 1,
+            Cut::Erase(block) => {
+                let first = self.layout.frame_in(block, 0).0;
+                first..first + self.layout.frames_per_block
+            }
+        };
+        frames.map(FrameId).try_for_each(|frame| self.write_frame(frame, TORN, 0, &[]))
+    }
+
     /// A block is erased: its frames are of an earlier time from now on.
     fn write_erased(&mut self, block: BlockId) -> io::Result<()> {
         self.sync()?;
@@ -476,8 +508,7 @@ fn read_text(disk: &impl Disk) -> Result<Vec<u8>, ImageError> {
 }
 
 fn must_suit(text: &[u8], here: &Header) -> Result<(), ImageError> {
-    let there: Header = serde_json::from_slice(text)
-        .map_err(|error| ImageError::Foreign(format!("byte 24: the header: {error}")))?;
+    let there = Header::parse(text)?;
     let show = |value: Option<&Value>| value.map_or("nothing".into(), Value::to_string);
     for key in there.on_flash.keys().chain(here.on_flash.keys()) {
         if there.on_flash.get(key) != here.on_flash.get(key) {

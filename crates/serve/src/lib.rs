@@ -7,6 +7,7 @@
 mod disk;
 mod frame;
 mod image;
+mod look;
 mod parts;
 mod plan;
 mod record;
@@ -15,5 +16,6 @@ mod server;
 
 pub use disk::{Disk, locked};
 pub use image::{Found, Image, ImageError};
-pub use plan::{Plan, Refused, ServeError, Time};
+pub use look::{check, info};
+pub use plan::{CutMode, Plan, Refused, ServeError, Time};
 pub use server::{Clock, Ended, Server};

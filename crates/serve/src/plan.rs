@@ -16,6 +16,17 @@ pub enum Time {
     Real(f64),
 }
 
+/// What a power failure leaves of the operation of the flash in which it falls.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum CutMode {
+    /// Nothing: the flash is as it was before.
+    #[default]
+    Prefix,
+    /// Of a program a page that cannot be read, of an erase a block of such pages.
+    Torn,
+}
+
 /// What is served. In JSON, unknown keys are errors.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -41,6 +52,9 @@ pub struct Plan {
     /// flash.
     #[serde(default)]
     pub cut_at: Option<f64>,
+    /// What that operation leaves.
+    #[serde(default)]
+    pub cut_mode: CutMode,
     /// A FLUSH is answered and not carried out, and FUA is not heard: for tests that must fail.
     #[serde(default)]
     pub ignore_flush: bool,

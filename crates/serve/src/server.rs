@@ -1,9 +1,9 @@
 //! The commands of a block device, on a simulated drive.
 
 use crate::disk::locked;
-use crate::image::{Found, Image};
+use crate::image::{Found, Image, ImageError};
 use crate::parts::environment;
-use crate::plan::{Plan, Refused, ServeError, Time};
+use crate::plan::{CutMode, Plan, Refused, ServeError, Time};
 use crate::record::served;
 use crate::recorder::Recorder;
 use flashatlas_device::DriveConfig;
@@ -13,6 +13,7 @@ use flashatlas_types::{HostOp, Lba, Lpn, Ps, Request, SECTOR_BYTES, Stamp};
 use hdrhistogram::Histogram;
 use serde_json::{Map, Value, json};
 use std::fs::File;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard};
 
@@ -45,6 +46,7 @@ struct State {
     /// How late replies were, in nanoseconds.
     late: Histogram<u64>,
     recorder: Option<Recorder>,
+    cut_mode: CutMode,
 }
 
 /// A drive that is served.
@@ -69,33 +71,7 @@ impl<C: Clock> Server<C> {
     /// # Errors
     /// [`ServeError`]: a plan that makes no drive, an image that is none of this drive.
     pub fn begin(plan: &Plan, clock: C) -> Result<Server<C>, ServeError> {
-        let env = &environment(plan);
-        let mut set = plan.set.clone();
-        set.push("nand.data=ram".into());
-        let spec = json!({
-            "drive": plan.drive, "drive_toml": plan.drive_toml, "set": set, "seed": plan.seed,
-        });
-        let spec: RunSpec = serde_json::from_value(spec).expect("its keys are those of a run");
-        let (mut image, mut found) = (None, Found::default());
-        let mut live = Live::begin::<ServeError>(&spec, env, |config, medium, on_flash| {
-            let Some(path) = &plan.image else { return Ok(false) };
-            let inner = medium.layout();
-            if config.shape().unit_sectors * SECTOR_BYTES < inner.unit_bytes {
-                let why = format!(
-                    "with an image the pages of a layer must be whole mapping units ({} bytes): \
-                     what it puts together in one it knows only while it runs. Take a smaller \
-                     map.unit, or larger pages of the layer",
-                    inner.unit_bytes
-                );
-                return Err(RunError::Unusable(why).into());
-            }
-            let on_flash = identity(config, on_flash);
-            let opened =
-                locked(path).and_then(|file| Image::open(file, &plan.drive, &on_flash, medium));
-            let (file, there) = opened.map_err(|error| ServeError::Image(path.clone(), error))?;
-            (image, found) = (Some(file), there);
-            Ok(true)
-        })?;
+        let (mut live, image, found) = powered_on(plan, locked)?;
         let recorder = plan.trace.as_deref().map(|path| {
             let io = |error| RunError::Io { path: path.display().to_string(), error };
             Recorder::begin(path).map_err(io)
@@ -121,6 +97,7 @@ impl<C: Clock> Server<C> {
                 gone: None,
                 late: Histogram::new(3).expect("three digits"),
                 recorder,
+                cut_mode: plan.cut_mode,
             }),
         };
         server.lock().persist(true).map_err(|why| ServeError::Run(RunError::Unusable(why)))?;
@@ -384,6 +361,41 @@ impl<C: Clock> Server<C> {
     }
 }
 
+/// The drive of a plan, mounted; where it has an image `open` opens that, and what was found in it
+/// comes with it.
+pub fn powered_on(
+    plan: &Plan,
+    open: fn(&Path) -> Result<File, ImageError>,
+) -> Result<(Live, Option<Image<File>>, Found), ServeError> {
+    let mut set = plan.set.clone();
+    set.push("nand.data=ram".into());
+    let spec = json!({
+        "drive": plan.drive, "drive_toml": plan.drive_toml, "set": set, "seed": plan.seed,
+    });
+    let spec: RunSpec = serde_json::from_value(spec).expect("its keys are those of a run");
+    let (mut image, mut found) = (None, Found::default());
+    let env = &environment(plan);
+    let live = Live::begin::<ServeError>(&spec, env, |config, medium, on_flash| {
+        let Some(path) = &plan.image else { return Ok(false) };
+        let inner = medium.layout();
+        if config.shape().unit_sectors * SECTOR_BYTES < inner.unit_bytes {
+            let why = format!(
+                "with an image the pages of a layer must be whole mapping units ({} bytes): what \
+                 it puts together in one it knows only while it runs. Take a smaller map.unit, or \
+                 larger pages of the layer",
+                inner.unit_bytes
+            );
+            return Err(RunError::Unusable(why).into());
+        }
+        let on_flash = identity(config, on_flash);
+        let opened = open(path).and_then(|file| Image::open(file, &plan.drive, &on_flash, medium));
+        let (file, there) = opened.map_err(|error| ServeError::Image(path.clone(), error))?;
+        (image, found) = (Some(file), there);
+        Ok(true)
+    })?;
+    Ok((live, image, found))
+}
+
 /// What an image is of: what is where on flash, the capacity, and the layers with their settings.
 fn identity(config: &DriveConfig, on_flash: &Map<String, Value>) -> Map<String, Value> {
     let mut all = on_flash.clone();
@@ -435,7 +447,7 @@ impl State {
         if !self.live.as_mut().is_some_and(lost) {
             return Ok(());
         }
-        let kept = self.persist(true);
+        let kept = self.persist(true).and_then(|()| self.tear());
         self.live = None;
         drop(self.recorder.take().map(Recorder::finish));
         self.gone = Some(match kept {
@@ -443,6 +455,14 @@ impl State {
             Err(why) => Refused::Failed(why),
         });
         Err(Refused::PowerLost)
+    }
+
+    /// Leave the operation in which the power failed half done, where that is wanted.
+    fn tear(&mut self) -> Result<(), String> {
+        let (Some(image), Some(live)) = (&mut self.image, &mut self.live) else { return Ok(()) };
+        let cut = live.drive().ssd().medium().cut().filter(|_| self.cut_mode == CutMode::Torn);
+        let torn = cut.map_or(Ok(()), |cut| image.tear(cut).and_then(|()| image.sync()));
+        torn.map_err(|error| format!("the image: {error}"))
     }
 
     /// What a client sent at a time of the server's clock; it is recorded where that is wanted.

@@ -21,6 +21,7 @@ from flashatlas.cli import (
     diff,
     explain,
     frames,
+    image,
     listings,
     lookup,
     new,
@@ -105,6 +106,7 @@ explain.register(app)
 serve.register(app)
 plug.register(app)
 sweep.register(app)
+app.add_typer(image.app, name="image")
 app.add_typer(results.app, name="results")
 app.add_typer(probe.app, name="probe")
 app.add_typer(reproduce.app, name="reproduce")

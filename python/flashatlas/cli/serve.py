@@ -106,6 +106,15 @@ def serve(
             "SIGUSR1 does so at once.",
         ),
     ] = None,
+    cut_mode: Annotated[
+        str,
+        typer.Option(
+            "--cut-mode",
+            metavar="prefix|torn",
+            help="What that operation leaves in the image: nothing, or of a program a page that "
+            "cannot be read, of an erase a block of them.",
+        ),
+    ] = "prefix",
     ignore_flush: Annotated[
         bool,
         typer.Option(
@@ -150,6 +159,7 @@ def serve(
         once=once,
         cut_after=cut_after,
         cut_at=cut_at,
+        cut_mode=cut_mode,
         ignore_flush=ignore_flush,
         record=record,
         seed=seed,

@@ -2,7 +2,7 @@
 //! image: what was flushed is there, every sector is one that was written, and nothing else.
 
 use crate::{Still, begin, drives, plan};
-use flashatlas_serve::{Clock, Plan, Refused, Server};
+use flashatlas_serve::{Clock, CutMode, Plan, Refused, Server};
 use flashatlas_testing::proofs::one_in;
 use flashatlas_types::{Ps, Rng, Seed};
 
@@ -46,6 +46,7 @@ fn sessions(plan: &Plan, rng: &mut Rng, count: u64) -> Result<u64, String> {
         let end = [End::Killed, End::PowerCut, End::Orderly][rng.below(3) as usize];
         let mut plan = plan.clone();
         plan.cut_after = (end == End::PowerCut).then(|| rng.below(200));
+        plan.cut_mode = [CutMode::Prefix, CutMode::Torn][rng.below(2) as usize];
         let server = begin(&plan);
         let sectors = (server.bytes() as usize) / SECTOR;
         let mut all = vec![0; server.bytes() as usize];

@@ -1,0 +1,36 @@
+//! `flashatlas image`: a look at the flash of a served drive.
+
+use crate::{InputError, guarded};
+use flashatlas_serve::{Plan, ServeError, check, info};
+use flashatlas_sim::RunError;
+use pyo3::prelude::*;
+use serde_json::Value;
+use std::path::Path;
+
+fn looked(
+    py: Python<'_>,
+    look: impl FnOnce() -> Result<Value, ServeError> + Send,
+) -> PyResult<String> {
+    let said = guarded(py, None, |_| {
+        look().map_err(|error| match error {
+            ServeError::Run(error) => error,
+            ServeError::Image(..) => RunError::Unusable(error.to_string()),
+        })
+    })?;
+    Ok(said.to_string())
+}
+
+/// What the header of an image says (JSON, see `flashatlas_serve::info`).
+#[pyfunction]
+pub fn image_info(py: Python<'_>, path: &str) -> PyResult<String> {
+    looked(py, || info(Path::new(path)))
+}
+
+/// What a mount of an image finds (JSON, see `flashatlas_serve::check`), as the JSON of a `Plan`
+/// says. The file stays as it is. Releases the interpreter's lock.
+#[pyfunction]
+pub fn image_check(py: Python<'_>, plan: &str) -> PyResult<String> {
+    let plan: Plan =
+        serde_json::from_str(plan).map_err(|e| InputError::new_err(format!("plan: {e}")))?;
+    looked(py, || check(&plan))
+}

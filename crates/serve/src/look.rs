@@ -1,0 +1,142 @@
+//! A look at an image, which stays as it is.
+
+use crate::disk::{Disk, to_look_at};
+use crate::image::{Header, ImageError};
+use crate::plan::{Plan, ServeError};
+use crate::server::powered_on;
+use flashatlas_device::Stack;
+use flashatlas_nand::FrameState;
+use flashatlas_types::{BlockId, Lpn, SECTOR_BYTES, Stamp};
+use serde_json::{Map, Value, json};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+/// Frames and blocks that are named at most; all are counted.
+const NAMED: usize = 1000;
+
+/// The key of a header that is no setting of a drive.
+const CAPACITY: &str = "capacity in sectors";
+
+/// What the header of an image says: `path`, `bytes`, `allocated_bytes` (of a sparse file), `drive`
+/// and `set`, the settings with which it is served again.
+///
+/// # Errors
+/// [`ServeError::Image`]: what is no image, or in use.
+pub fn info(path: &Path) -> Result<Value, ServeError> {
+    let failed = |error: ImageError| ServeError::Image(path.to_path_buf(), error);
+    let file = to_look_at(path).map_err(failed)?;
+    let header = Header::read(&file).map_err(failed)?;
+    let bytes = file.length().map_err(|error| failed(error.into()))?;
+    let allocated = file.metadata().map_err(|error| failed(error.into()))?.blocks() * 512;
+    Ok(json!({
+        "path": path.display().to_string(),
+        "bytes": bytes,
+        "allocated_bytes": allocated,
+        "drive": header.drive,
+        "capacity_bytes": capacity(&header) * u64::from(SECTOR_BYTES),
+        "set": settings(&header),
+    }))
+}
+
+fn capacity(header: &Header) -> u64 {
+    header.on_flash.get(CAPACITY).and_then(Value::as_u64).unwrap_or(0)
+}
+
+/// The settings that make a drive of this image, as `key=value`. A layer decides the capacity from
+/// that of the drive below it, which the header does not have.
+fn settings(header: &Header) -> Vec<String> {
+    let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let given = header.on_flash.iter().filter(|(key, value)| *key != CAPACITY && !is_empty(value));
+    let mut set: Vec<String> = given.map(|(key, value)| format!("{key}={}", text(value))).collect();
+    let unit = header.on_flash.get("map.unit").and_then(Value::as_u64);
+    if let Some(unit) = unit.filter(|_| header.on_flash.get("layers").is_none_or(is_empty)) {
+        let pages = capacity(header) * u64::from(SECTOR_BYTES) / unit.max(1);
+        set.push(format!("drive.logical_pages={pages}"));
+    }
+    set
+}
+
+fn is_empty(value: &Value) -> bool {
+    value.as_str() == Some("")
+}
+
+/// Mount the image of a plan in memory, as a server would, and say what is there: the header,
+/// blocks and frames by state, erases, what of it is damaged, what the mount found, and units that
+/// hold something. `sound` says whether nothing is damaged or lost. Without `plan.drive` the header
+/// says which drive it is; `plan.set` comes after its settings. The file stays as it is.
+///
+/// # Errors
+/// [`ServeError`]: what is no image of this drive, or cannot be mounted.
+pub fn check(plan: &Plan) -> Result<Value, ServeError> {
+    let path = plan.image.as_deref().expect("an image is looked at");
+    let mut said = info(path)?;
+    let mut plan = plan.clone();
+    if plan.drive.is_empty() {
+        plan.drive = said["drive"].as_str().unwrap_or_default().to_owned();
+        let of_header = said["set"].as_array().into_iter().flatten();
+        let mut set: Vec<String> =
+            of_header.filter_map(|one| one.as_str().map(str::to_owned)).collect();
+        set.append(&mut plan.set);
+        plan.set = set;
+    }
+    let (mut live, _, found) = powered_on(&plan, to_look_at)?;
+    let stack = live.drive();
+    let mount = stack.ssd().ftl_report().mount;
+    let lost = mount.lost + mount.damaged_map_pages + mount.damaged_nvm_slots;
+    let damaged = found.damaged.len() + found.damaged_blocks.len();
+    let named: Vec<u32> = found.damaged.iter().take(NAMED).map(|frame| frame.0).collect();
+    let blocks: Vec<u32> = found.damaged_blocks.iter().take(NAMED).map(|block| block.0).collect();
+    let more = json!({
+        "sound": damaged == 0 && lost == 0,
+        "blocks": of_blocks(stack),
+        "frames": of_frames(stack, found.programmed),
+        "damaged": {
+            "frames": found.damaged.len(), "named_frames": named,
+            "block_records": found.damaged_blocks.len(), "named_blocks": blocks,
+        },
+        "mount": {
+            "rolled_forward": mount.rolled_forward,
+            "unreadable_frames": mount.unreadable_frames,
+            "unreadable_blocks": mount.unreadable_blocks,
+            "lost": mount.lost,
+            "damaged_map_pages": mount.damaged_map_pages,
+            "damaged_nvm_slots": mount.damaged_nvm_slots,
+            "programs": mount.programs,
+            "erases": mount.erases,
+        },
+        "units": of_units(stack),
+    });
+    let (into, from) = (said.as_object_mut().expect("made above"), more);
+    into.extend(from.as_object().cloned().unwrap_or_else(Map::new));
+    Ok(said)
+}
+
+fn of_blocks(stack: &Stack) -> Value {
+    let medium = stack.ssd().medium();
+    let blocks = || (0..medium.layout().blocks()).map(BlockId);
+    let good = || blocks().filter(|&block| !medium.is_bad(block));
+    let erases: Vec<u32> = good().map(|block| medium.erases(block)).collect();
+    let mean = erases.iter().map(|&n| f64::from(n)).sum::<f64>() / erases.len().max(1) as f64;
+    json!({
+        "all": medium.layout().blocks(),
+        "bad": blocks().count() - erases.len(),
+        "erased": good().filter(|&block| medium.write_pointer(block) == 0).count(),
+        "erases": { "least": erases.iter().min(), "mean": mean, "most": erases.iter().max() },
+    })
+}
+
+fn of_frames(stack: &Stack, before_mount: u64) -> Value {
+    let medium = stack.ssd().medium();
+    let torn = (0..medium.layout().blocks())
+        .map(BlockId)
+        .flat_map(|block| (0..medium.write_pointer(block)).map(move |i| (block, i)))
+        .filter(|&(block, i)| medium.state(medium.layout().frame_in(block, i)) == FrameState::Torn)
+        .count();
+    json!({ "all": medium.layout().frames(), "programmed": before_mount, "unreadable": torn })
+}
+
+fn of_units(stack: &Stack) -> Value {
+    let units = stack.shape().units();
+    let holds = |unit: &u32| stack.peek_stamp(Lpn(*unit)).is_ok_and(|stamp| stamp != Stamp::ZERO);
+    json!({ "all": units, "written": (0..units).filter(holds).count() })
+}

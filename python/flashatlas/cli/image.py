@@ -1,0 +1,108 @@
+"""Commands that look at the image of a served drive: ``image info``, ``image check``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from flashatlas.cli.console import EXIT_VIOLATION, out
+from flashatlas.cli.options import Json, Layers, Set, with_layers, write_json
+from flashatlas.cli.strict import App
+from flashatlas.image import image_check, image_info
+
+app = App(no_args_is_help=True, help="Look at the flash of a served drive.")
+
+Image = Annotated[Path, typer.Argument(metavar="FILE", help="An image that `serve` made.")]
+
+
+def _table(rows: list[tuple[str, str]]) -> Table:
+    table = Table(show_header=False, box=None)
+    for name, value in rows:
+        table.add_row(name, value)
+    return table
+
+
+def _of_file(said: dict[str, Any]) -> list[tuple[str, str]]:
+    mib = 1 << 20
+    return [
+        ("image", said["path"]),
+        ("drive", f"{said['drive']}, {said['capacity_bytes'] / mib:,.1f} MiB"),
+        ("file", f"{said['bytes'] / mib:,.1f} MiB, {said['allocated_bytes'] / mib:,.1f} on disk"),
+    ]
+
+
+@app.command()
+def info(image: Image, json_: Json = None) -> None:
+    """Say of which drive an image is, and how large. Only its header is read.
+
+    For example: `flashatlas image info drive.img`
+    """
+    said = image_info(image)
+    write_json(json_, json.dumps(said, indent=1) + "\n")
+    if json_ != "-":
+        out.print(_table([*_of_file(said), ("settings", " ".join(said["set"]))]))
+
+
+@app.command()
+def check(
+    image: Image,
+    drive: Annotated[
+        str | None,
+        typer.Option(
+            "--drive",
+            "-d",
+            help="The drive, where its header does not say all: one with layers, or from a file.",
+        ),
+    ] = None,
+    layers: Layers = None,
+    set: Set = [],  # noqa: B006
+    json_: Json = None,
+) -> None:
+    """Mount an image in memory, as `serve` would, and say what is there; the file stays as it is.
+
+    Every frame is compared with its checksum, the scheme's recovery mounts what is there, the
+    rules of the drive are checked, and every unit that the map leads to is looked at. Exit code 4
+    where anything is damaged or lost.
+
+    For example: `flashatlas image check drive.img`
+    """
+    said = image_check(image, drive, with_layers(set, layers))
+    write_json(json_, json.dumps(said, indent=1) + "\n")
+    if json_ != "-":
+        out.print(_table([*_of_file(said), *_of_flash(said)]))
+    if not said["sound"]:
+        raise typer.Exit(EXIT_VIOLATION)
+
+
+def _of_flash(said: dict[str, Any]) -> list[tuple[str, str]]:
+    blocks, frames, units = said["blocks"], said["frames"], said["units"]
+    damaged, mount, erases = said["damaged"], said["mount"], said["blocks"]["erases"]
+    rows = [
+        ("blocks", f"{blocks['all']:,}: {blocks['erased']:,} erased, {blocks['bad']:,} bad"),
+        (
+            "erases of a block",
+            f"{erases['least'] or 0:,} to {erases['most'] or 0:,}, mean {erases['mean']:,.1f}",
+        ),
+        (
+            "frames",
+            f"{frames['all']:,}: {frames['programmed']:,} hold something, "
+            f"{frames['unreadable']:,} cannot be read",
+        ),
+        ("units", f"{units['all']:,}: {units['written']:,} written"),
+        ("rolled forward", f"{mount['rolled_forward']:,} entries of the map"),
+    ]
+    for name, count, which in [
+        ("damaged frames", damaged["frames"], damaged["named_frames"]),
+        ("damaged records of blocks", damaged["block_records"], damaged["named_blocks"]),
+        ("damaged map pages", mount["damaged_map_pages"], []),
+        ("damaged slots of NVM", mount["damaged_nvm_slots"], []),
+        ("pages lost", mount["lost"], []),
+    ]:
+        if count:
+            first = ", ".join(map(str, which[:8])) + (", …" if count > 8 else "")
+            rows.append((name, f"{count:,}" + (f": {first}" if which else "")))
+    return [*rows, ("verdict", "sound" if said["sound"] else "damaged")]

@@ -1,0 +1,70 @@
+"""A look at the flash of a served drive: what an image is of, and whether it is sound.
+
+>>> import flashatlas
+>>> flashatlas.image_info("drive.img")["drive"]   # doctest: +SKIP
+'tlc-small'
+>>> flashatlas.image_check("drive.img")["sound"]   # doctest: +SKIP
+True
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any
+
+from flashatlas import _core
+from flashatlas.drive import drive_and_text, setting_list
+
+
+def image_info(image: str | os.PathLike[str]) -> dict[str, Any]:
+    """What the header of an image says.
+
+    Args:
+        image: The file, as ``flashatlas.serve`` made it.
+
+    Returns:
+        ``drive``, ``set`` (the settings with which it is served again), ``capacity_bytes``,
+        ``bytes`` and ``allocated_bytes`` of the file, and its ``path``.
+
+    Raises:
+        InputError: It is no image, or somebody serves it.
+
+    """
+    said: dict[str, Any] = json.loads(_core.image_info(os.path.abspath(image)))
+    return said
+
+
+def image_check(
+    image: str | os.PathLike[str], drive: Any = None, set: Any = (), seed: int = 1
+) -> dict[str, Any]:
+    """Mount an image in memory, as a server would, and say what is there. It stays as it is.
+
+    Args:
+        image: The file, as ``flashatlas.serve`` made it.
+        drive: The drive; by default the image's header says which. It must be given where layers
+            or a drive file of your own made it.
+        set: Settings, after those of the header.
+        seed: Seed of the mount.
+
+    Returns:
+        What :func:`image_info` does, and ``sound`` (nothing is damaged and nothing lost),
+        ``blocks``, ``frames``, ``units``, ``damaged`` (frames and records of blocks that do not
+        match their checksums, the first 1,000 by number), and ``mount``, what the scheme's recovery
+        found.
+
+    Raises:
+        InputError: It is no image of this drive, or somebody serves it.
+        DriveError: It cannot be mounted.
+
+    """
+    name, toml, own = ("", None, []) if drive is None else drive_and_text(drive)
+    plan = {
+        "drive": name,
+        "drive_toml": toml,
+        "set": own + setting_list(set),
+        "image": os.path.abspath(image),
+        "seed": seed,
+    }
+    said: dict[str, Any] = json.loads(_core.image_check(json.dumps(plan)))
+    return said

@@ -1,0 +1,114 @@
+"""What `flashatlas image` says of an image that `serve` made, sound, damaged, and in use."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+
+import flashatlas
+import pytest
+from flashatlas import InputError
+from flashatlas.serve import PowerLost, serve
+from nbd import FLUSH, WRITE, Client
+
+pytestmark = pytest.mark.skipif(
+    shutil.which("nbdkit") is None, reason="nbdkit is not installed (make system-tests)"
+)
+
+UNIT = 2048
+"""Bytes of a mapping unit, and of a page, of the drive `tiny`."""
+
+
+def written(image, units: int, **options) -> None:
+    """Serve an image, and write its first units, each with its number."""
+    with serve("tiny", image=image, **options) as drive:
+        client = Client(drive.uri)
+        for unit in range(units):
+            assert client.ask(WRITE, unit * UNIT, data=bytes([unit + 1]) * UNIT)[0] == 0
+        assert client.ask(FLUSH)[0] == 0
+        client.close()
+
+
+def digest(path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def test_an_image_says_what_it_is_of_and_stays_as_it_is(tmp_path):
+    image = tmp_path / "drive.img"
+    written(image, 100)
+    before = digest(image)
+    said = flashatlas.image_info(image)
+    assert said["drive"] == "tiny" and said["bytes"] == image.stat().st_size
+    assert said["capacity_bytes"] == 640 * UNIT
+    assert {"drive.pages=8", "map.store=dram", "drive.logical_pages=640"} <= set(said["set"])
+    # its settings make the drive again
+    flashatlas.Drive(said["drive"], set=said["set"])
+    found = flashatlas.image_check(image)
+    assert found["sound"] and found["units"] == {"all": 640, "written": 100}
+    # one unit a frame, each written once: no frame is programmed twice, and no block was erased
+    assert found["frames"] == {"all": 1024, "programmed": 100, "unreadable": 0}
+    assert found["blocks"]["erases"] == {"least": 0, "mean": 0.0, "most": 0}
+    assert found["mount"]["rolled_forward"] == 100 and found["mount"]["lost"] == 0
+    assert digest(image) == before
+
+
+def test_a_damaged_frame_is_named_and_its_unit_is_gone(cli, tmp_path):
+    image = tmp_path / "drive.img"
+    written(image, 100)
+    content = bytearray(image.read_bytes())
+    # the content of unit 41 stands there once: one of its bytes is changed
+    content[content.index(bytes([42]) * UNIT) + 7] ^= 1
+    image.write_bytes(content)
+    found = flashatlas.image_check(image)
+    assert not found["sound"] and found["damaged"]["frames"] == 1
+    assert len(found["damaged"]["named_frames"]) == 1
+    assert found["frames"]["programmed"] == 99 and found["units"]["written"] == 99
+    done = cli("image", "check", "drive.img", "--json", "found.json")
+    assert done.returncode == 4
+    (frame,) = found["damaged"]["named_frames"]
+    assert f"1: {frame}" in done.stdout and "damaged" in done.stdout
+    assert json.loads((tmp_path / "found.json").read_text())["damaged"] == found["damaged"]
+    shown = cli("image", "info", "drive.img")
+    assert shown.returncode == 0 and "tiny, 1.2 MiB" in shown.stdout
+
+
+@pytest.mark.parametrize(("mode", "unreadable"), [("prefix", 0), ("torn", 1)])
+def test_what_a_power_failure_left_is_sound(tmp_path, mode, unreadable):
+    image = tmp_path / "drive.img"
+    with (
+        pytest.raises((PowerLost, ConnectionError)),
+        serve("tiny", image=image, cut_after=60, cut_mode=mode) as drive,
+    ):
+        client = Client(drive.uri)
+        for unit in range(200):
+            client.ask(WRITE, unit * UNIT, data=b"x" * UNIT)
+            client.ask(FLUSH)
+    found = flashatlas.image_check(image)
+    # the 61st operation was a program; damage is what no power failure leaves
+    assert found["sound"] and found["units"]["written"] == 60
+    assert found["frames"] == {"all": 1024, "programmed": 60, "unreadable": unreadable}
+
+
+def test_what_cannot_be_looked_at_is_said(cli, tmp_path):
+    image = tmp_path / "drive.img"
+    with serve("tiny", image=image), pytest.raises(InputError, match="another process has it open"):
+        flashatlas.image_check(image)
+    (tmp_path / "text").write_text("not an image, and longer than the head of one")
+    for name, why in [("text", "byte 0: not an image"), ("none", "No such file")]:
+        for command in ("info", "check"):
+            done = cli("image", command, name)
+            assert done.returncode == 2 and why in done.stderr, done.stderr
+            assert name in done.stderr
+    assert not (tmp_path / "none").exists()
+    with pytest.raises(InputError, match=r"drive\.blocks = 32 there, 48 here"):
+        flashatlas.image_check(image, set=["drive.blocks=48"])
+
+
+def test_an_image_under_a_layer_is_checked_with_its_capacity(tmp_path):
+    image = tmp_path / "drive.img"
+    layered = ["layers=hard", "hard.superpage=8KiB", "hard.page=2KiB", "hard.segment=16"]
+    with serve("tiny", set=layered, image=image):
+        pass
+    found = flashatlas.image_check(image)
+    assert found["sound"] and "hard.superpage=8192" in flashatlas.image_info(image)["set"]

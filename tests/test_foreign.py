@@ -5,7 +5,7 @@ from __future__ import annotations
 import flashatlas
 import pytest
 from flashatlas import Drive, InputError
-from flashatlas.foreign import NoCounterpart
+from flashatlas.foreign import NoCounterpart, job_file
 
 LEAVES = {
     "PCIe_Lane_Bandwidth": "1.0",
@@ -225,3 +225,96 @@ def test_a_command_says_what_is_left_and_its_run_repeats(cli, mqsim):
     mqsim(Page_Read_Latency_LSB="1")
     again = cli("rerun", "run.json", "--check", "-q")
     assert again.returncode == 0, again.stderr
+
+
+FLOW = {
+    "Priority_Class": "HIGH",
+    "Channel_IDs": "0,1",
+    "Chip_IDs": "0",
+    "Die_IDs": "0",
+    "Plane_IDs": "0,1",
+    "Initial_Occupancy_Percentage": "75",
+    "Working_Set_Percentage": "80",
+    "Synthetic_Generator_Type": "QUEUE_DEPTH",
+    "Read_Percentage": "30",
+    "Address_Distribution": "RANDOM_HOTCOLD",
+    "Percentage_of_Hot_Region": "20",
+    "Generated_Aligned_Addresses": "true",
+    "Address_Alignment_Unit": "16",
+    "Request_Size_Distribution": "FIXED",
+    "Average_Request_Size": "8",
+    "Variance_Request_Size": "0",
+    "Seed": "798",
+    "Average_No_of_Reqs_in_Queue": "4",
+    "Bandwidth": "4096000",
+    "Stop_Time": "0",
+    "Total_Requests_To_Generate": "4000",
+}
+
+
+def scenario(path, *flows: dict[str, str], kind: str = "Synthetic") -> str:
+    """A workload.xml with one scenario, and its name."""
+    leaves = [
+        "".join(f"<{tag}>{text}</{tag}>" for tag, text in {**FLOW, **flow}.items())
+        for flow in flows
+    ]
+    tag = f"IO_Flow_Parameter_Set_{kind}"
+    inside = "".join(f"<{tag}>{flow}</{tag}>" for flow in leaves)
+    path.write_text(f"<MQSim_IO_Scenarios><IO_Scenario>{inside}</IO_Scenario></MQSim_IO_Scenarios>")
+    return f"mqsim:{path}"
+
+
+def test_the_flows_of_mqsim_are_jobs(tmp_path):
+    """Two flows: each has half of the drive, and 80 % of that as its working set."""
+    streaming = {"Address_Distribution": "STREAMING", "Read_Percentage": "0", "Seed": "5"}
+    made = job_file(scenario(tmp_path / "workload.xml", {}, streaming))
+    (tmp_path / "flows.fio").write_text(made.text)
+    lines = made.text.split("[flow2]")
+    assert "size=40%" in lines[0] and "offset" not in lines[0]
+    assert "offset=50%" in lines[1] and "rw=write" in lines[1]
+    result = flashatlas.run(
+        "tiny", job=tmp_path / "flows.fio", set=["map.unit=2KiB"], precondition="fill"
+    )
+    first, second = result.jobs["jobs"]
+    assert first["read"]["ios"] + first["write"]["ios"] == 4000
+    assert second["write"]["ios"] == 4000 and second["read"]["ios"] == 0
+    # 30 %, of 4,000 draws: a standard deviation is 29
+    assert abs(first["read"]["ios"] - 1200) < 150
+
+
+def test_a_hot_region_gets_the_rest_of_the_requests(tmp_path):
+    """MQSim sends (100 - H) % of the requests to the first H % of the working set."""
+    made = job_file(scenario(tmp_path / "workload.xml", {}))
+    assert "random_distribution=zoned:80/20:20/80" in made.text
+    assert "blockalign=8192" in made.text and "bs=4096" in made.text
+
+
+def test_bandwidth_and_time_are_rate_and_runtime(tmp_path):
+    paced = {"Synthetic_Generator_Type": "BANDWIDTH", "Stop_Time": "2500000001"}
+    made = job_file(scenario(tmp_path / "workload.xml", paced))
+    # 4,096,000 bytes a second of 4,096 bytes each
+    assert "rate_iops=1000" in made.text and "runtime=2500001us" in made.text
+    assert any("exponential" in one for one in made.left)
+
+
+def test_what_of_a_workload_cannot_be_is_said(cli, tmp_path):
+    path = tmp_path / "workload.xml"
+
+    def said(*flows: dict[str, str], option: str = "", **more: str) -> str:
+        with pytest.raises(InputError) as error:
+            job_file(scenario(path, *flows, **more) + option)
+        return str(error.value)
+
+    assert "scenario 1, flow 2: Read_Percentage = 101" in said({}, {"Read_Percentage": "101"})
+    assert "'ZIPF', expected STREAMING or RANDOM_UNIFORM" in said({"Address_Distribution": "ZIPF"})
+    assert "scenario=2, but it has 1" in said({}, option=",scenario=2")
+    trace = {"File_Path": "tpcc.trace"}
+    assert "plays the trace tpcc.trace" in said(trace, kind="Trace_Based")
+    path.write_text("<Execution_Parameter_Set/>")
+    done = cli("job", "mqsim:workload.xml")
+    assert done.returncode == 2 and "expected MQSim's <MQSim_IO_Scenarios>" in done.stderr
+    assert "expected mqsim:FILE" in cli("job", "workload.xml").stderr
+    scenario(path, {})
+    done = cli("job", "mqsim:workload.xml", "--to", "job.fio")
+    assert done.returncode == 0 and "note: without Initial_Occupancy_Percentage" in done.stderr
+    assert "[flow1]" in (tmp_path / "job.fio").read_text()

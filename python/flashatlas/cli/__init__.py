@@ -22,6 +22,7 @@ from flashatlas.cli import (
     explain,
     frames,
     image,
+    jobs,
     listings,
     lookup,
     new,
@@ -103,6 +104,7 @@ check.register(app)
 new.register(app)
 listings.register(app)
 explain.register(app)
+jobs.register(app)
 serve.register(app)
 plug.register(app)
 sweep.register(app)

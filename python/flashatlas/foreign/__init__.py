@@ -10,8 +10,9 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 
-from flashatlas.foreign import femu, mqsim, nvmevirt
+from flashatlas.foreign import femu, mqsim, mqsim_flows, nvmevirt
 from flashatlas.foreign.drive_file import DriveFile
+from flashatlas.foreign.mqsim_flows import JobFile
 
 KINDS: dict[str, Callable[[str], DriveFile]] = {
     "mqsim": mqsim.described,
@@ -19,6 +20,10 @@ KINDS: dict[str, Callable[[str], DriveFile]] = {
     "nvmevirt": nvmevirt.described,
 }
 """What reads each kind of description."""
+
+
+JOBS: dict[str, Callable[[str], JobFile]] = {"mqsim": mqsim_flows.job_file}
+"""What writes the workloads of each kind as a job file."""
 
 
 class NoCounterpart(UserWarning):
@@ -45,3 +50,16 @@ def drive_file(name: str) -> str | None:
         without = f"{name}: these have no counterpart: {', '.join(drive.left)}"
         warnings.warn(without, NoCounterpart, stacklevel=1)
     return drive.text()
+
+
+def job_file(name: str) -> JobFile | None:
+    """The fio job file that a workload stands for: ``mqsim:workload.xml,scenario=2``.
+
+    ``None`` if ``name`` is not one.
+
+    Raises:
+        InputError: A file that cannot be read, a workload that no job can be.
+
+    """
+    kind, colon, what = name.partition(":")
+    return JOBS[kind](what) if colon and kind in JOBS else None

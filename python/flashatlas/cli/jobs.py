@@ -1,0 +1,48 @@
+"""The command that writes another simulator's workload as an fio job file."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+
+from flashatlas import InputError
+from flashatlas.cli.console import err
+from flashatlas.files import write_whole
+from flashatlas.foreign import job_file
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command()(job)
+
+
+def job(
+    workload: Annotated[
+        str,
+        typer.Argument(help="`mqsim:workload.xml`, or `mqsim:workload.xml,scenario=2`."),
+    ],
+    to: Annotated[
+        Path | None,
+        typer.Option("--to", metavar="FILE", help="The job file; by default it is printed."),
+    ] = None,
+) -> None:
+    """Write another simulator's workload as an fio job file, for `--job`.
+
+    What has no counterpart is said, and stands in the file's comments. A drive of the same
+    simulator is `--drive mqsim:ssdconfig.xml`.
+
+    For example: `flashatlas job mqsim:workload.xml --to scenario.fio`
+    """
+    made = job_file(workload)
+    if made is None:
+        raise InputError(f"{workload}: expected mqsim:FILE")
+    for one in made.left:
+        err.print(f"note: without {escape(one)}", soft_wrap=True)
+    if to is None:
+        sys.stdout.write(made.text)
+    else:
+        write_whole(to, made.text)

@@ -13,10 +13,12 @@ import subprocess
 import sys
 import time
 
+import flashatlas
 import pytest
 from conftest import ROOT
 from flashatlas import InputError
 from flashatlas.cli.report import report
+from flashatlas.fetch import RECORDED, SOURCES, WITH_PACKAGE
 
 WORKLOAD = ("--workload", "uniform:requests=500,size=2KiB,read=0.5", "--precondition", "fill")
 
@@ -408,7 +410,25 @@ def test_trace_info(cli, trace):
 
 def test_fetch_knows_what_it_has(cli):
     done = cli("trace", "fetch", "cloudphysic")
-    assert done.returncode == 2 and "allowed: demo, cloudphysics" in done.stderr
+    assert done.returncode == 2 and "allowed: demo, postgres, sqlite" in done.stderr
+    listed = cli("trace", "fetch").stdout
+    assert all(name in listed for name in (*WITH_PACKAGE, *SOURCES))
+
+
+def test_recordings_of_real_programs_come_with_the_package(cli, tmp_path):
+    """Each begins with the making of a file system on a blank drive, and all are small together."""
+    total = 0
+    for name in RECORDED:
+        done = cli("trace", "fetch", name, "--to", ".")
+        assert done.returncode == 0, done.stderr
+        total += (tmp_path / f"{name}.fatr").stat().st_size
+        info = flashatlas.Trace(tmp_path / f"{name}.fatr").info()
+        assert info["writes"] > 1000 and info["flushes"] > 20
+        assert info["reads"] > 100, "the page cache was dropped"
+        assert info["highest_bytes"] <= 720_896 * 4096, "the drive on which it was recorded"
+    assert total < 6 << 20
+    result = flashatlas.run("tlc-small", trace=tmp_path / "mail.fatr", mode="open")
+    assert result.violations == 0 and result.record["host"]["flushes"] > 8000
 
 
 def test_listings_show_every_registered_name(cli):

@@ -1,4 +1,4 @@
-"""Traces that can be had from a package registry."""
+"""Traces that come with the package, or can be had from a package registry."""
 
 from __future__ import annotations
 
@@ -40,7 +40,21 @@ SOURCES = {
 
 
 DEMO = "demo"
-"""The trace that comes with the package; ``packaging/demo_trace.py`` says from which model."""
+"""A trace that comes with the package; ``packaging/demo_trace.py`` says from which model."""
+
+RECORDED = {
+    "postgres": "PostgreSQL 15: initdb, pgbench -i -s 10, 30 s of its transactions by 4 clients",
+    "sqlite": "SQLite 3.40: a table of 60,000 rows, 1,200 transactions each with a rollback "
+    "journal and with a WAL, VACUUM",
+    "compile": "zstd: its sources copied, compiled by gcc on two cores, the objects removed",
+    "packages": "pip: an environment, three packages installed and used, one removed",
+    "mail": "a Maildir: 2,000 mails delivered with fsync, read, moved, and some deleted",
+}
+"""Traces of real programs that come with the package, each with the making of its file system;
+``packaging/record_traces.py`` recorded them."""
+
+WITH_PACKAGE = (DEMO, *RECORDED)
+"""Names that need no network."""
 
 
 def digest(path: Path) -> str:
@@ -63,14 +77,14 @@ def _digest(file) -> str:
 def fetch(name: str, folder: Path) -> Path:
     """Put the trace called ``name`` into ``folder``, unless it is there already.
 
-    Its digest is checked either way. ``demo`` needs no network.
+    Its digest is checked either way. Those of :data:`WITH_PACKAGE` need no network.
     """
-    if name == DEMO:
-        target = folder / "demo.fatr"
-        write_whole(target, (files("flashatlas") / "data/demo.fatr").read_bytes())
+    if name in WITH_PACKAGE:
+        target = folder / f"{name}.fatr"
+        write_whole(target, (files("flashatlas") / f"data/{name}.fatr").read_bytes())
         return target
     if name not in SOURCES:
-        raise unknown("public trace", name, [DEMO, *SOURCES])
+        raise unknown("public trace", name, [*WITH_PACKAGE, *SOURCES])
     source = SOURCES[name]
     target = folder / Path(source.member).name
     if target.exists() and digest(target) == source.sha256:

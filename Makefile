@@ -15,7 +15,7 @@ export FLASHATLAS_PROOFS
 
 .DEFAULT_GOAL := help
 .PHONY: help demo build package swarm test test-templates test-full test-slurm test-rust test-seeded-bugs test-python test-checked test-guides \
-  system-tests crash crash-long fingerprints lint bench theory claims fuzz miri memcheck docs \
+  system-tests crash crash-long fingerprints lint lint-rust lint-python bench theory claims fuzz miri memcheck docs \
   clean tools rustdoc header capi capi-header wheel test-wheel test-wheel-root pull-plug
 
 help: ## list the commands
@@ -166,12 +166,16 @@ capi-header: tools ## the C header of libflashatlas anew, of crates/capi/src/abi
 fingerprints: $(STAMP) ## which results moved since tests/fingerprints.csv; WRITE=1 writes it anew
 	$(PY) tests/fingerprints.py $(if $(WRITE),--write)
 
-lint: $(STAMP) $(TESTS) rustdoc ## formatting and lints of both languages, and the links of the API documentation
+lint: lint-rust lint-python ## formatting and lints of both languages, and the links of the API documentation
+
+lint-rust: rustdoc
 	cargo fmt --check
 	cargo clippy --release --workspace --all-targets --quiet -- -D warnings
+	@if command -v cargo-deny >/dev/null; then cargo deny --log-level warn check; else echo "cargo-deny is not installed: deny.toml was not checked"; fi
+
+lint-python: $(STAMP) $(TESTS)
 	$(VENV)/bin/ruff check python tests packaging docs/site examples benches
 	$(VENV)/bin/ruff format --check python tests packaging docs/site examples benches
-	@if command -v cargo-deny >/dev/null; then cargo deny --log-level warn check; else echo "cargo-deny is not installed: deny.toml was not checked"; fi
 	$(VENV)/bin/mypy
 
 bench: $(STAMP) $(TESTS) ## throughput, as ratios to a floor program measured in the same run; policies in Python

@@ -1,6 +1,6 @@
 //! What an image is kept on.
 
-use crate::image::ImageError;
+use crate::error::ImageError;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;

@@ -5,6 +5,7 @@
 //! socket and no clock: the binding has a [`Clock`].
 
 mod disk;
+mod error;
 mod frame;
 mod image;
 mod look;
@@ -15,7 +16,8 @@ mod recorder;
 mod server;
 
 pub use disk::{Disk, locked};
-pub use image::{Found, Image, ImageError};
+pub use error::ImageError;
+pub use image::{Found, Image};
 pub use look::{check, info};
 pub use plan::{CutMode, Plan, Refused, ServeError, Time};
 pub use server::{Clock, Ended, Server};

@@ -1,7 +1,8 @@
 //! A look at an image, which stays as it is.
 
 use crate::disk::{Disk, to_look_at};
-use crate::image::{Header, ImageError};
+use crate::error::ImageError;
+use crate::image::Header;
 use crate::plan::{Plan, ServeError};
 use crate::server::powered_on;
 use flashatlas_device::Stack;

@@ -1,6 +1,6 @@
 //! What is served, and why it may not be.
 
-use crate::image::ImageError;
+use crate::error::ImageError;
 use flashatlas_sim::RunError;
 use serde::Deserialize;
 use std::path::PathBuf;

@@ -1,7 +1,8 @@
 //! The commands of a block device, on a simulated drive.
 
 use crate::disk::locked;
-use crate::image::{Found, Image, ImageError};
+use crate::error::ImageError;
+use crate::image::{Found, Image};
 use crate::parts::environment;
 use crate::plan::{CutMode, Plan, Refused, ServeError, Time};
 use crate::record::served;

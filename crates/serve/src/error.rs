@@ -1,0 +1,46 @@
+//! Why an image cannot be used.
+
+use std::io;
+
+/// Why a file is no image for this drive.
+#[derive(Debug)]
+pub enum ImageError {
+    /// It cannot be read or written.
+    Io(io::Error),
+    /// It is something else, or written by another version; in words.
+    Foreign(String),
+    /// It is of another drive.
+    OtherDrive {
+        /// The first parameter that differs.
+        key: String,
+        /// What the image has.
+        has: String,
+        /// What this drive has.
+        expected: String,
+    },
+    /// Another process has it open.
+    InUse,
+}
+
+impl std::fmt::Display for ImageError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            ImageError::Io(error) => error.fmt(f),
+            ImageError::Foreign(why) => f.write_str(why),
+            ImageError::OtherDrive { key, has, expected } => write!(
+                f,
+                "it is the image of another drive: {key} = {has} there, {expected} here; nothing \
+                 was changed"
+            ),
+            ImageError::InUse => f.write_str("another process has it open"),
+        }
+    }
+}
+
+impl std::error::Error for ImageError {}
+
+impl From<io::Error> for ImageError {
+    fn from(error: io::Error) -> ImageError {
+        ImageError::Io(error)
+    }
+}

@@ -14,30 +14,34 @@ use flashatlas_workload::{ReadOptions, open};
 use serde_json::json;
 use std::hint::black_box;
 
-/// A piece of work by its name.
-type Kernel = (&'static str, fn(u64));
+/// A piece of work by its name, and the two counts between which its cost is taken.
+type Kernel = (&'static str, [u64; 2], fn(u64));
 
+/// The first is what the others are compared with.
 const KERNELS: [Kernel; 12] = [
-    ("calibration", calibration),
-    ("write", write),
-    ("read", read),
-    ("merge", merge),
-    ("demand-map", demand_map),
-    ("host-layer", host_layer),
-    ("lookup", lookup),
-    ("cut", cut),
-    ("trace-line", trace_line),
-    ("trace-block", trace_block),
-    ("run", run),
-    ("explain", explain),
+    ("calibration", [20, 60], calibration),
+    ("write", [500, 1500], write),
+    ("read", [500, 2500], read),
+    ("merge", [500, 1500], merge),
+    ("demand-map", [500, 1500], demand_map),
+    ("host-layer", [500, 1500], host_layer),
+    ("lookup", [2000, 6000], lookup),
+    ("cut", [10, 30], cut),
+    ("trace-line", [2000, 6000], trace_line),
+    ("trace-block", [2000, 6000], trace_block),
+    ("run", [1000, 3000], run),
+    ("explain", [1000, 3000], explain),
 ];
 
+/// Print every kernel with its two counts, a line each.
+pub fn list() {
+    KERNELS.iter().for_each(|(name, [less, more], _)| println!("{name} {less} {more}"));
+}
+
 /// Do the work of a kernel `count` times.
-pub fn print(name: &str, count: u64) {
-    let (_, work) = KERNELS.iter().find(|(known, _)| *known == name).unwrap_or_else(|| {
-        let known: Vec<&str> = KERNELS.iter().map(|(known, _)| *known).collect();
-        panic!("kernel `{name}` is not known: there are {}", known.join(", "))
-    });
+pub fn work(name: &str, count: u64) {
+    let known = KERNELS.iter().find(|(known, ..)| *known == name);
+    let (.., work) = known.unwrap_or_else(|| panic!("kernel `{name}` is not known"));
     work(count);
 }
 
@@ -56,7 +60,7 @@ fn calibration(count: u64) {
     black_box(table);
 }
 
-/// A drive of 8 dies and 8 MiB, 4 KiB units and pages, 12.7 % over-provisioning, filled.
+/// A drive of 8 dies, 16 MiB and 4 KiB units and pages, of which it exports 8 MiB.
 fn config(extra: &[&str]) -> DriveConfig {
     let mut settings: Vec<String> = [
         "drive.channels=8",
@@ -146,7 +150,7 @@ fn lookup(count: u64) {
 /// A write, a power failure, and the mount after it.
 fn cut(count: u64) {
     let config = config(&[]);
-    let mut host = Host::filled(config.build(Seed(1)).unwrap_or_else(|e| panic!("{e}")));
+    let mut host = Host::filled(small(&[]));
     host.age();
     for seed in 1..=count {
         host.request(true, 1);

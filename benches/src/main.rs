@@ -248,10 +248,12 @@ fn large_drive() {
 
 fn main() {
     let wanted: Vec<String> = std::env::args().skip(1).collect();
-    if let [first, name, count] = wanted.as_slice()
-        && first == "kernel"
-    {
-        return kernels::print(name, count.parse().expect("bench kernel NAME COUNT"));
+    match &wanted.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["kernel"] => return kernels::list(),
+        ["kernel", name, count] => {
+            return kernels::work(name, count.parse().expect("bench kernel NAME COUNT"));
+        }
+        _ => {}
     }
     let parts: [(&str, fn()); 15] = [
         ("large", large_drive),

@@ -11,22 +11,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Kernels, and how often their work is done in the shorter and in the longer run.
-const KERNELS: [(&str, u64, u64); 12] = [
-    (CALIBRATION, 20, 60),
-    ("write", 500, 1500),
-    ("read", 500, 2500),
-    ("merge", 500, 1500),
-    ("demand-map", 500, 1500),
-    ("host-layer", 500, 1500),
-    ("lookup", 2000, 6000),
-    ("cut", 10, 30),
-    ("trace-line", 2000, 6000),
-    ("trace-block", 2000, 6000),
-    ("run", 1000, 3000),
-    ("explain", 1000, 3000),
-];
-const CALIBRATION: &str = "calibration";
+const BENCH: &str = env!("CARGO_BIN_EXE_bench");
 const TOLERANCE: f64 = 0.02;
 
 fn file() -> PathBuf {
@@ -49,18 +34,26 @@ fn printed(program: &str, arguments: &[&str]) -> Option<String> {
 
 /// Instructions of one run of a kernel.
 fn counted(kernel: &str, count: u64) -> f64 {
-    let bench = env!("CARGO_BIN_EXE_bench");
     let count = count.to_string();
-    let valgrind = ["--tool=callgrind", "--callgrind-out-file=/dev/null", bench, "kernel", kernel];
-    let said = printed("valgrind", &[&valgrind[..], &[&count]].concat()).unwrap_or_default();
+    let run =
+        ["--tool=callgrind", "--callgrind-out-file=/dev/null", BENCH, "kernel", kernel, &count];
+    let said = printed("valgrind", &run).unwrap_or_default();
     let collected = said.lines().find_map(|line| line.split_once("Collected : "));
     let number = collected.and_then(|(_, number)| number.trim().parse().ok());
     number.unwrap_or_else(|| panic!("{kernel}: valgrind counted nothing: {said}"))
 }
 
-/// What doing the work once more costs.
-fn cost((kernel, less, more): (&str, u64, u64)) -> f64 {
-    (counted(kernel, more) - counted(kernel, less)) / (more - less) as f64
+/// Each kernel, and what doing its work once more costs.
+fn costs() -> Vec<(String, f64)> {
+    let list = printed(BENCH, &["kernel"]).expect("it was built with this test");
+    let cost = |line: &str| {
+        let mut words = line.split(' ');
+        let kernel = words.next().expect("a name").to_owned();
+        let [less, more] = [(); 2].map(|()| words.next().and_then(|n| n.parse().ok()).expect(line));
+        let instructions = counted(&kernel, more) - counted(&kernel, less);
+        (kernel, instructions / (more - less) as f64)
+    };
+    list.lines().map(cost).collect()
 }
 
 /// The compiler of the file, and each kernel with its ratio and the reason of its last rise.
@@ -94,19 +87,20 @@ fn work_costs_as_many_instructions_as_before() {
     if compiler != held_by && !write {
         return say(&format!("instructions: not compared, `{compiler}` is not `{held_by}`"));
     }
-    let calibration = cost(KERNELS[0]);
+    let costs = costs();
+    let (calibration, unit) = &costs[0];
     let mut text = format!("# {compiler}\nkernel,instructions,reason\n");
     let mut moved = String::new();
-    for kernel in KERNELS {
-        let ratio = 1000.0 * cost(kernel) / calibration;
-        let before = held.iter().find(|(name, ..)| name == kernel.0);
+    for (kernel, cost) in &costs {
+        let ratio = 1000.0 * cost / unit;
+        let before = held.iter().find(|(name, ..)| name == kernel);
         let reason = before.map_or("", |(.., reason)| reason);
-        writeln!(text, "{},{ratio:.1},{reason}", kernel.0).expect("a string takes everything");
+        writeln!(text, "{kernel},{ratio:.1},{reason}").expect("a string takes everything");
         // of no number where the file does not have it, which is near to none
         let was = before.map_or(f64::NAN, |&(_, was, _)| was);
         let near = (ratio / was - 1.0).abs() <= TOLERANCE;
         if !near {
-            writeln!(moved, "{}: {was:.1} is {ratio:.1} now", kernel.0).expect("as above");
+            writeln!(moved, "{kernel}: {was:.1} is {ratio:.1} now").expect("as above");
         }
     }
     if write {
@@ -114,7 +108,7 @@ fn work_costs_as_many_instructions_as_before() {
     } else {
         assert!(
             moved.is_empty(),
-            "thousandths of {CALIBRATION}, more than 2 % apart:\n{moved}Where that is right: \
+            "thousandths of {calibration}, more than 2 % apart:\n{moved}Where that is right: \
              FLASHATLAS_WRITE=1 cargo test --release -p flashatlas-benches --test instructions, \
              and a reason in {} where it costs more",
             file().display()

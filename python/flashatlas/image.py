@@ -14,7 +14,7 @@ import os
 from typing import Any
 
 from flashatlas import _core
-from flashatlas.drive import drive_and_text, setting_list
+from flashatlas.drive import Drive, Settings, drive_and_text, setting_list
 
 
 def image_info(image: str | os.PathLike[str]) -> dict[str, Any]:
@@ -36,14 +36,17 @@ def image_info(image: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def image_check(
-    image: str | os.PathLike[str], drive: Any = None, set: Any = (), seed: int = 1
+    image: str | os.PathLike[str],
+    drive: str | os.PathLike[str] | Drive | None = None,
+    set: Settings = (),
+    seed: int = 1,
 ) -> dict[str, Any]:
     """Mount an image in memory, as a server would, and say what is there. It stays as it is.
 
     Args:
         image: The file, as ``flashatlas.serve`` made it.
-        drive: The drive; by default the image's header says which. It must be given where layers
-            or a drive file of your own made it.
+        drive: The drive; by default the image's header says which. It must be given where a drive
+            file of your own made it, or a layer over a drive whose capacity is a setting.
         set: Settings, after those of the header.
         seed: Seed of the mount.
 

@@ -38,6 +38,9 @@ const TEXT_MAX: usize = 1 << 20;
 const BLOCK_BYTES: u64 = 32;
 const LANE_BYTES: u64 = 16;
 
+/// The key of a header that is no setting of a drive.
+pub const CAPACITY: &str = "capacity in sectors";
+
 /// What an image is of, as its header says.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -2,7 +2,7 @@
 
 use crate::disk::{Disk, to_look_at};
 use crate::error::ImageError;
-use crate::image::Header;
+use crate::image::{CAPACITY, Header};
 use crate::plan::{Plan, ServeError};
 use crate::server::powered_on;
 use flashatlas_device::Stack;
@@ -15,28 +15,38 @@ use std::path::Path;
 /// Frames and blocks that are named at most; all are counted.
 const NAMED: usize = 1000;
 
-/// The key of a header that is no setting of a drive.
-const CAPACITY: &str = "capacity in sectors";
-
 /// What the header of an image says: `path`, `bytes`, `allocated_bytes` (of a sparse file), `drive`
 /// and `set`, the settings with which it is served again.
 ///
 /// # Errors
 /// [`ServeError::Image`]: what is no image, or in use.
 pub fn info(path: &Path) -> Result<Value, ServeError> {
+    Ok(Value::Object(headed(path)?.1))
+}
+
+/// The header, and what [`info`] says of it.
+fn headed(path: &Path) -> Result<(Header, Map<String, Value>), ServeError> {
     let failed = |error: ImageError| ServeError::Image(path.to_path_buf(), error);
     let file = to_look_at(path).map_err(failed)?;
     let header = Header::read(&file).map_err(failed)?;
     let bytes = file.length().map_err(|error| failed(error.into()))?;
     let allocated = file.metadata().map_err(|error| failed(error.into()))?.blocks() * 512;
-    Ok(json!({
+    let said = object(json!({
         "path": path.display().to_string(),
         "bytes": bytes,
         "allocated_bytes": allocated,
         "drive": header.drive,
         "capacity_bytes": capacity(&header) * u64::from(SECTOR_BYTES),
         "set": settings(&header),
-    }))
+    }));
+    Ok((header, said))
+}
+
+fn object(value: Value) -> Map<String, Value> {
+    match value {
+        Value::Object(entries) => entries,
+        _ => unreachable!("objects are made here"),
+    }
 }
 
 fn capacity(header: &Header) -> u64 {
@@ -70,15 +80,11 @@ fn is_empty(value: &Value) -> bool {
 /// [`ServeError`]: what is no image of this drive, or cannot be mounted.
 pub fn check(plan: &Plan) -> Result<Value, ServeError> {
     let path = plan.image.as_deref().expect("an image is looked at");
-    let mut said = info(path)?;
+    let (header, mut said) = headed(path)?;
     let mut plan = plan.clone();
     if plan.drive.is_empty() {
-        plan.drive = said["drive"].as_str().unwrap_or_default().to_owned();
-        let of_header = said["set"].as_array().into_iter().flatten();
-        let mut set: Vec<String> =
-            of_header.filter_map(|one| one.as_str().map(str::to_owned)).collect();
-        set.append(&mut plan.set);
-        plan.set = set;
+        plan.set.splice(0..0, settings(&header));
+        plan.drive = header.drive;
     }
     let (mut live, _, found) = powered_on(&plan, to_look_at)?;
     let stack = live.drive();
@@ -87,7 +93,7 @@ pub fn check(plan: &Plan) -> Result<Value, ServeError> {
     let damaged = found.damaged.len() + found.damaged_blocks.len();
     let named: Vec<u32> = found.damaged.iter().take(NAMED).map(|frame| frame.0).collect();
     let blocks: Vec<u32> = found.damaged_blocks.iter().take(NAMED).map(|block| block.0).collect();
-    let more = json!({
+    said.extend(object(json!({
         "sound": damaged == 0 && lost == 0,
         "blocks": of_blocks(stack),
         "frames": of_frames(stack, found.programmed),
@@ -106,10 +112,8 @@ pub fn check(plan: &Plan) -> Result<Value, ServeError> {
             "erases": mount.erases,
         },
         "units": of_units(stack),
-    });
-    let (into, from) = (said.as_object_mut().expect("made above"), more);
-    into.extend(from.as_object().cloned().unwrap_or_else(Map::new));
-    Ok(said)
+    })));
+    Ok(Value::Object(said))
 }
 
 fn of_blocks(stack: &Stack) -> Value {

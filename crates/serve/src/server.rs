@@ -2,7 +2,7 @@
 
 use crate::disk::locked;
 use crate::error::ImageError;
-use crate::image::{Found, Image};
+use crate::image::{CAPACITY, Found, Image};
 use crate::parts::environment;
 use crate::plan::{CutMode, Plan, Refused, ServeError, Time};
 use crate::record::served;
@@ -400,7 +400,7 @@ pub fn powered_on(
 /// What an image is of: what is where on flash, the capacity, and the layers with their settings.
 fn identity(config: &DriveConfig, on_flash: &Map<String, Value>) -> Map<String, Value> {
     let mut all = on_flash.clone();
-    all.insert("capacity in sectors".into(), config.shape().sectors.into());
+    all.insert(CAPACITY.into(), config.shape().sectors.into());
     let names: Vec<&str> = config.layers().iter().map(|layer| layer.name).collect();
     all.insert("layers".into(), names.join(",").into());
     let of_layer = |key: &str| names.iter().any(|n| key.starts_with(&format!("{n}.")));

@@ -58,19 +58,28 @@ WITHOUT_MEANING = ("Seed", "Enabled_Preconditioning", "Memory_Type", "Flash_Comm
 Choice = TypeVar("Choice")
 
 
+def root_of(path: str, tag: str, usual: str) -> ET.Element:
+    """The root of a file of MQSim, which is called ``tag`` and the file usually ``usual``.
+
+    Raises:
+        InputError: It cannot be read, or is another file.
+
+    """
+    try:
+        root = ET.fromstring(content_of("mqsim", path))
+    except ET.ParseError as error:
+        raise InputError(f"{path}: {error}; expected MQSim's XML") from error
+    if root.tag != tag:
+        raise InputError(f"{path}: <{root.tag}>, expected MQSim's <{tag}> ({usual})")
+    return root
+
+
 class _Tags:
     """The leaves of the file; what was asked for, and what was not."""
 
     def __init__(self, path: str) -> None:
         self.path = path
-        try:
-            root = ET.fromstring(content_of("mqsim", path))
-        except ET.ParseError as error:
-            raise InputError(f"{path}: {error}; expected MQSim's XML") from error
-        if root.tag != "Execution_Parameter_Set":
-            raise InputError(
-                f"{path}: <{root.tag}>, expected MQSim's <Execution_Parameter_Set> (ssdconfig.xml)"
-            )
+        root = root_of(path, "Execution_Parameter_Set", "ssdconfig.xml")
         self.found = {leaf.tag: (leaf.text or "").strip() for leaf in root.iter() if not len(leaf)}
         self.asked: set[str] = set()
 

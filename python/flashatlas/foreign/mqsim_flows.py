@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from pathlib import PurePath
 
 from flashatlas._core import InputError
-from flashatlas.foreign.drive_file import content_of, number
+from flashatlas.foreign.drive_file import number
+from flashatlas.foreign.mqsim import root_of
 
 SECTOR = 512
 
@@ -69,15 +70,7 @@ def job_file(what: str) -> JobFile:
 
     """
     path, _, option = what.partition(",scenario=")
-    try:
-        root = ET.fromstring(content_of("mqsim", path))
-    except ET.ParseError as error:
-        raise InputError(f"{path}: {error}; expected MQSim's XML") from error
-    if root.tag != "MQSim_IO_Scenarios":
-        raise InputError(
-            f"{path}: <{root.tag}>, expected MQSim's <MQSim_IO_Scenarios> (workload.xml)"
-        )
-    scenarios = root.findall("IO_Scenario")
+    scenarios = root_of(path, "MQSim_IO_Scenarios", "workload.xml").findall("IO_Scenario")
     which = number(path, "scenario", option or "1", least=1, read=int)
     if which > len(scenarios):
         raise InputError(f"{path}: scenario={which}, but it has {len(scenarios)}")

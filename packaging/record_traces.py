@@ -15,9 +15,9 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
-from flashatlas.fetch import RECORDED
 from flashatlas.plug import Mounted
 from flashatlas.serve import serve
 
@@ -127,22 +127,32 @@ def _postgres(folder: Path) -> None:
         Path("/proc/sys/vm/drop_caches").write_text("3")
 
 
-def _work(name: str, folder: Path) -> None:
-    if name == "postgres":
-        return _postgres(folder)
-    if name in ("sqlite", "mail"):
-        command = [sys.executable, "-c", SQLITE if name == "sqlite" else MAIL]
-    else:
-        command = ["sh", "-c", COMPILE if name == "compile" else PACKAGES]
+def _python(script: str) -> Callable[[Path], None]:
+    return lambda folder: _run([sys.executable, "-c", script], folder)
+
+
+def _shell(script: str) -> Callable[[Path], None]:
+    return lambda folder: _run(["sh", "-c", script], folder)
+
+
+def _run(command: list[str], folder: Path) -> None:
     subprocess.run(command, cwd=folder, check=True)
-    return None
+
+
+WORK: dict[str, Callable[[Path], None]] = {
+    "postgres": _postgres,
+    "sqlite": _python(SQLITE),
+    "compile": _shell(COMPILE),
+    "packages": _shell(PACKAGES),
+    "mail": _python(MAIL),
+}
 
 
 def main() -> None:
     """Record those that are named, or all."""
     if os.geteuid() != 0:
         sys.exit("a file system is mounted here: run this as root")
-    for name in sys.argv[1:] or RECORDED:
+    for name in sys.argv[1:] or WORK:
         with tempfile.TemporaryDirectory(prefix="flashatlas-record-") as scratch:
             at = Path(scratch)
             at.chmod(0o755)
@@ -151,7 +161,7 @@ def main() -> None:
                 serve("tlc-small", record=record, time="real") as drive,
                 Mounted(drive, at, make=True),
             ):
-                _work(name, at)
+                WORK[name](at)
         print(f"{name}: {record.stat().st_size:,} bytes")
 
 

@@ -53,8 +53,8 @@ RECORDED = {
 """Traces of real programs that come with the package, each with the making of its file system;
 ``packaging/record_traces.py`` recorded them."""
 
-WITH_PACKAGE = (DEMO, *RECORDED)
-"""Names that need no network."""
+WITH_PACKAGE = {DEMO: "a small machine, ten minutes, from a model", **RECORDED}
+"""Those that need no network."""
 
 
 def digest(path: Path) -> str:

@@ -14,7 +14,7 @@ from flashatlas._core import quantity
 from flashatlas.cli.console import err, out, say
 from flashatlas.cli.options import Json, Quiet, Reading, shared, write_json
 from flashatlas.cli.strict import App
-from flashatlas.fetch import DEMO, RECORDED, SOURCES, WITH_PACKAGE, fetch
+from flashatlas.fetch import SOURCES, WITH_PACKAGE, fetch
 from flashatlas.progress import Bars
 from flashatlas.trace import Trace
 
@@ -402,8 +402,7 @@ def trace_fetch(
     """
     if name is None:
         table = Table(show_header=False, box=None)
-        table.add_row(DEMO, "a small machine, ten minutes, from a model")
-        for known, summary in RECORDED.items():
+        for known, summary in WITH_PACKAGE.items():
             table.add_row(known, summary)
         for known, source in SOURCES.items():
             table.add_row(known, f"{source.summary} (through pip)")

@@ -4,7 +4,7 @@ VENV   := .venv
 PY     := $(VENV)/bin/python
 STAMP  := $(VENV)/.built
 TESTS  := $(VENV)/.test-tools
-TRACE  := out/traces/cloudPhysicsIO.vscsi
+TRACE  := out/traces/postgres.fatr
 SOURCES := $(shell find crates devices papers python \( -name '*.rs' -o -name '*.toml' -o -name '*.pyi' \) \
   -not -path '*/tests/*' 2>/dev/null) Cargo.toml Cargo.lock pyproject.toml
 
@@ -46,20 +46,20 @@ $(TESTS): $(VENV)/.tools pyproject.toml
 build: $(STAMP) ## build everything into .venv
 
 $(TRACE): | $(STAMP)
-	$(VENV)/bin/flashatlas trace fetch cloudphysics --to $(dir $@)
+	$(VENV)/bin/flashatlas trace fetch postgres --to $(dir $@)
 
 demo: $(STAMP) $(TRACE) ## the main job on a real trace and on a fio job, and a study of every map, with reports in out/
 	$(VENV)/bin/flashatlas compare --job examples/mixed.fio --drive tlc-small --precondition steady --vary ftl.victim=greedy,fifo \
 	  --title "Two fio jobs on an aged drive" --out out/demo-fio > out/demo-fio.txt
 	@echo "Report: out/demo-fio/report.html"
 	@$(MAKE) --no-print-directory $(if $(wildcard $(FLASHATLAS_TRACES)/blkreplay_natural/linux-mysql.load.gz),demo-traces)
-	$(VENV)/bin/flashatlas compare --drive tlc-small --trace $(TRACE) --shift -7 --fit compact --precondition fill --mode open \
+	$(VENV)/bin/flashatlas compare --drive tlc-small --trace $(TRACE) --fit compact --precondition steady --mode open \
 	  --case "greedy:" \
 	  --case "fifo:ftl.victim=fifo" \
-	  --case "cost-benefit:ftl.victim=cost-benefit" \
-	  --case "3 streams:ftl.classifier=dac ftl.streams=3" \
-	  --case "eager idle:ftl.idle_free=8 ftl.idle_valid=0.8" \
-	  --title "Collection on a small TLC drive, CloudPhysics trace" --out out/demo
+	  --case "d-choices:ftl.victim=d-choices" \
+	  --case "even pace:ftl.gc_pace=even" \
+	  --case "28 % spare:drive.over_provisioning=0.28" \
+	  --title "PostgreSQL on an aged TLC drive" --out out/demo
 	$(VENV)/bin/flashatlas trace fetch demo --to $(dir $(TRACE))
 	$(VENV)/bin/flashatlas sweep examples/field.toml --keep record --report out/field.html > out/field.txt
 	@echo "Study of 75 runs: out/field.html"

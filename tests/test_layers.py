@@ -219,6 +219,9 @@ def test_the_hard_experiment(tmp_path):
     fired = {each.name: each.count for each in mechanisms.fired(made.results)}
     for name in ("merge into a superpage", "dispatch by timeout", "superpage sent by a FLUSH"):
         assert fired[name] > 0, name
+    of_traces = next(table for table in tables if table.title == "Traces")
+    named = ["database", "PostgreSQL", "SQLite", "mail spool"]
+    assert [row[:2] for row in of_traces.rows] == [(n, s) for n in named for s in (NONE, HARD)]
     text = hard_page.page(made, "flashatlas reproduce hard")
     for table in tables:
         assert table.title in text

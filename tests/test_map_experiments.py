@@ -78,10 +78,12 @@ def command(monkeypatch, tmp_path, capsys):
 def test_every_map_runs_on_every_workload_without_a_wrong_page(nvm):
     experiment = load("0-hybrid-nvm")
     maps = len(experiment["baseline"]) + len(experiment["nvm"]["slots"])
-    of_trace = len(experiment["trace"]["baselines"]) + len(experiment["trace"]["slots"])
-    assert len(nvm.rows) == len(experiment["workload"]) * maps + of_trace
+    of_traces = sum(len(e["baselines"]) + len(e["slots"]) for e in experiment["trace"])
+    assert len(nvm.rows) == len(experiment["workload"]) * maps + of_traces
     assert not any(row.result.violations for row in nvm.rows)
     assert all(row.result.record["host"]["flushes"] > 0 for row in nvm.rows)
+    recorded = {trace.name: trace.source for trace in nvm.traces if trace.recorded}
+    assert recorded == {"PostgreSQL": "postgres.fatr", "SQLite": "sqlite.fatr"}
 
 
 def test_what_a_flush_costs(nvm):

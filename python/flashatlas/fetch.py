@@ -57,6 +57,11 @@ WITH_PACKAGE = {DEMO: "a small machine, ten minutes, from a model", **RECORDED}
 """Those that need no network."""
 
 
+def with_package(name: str) -> Path:
+    """Where a trace of :data:`WITH_PACKAGE` stands."""
+    return Path(str(files("flashatlas") / f"data/{name}.fatr"))
+
+
 def digest(path: Path) -> str:
     """SHA-256 of a file."""
     with path.open("rb") as file:
@@ -81,7 +86,7 @@ def fetch(name: str, folder: Path) -> Path:
     """
     if name in WITH_PACKAGE:
         target = folder / f"{name}.fatr"
-        write_whole(target, (files("flashatlas") / f"data/{name}.fatr").read_bytes())
+        write_whole(target, with_package(name).read_bytes())
         return target
     if name not in SOURCES:
         raise unknown("public trace", name, [*WITH_PACKAGE, *SOURCES])

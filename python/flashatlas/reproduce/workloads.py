@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from flashatlas._core import InputError, quantity
+from flashatlas.fetch import with_package
 from flashatlas.names import registries
 from flashatlas.result import Result
 
@@ -74,14 +75,17 @@ def traces_folder(given: str | os.PathLike[str] | None) -> Path | None:
 def applications(entries: Sequence[dict[str, Any]], folder: Path | None) -> list[Application]:
     """The workloads of an experiment.
 
-    Each trace that stands in the folder, and stand-ins for the others.
+    Each trace that stands in the folder or comes with the package (``recording``), and stand-ins
+    for the others.
     """
     made = []
     for entry in entries:
         rest = dict(entry)
-        name, trace, stand_in = rest.pop("name"), rest.pop("trace", None), rest.pop("stand_in")
+        name, trace, stand_in = rest.pop("name"), rest.pop("trace", None), rest.pop("stand_in", "")
         published, warmup = rest.pop("published", True), rest.pop("stand_in_warmup", 0)
         path = folder / trace if folder and trace else None
+        if recording := rest.pop("recording", None):
+            path = with_package(recording)
         if path is not None and path.is_file():
             made.append(
                 Application(name, {"trace": path, **rest}, recorded=True, published=published)

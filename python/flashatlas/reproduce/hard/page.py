@@ -21,7 +21,7 @@ def page(hard: Hard, command: str) -> str:
     """The report as HTML text; ``command`` runs all of it again."""
     known = [
         ("Drive", text(f"{hard.experiment['drive']}, every page written once before")),
-        (hard.application.name, text(hard.application.source)),
+        *((application.name, text(application.source)) for application in hard.applications),
     ]
     pictures = chart.Section("figures", "Pictures", "", [sizes(hard), stages(hard)])
     aside = f"{len(hard.runs)} runs"

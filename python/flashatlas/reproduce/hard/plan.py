@@ -33,8 +33,8 @@ class Hard(HardStudies):
     def to_json(self) -> dict[str, Any]:
         """All numbers."""
         return {
-            "schema": "flashatlas.reproduce.hard/1",
-            "trace": {"source": self.application.source, "recorded": self.application.recorded},
+            "schema": "flashatlas.reproduce.hard/2",
+            "traces": [application.to_json() for application in self.applications],
             "tables": [table.to_json() for table in self.tables()],
             "runs": self.runs_json(),
         }
@@ -44,12 +44,12 @@ class Hard(HardStudies):
 class Plan(layered.Plan):
     """What is to be run."""
 
-    application: Application
+    applications: list[Application]
 
     @property
     def workloads(self) -> list[Application]:
         """What may be recorded traces."""
-        return [self.application]
+        return self.applications
 
     def cases(self, jobs_folder: Path) -> Cases:
         """The options of each run; job files are written to a folder."""
@@ -73,14 +73,10 @@ class Plan(layered.Plan):
                 add(cases, "figure 14.5", (record, depth), both, set=self._shape(), job=job)
         self._promises(cases)
         self._full(cases)
-        add(
-            cases,
-            "trace",
-            self.application.name,
-            both,
-            depth=four["depth"],
-            **self.application.options,
-        )
+        limit = {"limit": 4 * self.requests} if self.requests else {}
+        for application in self.applications:
+            how = {"depth": four["depth"], **application.options, **limit}
+            add(cases, "trace", application.name, both, **how)
         return cases
 
     def _shape(self) -> list[str]:
@@ -138,7 +134,7 @@ class Plan(layered.Plan):
         kept: Kept | None = None,
     ) -> Hard:
         """Run all of it; arguments as for :func:`flashatlas.reproduce.runs.carried_out`."""
-        return Hard(self.experiment, self.results(jobs, progress, kept), self.application)
+        return Hard(self.experiment, self.results(jobs, progress, kept), self.applications)
 
 
 def iozone(record: int, merged: int, size: int, read_depth: int, write_depth: int) -> str:
@@ -184,5 +180,4 @@ def plan(
     """What is run; arguments as for :func:`flashatlas.reproduce.carry_out`."""
     experiment = load(PAPER)
     folder = None if stand_ins else traces_folder(traces)
-    (application,) = applications([experiment["trace"]], folder)
-    return Plan(experiment, limit, application)
+    return Plan(experiment, limit, applications(experiment["trace"], folder))

@@ -16,7 +16,7 @@ STAGES = ("SW", "SR", "RR", "RW", "SR after RW", "RR after RW")
 class HardStudies(Studies):
     """Every run, and what is recorded."""
 
-    application: Application
+    applications: list[Application]
 
     def random_write(self, size: int, stack: str) -> float:
         """Fig. 14.4: bytes a second of random writes of one size."""

@@ -23,7 +23,7 @@ def tables(hard: HardStudies) -> list[Table]:
         breakdown(hard),
         full(hard),
         flushes(hard),
-        trace(hard),
+        traces(hard),
     ]
 
 
@@ -277,24 +277,21 @@ def flushes(hard: HardStudies) -> Table:
     return Table("FLUSHes", BEYOND, note, head, rows)
 
 
-def trace(hard: HardStudies) -> Table:
-    """A recorded workload."""
-    name = hard.application.name
+def traces(hard: HardStudies) -> Table:
+    """Recorded workloads."""
     rows = []
-    for stack in (NONE, HARD):
-        result = hard.of("trace", name, stack)
+    for application, stack in itertools.product(hard.applications, (NONE, HARD)):
+        result = hard.of("trace", application.name, stack)
         latency = result.latency
         means = [
             f"{latency[op]['mean'] / 1e3:,.0f} µs" if op in latency else "–"
             for op in ("read", "write")
         ]
-        rows.append(
-            (stack, speed(result.record["bandwidth_bytes_per_s"]), *means, f"{result.waf:.2f}")
-        )
-    head = ("", "speed", "read mean", "write mean", "WAF")
-    return Table(
-        f"A {name}: {hard.application.source}", BEYOND, "As fast as the drive takes it.", head, rows
-    )
+        moved = speed(result.record["bandwidth_bytes_per_s"])
+        rows.append((application.name, stack, moved, *means, f"{result.waf:.2f}"))
+    head = ("", "", "speed", "read mean", "write mean", "WAF")
+    sources = "; ".join(f"{each.name}: {each.source}" for each in hard.applications)
+    return Table("Traces", BEYOND, f"As fast as the drive takes them. {sources}.", head, rows)
 
 
 def listings(hard: HardStudies) -> list[Listing]:

@@ -27,7 +27,7 @@ def page(nvm: NvmMap, command: str) -> str:
     known = [
         ("Drive", text(f"{experiment['drive']}, {', '.join(experiment['set'])}")),
         ("Workloads", text("; ".join(f"{w['name']}: {w['spec']}" for w in experiment["workload"]))),
-        ("Trace", text(f"{nvm.trace.name}: {nvm.trace.source}")),
+        ("Traces", text("; ".join(f"{trace.name}: {trace.source}" for trace in nvm.traces))),
         ("NVM", "PCM-like: 32 KB in 13 µs, a hundredth of a program"),
     ]
     lead = "Improvement over each size of NVM; the paper's axis is this ratio."
@@ -155,6 +155,6 @@ def gains(nvm: NvmMap) -> chart.Chart:
         spec,
         {"gains": data},
         {"gains": ("Gains", columns)},
-        lead="Of the trace: how many times shorter the mean FLUSH is.",
+        lead="Of a trace: how many times shorter the mean FLUSH is.",
         left="names",
     )

@@ -33,12 +33,12 @@ class Row:
     figure: bool
     """Whether the workload is one of the paper's."""
     operations: int | None
-    """Calls of fsync or fdatasync; ``None`` for the trace."""
+    """Calls of fsync or fdatasync; ``None`` for a trace."""
     result: Result = field(repr=False)
 
     @property
     def calls_per_s(self) -> float | None:
-        """Calls in a second; ``None`` for the trace."""
+        """Calls in a second; ``None`` for a trace."""
         return (
             None
             if self.operations is None
@@ -76,7 +76,7 @@ class NvmMap:
     """The experiment, carried out."""
 
     experiment: dict[str, Any] = field(repr=False)
-    trace: Application
+    traces: list[Application]
     rows: list[Row]
     policies: list[PolicyRow]
 
@@ -132,12 +132,8 @@ class NvmMap:
     def to_json(self) -> dict[str, Any]:
         """All numbers."""
         return {
-            "schema": "flashatlas.reproduce.nvm-map/1",
-            "trace": {
-                "name": self.trace.name,
-                "source": self.trace.source,
-                "recorded": self.trace.recorded,
-            },
+            "schema": "flashatlas.reproduce.nvm-map/2",
+            "traces": [trace.to_json() for trace in self.traces],
             "published_gain_max": self.experiment["published"]["gain_max"],
             "headline": self.headline(),
             "rows": [
@@ -165,7 +161,7 @@ class Plan:
     """What is to be run."""
 
     experiment: dict[str, Any] = field(repr=False)
-    trace: Application
+    traces: list[Application]
     operations: int
     """Calls of fsync or fdatasync in each run."""
     short: int | None
@@ -173,8 +169,8 @@ class Plan:
 
     @property
     def workloads(self) -> list[Application]:
-        """What may be a recorded trace."""
-        return [self.trace]
+        """What may be recorded traces."""
+        return self.traces
 
     def _maps(
         self, names: list[str] | None, slots: list[int]
@@ -214,10 +210,11 @@ class Plan:
                 )
                 spec = f"ext4-sync:operations={count},{workload['spec']}"
                 made.append((row, {"set": common + settings, "workload": spec, "depth": 1}))
-        trace = self.experiment["trace"]
-        for name, slots, settings, _ in self._maps(trace["baselines"], trace["slots"]):
-            row = Row(trace["name"], name, slots, False, None, _NONE)
-            made.append((row, {"set": common + settings, **self.trace.options}))
+        short = {"limit": 10 * self.short} if self.short else {}
+        for entry, trace in zip(self.experiment["trace"], self.traces, strict=True):
+            for name, slots, settings, _ in self._maps(entry["baselines"], entry["slots"]):
+                row = Row(trace.name, name, slots, False, None, _NONE)
+                made.append((row, {"set": common + settings, **trace.options, **short}))
         return made
 
     @property
@@ -261,7 +258,7 @@ class Plan:
             PolicyRow(*of, result)
             for (of, _), result in zip(policies, results[len(planned) :], strict=True)
         ]
-        return NvmMap(self.experiment, self.trace, rows, of_policies)
+        return NvmMap(self.experiment, self.traces, rows, of_policies)
 
 
 _NONE = Result({})
@@ -280,9 +277,13 @@ def plan(
 ) -> Plan:
     """What is run; arguments as for :func:`flashatlas.reproduce.carry_out`."""
     experiment = load(PAPER)
-    entry = {k: v for k, v in experiment["trace"].items() if k not in ("slots", "baselines")}
-    (trace,) = applications([entry], None if stand_ins else traces_folder(traces))
-    if not trace.recorded:
-        trace.options["flush_every"] = entry["flush_every"]
+    entries = [
+        {k: v for k, v in entry.items() if k not in ("slots", "baselines")}
+        for entry in experiment["trace"]
+    ]
+    found = applications(entries, None if stand_ins else traces_folder(traces))
+    for entry, trace in zip(entries, found, strict=True):
+        if not trace.recorded:
+            trace.options["flush_every"] = entry["flush_every"]
     short = max(10 * operations, 200) if operations else None
-    return Plan(experiment, trace, operations or experiment["operations"], short)
+    return Plan(experiment, found, operations or experiment["operations"], short)

@@ -8,8 +8,8 @@ import shutil
 
 import flashatlas
 import pytest
-from flashatlas import InputError
-from flashatlas.serve import PowerLost, serve
+from flashatlas import InputError, PowerLost
+from flashatlas.serve import serve
 from nbd import FLUSH, WRITE, Client
 
 pytestmark = pytest.mark.skipif(

@@ -23,7 +23,8 @@ def test_every_scheme_and_variant_runs_on_every_application_without_a_wrong_page
     kinds = plan(stand_ins=True, sensitivity=ONE_IN == 1).kinds()
     variants = len(load("1-mast")["variant"]) if ONE_IN == 1 else 0
     assert len(kinds) == len(load("1-mast")["scheme"]) + variants
-    assert len(mast.rows) == len(mast.applications) * len(kinds)
+    # what the paper leaves open is not tried on the recordings
+    assert len(mast.rows) == 8 * len(kinds) - 4 * variants
     assert len(mast.applications) == 8
     assert not any(row.result.violations for row in mast.rows)
     assert {row.scheme for row in mast.rows} == {s["name"] for s in load("1-mast")["scheme"]}

@@ -17,8 +17,8 @@ import threading
 import flashatlas
 import pytest
 from conftest import ONE_IN
-from flashatlas import DriveError, InputError
-from flashatlas.serve import PowerLost, serve
+from flashatlas import Device, DriveError, InputError, PowerLost
+from flashatlas.serve import serve
 from nbd import FLUSH, FUA, READ, TRIM, WRITE, ZEROES, Client
 
 pytestmark = pytest.mark.skipif(
@@ -173,6 +173,34 @@ def test_a_power_failure_loses_nothing_that_was_flushed_and_the_check_can_fail(t
     (tmp_path / "cut.img").unlink()
     durable, wrong = cut(tmp_path, ignore_flush=True)
     assert durable > 50 and len(wrong) > 5, "a drive that ignores FLUSH must be found out"
+
+
+def test_the_power_may_fail_while_the_drive_is_mounted(cli, tmp_path):
+    """FAST begins a merge anew that a power failure interrupted: its mount programs and erases."""
+    image, settings = tmp_path / "cut.img", ["ftl.scheme=fast"]
+    for operation in range(2000, 2100):
+        image.unlink(missing_ok=True)
+        drive = Device("tiny", set=settings, image=image)
+        drive.cut(after=operation)
+        with pytest.raises(PowerLost):
+            for i in range(3000):
+                drive.write(2048 * (i % 48), bytes([i % 48 + 1]) * 2048, fua=True)
+        del drive  # nobody has the image any more
+        before = image.read_bytes()
+        drive = Device("tiny", set=settings, image=image)
+        took = drive.operations
+        drive.power_off()
+        if took > 0:
+            break
+    image.write_bytes(before)
+    with pytest.raises(PowerLost, match="while the drive was mounted"):
+        serve("tiny", set=settings, image=image, cut_after=0)
+    image.write_bytes(before)
+    on = ("-d", "tiny", "--set", settings[0], "--image", str(image))
+    done = cli("serve", *on, "--cut-after", "0")
+    assert done.returncode == 6 and "while the drive was mounted" in done.stderr
+    with Device("tiny", set=settings, image=image) as drive:
+        assert all(drive.read(2048 * unit, 512) == bytes([unit + 1]) * 512 for unit in range(48))
 
 
 def test_the_plug_is_pulled_by_time_and_by_signal(cli, tmp_path):

@@ -20,10 +20,12 @@ from flashatlas._core import (
     InputError,
     InternalError,
     PartError,
+    PowerLost,
     __version__,
 )
 from flashatlas.api import compare, run, save_checkpoint, specification
 from flashatlas.bundle import bundle
+from flashatlas.device import Device
 from flashatlas.drive import Drive
 from flashatlas.figure import figure
 from flashatlas.frame import Frame, frame
@@ -39,6 +41,7 @@ from flashatlas.sweep import Study
 from flashatlas.trace import Trace
 
 __all__ = [
+    "Device",
     "Drive",
     "DriveError",
     "FlashAtlasError",
@@ -47,6 +50,7 @@ __all__ = [
     "InternalError",
     "Job",
     "PartError",
+    "PowerLost",
     "Result",
     "Study",
     "Trace",

@@ -20,10 +20,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 
-from flashatlas._core import DriveError, InputError
+from flashatlas._core import DriveError, InputError, PowerLost
 from flashatlas.drive import Drive, Settings
 from flashatlas.result import Result
-from flashatlas.serve import CUT_MODES, PowerLost, Serving, serve
+from flashatlas.serve import Serving, serve
+from flashatlas.served import CUT_MODES
 
 PROGRAMS = {"nbdfuse": "libnbd-bin", "losetup": "mount", "mkfs.ext4": "e2fsprogs"}
 """What is needed, and the package of Debian and Ubuntu that has it."""

@@ -17,17 +17,11 @@ import tempfile
 import time
 from pathlib import Path
 from types import TracebackType
-from typing import Any
 
-import pyarrow as pa
-
-from flashatlas import _core
-from flashatlas._core import DriveError, InputError
-from flashatlas.drive import Drive, Settings, drive_and_text, setting_list
-from flashatlas.result import Result, digest_of
-
-CUT_MODES = ("prefix", "torn")
-"""What a power failure leaves of the operation in which it falls."""
+from flashatlas import _core, served
+from flashatlas._core import DriveError, InputError, PowerLost
+from flashatlas.drive import Drive, Settings
+from flashatlas.result import Result
 
 PLUGIN = Path(__file__).with_name("libflashatlas_nbdkit.so")
 """What nbdkit loads."""
@@ -53,13 +47,6 @@ an arena for each the kernel maps and clears pages all the time."""
 
 READY_S = 600
 """Seconds until a server must be ready: a large image is read whole."""
-
-
-class PowerLost(DriveError):
-    """The power of a served drive failed, as was asked for.
-
-    With ``cut_after``, ``cut_at`` or :meth:`Serving.cut`. Its image is as the power left it.
-    """
 
 
 class Serving:
@@ -129,7 +116,7 @@ class Serving:
             raise PowerLost(f"the power failed; {self._image} is as it left it")
         if found is None:
             raise DriveError(said or f"the server ended with status {self._process.returncode}")
-        self.result = _result(found, time.perf_counter() - self._begin)
+        self.result = served.result(found, time.perf_counter() - self._begin)
         return self.result
 
     def cut(self) -> None:
@@ -179,7 +166,8 @@ def serve(
         tls: Folder of certificates (``nbdkit-tls``): only clients with TLS are served.
         threads: Requests that are carried out at the same time.
         once: End when the last client has gone.
-        cut_after: The power fails in the operation of the flash after so many.
+        cut_after: The power fails in the operation of the flash after so many, those of the mount
+            among them.
         cut_at: After so many seconds (or a time such as ``500ms``) it fails in the next one.
         cut_mode: What that operation leaves in an image: nothing (``prefix``), or (``torn``) of a
             program a page that cannot be read, of an erase a block of them.
@@ -200,30 +188,18 @@ def serve(
         raise InputError("socket and port: expected one of them")
     if record is not None and Path(record).suffix != ".fatr":
         raise InputError(f"record: {os.fspath(record)}: what is recorded is a .fatr")
-    if cut_mode not in CUT_MODES:
-        raise InputError(f"cut_mode: `{cut_mode}`, expected {' or '.join(CUT_MODES)}")
-    name, toml, own = drive_and_text(drive)
-    settings = own + setting_list(set)
+    told = served.plan(drive, set, image, cut_mode, ignore_flush, seed)
     pace = "none" if time == "none" else {"real": _slower(time)}
-    _core.check_drive(name, toml, [*settings, "nand.data=ram"])
     folder = Path(tempfile.mkdtemp(prefix="flashatlas-serve-"))  # mode 0700
     path = Path(socket) if socket is not None else folder / "socket"
-    plan: dict[str, Any] = {
-        "drive": name,
-        "drive_toml": toml,
-        "set": settings,
-        "image": None if image is None else os.path.abspath(image),
+    told |= {
         "time": pace,
         "cut_after": cut_after,
         "cut_at": None if cut_at is None else _seconds(cut_at),
-        "cut_mode": cut_mode,
-        "ignore_flush": ignore_flush,
         "trace": None if record is None else os.path.abspath(record),
-        "build": json.loads(_core.build())["sources"],
         "record": str(folder / "record.json"),
-        "seed": seed,
     }
-    (folder / "plan.json").write_text(json.dumps(plan), encoding="utf-8")
+    (folder / "plan.json").write_text(json.dumps(told), encoding="utf-8")
     command = [
         "nbdkit",
         "--foreground",
@@ -274,23 +250,8 @@ def _wait_until_ready(serving: Serving) -> None:
     ready = serving._folder / "pid"
     end = time.monotonic() + READY_S
     while not (ready.is_file() and ready.read_bytes().endswith(b"\n")):
+        if serving._process.poll() == POWER_LOST:
+            raise PowerLost("the power failed while the drive was mounted")
         if serving._process.poll() is not None or time.monotonic() > end:
             raise InputError(serving._said() or "nbdkit did not start")
         time.sleep(0.005)
-
-
-def _result(found: dict[str, Any], wall_s: float) -> Result:
-    kinds = {
-        "int": pa.int64(),
-        "float": pa.float64(),
-        "words": pa.dictionary(pa.uint8(), pa.string()),
-    }
-    tables = {
-        table["name"]: pa.table(
-            {c["name"]: pa.array(c["values"], kinds[c["kind"]]) for c in table["columns"]}
-        )
-        for table in found["tables"]
-    }
-    record = found["record"]
-    record["results_digest"] = digest_of(record, tables, None)
-    return Result(record, "", tables, wall_s=wall_s)

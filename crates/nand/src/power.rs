@@ -65,6 +65,11 @@ impl Medium {
         (self.power, self.cut) = (Power(operations + 1), None);
     }
 
+    /// Operations that there is power for, where a cut was asked for.
+    pub fn operations_until_cut(&self) -> Option<u64> {
+        (self.power.0 != u64::MAX).then(|| self.power.0.saturating_sub(1))
+    }
+
     /// The program or erase in which the power failed last, if it was one.
     pub fn cut(&self) -> Option<Cut> {
         self.cut

@@ -5,7 +5,7 @@ use crate::abi::{
     nbdkit_error, nbdkit_set_error, nbdkit_shutdown,
 };
 use crate::clock::Wall;
-use flashatlas_serve::{Plan, Refused, Server};
+use flashatlas_serve::{Plan, Refused, ServeError, Server};
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -106,10 +106,7 @@ fn call(work: impl FnOnce(&Server<Wall>) -> Result<(), Refused>) -> c_int {
         Ok(Ok(())) => 0,
         Ok(Err(refused)) => {
             if server.gone() == Some(Refused::PowerLost) {
-                // as pulling the plug: nobody hears anything any more
-                say!("flashatlas: the power has failed");
-                // SAFETY: ends the process; the image was written, nothing else is to be kept
-                unsafe { libc::_exit(POWER_LOST) }
+                power_lost();
             }
             if server.gone().is_some() {
                 // SAFETY: nothing can be served any more
@@ -128,6 +125,13 @@ fn call(work: impl FnOnce(&Server<Wall>) -> Result<(), Refused>) -> c_int {
             complain(libc::EIO, "a rule of the drive was broken: see the message above")
         }
     }
+}
+
+/// As pulling the plug: nobody hears anything any more.
+fn power_lost() -> ! {
+    say!("flashatlas: the power has failed");
+    // SAFETY: ends the process; the image was written, nothing else is to be kept
+    unsafe { libc::_exit(POWER_LOST) }
 }
 
 unsafe extern "C" fn yes(_: Handle) -> c_int {
@@ -191,8 +195,11 @@ fn begin(path: &std::path::Path) -> Result<(Server<Wall>, Option<PathBuf>), Stri
     let told = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
     let text = std::fs::read_to_string(path).map_err(|e| told(&e))?;
     let plan: Plan = serde_json::from_str(&text).map_err(|e| told(&e))?;
-    let server = Server::begin(&plan, Wall::begin()).map_err(|e| e.to_string())?;
-    Ok((server, plan.record))
+    match Server::begin(&plan, Wall::begin()) {
+        Ok(server) => Ok((server, plan.record)),
+        Err(ServeError::PowerLost) => power_lost(),
+        Err(error) => Err(error.to_string()),
+    }
 }
 
 unsafe extern "C" fn open(_readonly: c_int) -> Handle {
@@ -295,8 +302,7 @@ unsafe extern "C" fn cleanup() {
     if let Some(why) = said.complaint {
         say!("flashatlas: {why}");
         if server.gone() == Some(Refused::PowerLost) {
-            // SAFETY: ends the process, whose last FLUSH the power failed in
-            unsafe { libc::_exit(POWER_LOST) }
+            power_lost(); // in the last FLUSH
         }
     }
     if let (Some(path), Some(found)) = (record, said.record)

@@ -14,7 +14,7 @@ fn looked(
     let said = guarded(py, None, |_| {
         look().map_err(|error| match error {
             ServeError::Run(error) => error,
-            ServeError::Image(..) => RunError::Unusable(error.to_string()),
+            ServeError::Image(..) | ServeError::PowerLost => RunError::Unusable(error.to_string()),
         })
     })?;
     Ok(said.to_string())

@@ -7,6 +7,7 @@
 
 mod check;
 mod crash;
+mod device;
 mod environment;
 mod gym;
 mod image;
@@ -44,6 +45,12 @@ create_exception!(
     DriveError,
     FlashAtlasError,
     "The simulated drive could not go on, for example for lack of space."
+);
+create_exception!(
+    flashatlas,
+    PowerLost,
+    DriveError,
+    "The power of a drive failed, as was asked for; its image is as that left it."
 );
 create_exception!(
     flashatlas,
@@ -270,6 +277,7 @@ pub fn populate(module: &Bound<'_, PyModule>, extension: Option<Extension>) -> P
         ("FlashAtlasError", py.get_type::<FlashAtlasError>()),
         ("InputError", py.get_type::<InputError>()),
         ("DriveError", py.get_type::<DriveError>()),
+        ("PowerLost", py.get_type::<PowerLost>()),
         ("PartError", py.get_type::<PartError>()),
         ("InternalError", py.get_type::<InternalError>()),
     ] {
@@ -287,6 +295,7 @@ pub fn populate(module: &Bound<'_, PyModule>, extension: Option<Extension>) -> P
     module.add_function(wrap_pyfunction!(check::check_part, module)?)?;
     module.add_function(wrap_pyfunction!(check::all_parts, module)?)?;
     module.add_function(wrap_pyfunction!(check::run_swarm, module)?)?;
+    module.add_class::<device::Device>()?;
     module.add_class::<gym::Episode>()?;
     module.add_class::<policies::PyArray>()?;
     module.add_class::<policies::PyLane>()?;

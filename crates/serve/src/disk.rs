@@ -1,10 +1,12 @@
 //! What an image is kept on.
 
 use crate::error::ImageError;
+use crate::plan::ServeError;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// What an image is kept on. Writes become durable in any order, and none is for certain before
 /// [`Disk::sync`] has returned.
@@ -60,6 +62,92 @@ impl Disk for File {
     fn sync(&mut self) -> io::Result<()> {
         self.sync_data()
     }
+}
+
+impl Disk for Box<dyn Disk> {
+    fn length(&self) -> io::Result<u64> {
+        (**self).length()
+    }
+
+    fn set_length(&mut self, length: u64) -> io::Result<()> {
+        (**self).set_length(length)
+    }
+
+    fn read_at(&self, out: &mut [u8], at: u64) -> io::Result<()> {
+        (**self).read_at(out, at)
+    }
+
+    fn write_at(&mut self, bytes: &[u8], at: u64) -> io::Result<()> {
+        (**self).write_at(bytes, at)
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        (**self).sync()
+    }
+}
+
+/// A disk in memory, which outlives the drives that are kept on it: all clones are one disk.
+#[derive(Clone, Default)]
+pub struct Memory(Arc<Mutex<Vec<u8>>>);
+
+impl Memory {
+    fn with<T>(&self, work: impl FnOnce(&mut Vec<u8>) -> T) -> T {
+        work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Disk for Memory {
+    fn length(&self) -> io::Result<u64> {
+        Ok(self.with(|bytes| bytes.len() as u64))
+    }
+
+    fn set_length(&mut self, length: u64) -> io::Result<()> {
+        self.with(|bytes| bytes.resize(length as usize, 0));
+        Ok(())
+    }
+
+    fn read_at(&self, out: &mut [u8], at: u64) -> io::Result<()> {
+        self.with(|bytes| {
+            let there = bytes.get(at as usize..at as usize + out.len());
+            out.copy_from_slice(there.ok_or(io::ErrorKind::UnexpectedEof)?);
+            Ok(())
+        })
+    }
+
+    fn write_at(&mut self, bytes: &[u8], at: u64) -> io::Result<()> {
+        self.with(|all| {
+            let there = all.get_mut(at as usize..at as usize + bytes.len());
+            there.ok_or(io::ErrorKind::UnexpectedEof)?.copy_from_slice(bytes);
+            Ok(())
+        })
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Opens the disk of an image, once it is certain that there is a drive for it.
+pub type Open<'a> = &'a dyn Fn() -> Result<Box<dyn Disk>, ServeError>;
+
+/// The image at `path`, as [`locked`] opens it.
+///
+/// # Errors
+/// [`ServeError::Image`].
+pub fn on_file(path: &Path) -> Result<Box<dyn Disk>, ServeError> {
+    opened(path, locked)
+}
+
+/// The file at `path`, opened like that, as the disk of an image.
+///
+/// # Errors
+/// [`ServeError::Image`].
+pub fn opened(
+    path: &Path,
+    open: fn(&Path) -> Result<File, ImageError>,
+) -> Result<Box<dyn Disk>, ServeError> {
+    let file = open(path).map_err(|error| ServeError::Image(path.to_path_buf(), error))?;
+    Ok(Box::new(file))
 }
 
 /// The file at `path`, locked; made where there is none.

@@ -9,13 +9,14 @@ mod error;
 mod frame;
 mod image;
 mod look;
+mod mount;
 mod parts;
 mod plan;
 mod record;
 mod recorder;
 mod server;
 
-pub use disk::{Disk, locked};
+pub use disk::{Disk, Memory, Open, on_file};
 pub use error::ImageError;
 pub use image::{Found, Image};
 pub use look::{check, info};

@@ -1,10 +1,11 @@
 //! A look at an image, which stays as it is.
 
-use crate::disk::{Disk, to_look_at};
+use crate::disk::{Disk, opened, to_look_at};
 use crate::error::ImageError;
 use crate::image::{CAPACITY, Header};
+use crate::mount::powered_on;
+use crate::parts::environment;
 use crate::plan::{Plan, ServeError};
-use crate::server::powered_on;
 use flashatlas_device::Stack;
 use flashatlas_nand::FrameState;
 use flashatlas_types::{BlockId, Lpn, SECTOR_BYTES, Stamp};
@@ -86,7 +87,8 @@ pub fn check(plan: &Plan) -> Result<Value, ServeError> {
         plan.set.splice(0..0, settings(&header));
         plan.drive = header.drive;
     }
-    let (mut live, _, found) = powered_on(&plan, to_look_at)?;
+    let open = || opened(path, to_look_at);
+    let (mut live, _, found) = powered_on(&plan, &environment(&plan), Some(&open))?;
     let stack = live.drive();
     let mount = stack.ssd().ftl_report().mount;
     let lost = mount.lost + mount.damaged_map_pages + mount.damaged_nvm_slots;

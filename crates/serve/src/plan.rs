@@ -45,7 +45,7 @@ pub struct Plan {
     /// When replies go out.
     #[serde(default)]
     pub time: Time,
-    /// The power fails in the operation of the flash after so many.
+    /// The power fails in the operation of the flash after so many, those of the mount among them.
     #[serde(default)]
     pub cut_after: Option<u64>,
     /// From so many seconds of the server's clock on, the power fails in the next operation of the
@@ -83,6 +83,9 @@ pub enum ServeError {
     Run(RunError),
     /// The image, by its path.
     Image(PathBuf, ImageError),
+    /// The power failed while the drive was mounted, as was asked for; the image is as that left
+    /// it.
+    PowerLost,
 }
 
 impl std::fmt::Display for ServeError {
@@ -90,6 +93,7 @@ impl std::fmt::Display for ServeError {
         match self {
             ServeError::Run(error) => error.fmt(f),
             ServeError::Image(path, error) => write!(f, "{}: {error}", path.display()),
+            ServeError::PowerLost => f.write_str("the power failed while the drive was mounted"),
         }
     }
 }

@@ -1,20 +1,17 @@
 //! The commands of a block device, on a simulated drive.
 
-use crate::disk::locked;
-use crate::error::ImageError;
-use crate::image::{CAPACITY, Found, Image};
+use crate::disk::{Disk, Open, on_file};
+use crate::image::{Found, Image};
+use crate::mount::powered_on;
 use crate::parts::environment;
 use crate::plan::{CutMode, Plan, Refused, ServeError, Time};
 use crate::record::served;
 use crate::recorder::Recorder;
-use flashatlas_device::DriveConfig;
 use flashatlas_nand::Change;
-use flashatlas_sim::{Live, RunError, RunSpec};
+use flashatlas_sim::{Environment, Live, RunError};
 use flashatlas_types::{HostOp, Lba, Lpn, Ps, Request, SECTOR_BYTES, Stamp};
 use hdrhistogram::Histogram;
-use serde_json::{Map, Value, json};
-use std::fs::File;
-use std::path::Path;
+use serde_json::Value;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard};
 
@@ -42,7 +39,7 @@ pub struct Ended {
 struct State {
     /// Gone once the power has failed, or the drive gave up.
     live: Option<Live>,
-    image: Option<Image<File>>,
+    image: Option<Image<Box<dyn Disk>>>,
     gone: Option<Refused>,
     /// How late replies were, in nanoseconds.
     late: Histogram<u64>,
@@ -67,20 +64,33 @@ pub struct Server<C> {
 }
 
 impl<C: Clock> Server<C> {
-    /// Power the drive of `plan` on.
+    /// Power the drive of `plan` on, with its image if it has one.
     ///
     /// # Errors
     /// [`ServeError`]: a plan that makes no drive, an image that is none of this drive.
     pub fn begin(plan: &Plan, clock: C) -> Result<Server<C>, ServeError> {
-        let (mut live, image, found) = powered_on(plan, locked)?;
+        let open = plan.image.as_deref().map(|path| move || on_file(path));
+        Self::begin_on(plan, &environment(plan), open.as_ref().map(|open| open as Open<'_>), clock)
+    }
+
+    /// Power the drive of `plan` on, with the parts of `env`; `open` opens the disk of its image,
+    /// if it has one.
+    ///
+    /// # Errors
+    /// [`ServeError`]: a plan that makes no drive, an image that is none of this drive, and a mount
+    /// in which the power failed.
+    pub fn begin_on(
+        plan: &Plan,
+        env: &Environment<'_>,
+        open: Option<Open<'_>>,
+        clock: C,
+    ) -> Result<Server<C>, ServeError> {
+        let (mut live, image, found) = powered_on(plan, env, open)?;
         let recorder = plan.trace.as_deref().map(|path| {
             let io = |error| RunError::Io { path: path.display().to_string(), error };
             Recorder::begin(path).map_err(io)
         });
         let recorder = recorder.transpose()?;
-        if let Some(operations) = plan.cut_after {
-            live.drive().ssd_mut().faults().cut_power_after(operations);
-        }
         let shape = live.shape();
         let server = Server {
             plan: plan.clone(),
@@ -128,6 +138,23 @@ impl<C: Clock> Server<C> {
     /// Let the power fail in the next operation of the flash.
     pub fn cut(&self) {
         self.cut.store(true, Ordering::Relaxed);
+    }
+
+    /// Let the power fail in the operation of the flash after so many.
+    ///
+    /// # Errors
+    /// [`Refused`]: nothing is served any more.
+    pub fn cut_after(&self, operations: u64) -> Result<(), Refused> {
+        self.lock().on()?.drive().ssd_mut().faults().cut_power_after(operations);
+        Ok(())
+    }
+
+    /// Operations of the flash until the power fails, where it is to.
+    ///
+    /// # Errors
+    /// [`Refused`]: nothing is served any more.
+    pub fn operations_until_cut(&self) -> Result<Option<u64>, Refused> {
+        Ok(self.lock().on()?.drive().ssd().medium().operations_until_cut())
     }
 
     /// Tell the flash where the power is to fail by now.
@@ -331,6 +358,11 @@ impl<C: Clock> Server<C> {
     /// Everything comes to its end: what is in the write cache is made durable, the image is
     /// closed, and the record made.
     pub fn end(&self) -> Ended {
+        self.end_in(&environment(&self.plan))
+    }
+
+    /// As [`Server::end`], of a drive with the parts of `env`.
+    pub fn end_in(&self, env: &Environment<'_>) -> Ended {
         let mut state = self.lock();
         let recorded = state.recorder.take().map(Recorder::finish);
         if let Some(gone) = &state.gone {
@@ -352,7 +384,7 @@ impl<C: Clock> Server<C> {
         if self.plan.ignore_flush {
             extra.push("FLUSH and FUA were answered and not carried out (ignore_flush)".into());
         }
-        match live.finish(&environment(&self.plan), "served", extra) {
+        match live.finish(env, "served", extra) {
             Ok(outcome) => {
                 let record = served(outcome, self.plan.time, &state.late, &self.found, recorded);
                 Ended { record: Some(record), complaint: None }
@@ -360,54 +392,6 @@ impl<C: Clock> Server<C> {
             Err(error) => Ended { record: None, complaint: Some(error.to_string()) },
         }
     }
-}
-
-/// The drive of a plan, mounted; where it has an image `open` opens that, and what was found in it
-/// comes with it.
-pub fn powered_on(
-    plan: &Plan,
-    open: fn(&Path) -> Result<File, ImageError>,
-) -> Result<(Live, Option<Image<File>>, Found), ServeError> {
-    let mut set = plan.set.clone();
-    set.push("nand.data=ram".into());
-    let spec = json!({
-        "drive": plan.drive, "drive_toml": plan.drive_toml, "set": set, "seed": plan.seed,
-    });
-    let spec: RunSpec = serde_json::from_value(spec).expect("its keys are those of a run");
-    let (mut image, mut found) = (None, Found::default());
-    let env = &environment(plan);
-    let live = Live::begin::<ServeError>(&spec, env, |config, medium, on_flash| {
-        let Some(path) = &plan.image else { return Ok(false) };
-        let inner = medium.layout();
-        if config.shape().unit_sectors * SECTOR_BYTES < inner.unit_bytes {
-            let why = format!(
-                "with an image the pages of a layer must be whole mapping units ({} bytes): what \
-                 it puts together in one it knows only while it runs. Take a smaller map.unit, or \
-                 larger pages of the layer",
-                inner.unit_bytes
-            );
-            return Err(RunError::Unusable(why).into());
-        }
-        let on_flash = identity(config, on_flash);
-        let opened = open(path).and_then(|file| Image::open(file, &plan.drive, &on_flash, medium));
-        let (file, there) = opened.map_err(|error| ServeError::Image(path.clone(), error))?;
-        (image, found) = (Some(file), there);
-        Ok(true)
-    })?;
-    Ok((live, image, found))
-}
-
-/// What an image is of: what is where on flash, the capacity, and the layers with their settings.
-fn identity(config: &DriveConfig, on_flash: &Map<String, Value>) -> Map<String, Value> {
-    let mut all = on_flash.clone();
-    all.insert(CAPACITY.into(), config.shape().sectors.into());
-    let names: Vec<&str> = config.layers().iter().map(|layer| layer.name).collect();
-    all.insert("layers".into(), names.join(",").into());
-    let of_layer = |key: &str| names.iter().any(|n| key.starts_with(&format!("{n}.")));
-    for (key, value) in config.pairs().filter(|(key, _)| of_layer(key)) {
-        all.insert(key.into(), value.to_string().into());
-    }
-    all
 }
 
 impl State {

@@ -55,7 +55,7 @@ pub mod table;
 pub use environment::{Build, Environment};
 pub use error::RunError;
 pub use input::{Input, Inputs, Opener, summarize};
-pub use live::Live;
+pub use live::{Kept, Live};
 pub use options::{OPTIONS, OptionGroup, OptionKind, RunOption};
 pub use parts::{AddedPart, AnyPart, Origin, Parts};
 pub use record::SCHEMA;

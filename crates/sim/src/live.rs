@@ -19,6 +19,28 @@ use flashatlas_workload::Account;
 use rustc_hash::FxHashMap;
 use serde_json::{Map, Value};
 
+/// Where the flash of a drive is kept while the drive is off. `E` is what may go wrong with it.
+pub trait Kept<E> {
+    /// Lay out on a blank medium what is kept; `on_flash` are the parameters of the drive that
+    /// decide what is where on it. Says whether something was laid out: the drive is mounted as
+    /// after a power failure then.
+    ///
+    /// # Errors
+    /// What is kept is none of this drive.
+    fn lay_out(
+        &mut self,
+        config: &DriveConfig,
+        medium: &mut Medium,
+        on_flash: &Map<String, Value>,
+    ) -> Result<bool, E>;
+
+    /// The mount went wrong, and this is the medium as it has left it.
+    ///
+    /// # Errors
+    /// What is to be said instead of what the mount says.
+    fn mount_failed(&mut self, medium: &mut Medium) -> Result<(), E>;
+}
+
 /// A drive under requests from elsewhere.
 pub struct Live {
     spec: RunSpec,
@@ -59,16 +81,14 @@ impl Awaited {
 }
 
 impl Live {
-    /// Power a drive on. `lay_out` is given it, its blank medium and the parameters that decide
-    /// what is where on that, and may lay out on it what was kept elsewhere; it says whether it
-    /// did. The drive is mounted as after a power failure then.
+    /// Power a drive on, with what is `kept` of its flash.
     ///
     /// # Errors
-    /// A configuration that is no drive, what `lay_out` says, and a medium that cannot be mounted.
+    /// A configuration that is no drive, what `kept` says, and a medium that cannot be mounted.
     pub fn begin<E: From<RunError>>(
         spec: &RunSpec,
         env: &Environment<'_>,
-        lay_out: impl FnOnce(&DriveConfig, &mut Medium, &Map<String, Value>) -> Result<bool, E>,
+        kept: &mut impl Kept<E>,
     ) -> Result<Live, E> {
         drawn_streams(); // what was drawn on this thread before is another run's
         let config = env
@@ -77,23 +97,17 @@ impl Live {
             .map_err(RunError::from)?;
         config.single_drive("what is served").map_err(RunError::from)?;
         let mut medium = config.build(Seed(spec.seed)).map_err(RunError::from)?.into_medium();
-        let kept = lay_out(&config, &mut medium, &on_flash(&config))?;
-        Ok(Self::power_on(spec, config, env, kept.then_some(medium))?)
-    }
-
-    fn power_on(
-        spec: &RunSpec,
-        config: DriveConfig,
-        env: &Environment<'_>,
-        medium: Option<Medium>,
-    ) -> Result<Live, RunError> {
-        let mut drive = config.build_stack(Seed(spec.seed))?;
+        let laid_out = kept.lay_out(&config, &mut medium, &on_flash(&config))?;
+        let mut drive = config.build_stack(Seed(spec.seed)).map_err(RunError::from)?;
         let (units, unit_sectors) = (drive.shape().units(), drive.unit_sectors());
         let mut oracle = Oracle::new(units, unit_sectors);
         let mut content = 1;
-        if let Some(mut medium) = medium {
+        if laid_out {
             medium.keep_journal(); // what the mount changes is to be kept, too
-            drive.remount([medium], &config, Seed(spec.seed)).map_err(|e| failed(0, e))?;
+            if let Err(error) = drive.remount([medium], &config, Seed(spec.seed)) {
+                kept.mount_failed(drive.ssd_mut().faults())?;
+                return Err(failed(0, error).into());
+            }
             drive.check().map_err(RunError::Broken)?;
             let held: Result<Vec<Stamp>, _> =
                 (0..units).map(|unit| drive.peek_stamp(Lpn(unit))).collect();

@@ -7,12 +7,13 @@ import signal
 import subprocess
 from dataclasses import replace as changed
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.markup import escape
 
 from flashatlas import InputError
+from flashatlas._core import PowerLost
 from flashatlas.cli.console import (
     EXIT_POWER,
     Terminated,
@@ -28,7 +29,7 @@ from flashatlas.cli.options import Json, Layers, Out, Set, Title, with_layers, w
 from flashatlas.cli.runs import Drive, reported
 from flashatlas.files import must_be_writable
 from flashatlas.result import save_one
-from flashatlas.serve import PowerLost, Serving
+from flashatlas.serve import Serving
 from flashatlas.serve import serve as begin
 
 
@@ -147,7 +148,7 @@ def serve(
     --uri="$uri" --rw=randwrite --bs=4k --iodepth=16 --size=64M --verify=crc32c'`
     """
     must_be_writable(out_)
-    serving = begin(
+    serving = _begun(
         drive,
         set=with_layers(set, layers),
         image=image,
@@ -190,6 +191,14 @@ def serve(
         raise InputError(f"--run: the command ended with status {status}")
     if "error" in recorded:
         raise InputError(f"--record: {recorded['path']}: {recorded['error']}")
+
+
+def _begun(*given: Any, **options: Any) -> Serving:
+    try:
+        return begin(*given, **options)
+    except PowerLost as lost:
+        err.print(str(lost))
+        raise typer.Exit(EXIT_POWER) from None
 
 
 def _until_its_end(serving: Serving, client: str | None) -> int:

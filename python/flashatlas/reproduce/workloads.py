@@ -34,6 +34,8 @@ class Application:
     """Whether it is the trace; otherwise it is generated."""
     published: bool = True
     """Whether it takes the place of a workload of the paper; otherwise it is beside those."""
+    variants: bool = True
+    """Whether what the paper leaves open is tried on it, too."""
 
     @property
     def source(self) -> str:
@@ -83,16 +85,15 @@ def applications(entries: Sequence[dict[str, Any]], folder: Path | None) -> list
         rest = dict(entry)
         name, trace, stand_in = rest.pop("name"), rest.pop("trace", None), rest.pop("stand_in", "")
         published, warmup = rest.pop("published", True), rest.pop("stand_in_warmup", 0)
+        variants = rest.pop("variants", True)
         path = folder / trace if folder and trace else None
         if recording := rest.pop("recording", None):
             path = with_package(recording)
         if path is not None and path.is_file():
-            made.append(
-                Application(name, {"trace": path, **rest}, recorded=True, published=published)
-            )
+            made.append(Application(name, {"trace": path, **rest}, True, published, variants))
         else:
             own = {"workload": stand_in} | ({"warmup": warmup} if warmup else {})
-            made.append(Application(name, own, recorded=False, published=published))
+            made.append(Application(name, own, False, published, variants))
     return made
 
 

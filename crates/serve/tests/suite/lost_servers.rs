@@ -1,8 +1,8 @@
 //! A server that is killed, or whose drive loses its power, and one that comes after it on the same
 //! image: what was flushed is there, every sector is one that was written, and nothing else.
 
-use crate::{Still, begin, drives, plan};
-use flashatlas_serve::{Clock, CutMode, Plan, Refused, Server};
+use crate::{Still, drives, plan};
+use flashatlas_serve::{Clock, CutMode, Plan, Refused, ServeError, Server};
 use flashatlas_testing::proofs::one_in;
 use flashatlas_types::{Ps, Rng, Seed};
 
@@ -47,11 +47,14 @@ fn sessions(plan: &Plan, rng: &mut Rng, count: u64) -> Result<u64, String> {
         let mut plan = plan.clone();
         plan.cut_after = (end == End::PowerCut).then(|| rng.below(200));
         plan.cut_mode = [CutMode::Prefix, CutMode::Torn][rng.below(2) as usize];
-        let server = begin(&plan);
+        let server = match Server::begin(&plan, Still::default()) {
+            Err(ServeError::PowerLost) => continue,
+            begun => begun.map_err(|e| format!("session {session}: {e}"))?,
+        };
         let sectors = (server.bytes() as usize) / SECTOR;
         let mut all = vec![0; server.bytes() as usize];
         match server.read(&mut all, 0) {
-            // a mount that writes may be what loses the power
+            // a read that loads a map page may write another one
             Err(Refused::PowerLost) => continue,
             read => read.map_err(|e| format!("session {session}: {e}"))?,
         };

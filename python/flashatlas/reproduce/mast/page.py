@@ -10,7 +10,13 @@ from flashatlas.report.bars import BAR
 from flashatlas.report.html import section, table, table_rows, text
 from flashatlas.report.palette import TABLE_COLOURS, colour_key
 from flashatlas.reproduce.mast.plan import MERGED, Mast
-from flashatlas.reproduce.mast.tables import NUMBERS, VARIANTS, numbers_of, variant_rows
+from flashatlas.reproduce.mast.tables import (
+    NUMBERS,
+    VARIANTS,
+    numbers_of,
+    variant_rows,
+    varied,
+)
 from flashatlas.reproduce.page import Part, report
 
 TITLE = "MAST against FAST and LAST"
@@ -111,7 +117,7 @@ def _numbers(mast: Mast) -> str:
 
 
 def _variants(mast: Mast) -> str:
-    head = ["Scheme and switch", *(text(a.name) for a in mast.applications)]
+    head = ["Scheme and switch", *(text(name) for name in varied(mast))]
     return section(
         "variants",
         "What the paper leaves open",

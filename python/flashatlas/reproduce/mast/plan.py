@@ -261,8 +261,15 @@ class Plan:
         """A name for each run."""
         return [
             ": ".join(filter(None, (application.name, scheme, variant)))
+            for application, scheme, variant, *_ in self._planned()
+        ]
+
+    def _planned(self) -> list[tuple[Application, str, str, list[str], bool]]:
+        return [
+            (application, *kind)
             for application in self.applications
-            for scheme, variant, *_ in self.kinds()
+            for kind in self.kinds()
+            if application.variants or not kind[1]
         ]
 
     def carry_out(
@@ -273,9 +280,7 @@ class Plan:
         kept: Kept | None = None,
     ) -> Mast:
         """Run all of it; arguments as for :func:`flashatlas.reproduce.runs.carried_out`."""
-        planned = [
-            (application, *kind) for application in self.applications for kind in self.kinds()
-        ]
+        planned = self._planned()
         # a run that ends early measures from its beginning
         short = {"warmup": 0} if self.limit else {}
         cases: list[Any] = [

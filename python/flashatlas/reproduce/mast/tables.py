@@ -24,8 +24,14 @@ def numbers_of(mast: Mast, row: Row) -> tuple[str, ...]:
 NUMBERS = ("efficiency", "WAF", *MERGED, "moved", "copies", "erases", "tables")
 
 
+def varied(mast: Mast) -> list[str]:
+    """Applications on which what the paper leaves open was tried."""
+    return [a.name for a in mast.applications if a.variants]
+
+
 def variant_rows(mast: Mast) -> list[tuple[str, ...]]:
-    """Efficiency and shares on every application, for each variant of the paper's schemes."""
+    """Efficiency and shares on those, for each variant of the paper's schemes."""
+    names = varied(mast)
     kinds = dict.fromkeys((row.scheme, row.variant) for row in mast.rows if not row.reference)
     return [
         (
@@ -33,7 +39,7 @@ def variant_rows(mast: Mast) -> list[tuple[str, ...]]:
             *(
                 _short(mast, row)
                 for row in mast.rows
-                if (row.scheme, row.variant) == (scheme, variant)
+                if row.application in names and (row.scheme, row.variant) == (scheme, variant)
             ),
         )
         for scheme, variant in kinds
@@ -88,6 +94,6 @@ def listings(mast: Mast) -> list[Listing]:
     made.append(Listing("Schemes by share of merges, the largest first", "", head, orders))
     made.append(figure_2(mast))
     if any(row.variant for row in mast.rows):
-        head = ["", *(a.name for a in mast.applications)]
+        head = ["", *varied(mast)]
         made.append(Listing("What the paper leaves open", VARIANTS, head, variant_rows(mast)))
     return made

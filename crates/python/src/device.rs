@@ -1,0 +1,165 @@
+//! A drive in the process of whoever uses it (`python/flashatlas/device.py`).
+
+use crate::environment::environment;
+use crate::{DriveError, InputError, PowerLost, guarded, to_python};
+use flashatlas_serve::{Clock, Disk, Memory, Plan, Refused, ServeError, Server, on_file};
+use flashatlas_types::Ps;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+/// Operations of the flash for which there is power where no cut was asked for: what is left of
+/// them says how many there were.
+const ENOUGH: u64 = 1 << 62;
+
+/// Time goes on with the commands: nobody looks at a clock.
+struct NoClock;
+
+impl Clock for NoClock {
+    fn now(&self) -> Ps {
+        Ps::ZERO
+    }
+
+    fn sleep_until(&self, _: Ps) {}
+}
+
+/// A drive with its image, in a file or in memory; see `flashatlas.Device`.
+#[pyclass]
+pub struct Device {
+    plan: Plan,
+    memory: Memory,
+    server: Option<Server<NoClock>>,
+    /// Operations that there was power for, and those that were counted before that was set.
+    power: (u64, u64),
+}
+
+fn refused(why: &Refused) -> PyErr {
+    match why {
+        Refused::Range(why) => InputError::new_err(why.clone()),
+        Refused::PowerLost => PowerLost::new_err(why.to_string()),
+        Refused::NoSpace(why) | Refused::Failed(why) => DriveError::new_err(why.clone()),
+    }
+}
+
+#[pymethods]
+impl Device {
+    /// A drive that is off, from the JSON of a `Plan`.
+    #[new]
+    fn new(plan: &str) -> PyResult<Device> {
+        let plan: Plan =
+            serde_json::from_str(plan).map_err(|e| InputError::new_err(format!("plan: {e}")))?;
+        Ok(Device { plan, memory: Memory::default(), server: None, power: (0, 0) })
+    }
+
+    /// Mount what the image holds; the power fails after so many operations of the flash. Returns
+    /// what of the image could not be read: frames, and records of blocks.
+    fn power_on(
+        &mut self,
+        py: Python<'_>,
+        cut_after: Option<u64>,
+    ) -> PyResult<(Vec<u32>, Vec<u32>)> {
+        self.server = None;
+        self.power = (cut_after.unwrap_or(ENOUGH), 0);
+        self.plan.cut_after = Some(self.power.0);
+        let (plan, memory) = (&self.plan, self.memory.clone());
+        let begun = guarded(py, None, |_| {
+            let open = || -> Result<Box<dyn Disk>, ServeError> {
+                match &plan.image {
+                    Some(path) => on_file(path),
+                    None => Ok(Box::new(memory.clone())),
+                }
+            };
+            Ok(Server::begin_on(plan, &environment(), Some(&open), NoClock))
+        })?;
+        let server = begun.map_err(|error| match error {
+            ServeError::Run(error) => to_python(&error),
+            ServeError::Image(..) => InputError::new_err(error.to_string()),
+            ServeError::PowerLost => PowerLost::new_err(error.to_string()),
+        })?;
+        let found = server.found();
+        let damaged = found.damaged.iter().map(|frame| frame.0).collect();
+        let damaged_blocks = found.damaged_blocks.iter().map(|block| block.0).collect();
+        self.server = Some(server);
+        Ok((damaged, damaged_blocks))
+    }
+
+    /// Bytes of the drive, and of a mapping unit.
+    fn sizes(&self) -> PyResult<(u64, u32)> {
+        let server = self.on()?;
+        Ok((server.bytes(), server.unit_bytes()))
+    }
+
+    /// Operations of the flash since the power came.
+    fn operations(&self) -> PyResult<u64> {
+        let left = self.on()?.operations_until_cut().map_err(|why| refused(&why))?;
+        Ok(self.power.1 + self.power.0 - left.unwrap_or(0))
+    }
+
+    /// Let the power fail in the operation of the flash after so many more.
+    fn cut_after(&mut self, operations: u64) -> PyResult<()> {
+        let counted = self.operations()?;
+        self.on()?.cut_after(operations).map_err(|why| refused(&why))?;
+        self.power = (operations, counted);
+        Ok(())
+    }
+
+    fn read<'py>(
+        &self,
+        py: Python<'py>,
+        offset: u64,
+        count: usize,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let mut out = vec![0; count];
+        self.carry_out(py, |server| server.read(&mut out, offset))?;
+        Ok(PyBytes::new(py, &out))
+    }
+
+    fn write(&self, py: Python<'_>, data: &[u8], offset: u64, fua: bool) -> PyResult<()> {
+        self.carry_out(py, |server| server.write(data, offset, fua))
+    }
+
+    fn flush(&self, py: Python<'_>) -> PyResult<()> {
+        self.carry_out(py, Server::flush)
+    }
+
+    fn trim(&self, py: Python<'_>, offset: u64, count: u64) -> PyResult<()> {
+        self.carry_out(py, |server| server.trim(offset, count, false))
+    }
+
+    fn zero(&self, py: Python<'_>, offset: u64, count: u64) -> PyResult<()> {
+        self.carry_out(py, |server| server.zero(offset, count, true, false))
+    }
+
+    /// Flush, power off, and return the record with its tables (JSON).
+    fn power_off(&mut self, py: Python<'_>) -> PyResult<String> {
+        self.on()?;
+        let server = self.server.take().expect("it is on");
+        let gone = server.gone();
+        let ended = guarded(py, None, |_| Ok(server.end_in(&environment())))?;
+        match (gone, ended.record) {
+            (Some(why), _) => Err(refused(&why)),
+            (None, Some(record)) => Ok(record.to_string()),
+            (None, None) => {
+                let why = ended.complaint.unwrap_or_default();
+                Err(match server.gone() {
+                    Some(Refused::PowerLost) => PowerLost::new_err(why),
+                    _ => DriveError::new_err(why),
+                })
+            }
+        }
+    }
+}
+
+impl Device {
+    fn on(&self) -> PyResult<&Server<NoClock>> {
+        self.server.as_ref().ok_or_else(|| DriveError::new_err("the drive is off (power_on)"))
+    }
+
+    fn carry_out(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&Server<NoClock>) -> Result<(), Refused> + Send,
+    ) -> PyResult<()> {
+        let server = self.on()?;
+        guarded(py, None, |_| Ok(work(server)))?.map_err(|why| refused(&why))
+    }
+}

@@ -1,0 +1,175 @@
+"""A drive in this process: bytes, power failures wherever they are asked for, and SQLite on it."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+
+import flashatlas
+import pytest
+from conftest import ONE_IN, ROOT
+from flashatlas import Device, DriveError, InputError, PowerLost
+
+UNIT = 2048
+"""Bytes of a mapping unit, and of a page, of the drive `tiny`."""
+
+
+def unit(number: int) -> bytes:
+    return bytes([number % 255 + 1]) * UNIT
+
+
+def overwritten(drive: Device, rounds: int) -> int:
+    """Write 48 units again and again, each durably; the last round that was begun."""
+    number = 0
+    try:
+        for number in range(1, rounds + 1):
+            for at in range(48):
+                drive.write(at * UNIT, unit(number), fua=True)
+    except PowerLost:
+        pass
+    return number
+
+
+def test_what_was_flushed_outlives_a_power_failure_and_the_rest_does_not():
+    with Device("tiny") as drive:
+        assert (drive.capacity_bytes, drive.unit_bytes) == (640 * UNIT, UNIT)
+        drive.write(0, unit(1))
+        drive.flush()
+        drive.write(0, unit(2))
+        drive.write(UNIT, unit(3))
+        drive.cut()
+        with pytest.raises(PowerLost, match="the power has failed"):
+            drive.flush()
+        with pytest.raises(PowerLost):
+            drive.read(0, UNIT)
+        drive.power_on()
+        assert drive.damage == []
+        assert drive.read(0, 2 * UNIT) == unit(1) + bytes(UNIT)
+        drive.write(512, b"\x07" * 512)
+        assert drive.read(0, UNIT) == unit(1)[:512] + b"\x07" * 512 + unit(1)[:1024]
+        drive.zero(0, 512)
+        assert drive.read(0, 1024) == bytes(512) + b"\x07" * 512
+        drive.trim(0, UNIT)
+        assert drive.read(0, UNIT) == bytes(UNIT)
+        result = drive.power_off()
+        assert result.violations == 0 and result.record["host"]["trims"] == 1
+        drive.power_on()
+
+
+def test_the_power_fails_in_the_operation_that_is_named():
+    drive = Device("tiny")
+    # each durable write of a unit is a program, and the drive is never so full that it collects
+    drive.cut(after=100)
+    for number in range(100):
+        drive.write(number * UNIT, unit(number), fua=True)
+    assert drive.operations == 100
+    with pytest.raises(PowerLost):
+        drive.write(100 * UNIT, unit(100), fua=True)
+    drive.power_on()
+    assert [drive.read(n * UNIT, UNIT) for n in range(101)] == [
+        *(unit(n) for n in range(100)),
+        bytes(UNIT),
+    ]
+
+
+@pytest.mark.parametrize("mode", ["prefix", "torn"])
+def test_the_power_may_fail_in_the_mount_too(mode):
+    """At each operation of a mount that has something to do, and then the drive mounts."""
+    settings = ["ftl.scheme=fast"]
+
+    def failed(operation: int) -> Device:
+        drive = Device("tiny", set=settings, cut_mode=mode)
+        drive.cut(after=operation)
+        assert overwritten(drive, 60) > 1
+        return drive
+
+    tried = 0
+    for operation in range(2000, 2060):
+        drive = failed(operation)
+        drive.power_on()
+        rounds = [drive.read(at * UNIT, 512) for at in range(48)]
+        for again in range(drive.operations):
+            drive = failed(operation)
+            with pytest.raises(PowerLost, match="while the drive was mounted"):
+                drive.power_on(cut_after=again)
+            with pytest.raises(DriveError, match="off"):
+                drive.flush()
+            drive.power_on()
+            assert [drive.read(at * UNIT, 512) for at in range(48)] == rounds
+            tried += 1
+    assert tried > 5, tried
+
+
+def test_an_image_in_a_file_outlives_the_process(tmp_path):
+    image = tmp_path / "drive.img"
+    with Device("tiny", image=image) as drive:
+        drive.write(5 * UNIT, unit(5))
+        with pytest.raises(InputError, match="another process has it open"):
+            Device("tiny", image=image)
+    assert flashatlas.image_check(image)["units"]["written"] == 1
+    with Device("tiny", image=image) as drive:
+        assert drive.read(5 * UNIT, UNIT) == unit(5)
+    with pytest.raises(InputError, match=r"image of another drive: drive\.pages"):
+        Device("tiny", set={"drive.pages": 16}, image=image)
+
+
+def test_bad_input_is_refused_by_name():
+    drive = Device("tiny")
+    with pytest.raises(InputError, match="7 bytes from 0 on: expected whole sectors of 512"):
+        drive.write(0, b"seven b")
+    with pytest.raises(InputError, match="of a drive of 1310720"):
+        drive.read(640 * UNIT, 512)
+    drive.power_off()
+    with pytest.raises(DriveError, match=r"off \(power_on\)"):
+        drive.read(0, 512)
+    with pytest.raises(InputError, match="cut_mode: `half`, expected prefix or torn"):
+        Device("tiny", cut_mode="half")
+    with pytest.raises(InputError, match=r"ftl\.scheme"):
+        Device("tiny", set=["ftl.scheme=fastest"])
+
+
+def sqlite():
+    pytest.importorskip("apsw")
+    spec = importlib.util.spec_from_file_location("sqlite_cuts", ROOT / "examples/sqlite_cuts.py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["sqlite_cuts"] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+DRIVES = {
+    "page": "drive.over_provisioning=0.25",
+    "nvm-hybrid": "drive.over_provisioning=0.3 map.store=nvm-hybrid nvm.bytes=64KiB",
+    "map pages": "drive.over_provisioning=0.3 map.flush=pages",
+    "dftl": "drive.over_provisioning=0.35 map.store=dftl",
+    "leaftl": "drive.over_provisioning=0.35 map.store=leaftl",
+    "lpmt": "drive.over_provisioning=0.25 map.store=lpmt",
+    "block": "ftl.scheme=block",
+    "bast": "ftl.scheme=bast",
+    "fast": "ftl.scheme=fast",
+    "last": "ftl.scheme=last",
+    "mast": "ftl.scheme=mast",
+    "superblock": "ftl.scheme=superblock drive.over_provisioning=0.25",
+    "hard": "drive.logical_pages=760 layers=hard hard.superpage=8KiB hard.page=2KiB",
+}
+
+
+@pytest.mark.parametrize("journal", ["delete", "truncate", "persist", "wal"])
+@pytest.mark.parametrize("name", DRIVES)
+def test_sqlite_loses_nothing_wherever_the_power_fails(name, journal):
+    module = sqlite()
+    torn = (list(DRIVES).index(name) + module.JOURNALS.index(journal)) % 2
+    options = {"drive": "tiny", "set": DRIVES[name].split(), "cut_mode": ("prefix", "torn")[torn]}
+    one_in = 7 * ONE_IN if ONE_IN > 1 else 1
+    cuts = module.Cuts(journal, one_in=one_in, recoveries=3, options=options).run()
+    assert not cuts.wrong, "\n".join(cuts.wrong)
+    assert cuts.erases > 0 and cuts.cuts >= cuts.operations // one_in > 0
+    assert cuts.acknowledged > 0
+
+
+@pytest.mark.parametrize("journal", ["delete", "wal"])
+def test_a_drive_that_ignores_flush_loses_transactions(journal):
+    module = sqlite()
+    options = {"drive": "tiny", "set": DRIVES["page"].split(), "ignore_flush": True}
+    cuts = module.Cuts(journal, one_in=3, options=options).run()
+    assert any("were acknowledged" in said for said in cuts.wrong)

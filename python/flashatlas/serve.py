@@ -17,11 +17,15 @@ import tempfile
 import time
 from pathlib import Path
 from types import TracebackType
+from typing import TYPE_CHECKING
 
 from flashatlas import _core, served
 from flashatlas._core import DriveError, InputError, PowerLost
 from flashatlas.drive import Drive, Settings
 from flashatlas.result import Result
+
+if TYPE_CHECKING:
+    from flashatlas.live.exporter import Exporter
 
 PLUGIN = Path(__file__).with_name("libflashatlas_nbdkit.so")
 """What nbdkit loads."""
@@ -45,6 +49,9 @@ MALLOC = {
 """For glibc, unless the environment says otherwise: units come and go from many threads, and with
 an arena for each the kernel maps and clears pages all the time."""
 
+LIVE = "live.json"
+"""In a server's folder: what can be seen of its drive, anew every half second."""
+
 READY_S = 600
 """Seconds until a server must be ready: a large image is read whole."""
 
@@ -56,6 +63,7 @@ class Serving:
         uri: Where clients find it, an NBD URI.
         result: What :func:`flashatlas.run` returns, once it has ended.
         damage: What of the image could not be read when it was opened, a line each.
+        metrics_url: Where the drive can be looked at, if that was asked for.
 
     """
 
@@ -70,6 +78,8 @@ class Serving:
         self._folder = folder
         self._begin = time.perf_counter()
         self._image = image
+        self._exporter: Exporter | None = None
+        self.metrics_url = ""
 
     def __enter__(self) -> Serving:
         return self
@@ -106,6 +116,7 @@ class Serving:
             return self.result
         if not self._folder.exists():
             raise DriveError("the server was killed: there is no result")
+        self._close_exporter()
         self._process.send_signal(signal.SIGTERM)
         self._process.wait()
         said = self._said()
@@ -125,9 +136,33 @@ class Serving:
 
     def kill(self) -> None:
         """End the server as ``kill -9`` does: nothing is flushed, and there is no result."""
+        self._close_exporter()
         self._process.kill()
         self._process.wait()
         shutil.rmtree(self._folder, ignore_errors=True)
+
+    def answer(self, at: str) -> None:
+        """Answer at ``HOST:PORT`` what can be seen of the drive.
+
+        Raises:
+            InputError: Nobody can answer there.
+
+        """
+        # not before somebody asks: it brings an HTTP server along
+        from flashatlas.live.exporter import Exporter  # noqa: PLC0415
+
+        self._exporter = Exporter(at, self._seen)
+        self.metrics_url = self._exporter.url
+
+    def _seen(self) -> bytes:
+        if self._process.poll() is not None:
+            raise OSError("the server has ended")
+        return (self._folder / LIVE).read_bytes()
+
+    def _close_exporter(self) -> None:
+        if self._exporter is not None:
+            self._exporter.close()
+            self._exporter = None
 
     def _said(self) -> str:
         lines = (self._folder / "log").read_text(encoding="utf-8", errors="replace").splitlines()
@@ -150,6 +185,7 @@ def serve(
     cut_mode: str = "prefix",
     ignore_flush: bool = False,
     record: str | os.PathLike[str] | None = None,
+    metrics: str | None = None,
     seed: int = 1,
 ) -> Serving:
     """Serve a drive to real programs, as a block device over NBD.
@@ -174,6 +210,8 @@ def serve(
         ignore_flush: FLUSH and FUA are answered and not carried out: for tests that must fail.
         record: File (``.fatr``) for what clients send, with times, FLUSH, FUA and trim: a trace
             that runs replay. It is there when the server has ended, or its power has failed.
+        metrics: Answer at this ``HOST:PORT``, over HTTP, what can be seen of the drive: a page,
+            Prometheus' text (``/metrics``), JSON. Nothing can be changed there.
         seed: Seed of everything random.
 
     Raises:
@@ -198,6 +236,7 @@ def serve(
         "cut_at": None if cut_at is None else _seconds(cut_at),
         "trace": None if record is None else os.path.abspath(record),
         "record": str(folder / "record.json"),
+        "live": None if metrics is None else str(folder / LIVE),
     }
     (folder / "plan.json").write_text(json.dumps(told), encoding="utf-8")
     command = [
@@ -220,6 +259,8 @@ def serve(
     uri = f"{scheme}://127.0.0.1:{port}" if port else f"{scheme}+unix:///?socket={path}"
     serving = Serving(process, folder, uri, str(image) if image else "the drive")
     try:
+        if metrics is not None:
+            serving.answer(metrics)
         _wait_until_ready(serving)
     except BaseException:
         serving.kill()
@@ -247,9 +288,14 @@ def _slower(text: str | float) -> float:
 
 
 def _wait_until_ready(serving: Serving) -> None:
-    ready = serving._folder / "pid"
+    pid, live = serving._folder / "pid", serving._folder / LIVE
     end = time.monotonic() + READY_S
-    while not (ready.is_file() and ready.read_bytes().endswith(b"\n")):
+
+    def ready() -> bool:
+        answers = pid.is_file() and pid.read_bytes().endswith(b"\n")
+        return answers and (not serving.metrics_url or live.is_file())
+
+    while not ready():
         if serving._process.poll() == POWER_LOST:
             raise PowerLost("the power failed while the drive was mounted")
         if serving._process.poll() is not None or time.monotonic() > end:

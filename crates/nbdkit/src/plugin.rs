@@ -12,6 +12,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
+use std::time::Duration;
 
 /// A line on standard error, where it can be written: a panic must not reach C.
 macro_rules! say {
@@ -27,7 +28,17 @@ const POWER_LOST: c_int = 9;
 static CUT: AtomicBool = AtomicBool::new(false);
 
 static PLAN: Mutex<Option<PathBuf>> = Mutex::new(None);
-static SERVED: OnceLock<(Server<Wall>, Option<PathBuf>)> = OnceLock::new();
+static SERVED: OnceLock<Served> = OnceLock::new();
+
+struct Served {
+    server: Server<Wall>,
+    /// Where the record goes in the end.
+    record: Option<PathBuf>,
+    /// Where what can be seen of the drive goes, every [`LOOK_EVERY`].
+    live: Option<PathBuf>,
+}
+
+const LOOK_EVERY: Duration = Duration::from_millis(500);
 
 pub static PLUGIN: Plugin = Plugin {
     struct_size: size_of::<Plugin>() as u64,
@@ -70,7 +81,7 @@ pub static PLUGIN: Plugin = Plugin {
     can_fast_zero: None,
     preconnect: None,
     get_ready: Some(get_ready),
-    after_fork: None,
+    after_fork: Some(after_fork),
     list_exports: None,
     default_export: None,
     export_description: None,
@@ -98,7 +109,9 @@ fn complain(number: c_int, why: &str) -> c_int {
 
 /// Carry a call out. A broken rule of the drive is a panic, which must not reach C.
 fn call(work: impl FnOnce(&Server<Wall>) -> Result<(), Refused>) -> c_int {
-    let Some((server, _)) = SERVED.get() else { return complain(libc::EIO, "nothing is served") };
+    let Some(Served { server, .. }) = SERVED.get() else {
+        return complain(libc::EIO, "nothing is served");
+    };
     if CUT.load(Ordering::Relaxed) {
         server.cut();
     }
@@ -173,8 +186,8 @@ unsafe extern "C" fn get_ready() -> c_int {
     let path = PLAN.lock().unwrap_or_else(PoisonError::into_inner).clone().expect("checked");
     let begun = catch_unwind(|| begin(&path)).unwrap_or_else(|_| Err("a rule was broken".into()));
     match begun {
-        Ok((server, record)) => {
-            let found = server.found();
+        Ok(served) => {
+            let found = served.server.found();
             for frame in &found.damaged {
                 say!("flashatlas: the image holds no readable page in frame {frame}");
             }
@@ -184,22 +197,40 @@ unsafe extern "C" fn get_ready() -> c_int {
             let handler = cut as extern "C" fn(c_int);
             // SAFETY: the handler stores one atomic, and nothing else
             unsafe { libc::signal(libc::SIGUSR1, handler as libc::sighandler_t) };
-            let first = SERVED.set((server, record)).is_ok();
+            let first = SERVED.set(served).is_ok();
             if first { 0 } else { complain(libc::EIO, "a drive is served already") }
         }
         Err(why) => complain(libc::EINVAL, &why),
     }
 }
 
-fn begin(path: &std::path::Path) -> Result<(Server<Wall>, Option<PathBuf>), String> {
+fn begin(path: &std::path::Path) -> Result<Served, String> {
     let told = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
     let text = std::fs::read_to_string(path).map_err(|e| told(&e))?;
     let plan: Plan = serde_json::from_str(&text).map_err(|e| told(&e))?;
     match Server::begin(&plan, Wall::begin()) {
-        Ok(server) => Ok((server, plan.record)),
+        Ok(server) => Ok(Served { server, record: plan.record, live: plan.live }),
         Err(ServeError::PowerLost) => power_lost(),
         Err(error) => Err(error.to_string()),
     }
+}
+
+/// From now on threads stay: let one look at the drive.
+unsafe extern "C" fn after_fork() -> c_int {
+    if let Some(Served { server, live: Some(path), .. }) = SERVED.get() {
+        std::thread::spawn(move || {
+            while let Ok(seen) = server.look() {
+                let part = path.with_extension("part");
+                let put = std::fs::write(&part, seen.to_string());
+                if let Err(error) = put.and_then(|()| std::fs::rename(&part, path)) {
+                    say!("flashatlas: {}: {error}", path.display());
+                    return;
+                }
+                std::thread::sleep(LOOK_EVERY);
+            }
+        });
+    }
+    0
 }
 
 unsafe extern "C" fn open(_readonly: c_int) -> Handle {
@@ -209,7 +240,7 @@ unsafe extern "C" fn open(_readonly: c_int) -> Handle {
 
 unsafe extern "C" fn get_size(_: Handle) -> i64 {
     match SERVED.get() {
-        Some((server, _)) => server.bytes() as i64,
+        Some(Served { server, .. }) => server.bytes() as i64,
         None => i64::from(complain(libc::EIO, "nothing is served")),
     }
 }
@@ -220,7 +251,9 @@ unsafe extern "C" fn block_size(
     good: *mut u32,
     most: *mut u32,
 ) -> c_int {
-    let Some((server, _)) = SERVED.get() else { return complain(libc::EIO, "nothing is served") };
+    let Some(Served { server, .. }) = SERVED.get() else {
+        return complain(libc::EIO, "nothing is served");
+    };
     // SAFETY: nbdkit gives three places
     unsafe {
         *least = 512;
@@ -290,7 +323,7 @@ unsafe extern "C" fn extents(
 
 /// The end: every connection is closed.
 unsafe extern "C" fn cleanup() {
-    let Some((server, record)) = SERVED.get() else { return };
+    let Some(Served { server, record, .. }) = SERVED.get() else { return };
     let ended = catch_unwind(AssertUnwindSafe(|| server.end()));
     let said = match ended {
         Ok(ended) => ended,

@@ -61,6 +61,9 @@ pub struct Plan {
     /// Where what clients send goes, as a trace.
     #[serde(default)]
     pub trace: Option<PathBuf>,
+    /// Where what can be seen of the drive is put now and then.
+    #[serde(default)]
+    pub live: Option<PathBuf>,
     /// Digest of the sources that the program was built from, for the record.
     #[serde(default)]
     pub build: Option<String>,

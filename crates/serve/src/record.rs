@@ -1,9 +1,11 @@
 //! What is said of a drive in the end, as one object for whoever writes it.
 
 use crate::image::Found;
-use crate::plan::Time;
-use flashatlas_sim::Outcome;
+use crate::plan::{Plan, Time};
+use flashatlas_sim::metrics::Findings;
 use flashatlas_sim::table::{Column, Table};
+use flashatlas_sim::{Live, Outcome};
+use flashatlas_types::{Ps, SECTOR_BYTES};
 use hdrhistogram::Histogram;
 use serde_json::{Value, json};
 
@@ -37,6 +39,24 @@ pub fn served(
     }
     record["served"] = said;
     json!({ "record": record, "tables": tables.iter().map(table).collect::<Vec<_>>() })
+}
+
+/// What can be seen of a drive while it is served, as one object.
+pub fn live(plan: &Plan, live: &mut Live, clock: Ps) -> Value {
+    let shape = live.shape();
+    let (simulated_ns, in_flight) = (live.now().0 / 1000, live.in_flight());
+    let Findings { record, tables } = live.look();
+    json!({
+        "schema": "flashatlas.live/1",
+        "drive": plan.drive,
+        "set": plan.set,
+        "capacity_bytes": shape.sectors * u64::from(SECTOR_BYTES),
+        "serving_ns": clock.0 / 1000,
+        "simulated_ns": simulated_ns,
+        "in_flight": in_flight,
+        "record": record,
+        "tables": tables.iter().map(table).collect::<Vec<_>>(),
+    })
 }
 
 fn table(table: &Table) -> Value {

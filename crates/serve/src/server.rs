@@ -5,7 +5,7 @@ use crate::image::{Found, Image};
 use crate::mount::powered_on;
 use crate::parts::environment;
 use crate::plan::{CutMode, Plan, Refused, ServeError, Time};
-use crate::record::served;
+use crate::record::{live, served};
 use crate::recorder::Recorder;
 use flashatlas_nand::Change;
 use flashatlas_sim::{Environment, Live, RunError};
@@ -133,6 +133,15 @@ impl<C: Clock> Server<C> {
     /// Why nothing is served any more, if so.
     pub fn gone(&self) -> Option<Refused> {
         self.lock().gone.clone()
+    }
+
+    /// What can be seen of the drive now (JSON; `docs/FORMATS.md`).
+    ///
+    /// # Errors
+    /// [`Refused`]: nothing is served any more.
+    pub fn look(&self) -> Result<Value, Refused> {
+        let clock = self.clock.now();
+        Ok(live(&self.plan, self.lock().on()?, clock))
     }
 
     /// Let the power fail in the next operation of the flash.

@@ -5,7 +5,7 @@
 //! metrics see every command, and the end is a record and its tables.
 
 use crate::checkpoint::on_flash;
-use crate::metrics::{Pace, Start};
+use crate::metrics::{Findings, Pace, Start};
 use crate::oracle::Oracle;
 use crate::player::Player;
 use crate::precondition::failed;
@@ -150,6 +150,11 @@ impl Live {
     /// Commands in flight.
     pub fn in_flight(&self) -> usize {
         self.player.in_flight
+    }
+
+    /// What the metrics can say of it until now.
+    pub fn look(&mut self) -> Findings {
+        self.player.look()
     }
 
     /// When something happens next.

@@ -378,6 +378,17 @@ impl Player {
         Passes::new(self.start, page_bytes, self.count())
     }
 
+    /// What the metrics can say until now.
+    pub fn look(&mut self) -> Findings {
+        let mut metrics = std::mem::take(&mut self.metrics);
+        let mut found = Findings::default();
+        self.with_snapshot(Dur::ZERO, |now| {
+            metrics.iter_mut().for_each(|m| m.look(now, &mut found));
+        });
+        self.metrics = metrics;
+        found
+    }
+
     /// What every metric found.
     pub fn measure(&mut self) -> Findings {
         let active =

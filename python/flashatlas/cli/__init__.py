@@ -34,6 +34,7 @@ from flashatlas.cli import (
     runs,
     serve,
     sweep,
+    top,
     traces,
 )
 from flashatlas.cli.console import (
@@ -106,6 +107,7 @@ listings.register(app)
 explain.register(app)
 jobs.register(app)
 serve.register(app)
+top.register(app)
 plug.register(app)
 sweep.register(app)
 app.add_typer(image.app, name="image")

@@ -131,6 +131,15 @@ def serve(
             help="Keep what clients send as a trace (.fatr): times, FLUSH, FUA and trim.",
         ),
     ] = None,
+    metrics: Annotated[
+        str | None,
+        typer.Option(
+            "--metrics",
+            metavar="HOST:PORT",
+            help="Answer there over HTTP what can be seen of the drive: a page, and /metrics for "
+            "Prometheus; `flashatlas top` shows it in a terminal. Such as 127.0.0.1:9464.",
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of everything random.")] = 1,
     json_: Json = None,
     out_: Out = None,
@@ -163,8 +172,11 @@ def serve(
         cut_mode=cut_mode,
         ignore_flush=ignore_flush,
         record=record,
+        metrics=metrics,
         seed=seed,
     )
+    if serving.metrics_url:
+        say(f"Metrics: {serving.metrics_url}")
     signal.signal(signal.SIGUSR1, lambda *_: serving.cut())
     for line in serving.damage:
         err.print(escape(line))

@@ -6,6 +6,7 @@
 use super::{Findings, Metric, MetricDef, Snapshot, Start, thin_out};
 use crate::table::{Column, Table};
 use flashatlas_ftl::Role;
+use serde_json::Value;
 
 pub const DEF: MetricDef = MetricDef {
     name: "blocks",
@@ -76,12 +77,29 @@ impl Metric for BlockFrames {
         }
     }
 
+    fn look(&mut self, now: &Snapshot<'_>, found: &mut Findings) {
+        let mut alone = BlockFrames { timed: self.timed, width: self.width, frames: Vec::new() };
+        alone.take(now.end_clock(self.timed), now);
+        let of = |role: Role| -> u32 {
+            alone.frames.iter().flat_map(|f| &f.cells).map(|cell| cell.roles[role as usize]).sum()
+        };
+        let roles = Role::ALL.iter().map(|&role| (role.name().to_owned(), of(role).into()));
+        found.record.insert("blocks".into(), Value::Object(roles.collect()));
+        found.tables.push(alone.table(now));
+    }
+
     fn finish(&mut self, end: &Snapshot<'_>, found: &mut Findings) {
         let clock = end.end_clock(self.timed);
         if self.frames.last().is_none_or(|f| clock > f.clock) {
             self.take(clock, end);
         }
-        let slots = f64::from(end.medium.layout().slots_per_block);
+        found.tables.push(self.table(end));
+    }
+}
+
+impl BlockFrames {
+    fn table(&self, now: &Snapshot<'_>) -> Table {
+        let slots = f64::from(now.medium.layout().slots_per_block);
         let each = |value: &dyn Fn(usize, &Frame, usize, &Cell) -> i64| {
             let frames = self.frames.iter().enumerate();
             let cells = frames.flat_map(|(i, f)| {
@@ -107,6 +125,6 @@ impl Metric for BlockFrames {
         let codes = self.frames.iter().flat_map(|f| &f.cells).map(most).collect();
         table
             .add("role", Column::Words { of: Role::ALL.iter().map(|r| r.name()).collect(), codes });
-        found.tables.push(table);
+        table
     }
 }

@@ -104,6 +104,12 @@ pub trait Metric: Send {
         let _ = (clock, now);
     }
 
+    /// What can be said while the run goes on: keys and tables as [`Metric::finish`] would add them
+    /// now. Nothing, for a metric that must know the whole run.
+    fn look(&mut self, now: &Snapshot<'_>, found: &mut Findings) {
+        let _ = (now, found);
+    }
+
     /// Add this metric's keys to the record, and its table to the tables of `found`. Keys that do
     /// not apply stay out.
     fn finish(&mut self, end: &Snapshot<'_>, found: &mut Findings);
@@ -118,10 +124,14 @@ pub struct Findings {
     pub tables: Vec<Table>,
 }
 
-/// A metric that looks at the end of a run alone.
+/// A metric that looks at the counters alone, whenever it is asked.
 struct AtEnd(fn(&Snapshot<'_>, &mut Findings));
 
 impl Metric for AtEnd {
+    fn look(&mut self, now: &Snapshot<'_>, found: &mut Findings) {
+        self.0(now, found);
+    }
+
     fn finish(&mut self, end: &Snapshot<'_>, found: &mut Findings) {
         self.0(end, found);
     }

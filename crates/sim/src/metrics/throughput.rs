@@ -25,6 +25,10 @@ impl Metric for Throughput {
         }
     }
 
+    fn look(&mut self, now: &Snapshot<'_>, found: &mut Findings) {
+        self.finish(now, found);
+    }
+
     fn finish(&mut self, end: &Snapshot<'_>, found: &mut Findings) {
         if end.elapsed.0 > 0 && end.statistics.is_some() {
             let seconds = end.elapsed.0 as f64 / 1e12;

@@ -1,0 +1,59 @@
+"""The command ``top``: a served drive, live."""
+
+from __future__ import annotations
+
+import time
+from contextlib import nullcontext
+from typing import Annotated
+
+import typer
+from rich.live import Live
+
+from flashatlas._core import InputError
+from flashatlas.cli.console import out, say
+from flashatlas.cli.strict import App
+from flashatlas.live import PORT, look
+from flashatlas.live.terminal import screen
+
+
+def register(app: App) -> None:
+    """Add the command."""
+    app.command()(top)
+
+
+def top(
+    where: Annotated[
+        str, typer.Argument(metavar="[HOST:PORT]", help="What `serve --metrics` was given.")
+    ] = f"127.0.0.1:{PORT}",
+    every: Annotated[
+        float, typer.Option("--every", min=0.1, help="Seconds between two looks.")
+    ] = 1.0,
+    count: Annotated[
+        int, typer.Option("--count", min=0, help="End after so many looks; 0 goes on.")
+    ] = 0,
+) -> None:
+    """Watch a served drive: rates, latencies, write amplification by cause, free blocks, merges.
+
+    It only looks. Latencies are those of the drive's own time, of the commands since the look
+    before. Ctrl-C ends it, and nothing else.
+
+    For example: `flashatlas serve -d tlc-small --metrics 127.0.0.1:9464` in one terminal, and
+    `flashatlas top` in another.
+    """
+    before, looks = look(where), 0
+    terminal = Live(console=out, auto_refresh=False, screen=count == 0) if out.is_terminal else None
+    try:
+        with terminal or nullcontext():
+            while count == 0 or looks < count:
+                time.sleep(every)
+                seen = look(where)
+                shown = screen(before, seen, out.width)
+                if terminal:
+                    terminal.update(shown, refresh=True)
+                else:
+                    out.print(shown)
+                before, looks = seen, looks + 1
+    except KeyboardInterrupt:
+        return
+    except InputError:
+        say("The drive is not served any more.")

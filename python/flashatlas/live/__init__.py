@@ -1,0 +1,162 @@
+"""What can be seen of a drive while it is served.
+
+``serve(metrics="127.0.0.1:9464")`` answers there with a page, with Prometheus' text and with JSON;
+``flashatlas top`` shows the latter in a terminal. All of them only look.
+"""
+
+from __future__ import annotations
+
+import json
+import urllib.error
+import urllib.request
+from dataclasses import dataclass
+from typing import Any
+
+from flashatlas._core import InputError
+
+OPS = ("read", "write", "trim", "flush")
+"""Commands of a host, in the order in which they are shown."""
+
+KEYS = {"read": "reads", "write": "writes", "trim": "trims", "flush": "flushes"}
+"""Their counts in ``host`` of a record."""
+
+PORT = 9464
+"""Where ``top`` looks if it is not told; the port that OpenTelemetry gave Prometheus exporters."""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A drive as it was at some moment, since serving began (``docs/FORMATS.md``)."""
+
+    found: dict[str, Any]
+
+    @classmethod
+    def parse(cls, text: str | bytes) -> Seen:
+        """From JSON."""
+        return cls(json.loads(text))
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """The keys of a run record that can be said before the end."""
+        return self.found["record"]
+
+    @property
+    def seconds(self) -> float:
+        """Since serving began."""
+        return self.found["serving_ns"] / 1e9
+
+    def table(self, name: str) -> dict[str, list[Any]]:
+        """The columns of a table; empty where there is none."""
+        for table in self.found["tables"]:
+            if table["name"] == name:
+                return {column["name"]: column["values"] for column in table["columns"]}
+        return {}
+
+    def requests(self, op: str) -> int:
+        """Commands so far."""
+        return self.record["host"][KEYS[op]]
+
+    def moved(self, op: str) -> int:
+        """Bytes read, written or trimmed so far."""
+        return self.record["host"].get(f"{op}_bytes", 0)
+
+    def programs(self) -> dict[str, int]:
+        """Pages programmed so far, by cause."""
+        return self.record["nand"]["programs"]
+
+    def latencies(self, op: str) -> dict[int, int]:
+        """How many commands took up to so many nanoseconds (the edges of bins that hold any)."""
+        table = self.table("latency")
+        rows = zip(
+            table.get("op", []), table.get("latency_ns", []), table.get("count", []), strict=True
+        )
+        return {edge: count for of, edge, count in rows if of == op}
+
+
+@dataclass(frozen=True)
+class Between:
+    """What a drive did between two moments."""
+
+    before: Seen
+    after: Seen
+
+    @property
+    def seconds(self) -> float:
+        """How long that was."""
+        return max(self.after.seconds - self.before.seconds, 1e-9)
+
+    def rate(self, op: str) -> float:
+        """Commands in a second."""
+        return (self.after.requests(op) - self.before.requests(op)) / self.seconds
+
+    def bandwidth(self, op: str) -> float:
+        """Bytes in a second."""
+        return (self.after.moved(op) - self.before.moved(op)) / self.seconds
+
+    def percentile(self, op: str, share: float) -> float | None:
+        """Simulated nanoseconds in which that share of its commands was complete."""
+        before = self.before.latencies(op)
+        bins = {
+            edge: count - before.get(edge, 0) for edge, count in self.after.latencies(op).items()
+        }
+        wanted = share * sum(bins.values())
+        reached = 0
+        for edge in sorted(bins):
+            reached += bins[edge]
+            if reached >= wanted > 0:
+                return float(edge)
+        return None
+
+    def amplification(self) -> dict[str, float]:
+        """Pages programmed for each page that the host wrote, by cause; empty if it wrote none."""
+        written = self.after.moved("write") - self.before.moved("write")
+        all_written, waf = self.after.moved("write"), self.after.record.get("waf")
+        if not written or not waf:
+            return {}
+        page = waf * all_written / sum(self.after.programs().values())
+        earlier = self.before.programs()
+        return {
+            cause: (count - earlier.get(cause, 0)) * page / written
+            for cause, count in self.after.programs().items()
+            if count > earlier.get(cause, 0)
+        }
+
+
+def address(text: str) -> tuple[str, int]:
+    """Host and port of ``HOST:PORT``, ``:PORT`` or a URL of those.
+
+    Raises:
+        InputError: It is none.
+
+    """
+    bare = text.removeprefix("http://").rstrip("/")
+    host, colon, port = bare.rpartition(":")
+    if not colon or not port.isdigit() or int(port) > 65535:
+        raise InputError(f"{text}: expected HOST:PORT, such as 127.0.0.1:{PORT}")
+    return host or "127.0.0.1", int(port)
+
+
+def look(at: str) -> Seen:
+    """Ask a server with ``--metrics`` what can be seen of its drive.
+
+    Raises:
+        InputError: Nobody answers there, or something else does.
+
+    """
+    host, port = address(at)
+    url = f"http://{host}:{port}/live.json"
+    try:
+        with urllib.request.urlopen(url, timeout=5) as answer:
+            seen = Seen.parse(answer.read())
+    except urllib.error.HTTPError as error:
+        raise InputError(f"{url}: {error.reason}") from None
+    except OSError as error:
+        why = getattr(error, "reason", error)
+        raise InputError(
+            f"{url}: {why}; `flashatlas serve --metrics {host}:{port}` answers there"
+        ) from None
+    except ValueError:
+        raise InputError(f"{url}: the answer is none of a served drive") from None
+    if not str(seen.found.get("schema", "")).startswith("flashatlas.live/"):
+        raise InputError(f"{url}: the answer is none of a served drive")
+    return seen

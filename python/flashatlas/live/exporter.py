@@ -1,0 +1,194 @@
+"""What can be seen of a drive, over HTTP: a page, Prometheus' text, JSON."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib.resources import files
+
+from prometheus_client import exposition
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    InfoMetricFamily,
+    Metric,
+)
+from prometheus_client.registry import Collector, CollectorRegistry
+
+from flashatlas._core import InputError
+from flashatlas.live import OPS, Seen, address
+from flashatlas.report.palette import CAUSES
+
+BUCKETS_NS = [m * 10**e for e in range(3, 10) for m in (1, 2, 5)] + [10**10]
+"""Upper edges of the buckets of latencies: 1 us to 10 s."""
+
+PAGES = {
+    "/": ("live/live.html", "text/html; charset=utf-8"),
+    "/live.js": ("live/live.js", "text/javascript"),
+    "/report.css": ("report/assets/report.css", "text/css"),
+}
+
+
+class _Drive(Collector):
+    """The metrics of one drive, as they are when somebody asks."""
+
+    def __init__(self, seen: Seen) -> None:
+        self.seen = seen
+
+    def collect(self) -> Iterator[Metric]:
+        seen, record = self.seen, self.seen.record
+        about = {"drive": seen.found["drive"], "settings": " ".join(seen.found["set"])}
+        yield InfoMetricFamily("flashatlas_drive", "The drive that is served.", value=about)
+        requests = CounterMetricFamily(
+            "flashatlas_requests", "Commands of the host.", labels=["op"]
+        )
+        moved = CounterMetricFamily("flashatlas_bytes", "Bytes of those commands.", labels=["op"])
+        for op in OPS:
+            requests.add_metric([op], seen.requests(op))
+            if op != "flush":
+                moved.add_metric([op], seen.moved(op))
+        yield requests
+        yield moved
+        yield self._latency()
+        flash = CounterMetricFamily(
+            "flashatlas_flash_operations",
+            "Page reads, page programs and block erases, by what they were for.",
+            labels=["kind", "cause"],
+        )
+        for kind in ("reads", "programs", "erases"):
+            for cause, count in record["nand"][kind].items():
+                flash.add_metric([kind.removesuffix("s"), cause], count)
+        yield flash
+        if "waf" in record:
+            yield GaugeMetricFamily(
+                "flashatlas_write_amplification",
+                "Bytes programmed for each byte that the host wrote, since serving began.",
+                value=record["waf"],
+            )
+        blocks = GaugeMetricFamily("flashatlas_blocks", "Blocks by use.", labels=["role"])
+        for role, count in record["blocks"].items():
+            blocks.add_metric([role], count)
+        yield blocks
+        for_block = GaugeMetricFamily(
+            "flashatlas_block_erases", "Erases of a block.", labels=["statistic"]
+        )
+        for statistic in ("min", "mean", "max"):
+            for_block.add_metric([statistic], record["wear"][statistic])
+        yield for_block
+        merges = CounterMetricFamily(
+            "flashatlas_merges", "Log blocks reclaimed, by how.", labels=["kind"]
+        )
+        for kind, count in record.get("merges", {}).get("log_blocks", {}).items():
+            merges.add_metric([kind], count)
+        yield merges
+        lookups = CounterMetricFamily(
+            "flashatlas_map_lookups", "Lookups in the map.", labels=["result"]
+        )
+        for result in ("hits", "misses"):
+            if result in record.get("map", {}):
+                lookups.add_metric([result.removesuffix("s")], record["map"][result])
+        yield lookups
+        yield GaugeMetricFamily(
+            "flashatlas_commands_in_flight", "Commands in the drive.", value=seen.found["in_flight"]
+        )
+        for name, key, what in (
+            ("serving", "serving_ns", "Time since serving began."),
+            ("simulated", "simulated_ns", "Time that passed in the drive."),
+        ):
+            yield CounterMetricFamily(
+                f"flashatlas_{name}_seconds", what, value=seen.found[key] / 1e9
+            )
+
+    def _latency(self) -> HistogramMetricFamily:
+        family = HistogramMetricFamily(
+            "flashatlas_latency_seconds",
+            "Simulated time from a command to its completion.",
+            labels=["op"],
+        )
+        for op in OPS:
+            bins = self.seen.latencies(op)
+            if not bins:
+                continue
+            below = [
+                (str(edge / 1e9), sum(n for at, n in bins.items() if at <= edge))
+                for edge in BUCKETS_NS
+            ]
+            of = self.seen.record["latency_ns"][op]
+            buckets = [*below, ("+Inf", sum(bins.values()))]
+            family.add_metric([op], buckets, of["mean"] * of["count"] / 1e9)
+        return family
+
+
+def prometheus(seen: Seen, accept: str = "") -> tuple[bytes, str]:
+    """The metrics in the format that the asker understands, and its type."""
+    registry = CollectorRegistry()
+    registry.register(_Drive(seen))
+    encode, kind = exposition.choose_encoder(accept)
+    return encode(registry), kind
+
+
+class Exporter:
+    """Answers over HTTP what can be seen of a drive."""
+
+    def __init__(self, at: str, seen: Callable[[], bytes]) -> None:
+        """Begin to answer at ``HOST:PORT``.
+
+        Args:
+            at: Where.
+            seen: The JSON of what can be seen now; `OSError` where nothing is served.
+
+        Raises:
+            InputError: Nobody can answer there.
+
+        """
+        host, port = address(at)
+
+        class Answers(BaseHTTPRequestHandler):
+            """One request."""
+
+            def do_GET(self) -> None:
+                """Answer with a page, with metrics or with JSON."""
+                where = self.path.partition("?")[0]
+                try:
+                    if where in PAGES:
+                        name, kind = PAGES[where]
+                        said = (files("flashatlas") / name).read_bytes()
+                    elif where == "/causes.json":
+                        said, kind = json.dumps(CAUSES).encode(), "application/json"
+                    elif where == "/live.json":
+                        said, kind = seen(), "application/json"
+                    elif where == "/metrics":
+                        accept = self.headers.get("Accept", "")
+                        said, kind = prometheus(Seen.parse(seen()), accept)
+                    else:
+                        self.send_error(404, "there are /, /metrics and /live.json")
+                        return
+                except OSError:
+                    self.send_error(503, "the drive is not served yet, or no more")
+                    return
+                self.send_response(200)
+                self.send_header("Content-Type", kind)
+                self.send_header("Content-Length", str(len(said)))
+                self.send_header("Cache-Control", "no-store")
+                self.end_headers()
+                self.wfile.write(said)
+
+            def log_message(self, format: str, *args: object) -> None:
+                """Say nothing: the terminal is the server's."""
+
+        try:
+            self._server = ThreadingHTTPServer((host, port), Answers)
+        except OSError as error:
+            raise InputError(f"metrics: {host}:{port}: {error.strerror or error}") from None
+        self.url = f"http://{host}:{self._server.server_address[1]}/"
+        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Answer no more."""
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()

@@ -13,7 +13,10 @@ use flashatlas_types::{HostOp, Lba, Lpn, Ps, Request, SECTOR_BYTES, Stamp};
 use hdrhistogram::Histogram;
 use serde_json::Value;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+/// Nanoseconds after which a reply that is later counts as being so late: an hour.
+const LATE_MAX: u64 = 3_600_000_000_000;
 
 /// Changes of the medium that wait in memory for the next FLUSH at most.
 const PENDING_MAX: usize = 4096;
@@ -25,6 +28,16 @@ pub trait Clock: Send + Sync {
 
     /// Wait until then.
     fn sleep_until(&self, at: Ps);
+}
+
+impl<C: Clock> Clock for Arc<C> {
+    fn now(&self) -> Ps {
+        (**self).now()
+    }
+
+    fn sleep_until(&self, at: Ps) {
+        (**self).sleep_until(at);
+    }
 }
 
 /// How serving ended.
@@ -106,7 +119,7 @@ impl<C: Clock> Server<C> {
                 live: Some(live),
                 image,
                 gone: None,
-                late: Histogram::new(3).expect("three digits"),
+                late: Histogram::new_with_max(LATE_MAX, 3).expect("three digits"),
                 recorder,
                 cut_mode: plan.cut_mode,
             }),

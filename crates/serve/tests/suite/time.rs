@@ -54,6 +54,36 @@ fn a_reply_comes_when_the_drive_would_answer_or_so_many_times_later() {
     }
 }
 
+/// Sleeps longer than it was asked to.
+struct Sleepy(Still);
+
+impl Clock for Sleepy {
+    fn now(&self) -> Ps {
+        self.0.now()
+    }
+
+    fn sleep_until(&self, at: Ps) {
+        if at > self.now() {
+            self.0.sleep_until(Ps(at.0 + 70_000_000));
+        }
+    }
+}
+
+#[test]
+fn the_record_says_how_late_a_reply_was() {
+    let clock = Arc::new(Sleepy(Still::default()));
+    let server = Server::begin(&plan(json!({ "real": 1.0 })), Arc::clone(&clock)).unwrap();
+    server.write(&[7; 2048], 0, false).unwrap();
+    let took = clock.now().0 as f64 / 1000.0;
+    let record = server.end().record.unwrap()["record"].clone();
+    let late = record["served"]["late_ns"]["max"].as_f64().unwrap();
+    let simulated = record["latency_ns"]["write"]["mean"].as_f64().unwrap();
+    assert!(
+        late > 3000.0 && (late / (took - simulated) - 1.0).abs() < 0.001,
+        "{late} ns: {record}"
+    );
+}
+
 #[test]
 fn at_once_no_time_passes_for_the_client_and_depths_are_those_of_the_clients() {
     let server = Arc::new(Server::begin(&plan(json!("none")), Still::default()).unwrap());

@@ -20,6 +20,7 @@ from flashatlas.cli.strict import App
 from flashatlas.files import write_whole
 from flashatlas.progress import Bars
 from flashatlas.reproduce.protocol import Experiment, ExperimentOption, Planned
+from flashatlas.reproduce.served import ByClients
 from flashatlas.reproduce.table import Listing
 from flashatlas.result import save_all
 from flashatlas.theory import MODELS
@@ -48,6 +49,14 @@ Cluster = Annotated[
     str,
     typer.Option(
         "--cluster", metavar="local|slurm|ADDRESS", help="With --store: as for `flashatlas sweep`."
+    ),
+]
+Clients = Annotated[
+    bool,
+    typer.Option(
+        "--served",
+        help="Instead, serve the drive at its own pace to a real fio (nvm-map, hard, hpb), beside "
+        "the simulation of the same.",
     ),
 ]
 StandIns = Annotated[bool, typer.Option("--stand-ins", help="Generated workloads only.")]
@@ -167,11 +176,14 @@ def run_experiment(
     out_: Out = None,
     quiet: Quiet = False,
     ablate: Ablate = False,
+    served: Clients = False,
     **own: Any,
 ) -> None:
     """Carry out an experiment, and write and print what it found, as the options say."""
     if cluster != "local" and store is None:
         raise InputError("--cluster: it needs --store, where the workers keep what they did")
+    if served:
+        experiment = ByClients(**vars(experiment))
     planned = experiment.plan(traces=traces, stand_ins=stand_ins, **own)
     if not stand_ins:
         _say_missing(planned)

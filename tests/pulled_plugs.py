@@ -39,29 +39,40 @@ def cells() -> Iterator[tuple[str, str, list[str]]]:
         yield scheme, "mast-4gb", [f"ftl.scheme={scheme}", *LOGS, *own]
 
 
+def pulled(cell: tuple[str, str, list[str]], client: str, **options) -> tuple[str, int]:
+    """What a cell of the table says, and how much was wrong."""
+    _, drive, settings = cell
+    pulls, result = plug.pull(
+        drive, set=settings, client=client, times=TIMES, within=1500, seed=7, **options
+    )
+    last = pulls[-1]
+    wrong = last.lost + bool(last.check) + result.violations
+    said = f"{last.acknowledged:,}" + (f", **{last.lost:,} lost**" if last.lost else "")
+    return said + (f" ({last.check.splitlines()[0]})" if last.check else ""), wrong
+
+
 def main() -> None:
-    """Try every cell, then one that ignores FLUSH."""
+    """Try every cell under every client, then one that ignores FLUSH."""
     if (why := plug.missing()) is not None:
         sys.exit(f"pull-plug: {why}")
-    wrong = 0
-    print("| Scheme, store, layer | Pulled | Acknowledged | Lost | e2fsck |\n|---|---|---|---|---|")
-    for name, drive, settings in cells():
-        pulls, result = plug.pull(drive, set=settings, times=TIMES, within=1500, seed=7)
-        lost, found = sum(p.lost for p in pulls), [p.check for p in pulls if p.check]
-        wrong += lost + len(found) + result.violations
-        words = "clean" if not found else found[0].splitlines()[0]
-        print(
-            f"| {name} | {len(pulls)} | {pulls[-1].acknowledged:,} | {lost} | {words} |", flush=True
-        )
-    name, drive, settings = next(cell for cell in cells() if cell[0] == "page, demand")
-    pulls, _ = plug.pull(drive, set=settings, times=TIMES, within=1500, seed=7, ignore_flush=True)
-    last = pulls[-1]
-    words = last.check.splitlines()[0] if last.check else "clean"
-    print(
-        f"| {name}, FLUSH ignored | {len(pulls)} | {last.acknowledged:,} | {last.lost} | {words} |"
-    )
-    if wrong or not (last.lost or last.check):
-        sys.exit("something was lost, or the control lost nothing")
+    clients = []
+    for client in plug.CLIENTS:
+        if (why := client.missing()) is not None:
+            print(f"without {client.name}: {why}", file=sys.stderr)
+        else:
+            clients.append(client.name)
+    print(f"| Scheme, store, layer | {' | '.join(clients)} |")
+    print("|---" * (1 + len(clients)) + "|", flush=True)
+    lost = 0
+    for cell in cells():
+        found = [pulled(cell, client) for client in clients]
+        lost += sum(wrong for _, wrong in found)
+        print(f"| {cell[0]} | {' | '.join(said for said, _ in found)} |", flush=True)
+    cell = next(cell for cell in cells() if cell[0] == "page, demand")
+    found = [pulled(cell, client, ignore_flush=True) for client in clients]
+    print(f"| {cell[0]}, FLUSH ignored | {' | '.join(said for said, _ in found)} |")
+    if lost or not all(wrong for _, wrong in found):
+        sys.exit("something was lost, or a control lost nothing")
 
 
 if __name__ == "__main__":

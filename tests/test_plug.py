@@ -7,7 +7,8 @@ import shutil
 
 import pytest
 from conftest import ONE_IN
-from flashatlas import plug
+from flashatlas import InputError, plug
+from flashatlas.plug import records
 from pulled_plugs import cells
 
 pytestmark = pytest.mark.skipif(
@@ -29,16 +30,42 @@ def test_ext4_finds_everything_that_fsync_promised(cell):
     assert pulls[-1].acknowledged > 10 * times and result.violations == 0
 
 
-def test_a_drive_that_ignores_flush_is_found_out():
+def installed(name: str) -> None:
+    (client,) = (client for client in plug.CLIENTS if client.name == name)
+    if (why := client.missing()) is not None:
+        pytest.skip(why)
+
+
+@pytest.mark.parametrize("client", ["sqlite", "postgres"])
+def test_a_database_finds_every_transaction_that_it_had_committed(client):
+    installed(client)
     drive, settings = CELLS["page, demand"]
-    pulls, _ = plug.pull(drive, set=settings, times=3, within=1500, ignore_flush=True)
+    times = 20 // min(ONE_IN, 10)
+    pulls, result = plug.pull(
+        drive, set=settings, client=client, times=times, within=1500, seed=len(client)
+    )
+    assert len(pulls) == times and [(p.lost, p.check) for p in pulls] == [(0, "")] * times
+    assert pulls[-1].acknowledged > 10 * times and result.violations == 0
+
+
+@pytest.mark.parametrize("client", [client.name for client in plug.CLIENTS])
+def test_a_drive_that_ignores_flush_is_found_out(client):
+    installed(client)
+    drive, settings = CELLS["page, demand"]
+    # a drive that never flushes comes far with few operations
+    pulls, _ = plug.pull(drive, set=settings, client=client, times=4, within=300, ignore_flush=True)
     assert pulls[-1].lost > 0 or pulls[-1].check
 
 
+def test_a_client_that_is_none_is_named():
+    with pytest.raises(InputError, match=r"`mysql` is not known .*records, sqlite, postgres"):
+        plug.pull("tlc-small", client="mysql")
+
+
 def test_records_end_where_one_is_not_whole():
-    whole = [plug.record(n, random.Random(n)) for n in (1, 9, 17)]
-    assert list(plug.records(b"".join(whole))) == [1, 9, 17]
-    assert list(plug.records(b"".join(whole)[:-1])) == [1, 9]
+    whole = [records.record(n, random.Random(n)) for n in (1, 9, 17)]
+    assert list(records.records(b"".join(whole))) == [1, 9, 17]
+    assert list(records.records(b"".join(whole)[:-1])) == [1, 9]
     broken = whole[0] + bytes([whole[1][0]]) + b"\x07" + whole[1][2:30] + b"x" + whole[1][31:]
-    assert list(plug.records(broken + whole[2])) == [1]
-    assert list(plug.records(whole[0] + bytes(4096))) == [1], "zeros behind the end"
+    assert list(records.records(broken + whole[2])) == [1]
+    assert list(records.records(whole[0] + bytes(4096))) == [1], "zeros behind the end"

@@ -17,9 +17,10 @@ import threading
 import flashatlas
 import pytest
 from conftest import ONE_IN
-from flashatlas import Device, DriveError, InputError, PowerLost
+from flashatlas import Device, DriveError, InputError, PowerLost, parts
 from flashatlas.serve import serve
 from nbd import FLUSH, FUA, READ, TRIM, WRITE, ZEROES, Client
+from test_parts import PAGE, compiled
 
 pytestmark = pytest.mark.skipif(
     shutil.which("nbdkit") is None, reason="nbdkit is not installed (make system-tests)"
@@ -173,6 +174,38 @@ def test_a_power_failure_loses_nothing_that_was_flushed_and_the_check_can_fail(t
     (tmp_path / "cut.img").unlink()
     durable, wrong = cut(tmp_path, ignore_flush=True)
     assert durable > 50 and len(wrong) > 5, "a drive that ignores FLUSH must be found out"
+
+
+def test_a_plug_in_is_served_and_a_part_in_python_is_refused_by_name(tmp_path):
+    """A scheme in C: what it has written is there after a power failure, too."""
+    library = compiled(tmp_path, PAGE)
+    parts.load(library)
+    image, rng, versions = tmp_path / "c.img", random.Random(11), {}
+    settings = ["drive.blocks=96", "drive.logical_pages=2000", "ftl.scheme=page-c"]
+    drive = serve("tiny", set=settings, image=image, cut_after=300)
+    assert load(drive, rng, 300, versions, 0) > 0
+    with pytest.raises(PowerLost):
+        drive.stop()
+    with serve("tiny", set=settings, image=image) as drive:
+        assert lost(drive, versions) == []
+    assert drive.result.violations == 0
+    (part,) = drive.result.record["parts"]
+    assert (part["kind"], part["name"], part["version"]) == ("scheme", "page-c", "1.0")
+    # nothing of what was added is asked for: nothing is refused
+    with serve("tiny") as drive:
+        assert "parts" not in drive.stop().record or not drive.result.record["parts"]
+
+    class Served(parts.Victim):
+        name = "served-first"
+
+        def pick(self, lane):
+            return 0
+
+    parts.add(Served)
+    with pytest.raises(InputError, match=r"victim policy `served-first` .* flashatlas\.Device"):
+        serve("tiny", set=["ftl.victim=served-first"])
+    with Device("tiny", set=["ftl.victim=served-first"]) as own:
+        own.write(0, bytes(2048))
 
 
 def test_the_power_may_fail_while_the_drive_is_mounted(cli, tmp_path):

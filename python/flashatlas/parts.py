@@ -457,6 +457,14 @@ def libraries() -> list[Path]:
     return [path for path in _FILES if path.suffix != ".py"]
 
 
+def library_of(part: AddedPart) -> Path | None:
+    """The shared library that a part is from, if it is from one."""
+    for path in libraries():
+        if _digest(path.read_bytes()) == part["digest"]:
+            return path
+    return None
+
+
 def _load_python(path: Path) -> None:
     name = path.stem
     spec = importlib.util.spec_from_file_location(name, path)

@@ -17,9 +17,9 @@ import tempfile
 import time
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from flashatlas import _core, served
+from flashatlas import _core, parts, served
 from flashatlas._core import DriveError, InputError, PowerLost
 from flashatlas.drive import Drive, Settings
 from flashatlas.result import Result
@@ -231,6 +231,7 @@ def serve(
     folder = Path(tempfile.mkdtemp(prefix="flashatlas-serve-"))  # mode 0700
     path = Path(socket) if socket is not None else folder / "socket"
     told |= {
+        "plugins": _libraries(told),
         "time": pace,
         "cut_after": cut_after,
         "cut_at": None if cut_at is None else _seconds(cut_at),
@@ -267,6 +268,24 @@ def serve(
         raise
     serving.damage = [line for line in serving._said().splitlines() if line.startswith(OURS)]
     return serving
+
+
+def _libraries(told: dict[str, Any]) -> list[str]:
+    """The shared libraries whose parts the drive is made of."""
+    if not parts.added():
+        return []
+    asked = {key: told[key] for key in ("drive", "drive_toml", "set", "seed")}
+    asked["workload"] = "uniform:requests=1"
+    found = []
+    for part in json.loads(_core.planned(json.dumps(asked)))["parts"]:
+        library = parts.library_of(part)
+        if library is None:
+            raise InputError(
+                f"{part['kind']} `{part['name']}` of {part['distribution']} is not of a shared "
+                "library: nbdkit cannot load it; flashatlas.Device serves it in this process"
+            )
+        found.append(os.path.abspath(library))
+    return list(dict.fromkeys(found))
 
 
 def _seconds(given: str | float) -> float:

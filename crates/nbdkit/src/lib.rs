@@ -5,6 +5,7 @@
 
 mod abi;
 mod clock;
+mod parts;
 mod plugin;
 
 /// What nbdkit calls first.

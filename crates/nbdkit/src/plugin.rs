@@ -5,7 +5,9 @@ use crate::abi::{
     nbdkit_error, nbdkit_set_error, nbdkit_shutdown,
 };
 use crate::clock::Wall;
-use flashatlas_serve::{Plan, Refused, ServeError, Server};
+use crate::parts::with_plugins;
+use flashatlas_serve::{Open, Plan, Refused, ServeError, Server, environment, on_file};
+use flashatlas_sim::Parts;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -32,12 +34,11 @@ static SERVED: OnceLock<Served> = OnceLock::new();
 
 struct Served {
     server: Server<Wall>,
-    /// Where the record goes in the end.
-    record: Option<PathBuf>,
-    /// Where what can be seen of the drive goes, every [`LOOK_EVERY`].
-    live: Option<PathBuf>,
+    plan: Plan,
+    parts: Parts,
 }
 
+/// How often what can be seen of the drive is put where the plan wants it.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 
 pub static PLUGIN: Plugin = Plugin {
@@ -211,8 +212,11 @@ fn begin(path: &std::path::Path) -> Result<Served, String> {
     let told = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
     let text = std::fs::read_to_string(path).map_err(|e| told(&e))?;
     let plan: Plan = serde_json::from_str(&text).map_err(|e| told(&e))?;
-    match Server::begin(&plan, Wall::begin()) {
-        Ok(server) => Ok(Served { server, record: plan.record, live: plan.live }),
+    let parts = with_plugins(&plan.plugins)?;
+    let open = plan.image.as_deref().map(|path| move || on_file(path));
+    let open = open.as_ref().map(|open| open as Open<'_>);
+    match Server::begin_on(&plan, &environment(&parts, &plan), open, Wall::begin()) {
+        Ok(server) => Ok(Served { server, plan, parts }),
         Err(ServeError::PowerLost) => power_lost(),
         Err(error) => Err(error.to_string()),
     }
@@ -220,7 +224,7 @@ fn begin(path: &std::path::Path) -> Result<Served, String> {
 
 /// From now on threads stay: let one look at the drive.
 unsafe extern "C" fn after_fork() -> c_int {
-    if let Some(Served { server, live: Some(path), .. }) = SERVED.get() {
+    if let Some(Served { server, plan: Plan { live: Some(path), .. }, .. }) = SERVED.get() {
         std::thread::spawn(move || {
             while let Ok(seen) = server.look() {
                 let part = path.with_extension("part");
@@ -326,8 +330,8 @@ unsafe extern "C" fn extents(
 
 /// The end: every connection is closed.
 unsafe extern "C" fn cleanup() {
-    let Some(Served { server, record, .. }) = SERVED.get() else { return };
-    let ended = catch_unwind(AssertUnwindSafe(|| server.end()));
+    let Some(Served { server, plan, parts }) = SERVED.get() else { return };
+    let ended = catch_unwind(AssertUnwindSafe(|| server.end_in(&environment(parts, plan))));
     let said = match ended {
         Ok(ended) => ended,
         Err(_) => {
@@ -341,7 +345,7 @@ unsafe extern "C" fn cleanup() {
             power_lost(); // in the last FLUSH
         }
     }
-    if let (Some(path), Some(found)) = (record, said.record)
+    if let (Some(path), Some(found)) = (&plan.record, said.record)
         && let Err(error) = std::fs::write(path, found.to_string())
     {
         say!("flashatlas: {}: {error}", path.display());

@@ -2,24 +2,14 @@
 //! it, and this machine.
 
 use crate::{BUILD, InputError, opener::ThisProcess};
-use flashatlas_host::STANDARD;
 use flashatlas_plugin::load;
-use flashatlas_sim::metrics::METRICS;
+use flashatlas_serve::STANDARD_PARTS;
 use flashatlas_sim::{AnyPart, Environment, Origin, Parts};
-use flashatlas_types::{ConfigError, Entries};
-use flashatlas_workload::Registry as Workloads;
+use flashatlas_types::ConfigError;
 use pyo3::prelude::*;
 use serde_json::json;
 use std::sync::RwLock;
 use std::time::Duration;
-
-/// The parts that come with the project.
-const STANDARD_PARTS: Parts = Parts {
-    drives: STANDARD,
-    workloads: Workloads::STANDARD,
-    metrics: Entries::of(METRICS),
-    added: &[],
-};
 
 /// What this process has: a registry is a value, and which one is used is what changes.
 struct Present {

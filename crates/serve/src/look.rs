@@ -4,7 +4,7 @@ use crate::disk::{Disk, opened, to_look_at};
 use crate::error::ImageError;
 use crate::image::{CAPACITY, Header};
 use crate::mount::powered_on;
-use crate::parts::environment;
+use crate::parts::{STANDARD_PARTS, environment};
 use crate::plan::{Plan, ServeError};
 use flashatlas_device::Stack;
 use flashatlas_nand::FrameState;
@@ -88,7 +88,8 @@ pub fn check(plan: &Plan) -> Result<Value, ServeError> {
         plan.drive = header.drive;
     }
     let open = || opened(path, to_look_at);
-    let (mut live, _, found) = powered_on(&plan, &environment(&plan), Some(&open))?;
+    let (mut live, _, found) =
+        powered_on(&plan, &environment(&STANDARD_PARTS, &plan), Some(&open))?;
     let stack = live.drive();
     let mount = stack.ssd().ftl_report().mount;
     let lost = mount.lost + mount.damaged_map_pages + mount.damaged_nvm_slots;

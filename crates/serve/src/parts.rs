@@ -1,13 +1,21 @@
-//! What a served drive finds around it: the parts that come with the project.
+//! What a served drive finds around it.
 
 use crate::Plan;
 use flashatlas_host::STANDARD;
 use flashatlas_sim::input::Stream;
 use flashatlas_sim::metrics::METRICS;
-use flashatlas_sim::{Build, Environment, Opener};
+use flashatlas_sim::{Build, Environment, Opener, Parts};
 use flashatlas_types::Entries;
 use flashatlas_workload::Registry;
 use std::io;
+
+/// The parts that come with the project.
+pub const STANDARD_PARTS: Parts = Parts {
+    drives: STANDARD,
+    workloads: Registry::STANDARD,
+    metrics: Entries::of(METRICS),
+    added: &[],
+};
 
 /// Requests come from clients: no trace is opened.
 struct NoFiles;
@@ -25,18 +33,18 @@ impl Opener for NoFiles {
     }
 }
 
-/// The parts and the build that a plan's record names.
-pub fn environment(plan: &Plan) -> Environment<'_> {
+/// These parts, and the build that a plan's record names.
+pub fn environment<'a>(parts: &'a Parts, plan: &'a Plan) -> Environment<'a> {
     Environment {
-        registry: &STANDARD,
-        workloads: Registry::STANDARD,
-        metrics: Entries::of(METRICS),
+        registry: &parts.drives,
+        workloads: parts.workloads,
+        metrics: parts.metrics,
         opener: &NoFiles,
         build: Build {
             version: env!("CARGO_PKG_VERSION"),
             sources: plan.build.as_deref().unwrap_or("unknown"),
             commit: None,
         },
-        added: &[],
+        added: parts.added,
     }
 }

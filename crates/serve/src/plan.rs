@@ -61,6 +61,9 @@ pub struct Plan {
     /// Where what clients send goes, as a trace.
     #[serde(default)]
     pub trace: Option<PathBuf>,
+    /// Shared libraries whose parts are there (`flashatlas_plugin.h`); whoever serves loads them.
+    #[serde(default)]
+    pub plugins: Vec<PathBuf>,
     /// Where what can be seen of the drive is put now and then.
     #[serde(default)]
     pub live: Option<PathBuf>,

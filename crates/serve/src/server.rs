@@ -3,7 +3,7 @@
 use crate::disk::{Disk, Open, on_file};
 use crate::image::{Found, Image};
 use crate::mount::powered_on;
-use crate::parts::environment;
+use crate::parts::{STANDARD_PARTS, environment};
 use crate::plan::{CutMode, Plan, Refused, ServeError, Time};
 use crate::record::{live, served};
 use crate::recorder::Recorder;
@@ -77,13 +77,18 @@ pub struct Server<C> {
 }
 
 impl<C: Clock> Server<C> {
-    /// Power the drive of `plan` on, with its image if it has one.
+    /// Power the drive of `plan` on, with its image if it has one and the standard parts.
     ///
     /// # Errors
     /// [`ServeError`]: a plan that makes no drive, an image that is none of this drive.
     pub fn begin(plan: &Plan, clock: C) -> Result<Server<C>, ServeError> {
         let open = plan.image.as_deref().map(|path| move || on_file(path));
-        Self::begin_on(plan, &environment(plan), open.as_ref().map(|open| open as Open<'_>), clock)
+        Self::begin_on(
+            plan,
+            &environment(&STANDARD_PARTS, plan),
+            open.as_ref().map(|open| open as Open<'_>),
+            clock,
+        )
     }
 
     /// Power the drive of `plan` on, with the parts of `env`; `open` opens the disk of its image,
@@ -380,7 +385,7 @@ impl<C: Clock> Server<C> {
     /// Everything comes to its end: what is in the write cache is made durable, the image is
     /// closed, and the record made.
     pub fn end(&self) -> Ended {
-        self.end_in(&environment(&self.plan))
+        self.end_in(&environment(&STANDARD_PARTS, &self.plan))
     }
 
     /// As [`Server::end`], of a drive with the parts of `env`.

@@ -90,6 +90,14 @@ def pull_plug(
     drive: Drive = "tlc-small",
     layers: Layers = None,
     set: Set = [],  # noqa: B006
+    client: Annotated[
+        str,
+        typer.Option(
+            "--client",
+            metavar="|".join(client.name for client in plug.CLIENTS),
+            help="What writes: " + "; ".join(each.summary for each in plug.CLIENTS) + ".",
+        ),
+    ] = "records",
     times: Annotated[int, typer.Option("--times", min=1, help="How often.")] = 5,
     within: Annotated[
         int,
@@ -102,12 +110,13 @@ def pull_plug(
     ] = False,
     json_: Json = None,
 ) -> None:
-    """Pull the plug of a drive under a real kernel's ext4, and look for what fsync had promised.
+    """Pull the plug of a drive under a real kernel's ext4, and look for what had been promised.
 
-    Numbered records with checksums are appended to files, each with fsync. At a random operation
-    of the flash the power fails; what is left is mounted by the drive's recovery and by ext4's.
-    Every acknowledged record must be there and whole, and e2fsck must find nothing. Root, Linux.
-    Exit code 4 if anything is lost.
+    A client makes numbered things durable: records with fsync, or transactions of SQLite or
+    PostgreSQL. At a random operation of the flash the power fails; what is left is mounted by the
+    drive's recovery and by ext4's, and a database recovers by itself. Everything acknowledged must
+    be there and whole, sums must hold, and e2fsck must find nothing. Root, Linux. Exit code 4 if
+    anything is lost.
 
     For example: `flashatlas pull-plug -d tlc-small --set map.store=demand --times 10`
     """
@@ -115,6 +124,7 @@ def pull_plug(
     pulls, result = plug.pull(
         drive,
         set=with_all,
+        client=client,
         times=times,
         seed=seed,
         within=within,
@@ -125,10 +135,10 @@ def pull_plug(
     wrong = [pull for pull in pulls if pull.lost or pull.check]
     if json_ != "-":
         table = Table(box=None)
-        for column in ("power failed after", "records acknowledged", "lost", "e2fsck"):
+        for column in ("power failed after", "acknowledged", "lost", "found wrong"):
             table.add_column(column, justify="right")
         for pull in pulls:
-            found = pull.check.splitlines()[0] if pull.check else "clean"
+            found = pull.check.splitlines()[0] if pull.check else "nothing"
             table.add_row(f"{pull.after:,}", f"{pull.acknowledged:,}", str(pull.lost), found)
         out.print(table)
     if wrong or result.violations:

@@ -1,0 +1,9 @@
+"""A real kernel's file system on a served drive, with the plug pulled under it."""
+
+from __future__ import annotations
+
+from flashatlas.plug.client import Client
+from flashatlas.plug.mounted import Mounted, missing
+from flashatlas.plug.pulling import CLIENTS, Pull, client_of, pull
+
+__all__ = ["CLIENTS", "Client", "Mounted", "Pull", "client_of", "missing", "pull"]

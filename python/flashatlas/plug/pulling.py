@@ -1,0 +1,179 @@
+"""The plug, pulled under a program on a real kernel's ext4, again and again."""
+
+from __future__ import annotations
+
+import os
+import random
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from flashatlas._core import DriveError, InputError, PowerLost
+from flashatlas.drive import Drive, Settings
+from flashatlas.names import unknown
+from flashatlas.plug.client import Client
+from flashatlas.plug.mounted import Mounted, missing
+from flashatlas.plug.postgres import Postgres
+from flashatlas.plug.records import Records
+from flashatlas.plug.sqlite import Sqlite
+from flashatlas.result import Result
+from flashatlas.serve import Serving, serve
+from flashatlas.served import CUT_MODES
+
+CLIENTS: tuple[Client, ...] = (Records(), Sqlite(), Postgres())
+"""The programs under which the plug is pulled."""
+
+
+@dataclass(frozen=True)
+class Pull:
+    """One time the plug was pulled."""
+
+    seed: int
+    after: int
+    """Operations of the flash until then. After an odd number the next one is left torn."""
+    acknowledged: int
+    """What the client had been promised, of this time and those before."""
+    lost: int
+    """Of that, how much is not there, or not whole."""
+    check: str
+    """What the client and e2fsck find wrong."""
+
+
+def client_of(name: str) -> Client:
+    """The client of that name.
+
+    Raises:
+        InputError: There is none, or it cannot run here.
+
+    """
+    for client in CLIENTS:
+        if client.name == name:
+            if (why := client.missing()) is not None:
+                raise InputError(f"pull-plug: {why}")
+            return client
+    raise unknown("client", name, [client.name for client in CLIENTS])
+
+
+def pull(
+    drive: str | os.PathLike[str] | Drive = "tlc-small",
+    *,
+    set: Settings = (),
+    client: str = "records",
+    times: int = 5,
+    seed: int = 1,
+    within: int = 2000,
+    ignore_flush: bool = False,
+    folder: str | os.PathLike[str] | None = None,
+    progress: Callable[[Pull], None] = lambda _: None,
+) -> tuple[list[Pull], Result]:
+    """Pull the plug under ext4, mount what is left, and look for everything acknowledged.
+
+    The power fails within the first ``within`` operations of the flash after the drive was powered
+    on; each time goes on with what the last one left.
+
+    Args:
+        drive: Preset, path of a TOML file, or a :class:`flashatlas.Drive`.
+        set: Parameters that differ from the drive's.
+        client: What writes: ``records``, ``sqlite`` or ``postgres``.
+        times: How often.
+        seed: Draws where the power fails, and what is written.
+        within: Operations of the flash until then, at most.
+        ignore_flush: The drive ignores FLUSH: a control, which must lose something.
+        folder: Where the image is kept; a new one, removed afterwards, if not given.
+        progress: Hears of each time.
+
+    Returns:
+        Each time, and the result of the drive that was looked at in the end.
+
+    Raises:
+        InputError: Nothing can be mounted here, or the client is not installed.
+
+    """
+    if (why := missing()) is not None:
+        raise InputError(f"pull-plug: {why}")
+    with tempfile.TemporaryDirectory(prefix="flashatlas-plug-") as scratch:
+        os.chmod(scratch, 0o755)  # the client may be another user
+        at = Path(scratch) / "at"
+        at.mkdir()
+        image = Path(folder or scratch) / "drive.img"
+        plug = _Plug(drive, set, image, at, client_of(client), ignore_flush)
+        return plug.pulled(times, seed, within, progress)
+
+
+@dataclass(frozen=True)
+class _Plug:
+    """A drive, and the client on it."""
+
+    drive: str | os.PathLike[str] | Drive
+    settings: Settings
+    image: Path
+    at: Path
+    """Where it is mounted."""
+    client: Client
+    ignore_flush: bool
+
+    def pulled(
+        self, times: int, seed: int, within: int, progress: Callable[[Pull], None]
+    ) -> tuple[list[Pull], Result]:
+        with self._served() as fresh, Mounted(fresh, self.at, make=True):
+            self.client.prepare(self.at)
+        pulls: list[Pull] = []
+        promised: set[int] = set()
+        first, result = 1, fresh.result
+        for number in range(times):
+            rng = random.Random(seed * 1_000_003 + number)
+            after = rng.randrange(1, within)
+            promised |= self._until_the_power_fails(after, first, rng)
+            with self._served() as left:
+                try:
+                    there, wrong = self._what_is_left(left)
+                except DriveError as error:  # it is no file system any more
+                    there, wrong = set(), f"cannot be mounted: {error}"
+            result = left.result
+            pulls.append(Pull(seed, after, len(promised), len(promised - there), wrong))
+            progress(pulls[-1])
+            if pulls[-1].lost or wrong:
+                break
+            first = max([0, *promised, *there]) + 1
+        assert result is not None
+        return pulls, result
+
+    def _served(self, **options: Any) -> Serving:
+        return serve(self.drive, set=self.settings, image=self.image, **options)
+
+    def _what_is_left(self, served: Serving) -> tuple[set[int], str]:
+        """What is there, and what the client and e2fsck find wrong."""
+        mounted = Mounted(served, self.at, make=False)
+        try:
+            there, wrong = self.client.found(self.at)
+            return there, "; ".join(filter(None, (wrong, mounted.check())))
+        except BaseException:
+            mounted.abandon()
+            raise
+
+    def _until_the_power_fails(self, after: int, first: int, rng: random.Random) -> set[int]:
+        """Write on what the image holds until then; what was acknowledged."""
+        acknowledged: set[int] = set()
+        try:
+            served = self._served(
+                cut_after=after, cut_mode=CUT_MODES[after % 2], ignore_flush=self.ignore_flush
+            )
+        except PowerLost:
+            return acknowledged  # in the drive's own mount
+        try:
+            try:
+                mounted = Mounted(served, self.at, make=False)
+            except DriveError:
+                return acknowledged  # in that of the file system
+            try:
+                acknowledged.update(self.client.write(self.at, first, rng))
+            finally:
+                mounted.abandon()
+            served.stop()
+        except PowerLost:
+            return acknowledged
+        finally:
+            served.kill()
+        raise DriveError("the client gave up before the power failed")

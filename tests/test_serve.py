@@ -13,6 +13,7 @@ import struct
 import subprocess
 import sys
 import threading
+import time
 
 import flashatlas
 import pytest
@@ -282,6 +283,21 @@ def test_a_signal_ends_it_in_order(tmp_path):
             client = Client(drive.uri)
             assert client.ask(READ, 0, 2048) == (0, numbered(number))
             client.close()
+
+
+def test_a_client_that_stays_does_not_keep_it_from_ending(tmp_path):
+    with serve("tiny", image=tmp_path / "i") as drive:
+        idle, busy = Client(drive.uri), Client(drive.uri)
+        assert busy.ask(WRITE, 2048, data=b"x" * 2048)[0] == 0
+        begin = time.monotonic()
+        drive.stop()
+        assert time.monotonic() - begin < 10
+        for client in (idle, busy):
+            with pytest.raises(OSError):
+                client.ask(READ, 2048, 512)
+    assert drive.result.record["host"]["writes"] == 1
+    with serve("tiny", image=tmp_path / "i") as drive:
+        assert Client(drive.uri).ask(READ, 2048, 512) == (0, b"x" * 512)
 
 
 def test_requests_that_mean_nothing_are_refused_and_change_nothing():

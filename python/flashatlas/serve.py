@@ -52,6 +52,9 @@ an arena for each the kernel maps and clears pages all the time."""
 LIVE = "live.json"
 """In a server's folder: what can be seen of its drive, anew every half second."""
 
+PATIENCE_S = 2
+"""Seconds until clients that are still connected are cut off at the end."""
+
 READY_S = 600
 """Seconds until a server must be ready: a large image is read whole."""
 
@@ -107,6 +110,8 @@ class Serving:
     def stop(self) -> Result:
         """Flush, close the image, and return what the drive did.
 
+        Clients that have not gone in two seconds are cut off.
+
         Raises:
             PowerLost: Its power had failed.
             DriveError: The drive could not go on; a server that was killed.
@@ -118,7 +123,11 @@ class Serving:
             raise DriveError("the server was killed: there is no result")
         self._close_exporter()
         self._process.send_signal(signal.SIGTERM)
-        self._process.wait()
+        try:
+            self._process.wait(timeout=PATIENCE_S)
+        except subprocess.TimeoutExpired:  # nbdkit waits for its clients, which may be idle
+            self._process.send_signal(signal.SIGUSR2)
+            self._process.wait()
         said = self._said()
         record = self._folder / "record.json"
         found = json.loads(record.read_text(encoding="utf-8")) if record.is_file() else None

@@ -28,6 +28,10 @@ const POWER_LOST: c_int = 9;
 
 /// Set by SIGUSR1: the power is to fail.
 static CUT: AtomicBool = AtomicBool::new(false);
+/// Set by SIGUSR2: serving ends now, whoever is connected. nbdkit itself waits for its clients.
+static END: AtomicBool = AtomicBool::new(false);
+/// Whether the end has begun.
+static ENDED: AtomicBool = AtomicBool::new(false);
 
 static PLAN: Mutex<Option<PathBuf>> = Mutex::new(None);
 static SERVED: OnceLock<Served> = OnceLock::new();
@@ -40,6 +44,8 @@ struct Served {
 
 /// How often what can be seen of the drive is put where the plan wants it.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
+/// How often somebody looks whether serving is to end.
+const LISTEN_EVERY: Duration = Duration::from_millis(50);
 
 pub static PLUGIN: Plugin = Plugin {
     struct_size: size_of::<Plugin>() as u64,
@@ -182,6 +188,10 @@ extern "C" fn cut(_: c_int) {
     CUT.store(true, Ordering::Relaxed);
 }
 
+extern "C" fn end_now(_: c_int) {
+    END.store(true, Ordering::Relaxed);
+}
+
 /// Power the drive on: before there is a socket, so that a mistake is heard first.
 unsafe extern "C" fn get_ready() -> c_int {
     let path = PLAN.lock().unwrap_or_else(PoisonError::into_inner).clone().expect("checked");
@@ -195,12 +205,15 @@ unsafe extern "C" fn get_ready() -> c_int {
             for block in &found.damaged_blocks {
                 say!("flashatlas: the image's record of block {block} is damaged");
             }
-            let handler = cut as extern "C" fn(c_int);
             // threads that are made from here on wake up when they asked to, not 50 us later
             // SAFETY: changes the slack of this thread's timers
             unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
-            // SAFETY: the handler stores one atomic, and nothing else
-            unsafe { libc::signal(libc::SIGUSR1, handler as libc::sighandler_t) };
+            let (cut, end_now) = (cut as extern "C" fn(c_int), end_now as extern "C" fn(c_int));
+            // SAFETY: each handler stores one atomic, and nothing else
+            unsafe {
+                libc::signal(libc::SIGUSR1, cut as libc::sighandler_t);
+                libc::signal(libc::SIGUSR2, end_now as libc::sighandler_t);
+            }
             let first = SERVED.set(served).is_ok();
             if first { 0 } else { complain(libc::EIO, "a drive is served already") }
         }
@@ -222,8 +235,16 @@ fn begin(path: &std::path::Path) -> Result<Served, String> {
     }
 }
 
-/// From now on threads stay: let one look at the drive.
+/// From now on threads stay: one waits for the end, another looks at the drive.
 unsafe extern "C" fn after_fork() -> c_int {
+    std::thread::spawn(|| {
+        while !END.load(Ordering::Relaxed) {
+            std::thread::sleep(LISTEN_EVERY);
+        }
+        end();
+        // SAFETY: ends the process; everything is closed, and clients hear that they are alone
+        unsafe { libc::_exit(0) }
+    });
     if let Some(Served { server, plan: Plan { live: Some(path), .. }, .. }) = SERVED.get() {
         std::thread::spawn(move || {
             while let Ok(seen) = server.look() {
@@ -330,6 +351,14 @@ unsafe extern "C" fn extents(
 
 /// The end: every connection is closed.
 unsafe extern "C" fn cleanup() {
+    end();
+}
+
+/// Everything comes to its end, once.
+fn end() {
+    if ENDED.swap(true, Ordering::SeqCst) {
+        return;
+    }
     let Some(Served { server, plan, parts }) = SERVED.get() else { return };
     let ended = catch_unwind(AssertUnwindSafe(|| server.end_in(&environment(parts, plan))));
     let said = match ended {

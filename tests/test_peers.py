@@ -1,0 +1,62 @@
+"""`make bench-peers`, with a program in MQSim's place that says what it likes."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+from conftest import ROOT
+
+FAKE = """#!{python}
+import sys, xml.etree.ElementTree as ET
+drive, load = ET.parse(sys.argv[2]).getroot(), ET.parse(sys.argv[4]).getroot()
+n = int(load.findtext(".//Total_Requests_To_Generate"))
+reads = int(load.findtext(".//Read_Percentage"))
+if reads == 70:
+    sys.exit("an LPA was lost")
+assert drive.findtext(".//Page_No_Per_Block") == "256"
+writes = n * (100 - reads) // 100
+open("load_scenario_1.xml", "w").write(
+    f'<R><IOPS>1234.0</IOPS><F Issued_Flash_Read_CMD="{{n}}" Issued_Flash_Multiplane_Read_CMD="0" '
+    f'Issued_Flash_Program_CMD="{{writes}}" Issued_Flash_Multiplane_Program_CMD="{{writes}}" '
+    'Issued_Flash_Erase_CMD="0" Issued_Flash_Multiplane_Erase_CMD="0"/></R>'
+)
+"""
+
+
+def bench(*options: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, ROOT / "benches/peers.py", "--rounds", "1", *options],
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_it_says_that_there_is_nothing_to_compare_with():
+    done = bench(FLASHATLAS_MQSIM="")
+    assert done.returncode == 0 and "nothing was compared" in done.stdout
+    done = bench(FLASHATLAS_MQSIM="/nowhere/MQSim")
+    assert done.returncode == 1 and "/nowhere/MQSim: no program that can be run" in done.stderr
+
+
+def test_both_stand_beside_each_other_and_a_run_that_fails_is_named(tmp_path):
+    fake = tmp_path / "MQSim"
+    fake.write_text(FAKE.format(python=sys.executable))
+    fake.chmod(0o755)
+    done = bench("--scale", "0.01", "--only", "16 MiB", FLASHATLAS_MQSIM=str(fake))
+    assert done.returncode == 0, done.stderr
+    lines = [line.split() for line in done.stdout.splitlines()]
+    theirs = next(line for line in lines if "MQSim" in line and "writes," in line)
+    # each multi-plane command is a program of two pages: WAF 3; IOPS as it says; by hand of 8 dies:
+    # 3 programs, 2 copied pages' reads, 3/256 of an erase
+    assert theirs[-3:-1] == ["3.00", "1,234"]
+    busy = 3 * (750 + 4096 / 333) + 2 * (75 + 4096 / 333) + 3 / 256 * 3800
+    assert int(theirs[-1].replace(",", "")) == round(8 / busy * 1e6)
+    ours = next(line for line in lines if "FlashAtlas" in line and "writes," not in line)
+    assert float(ours[-2].replace(",", "")) > 0
+    done = bench("--scale", "0.01", "--only", "70 %", FLASHATLAS_MQSIM=str(fake))
+    assert "not compared: 70 % reads, not collecting" in done.stdout
+    assert "an LPA was lost" in done.stdout

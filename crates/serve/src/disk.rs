@@ -130,7 +130,7 @@ impl Disk for Memory {
 /// Opens the disk of an image, once it is certain that there is a drive for it.
 pub type Open<'a> = &'a dyn Fn() -> Result<Box<dyn Disk>, ServeError>;
 
-/// The image at `path`, as [`locked`] opens it.
+/// The image at `path`, locked; made where there is none.
 ///
 /// # Errors
 /// [`ServeError::Image`].

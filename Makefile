@@ -61,6 +61,7 @@ demo: $(STAMP) $(TRACE) ## the main job on a real trace and on a fio job, and a 
 	  --case "28 % spare:drive.over_provisioning=0.28" \
 	  --title "PostgreSQL on an aged TLC drive" --out out/demo
 	$(VENV)/bin/flashatlas trace fetch demo --to $(dir $(TRACE))
+	$(VENV)/bin/flashatlas trace slice $(TRACE) $(dir $(TRACE))pgbench.fatr --skip 40000 --count 5000
 	$(VENV)/bin/flashatlas sweep examples/field.toml --keep record --report out/field.html > out/field.txt
 	@echo "Study of 75 runs: out/field.html"
 

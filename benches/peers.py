@@ -301,7 +301,7 @@ def main() -> None:
     for name, ratio in faster:
         out.print(f"{name}: {ratio:.1f} times as many requests in a second of CPU time")
     for why in failed:
-        out.print(f"not compared: {why}")
+        out.print(f"not compared: {why}", soft_wrap=True)
     model = greedy((1 - SPARE) / (1 - KEPT_FREE), PAGES)
     out.print(
         f"WAF of uniform random writes in the steady state, by the model of greedy: {model:.2f}. "

@@ -321,7 +321,7 @@ def test_memory_is_counted_before_runs_start(tmp_path):
                 self._client.at_once -= 1
                 call(self)
 
-            threading.Timer(0.05, later).start()
+            threading.Timer(0.4, later).start()  # long after the last is submitted
 
         def result(self, timeout=None):
             raise RuntimeError(f"disk full at {self._task.label}")

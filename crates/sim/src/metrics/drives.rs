@@ -1,6 +1,6 @@
 //! What each drive did, where a layer is over several.
 
-use super::{AtEnd, Findings, MetricDef, Snapshot};
+use super::{Findings, MetricDef, OfCounters, Snapshot};
 use flashatlas_nand::Counters;
 use flashatlas_types::BlockId;
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ pub const DEF: MetricDef = MetricDef {
     name: "drives",
     summary: "of each drive under a layer over several: pages read and programmed, blocks erased \
               and collected, the most erases of a block, bad and free blocks",
-    build: |_| Box::new(AtEnd(finish)),
+    build: |_| Box::new(OfCounters(finish)),
 };
 
 fn finish(end: &Snapshot<'_>, found: &mut Findings) {

@@ -25,12 +25,8 @@ impl Metric for Host {
     }
 
     fn look(&mut self, now: &Snapshot<'_>, found: &mut Findings) {
-        self.finish(now, found);
-    }
-
-    fn finish(&mut self, end: &Snapshot<'_>, found: &mut Findings) {
         let [reads, writes, trims, flushes] = self.requests;
-        let d = end.device;
+        let d = now.device;
         found.record.insert(
             "host".into(),
             json!({
@@ -38,7 +34,7 @@ impl Metric for Host {
                 "read_bytes": self.bytes[HostOp::Read as usize],
                 "write_bytes": self.bytes[HostOp::Write as usize],
                 "trim_bytes": self.bytes[HostOp::Trim as usize],
-                "unmapped_reads": end.unmapped_units(),
+                "unmapped_reads": now.unmapped_units(),
             }),
         );
         let mut cache = Map::new();
@@ -46,8 +42,8 @@ impl Metric for Host {
             ("read_hits", d.cache_read_hits),
             ("write_hits", d.cache_write_hits),
             ("evictions", d.cache_evictions),
-            ("dirty_units", end.drive.dirty_units()),
-            ("page_buffer_hits", end.ftl.buffer_hits),
+            ("dirty_units", now.drive.dirty_units()),
+            ("page_buffer_hits", now.ftl.buffer_hits),
             ("rmw_units", d.rmw_units),
             ("trimmed_units", d.trimmed_units),
             ("trim_partial_units", d.trim_partial_units),

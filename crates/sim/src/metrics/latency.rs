@@ -68,11 +68,7 @@ impl Metric for Latency {
         }
     }
 
-    fn look(&mut self, now: &Snapshot<'_>, found: &mut Findings) {
-        self.finish(now, found);
-    }
-
-    fn finish(&mut self, _: &Snapshot<'_>, found: &mut Findings) {
+    fn look(&mut self, _: &Snapshot<'_>, found: &mut Findings) {
         let done = HostOp::ALL.iter().filter(|&&op| self.ops[op as usize].count > 0);
         let table: Map<String, Value> =
             done.map(|&op| (op.name().to_owned(), self.ops[op as usize].to_json())).collect();

@@ -1,6 +1,6 @@
 //! Operations on tables in DRAM, where their commands are timed one by one (`map.store = lpmt`).
 
-use super::{AtEnd, Findings, MetricDef, Snapshot};
+use super::{Findings, MetricDef, OfCounters, Snapshot};
 use flashatlas_timing::OperationTimes;
 use serde_json::{Value, json};
 
@@ -8,7 +8,7 @@ pub const DEF: MetricDef = MetricDef {
     name: "lookup",
     summary: "latency of map lookups and changes in timed DRAM: mean, percentiles, maximum; \
               bursts, activations, refreshes",
-    build: |_| Box::new(AtEnd(finish)),
+    build: |_| Box::new(OfCounters(finish)),
 };
 
 /// In nanoseconds.

@@ -1,6 +1,6 @@
 //! Work of the map.
 
-use super::{AtEnd, Findings, MetricDef, Snapshot};
+use super::{Findings, MetricDef, OfCounters, Snapshot};
 use flashatlas_ftl::Reason;
 use flashatlas_types::Cause;
 use serde_json::{Map, Value, json};
@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 pub const DEF: MetricDef = MetricDef {
     name: "map",
     summary: "lookups and changes, hits and misses; map pages read and written, and why; NVM",
-    build: |_| Box::new(AtEnd(finish)),
+    build: |_| Box::new(OfCounters(finish)),
 };
 
 /// `flash_reads` and `flash_writes` are physical pages; `loads`, `merges`, `exported_pages`,

@@ -1,13 +1,13 @@
 //! Memory that the drive's tables occupy.
 
-use super::{AtEnd, Findings, MetricDef, Snapshot};
+use super::{Findings, MetricDef, OfCounters, Snapshot};
 use flashatlas_types::MemoryKind;
 use serde_json::{Map, Value};
 
 pub const DEF: MetricDef = MetricDef {
     name: "memory",
     summary: "bytes of the drive's tables by kind of memory, and of each table",
-    build: |_| Box::new(AtEnd(finish)),
+    build: |_| Box::new(OfCounters(finish)),
 };
 
 fn finish(end: &Snapshot<'_>, found: &mut Findings) {

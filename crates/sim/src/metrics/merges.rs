@@ -1,13 +1,13 @@
 //! Merges of block-mapped and log-block schemes, and the areas of the log over time.
 
-use super::{AtEnd, Findings, MetricDef, Snapshot};
+use super::{Findings, MetricDef, OfCounters, Snapshot};
 use flashatlas_ftl::{AreaUse, MergeClass};
 use serde_json::{Map, Value, json};
 
 pub const DEF: MetricDef = MetricDef {
     name: "merges",
     summary: "merges by class, their copies, associations; the areas of the log",
-    build: |_| Box::new(AtEnd(finish)),
+    build: |_| Box::new(OfCounters(finish)),
 };
 
 /// Counts by name of class, zeros included: a class that did not occur is a result, too.

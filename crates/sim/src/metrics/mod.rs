@@ -104,15 +104,17 @@ pub trait Metric: Send {
         let _ = (clock, now);
     }
 
-    /// What can be said while the run goes on: keys and tables as [`Metric::finish`] would add them
-    /// now. Nothing, for a metric that must know the whole run.
+    /// Add what can be said at any time, as [`Metric::finish`] adds what is said in the end.
+    /// Nothing, for a metric that must know the whole run.
     fn look(&mut self, now: &Snapshot<'_>, found: &mut Findings) {
         let _ = (now, found);
     }
 
     /// Add this metric's keys to the record, and its table to the tables of `found`. Keys that do
-    /// not apply stay out.
-    fn finish(&mut self, end: &Snapshot<'_>, found: &mut Findings);
+    /// not apply stay out. Where the end is like any other time, [`Metric::look`] is enough.
+    fn finish(&mut self, end: &Snapshot<'_>, found: &mut Findings) {
+        self.look(end, found);
+    }
 }
 
 /// What the metrics of a run found.
@@ -125,15 +127,11 @@ pub struct Findings {
 }
 
 /// A metric that looks at the counters alone, whenever it is asked.
-struct AtEnd(fn(&Snapshot<'_>, &mut Findings));
+struct OfCounters(fn(&Snapshot<'_>, &mut Findings));
 
-impl Metric for AtEnd {
+impl Metric for OfCounters {
     fn look(&mut self, now: &Snapshot<'_>, found: &mut Findings) {
         self.0(now, found);
-    }
-
-    fn finish(&mut self, end: &Snapshot<'_>, found: &mut Findings) {
-        self.0(end, found);
     }
 }
 

@@ -1,12 +1,12 @@
 //! What the mount cost with which the run began.
 
-use super::{AtEnd, Findings, MetricDef, Snapshot};
+use super::{Findings, MetricDef, OfCounters, Snapshot};
 use serde_json::json;
 
 pub const DEF: MetricDef = MetricDef {
     name: "mount",
     summary: "operations and time of the mount with which the run began, and what it found damaged",
-    build: |_| Box::new(AtEnd(finish)),
+    build: |_| Box::new(OfCounters(finish)),
 };
 
 /// `estimated_ns`: lanes side by side, each with its operations one after the other.

@@ -31,11 +31,7 @@ impl Metric for Nand {
 
     /// WAF: bytes of all programmed pages over bytes that the host wrote; its parts sum up to it.
     fn look(&mut self, now: &Snapshot<'_>, found: &mut Findings) {
-        self.finish(now, found);
-    }
-
-    fn finish(&mut self, end: &Snapshot<'_>, found: &mut Findings) {
-        let counters = &end.counters;
+        let counters = &now.counters;
         found.record.insert(
             "nand".into(),
             json!({
@@ -47,26 +43,26 @@ impl Metric for Nand {
             }),
         );
         if self.written > 0 {
-            let page = f64::from(end.medium.layout().geometry.page_bytes);
+            let page = f64::from(now.medium.layout().geometry.page_bytes);
             let amplification = |pages: u64| pages as f64 * page / self.written as f64;
             found
                 .record
                 .insert("waf".into(), amplification(Counters::total(&counters.programs)).into());
             found.record.insert("waf_parts".into(), by_cause(&counters.programs, amplification));
         }
-        if !end.ftl.scheme_details.is_empty() {
-            let details = end.ftl.scheme_details.iter().map(|&(key, n)| (key.to_owned(), n.into()));
+        if !now.ftl.scheme_details.is_empty() {
+            let details = now.ftl.scheme_details.iter().map(|&(key, n)| (key.to_owned(), n.into()));
             found.record.insert("scheme".into(), Value::Object(details.collect()));
         }
-        let [foreground, idle, wear] = end.ftl.collected;
+        let [foreground, idle, wear] = now.ftl.collected;
         let victims = foreground + idle + wear;
         if victims > 0 {
-            let slots = victims * u64::from(end.medium.layout().slots_per_block);
+            let slots = victims * u64::from(now.medium.layout().slots_per_block);
             found.record.insert(
                 "gc".into(),
                 json!({
                     "foreground": foreground, "idle": idle, "wear": wear,
-                    "valid_share": end.ftl.collected_valid_units as f64 / slots as f64,
+                    "valid_share": now.ftl.collected_valid_units as f64 / slots as f64,
                 }),
             );
         }

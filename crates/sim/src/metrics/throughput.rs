@@ -26,13 +26,9 @@ impl Metric for Throughput {
     }
 
     fn look(&mut self, now: &Snapshot<'_>, found: &mut Findings) {
-        self.finish(now, found);
-    }
-
-    fn finish(&mut self, end: &Snapshot<'_>, found: &mut Findings) {
-        if end.elapsed.0 > 0 && end.statistics.is_some() {
-            let seconds = end.elapsed.0 as f64 / 1e12;
-            found.record.insert("simulated_ns".into(), end.elapsed.ns().into());
+        if now.elapsed.0 > 0 && now.statistics.is_some() {
+            let seconds = now.elapsed.0 as f64 / 1e12;
+            found.record.insert("simulated_ns".into(), now.elapsed.ns().into());
             found.record.insert("iops".into(), (self.done as f64 / seconds).into());
             found
                 .record

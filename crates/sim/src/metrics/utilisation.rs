@@ -1,6 +1,6 @@
 //! How busy dies, channels and the host link were, and the parallelism reached.
 
-use super::{AtEnd, Findings, MetricDef, Snapshot};
+use super::{Findings, MetricDef, OfCounters, Snapshot};
 use crate::table::{Column, Table};
 use flashatlas_types::Dur;
 use serde_json::json;
@@ -8,7 +8,7 @@ use serde_json::json;
 pub const DEF: MetricDef = MetricDef {
     name: "utilisation",
     summary: "busy shares of dies, channels and link; dies at work at once",
-    build: |_| Box::new(AtEnd(finish)),
+    build: |_| Box::new(OfCounters(finish)),
 };
 
 fn finish(end: &Snapshot<'_>, found: &mut Findings) {

@@ -1,6 +1,6 @@
 //! How evenly blocks were erased, over the life of the drive.
 
-use super::{AtEnd, Findings, MetricDef, Snapshot};
+use super::{Findings, MetricDef, OfCounters, Snapshot};
 use crate::table::{Column, Table};
 use flashatlas_types::BlockId;
 use serde_json::json;
@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 pub const DEF: MetricDef = MetricDef {
     name: "wear",
     summary: "erases of a block: minimum, mean, maximum, standard deviation",
-    build: |_| Box::new(AtEnd(finish)),
+    build: |_| Box::new(OfCounters(finish)),
 };
 
 fn finish(end: &Snapshot<'_>, found: &mut Findings) {

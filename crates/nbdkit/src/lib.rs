@@ -5,7 +5,6 @@
 
 mod abi;
 mod clock;
-mod parts;
 mod plugin;
 
 /// What nbdkit calls first.

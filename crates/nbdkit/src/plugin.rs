@@ -5,8 +5,7 @@ use crate::abi::{
     nbdkit_error, nbdkit_set_error, nbdkit_shutdown,
 };
 use crate::clock::Wall;
-use crate::parts::with_plugins;
-use flashatlas_serve::{Open, Plan, Refused, ServeError, Server, environment, on_file};
+use flashatlas_serve::{Plan, Refused, ServeError, Server, environment, on_file, with_plugins};
 use flashatlas_sim::Parts;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::io::Write;
@@ -226,9 +225,8 @@ fn begin(path: &std::path::Path) -> Result<Served, String> {
     let text = std::fs::read_to_string(path).map_err(|e| told(&e))?;
     let plan: Plan = serde_json::from_str(&text).map_err(|e| told(&e))?;
     let parts = with_plugins(&plan.plugins)?;
-    let open = plan.image.as_deref().map(|path| move || on_file(path));
-    let open = open.as_ref().map(|open| open as Open<'_>);
-    match Server::begin_on(&plan, &environment(&parts, &plan), open, Wall::begin()) {
+    let env = environment(&parts, &plan);
+    match Server::begin_on(&plan, &env, on_file(&plan), Wall::begin()) {
         Ok(server) => Ok(Served { server, plan, parts }),
         Err(ServeError::PowerLost) => power_lost(),
         Err(error) => Err(error.to_string()),

@@ -2,7 +2,7 @@
 
 use crate::environment::environment;
 use crate::{DriveError, InputError, PowerLost, guarded, to_python};
-use flashatlas_serve::{Clock, Disk, Memory, Plan, Refused, ServeError, Server, on_file};
+use flashatlas_serve::{Clock, Disk, Memory, Open, Plan, Refused, ServeError, Server, on_file};
 use flashatlas_types::Ps;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -62,13 +62,9 @@ impl Device {
         self.plan.cut_after = Some(self.power.0);
         let (plan, memory) = (&self.plan, self.memory.clone());
         let begun = guarded(py, None, |_| {
-            let open = || -> Result<Box<dyn Disk>, ServeError> {
-                match &plan.image {
-                    Some(path) => on_file(path),
-                    None => Ok(Box::new(memory.clone())),
-                }
-            };
-            Ok(Server::begin_on(plan, &environment(), Some(&open), NoClock))
+            let in_memory = || Box::new(move || Ok(Box::new(memory) as Box<dyn Disk>)) as Open<'_>;
+            let open = on_file(plan).unwrap_or_else(in_memory);
+            Ok(Server::begin_on(plan, &environment(), Some(open), NoClock))
         })?;
         let server = begun.map_err(|error| match error {
             ServeError::Run(error) => to_python(&error),

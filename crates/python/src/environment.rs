@@ -2,12 +2,12 @@
 //! it, and this machine.
 
 use crate::{BUILD, InputError, opener::ThisProcess};
-use flashatlas_plugin::load;
-use flashatlas_serve::STANDARD_PARTS;
+use flashatlas_serve::{STANDARD_PARTS, library};
 use flashatlas_sim::{AnyPart, Environment, Origin, Parts};
 use flashatlas_types::ConfigError;
 use pyo3::prelude::*;
 use serde_json::json;
+use std::path::Path;
 use std::sync::RwLock;
 use std::time::Duration;
 
@@ -87,18 +87,7 @@ pub fn load_plugin(path: &str, patience_s: f64) -> PyResult<String> {
     let patience = patience.ok_or_else(|| {
         input(format!("patience: {patience_s} s, expected a positive number of seconds"))
     })?;
-    let bytes = std::fs::read(path).map_err(|e| input(format!("{path}: {e}")))?;
-    // a bare name would be looked for where the system keeps its libraries
-    let absolute = std::fs::canonicalize(path).map_err(|e| input(format!("{path}: {e}")))?;
-    let shown = absolute.to_string_lossy();
-    let library =
-        load(&shown, &bytes, patience).map_err(|e| input(e.to_string().replace(&*shown, path)))?;
-    let origin = Origin {
-        distribution: library.name.into(),
-        version: library.version.into(),
-        digest: library.digest,
-    };
-    let parts: Vec<AnyPart> = library.parts.into_iter().map(AnyPart::Drive).collect();
+    let (parts, origin) = library(Path::new(path), patience).map_err(input)?;
     let named: Vec<_> = parts.iter().map(|part| part.named()).collect();
     add(&parts, &origin, false).map_err(|e| input(format!("{path}: {e}")))?;
     Ok(json!(named).to_string())

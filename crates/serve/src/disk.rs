@@ -1,7 +1,7 @@
 //! What an image is kept on.
 
 use crate::error::ImageError;
-use crate::plan::ServeError;
+use crate::plan::{Plan, ServeError};
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -128,26 +128,19 @@ impl Disk for Memory {
 }
 
 /// Opens the disk of an image, once it is certain that there is a drive for it.
-pub type Open<'a> = &'a dyn Fn() -> Result<Box<dyn Disk>, ServeError>;
+pub type Open<'a> = Box<dyn FnOnce() -> Result<Box<dyn Disk>, ServeError> + 'a>;
 
-/// The image at `path`, locked; made where there is none.
-///
-/// # Errors
-/// [`ServeError::Image`].
-pub fn on_file(path: &Path) -> Result<Box<dyn Disk>, ServeError> {
-    opened(path, locked)
+/// Opens the image of a plan, if it has one in a file: locked, and made where there is none.
+pub fn on_file(plan: &Plan) -> Option<Open<'_>> {
+    plan.image.as_deref().map(|path| opening(path, locked))
 }
 
-/// The file at `path`, opened like that, as the disk of an image.
-///
-/// # Errors
-/// [`ServeError::Image`].
-pub fn opened(
-    path: &Path,
-    open: fn(&Path) -> Result<File, ImageError>,
-) -> Result<Box<dyn Disk>, ServeError> {
-    let file = open(path).map_err(|error| ServeError::Image(path.to_path_buf(), error))?;
-    Ok(Box::new(file))
+/// Opens the file at `path` like that, as the disk of an image.
+pub fn opening(path: &Path, open: fn(&Path) -> Result<File, ImageError>) -> Open<'_> {
+    Box::new(move || {
+        let file = open(path).map_err(|error| ServeError::Image(path.to_path_buf(), error))?;
+        Ok(Box::new(file) as Box<dyn Disk>)
+    })
 }
 
 /// The file at `path`, locked; made where there is none.

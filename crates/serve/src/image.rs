@@ -19,6 +19,7 @@ use crate::error::ImageError;
 use crate::frame::{
     ERASED, EXTRA_BYTES, Frame, HEAD_BYTES, Head, PROGRAMMED, SLOT_BYTES, TORN, long, word,
 };
+use crate::plan::CutMode;
 use flashatlas_nand::image::{BAD, ERASE_FAILS, PROGRAM_FAILS};
 use flashatlas_nand::{Change, Cut, Medium, OobRole, Unit};
 use flashatlas_types::{BlockId, FrameId, LaneId, Layout};
@@ -366,12 +367,22 @@ impl<D: Disk> Image<D> {
         Ok(())
     }
 
-    /// The power failed in the middle of this: a page, or every page of a block, is neither erased
-    /// nor readable.
+    /// The power of `medium` failed: keep what was done until then, and of the operation in which
+    /// it failed what `mode` says.
     ///
     /// # Errors
     /// When the file takes no more.
-    pub fn tear(&mut self, cut: Cut) -> io::Result<()> {
+    pub fn lose_power(&mut self, medium: &mut Medium, mode: CutMode) -> io::Result<()> {
+        self.write(&medium.take_journal())?;
+        if let (CutMode::Torn, Some(cut)) = (mode, medium.cut()) {
+            self.tear(cut)?;
+        }
+        self.sync()
+    }
+
+    /// The power failed in the middle of this: a page, or every page of a block, is neither erased
+    /// nor readable.
+    fn tear(&mut self, cut: Cut) -> io::Result<()> {
         let frames = match cut {
             Cut::Program(frame) => frame.0..frame.0 + 1,
             Cut::Erase(block) => {

@@ -20,6 +20,6 @@ pub use disk::{Disk, Memory, Open, on_file};
 pub use error::ImageError;
 pub use image::{Found, Image};
 pub use look::{check, info};
-pub use parts::{STANDARD_PARTS, environment};
+pub use parts::{STANDARD_PARTS, environment, library, with_plugins};
 pub use plan::{CutMode, Plan, Refused, ServeError, Time};
 pub use server::{Clock, Ended, Server};

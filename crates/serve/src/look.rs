@@ -1,6 +1,6 @@
 //! A look at an image, which stays as it is.
 
-use crate::disk::{Disk, opened, to_look_at};
+use crate::disk::{Disk, opening, to_look_at};
 use crate::error::ImageError;
 use crate::image::{CAPACITY, Header};
 use crate::mount::powered_on;
@@ -87,9 +87,8 @@ pub fn check(plan: &Plan) -> Result<Value, ServeError> {
         plan.set.splice(0..0, settings(&header));
         plan.drive = header.drive;
     }
-    let open = || opened(path, to_look_at);
     let (mut live, _, found) =
-        powered_on(&plan, &environment(&STANDARD_PARTS, &plan), Some(&open))?;
+        powered_on(&plan, &environment(&STANDARD_PARTS, &plan), Some(opening(path, to_look_at)))?;
     let stack = live.drive();
     let mount = stack.ssd().ftl_report().mount;
     let lost = mount.lost + mount.damaged_map_pages + mount.damaged_nvm_slots;

@@ -3,7 +3,7 @@
 use crate::disk::{Disk, Open};
 use crate::error::ImageError;
 use crate::image::{CAPACITY, Found, Image};
-use crate::plan::{CutMode, Plan, ServeError};
+use crate::plan::{Plan, ServeError};
 use flashatlas_device::DriveConfig;
 use flashatlas_nand::Medium;
 use flashatlas_sim::{Environment, Kept, Live, RunError, RunSpec};
@@ -55,7 +55,7 @@ impl Kept<ServeError> for KeptOn<'_> {
         medium: &mut Medium,
         on_flash: &Map<String, Value>,
     ) -> Result<bool, ServeError> {
-        let Some(open) = self.open else { return Ok(false) };
+        let Some(open) = self.open.take() else { return Ok(false) };
         let inner = medium.layout();
         if config.shape().unit_sectors * SECTOR_BYTES < inner.unit_bytes {
             let why = format!(
@@ -79,12 +79,8 @@ impl Kept<ServeError> for KeptOn<'_> {
         let (Some(image), true) = (&mut self.image, medium.has_lost_power()) else {
             return Ok(());
         };
-        let torn = medium.cut().filter(|_| self.plan.cut_mode == CutMode::Torn);
-        image
-            .write(&medium.take_journal())
-            .and_then(|()| torn.map_or(Ok(()), |cut| image.tear(cut)))
-            .and_then(|()| image.sync())
-            .map_err(|error| self.failed(error.into()))?;
+        let left = image.lose_power(medium, self.plan.cut_mode);
+        left.map_err(|error| self.failed(error.into()))?;
         Err(ServeError::PowerLost)
     }
 }

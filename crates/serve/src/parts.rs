@@ -2,12 +2,15 @@
 
 use crate::Plan;
 use flashatlas_host::STANDARD;
+use flashatlas_plugin::{PluginError, load};
 use flashatlas_sim::input::Stream;
 use flashatlas_sim::metrics::METRICS;
-use flashatlas_sim::{Build, Environment, Opener, Parts};
+use flashatlas_sim::{AnyPart, Build, Environment, Opener, Origin, Parts};
 use flashatlas_types::Entries;
 use flashatlas_workload::Registry;
 use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// The parts that come with the project.
 pub const STANDARD_PARTS: Parts = Parts {
@@ -16,6 +19,41 @@ pub const STANDARD_PARTS: Parts = Parts {
     metrics: Entries::of(METRICS),
     added: &[],
 };
+
+/// After so long a callback of a plug-in that has not returned ends the server.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// What a shared library made with `flashatlas_plugin.h` brings, and where it is from.
+///
+/// # Errors
+/// In words: a file that cannot be read or loaded.
+pub fn library(path: &Path, patience: Duration) -> Result<(Vec<AnyPart>, Origin), String> {
+    let said = |error: std::io::Error| format!("{}: {error}", path.display());
+    let bytes = std::fs::read(path).map_err(said)?;
+    // a bare name would be looked for where the system keeps its libraries
+    let absolute = std::fs::canonicalize(path).map_err(said)?;
+    let shown = absolute.to_string_lossy();
+    let named = |error: PluginError| error.to_string().replace(&*shown, &path.to_string_lossy());
+    let library = load(&shown, &bytes, patience).map_err(named)?;
+    let origin = Origin {
+        distribution: library.name.into(),
+        version: library.version.into(),
+        digest: library.digest,
+    };
+    Ok((library.parts.into_iter().map(AnyPart::Drive).collect(), origin))
+}
+
+/// The standard parts, with those of shared libraries.
+///
+/// # Errors
+/// As [`library`], and names or keys that clash.
+pub fn with_plugins(paths: &[PathBuf]) -> Result<Parts, String> {
+    paths.iter().try_fold(STANDARD_PARTS, |parts, path| {
+        let (added, origin) = library(path, PATIENCE)?;
+        let all = added.into_iter().try_fold(parts, |parts, part| parts.with(part, &origin));
+        all.map_err(|error| format!("{}: {error}", path.display()))
+    })
+}
 
 /// Requests come from clients: no trace is opened.
 struct NoFiles;

@@ -1,4 +1,4 @@
-//! What is said of a drive in the end, as one object for whoever writes it.
+//! What is said of a drive, in the end and meanwhile, as one object for whoever writes it.
 
 use crate::image::Found;
 use crate::plan::{Plan, Time};

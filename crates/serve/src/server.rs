@@ -82,13 +82,7 @@ impl<C: Clock> Server<C> {
     /// # Errors
     /// [`ServeError`]: a plan that makes no drive, an image that is none of this drive.
     pub fn begin(plan: &Plan, clock: C) -> Result<Server<C>, ServeError> {
-        let open = plan.image.as_deref().map(|path| move || on_file(path));
-        Self::begin_on(
-            plan,
-            &environment(&STANDARD_PARTS, plan),
-            open.as_ref().map(|open| open as Open<'_>),
-            clock,
-        )
+        Self::begin_on(plan, &environment(&STANDARD_PARTS, plan), on_file(plan), clock)
     }
 
     /// Power the drive of `plan` on, with the parts of `env`; `open` opens the disk of its image,
@@ -459,7 +453,15 @@ impl State {
         if !self.live.as_mut().is_some_and(lost) {
             return Ok(());
         }
-        let kept = self.persist(true).and_then(|()| self.tear());
+        let kept = match (&mut self.image, &mut self.live) {
+            (Some(image), Some(live)) => {
+                let medium = live.drive().ssd_mut().faults();
+                image
+                    .lose_power(medium, self.cut_mode)
+                    .map_err(|error| format!("the image: {error}"))
+            }
+            _ => Ok(()),
+        };
         self.live = None;
         drop(self.recorder.take().map(Recorder::finish));
         self.gone = Some(match kept {
@@ -467,14 +469,6 @@ impl State {
             Err(why) => Refused::Failed(why),
         });
         Err(Refused::PowerLost)
-    }
-
-    /// Leave the operation in which the power failed half done, where that is wanted.
-    fn tear(&mut self) -> Result<(), String> {
-        let (Some(image), Some(live)) = (&mut self.image, &mut self.live) else { return Ok(()) };
-        let cut = live.drive().ssd().medium().cut().filter(|_| self.cut_mode == CutMode::Torn);
-        let torn = cut.map_or(Ok(()), |cut| image.tear(cut).and_then(|()| image.sync()));
-        torn.map_err(|error| format!("the image: {error}"))
     }
 
     /// What a client sent at a time of the server's clock; it is recorded where that is wanted.

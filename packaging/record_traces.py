@@ -10,7 +10,6 @@ nbdkit, nbdfuse, PostgreSQL, gcc and a network (for pip), at a quiet moment:
 
 from __future__ import annotations
 
-import glob
 import os
 import subprocess
 import sys
@@ -19,10 +18,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from flashatlas.plug import Mounted
+from flashatlas.plug.postgres import programs
 from flashatlas.serve import serve
 
 DATA = Path(__file__).resolve().parents[1] / "python/flashatlas/data"
-POSTGRES = sorted(glob.glob("/usr/lib/postgresql/*/bin"))
 
 SQLITE = """
 import os, random, sqlite3
@@ -116,10 +115,10 @@ pg_ctl -D data -w stop
 
 def _postgres(folder: Path) -> None:
     """It does not run as root: what it does between two of its lives is done here."""
-    if not POSTGRES:
+    if not programs():
         sys.exit("postgres: PostgreSQL is not installed")
     subprocess.run(["chown", "postgres", folder], check=True)
-    path = {**os.environ, "PATH": f"{POSTGRES[-1]}:{os.environ['PATH']}"}
+    path = {**os.environ, "PATH": f"{programs()}:{os.environ['PATH']}"}
     for script in (FILL, BENCH):
         command = ["runuser", "-u", "postgres", "--", "sh", "-c", script]
         subprocess.run(command, cwd=folder, check=True, env=path)

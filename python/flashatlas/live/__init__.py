@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from flashatlas._core import InputError
+from flashatlas.fio_json import percentile
 
 OPS = ("read", "write", "trim", "flush")
 """Commands of a host, in the order in which they are shown."""
@@ -99,13 +100,9 @@ class Between:
         bins = {
             edge: count - before.get(edge, 0) for edge, count in self.after.latencies(op).items()
         }
-        wanted = share * sum(bins.values())
-        reached = 0
-        for edge in sorted(bins):
-            reached += bins[edge]
-            if reached >= wanted > 0:
-                return float(edge)
-        return None
+        # an edge that nobody reached since is none of these latencies
+        held = sorted((edge, count) for edge, count in bins.items() if count)
+        return float(percentile(held, sum(bins.values()), 100 * share)) if held else None
 
     def amplification(self) -> dict[str, float]:
         """Pages programmed for each page that the host wrote, by cause; empty if it wrote none."""

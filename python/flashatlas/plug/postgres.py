@@ -43,7 +43,7 @@ class Postgres(Client):
 
     def missing(self) -> str | None:
         """Why it cannot run here, if so."""
-        if not _bin():
+        if not programs():
             return "PostgreSQL is not installed (Debian and Ubuntu: apt install postgresql)"
         if shutil.which("setpriv") is None:
             return "setpriv is not installed (Debian and Ubuntu: apt install util-linux)"
@@ -101,8 +101,8 @@ class Postgres(Client):
         return there, ""
 
 
-def _bin() -> str:
-    """The folder of its newest programs."""
+def programs() -> str:
+    """The folder of its newest programs; empty where it is not installed."""
     folders = glob.glob("/usr/lib/postgresql/*/bin")
     return max(folders, key=lambda each: int(Path(each).parent.name), default="")
 
@@ -113,7 +113,7 @@ def _data(folder: Path) -> Path:
 
 def _command(program: str, *arguments: str | Path) -> list[str]:
     as_user = ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"]
-    return [*as_user, f"{_bin()}/{program}", *map(str, arguments)]
+    return [*as_user, f"{programs()}/{program}", *map(str, arguments)]
 
 
 def _as_postgres(program: str, *arguments: str | Path) -> subprocess.CompletedProcess[str]:

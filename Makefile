@@ -76,7 +76,7 @@ demo-traces: $(STAMP) # a database and a phone, where FLASHATLAS_TRACES names a 
 	@echo "Report: out/demo-phone/report.html"
 
 # each half leaves the cores idle now and then: compiling and linking one crate, starting a process
-test: $(STAMP) $(TESTS) ## the tests, one in FLASHATLAS_PROOFS (10) of the random cases and power failures, one of the five longest proofs
+test: $(STAMP) $(TESTS) ## the tests, one in FLASHATLAS_PROOFS (10) of the random cases and power failures, one of the six longest proofs
 	@$(MAKE) --no-print-directory test-python & python=$$!; \
 	$(MAKE) --no-print-directory test-rust $(addprefix test-,$(filter seeded-bugs templates,$(shell FLASHATLAS_PROOFS=$(FLASHATLAS_PROOFS) python3 tests/drawn.py))) crash; rust=$$?; \
 	wait $$python && exit $$rust
@@ -119,17 +119,20 @@ test-python: $(STAMP) $(TESTS)
 	$(PY) -m compileall -q python/flashatlas
 	$(PY) -m pytest -n auto --dist loadscope
 
-system-tests: ## install what some tests use beside the rest (Debian, as root): Chromium for reports, fio for jobs, nbdkit to serve, valgrind to count
-	@command -v fio >/dev/null && command -v chromium >/dev/null && command -v nbdkit >/dev/null && command -v nbdcopy >/dev/null && command -v valgrind >/dev/null && test -x /sbin/mkfs.ext4 \
-	  || { apt-get update -q && apt-get install -qy --no-install-recommends fio chromium nbdkit libnbd-bin e2fsprogs valgrind; }
+system-tests: ## what some tests use beside the rest (Debian, as root): Chromium, fio, nbdkit, valgrind; QEMU where its proof is drawn
+	@guest=$$(FLASHATLAS_PROOFS=$(FLASHATLAS_PROOFS) python3 tests/drawn.py | grep -ow guest); PATH="$$PATH:/usr/sbin:/sbin"; \
+	for program in fio chromium nbdkit nbdcopy valgrind mkfs.ext4 $${guest:+qemu-system-x86_64 mmdebstrap bsdtar}; do \
+	  command -v $$program >/dev/null || { apt-get update -q \
+	    && exec apt-get install -qy --no-install-recommends fio chromium nbdkit libnbd-bin e2fsprogs valgrind $${guest:+qemu-system-x86 mmdebstrap libarchive-tools}; }; done
 
 crash: $(STAMP) ## power failures of every scheme, map store and layer, one in FLASHATLAS_PROOFS (10)
 	$(VENV)/bin/flashatlas crash --one-in $(FLASHATLAS_PROOFS) --json out/crash-1.json
 	$(VENV)/bin/flashatlas crash --one-in $(FLASHATLAS_PROOFS) --depth 2 --geometry square --steps 60 --json out/crash-2.json
 	$(VENV)/bin/flashatlas crash --one-in $(FLASHATLAS_PROOFS)0 --depth 2 --geometry lanes --scheme page --steps 60 --json out/crash-3.json
 
+# PLUG="--kernel guest --times 2", "--shard 1/4", "--help"; what was tried is kept in out/ and not tried again
 pull-plug: $(STAMP) ## the power fails under a real ext4, for every scheme, store and layer (root, Linux; minutes)
-	$(PY) tests/pulled_plugs.py
+	$(PY) tests/pulled_plugs.py $(PLUG)
 
 crash-long: $(STAMP) ## as crash, with more seeds, mounts cut on every geometry, and cuts of those mounts (hours)
 	$(VENV)/bin/flashatlas crash --seeds 50

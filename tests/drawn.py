@@ -1,4 +1,4 @@
-"""What of the longest proofs `make test` takes: one of five, drawn by the commit's hash.
+"""What of the longest proofs `make test` takes: one of six, drawn by the commit's hash.
 
 `make test-full` (FLASHATLAS_PROOFS=1) takes all. Run as a program it prints what is drawn.
 """
@@ -12,13 +12,15 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 
-PROOFS = ("seeded-bugs", "templates", "pages-1", "pages-2", "clients")
+PROOFS = ("seeded-bugs", "templates", "pages-1", "pages-2", "clients", "guest")
 """Bugs on purpose, which need a build of their own; parts in Rust of the templates, which need
 theirs; the code blocks of every other page of the documentation, and of the others; databases under
-pulled plugs and experiments by real clients. Each is about as long."""
+pulled plugs and experiments by real clients; a guest's own kernel under pulled plugs. Each is about
+as long."""
 
 FILES = {
     "templates": ("python/flashatlas/templates/", "python/flashatlas/scaffold.py"),
+    "guest": ("python/flashatlas/plug/guest/",),
     "clients": ("python/flashatlas/plug/", "python/flashatlas/reproduce/served.py"),
 }
 """Where something changed in these, the proof is taken whatever is drawn."""

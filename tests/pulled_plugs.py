@@ -1,17 +1,22 @@
 """The power fails under ext4 on every scheme, map store and layer: ``make pull-plug``.
 
-Prints the table of docs/RELIABILITY.md, and ends with an error if anything is lost.
+Prints a table of docs/RELIABILITY.md, and ends with an error if anything is lost. What was tried is
+kept, a line of JSON each, and not tried again.
 """
 
 from __future__ import annotations
 
+import argparse
+import json
 import sys
 from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import flashatlas
 from flashatlas import plug
+from flashatlas.plug.guest.init import CLIENTS as IN_GUEST
 
-TIMES = 10
 PAGE = ["drive.blocks=24", "drive.logical_pages=65536"]
 LOGS = ["drive.blocks=600", "drive.logical_pages=32000"]
 UFS = ["drive.blocks=96", "drive.logical_pages=131072", "map.cache_bytes=128KiB"]
@@ -39,40 +44,97 @@ def cells() -> Iterator[tuple[str, str, list[str]]]:
         yield scheme, "mast-4gb", [f"ftl.scheme={scheme}", *LOGS, *own]
 
 
-def pulled(cell: tuple[str, str, list[str]], client: str, **options) -> tuple[str, int]:
+CONTROLS = {"running": "FLUSH", "guest": "FLUSH", "guest-nbd": "FUA"}
+"""What a drive ignores, so that something must be lost, by kernel."""
+
+
+def work(asked: argparse.Namespace) -> Iterator[tuple[str, str, str, list[str], dict[str, Any]]]:
+    """Row, client, drive, settings and options of everything that is tried, controls last."""
+    clients = [client for client in plug.CLIENTS if not asked.client or client.name in asked.client]
+    able = []
+    for client in clients:
+        why = client.missing()
+        if asked.kernel != "running" and client.name not in IN_GUEST:
+            why = "it does not run in a guest"
+        if why is not None:
+            print(f"without {client.name}: {why}", file=sys.stderr)
+        else:
+            able.append(client.name)
+    for name, drive, settings in cells():
+        for client in able:
+            yield name, client, drive, settings, {}
+    name, drive, settings = next(cell for cell in cells() if cell[0] == "page, demand")
+    ignored = CONTROLS[asked.kernel]
+    # with FUA ignored SQLite loses nothing: its next FLUSH comes before it acknowledges
+    for client in able if ignored == "FLUSH" else able[:1]:
+        options = {f"ignore_{ignored.lower()}": True}
+        yield f"{name}, {ignored} ignored", client, drive, settings, options
+
+
+def pulled(
+    asked: argparse.Namespace, client: str, drive: str, settings: list[str], options: dict[str, Any]
+) -> dict[str, Any]:
     """What a cell of the table says, and how much was wrong."""
-    _, drive, settings = cell
     pulls, result = plug.pull(
-        drive, set=settings, client=client, times=TIMES, within=1500, seed=7, **options
+        drive,
+        set=settings,
+        client=client,
+        kernel=asked.kernel,
+        times=asked.times,
+        within=1500,
+        seed=7,
+        **options,
     )
     last = pulls[-1]
-    wrong = last.lost + bool(last.check) + result.violations
     said = f"{last.acknowledged:,}" + (f", **{last.lost:,} lost**" if last.lost else "")
-    return said + (f" ({last.check.splitlines()[0]})" if last.check else ""), wrong
+    return {
+        "pulls": len(pulls),
+        "said": said + (f" ({last.check.splitlines()[0]})" if last.check else ""),
+        "wrong": last.lost + bool(last.check) + result.violations,
+    }
+
+
+def table(found: dict[tuple[str, str], dict[str, Any]]) -> Iterator[str]:
+    """Markdown, a row each scheme, store and layer, a column each client."""
+    clients = list(dict.fromkeys(client for _, client in found))
+    yield f"| Scheme, store, layer | {' | '.join(clients)} |"
+    yield "|---" * (1 + len(clients)) + "|"
+    for row in dict.fromkeys(row for row, _ in found):
+        said = [found[row, client]["said"] if (row, client) in found else "" for client in clients]
+        yield f"| {row} | {' | '.join(said)} |"
 
 
 def main() -> None:
-    """Try every cell under every client, then one that ignores FLUSH."""
-    if (why := plug.missing()) is not None:
-        sys.exit(f"pull-plug: {why}")
-    clients = []
-    for client in plug.CLIENTS:
-        if (why := client.missing()) is not None:
-            print(f"without {client.name}: {why}", file=sys.stderr)
-        else:
-            clients.append(client.name)
-    print(f"| Scheme, store, layer | {' | '.join(clients)} |")
-    print("|---" * (1 + len(clients)) + "|", flush=True)
-    lost = 0
-    for cell in cells():
-        found = [pulled(cell, client) for client in clients]
-        lost += sum(wrong for _, wrong in found)
-        print(f"| {cell[0]} | {' | '.join(said for said, _ in found)} |", flush=True)
-    cell = next(cell for cell in cells() if cell[0] == "page, demand")
-    found = [pulled(cell, client, ignore_flush=True) for client in clients]
-    print(f"| {cell[0]}, FLUSH ignored | {' | '.join(said for said, _ in found)} |")
-    if lost or not all(wrong for _, wrong in found):
-        sys.exit("something was lost, or a control lost nothing")
+    """Try every cell under every client, then what must lose something."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--kernel", choices=list(plug.KERNELS), default="running")
+    parser.add_argument("--client", action="append", choices=[each.name for each in plug.CLIENTS])
+    parser.add_argument("--times", type=int, default=10, help="how often in each cell (10)")
+    parser.add_argument(
+        "--shard", default="1/1", metavar="I/N", help="only every Nth, from the Ith"
+    )
+    parser.add_argument("--keep", type=Path, help="where what was tried is kept")
+    asked = parser.parse_args()
+    keep = asked.keep or Path("out") / f"pulled-plugs-{asked.kernel}-{asked.times}.jsonl"
+    keep.parent.mkdir(parents=True, exist_ok=True)
+    kept = [json.loads(line) for line in keep.read_text().splitlines()] if keep.is_file() else []
+    found = {(each["row"], each["client"]): each for each in kept}
+    shard, of = map(int, asked.shard.split("/"))
+    mine = list(work(asked))[shard - 1 :: of]
+    for number, (row, client, drive, settings, options) in enumerate(mine):
+        if (row, client) not in found:
+            print(f"{number + 1} of {len(mine)}: {row} under {client}", file=sys.stderr)
+            each = {"row": row, "client": client}
+            each |= pulled(asked, client, drive, settings, options)
+            with keep.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(each) + "\n")
+            found[row, client] = each
+    order = [(row, client) for row, client, *_ in mine]
+    print(*table({key: found[key] for key in order}), sep="\n")
+    # nothing may be lost, but where the drive ignores something
+    amiss = [key for key in order if bool(found[key]["wrong"]) != ("ignored" in key[0])]
+    if amiss:
+        sys.exit(f"something was lost, or a control lost nothing: {amiss} (kept in {keep})")
 
 
 if __name__ == "__main__":

@@ -46,6 +46,7 @@ class Device:
         image: str | os.PathLike[str] | None = None,
         cut_mode: str = "prefix",
         ignore_flush: bool = False,
+        ignore_fua: bool = False,
         seed: int = 1,
     ) -> None:
         """Power a drive on.
@@ -58,13 +59,14 @@ class Device:
             cut_mode: What the operation in which the power fails leaves: nothing (``prefix``), or
                 (``torn``) of a program a page that cannot be read, of an erase a block of them.
             ignore_flush: FLUSH and FUA are answered and not carried out: for tests that must fail.
+            ignore_fua: FUA is answered and not carried out, FLUSH is: likewise.
             seed: Seed of everything random.
 
         Raises:
             InputError: It is no drive, or the image of another one.
 
         """
-        told = served.plan(drive, set, image, cut_mode, ignore_flush, seed)
+        told = served.plan(drive, set, image, cut_mode, ignore_flush, ignore_fua, seed)
         self._core = _core.Device(json.dumps(told))
         self._begin = time.perf_counter()
         self.damage: list[str] = []

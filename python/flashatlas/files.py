@@ -107,3 +107,9 @@ def write_whole(path: Path, content: str | bytes) -> None:
         file.write(content.encode() if isinstance(content, str) else content)
         file.flush()
         os.fsync(file.fileno())
+
+
+def cache_folder() -> Path:
+    """Where what can be made again is kept, for this user; it may not be there."""
+    home = os.environ.get("XDG_CACHE_HOME")
+    return (Path(home) if home else Path.home() / ".cache") / "flashatlas"

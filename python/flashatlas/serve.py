@@ -193,6 +193,7 @@ def serve(
     cut_at: str | float | None = None,
     cut_mode: str = "prefix",
     ignore_flush: bool = False,
+    ignore_fua: bool = False,
     record: str | os.PathLike[str] | None = None,
     metrics: str | None = None,
     seed: int = 1,
@@ -217,6 +218,7 @@ def serve(
         cut_mode: What that operation leaves in an image: nothing (``prefix``), or (``torn``) of a
             program a page that cannot be read, of an erase a block of them.
         ignore_flush: FLUSH and FUA are answered and not carried out: for tests that must fail.
+        ignore_fua: FUA is answered and not carried out, FLUSH is: likewise.
         record: File (``.fatr``) for what clients send, with times, FLUSH, FUA and trim: a trace
             that runs replay. It is there when the server has ended, or its power has failed.
         metrics: Answer at this ``HOST:PORT``, over HTTP, what can be seen of the drive: a page,
@@ -235,7 +237,7 @@ def serve(
         raise InputError("socket and port: expected one of them")
     if record is not None and Path(record).suffix != ".fatr":
         raise InputError(f"record: {os.fspath(record)}: what is recorded is a .fatr")
-    told = served.plan(drive, set, image, cut_mode, ignore_flush, seed)
+    told = served.plan(drive, set, image, cut_mode, ignore_flush, ignore_fua, seed)
     pace = "none" if time == "none" else {"real": _slower(time)}
     folder = Path(tempfile.mkdtemp(prefix="flashatlas-serve-"))  # mode 0700
     path = Path(socket) if socket is not None else folder / "socket"

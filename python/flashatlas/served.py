@@ -27,6 +27,7 @@ def plan(
     image: str | os.PathLike[str] | None,
     cut_mode: str,
     ignore_flush: bool,
+    ignore_fua: bool,
     seed: int,
 ) -> dict[str, Any]:
     """What the drive is told (``Plan`` of the crate ``serve``), checked.
@@ -47,6 +48,7 @@ def plan(
         "image": None if image is None else os.path.abspath(image),
         "cut_mode": cut_mode,
         "ignore_flush": ignore_flush,
+        "ignore_fua": ignore_fua,
         "build": json.loads(_core.build())["sources"],
         "seed": seed,
     }

@@ -58,6 +58,9 @@ pub struct Plan {
     /// A FLUSH is answered and not carried out, and FUA is not heard: for tests that must fail.
     #[serde(default)]
     pub ignore_flush: bool,
+    /// FUA is not heard, FLUSH is: for tests that must fail.
+    #[serde(default)]
+    pub ignore_fua: bool,
     /// Where what clients send goes, as a trace.
     #[serde(default)]
     pub trace: Option<PathBuf>,

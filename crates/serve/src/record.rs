@@ -9,17 +9,29 @@ use flashatlas_types::{Ps, SECTOR_BYTES};
 use hdrhistogram::Histogram;
 use serde_json::{Value, json};
 
+/// What is said of serving.
+pub struct OfServing<'a> {
+    /// When replies went out.
+    pub time: Time,
+    /// How late, in nanoseconds.
+    pub late: &'a Histogram<u64>,
+    /// Writes of clients with FUA.
+    pub fua_writes: u64,
+    /// What was found in the image.
+    pub found: &'a Found,
+    /// Of the trace, if one was recorded.
+    pub recorded: Option<Value>,
+}
+
 /// Record and tables as one object, with what is said of serving.
-pub fn served(
-    outcome: Outcome,
-    time: Time,
-    late: &Histogram<u64>,
-    found: &Found,
-    recorded: Option<Value>,
-) -> Value {
+pub fn served(outcome: Outcome, of: OfServing<'_>) -> Value {
     let Outcome { mut record, tables, .. } = outcome;
-    let mut said =
-        json!({ "time": match time { Time::None => 0.0, Time::Real(slower) => slower } });
+    let OfServing { time, late, fua_writes, found, recorded } = of;
+    let slower = match time {
+        Time::None => 0.0,
+        Time::Real(slower) => slower,
+    };
+    let mut said = json!({ "time": slower, "fua_writes": fua_writes });
     if !late.is_empty() {
         said["late_ns"] = json!({
             "count": late.len(),

@@ -5,14 +5,14 @@ use crate::image::{Found, Image};
 use crate::mount::powered_on;
 use crate::parts::{STANDARD_PARTS, environment};
 use crate::plan::{CutMode, Plan, Refused, ServeError, Time};
-use crate::record::{live, served};
+use crate::record::{OfServing, live, served};
 use crate::recorder::Recorder;
 use flashatlas_nand::Change;
 use flashatlas_sim::{Environment, Live, RunError};
 use flashatlas_types::{HostOp, Lba, Lpn, Ps, Request, SECTOR_BYTES, Stamp};
 use hdrhistogram::Histogram;
 use serde_json::Value;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 /// Nanoseconds after which a reply that is later counts as being so late: an hour.
@@ -71,6 +71,8 @@ pub struct Server<C> {
     found: Found,
     /// Commands of clients that were not answered.
     outstanding: AtomicUsize,
+    /// Writes of clients with FUA.
+    fua_writes: AtomicU64,
     /// The power is to fail.
     cut: AtomicBool,
     state: Mutex<State>,
@@ -113,6 +115,7 @@ impl<C: Clock> Server<C> {
             zeroes_by_trim: !live.drive().forgets_trims(),
             found,
             outstanding: AtomicUsize::new(0),
+            fua_writes: AtomicU64::new(0),
             cut: AtomicBool::new(false),
             state: Mutex::new(State {
                 live: Some(live),
@@ -230,9 +233,14 @@ impl<C: Clock> Server<C> {
         if data.is_empty() {
             return Ok(());
         }
-        let fua = fua && !self.plan.ignore_flush;
+        self.fua_writes.fetch_add(fua.into(), Ordering::Relaxed);
+        let fua = fua && self.hears_fua();
         let request = self.request(HostOp::Write, offset, data.len() as u64, fua)?;
         self.carry_out(&request, Some(data), None)
+    }
+
+    const fn hears_fua(&self) -> bool {
+        !self.plan.ignore_flush && !self.plan.ignore_fua
     }
 
     /// Make durable every write that was answered.
@@ -257,7 +265,7 @@ impl<C: Clock> Server<C> {
             let request = self.request(HostOp::Trim, offset, bytes, false)?;
             self.carry_out(&request, None, None)?;
         }
-        if fua { self.flush() } else { Ok(()) }
+        if fua && self.hears_fua() { self.flush() } else { Ok(()) }
     }
 
     /// Write zeros; where the drive keeps trims, whole units are trimmed if `may_trim`.
@@ -276,7 +284,7 @@ impl<C: Clock> Server<C> {
         } else {
             self.write_zeros(offset, end)?;
         }
-        if fua { self.flush() } else { Ok(()) }
+        if fua && self.hears_fua() { self.flush() } else { Ok(()) }
     }
 
     fn write_zeros(&self, mut from: u64, to: u64) -> Result<(), Refused> {
@@ -404,10 +412,19 @@ impl<C: Clock> Server<C> {
         ];
         if self.plan.ignore_flush {
             extra.push("FLUSH and FUA were answered and not carried out (ignore_flush)".into());
+        } else if self.plan.ignore_fua {
+            extra.push("FUA was answered and not carried out (ignore_fua)".into());
         }
         match live.finish(env, "served", extra) {
             Ok(outcome) => {
-                let record = served(outcome, self.plan.time, &state.late, &self.found, recorded);
+                let of = OfServing {
+                    time: self.plan.time,
+                    late: &state.late,
+                    fua_writes: self.fua_writes.load(Ordering::Relaxed),
+                    found: &self.found,
+                    recorded,
+                };
+                let record = served(outcome, of);
                 Ended { record: Some(record), complaint: None }
             }
             Err(error) => Ended { record: None, complaint: Some(error.to_string()) },

@@ -104,9 +104,29 @@ def pull_plug(
         typer.Option("--within", min=2, help="Operations of the flash until then, at most."),
     ] = 2000,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Draws where and what.")] = 1,
+    kernel: Annotated[
+        str,
+        typer.Option(
+            "--kernel",
+            metavar="|".join(plug.KERNELS),
+            help="Whose ext4 it is: the running kernel's (root, Linux); that of a guest in QEMU, "
+            "with the drive as its virtual disk, or through its own NBD driver, whose writes carry "
+            "FUA. A guest dies with the drive's power.",
+        ),
+    ] = "running",
+    accel: Annotated[
+        str, typer.Option("--accel", metavar="tcg|kvm", help="How QEMU runs a guest.")
+    ] = "tcg",
     ignore_flush: Annotated[
         bool,
         typer.Option("--ignore-flush", help="The drive ignores FLUSH: a control, which must lose."),
+    ] = False,
+    ignore_fua: Annotated[
+        bool,
+        typer.Option(
+            "--ignore-fua",
+            help="The drive ignores FUA: a control for --kernel guest-nbd, which must lose.",
+        ),
     ] = False,
     json_: Json = None,
 ) -> None:
@@ -115,8 +135,8 @@ def pull_plug(
     A client makes numbered things durable: records with fsync, or transactions of SQLite or
     PostgreSQL. At a random operation of the flash the power fails; what is left is mounted by the
     drive's recovery and by ext4's, and a database recovers by itself. Everything acknowledged must
-    be there and whole, sums must hold, and e2fsck must find nothing. Root, Linux. Exit code 4 if
-    anything is lost.
+    be there and whole, sums must hold, and e2fsck must find nothing. Exit code 4 if anything is
+    lost.
 
     For example: `flashatlas pull-plug -d tlc-small --set map.store=demand --times 10`
     """
@@ -128,7 +148,10 @@ def pull_plug(
         times=times,
         seed=seed,
         within=within,
+        kernel=kernel,
+        accel=accel,
         ignore_flush=ignore_flush,
+        ignore_fua=ignore_fua,
         progress=_shown(json_),
     )
     write_json(json_, json.dumps([asdict(pull) for pull in pulls], indent=2))

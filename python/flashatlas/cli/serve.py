@@ -123,6 +123,10 @@ def serve(
             help="Answer FLUSH and FUA, and do nothing: a control that a test must notice.",
         ),
     ] = False,
+    ignore_fua: Annotated[
+        bool,
+        typer.Option("--ignore-fua", help="Answer FUA, and do nothing; FLUSH is carried out."),
+    ] = False,
     record: Annotated[
         Path | None,
         typer.Option(
@@ -171,6 +175,7 @@ def serve(
         cut_at=cut_at,
         cut_mode=cut_mode,
         ignore_flush=ignore_flush,
+        ignore_fua=ignore_fua,
         record=record,
         metrics=metrics,
         seed=seed,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import random
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Callable
 from pathlib import Path
 
 GONE = (errno.EIO, errno.EROFS, errno.ENODATA, errno.EBADF)
@@ -32,11 +32,16 @@ class Client(ABC):
         """Make what it needs on a new file system."""
 
     @abstractmethod
-    def write(self, folder: Path, first: int, rng: random.Random) -> Iterable[int]:
+    def write(
+        self, folder: Path, first: int, rng: random.Random, acknowledge: Callable[[int], None]
+    ) -> None:
         """Make numbers from ``first`` on durable, until the drive does not answer any more.
 
-        Returns:
-            Those that were acknowledged.
+        Args:
+            folder: Where the file system is mounted.
+            first: The first number.
+            rng: Draws what is written.
+            acknowledge: Hears of each number that is durable, from several threads perhaps.
 
         """
 

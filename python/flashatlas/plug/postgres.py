@@ -11,7 +11,7 @@ import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -66,20 +66,20 @@ class Postgres(Client):
         with _running(folder) as where:
             _ask(where, tables)
 
-    def write(self, folder: Path, first: int, rng: random.Random) -> set[int]:
+    def write(
+        self, folder: Path, first: int, rng: random.Random, acknowledge: Callable[[int], None]
+    ) -> None:
         """Commit transactions in four sessions until the drive does not answer any more."""
-        acknowledged: set[int] = set()
         with suppress(DriveError), _running(folder) as where:
             draws = [random.Random(rng.random()) for _ in range(SESSIONS)]
             sessions = [
-                threading.Thread(target=_session, args=(where, first + i, draw, acknowledged))
+                threading.Thread(target=_session, args=(where, first + i, draw, acknowledge))
                 for i, draw in enumerate(draws)
             ]
             for session in sessions:
                 session.start()
             for session in sessions:
                 session.join()
-        return acknowledged
 
     def found(self, folder: Path) -> tuple[set[int], str]:
         """Rows after PostgreSQL's own recovery, and whether the sums hold."""
@@ -168,7 +168,9 @@ def _ask(where: str, text: str) -> list[list[str]]:
     return [line.split("|") for line in done.stdout.splitlines() if line]
 
 
-def _session(where: str, number: int, draw: random.Random, acknowledged: set[int]) -> None:
+def _session(
+    where: str, number: int, draw: random.Random, acknowledge: Callable[[int], None]
+) -> None:
     """Transactions of one session: what psql says after a COMMIT is an acknowledgement."""
     with subprocess.Popen(
         _psql(where),
@@ -193,7 +195,7 @@ def _session(where: str, number: int, draw: random.Random, acknowledged: set[int
                 psql.stdin.flush()
                 if psql.stdout.readline().strip() != str(number):
                     break
-                acknowledged.add(number)
+                acknowledge(number)
                 number += SESSIONS
         with suppress(BrokenPipeError):
             psql.stdin.close()

@@ -14,9 +14,11 @@ from flashatlas._core import DriveError, InputError, PowerLost
 from flashatlas.drive import Drive, Settings
 from flashatlas.names import unknown
 from flashatlas.plug.client import Client
-from flashatlas.plug.mounted import Mounted, missing
+from flashatlas.plug.guest import Guest
+from flashatlas.plug.kernel import Kernel
 from flashatlas.plug.postgres import Postgres
 from flashatlas.plug.records import Records
+from flashatlas.plug.running import RunningKernel
 from flashatlas.plug.sqlite import Sqlite
 from flashatlas.result import Result
 from flashatlas.serve import Serving, serve
@@ -24,6 +26,15 @@ from flashatlas.served import CUT_MODES
 
 CLIENTS: tuple[Client, ...] = (Records(), Sqlite(), Postgres())
 """The programs under which the plug is pulled."""
+
+KERNELS: dict[str, Callable[[Path, str], Kernel]] = {
+    "running": lambda at, _: RunningKernel(at),
+    "guest": lambda _, accel: Guest("virtio-blk", accel),
+    "guest-nbd": lambda _, accel: Guest("nbd", accel),
+}
+"""Whose ext4 it is."""
+ACCELS = ("tcg", "kvm")
+"""How QEMU runs a guest."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +75,10 @@ def pull(
     times: int = 5,
     seed: int = 1,
     within: int = 2000,
+    kernel: str = "running",
+    accel: str = "tcg",
     ignore_flush: bool = False,
+    ignore_fua: bool = False,
     folder: str | os.PathLike[str] | None = None,
     progress: Callable[[Pull], None] = lambda _: None,
 ) -> tuple[list[Pull], Result]:
@@ -80,7 +94,12 @@ def pull(
         times: How often.
         seed: Draws where the power fails, and what is written.
         within: Operations of the flash until then, at most.
-        ignore_flush: The drive ignores FLUSH: a control, which must lose something.
+        kernel: Whose ext4 it is: that of the ``running`` kernel, through nbdfuse and a loop device
+            (root); that of a ``guest`` in QEMU, which dies with the drive's power; ``guest-nbd``:
+            of a guest with the NBD driver of its own kernel, whose writes carry FUA.
+        accel: How QEMU runs a guest: ``tcg``, or ``kvm`` where that works.
+        ignore_flush: The drive ignores FLUSH and FUA: a control, which must lose something.
+        ignore_fua: It ignores FUA: a control under ``guest-nbd``. No other kernel sends it.
         folder: Where the image is kept; a new one, removed afterwards, if not given.
         progress: Hears of each time.
 
@@ -91,14 +110,20 @@ def pull(
         InputError: Nothing can be mounted here, or the client is not installed.
 
     """
-    if (why := missing()) is not None:
-        raise InputError(f"pull-plug: {why}")
+    if kernel not in KERNELS:
+        raise unknown("kernel", kernel, KERNELS)
+    if accel not in ACCELS:
+        raise unknown("accel", accel, ACCELS)
     with tempfile.TemporaryDirectory(prefix="flashatlas-plug-") as scratch:
         os.chmod(scratch, 0o755)  # the client may be another user
         at = Path(scratch) / "at"
         at.mkdir()
         image = Path(folder or scratch) / "drive.img"
-        plug = _Plug(drive, set, image, at, client_of(client), ignore_flush)
+        of = KERNELS[kernel](at, accel)
+        if (why := of.missing()) is not None:
+            raise InputError(f"pull-plug: {why}")
+        ignored = {"ignore_flush": ignore_flush, "ignore_fua": ignore_fua}
+        plug = _Plug(drive, set, image, of, client_of(client), ignored)
         return plug.pulled(times, seed, within, progress)
 
 
@@ -109,26 +134,25 @@ class _Plug:
     drive: str | os.PathLike[str] | Drive
     settings: Settings
     image: Path
-    at: Path
-    """Where it is mounted."""
+    kernel: Kernel
     client: Client
-    ignore_flush: bool
+    ignored: dict[str, bool]
 
     def pulled(
         self, times: int, seed: int, within: int, progress: Callable[[Pull], None]
     ) -> tuple[list[Pull], Result]:
-        with self._served() as fresh, Mounted(fresh, self.at, make=True):
-            self.client.prepare(self.at)
+        with self._served() as fresh:
+            self.kernel.prepare(fresh, self.client)
         pulls: list[Pull] = []
         promised: set[int] = set()
         first, result = 1, fresh.result
         for number in range(times):
             rng = random.Random(seed * 1_000_003 + number)
             after = rng.randrange(1, within)
-            promised |= self._until_the_power_fails(after, first, rng)
+            self._until_the_power_fails(after, first, rng, promised.add)
             with self._served() as left:
                 try:
-                    there, wrong = self._what_is_left(left)
+                    there, wrong = self.kernel.found(left, self.client)
                 except DriveError as error:  # it is no file system any more
                     there, wrong = set(), f"cannot be mounted: {error}"
             result = left.result
@@ -143,37 +167,19 @@ class _Plug:
     def _served(self, **options: Any) -> Serving:
         return serve(self.drive, set=self.settings, image=self.image, **options)
 
-    def _what_is_left(self, served: Serving) -> tuple[set[int], str]:
-        """What is there, and what the client and e2fsck find wrong."""
-        mounted = Mounted(served, self.at, make=False)
+    def _until_the_power_fails(
+        self, after: int, first: int, rng: random.Random, acknowledge: Callable[[int], None]
+    ) -> None:
+        """Write on what the image holds until then."""
         try:
-            there, wrong = self.client.found(self.at)
-            return there, "; ".join(filter(None, (wrong, mounted.check())))
-        except BaseException:
-            mounted.abandon()
-            raise
-
-    def _until_the_power_fails(self, after: int, first: int, rng: random.Random) -> set[int]:
-        """Write on what the image holds until then; what was acknowledged."""
-        acknowledged: set[int] = set()
-        try:
-            served = self._served(
-                cut_after=after, cut_mode=CUT_MODES[after % 2], ignore_flush=self.ignore_flush
-            )
+            drive = self._served(cut_after=after, cut_mode=CUT_MODES[after % 2], **self.ignored)
         except PowerLost:
-            return acknowledged  # in the drive's own mount
+            return  # in the drive's own mount
         try:
-            try:
-                mounted = Mounted(served, self.at, make=False)
-            except DriveError:
-                return acknowledged  # in that of the file system
-            try:
-                acknowledged.update(self.client.write(self.at, first, rng))
-            finally:
-                mounted.abandon()
-            served.stop()
+            self.kernel.write(drive, self.client, first, rng, acknowledge)
+            drive.stop()
         except PowerLost:
-            return acknowledged
+            return
         finally:
-            served.kill()
+            drive.kill()
         raise DriveError("the client gave up before the power failed")

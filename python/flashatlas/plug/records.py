@@ -6,7 +6,7 @@ import os
 import random
 import struct
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from flashatlas.plug.client import GONE, Client
@@ -29,23 +29,26 @@ class Records(Client):
         for i in range(FILES):
             (folder / str(i)).touch()
 
-    def write(self, folder: Path, first: int, rng: random.Random) -> range:
+    def write(
+        self, folder: Path, first: int, rng: random.Random, acknowledge: Callable[[int], None]
+    ) -> None:
         """Append records, each with fsync, until the drive does not answer any more."""
-        number = first - 1
+        number = first
         try:
             files = [(folder / str(i)).open("ab", buffering=0) for i in range(FILES)]
         except OSError as error:
             if error.errno not in GONE:
                 raise
-            return range(first, first)
+            return
         try:
             descriptor = os.open(folder, os.O_RDONLY)
             os.fsync(descriptor)
             os.close(descriptor)
             while True:
-                file = files[(number + 1) % FILES]
-                file.write(record(number + 1, rng))
+                file = files[number % FILES]
+                file.write(record(number, rng))
                 os.fsync(file.fileno())
+                acknowledge(number)
                 number += 1
         except OSError as error:
             if error.errno not in GONE:
@@ -53,7 +56,6 @@ class Records(Client):
         finally:
             for file in files:
                 file.close()
-        return range(first, number + 1)
 
     def found(self, folder: Path) -> tuple[set[int], str]:
         """Whole records at the beginning of each file."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import sqlite3
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -25,20 +26,21 @@ class Sqlite(Client):
             database.execute("CREATE TABLE ledger(rows, sum)")
             database.execute("INSERT INTO ledger VALUES(0, 0)")
 
-    def write(self, folder: Path, first: int, rng: random.Random) -> range:
+    def write(
+        self, folder: Path, first: int, rng: random.Random, acknowledge: Callable[[int], None]
+    ) -> None:
         """Commit transactions until the drive does not answer any more."""
-        number = first - 1
+        n = first
         try:
             with closing(self._open(folder, rng.choice(JOURNALS))) as database:
                 while True:
-                    n = number + 1
                     with database:
                         database.execute("INSERT INTO log VALUES(?, ?)", (n, body(n)))
                         database.execute("UPDATE ledger SET rows = rows + 1, sum = sum + ?", (n,))
-                    number = n
+                    acknowledge(n)
+                    n += 1
         except sqlite3.OperationalError:
             pass  # disk I/O error, or a database that is read-only now
-        return range(first, number + 1)
 
     def found(self, folder: Path) -> tuple[set[int], str]:
         """Rows, and what `integrity_check` and the sum say."""

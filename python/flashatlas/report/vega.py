@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import os
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 
 from flashatlas import charts
-from flashatlas.files import write_whole
+from flashatlas.files import cache_folder, write_whole
 
 SNIPPET = "window.vegaEmbed = vegaEmbed;"
 
@@ -30,7 +29,7 @@ NOTICE = (
 def bundle() -> str:
     """One script that sets ``window.vegaEmbed``, fit to stand in a ``script`` element."""
     charts.library()
-    path = _cache_folder() / f"vega-{version('vl-convert-python')}.js"
+    path = cache_folder() / f"vega-{version('vl-convert-python')}.js"
     kept = _kept(path)
     if kept is not None:
         return kept
@@ -43,11 +42,6 @@ def bundle() -> str:
     ):  # a cache that cannot be written costs time, and nothing else
         write_whole(path, f"//{_digest(made)}\n{made}")
     return made
-
-
-def _cache_folder() -> Path:
-    home = os.environ.get("XDG_CACHE_HOME")
-    return (Path(home) if home else Path.home() / ".cache") / "flashatlas"
 
 
 def _kept(path: Path) -> str | None:

@@ -1,0 +1,7 @@
+"""A kernel of its own, in QEMU, with the served drive as its disk."""
+
+from __future__ import annotations
+
+from flashatlas.plug.guest.machine import ATTACHED, Guest, Machine
+
+__all__ = ["ATTACHED", "Guest", "Machine"]

@@ -1,0 +1,140 @@
+#!/usr/bin/python3
+"""The first process of a guest: it does on the drive what the host asks for.
+
+A question is a line of JSON on the virtual serial port, and so is each answer. The drive is
+``/dev/vda``, or ``/dev/nbd0`` where the guest's own kernel speaks NBD.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from flashatlas.plug.client import Client
+from flashatlas.plug.records import Records
+from flashatlas.plug.sqlite import Sqlite
+
+MODULES = (
+    "virtio_ring",
+    "virtio",
+    "virtio_pci_legacy_dev",
+    "virtio_pci_modern_dev",
+    "virtio_pci",
+    "virtio_blk",
+    "virtio_console",
+    "failover",
+    "net_failover",
+    "virtio_net",
+    "nbd",
+)
+"""Of the kernel, in an order in which they can be loaded."""
+
+PORT = Path("/dev/vport0p1")
+AT = Path("/at")
+CLIENTS: dict[str, Client] = {client.name: client for client in (Records(), Sqlite())}
+"""Those that need nothing but Python."""
+
+Answer = Callable[..., None]
+
+
+def do(*command: str) -> str:
+    """What a command says; an error where it fails."""
+    done = subprocess.run(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
+    )
+    if done.returncode != 0:
+        raise OSError(f"{' '.join(command)}: {done.stdout.strip() or done.returncode}")
+    return done.stdout
+
+
+def tool(*command: str) -> str:
+    """Do it with the tools of busybox."""
+    return do("/bin/busybox", *command)
+
+
+def begin() -> None:
+    """Make a system of the kernel's bare one."""
+    for kind, at in (("proc", "/proc"), ("sysfs", "/sys"), ("devtmpfs", "/dev"), ("tmpfs", "/tmp")):
+        os.makedirs(at, exist_ok=True)
+        tool("mount", "-t", kind, kind, at)
+    os.environ["PATH"] = "/usr/sbin:/usr/bin:/sbin:/bin"
+    files = {path.stem: path for path in Path("/lib/modules").rglob("*.ko")}
+    for name in MODULES:
+        tool("insmod", str(files[name]))
+    AT.mkdir()
+
+
+def attached(how: str) -> str:
+    """The drive's device."""
+    if how == "nbd":
+        tool("ip", "link", "set", "eth0", "up")
+        tool("ip", "address", "add", "10.0.2.15/24", "dev", "eth0")
+        do("nbd-client", "10.0.2.100", "10809", "/dev/nbd0", "-N", "", "-nofork", "-b", "512")
+        return "/dev/nbd0"
+    return "/dev/vda"
+
+
+def prepare(device: str, asked: dict[str, Any], _: Answer) -> dict[str, Any]:
+    """Make a file system, and on it what the client needs."""
+    do("mkfs.ext4", "-q", "-F", device)
+    tool("mount", "-t", "ext4", device, str(AT))
+    CLIENTS[asked["client"]].prepare(AT)
+    tool("umount", str(AT))
+    return {}
+
+
+def write(device: str, asked: dict[str, Any], answer: Answer) -> dict[str, Any]:
+    """Let the client write until the drive does not answer any more."""
+    tool("mount", "-t", "ext4", device, str(AT))
+    CLIENTS[asked["client"]].write(
+        AT, asked["first"], random.Random(asked["seed"]), lambda n: answer(acknowledged=n)
+    )
+    return {}
+
+
+def found(device: str, asked: dict[str, Any], _: Answer) -> dict[str, Any]:
+    """Numbers that are there, and what the client and e2fsck find wrong."""
+    tool("mount", "-t", "ext4", device, str(AT))
+    there, wrong = CLIENTS[asked["client"]].found(AT)
+    tool("umount", str(AT))
+    try:
+        do("e2fsck", "-f", "-n", device)
+    except OSError as error:
+        wrong = "; ".join(filter(None, (wrong, str(error))))
+    return {"there": sorted(there), "wrong": wrong}
+
+
+def run(device: str, asked: dict[str, Any], _: Answer) -> dict[str, Any]:
+    """What shell commands say, in which ``$DRIVE`` is the device."""
+    os.environ["DRIVE"] = device
+    return {"said": do("/bin/busybox", "sh", "-e", "-c", asked["commands"])}
+
+
+def main() -> None:
+    """Do what is asked for, until the machine is switched off."""
+    begin()
+    while not PORT.exists():
+        time.sleep(0.01)
+    with PORT.open("r+b", buffering=0) as port:
+
+        def answer(**said: Any) -> None:
+            port.write(json.dumps(said).encode() + b"\n")
+
+        while line := port.readline():
+            asked = json.loads(line)
+            try:
+                device = attached(asked["attach"])
+                done = {"prepare": prepare, "write": write, "found": found, "run": run}
+                answer(end=done[asked["do"]](device, asked, answer))
+            except Exception as error:  # whatever it is, the host should hear of it
+                answer(error=f"{type(error).__name__}: {error}")
+
+
+if __name__ == "__main__":
+    main()

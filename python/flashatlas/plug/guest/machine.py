@@ -1,0 +1,195 @@
+"""QEMU with a served drive as a guest's disk, and the guest as a kernel for clients."""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+from flashatlas._core import DriveError, InputError
+from flashatlas.plug.client import Client
+from flashatlas.plug.guest import init, root
+from flashatlas.plug.kernel import Kernel
+from flashatlas.serve import Serving
+
+ATTACHED = ("virtio-blk", "nbd")
+"""How the guest has the drive: as a virtual disk of QEMU's, which sends FLUSH and no FUA; through
+the NBD driver of its own kernel, which sends both."""
+
+MEMORY = "512M"
+PATIENCE_S = 600
+"""Seconds after which a guest does not answer any more."""
+
+
+class Machine:
+    """A guest that is switched on; a context manager, which pulls its plug at the end."""
+
+    def __init__(self, drive: Serving, attach: str, accel: str = "tcg") -> None:
+        """Switch a guest on.
+
+        Raises:
+            InputError: There can be none here.
+
+        """
+        if (why := root.missing()) is not None:
+            raise InputError(f"guest: {why}")
+        self.attach = attach
+        made = root.root()
+        self._folder = tempfile.TemporaryDirectory(prefix="flashatlas-guest-")
+        self._console = Path(self._folder.name) / "console"
+        disk = f"file={drive.uri},format=raw,if=none,id=d,discard=unmap,werror=report,rerror=report"
+        socket = parse_qs(urlsplit(drive.uri).query).get("socket", [""])[0]
+        attached = {
+            "virtio-blk": ["-drive", disk, "-device", "virtio-blk-pci,drive=d"],
+            # the server's socket stands at an address of a network without anything else
+            "nbd": [
+                *("-chardev", f"socket,id=s,path={socket}"),
+                *("-netdev", "user,id=n,restrict=on,guestfwd=tcp:10.0.2.100:10809-chardev:s"),
+                *("-device", "virtio-net-pci,netdev=n,romfile="),
+            ],
+        }
+        self._qemu = subprocess.Popen(
+            [
+                "qemu-system-x86_64",
+                *("-accel", accel, "-machine", "q35", "-smp", "1", "-m", MEMORY),
+                *("-nodefaults", "-display", "none", "-no-reboot"),
+                *("-serial", f"file:{self._console}"),
+                *("-kernel", str(made / "kernel"), "-initrd", str(made / "root.cpio")),
+                *("-append", "console=ttyS0 panic=-1 quiet"),
+                *("-device", "virtio-serial-pci", "-chardev", "stdio,id=c,signal=off"),
+                *("-device", "virtserialport,chardev=c"),
+                *attached[attach],
+            ],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
+        self._timer = threading.Timer(PATIENCE_S, self._qemu.kill)
+        self._timer.start()
+
+    def __enter__(self) -> Machine:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.kill()
+        for pipe in (self._qemu.stdin, self._qemu.stdout, self._qemu.stderr):
+            assert pipe is not None
+            pipe.close()
+        self._folder.cleanup()
+
+    def kill(self) -> None:
+        """Pull the guest's plug."""
+        self._timer.cancel()
+        self._qemu.kill()
+        self._qemu.wait()
+
+    def answers(self, do: str, **asked: Any) -> Iterator[dict[str, Any]]:
+        """What the guest answers until it has done it, or its plug is pulled.
+
+        Raises:
+            DriveError: It could not.
+
+        """
+        assert self._qemu.stdin is not None and self._qemu.stdout is not None
+        asked |= {"do": do, "attach": self.attach}
+        self._qemu.stdin.write(json.dumps(asked).encode() + b"\n")
+        self._qemu.stdin.flush()
+        for line in self._qemu.stdout:
+            if not line.endswith(b"\n"):
+                return  # the plug was pulled in the middle of it
+            answer = json.loads(line)
+            if "error" in answer:
+                raise DriveError(f"guest: {answer['error']}")
+            yield answer
+            if "end" in answer:
+                return
+
+    def ask(self, do: str, **asked: Any) -> dict[str, Any]:
+        """What the guest answers in the end.
+
+        Raises:
+            DriveError: It could not, or has stopped.
+
+        """
+        for answer in self.answers(do, **asked):
+            if "end" in answer:
+                end: dict[str, Any] = answer["end"]
+                return end
+        raise DriveError(f"guest: it has stopped: {self._last_words()}")
+
+    def _last_words(self) -> str:
+        assert self._qemu.stderr is not None
+        self.kill()
+        said = self._qemu.stderr.read().decode(errors="replace").splitlines()
+        if self._console.is_file():
+            said += self._console.read_text(encoding="utf-8", errors="replace").splitlines()
+        # lines of the kernel begin with their time: of what a program said, the last is why
+        words = [line for line in said if line.strip() and not line.startswith("[")]
+        return words[-1] if words else "nothing was said"
+
+
+class Guest(Kernel):
+    """A kernel of its own, which dies with the drive's power."""
+
+    def __init__(self, attach: str = "virtio-blk", accel: str = "tcg") -> None:
+        """``attach`` is one of :data:`ATTACHED`, ``accel`` ``tcg`` or ``kvm``."""
+        self.attach = attach
+        self.accel = accel
+
+    def missing(self) -> str | None:
+        """Why it cannot be had here, if so."""
+        return root.missing()
+
+    def prepare(self, drive: Serving, client: Client) -> None:
+        """Make a file system, and on it what the client needs."""
+        with self._on(drive, client) as machine:
+            machine.ask("prepare", client=client.name)
+
+    def write(
+        self,
+        drive: Serving,
+        client: Client,
+        first: int,
+        rng: random.Random,
+        acknowledge: Callable[[int], None],
+    ) -> None:
+        """Let the client write until the power fails, of the drive and of the guest."""
+        with self._on(drive, client) as machine:
+            threading.Thread(target=_die_together, args=(drive, machine), daemon=True).start()
+            try:
+                asked = {"client": client.name, "first": first, "seed": rng.randrange(1 << 32)}
+                for answer in machine.answers("write", **asked):
+                    if "acknowledged" in answer:
+                        acknowledge(answer["acknowledged"])
+            except DriveError:
+                return  # the power failed in the mount
+
+    def found(self, drive: Serving, client: Client) -> tuple[set[int], str]:
+        """Numbers that are there, and what the client and e2fsck find wrong."""
+        with self._on(drive, client) as machine:
+            end = machine.ask("found", client=client.name)
+        return set(end["there"]), end["wrong"]
+
+    def _on(self, drive: Serving, client: Client) -> Machine:
+        if client.name not in init.CLIENTS:
+            known = ", ".join(init.CLIENTS)
+            raise InputError(f"client: `{client.name}` does not run in a guest, but {known}")
+        return Machine(drive, self.attach, self.accel)
+
+
+def _die_together(drive: Serving, machine: Machine) -> None:
+    drive.wait()
+    machine.kill()

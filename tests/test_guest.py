@@ -1,0 +1,101 @@
+"""A guest with a kernel of its own on a served drive, and the plug, pulled under it."""
+
+from __future__ import annotations
+
+import re
+import shutil
+
+import flashatlas
+import pytest
+from conftest import ONE_IN
+from drawn import drawn
+from flashatlas import InputError, plug
+from flashatlas.plug.guest import ATTACHED, Machine, root
+from pulled_plugs import cells
+
+pytestmark = pytest.mark.skipif(
+    "guest" not in drawn() or root.missing() is not None or shutil.which("nbdkit") is None,
+    reason=f"{root.missing() or 'another proof is drawn (drawn.py)'} (make system-tests)",
+)
+
+DRIVE, SETTINGS = next((drive, settings) for name, drive, settings in cells() if "demand" in name)
+TIMES = 10 // min(ONE_IN, 10)
+FSYNCS = 20
+
+
+@pytest.fixture(scope="module")
+def of():
+    """What the same commands of a shell lead to, by how the drive is attached."""
+    found = {}
+    for attach in ATTACHED:
+        with flashatlas.serve(DRIVE, set=SETTINGS) as drive, Machine(drive, attach) as guest:
+            commands = f"""
+                mkfs.ext4 -q -F $DRIVE
+                mount -t ext4 $DRIVE /at
+                for i in $(seq {FSYNCS}); do
+                    dd if=/dev/urandom of=/at/$i bs=20k count=1 conv=fsync
+                done 2>/dev/null
+                sha256sum /at/[0-9]* >/tmp/sums
+                rm /at/1
+                fstrim -v /at
+                umount /at
+                e2fsck -f -n $DRIVE
+                mount -t ext4 $DRIVE /at
+                sha256sum -c /tmp/sums 2>/dev/null || true
+                umount /at"""
+            said = guest.ask("run", commands=commands)["said"]
+            if attach == "virtio-blk":
+                with pytest.raises(flashatlas.DriveError, match=r"guest: .*no_such_program"):
+                    guest.ask("run", commands="no_such_program")
+        assert drive.result is not None and drive.result.violations == 0
+        found[attach] = said, drive.result.record["host"], drive.result.record["served"]
+    return found
+
+
+@pytest.mark.parametrize("attach", ATTACHED)
+def test_a_file_system_is_made_trimmed_checked_and_read_again(of, attach):
+    said, host, _ = of[attach]
+    assert said.count(": OK\n") == FSYNCS - 1 and "/at/1: FAILED" in said
+    (trimmed,) = re.findall(r"(\d+) bytes trimmed", said)
+    # mkfs trims the whole drive, fstrim what is free
+    assert host["trim_bytes"] >= int(trimmed) + 65_536 * 4096 > 0
+    assert "Pass 5" in said and "Fix?" not in said
+
+
+def test_a_virtual_disk_is_flushed_twice_for_each_fsync_and_nbd_once_beside_fua(of):
+    # a commit of ext4's journal is FLUSH, then its last block with FUA: without FUA another FLUSH
+    _, virtual, of_virtual = of["virtio-blk"]
+    _, nbd, of_nbd = of["nbd"]
+    assert of_virtual["fua_writes"] == 0 and virtual["flushes"] >= 2 * FSYNCS
+    assert of_nbd["fua_writes"] >= FSYNCS and nbd["flushes"] >= FSYNCS
+    # commits of the journal by time come on top, at most a few
+    assert abs(nbd["flushes"] + of_nbd["fua_writes"] - virtual["flushes"]) <= 6
+
+
+@pytest.mark.parametrize("kernel", ["guest", "guest-nbd"])
+def test_a_guest_finds_everything_that_fsync_promised(kernel):
+    client = "records" if kernel == "guest" else "sqlite"
+    pulls, result = plug.pull(
+        DRIVE, set=SETTINGS, kernel=kernel, client=client, times=TIMES, within=1500, seed=TIMES
+    )
+    assert len(pulls) == TIMES and [(p.lost, p.check) for p in pulls] == [(0, "")] * TIMES
+    assert pulls[-1].acknowledged > 10 * TIMES and result.violations == 0
+
+
+@pytest.mark.parametrize("ignored", ["ignore_flush", "ignore_fua"])
+def test_a_drive_that_ignores_it_is_found_out(ignored):
+    # what FUA promised last is lost, where nothing was flushed since: not at each cut
+    kernel = "guest" if ignored == "ignore_flush" else "guest-nbd"
+    pulls, _ = plug.pull(
+        DRIVE, set=SETTINGS, kernel=kernel, times=4, within=300, seed=7, **{ignored: True}
+    )
+    assert pulls[-1].lost > 0 or pulls[-1].check
+
+
+def test_a_client_that_is_not_in_the_guest_is_named():
+    if plug.CLIENTS[-1].missing() is not None:
+        pytest.skip("PostgreSQL is not installed")
+    with pytest.raises(
+        InputError, match=r"`postgres` does not run in a guest, but records, sqlite"
+    ):
+        plug.pull(DRIVE, set=SETTINGS, kernel="guest", client="postgres")

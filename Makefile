@@ -15,7 +15,7 @@ export FLASHATLAS_PROOFS
 
 .DEFAULT_GOAL := help
 .PHONY: help demo build package swarm test test-templates test-full test-slurm test-rust test-seeded-bugs test-python test-checked test-guides \
-  system-tests crash crash-long fingerprints lint lint-rust lint-python bench bench-peers theory claims fuzz miri memcheck docs \
+  system-tests crash crash-long fingerprints lint lint-rust lint-python bench bench-peers bench-served theory claims fuzz miri memcheck docs \
   clean tools rustdoc header capi capi-header wheel test-wheel test-wheel-root pull-plug
 
 help: ## list the commands
@@ -188,6 +188,9 @@ bench: $(STAMP) $(TESTS) ## throughput, as ratios to a floor program measured in
 
 bench-peers: $(STAMP) ## the same drive and loads through MQSim (FLASHATLAS_MQSIM names its binary) and ours, in turns
 	$(PY) benches/peers.py
+
+bench-served: $(STAMP) ## fio on a served drive and on nbdkit's memory plugin, in turns (two minutes)
+	$(PY) benches/served.py
 
 theory: $(STAMP) ## write amplification: every model beside its simulation (minutes)
 	$(VENV)/bin/flashatlas reproduce theory

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import shutil
+from errno import EIO
+from pathlib import Path
 
 import flashatlas
 import pytest
-from flashatlas import InputError, PowerLost
+from flashatlas import DriveError, InputError, PowerLost
 from flashatlas.serve import serve
-from nbd import FLUSH, WRITE, Client
+from nbd import FLUSH, READ, WRITE, Client
 
 pytestmark = pytest.mark.skipif(
     shutil.which("nbdkit") is None, reason="nbdkit is not installed (make system-tests)"
@@ -88,6 +91,53 @@ def test_what_a_power_failure_left_is_sound(tmp_path, mode, unreadable):
     # the 61st operation was a program; damage is what no power failure leaves
     assert found["sound"] and found["units"]["written"] == 60
     assert found["frames"] == {"all": 1024, "programmed": 60, "unreadable": unreadable}
+
+
+def resident(pid: int) -> int:
+    """Bytes of a process that are in memory."""
+    (line,) = re.findall(r"VmRSS:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text())
+    return int(line) * 1024
+
+
+@pytest.mark.parametrize("kept", ["image", "memory"])
+def test_with_an_image_bytes_are_in_memory_only_until_they_are_written(tmp_path, kept):
+    image = tmp_path / "drive.img" if kept == "image" else None
+    data = bytes(range(256)) * 4096  # a megabyte
+    with serve("tlc-small", image=image) as drive:
+        before, client = resident(drive.pid), Client(drive.uri)
+        for megabyte in range(256):
+            assert client.ask(WRITE, megabyte << 20, data=data)[0] == 0
+            if megabyte % 16 == 15:
+                assert client.ask(FLUSH)[0] == 0
+        grown = resident(drive.pid) - before
+        assert client.ask(READ, 77 << 20, length=1 << 20)[1] == data
+        client.close()
+    # the write cache and what FLUSH had to write are small beside a quarter of a gigabyte
+    assert grown < 96 << 20 if image else grown > 256 << 20
+
+
+def test_content_that_is_damaged_stops_the_drive_and_is_named_by_the_next_start(tmp_path):
+    image = tmp_path / "drive.img"
+    written(image, 100)
+    content = bytearray(image.read_bytes())
+    content[content.index(bytes([42]) * UNIT) + 7] ^= 1
+    image.write_bytes(content)
+
+    def answers(drive) -> list[int]:
+        client = Client(drive.uri)
+        said = [client.ask(READ, unit * UNIT, length=UNIT) for unit in range(42)]
+        client.close()
+        assert all(data == bytes([unit + 1]) * UNIT for unit, (_, data) in enumerate(said[:41]))
+        return [error for error, _ in said]
+
+    with (
+        pytest.raises(DriveError, match="does not match its checksum"),
+        serve("tiny", image=image) as drive,
+    ):
+        assert drive.damage == [] and answers(drive) == [0] * 41 + [EIO]
+    with serve("tiny", image=image) as drive:
+        assert len(drive.damage) == 1 and "no readable page" in drive.damage[0]
+        assert answers(drive) == [0] * 42  # what the drive knows of it is that nothing is there
 
 
 def test_what_cannot_be_looked_at_is_said(cli, tmp_path):

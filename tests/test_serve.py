@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import json
+import os
 import random
 import re
 import shutil
@@ -298,6 +299,20 @@ def test_a_client_that_stays_does_not_keep_it_from_ending(tmp_path):
     assert drive.result.record["host"]["writes"] == 1
     with serve("tiny", image=tmp_path / "i") as drive:
         assert Client(drive.uri).ask(READ, 2048, 512) == (0, b"x" * 512)
+
+
+def test_an_end_that_takes_long_is_not_cut_short():
+    drive = serve("tiny")
+    record, server = drive._folder / "record.json", drive._process
+    os.mkfifo(record)  # who writes it waits for a reader
+    server.send_signal(signal.SIGTERM)
+    time.sleep(0.5)
+    server.send_signal(signal.SIGUSR2)  # as `stop` does after two seconds
+    with pytest.raises(subprocess.TimeoutExpired):
+        server.wait(timeout=1)
+    found = json.loads(record.read_text(encoding="utf-8"))
+    assert server.wait() == 0 and found["record"]["host"]["writes"] == 0
+    drive.kill()
 
 
 def test_requests_that_mean_nothing_are_refused_and_change_nothing():

@@ -38,11 +38,24 @@ pub fn fits_whole_frames(layout: &Layout, who: &str) -> Result<(), ConfigError> 
 /// # Errors
 /// [`FtlError::WrongPage`], and what the medium says.
 pub fn unit_at(medium: &Medium, at: Ppn, expected: Lpn) -> Result<Unit, FtlError> {
-    let unit = medium.unit(at)?;
-    if unit.lpn != expected {
-        return Err(FtlError::WrongPage { at, expected, found: unit.lpn });
+    expecting(medium.unit(at)?, at, expected)
+}
+
+/// As [`unit_at`], without bytes.
+///
+/// # Errors
+/// As [`unit_at`].
+#[inline]
+pub fn unit_by_stamp_at(medium: &Medium, at: Ppn, expected: Lpn) -> Result<Unit, FtlError> {
+    expecting(medium.unit_by_stamp(at)?, at, expected)
+}
+
+#[inline]
+fn expecting(unit: Unit, at: Ppn, expected: Lpn) -> Result<Unit, FtlError> {
+    match unit.lpn == expected {
+        true => Ok(unit),
+        false => Err(FtlError::WrongPage { at, expected, found: unit.lpn }),
     }
-    Ok(unit)
 }
 
 /// The spare area of slot `ppn` names the page that is mapped to it.

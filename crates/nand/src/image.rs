@@ -177,6 +177,7 @@ impl Medium {
             stamps: image.stamps,
             bytes: map_pages.map(|(&slot, bytes)| (Ppn(slot), bytes.into())).collect(),
             spare: HashMap::new(),
+            elsewhere: None,
             sequence: image.sequence,
             power: Power::ON,
             cut: None,

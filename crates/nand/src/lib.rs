@@ -25,6 +25,7 @@
 //! medium.check().unwrap();
 //! ```
 
+pub mod contents;
 pub mod counters;
 pub mod faults;
 pub mod flash;
@@ -38,6 +39,7 @@ mod power;
 pub mod rules;
 pub mod spares;
 
+pub use contents::Contents;
 pub use counters::Counters;
 pub use faults::Torn;
 pub use flash::{Flash, ReadPart};

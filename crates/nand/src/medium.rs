@@ -4,7 +4,7 @@
 
 use crate::journal::Change;
 use crate::power::{Cut, Draw, Power};
-use crate::{Counters, Nvm, Oob, OobRole, ProgramOrder, Rules};
+use crate::{Contents, Counters, Nvm, Oob, OobRole, ProgramOrder, Rules};
 use flashatlas_types::{
     BlockId, ConfigError, FrameId, Layout, Lpn, MediumError, Ppn, Rng, Seed, SeededBug, Stamp,
     Violation,
@@ -66,6 +66,8 @@ pub struct Medium {
     /// frames if `keep_bytes`.
     pub(crate) bytes: HashMap<Ppn, Arc<[u8]>>,
     pub(crate) spare: HashMap<FrameId, Vec<u8>>,
+    /// Where bytes of data are that are not in memory, with their spare areas.
+    pub(crate) elsewhere: Option<Arc<dyn Contents>>,
     pub(crate) sequence: u64,
     pub(crate) power: Power,
     /// In what the power failed.
@@ -137,6 +139,7 @@ impl Medium {
             stamps: vec![0; slots],
             bytes: HashMap::new(),
             spare: HashMap::new(),
+            elsewhere: None,
             sequence: 0,
             power: Power::ON,
             cut: None,
@@ -319,20 +322,36 @@ impl Medium {
     ///
     /// # Errors
     /// [`MediumError::Unreadable`] unless its frame is programmed, and, where bytes are kept, its
-    /// OOB record intact.
+    /// OOB record intact; [`MediumError::Damaged`].
     #[inline]
     pub fn unit(&self, ppn: Ppn) -> Result<Unit, MediumError> {
-        let lpn = self.lpn(ppn)?;
-        let mut bytes = None;
+        let mut unit = self.unit_by_stamp(ppn)?;
         if self.rules.keep_bytes {
-            let frame = self.layout.frame_of(ppn);
-            self.spare
-                .get(&frame)
-                .and_then(|s| Oob::decode(s).ok())
-                .ok_or(MediumError::Unreadable(frame))?;
-            bytes = self.bytes.get(&ppn).cloned();
+            unit.bytes = self.bytes_of(ppn)?;
         }
-        Ok(Unit { lpn, stamp: Stamp(self.stamps[ppn.0 as usize]), bytes })
+        Ok(unit)
+    }
+
+    /// As [`Medium::unit`], without bytes.
+    ///
+    /// # Errors
+    /// [`MediumError::Unreadable`] unless its frame is programmed.
+    #[inline]
+    pub fn unit_by_stamp(&self, ppn: Ppn) -> Result<Unit, MediumError> {
+        let lpn = self.lpn(ppn)?;
+        Ok(Unit { lpn, stamp: Stamp(self.stamps[ppn.0 as usize]), bytes: None })
+    }
+
+    fn bytes_of(&self, ppn: Ppn) -> Result<Option<Arc<[u8]>>, MediumError> {
+        if let (None, Some(elsewhere)) = (self.bytes.get(&ppn), &self.elsewhere) {
+            return elsewhere.bytes(ppn);
+        }
+        let frame = self.layout.frame_of(ppn);
+        let spare = self.spare.get(&frame).map(|spare| Oob::decode(spare).is_ok());
+        match self.elsewhere.is_some() || spare == Some(true) {
+            true => Ok(self.bytes.get(&ppn).cloned()),
+            false => Err(MediumError::Unreadable(frame)),
+        }
     }
 
     /// Whether a frame, programmed or not, holds a part of a map rather than data.
@@ -455,7 +474,7 @@ impl Medium {
         let end = (first.0 + slots) as usize;
         self.lpns[at..end].fill(Lpn::NONE.0);
         self.stamps[at..end].fill(0);
-        if self.rules.keep_bytes {
+        if self.rules.keep_bytes && self.elsewhere.is_none() {
             let lpns = self.lpns[first.0 as usize..end].iter().map(|&l| Lpn(l)).collect();
             self.spare.insert(frame, Oob { role: state.role, sequence, lpns }.encode());
         }

@@ -12,7 +12,7 @@ use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, Once, OnceLock, PoisonError};
 use std::time::Duration;
 
 /// A line on standard error, where it can be written: a panic must not reach C.
@@ -30,7 +30,7 @@ static CUT: AtomicBool = AtomicBool::new(false);
 /// Set by SIGUSR2: serving ends now, whoever is connected. nbdkit itself waits for its clients.
 static END: AtomicBool = AtomicBool::new(false);
 /// Whether the end has begun.
-static ENDED: AtomicBool = AtomicBool::new(false);
+static ENDED: Once = Once::new();
 
 static PLAN: Mutex<Option<PathBuf>> = Mutex::new(None);
 static SERVED: OnceLock<Served> = OnceLock::new();
@@ -352,11 +352,12 @@ unsafe extern "C" fn cleanup() {
     end();
 }
 
-/// Everything comes to its end, once.
+/// Everything comes to its end, once: whoever calls it later waits for that.
 fn end() {
-    if ENDED.swap(true, Ordering::SeqCst) {
-        return;
-    }
+    ENDED.call_once(finish);
+}
+
+fn finish() {
     let Some(Served { server, plan, parts }) = SERVED.get() else { return };
     let ended = catch_unwind(AssertUnwindSafe(|| server.end_in(&environment(parts, plan))));
     let said = match ended {

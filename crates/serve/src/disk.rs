@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// What an image is kept on. Writes become durable in any order, and none is for certain before
 /// [`Disk::sync`] has returned.
-pub trait Disk: Send {
+pub trait Disk: Send + Sync {
     /// Bytes of it.
     ///
     /// # Errors
@@ -21,7 +21,7 @@ pub trait Disk: Send {
     ///
     /// # Errors
     /// As the host says.
-    fn set_length(&mut self, length: u64) -> io::Result<()>;
+    fn set_length(&self, length: u64) -> io::Result<()>;
 
     /// Read from `at` on.
     ///
@@ -33,13 +33,13 @@ pub trait Disk: Send {
     ///
     /// # Errors
     /// As the host says.
-    fn write_at(&mut self, bytes: &[u8], at: u64) -> io::Result<()>;
+    fn write_at(&self, bytes: &[u8], at: u64) -> io::Result<()>;
 
     /// Make everything durable that was written.
     ///
     /// # Errors
     /// As the host says: nothing is known then of what was written.
-    fn sync(&mut self) -> io::Result<()>;
+    fn sync(&self) -> io::Result<()>;
 }
 
 impl Disk for File {
@@ -47,7 +47,7 @@ impl Disk for File {
         self.metadata().map(|metadata| metadata.len())
     }
 
-    fn set_length(&mut self, length: u64) -> io::Result<()> {
+    fn set_length(&self, length: u64) -> io::Result<()> {
         self.set_len(length)
     }
 
@@ -55,21 +55,21 @@ impl Disk for File {
         self.read_exact_at(out, at)
     }
 
-    fn write_at(&mut self, bytes: &[u8], at: u64) -> io::Result<()> {
+    fn write_at(&self, bytes: &[u8], at: u64) -> io::Result<()> {
         self.write_all_at(bytes, at)
     }
 
-    fn sync(&mut self) -> io::Result<()> {
+    fn sync(&self) -> io::Result<()> {
         self.sync_data()
     }
 }
 
-impl Disk for Box<dyn Disk> {
+impl<D: Disk + ?Sized> Disk for Box<D> {
     fn length(&self) -> io::Result<u64> {
         (**self).length()
     }
 
-    fn set_length(&mut self, length: u64) -> io::Result<()> {
+    fn set_length(&self, length: u64) -> io::Result<()> {
         (**self).set_length(length)
     }
 
@@ -77,11 +77,11 @@ impl Disk for Box<dyn Disk> {
         (**self).read_at(out, at)
     }
 
-    fn write_at(&mut self, bytes: &[u8], at: u64) -> io::Result<()> {
+    fn write_at(&self, bytes: &[u8], at: u64) -> io::Result<()> {
         (**self).write_at(bytes, at)
     }
 
-    fn sync(&mut self) -> io::Result<()> {
+    fn sync(&self) -> io::Result<()> {
         (**self).sync()
     }
 }
@@ -91,6 +91,12 @@ impl Disk for Box<dyn Disk> {
 pub struct Memory(Arc<Mutex<Vec<u8>>>);
 
 impl Memory {
+    /// Another disk with what this one holds.
+    #[must_use]
+    pub fn copied(&self) -> Memory {
+        Memory(Arc::new(Mutex::new(self.with(|bytes| bytes.clone()))))
+    }
+
     fn with<T>(&self, work: impl FnOnce(&mut Vec<u8>) -> T) -> T {
         work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -101,7 +107,7 @@ impl Disk for Memory {
         Ok(self.with(|bytes| bytes.len() as u64))
     }
 
-    fn set_length(&mut self, length: u64) -> io::Result<()> {
+    fn set_length(&self, length: u64) -> io::Result<()> {
         self.with(|bytes| bytes.resize(length as usize, 0));
         Ok(())
     }
@@ -114,7 +120,7 @@ impl Disk for Memory {
         })
     }
 
-    fn write_at(&mut self, bytes: &[u8], at: u64) -> io::Result<()> {
+    fn write_at(&self, bytes: &[u8], at: u64) -> io::Result<()> {
         self.with(|all| {
             let there = all.get_mut(at as usize..at as usize + bytes.len());
             there.ok_or(io::ErrorKind::UnexpectedEof)?.copy_from_slice(bytes);
@@ -122,7 +128,7 @@ impl Disk for Memory {
         })
     }
 
-    fn sync(&mut self) -> io::Result<()> {
+    fn sync(&self) -> io::Result<()> {
         Ok(())
     }
 }
@@ -148,7 +154,13 @@ pub fn opening(path: &Path, open: fn(&Path) -> Result<File, ImageError>) -> Open
 /// # Errors
 /// As the host says; [`ImageError::InUse`].
 pub fn locked(path: &Path) -> Result<File, ImageError> {
+    let is_new = !path.exists();
     let file = File::options().read(true).write(true).create(true).truncate(false).open(path)?;
+    if is_new {
+        // its name is durable before anything in it is
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        File::open(folder.unwrap_or(Path::new(".")))?.sync_all()?;
+    }
     unless_in_use(file.try_lock(), file)
 }
 

@@ -1,100 +1,44 @@
-//! A medium in a file: every page with its spare area, what is known of every block, and NVM.
+//! A medium in a file: what every page's spare area says, the content of every page, what is known
+//! of every block, and NVM.
 //!
 //! The bytes are described in `docs/FORMATS.md`. What makes the file consistent:
 //!
 //! - Changes are written in the order in which the drive made them. A process that is killed leaves
 //!   a beginning of them, which is what a power failure leaves.
-//! - A frame carries the number of erases of its block, and a checksum. Where a block has been
-//!   erased since, its frames count as erased, although nothing of them was overwritten.
+//! - A frame's head carries the number of erases of its block. Where a block has been erased since,
+//!   its frames count as erased, although nothing of them was overwritten.
 //! - Before the file says that a block is erased, or what NVM holds, and before a page of the map
 //!   is written, everything that was written before is made durable. A host that loses any part of
 //!   what it had not written back loses no page that had been moved away from an erased block, no
 //!   map leads to data that is not there, and none says that a part survives which does not.
+//! - A mark says up to which program everything was durable, and which blocks may have been erased
+//!   since. The content of other frames is looked at when it is read, and not when the image is
+//!   opened.
 //!
-//! Nothing in a file is trusted: a frame that does not match its checksum is a page that cannot be
-//! read, and the scheme mounts what is there as after a power failure.
+//! Nothing in a file is trusted: a frame whose head or content does not match its checksum is a
+//! page that cannot be read, and the scheme mounts what is there as after a power failure.
 
 use crate::disk::Disk;
 use crate::error::ImageError;
-use crate::frame::{
-    ERASED, EXTRA_BYTES, Frame, HEAD_BYTES, Head, PROGRAMMED, SLOT_BYTES, TORN, long, word,
-};
+use crate::frame::{ERASED, Frame, Head, PROGRAMMED, TORN, long, word};
+use crate::header::{Header, header_bytes, read_text};
+use crate::places::{BLOCK_BYTES, LANE_BYTES, MARK_BYTES, OnDisk, Places};
 use crate::plan::CutMode;
 use flashatlas_nand::image::{BAD, ERASE_FAILS, PROGRAM_FAILS};
 use flashatlas_nand::{Change, Cut, Medium, OobRole, Unit};
 use flashatlas_types::{BlockId, FrameId, LaneId, Layout};
 use rustc_hash::FxHashMap;
-use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::io;
 use std::sync::Arc;
 
-const MAGIC: [u8; 8] = *b"FAIMAGE\n";
-const VERSION: u32 = 1;
-/// The header, and where what follows is aligned.
-const PAGE: u64 = 4096;
-/// Bytes of the header's text at most.
-const TEXT_MAX: usize = 1 << 20;
-/// Bytes of a record of a block, and of a lane.
-const BLOCK_BYTES: u64 = 32;
-const LANE_BYTES: u64 = 16;
-
-/// The key of a header that is no setting of a drive.
-pub const CAPACITY: &str = "capacity in sectors";
-
-/// What an image is of, as its header says.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Header {
-    /// Preset, or name of the file.
-    pub drive: String,
-    /// The parameters that decide the places of pages on flash.
-    pub on_flash: Map<String, Value>,
-}
-
-impl Header {
-    /// The header of the image on `disk`.
-    ///
-    /// # Errors
-    /// What is no image.
-    pub fn read(disk: &impl Disk) -> Result<Header, ImageError> {
-        Header::parse(&read_text(disk)?)
-    }
-
-    fn parse(text: &[u8]) -> Result<Header, ImageError> {
-        serde_json::from_slice(text)
-            .map_err(|error| ImageError::Foreign(format!("byte 24: the header: {error}")))
-    }
-}
-
-/// Where things are in a file.
-#[derive(Clone, Copy, Debug)]
-struct Places {
-    blocks: u64,
-    lanes: u64,
-    nvm: u64,
-    frames: u64,
-    frame_bytes: u64,
-}
-
-impl Places {
-    fn of(layout: &Layout, nvm_bytes: u64, text: usize) -> Places {
-        let aligned = |at: u64| at.div_ceil(PAGE) * PAGE;
-        let blocks = aligned(24 + text as u64);
-        let lanes = aligned(blocks + u64::from(layout.blocks()) * BLOCK_BYTES);
-        let nvm = aligned(lanes + u64::from(layout.lanes) * LANE_BYTES);
-        let frames = aligned(nvm + nvm_bytes);
-        let slots = layout.slots_per_frame as usize;
-        let record =
-            HEAD_BYTES + slots * (SLOT_BYTES + EXTRA_BYTES) + layout.frame_bytes() as usize;
-        Places { blocks, lanes, nvm, frames, frame_bytes: (record as u64).div_ceil(512) * 512 }
-    }
-}
+/// No block.
+const NONE: u32 = u32::MAX;
 
 /// What a mount of an image found in it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Found {
-    /// Frames that hold something that does not match its checksum.
+    /// Frames that hold something that does not match its checksum, of those that were looked at.
     pub damaged: Vec<FrameId>,
     /// Records of blocks that do not match theirs; the frames of the block say what it is.
     pub damaged_blocks: Vec<BlockId>,
@@ -102,9 +46,51 @@ pub struct Found {
     pub programmed: u64,
 }
 
+/// What of an image is looked at when it is opened.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Verify {
+    /// Heads of frames, and the content of those that may not have been durable.
+    New,
+    /// The content of all.
+    All,
+}
+
+/// What was durable when it was written: the content of frames up to a program, but for those of
+/// blocks that may have been erased since.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Mark {
+    sequence: u64,
+    erased: [u32; 2],
+}
+
+impl Mark {
+    const NOTHING: Mark = Mark { sequence: 0, erased: [NONE; 2] };
+
+    fn encode(self) -> [u8; MARK_BYTES] {
+        let mut bytes = [0; MARK_BYTES];
+        bytes[4..8].copy_from_slice(&self.erased[0].to_le_bytes());
+        bytes[8..12].copy_from_slice(&self.erased[1].to_le_bytes());
+        bytes[16..24].copy_from_slice(&self.sequence.to_le_bytes());
+        let sum = crc32c::crc32c(&bytes[4..]);
+        bytes[..4].copy_from_slice(&sum.to_le_bytes());
+        bytes
+    }
+
+    fn decode(bytes: &[u8; MARK_BYTES]) -> Mark {
+        match word(bytes, 0) == crc32c::crc32c(&bytes[4..]) {
+            true => Mark { sequence: long(bytes, 16), erased: [word(bytes, 4), word(bytes, 8)] },
+            false => Mark::NOTHING,
+        }
+    }
+
+    fn vouches_for(&self, block: BlockId, sequence: u64) -> bool {
+        sequence <= self.sequence && !self.erased.contains(&block.0)
+    }
+}
+
 /// An open image.
 pub struct Image<D> {
-    disk: D,
+    disk: Arc<D>,
     layout: Arc<Layout>,
     places: Places,
     erases: Vec<u32>,
@@ -112,21 +98,30 @@ pub struct Image<D> {
     /// Blocks of which no frame can be read since their erase failed.
     unreadable: Vec<bool>,
     roles: Vec<OobRole>,
-    /// Frames that matched no checksum when the image was opened, by block: they say no number of
-    /// erases, so that an erase must write over them.
+    /// Frames whose heads matched no checksum when the image was opened, by block: they say no
+    /// number of erases, so that an erase must write over them.
     damaged: FxHashMap<BlockId, Vec<FrameId>>,
+    /// Frames whose content did not match then: the first thing written says that they are torn.
+    torn: Vec<FrameId>,
     spares: Vec<u32>,
     /// Stores to NVM that no fence followed.
     stores: Vec<(u64, Vec<u8>)>,
     /// Something was written since the file was last made durable.
     unsynced: bool,
+    /// The mark in the file.
+    mark: Mark,
+    /// The last program that was written, and the last one that was durable at the last sync.
+    written: u64,
+    durable: u64,
+    /// The block whose erase was written since then.
+    erased: u32,
     buffer: Vec<u8>,
 }
 
-impl<D: Disk> Image<D> {
+impl<D: Disk + 'static> Image<D> {
     /// Open the image on `disk` for the drive whose blank medium this is, or make one where nothing
     /// is. `on_flash` are the drive's parameters that decide what is where. Lays out on `medium`
-    /// what the image holds.
+    /// what the image holds; the content of data stays there, to be read when it is needed.
     ///
     /// # Errors
     /// What is no image of this drive. Nothing was changed.
@@ -135,43 +130,53 @@ impl<D: Disk> Image<D> {
         drive: &str,
         on_flash: &Map<String, Value>,
         medium: &mut Medium,
+        verify: Verify,
     ) -> Result<(Image<D>, Found), ImageError> {
         let header = Header { drive: drive.to_owned(), on_flash: on_flash.clone() };
         let layout = medium.shared_layout();
         let (blocks, lanes) = (layout.blocks() as usize, layout.lanes as usize);
         let spares = medium.rules().spare_blocks;
         let blank = disk.length()? == 0;
-        let text =
-            if blank { serde_json::to_vec(&header).expect("plain") } else { read_text(&disk)? };
+        let text = if blank { header.text() } else { read_text(&disk)? };
         if !blank {
-            must_suit(&text, &header)?;
+            header.must_suit(&text)?;
         }
         let places = Places::of(&layout, medium.rules().nvm_bytes, text.len());
         let mut image = Image {
-            disk,
+            disk: Arc::new(disk),
             places,
             erases: vec![0; blocks],
             health: vec![0; blocks],
             unreadable: vec![false; blocks],
             roles: vec![OobRole::default(); blocks],
             damaged: FxHashMap::default(),
+            torn: Vec::new(),
             spares: vec![spares; lanes],
             stores: Vec::new(),
             unsynced: false,
+            mark: Mark::NOTHING,
+            written: 0,
+            durable: 0,
+            erased: NONE,
             buffer: Vec::new(),
             layout,
         };
+        let (disk, layout) = (image.disk.clone(), image.layout.clone());
+        medium.keep_bytes_in(Arc::new(OnDisk { disk, layout, places }));
         if blank {
             image.format(&text, medium)?;
             return Ok((image, Found::default()));
         }
-        let end = places.frames + u64::from(image.layout.frames()) * places.frame_bytes;
         let length = image.disk.length()?;
-        if length != end {
-            let why = format!("it has {length} bytes, an image of this drive {end}: it was cut");
+        if length != places.end {
+            let why =
+                format!("it has {length} bytes, an image of this drive {}: it was cut", places.end);
             return Err(ImageError::Foreign(why));
         }
-        let found = image.lay_out(medium)?;
+        // of a process that was killed the host may have kept what it has not written back
+        image.disk.sync()?;
+        let found = image.lay_out(medium, verify)?;
+        (image.written, image.durable) = (medium.sequence(), medium.sequence());
         Ok((image, found))
     }
 
@@ -182,8 +187,7 @@ impl<D: Disk> Image<D> {
 
     /// A blank image: the header comes last, so that a file whose making was cut is no image.
     fn format(&mut self, text: &[u8], medium: &Medium) -> io::Result<()> {
-        let Places { frames, frame_bytes, .. } = self.places;
-        self.disk.set_length(frames + u64::from(self.layout.frames()) * frame_bytes)?;
+        self.disk.set_length(self.places.end)?;
         for block in (0..self.layout.blocks()).map(BlockId).filter(|&b| medium.is_bad(b)) {
             self.health[block.0 as usize] = BAD;
             self.write_block(block)?;
@@ -192,25 +196,22 @@ impl<D: Disk> Image<D> {
             self.write_lane(LaneId(lane))?;
         }
         self.disk.sync()?;
-        let mut head = MAGIC.to_vec();
-        head.extend(VERSION.to_le_bytes());
-        head.extend((text.len() as u32).to_le_bytes());
-        head.extend(crc32c::crc32c(text).to_le_bytes());
-        head.extend([0; 4]);
-        head.extend(text);
-        self.disk.write_at(&head, 0)?;
+        self.disk.write_at(&header_bytes(text), 0)?;
         self.disk.sync()
     }
 
-    fn lay_out(&mut self, medium: &mut Medium) -> io::Result<Found> {
+    fn lay_out(&mut self, medium: &mut Medium, verify: Verify) -> io::Result<Found> {
         let mut found = Found::default();
         let layout = self.layout.clone();
-        let mut records = vec![0; (u64::from(layout.blocks()) * BLOCK_BYTES) as usize];
+        let mut mark = [0; MARK_BYTES];
+        self.disk.read_at(&mut mark, self.places.mark)?;
+        self.mark = Mark::decode(&mark);
+        let trusted = if verify == Verify::All { Mark::NOTHING } else { self.mark };
+        let mut records = vec![0; layout.blocks() as usize * BLOCK_BYTES];
         self.disk.read_at(&mut records, self.places.blocks)?;
-        let mut frames =
-            vec![0; (u64::from(layout.frames_per_block) * self.places.frame_bytes) as usize];
+        let mut heads = vec![0; layout.frames_per_block as usize * self.places.head_bytes];
         for (block, record) in
-            (0..layout.blocks()).map(BlockId).zip(records.chunks_exact(BLOCK_BYTES as usize))
+            (0..layout.blocks()).map(BlockId).zip(records.chunks_exact(BLOCK_BYTES))
         {
             let at = block.0 as usize;
             if record.iter().any(|&b| b != 0) {
@@ -224,17 +225,16 @@ impl<D: Disk> Image<D> {
                     false => found.damaged_blocks.push(block),
                 }
             }
-            let first = layout.frame_in(block, 0);
-            self.disk.read_at(&mut frames, self.frame_at(first))?;
-            self.lay_block(medium, block, &frames, &mut found);
+            self.disk.read_at(&mut heads, self.places.head(layout.frame_in(block, 0)))?;
+            self.lay_block(medium, block, &heads, trusted, &mut found);
         }
-        for lane in 0..layout.lanes {
-            let mut record = [0; LANE_BYTES as usize];
-            self.disk.read_at(&mut record, self.places.lanes + u64::from(lane) * LANE_BYTES)?;
+        for lane in (0..layout.lanes).map(LaneId) {
+            let mut record = [0; LANE_BYTES];
+            self.disk.read_at(&mut record, self.places.lane(lane))?;
             if word(&record, 0) == crc32c::crc32c(&record[4..]) {
-                self.spares[lane as usize] = word(&record, 4);
+                self.spares[lane.0 as usize] = word(&record, 4);
             }
-            medium.lay_spares(LaneId(lane), self.spares[lane as usize]);
+            medium.lay_spares(lane, self.spares[lane.0 as usize]);
         }
         let bytes = medium.rules().nvm_bytes as usize;
         if bytes > 0 {
@@ -243,44 +243,55 @@ impl<D: Disk> Image<D> {
             medium.redo(&Change::Store { address: 0, bytes: nvm });
             medium.redo(&Change::Fence);
         }
+        // programs that follow have numbers for which the mark does not vouch
+        medium.redo(&Change::Number(self.mark.sequence));
         Ok(found)
     }
 
-    fn lay_block(&mut self, medium: &mut Medium, block: BlockId, bytes: &[u8], found: &mut Found) {
+    fn lay_block(
+        &mut self,
+        medium: &mut Medium,
+        block: BlockId,
+        heads: &[u8],
+        trusted: Mark,
+        found: &mut Found,
+    ) {
         let at = block.0 as usize;
         let frame_of = |index: usize| self.layout.frame_in(block, index as u32);
-        let records: Vec<Option<Frame<'_>>> = bytes
-            .chunks_exact(self.places.frame_bytes as usize)
-            .enumerate()
-            .map(|(index, bytes)| Frame::decode(bytes, frame_of(index)))
-            .collect();
-        let newest = records.iter().flatten().map(|frame| frame.head.erases).max().unwrap_or(0);
-        self.erases[at] = self.erases[at].max(newest);
+        let frames = || {
+            heads
+                .chunks_exact(self.places.head_bytes)
+                .enumerate()
+                .map(|(index, head)| (frame_of(index), Frame::decode(head, frame_of(index))))
+        };
+        let erases = frames().filter_map(|(_, frame)| Some(frame?.head.erases)).max().unwrap_or(0);
+        self.erases[at] = self.erases[at].max(erases);
         medium.lay_block(block, self.erases[at], self.health[at]);
         if self.unreadable[at] {
             medium.redo(&Change::EraseFailed(block));
             medium.lay_block(block, self.erases[at], self.health[at]);
             return;
         }
-        for (index, record) in records.iter().enumerate() {
-            let frame = frame_of(index);
-            match record {
+        let mut damaged = Vec::new();
+        for (frame, read) in frames() {
+            match read {
                 None => {
                     found.damaged.push(frame);
-                    self.damaged.entry(block).or_default().push(frame);
+                    damaged.push(frame);
                     medium.tear(frame);
                 }
                 Some(Frame { head, .. })
                     if head.erases < self.erases[at] || head.kind == ERASED => {}
-                Some(record) if record.head.kind == TORN => medium.tear(frame),
-                Some(record) => {
-                    let Some(units) = record.units(self.layout.slots_per_frame as usize) else {
+                Some(read) if read.head.kind == TORN => medium.tear(frame),
+                Some(read) => {
+                    let vouched = trusted.vouches_for(block, read.head.sequence);
+                    let Some(units) = self.units(frame, &read, vouched) else {
                         found.damaged.push(frame);
-                        self.damaged.entry(block).or_default().push(frame);
+                        self.torn.push(frame);
                         medium.tear(frame);
                         continue;
                     };
-                    let Head { role, sequence, .. } = record.head;
+                    let Head { role, sequence, .. } = read.head;
                     self.roles[at] = role;
                     found.programmed += 1;
                     medium.redo(&Change::Open(block, role));
@@ -288,10 +299,26 @@ impl<D: Disk> Image<D> {
                 }
             }
         }
+        if !damaged.is_empty() {
+            self.damaged.insert(block, damaged);
+        }
     }
 
-    fn frame_at(&self, frame: FrameId) -> u64 {
-        self.places.frames + u64::from(frame.0) * self.places.frame_bytes
+    /// What a frame holds: of a map bytes, too. `None`: its content, if that must be looked at,
+    /// is not what was written.
+    fn units(&self, frame: FrameId, read: &Frame<'_>, vouched: bool) -> Option<Vec<Unit>> {
+        let (places, disk) = (&self.places, &*self.disk);
+        let keeps = read.holds_map();
+        let unit = |slot: crate::frame::Slot| {
+            let bytes = match keeps || !vouched {
+                true => places.bytes_of(disk, frame, &slot)?,
+                false => None,
+            };
+            let bytes = bytes.filter(|_| keeps);
+            Some(Unit { lpn: slot.lpn, stamp: slot.stamp, bytes })
+        };
+        let units: Option<Vec<Unit>> = read.slots().map(unit).collect();
+        units.filter(|units| units.len() == self.layout.slots_per_frame as usize)
     }
 
     /// Write changes of the medium, in their order.
@@ -307,10 +334,51 @@ impl<D: Disk> Image<D> {
     /// # Errors
     /// When the host cannot: nothing is known of what is on its disk then.
     pub fn sync(&mut self) -> io::Result<()> {
-        if std::mem::take(&mut self.unsynced) {
+        if self.unsynced { self.sync_before_erase(NONE) } else { Ok(()) }
+    }
+
+    /// Make everything durable that was written; `next` is erased then, and what follows may be
+    /// written over its content before the file says so.
+    fn sync_before_erase(&mut self, next: u32) -> io::Result<()> {
+        self.put_mark(Mark { sequence: self.durable, erased: [self.erased, next] })?;
+        for frame in std::mem::take(&mut self.torn) {
+            self.write_frame(frame, TORN, 0, &[])?;
+        }
+        self.disk.sync()?;
+        self.unsynced = false;
+        (self.durable, self.erased) = (self.written, next);
+        Ok(())
+    }
+
+    fn put_mark(&mut self, mark: Mark) -> io::Result<()> {
+        if mark != self.mark {
+            self.disk.write_at(&mark.encode(), self.places.mark)?;
+            self.mark = mark;
+        }
+        Ok(())
+    }
+
+    /// Make everything durable, and say so: who opens it next looks at no content.
+    ///
+    /// # Errors
+    /// As [`Image::sync`].
+    pub fn close(&mut self) -> io::Result<()> {
+        self.sync()?;
+        let mark = Mark { sequence: self.durable, erased: [NONE; 2] };
+        if mark != self.mark {
+            self.put_mark(mark)?;
             self.disk.sync()?;
         }
         Ok(())
+    }
+
+    /// Something in it is not what was written: who opens it next looks at everything.
+    ///
+    /// # Errors
+    /// As [`Image::sync`].
+    pub fn distrust(&mut self) -> io::Result<()> {
+        self.put_mark(Mark::NOTHING)?;
+        self.disk.sync()
     }
 
     fn write_change(&mut self, change: &Change) -> io::Result<()> {
@@ -324,6 +392,7 @@ impl<D: Disk> Image<D> {
                     self.sync()?;
                 }
                 self.write_frame(*frame, PROGRAMMED, *sequence, units)?;
+                self.written = *sequence;
             }
             Change::ProgramFailed(frame) => {
                 self.write_frame(*frame, TORN, 0, &[])?;
@@ -377,7 +446,7 @@ impl<D: Disk> Image<D> {
         if let (CutMode::Torn, Some(cut)) = (mode, medium.cut()) {
             self.tear(cut)?;
         }
-        self.sync()
+        self.close()
     }
 
     /// The power failed in the middle of this: a page, or every page of a block, is neither erased
@@ -395,7 +464,7 @@ impl<D: Disk> Image<D> {
 
     /// A block is erased: its frames are of an earlier time from now on.
     fn write_erased(&mut self, block: BlockId) -> io::Result<()> {
-        self.sync()?;
+        self.sync_before_erase(block.0)?;
         let at = block.0 as usize;
         self.erases[at] += 1;
         (self.health[at], self.unreadable[at]) = (0, false);
@@ -409,7 +478,7 @@ impl<D: Disk> Image<D> {
 
     fn write_block(&mut self, block: BlockId) -> io::Result<()> {
         let at = block.0 as usize;
-        let mut record = [0; BLOCK_BYTES as usize];
+        let mut record = [0; BLOCK_BYTES];
         record[4..12].copy_from_slice(&(at as u64).to_le_bytes());
         record[12..16].copy_from_slice(&self.erases[at].to_le_bytes());
         (record[16], record[17]) = (self.health[at], u8::from(self.unreadable[at]));
@@ -417,18 +486,19 @@ impl<D: Disk> Image<D> {
         let sum = crc32c::crc32c(&record[4..]);
         record[..4].copy_from_slice(&sum.to_le_bytes());
         self.unsynced = true;
-        self.disk.write_at(&record, self.places.blocks + at as u64 * BLOCK_BYTES)
+        self.disk.write_at(&record, self.places.block(block))
     }
 
     fn write_lane(&mut self, lane: LaneId) -> io::Result<()> {
-        let mut record = [0; LANE_BYTES as usize];
+        let mut record = [0; LANE_BYTES];
         record[4..8].copy_from_slice(&self.spares[lane.0 as usize].to_le_bytes());
         let sum = crc32c::crc32c(&record[4..]);
         record[..4].copy_from_slice(&sum.to_le_bytes());
         self.unsynced = true;
-        self.disk.write_at(&record, self.places.lanes + u64::from(lane.0) * LANE_BYTES)
+        self.disk.write_at(&record, self.places.lane(lane))
     }
 
+    /// The content first: a process that is killed in between has not written the frame.
     fn write_frame(
         &mut self,
         frame: FrameId,
@@ -437,60 +507,23 @@ impl<D: Disk> Image<D> {
         units: &[Unit],
     ) -> io::Result<()> {
         let block = self.layout.block_of_frame(frame).0 as usize;
-        let slots = if kind == PROGRAMMED { self.layout.slots_per_frame as usize } else { 0 };
         let head = Head { kind, role: self.roles[block], erases: self.erases[block], sequence };
         let mut buffer = std::mem::take(&mut self.buffer);
-        head.encode(frame, slots, units, &mut buffer);
+        self.unsynced = true;
+        buffer.clear();
+        units.iter().filter_map(|unit| unit.bytes.as_ref()).for_each(|b| buffer.extend(&b[..]));
         assert!(
-            buffer.len() as u64 <= self.places.frame_bytes,
+            buffer.len() as u64 <= self.places.content_bytes,
             "frame {frame} takes {} bytes of {}",
             buffer.len(),
-            self.places.frame_bytes
+            self.places.content_bytes
         );
-        let written = self.disk.write_at(&buffer, self.frame_at(frame));
+        if !buffer.is_empty() {
+            self.disk.write_at(&buffer, self.places.content(frame))?;
+        }
+        head.encode(frame, self.layout.slots_per_frame as usize, units, &mut buffer);
+        let written = self.disk.write_at(&buffer, self.places.head(frame));
         self.buffer = buffer;
-        self.unsynced = true;
         written
     }
-}
-
-fn read_text(disk: &impl Disk) -> Result<Vec<u8>, ImageError> {
-    let foreign = |why: &str| ImageError::Foreign(why.to_owned());
-    let mut head = [0; 24];
-    disk.read_at(&mut head, 0).map_err(|_| {
-        foreign("byte 0: not an image; expected the bytes `FAIMAGE` and a line end")
-    })?;
-    if head[..8] != MAGIC {
-        return Err(foreign("byte 0: not an image; expected the bytes `FAIMAGE` and a line end"));
-    }
-    let version = word(&head, 8);
-    if version != VERSION {
-        let why = format!("an image of version {version}; this program reads version {VERSION}");
-        return Err(ImageError::Foreign(why));
-    }
-    let length = word(&head, 12) as usize;
-    if length > TEXT_MAX {
-        return Err(foreign("byte 12: the header is longer than any that was written"));
-    }
-    let mut text = vec![0; length];
-    disk.read_at(&mut text, 24)?;
-    match crc32c::crc32c(&text) == word(&head, 16) {
-        true => Ok(text),
-        false => Err(foreign("byte 16: the header does not match its checksum")),
-    }
-}
-
-fn must_suit(text: &[u8], here: &Header) -> Result<(), ImageError> {
-    let there = Header::parse(text)?;
-    let show = |value: Option<&Value>| value.map_or("nothing".into(), Value::to_string);
-    for key in there.on_flash.keys().chain(here.on_flash.keys()) {
-        if there.on_flash.get(key) != here.on_flash.get(key) {
-            return Err(ImageError::OtherDrive {
-                key: key.clone(),
-                has: show(there.on_flash.get(key)),
-                expected: show(here.on_flash.get(key)),
-            });
-        }
-    }
-    Ok(())
 }

@@ -7,10 +7,12 @@
 mod disk;
 mod error;
 mod frame;
+mod header;
 mod image;
 mod look;
 mod mount;
 mod parts;
+mod places;
 mod plan;
 mod record;
 mod recorder;
@@ -18,7 +20,7 @@ mod server;
 
 pub use disk::{Disk, Memory, Open, on_file};
 pub use error::ImageError;
-pub use image::{Found, Image};
+pub use image::{Found, Image, Verify};
 pub use look::{check, info};
 pub use parts::{STANDARD_PARTS, environment, library, with_plugins};
 pub use plan::{CutMode, Plan, Refused, ServeError, Time};

@@ -2,7 +2,8 @@
 
 use crate::disk::{Disk, opening, to_look_at};
 use crate::error::ImageError;
-use crate::image::{CAPACITY, Header};
+use crate::header::{CAPACITY, Header};
+use crate::image::Verify;
 use crate::mount::powered_on;
 use crate::parts::{STANDARD_PARTS, environment};
 use crate::plan::{Plan, ServeError};
@@ -87,8 +88,9 @@ pub fn check(plan: &Plan) -> Result<Value, ServeError> {
         plan.set.splice(0..0, settings(&header));
         plan.drive = header.drive;
     }
+    let open = opening(path, to_look_at);
     let (mut live, _, found) =
-        powered_on(&plan, &environment(&STANDARD_PARTS, &plan), Some(opening(path, to_look_at)))?;
+        powered_on(&plan, &environment(&STANDARD_PARTS, &plan), Some(open), Verify::All)?;
     let stack = live.drive();
     let mount = stack.ssd().ftl_report().mount;
     let lost = mount.lost + mount.damaged_map_pages + mount.damaged_nvm_slots;

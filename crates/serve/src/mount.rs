@@ -2,7 +2,8 @@
 
 use crate::disk::{Disk, Open};
 use crate::error::ImageError;
-use crate::image::{CAPACITY, Found, Image};
+use crate::header::CAPACITY;
+use crate::image::{Found, Image, Verify};
 use crate::plan::{Plan, ServeError};
 use flashatlas_device::DriveConfig;
 use flashatlas_nand::Medium;
@@ -18,6 +19,7 @@ pub fn powered_on(
     plan: &Plan,
     env: &Environment<'_>,
     open: Option<Open<'_>>,
+    verify: Verify,
 ) -> Result<(Live, Option<AnyImage>, Found), ServeError> {
     let mut set = plan.set.clone();
     set.push("nand.data=ram".into());
@@ -25,7 +27,7 @@ pub fn powered_on(
         "drive": plan.drive, "drive_toml": plan.drive_toml, "set": set, "seed": plan.seed,
     });
     let spec: RunSpec = serde_json::from_value(spec).expect("its keys are those of a run");
-    let mut kept = KeptOn { plan, open, image: None, found: Found::default() };
+    let mut kept = KeptOn { plan, open, verify, image: None, found: Found::default() };
     let mut live = Live::begin::<ServeError>(&spec, env, &mut kept)?;
     if let (Some(operations), None) = (plan.cut_after, &kept.image) {
         live.drive().ssd_mut().faults().cut_power_after(operations);
@@ -37,6 +39,7 @@ pub fn powered_on(
 struct KeptOn<'a> {
     plan: &'a Plan,
     open: Option<Open<'a>>,
+    verify: Verify,
     image: Option<AnyImage>,
     found: Found,
 }
@@ -66,7 +69,8 @@ impl Kept<ServeError> for KeptOn<'_> {
             );
             return Err(RunError::Unusable(why).into());
         }
-        let opened = Image::open(open()?, &self.plan.drive, &identity(config, on_flash), medium);
+        let identity = identity(config, on_flash);
+        let opened = Image::open(open()?, &self.plan.drive, &identity, medium, self.verify);
         let (image, found) = opened.map_err(|error| self.failed(error))?;
         (self.image, self.found) = (Some(image), found);
         if let Some(operations) = self.plan.cut_after {

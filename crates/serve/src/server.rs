@@ -1,7 +1,7 @@
 //! The commands of a block device, on a simulated drive.
 
 use crate::disk::{Disk, Open, on_file};
-use crate::image::{Found, Image};
+use crate::image::{Found, Image, Verify};
 use crate::mount::powered_on;
 use crate::parts::{STANDARD_PARTS, environment};
 use crate::plan::{CutMode, Plan, Refused, ServeError, Time};
@@ -99,7 +99,7 @@ impl<C: Clock> Server<C> {
         open: Option<Open<'_>>,
         clock: C,
     ) -> Result<Server<C>, ServeError> {
-        let (mut live, image, found) = powered_on(plan, env, open)?;
+        let (mut live, image, found) = powered_on(plan, env, open, Verify::New)?;
         let recorder = plan.trace.as_deref().map(|path| {
             let io = |error| RunError::Io { path: path.display().to_string(), error };
             Recorder::begin(path).map_err(io)
@@ -402,6 +402,9 @@ impl<C: Clock> Server<C> {
         if let Err(why) = state.submit(&flush, None, None, false) {
             return Ended { record: None, complaint: Some(why.to_string()) };
         }
+        if let Some(Err(why)) = state.image.as_mut().map(Image::close) {
+            return Ended { record: None, complaint: Some(format!("the image: {why}")) };
+        }
         let Some(live) = state.live.take() else {
             return Ended { record: None, complaint: Some("it has ended".into()) };
         };
@@ -459,6 +462,7 @@ impl State {
         };
         if live.drive().failure().is_some() {
             let _ = self.persist(true);
+            let _ = self.image.as_mut().map(Image::distrust);
             (self.live, self.gone) = (None, Some(refused.clone()));
         }
         refused
@@ -536,6 +540,8 @@ impl State {
         let changes: Vec<Change> = medium.take_journal();
         let written =
             image.write(&changes).and_then(|()| if durable { image.sync() } else { Ok(()) });
-        written.map_err(|error| format!("the image: {error}"))
+        written.map_err(|error| format!("the image: {error}"))?;
+        medium.let_go(&changes);
+        Ok(())
     }
 }

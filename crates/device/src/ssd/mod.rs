@@ -16,7 +16,7 @@ use crate::{
     Cmd, Contents, Device, DeviceShape, Done, DriveConfig, Inspect, LayerReport, PowerCycle, Reply,
     Submission, SubmitError,
 };
-use flashatlas_ftl::blocks::unit_at;
+use flashatlas_ftl::blocks::unit_by_stamp_at;
 use flashatlas_ftl::{Copies, Ftl, FtlContext, FtlReport, Idle, Place, Programmed, Role};
 use flashatlas_nand::{Flash, Medium, Unit};
 use flashatlas_timing::{Engine, Finished, Statistics, Times, Trajectory};
@@ -216,7 +216,8 @@ impl Ssd {
         self.engine.unfinished() > 0
     }
 
-    /// What a page holds, looked up behind the drive's back: no operation, no time.
+    /// What a page holds, looked up behind the drive's back, without bytes where it is on flash or
+    /// in the cache: no operation, no time.
     ///
     /// # Errors
     /// When the map points to something that cannot be read, or to another page.
@@ -227,7 +228,7 @@ impl Ssd {
         match self.ftl.peek(lpn) {
             Place::Nowhere => Ok(None),
             Place::Buffer(unit) => Ok(Some(unit)),
-            Place::Flash(ppn) => unit_at(&self.medium, ppn, lpn).map(Some),
+            Place::Flash(ppn) => unit_by_stamp_at(&self.medium, ppn, lpn).map(Some),
         }
     }
 

@@ -7,7 +7,8 @@ use flashatlas_ftl::Place;
 use flashatlas_ftl::blocks::unit_at;
 use flashatlas_nand::{ReadPart, Unit};
 use flashatlas_types::{
-    Cause, Class, FrameId, FtlError, Lba, Lpn, OpId, OpKind, Ppn, Ps, SECTOR_BYTES, Stamp, Tag,
+    Cause, Class, FrameId, FtlError, Lba, Lpn, MediumError, OpId, OpKind, Ppn, Ps, SECTOR_BYTES,
+    Stamp, Tag,
 };
 
 use smallvec::SmallVec;
@@ -142,7 +143,7 @@ impl Ssd {
                 if arrived.is_none() {
                     self.join_group(groups, ppn, piece, [command, located.ready]);
                 }
-                let unit = unit_at(&self.medium, ppn, piece.lpn)?;
+                let unit = self.unit_on_flash(ppn, piece.lpn)?;
                 let unit = self.under_cached(piece.lpn, Some(unit)).expect("a unit was given");
                 let Some([host, fetched]) = arrived else { return Ok(UnitSource::Flash(unit)) };
                 self.counters.cache_read_hits += 1;
@@ -153,6 +154,15 @@ impl Ssd {
         Ok(match self.under_cached(piece.lpn, unit) {
             None => UnitSource::Nowhere(located.ready),
             Some(unit) => UnitSource::Buffered(unit, Waits::from_slice(&[located.ready])),
+        })
+    }
+
+    /// A unit on flash. Where its bytes are damaged, the drive does not go on: a mount finds out what
+    /// else is there of it.
+    fn unit_on_flash(&mut self, ppn: Ppn, lpn: Lpn) -> Result<Unit, FtlError> {
+        unit_at(&self.medium, ppn, lpn).map_err(|error| match error {
+            FtlError::Medium(MediumError::Damaged(_)) => self.fail(error),
+            error => error,
         })
     }
 

@@ -5,59 +5,96 @@ use crate::drives;
 use flashatlas_crash::model::{Model, Step};
 use flashatlas_crash::recording::{SEED, apply, held};
 use flashatlas_crash::subject::over_tiny;
-use flashatlas_device::DriveConfig;
+use flashatlas_device::{Cmd, DriveConfig, Reply, Stack, SubmitError};
 use flashatlas_host::STANDARD;
-use flashatlas_serve::{Disk, Image};
+use flashatlas_serve::{Disk, Image, Verify};
 use flashatlas_testing::proofs::one_in;
-use flashatlas_types::{Rng, Seed};
+use flashatlas_types::{Lba, Lpn, Ps, Rng, SECTOR_BYTES, Seed, Stamp, Tag};
 use serde_json::Map;
+use std::collections::HashMap;
 use std::io;
+use std::sync::{Mutex, MutexGuard};
 
-/// A disk that remembers what was not synced.
-#[derive(Clone, Default)]
-struct Remembering {
+/// A disk that remembers what was not synced, of a host that fails now and then.
+#[derive(Default)]
+struct Remembering(Mutex<Remembered>);
+
+#[derive(Default)]
+struct Remembered {
     durable: Vec<u8>,
     /// Everything written, durable or not: what a running host reads.
     cached: Vec<u8>,
     pending: Vec<(u64, Vec<u8>)>,
+    /// When the host fails; never without.
+    failures: Option<Rng>,
+    /// What it left when it failed in a sync.
+    left: Vec<Remembering>,
 }
 
 impl Disk for Remembering {
     fn length(&self) -> io::Result<u64> {
-        Ok(self.cached.len() as u64)
+        Ok(self.now().cached.len() as u64)
     }
 
-    fn set_length(&mut self, length: u64) -> io::Result<()> {
-        self.cached.resize(length as usize, 0);
-        self.durable.resize(length as usize, 0);
+    fn set_length(&self, length: u64) -> io::Result<()> {
+        let mut now = self.now();
+        now.cached.resize(length as usize, 0);
+        now.durable.resize(length as usize, 0);
         Ok(())
     }
 
     fn read_at(&self, out: &mut [u8], at: u64) -> io::Result<()> {
         let at = at as usize;
-        let there = self.cached.get(at..at + out.len()).ok_or(io::ErrorKind::UnexpectedEof)?;
+        let now = self.now();
+        let there = now.cached.get(at..at + out.len()).ok_or(io::ErrorKind::UnexpectedEof)?;
         out.copy_from_slice(there);
         Ok(())
     }
 
-    fn write_at(&mut self, bytes: &[u8], at: u64) -> io::Result<()> {
-        self.cached[at as usize..][..bytes.len()].copy_from_slice(bytes);
-        self.pending.push((at, bytes.to_vec()));
+    fn write_at(&self, bytes: &[u8], at: u64) -> io::Result<()> {
+        let mut now = self.now();
+        now.cached[at as usize..][..bytes.len()].copy_from_slice(bytes);
+        now.pending.push((at, bytes.to_vec()));
         Ok(())
     }
 
-    fn sync(&mut self) -> io::Result<()> {
-        for (at, bytes) in self.pending.drain(..) {
-            self.durable[at as usize..][..bytes.len()].copy_from_slice(&bytes);
+    fn sync(&self) -> io::Result<()> {
+        let mut now = self.now();
+        now.fail(5);
+        let Remembered { durable, pending, .. } = &mut *now;
+        for (at, bytes) in pending.drain(..) {
+            durable[at as usize..][..bytes.len()].copy_from_slice(&bytes);
         }
         Ok(())
     }
 }
 
 impl Remembering {
-    /// The host fails: each write that was not synced is there, is not, or is there up to a sector
-    /// of its own.
-    fn lose(&self, rng: &mut Rng) -> Remembering {
+    /// A disk of a host that fails.
+    fn failing(rng: Rng) -> Remembering {
+        Remembering(Mutex::new(Remembered { failures: Some(rng), ..Remembered::default() }))
+    }
+
+    fn now(&self) -> MutexGuard<'_, Remembered> {
+        self.0.lock().unwrap()
+    }
+
+    /// The host may fail now, too; what it left each time since the last call.
+    fn left(&self) -> Vec<Remembering> {
+        let mut now = self.now();
+        now.fail(3);
+        std::mem::take(&mut now.left)
+    }
+}
+
+impl Remembered {
+    /// One time in `one_in` the host fails: each write that was not synced is there, is not, or is
+    /// there up to a sector of its own.
+    fn fail(&mut self, one_in: u64) {
+        let Some(rng) = &mut self.failures else { return };
+        if rng.below(one_in) > 0 {
+            return;
+        }
         let mut durable = self.durable.clone();
         for (at, bytes) in &self.pending {
             let kept = match rng.below(3) {
@@ -67,7 +104,8 @@ impl Remembering {
             };
             durable[*at as usize..][..kept].copy_from_slice(&bytes[..kept]);
         }
-        Remembering { cached: durable.clone(), durable, pending: Vec::new() }
+        let left = Remembered { cached: durable.clone(), durable, ..Remembered::default() };
+        self.left.push(Remembering(Mutex::new(left)));
     }
 }
 
@@ -82,21 +120,67 @@ fn step(rng: &mut Rng, units: u32, sectors: u32) -> Step {
     }
 }
 
-/// Mount what is left on `disk`.
-fn examine(config: &DriveConfig, disk: Remembering, model: &Model) -> Result<(), String> {
+/// What was written with each stamp: units of one byte.
+type Written = HashMap<Stamp, u8>;
+
+/// Carry out a step, with bytes that its content decides.
+fn carry_out(
+    drive: &mut Stack,
+    step: Step,
+    content: u64,
+    written: &mut Written,
+) -> Result<(), SubmitError> {
+    let Some(Cmd::Write { lba, sectors, fua, content, .. }) = step.command(content) else {
+        return apply(drive, step, content).map(drop);
+    };
+    let data = vec![content as u8; sectors as usize * SECTOR_BYTES as usize];
+    let command = Cmd::Write { lba, sectors, fua, content, data: Some(&data) };
+    drive.submit(Ps::ZERO, Tag(0), command, &mut Reply::default())?;
+    let unit_sectors = drive.unit_sectors();
+    for unit in 0..sectors / unit_sectors {
+        let stamp = drive.peek_stamp(Lpn(lba.0 as u32 / unit_sectors + unit))?;
+        written.insert(stamp, content as u8);
+    }
+    Ok(())
+}
+
+/// Mount what is left on `disk`, and read all of it.
+fn examine(
+    config: &DriveConfig,
+    disk: Remembering,
+    model: &Model,
+    written: &Written,
+) -> Result<(), String> {
     let mut medium = config.build(SEED).map_err(|e| e.to_string())?.into_medium();
-    let opened = Image::open(disk, "tiny", &Map::new(), &mut medium);
+    let opened = Image::open(disk, "tiny", &Map::new(), &mut medium, Verify::New);
     opened.map_err(|e| format!("the image: {e}"))?;
     let mut drive = config.build_stack(SEED).map_err(|e| e.to_string())?;
     drive.remount([medium], config, SEED).map_err(|e| format!("the mount: {e}"))?;
     drive.check().map_err(|e| e.to_string())?;
+    drive.set_instant(true);
     for unit in 0..model.len() {
         let found = held(&drive, unit).map_err(|e| format!("{e:?}"))?;
         if !model.allows(unit, found) {
             return Err(format!("unit {unit}: {found:?}, allowed {:?}", model.versions(unit)));
         }
+        let (sectors, mut reply) = (drive.unit_sectors(), Reply::default());
+        let read = Cmd::Read { lba: Lba((unit * sectors).into()), sectors };
+        drive
+            .submit(Ps::ZERO, Tag(0), read, &mut reply)
+            .map_err(|e| format!("unit {unit}: {e}"))?;
+        let expected = written.get(&found).copied().unwrap_or(0);
+        if reply.bytes.iter().any(|&byte| byte != expected) {
+            return Err(format!("unit {unit}: {found:?} with bytes of something else"));
+        }
     }
     Ok(())
+}
+
+/// The drive with real bytes.
+fn with_bytes(config: &DriveConfig, more: &[&str]) -> DriveConfig {
+    let mut settings = over_tiny(config);
+    settings.extend(["nand.data=ram"].iter().chain(more).map(|&s| s.into()));
+    STANDARD.load("tiny", None, &settings).unwrap_or_else(|e| panic!("{e}"))
 }
 
 fn play(config: &DriveConfig, rng: &mut Rng, steps: u32, faults: bool) -> Result<u32, String> {
@@ -107,11 +191,14 @@ fn play(config: &DriveConfig, rng: &mut Rng, steps: u32, faults: bool) -> Result
         model = model.forgetting_trims();
     }
     let mut blank = config.build(SEED).map_err(|e| e.to_string())?.into_medium();
-    let opened = Image::open(Remembering::default(), "tiny", &Map::new(), &mut blank);
+    let disk = Remembering::failing(rng.clone());
+    let opened = Image::open(disk, "tiny", &Map::new(), &mut blank, Verify::New);
     let (mut image, _) = opened.map_err(|e| e.to_string())?;
+    drop(image.disk().left()); // a file whose making was cut is no image
+    drive.remount([blank], config, SEED).map_err(|e| e.to_string())?;
     drive.ssd_mut().faults().keep_journal();
     drive.set_instant(true);
-    let mut examined = 0;
+    let (mut examined, mut written) = (0, Written::default());
     for number in 0..steps {
         let step = step(rng, units, sectors);
         let content = model.begin(step);
@@ -121,17 +208,21 @@ fn play(config: &DriveConfig, rng: &mut Rng, steps: u32, faults: bool) -> Result
         if faults && rng.below(25) == 0 {
             drive.ssd_mut().faults().fail_erase_after(0);
         }
-        apply(&mut drive, step, content).map_err(|e| format!("step {number}, {step}: {e}"))?;
+        carry_out(&mut drive, step, content, &mut written)
+            .map_err(|e| format!("step {number}, {step}: {e}"))?;
         let changes = drive.ssd_mut().faults().take_journal();
         // changes may reach the file long before a FLUSH, or with it
         image.write(&changes).map_err(|e| e.to_string())?;
-        if rng.below(3) == 0 {
-            examined += 1;
-            examine(config, image.disk().lose(rng), &model)
-                .map_err(|e| format!("in step {number}, {step}: {e}"))?;
-        }
+        drive.ssd_mut().faults().let_go(&changes);
+        let mut left = image.disk().left();
         if matches!(step, Step::Flush | Step::Write { fua: true, .. }) {
             image.sync().map_err(|e| e.to_string())?;
+            left.append(&mut image.disk().left());
+        }
+        for disk in left {
+            examined += 1;
+            examine(config, disk, &model, &written)
+                .map_err(|e| format!("in step {number}, {step}: {e}"))?;
         }
         model.end(step);
     }
@@ -143,6 +234,7 @@ fn a_host_that_loses_any_part_of_its_cache_loses_nothing_that_was_flushed() {
     let mut examined = 0;
     // a layer keeps what it composes elsewhere: bare drives are what an image holds
     for (name, config) in drives().into_iter().filter(|(name, _)| name.starts_with('-')) {
+        let config = with_bytes(&config, &[]);
         for seed in 0..20 / one_in().min(20) as u64 {
             let mut rng = Rng::stream(Seed(seed), &name);
             examined += play(&config, &mut rng, 200, false)
@@ -157,10 +249,7 @@ fn a_host_that_loses_any_part_of_its_cache_loses_nothing_that_was_flushed() {
 fn blocks_that_fail_and_are_replaced_are_in_the_image() {
     let mut replaced = 0;
     for (name, config) in drives().into_iter().filter(|(name, _)| name.starts_with('-')) {
-        let mut settings = over_tiny(&config);
-        settings.push("nand.spare_blocks=40".into());
-        let config =
-            STANDARD.load("tiny", None, &settings).unwrap_or_else(|e| panic!("{name}: {e}"));
+        let config = with_bytes(&config, &["nand.spare_blocks=40"]);
         let mut rng = Rng::stream(Seed(5), &name);
         replaced += play(&config, &mut rng, 150, true).unwrap_or_else(|e| panic!("{name}: {e}"));
     }

@@ -1,0 +1,105 @@
+//! The beginning of an image: what drive it is of.
+
+use crate::disk::Disk;
+use crate::error::ImageError;
+use crate::frame::word;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+const MAGIC: [u8; 8] = *b"FAIMAGE\n";
+const VERSION: u32 = 2;
+/// Bytes before the text.
+pub const HEADER_BYTES: usize = 24;
+/// Bytes of the text at most.
+const TEXT_MAX: usize = 1 << 20;
+
+/// The key of a header that is no setting of a drive.
+pub const CAPACITY: &str = "capacity in sectors";
+
+/// What an image is of, as its header says.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Header {
+    /// Preset, or name of the file.
+    pub drive: String,
+    /// The parameters that decide the places of pages on flash.
+    pub on_flash: Map<String, Value>,
+}
+
+impl Header {
+    /// The header of the image on `disk`.
+    ///
+    /// # Errors
+    /// What is no image.
+    pub fn read(disk: &impl Disk) -> Result<Header, ImageError> {
+        Header::parse(&read_text(disk)?)
+    }
+
+    fn parse(text: &[u8]) -> Result<Header, ImageError> {
+        serde_json::from_slice(text)
+            .map_err(|error| ImageError::Foreign(format!("byte 24: the header: {error}")))
+    }
+
+    /// The text of the header.
+    pub fn text(&self) -> Vec<u8> {
+        serde_json::to_vec(self).expect("plain")
+    }
+
+    /// Whether an image with the header `text` is one of this drive.
+    ///
+    /// # Errors
+    /// The first parameter that differs.
+    pub fn must_suit(&self, text: &[u8]) -> Result<(), ImageError> {
+        let (there, here) = (Header::parse(text)?.on_flash, &self.on_flash);
+        let show = |value: Option<&Value>| value.map_or("nothing".into(), Value::to_string);
+        match there.keys().chain(here.keys()).find(|&key| there.get(key) != here.get(key)) {
+            None => Ok(()),
+            Some(key) => Err(ImageError::OtherDrive {
+                key: key.clone(),
+                has: show(there.get(key)),
+                expected: show(here.get(key)),
+            }),
+        }
+    }
+}
+
+/// The bytes at the beginning of an image with the header `text`.
+pub fn header_bytes(text: &[u8]) -> Vec<u8> {
+    let mut head = MAGIC.to_vec();
+    head.extend(VERSION.to_le_bytes());
+    head.extend((text.len() as u32).to_le_bytes());
+    head.extend(crc32c::crc32c(text).to_le_bytes());
+    head.extend([0; 4]);
+    head.extend(text);
+    head
+}
+
+/// The text of the header on `disk`.
+///
+/// # Errors
+/// What is no image.
+pub fn read_text(disk: &impl Disk) -> Result<Vec<u8>, ImageError> {
+    let foreign = |why: &str| ImageError::Foreign(why.to_owned());
+    let mut head = [0; HEADER_BYTES];
+    disk.read_at(&mut head, 0).map_err(|_| {
+        foreign("byte 0: not an image; expected the bytes `FAIMAGE` and a line end")
+    })?;
+    if head[..8] != MAGIC {
+        return Err(foreign("byte 0: not an image; expected the bytes `FAIMAGE` and a line end"));
+    }
+    let version = word(&head, 8);
+    if version != VERSION {
+        let why = format!("an image of version {version}; this program reads version {VERSION}");
+        return Err(ImageError::Foreign(why));
+    }
+    let length = word(&head, 12) as usize;
+    if length > TEXT_MAX {
+        return Err(foreign("byte 12: the header is longer than any that was written"));
+    }
+    let mut text = vec![0; length];
+    disk.read_at(&mut text, HEADER_BYTES as u64)?;
+    match crc32c::crc32c(&text) == word(&head, 16) {
+        true => Ok(text),
+        false => Err(foreign("byte 16: the header does not match its checksum")),
+    }
+}

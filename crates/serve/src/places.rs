@@ -1,0 +1,108 @@
+//! Where things are in an image, and the content of slots, read from there.
+
+use crate::disk::Disk;
+use crate::frame::{EXTRA_BYTES, Frame, HEAD_BYTES, SLOT_BYTES, Slot};
+use crate::header::HEADER_BYTES;
+use flashatlas_nand::Contents;
+use flashatlas_types::{BlockId, FrameId, LaneId, Layout, MediumError, Ppn};
+use std::fmt;
+use std::sync::Arc;
+
+/// The header, and where what follows is aligned.
+const PAGE: u64 = 4096;
+/// Bytes of the mark, of a record of a block, and of a lane.
+pub const MARK_BYTES: usize = 24;
+pub const BLOCK_BYTES: usize = 32;
+pub const LANE_BYTES: usize = 16;
+
+/// Where things are in a file.
+#[derive(Clone, Copy, Debug)]
+pub struct Places {
+    pub mark: u64,
+    pub blocks: u64,
+    pub lanes: u64,
+    pub nvm: u64,
+    heads: u64,
+    contents: u64,
+    /// Bytes of a frame's head, and of its content.
+    pub head_bytes: usize,
+    pub content_bytes: u64,
+    pub end: u64,
+}
+
+impl Places {
+    pub fn of(layout: &Layout, nvm_bytes: u64, text: usize) -> Places {
+        let aligned = |at: u64| at.div_ceil(PAGE) * PAGE;
+        let slots = layout.slots_per_frame as usize;
+        let head_bytes = HEAD_BYTES + slots * SLOT_BYTES;
+        let content_bytes =
+            (layout.frame_bytes() + (slots * EXTRA_BYTES) as u64).next_multiple_of(512);
+        let frames = u64::from(layout.frames());
+        let mark = aligned((HEADER_BYTES + text) as u64);
+        let blocks = mark + PAGE;
+        let lanes = aligned(blocks + u64::from(layout.blocks()) * BLOCK_BYTES as u64);
+        let nvm = aligned(lanes + u64::from(layout.lanes) * LANE_BYTES as u64);
+        let heads = aligned(nvm + nvm_bytes);
+        let contents = aligned(heads + frames * head_bytes as u64);
+        let end = contents + frames * content_bytes;
+        Places { mark, blocks, lanes, nvm, heads, contents, head_bytes, content_bytes, end }
+    }
+
+    pub fn block(&self, block: BlockId) -> u64 {
+        self.blocks + u64::from(block.0) * BLOCK_BYTES as u64
+    }
+
+    pub fn lane(&self, lane: LaneId) -> u64 {
+        self.lanes + u64::from(lane.0) * LANE_BYTES as u64
+    }
+
+    pub fn head(&self, frame: FrameId) -> u64 {
+        self.heads + u64::from(frame.0) * self.head_bytes as u64
+    }
+
+    pub fn content(&self, frame: FrameId) -> u64 {
+        self.contents + u64::from(frame.0) * self.content_bytes
+    }
+
+    /// The bytes of a slot of a frame, if it has any, as they were written; `None`: they are not.
+    pub fn bytes_of(
+        &self,
+        disk: &impl Disk,
+        frame: FrameId,
+        slot: &Slot,
+    ) -> Option<Option<Arc<[u8]>>> {
+        let Some((at, length)) = slot.bytes else { return Some(None) };
+        if at + u64::from(length) > self.content_bytes {
+            return None;
+        }
+        let mut bytes: Arc<[u8]> = std::iter::repeat_n(0, length as usize).collect();
+        let into = Arc::get_mut(&mut bytes).expect("it is new");
+        disk.read_at(into, self.content(frame) + at).ok()?;
+        slot.matches(&bytes).then_some(Some(bytes))
+    }
+}
+
+/// The content of slots, where a medium does not hold it in memory.
+pub struct OnDisk<D> {
+    pub disk: Arc<D>,
+    pub layout: Arc<Layout>,
+    pub places: Places,
+}
+
+impl<D> fmt::Debug for OnDisk<D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OnDisk").field("places", &self.places).finish_non_exhaustive()
+    }
+}
+
+impl<D: Disk> Contents for OnDisk<D> {
+    fn bytes(&self, ppn: Ppn) -> Result<Option<Arc<[u8]>>, MediumError> {
+        let frame = self.layout.frame_of(ppn);
+        let index = (ppn.0 - self.layout.first_slot(frame).0) as usize;
+        let mut head = vec![0; self.places.head_bytes];
+        let read = self.disk.read_at(&mut head, self.places.head(frame)).ok();
+        read.and_then(|()| Frame::decode(&head, frame)?.slots().nth(index))
+            .and_then(|slot| self.places.bytes_of(&*self.disk, frame, &slot))
+            .ok_or(MediumError::Damaged(ppn))
+    }
+}

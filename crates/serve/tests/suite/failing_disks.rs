@@ -1,0 +1,134 @@
+//! The host's disk takes no more: what was not written is not acknowledged, and what was
+//! acknowledged as durable is there when the disk works again.
+
+use crate::{Still, drives, plan};
+use flashatlas_serve::{Disk, Memory, Open, Plan, STANDARD_PARTS, Server, environment};
+use flashatlas_testing::proofs::one_in;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+/// A disk that fails after so many writes, or syncs, and from then on.
+#[derive(Clone)]
+struct Failing {
+    disk: Memory,
+    writes: Arc<AtomicI64>,
+    syncs: Arc<AtomicI64>,
+}
+
+impl Failing {
+    fn over(disk: &Memory) -> Failing {
+        let never = || Arc::new(AtomicI64::new(i64::MAX));
+        Failing { disk: disk.clone(), writes: never(), syncs: never() }
+    }
+
+    fn fail_after(&self, (writes, syncs): (i64, i64)) {
+        self.writes.store(writes, Ordering::SeqCst);
+        self.syncs.store(syncs, Ordering::SeqCst);
+    }
+
+    fn broke(&self) -> bool {
+        self.writes.load(Ordering::SeqCst) < 0 || self.syncs.load(Ordering::SeqCst) < 0
+    }
+
+    fn take(left: &AtomicI64) -> io::Result<()> {
+        let is_full = left.fetch_sub(1, Ordering::SeqCst) <= 0;
+        if is_full { Err(io::ErrorKind::StorageFull.into()) } else { Ok(()) }
+    }
+}
+
+impl Disk for Failing {
+    fn length(&self) -> io::Result<u64> {
+        self.disk.length()
+    }
+
+    fn set_length(&self, length: u64) -> io::Result<()> {
+        self.disk.set_length(length)
+    }
+
+    fn read_at(&self, out: &mut [u8], at: u64) -> io::Result<()> {
+        self.disk.read_at(out, at)
+    }
+
+    fn write_at(&self, bytes: &[u8], at: u64) -> io::Result<()> {
+        Failing::take(&self.writes)?;
+        self.disk.write_at(bytes, at)
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        Failing::take(&self.syncs)?;
+        self.disk.sync()
+    }
+}
+
+fn powered_on<D: Disk + 'static>(plan: &Plan, disk: D) -> Server<Still> {
+    let open: Open<'_> = Box::new(move || Ok(Box::new(disk) as Box<dyn Disk>));
+    let env = environment(&STANDARD_PARTS, plan);
+    let server = Server::begin_on(plan, &env, Some(open), Still::default());
+    server.unwrap_or_else(|e| panic!("{e}"))
+}
+
+/// Write units over and over, every fifth with a FLUSH, until the disk fails; returns whether it
+/// did. Then everything durable is looked for on the disk, which works again.
+fn play(plan: &Plan, blank: &Memory, failing: (i64, i64)) -> bool {
+    let disk = blank.copied();
+    let broken = Failing::over(&disk);
+    let server = powered_on(plan, broken.clone());
+    broken.fail_after(failing);
+    let unit = u64::from(server.unit_bytes());
+    let units = (server.bytes() / unit).min(40);
+    let (mut written, mut durable) = (vec![0u8; units as usize], vec![0u8; units as usize]);
+    for number in 0..150u64 {
+        let (at, version) = (number * 7 % units, (number / units + 1) as u8);
+        if let Err(why) = server.write(&vec![version; unit as usize], at * unit, false) {
+            assert!(why.to_string().contains("the image: "), "{why}");
+            break;
+        }
+        written[at as usize] = version;
+        if number % 5 == 0 {
+            let Err(why) = server.flush() else {
+                durable.clone_from(&written);
+                continue;
+            };
+            assert!(why.to_string().contains("the image: "), "{why}");
+            break;
+        }
+    }
+    let failed = server.gone().is_some();
+    assert_eq!(failed, broken.broke(), "a failure of the disk ends serving, and nothing else does");
+    if failed {
+        assert!(server.write(&[0; 512], 0, true).is_err() && server.flush().is_err());
+    }
+    drop(server);
+    let again = powered_on(plan, disk);
+    for (at, &least) in durable.iter().enumerate() {
+        let mut bytes = vec![0; unit as usize];
+        again.read(&mut bytes, at as u64 * unit).unwrap_or_else(|e| panic!("{failing:?}: {e}"));
+        let version = bytes[0];
+        assert!(
+            bytes.iter().all(|&b| b == version) && version >= least,
+            "{failing:?}, unit {at}: version {version}, durable was {least}"
+        );
+    }
+    failed
+}
+
+#[test]
+fn a_disk_that_fails_ends_serving_and_loses_nothing_that_was_durable() {
+    let mut failed = 0;
+    // a layer knows nothing of the disk
+    for (_, config) in drives().into_iter().filter(|(name, _)| name.starts_with('-')) {
+        let plan = plan(&config, Path::new("in memory"));
+        let blank = Memory::default();
+        drop(powered_on(&plan, blank.clone()));
+        for point in (0..).step_by(1 + 2 * one_in().min(10)) {
+            let broke = [play(&plan, &blank, (point, 9999)), play(&plan, &blank, (9999, point))];
+            failed += broke.iter().filter(|&&broke| broke).count();
+            if broke == [false; 2] {
+                break;
+            }
+        }
+    }
+    assert!(failed > 300, "the disk failed {failed} times");
+}

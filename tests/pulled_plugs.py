@@ -65,7 +65,7 @@ def work(asked: argparse.Namespace) -> Iterator[tuple[str, str, str, list[str], 
             yield name, client, drive, settings, {}
     name, drive, settings = next(cell for cell in cells() if cell[0] == "page, demand")
     ignored = CONTROLS[asked.kernel]
-    # with FUA ignored SQLite loses nothing: its next FLUSH comes before it acknowledges
+    # what FUA alone made durable is the end of a file: records show it, not each database
     for client in able if ignored == "FLUSH" else able[:1]:
         options = {f"ignore_{ignored.lower()}": True}
         yield f"{name}, {ignored} ignored", client, drive, settings, options

@@ -1,7 +1,7 @@
-//! Bytes of slots that are kept elsewhere than in memory: in an image.
+//! What slots hold, and where their bytes are: in memory, or in an image.
 
-use crate::{Change, Medium};
-use flashatlas_types::{MediumError, Ppn};
+use crate::{Change, Medium, Oob, Unit};
+use flashatlas_types::{BlockId, FrameId, MediumError, Ppn, Stamp};
 use std::fmt::Debug;
 use std::sync::Arc;
 
@@ -15,6 +15,65 @@ pub trait Contents: Debug + Send + Sync {
 }
 
 impl Medium {
+    /// What a slot holds, without an operation: how the controller looks at data that a counted
+    /// read brought in.
+    ///
+    /// # Errors
+    /// [`MediumError::Unreadable`] unless its frame is programmed, and, where bytes are kept, its
+    /// OOB record intact; [`MediumError::Damaged`].
+    #[inline]
+    pub fn unit(&self, ppn: Ppn) -> Result<Unit, MediumError> {
+        let mut unit = self.unit_by_stamp(ppn)?;
+        if self.rules.keep_bytes {
+            unit.bytes = self.bytes_of(ppn)?;
+        }
+        Ok(unit)
+    }
+
+    /// As [`Medium::unit`], without bytes.
+    ///
+    /// # Errors
+    /// [`MediumError::Unreadable`] unless its frame is programmed.
+    #[inline]
+    pub fn unit_by_stamp(&self, ppn: Ppn) -> Result<Unit, MediumError> {
+        let lpn = self.lpn(ppn)?;
+        Ok(Unit { lpn, stamp: Stamp(self.stamps[ppn.0 as usize]), bytes: None })
+    }
+
+    fn bytes_of(&self, ppn: Ppn) -> Result<Option<Arc<[u8]>>, MediumError> {
+        if let (None, Some(elsewhere)) = (self.bytes.get(&ppn), &self.elsewhere) {
+            return elsewhere.bytes(ppn);
+        }
+        let frame = self.layout.frame_of(ppn);
+        let spare = self.spare.get(&frame).map(|spare| Oob::decode(spare).is_ok());
+        match self.elsewhere.is_some() || spare == Some(true) {
+            true => Ok(self.bytes.get(&ppn).cloned()),
+            false => Err(MediumError::Unreadable(frame)),
+        }
+    }
+
+    /// The bytes of the map page that begins in a slot, without an operation; nothing of it is
+    /// believed unless its checksum, which is its stamp, matches.
+    ///
+    /// # Errors
+    /// [`MediumError::Unreadable`] unless its frame is programmed; [`MediumError::Damaged`].
+    pub fn map_page(&self, ppn: Ppn) -> Result<&Arc<[u8]>, MediumError> {
+        self.lpn(ppn)?;
+        let bytes = self.bytes.get(&ppn).ok_or(MediumError::Damaged(ppn))?;
+        if crc32c::crc32c(bytes) != self.stamps[ppn.0 as usize] {
+            return Err(MediumError::Damaged(ppn));
+        }
+        Ok(bytes)
+    }
+
+    /// Forget the bytes of a block, where any are kept.
+    pub(crate) fn drop_bytes(&mut self, block: BlockId) {
+        let (slot, frame) = (self.layout.block_slot(block).0, self.layout.frame_in(block, 0).0);
+        (slot..slot + self.layout.slots_per_block).for_each(|s| drop(self.bytes.remove(&Ppn(s))));
+        (frame..frame + self.layout.frames_per_block)
+            .for_each(|f| drop(self.spare.remove(&FrameId(f))));
+    }
+
     /// From now on bytes of data that are not in memory are in `contents`.
     pub fn keep_bytes_in(&mut self, contents: Arc<dyn Contents>) {
         self.elsewhere = Some(contents);

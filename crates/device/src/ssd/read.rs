@@ -157,8 +157,8 @@ impl Ssd {
         })
     }
 
-    /// A unit on flash. Where its bytes are damaged, the drive does not go on: a mount finds out what
-    /// else is there of it.
+    /// A unit on flash. Where its bytes are damaged, the drive does not go on: a mount finds out
+    /// what else is there of it.
     fn unit_on_flash(&mut self, ppn: Ppn, lpn: Lpn) -> Result<Unit, FtlError> {
         unit_at(&self.medium, ppn, lpn).map_err(|error| match error {
             FtlError::Medium(MediumError::Damaged(_)) => self.fail(error),

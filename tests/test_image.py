@@ -93,6 +93,33 @@ def test_what_a_power_failure_left_is_sound(tmp_path, mode, unreadable):
     assert found["frames"] == {"all": 1024, "programmed": 60, "unreadable": unreadable}
 
 
+def test_a_mount_is_cut_at_each_of_its_operations_and_the_next_one_copes(cli, tmp_path):
+    image, copy = tmp_path / "drive.img", tmp_path / "copy.img"
+    small = ["map.store=demand", "map.cache_bytes=4KiB"]
+    with (
+        pytest.raises((PowerLost, ConnectionError)),
+        serve("tiny", set=small, image=image, cut_after=700) as drive,
+    ):
+        client = Client(drive.uri)
+        for number in range(2000):
+            client.ask(WRITE, number * 37 % 640 * UNIT, data=bytes([number % 251]) * UNIT)
+        client.ask(FLUSH)
+    held = flashatlas.image_check(image)["units"]["written"]
+    shutil.copy(image, copy)
+    operations = flashatlas.image_cut(copy, 1_000_000)
+    assert operations > 1, "this mount writes, so that it can be cut"
+    for after in range(operations):
+        shutil.copy(image, copy)
+        assert flashatlas.image_cut(copy, after, cut_mode=("prefix", "torn")[after % 2]) is None
+        found = flashatlas.image_check(copy)
+        assert found["sound"] and found["units"]["written"] == held
+    shutil.copy(image, copy)
+    done = cli("image", "cut", "copy.img", "--after", "1")
+    assert done.returncode == 0 and "in operation 2 of the flash" in done.stdout
+    done = cli("image", "cut", "copy.img", "--after", "1000000")
+    assert done.returncode == 0 and "the power did not fail: the mount takes" in done.stdout
+
+
 def resident(pid: int) -> int:
     """Bytes of a process that are in memory."""
     (line,) = re.findall(r"VmRSS:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text())

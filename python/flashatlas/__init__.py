@@ -29,7 +29,7 @@ from flashatlas.device import Device
 from flashatlas.drive import Drive
 from flashatlas.figure import figure
 from flashatlas.frame import Frame, frame
-from flashatlas.image import image_check, image_info
+from flashatlas.image import image_check, image_cut, image_info
 from flashatlas.job import Job
 from flashatlas.lookups import lookup
 from flashatlas.names import registries
@@ -60,6 +60,7 @@ __all__ = [
     "figure",
     "frame",
     "image_check",
+    "image_cut",
     "image_info",
     "lookup",
     "parts",

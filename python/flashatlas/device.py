@@ -44,6 +44,7 @@ class Device:
         *,
         set: Settings = (),
         image: str | os.PathLike[str] | None = None,
+        cut_after: int | None = None,
         cut_mode: str = "prefix",
         ignore_flush: bool = False,
         ignore_fua: bool = False,
@@ -56,6 +57,8 @@ class Device:
             set: Parameters that differ from the drive's.
             image: File that holds the drive's flash, as ``flashatlas serve`` has it; in memory if
                 not given.
+            cut_after: The power fails in the operation of the flash after so many, those of this
+                first mount among them.
             cut_mode: What the operation in which the power fails leaves: nothing (``prefix``), or
                 (``torn``) of a program a page that cannot be read, of an erase a block of them.
             ignore_flush: FLUSH and FUA are answered and not carried out: for tests that must fail.
@@ -64,13 +67,14 @@ class Device:
 
         Raises:
             InputError: It is no drive, or the image of another one.
+            PowerLost: The power failed in the mount.
 
         """
         told = served.plan(drive, set, image, cut_mode, ignore_flush, ignore_fua, seed)
         self._core = _core.Device(json.dumps(told))
         self._begin = time.perf_counter()
         self.damage: list[str] = []
-        self.power_on()
+        self.power_on(cut_after)
 
     def __enter__(self) -> Device:
         return self

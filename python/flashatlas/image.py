@@ -14,6 +14,8 @@ import os
 from typing import Any
 
 from flashatlas import _core
+from flashatlas._core import PowerLost
+from flashatlas.device import Device
 from flashatlas.drive import Drive, Settings, drive_and_text, setting_list
 
 
@@ -71,3 +73,46 @@ def image_check(
     }
     said: dict[str, Any] = json.loads(_core.image_check(json.dumps(plan)))
     return said
+
+
+def image_cut(
+    image: str | os.PathLike[str],
+    after: int,
+    drive: str | os.PathLike[str] | Drive | None = None,
+    set: Settings = (),
+    cut_mode: str = "prefix",
+    seed: int = 1,
+) -> int | None:
+    """Mount an image as a server would, and let the power fail in the mount.
+
+    Args:
+        image: The file; it is as the power failure left it then.
+        after: Operations of the flash that the mount still carries out.
+        drive: The drive, as in :func:`image_check`.
+        set: Settings, after those of the header.
+        cut_mode: What the operation after them leaves: nothing (``prefix``), or (``torn``) a page
+            or a block that cannot be read.
+        seed: Seed of the mount.
+
+    Returns:
+        Nothing; if the power has not failed, the operations that the whole mount takes.
+
+    Raises:
+        InputError: It is no image of this drive, or somebody serves it.
+        DriveError: It cannot be mounted.
+
+    """
+    said = image_info(image)
+    given = said["set"] + setting_list(set) if drive is None else set
+    try:
+        with Device(
+            said["drive"] if drive is None else drive,
+            set=given,
+            image=image,
+            cut_after=after,
+            cut_mode=cut_mode,
+            seed=seed,
+        ) as powered:
+            return powered.operations
+    except PowerLost:
+        return None

@@ -1,4 +1,4 @@
-"""Commands that look at the image of a served drive: ``image info``, ``image check``."""
+"""Commands for the image of a served drive: ``image info``, ``image check``, ``image cut``."""
 
 from __future__ import annotations
 
@@ -9,14 +9,22 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from flashatlas.cli.console import EXIT_VIOLATION, out
+from flashatlas.cli.console import EXIT_VIOLATION, out, say
 from flashatlas.cli.options import Json, Layers, Set, with_layers, write_json
 from flashatlas.cli.strict import App
-from flashatlas.image import image_check, image_info
+from flashatlas.image import image_check, image_cut, image_info
 
-app = App(no_args_is_help=True, help="Look at the flash of a served drive.")
+app = App(no_args_is_help=True, help="The flash of a served drive, in its image.")
 
 Image = Annotated[Path, typer.Argument(metavar="FILE", help="An image that `serve` made.")]
+DriveOf = Annotated[
+    str | None,
+    typer.Option(
+        "--drive",
+        "-d",
+        help="The drive, where its header does not say all: one with layers, or from a file.",
+    ),
+]
 
 
 def _table(rows: list[tuple[str, str]]) -> Table:
@@ -50,14 +58,7 @@ def info(image: Image, json_: Json = None) -> None:
 @app.command()
 def check(
     image: Image,
-    drive: Annotated[
-        str | None,
-        typer.Option(
-            "--drive",
-            "-d",
-            help="The drive, where its header does not say all: one with layers, or from a file.",
-        ),
-    ] = None,
+    drive: DriveOf = None,
     layers: Layers = None,
     set: Set = [],  # noqa: B006
     json_: Json = None,
@@ -76,6 +77,44 @@ def check(
         out.print(_table([*_of_file(said), *_of_flash(said)]))
     if not said["sound"]:
         raise typer.Exit(EXIT_VIOLATION)
+
+
+@app.command()
+def cut(
+    image: Image,
+    after: Annotated[
+        int,
+        typer.Option(
+            "--after", metavar="N", min=0, help="Operations that the mount still carries out."
+        ),
+    ],
+    cut_mode: Annotated[
+        str,
+        typer.Option(
+            "--cut-mode",
+            metavar="prefix|torn",
+            help="What the operation after them leaves: nothing, or a page (of an erase, a block) "
+            "that cannot be read.",
+        ),
+    ] = "prefix",
+    drive: DriveOf = None,
+    layers: Layers = None,
+    set: Set = [],  # noqa: B006
+) -> None:
+    """Mount an image, as `serve` would, and let the power fail in the mount. THE FILE IS CHANGED.
+
+    What is left is an image whose recovery was cut short; the next mount must cope with it. Where
+    the mount takes no more than N operations the power does not fail, and their number is said.
+
+    For example: `flashatlas image cut drive.img --after 3`
+    """
+    operations = image_cut(image, after, drive, with_layers(set, layers), cut_mode)
+    if operations is None:
+        say(f"{image}: the power failed in the mount, in operation {after + 1} of the flash")
+    else:
+        say(
+            f"{image}: the power did not fail: the mount takes {operations} operations of the flash"
+        )
 
 
 def _of_flash(said: dict[str, Any]) -> list[tuple[str, str]]:

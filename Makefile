@@ -139,13 +139,16 @@ crash-long: $(STAMP) ## as crash, with more seeds, mounts cut on every geometry,
 	$(VENV)/bin/flashatlas crash --depth 2 --seeds 10
 	$(VENV)/bin/flashatlas crash --depth 3 --steps 40 --workload sequential,random,hot-cold,trim,collect,map-pages
 
-wheel: $(VENV)/.tools ## a source distribution, and a wheel built from it, in dist/ (any Linux, any Python from 3.10 on)
+wheel: $(VENV)/.tools ## a source distribution, and a wheel with the plugin of nbdkit, in dist/ (any Linux, any Python from 3.10 on)
 	$(PY) -m pip install --quiet --disable-pip-version-check --group package
 	$(PY) packaging/licences.py
 	$(PY) packaging/sources.py
 	rm -rf dist
-	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" FLASHATLAS_COMMIT="$$(packaging/commit.sh)" \
-	  $(VENV)/bin/maturin build --sdist --profile dist --zig --compatibility manylinux2014 --out dist
+	$(VENV)/bin/maturin sdist --out dist
+	export PATH="$(CURDIR)/$(VENV)/bin:$$PATH" FLASHATLAS_COMMIT="$$(packaging/commit.sh)"; target="$$(uname -m)-unknown-linux-gnu"; \
+	  cargo zigbuild --quiet --profile dist --config 'profile.dist.strip="symbols"' -p flashatlas-nbdkit --target "$$target.2.17" \
+	  && install -m 755 "$${CARGO_TARGET_DIR:-target}/$$target/dist/libflashatlas_nbdkit.so" python/flashatlas/ \
+	  && $(VENV)/bin/maturin build --profile dist --zig --compatibility manylinux2014 --out dist
 
 test-wheel: $(VENV)/.tools # the wheel and the source distribution, installed where there is neither Rust nor this tree
 	$(PY) packaging/check.py --sdist dist

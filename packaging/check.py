@@ -32,6 +32,9 @@ COMMANDS = [
 ]
 """What must work without the extra."""
 
+SERVING = "flashatlas serve -d tiny --run 'nbdinfo --size \"$uri\"'"
+"""What must work where nbdkit is installed: the wheel brings the plugin along."""
+
 DRAWING = ["flashatlas report run -o run.html", "flashatlas cite run"]
 
 
@@ -73,7 +76,7 @@ def do(command: str | list[str], folder: Path, env: dict[str, str]) -> str:
     return done.stdout + done.stderr
 
 
-def installed(python: Path, package: str, extra: list[str]) -> None:
+def installed(python: Path, package: str, extra: list[str], *, serves: bool) -> None:
     """Install a package into a fresh environment, and use it."""
     with tempfile.TemporaryDirectory(prefix="flashatlas-") as scratch:
         folder = Path(scratch)
@@ -87,6 +90,8 @@ def installed(python: Path, package: str, extra: list[str]) -> None:
             said = do(command, folder / "work", env)
             if command.startswith("flashatlas run") and "flashatlas[report]" not in said:
                 raise SystemExit(f"without the extra a run must say why there is no report: {said}")
+        if serves:
+            do(["sh", "-c", SERVING], folder / "work", env)
         do([*pip, f"{package}[report]"], folder, builds)
         for command in DRAWING:
             do(command, folder / "work", env)
@@ -122,13 +127,15 @@ def main() -> int:
     size = f"{wheel.stat().st_size / 1e6:.1f} MB"
     print(f"{wheel.name}: {size}, {stable(wheel)} symbols of Python, all of the stable ABI")
     for version, python in pythons().items():
-        installed(python, str(wheel), [])
-        print(f"wheel, Python {version}: {len(COMMANDS) + len(DRAWING)} commands")
+        serves = shutil.which("nbdkit") is not None and shutil.which("nbdinfo") is not None
+        installed(python, str(wheel), [], serves=serves)
+        commands = len(COMMANDS) + len(DRAWING) + serves
+        print(f"wheel, Python {version}: {commands} commands" + ("" if serves else ", no nbdkit"))
     if chosen.sdist:
         cargo = shutil.which("cargo")
         if cargo is None:
             raise SystemExit("cargo: building the source distribution needs Rust")
-        installed(Path(sys.executable), str(sdist), [str(Path(cargo).parent)])
+        installed(Path(sys.executable), str(sdist), [str(Path(cargo).parent)], serves=False)
         print("source distribution: built, installed, and used without Rust")
     return 0
 

@@ -35,7 +35,8 @@ POWER_LOST = 9
 
 MISSING = "nbdkit is not installed (Debian and Ubuntu: apt install nbdkit)"
 WITHOUT_PLUGIN = (
-    f"{PLUGIN.name} is not there: it comes with the build from a source tree (`make build`)"
+    f"{PLUGIN.name} is not there: it comes with wheels, and with the build from a source tree "
+    "(`make build`), but not with a source distribution"
 )
 
 OURS = "flashatlas: "

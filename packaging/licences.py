@@ -1,4 +1,4 @@
-"""The licences of what is linked into the native module, from ``cargo metadata``.
+"""The licences of what is linked into the native module and the plugin, from ``cargo metadata``.
 
 ``python packaging/licences.py`` writes ``LICENSE-THIRD-PARTY``, which goes into wheels and source
 distributions; ``--list`` prints name, version and licence of each crate instead.
@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
-MODULE = "flashatlas-module"
+LINKED = ("flashatlas-module", "flashatlas-nbdkit")
+"""What a wheel holds."""
 OURS = "flashatlas-"
 TEXTS = ("license", "licence", "copying", "notice", "unlicense", "copyright")
 # of the files so named, what belongs to tests, documentation or tools of a C library is not linked
@@ -34,11 +35,11 @@ def metadata() -> dict[str, Any]:
 
 
 def linked(known: dict[str, Any]) -> list[dict[str, Any]]:
-    """The crates of others in the module: no macros, nothing of build scripts and tests."""
+    """The crates of others that are linked: no macros, nothing of build scripts and tests."""
     packages = {package["id"]: package for package in known["packages"]}
     nodes = {node["id"]: node for node in known["resolve"]["nodes"]}
     found: set[str] = set()
-    left = [id for id, package in packages.items() if package["name"] == MODULE]
+    left = [id for id, package in packages.items() if package["name"] in LINKED]
     while left:
         id = left.pop()
         macro = any("proc-macro" in target["kind"] for target in packages[id]["targets"])

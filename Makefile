@@ -76,7 +76,7 @@ demo-traces: $(STAMP) # a database and a phone, where FLASHATLAS_TRACES names a 
 	@echo "Report: out/demo-phone/report.html"
 
 # each half leaves the cores idle now and then: compiling and linking one crate, starting a process
-test: $(STAMP) $(TESTS) ## the tests, one in FLASHATLAS_PROOFS (10) of the random cases and power failures, one of the six longest proofs
+test: $(STAMP) $(TESTS) ## the tests, one in FLASHATLAS_PROOFS (10) of the random cases and power failures, one of the eight longest proofs
 	@$(MAKE) --no-print-directory test-python & python=$$!; \
 	$(MAKE) --no-print-directory test-rust $(addprefix test-,$(filter seeded-bugs templates,$(shell FLASHATLAS_PROOFS=$(FLASHATLAS_PROOFS) python3 tests/drawn.py))) crash; rust=$$?; \
 	wait $$python && exit $$rust

@@ -1,4 +1,4 @@
-"""What of the longest proofs `make test` takes: one of six, drawn by the commit's hash.
+"""What of the longest proofs `make test` takes: one of eight, drawn by the commit's hash.
 
 `make test-full` (FLASHATLAS_PROOFS=1) takes all. Run as a program it prints what is drawn.
 """
@@ -12,14 +12,25 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 
-PROOFS = ("seeded-bugs", "templates", "pages-1", "pages-2", "clients", "guest")
+PROOFS = (
+    "seeded-bugs",
+    "templates",
+    "pages-1",
+    "pages-2",
+    "clients",
+    "guest",
+    "experiments-1",
+    "experiments-2",
+)
 """Bugs on purpose, which need a build of their own; parts in Rust of the templates, which need
 theirs; the code blocks of every other page of the documentation, and of the others; databases under
-pulled plugs and experiments by real clients; a guest's own kernel under pulled plugs. Each is about
-as long."""
+pulled plugs and experiments by real clients; a guest's own kernel under pulled plugs; the papers'
+experiments on few requests, those about maps, and the others. Each is about as long."""
 
 FILES = {
     "templates": ("python/flashatlas/templates/", "python/flashatlas/scaffold.py"),
+    "experiments-1": ("python/flashatlas/reproduce/", "papers/"),
+    "experiments-2": ("python/flashatlas/reproduce/", "papers/"),
     "guest": ("python/flashatlas/plug/guest/",),
     "clients": ("python/flashatlas/plug/", "python/flashatlas/reproduce/served.py"),
 }

@@ -8,6 +8,7 @@ import json
 import flashatlas
 import pytest
 from conftest import ONE_IN
+from drawn import drawn
 from flashatlas import InputError, reproduce
 from flashatlas.cli import main
 from flashatlas.reproduce.demand_map import page as demand_map_page
@@ -15,6 +16,10 @@ from flashatlas.reproduce.demand_map import plan as demand_map_plan
 from flashatlas.reproduce.nvm_map import page as nvm_map_page
 from flashatlas.reproduce.nvm_map import plan as nvm_map_plan
 from flashatlas.reproduce.workloads import load
+
+pytestmark = pytest.mark.skipif(
+    "experiments-1" not in drawn(), reason="another proof is drawn (drawn.py)"
+)
 
 
 @pytest.fixture(scope="module")

@@ -7,11 +7,16 @@ import json
 import flashatlas
 import pytest
 from conftest import ONE_IN
+from drawn import drawn
 from flashatlas import InputError, reproduce
 from flashatlas.cli import main
 from flashatlas.reproduce.mast.page import page
 from flashatlas.reproduce.mast.plan import MERGED, Order, Row, plan
 from flashatlas.reproduce.workloads import flash_seconds, load
+
+pytestmark = pytest.mark.skipif(
+    "experiments-2" not in drawn(), reason="another proof is drawn (drawn.py)"
+)
 
 
 @pytest.fixture(scope="module")

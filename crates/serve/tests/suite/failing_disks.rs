@@ -122,7 +122,7 @@ fn a_disk_that_fails_ends_serving_and_loses_nothing_that_was_durable() {
         let plan = plan(&config, Path::new("in memory"));
         let blank = Memory::default();
         drop(powered_on(&plan, blank.clone()));
-        for point in (0..).step_by(1 + 2 * one_in().min(10)) {
+        for point in (0..).step_by(1 + 6 * one_in().min(10)) {
             let broke = [play(&plan, &blank, (point, 9999)), play(&plan, &blank, (9999, point))];
             failed += broke.iter().filter(|&&broke| broke).count();
             if broke == [false; 2] {
@@ -130,5 +130,5 @@ fn a_disk_that_fails_ends_serving_and_loses_nothing_that_was_durable() {
             }
         }
     }
-    assert!(failed > 300, "the disk failed {failed} times");
+    assert!(failed > 100, "the disk failed {failed} times");
 }

@@ -93,9 +93,6 @@ def test_a_drive_that_ignores_it_is_found_out(ignored):
 
 
 def test_a_client_that_is_not_in_the_guest_is_named():
-    if plug.CLIENTS[-1].missing() is not None:
-        pytest.skip("PostgreSQL is not installed")
-    with pytest.raises(
-        InputError, match=r"`postgres` does not run in a guest, but records, sqlite"
-    ):
-        plug.pull(DRIVE, set=SETTINGS, kernel="guest", client="postgres")
+    pytest.importorskip("rocksdict")
+    with pytest.raises(InputError, match=r"`rocksdb` does not run in a guest, but records, sqlite"):
+        plug.pull(DRIVE, set=SETTINGS, kernel="guest", client="rocksdb")

@@ -39,7 +39,7 @@ def installed(name: str) -> None:
         pytest.skip(why)
 
 
-@pytest.mark.parametrize("client", ["sqlite", "postgres"])
+@pytest.mark.parametrize("client", ["sqlite", "postgres", "rocksdb"])
 def test_a_database_finds_every_transaction_that_it_had_committed(client):
     installed(client)
     drive, settings = CELLS["page, demand"]
@@ -61,7 +61,7 @@ def test_a_drive_that_ignores_flush_is_found_out(client):
 
 
 def test_a_client_that_is_none_is_named():
-    with pytest.raises(InputError, match=r"`mysql` is not known .*records, sqlite, postgres"):
+    with pytest.raises(InputError, match=r"`mysql` is not known .*sqlite, postgres, rocksdb"):
         plug.pull("tlc-small", client="mysql")
 
 

@@ -132,11 +132,11 @@ def pull_plug(
 ) -> None:
     """Pull the plug of a drive under a real kernel's ext4, and look for what had been promised.
 
-    A client makes numbered things durable: records with fsync, or transactions of SQLite or
-    PostgreSQL. At a random operation of the flash the power fails; what is left is mounted by the
-    drive's recovery and by ext4's, and a database recovers by itself. Everything acknowledged must
-    be there and whole, sums must hold, and e2fsck must find nothing. Exit code 4 if anything is
-    lost.
+    A client makes numbered things durable: records with fsync, or transactions of SQLite,
+    PostgreSQL or RocksDB. At a random operation of the flash the power fails; what is left is
+    mounted by the drive's recovery and by ext4's, and a database recovers by itself. Everything
+    acknowledged must be there and whole, sums must hold, and e2fsck must find nothing. Exit code 4
+    if anything is lost.
 
     For example: `flashatlas pull-plug -d tlc-small --set map.store=demand --times 10`
     """

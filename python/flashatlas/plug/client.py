@@ -48,3 +48,9 @@ class Client(ABC):
     @abstractmethod
     def found(self, folder: Path) -> tuple[set[int], str]:
         """Numbers that are there, whole, and what else is wrong, in words."""
+
+
+def body(number: int) -> bytes:
+    """What a row holds: between a hundred bytes and three pages, by its number."""
+    draw = random.Random(number)
+    return draw.randbytes(100 + draw.randrange(12_000))

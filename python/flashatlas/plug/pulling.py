@@ -18,13 +18,14 @@ from flashatlas.plug.guest import Guest
 from flashatlas.plug.kernel import Kernel
 from flashatlas.plug.postgres import Postgres
 from flashatlas.plug.records import Records
+from flashatlas.plug.rocksdb import RocksDB
 from flashatlas.plug.running import RunningKernel
 from flashatlas.plug.sqlite import Sqlite
 from flashatlas.result import Result
 from flashatlas.serve import Serving, serve
 from flashatlas.served import CUT_MODES
 
-CLIENTS: tuple[Client, ...] = (Records(), Sqlite(), Postgres())
+CLIENTS: tuple[Client, ...] = (Records(), Sqlite(), Postgres(), RocksDB())
 """The programs under which the plug is pulled."""
 
 KERNELS: dict[str, Callable[[Path, str], Kernel]] = {
@@ -90,7 +91,7 @@ def pull(
     Args:
         drive: Preset, path of a TOML file, or a :class:`flashatlas.Drive`.
         set: Parameters that differ from the drive's.
-        client: What writes: ``records``, ``sqlite`` or ``postgres``.
+        client: What writes: ``records``, ``sqlite``, ``postgres`` or ``rocksdb``.
         times: How often.
         seed: Draws where the power fails, and what is written.
         within: Operations of the flash until then, at most.

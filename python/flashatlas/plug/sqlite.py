@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
-from flashatlas.plug.client import Client
+from flashatlas.plug.client import Client, body
 
 JOURNALS = ("delete", "truncate", "persist", "wal")
 
@@ -71,9 +71,3 @@ class Sqlite(Client):
             database.close()
             raise
         return database
-
-
-def body(number: int) -> bytes:
-    """What a row holds: between a hundred bytes and three pages, by its number."""
-    draw = random.Random(number)
-    return draw.randbytes(100 + draw.randrange(12_000))

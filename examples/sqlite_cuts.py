@@ -17,14 +17,12 @@ own, and then:
 
 from __future__ import annotations
 
-import argparse
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
 import apsw
+from every_cut import EveryCut, carry_out
 from flashatlas import Device, PowerLost
 
 SECTOR = 512
@@ -210,113 +208,27 @@ def found(database: apsw.Connection) -> int:
 
 
 @dataclass
-class Cuts:
-    """Power failures under the load, and what was found after them."""
+class Cuts(EveryCut):
+    """Power failures under a load of transactions."""
 
     journal: str = "delete"
-    count: int = 12
-    """Transactions of the load."""
-    one_in: int = 1
-    recoveries: int = 0
-    """Operations of each recovery in which the power fails once more."""
-    options: dict[str, Any] = field(default_factory=dict)
-    """Of :class:`flashatlas.Device`."""
-    operations: int = 0
-    erases: int = 0
-    """Of the drive, in filling it and in the load."""
-    cuts: int = 0
-    in_recovery: int = 0
-    acknowledged: int = 0
-    """Transactions whose COMMIT had returned, over all cuts."""
-    wrong: list[str] = field(default_factory=list)
 
     def load(self, drive: Device) -> int:
-        """Run until the end or until the power fails; how many were acknowledged."""
+        """Run until the end or until the power fails; the last one that was acknowledged."""
         last = -1
         with suppress(PowerLost), opened(drive, self.journal) as database:
             for number in transactions(database, self.count):
                 last = number
         return last
 
-    def examine(self, drive: Device, acknowledged: int, said: str) -> int:
-        """Power on and look; returns the operations of the flash that this took."""
-        drive.power_on()
+    def there(self, drive: Device) -> set[int]:
+        """The number of transactions that are there."""
         try:
             with opened(drive, self.journal) as database:
-                there = found(database)
-        except (apsw.Error, AssertionError) as error:
-            self.wrong.append(f"{said}: {error}")
-            return 0
-        if not acknowledged <= there <= acknowledged + 1:
-            self.wrong.append(f"{said}: {acknowledged} were acknowledged, {there} are there")
-        return drive.operations
-
-    def full(self) -> Device:
-        """A drive that is full of something else, so that it must collect."""
-        drive = Device(**self.options)
-        unit = drive.unit_bytes
-        for at in range(0, drive.capacity_bytes, unit):
-            drive.write(at, b"\xff" * unit)
-        drive.flush()
-        return drive
-
-    def cut_at(self, operation: int) -> tuple[Device, int]:
-        """A drive whose power failed in an operation of the load."""
-        drive = self.full()
-        drive.cut(after=operation)
-        return drive, self.load(drive)
-
-    def run(self) -> Cuts:
-        """Let the power fail in each operation, or in one of so many."""
-        drive = self.full()
-        before = drive.operations
-        assert self.load(drive) == self.count
-        self.operations = drive.operations - before
-        self.erases = sum(drive.power_off().record["nand"]["erases"].values())
-        for operation in range(0, self.operations, self.one_in):
-            drive, acknowledged = self.cut_at(operation)
-            self.cuts += 1
-            self.acknowledged += acknowledged + 1
-            took = self.examine(drive, acknowledged, f"operation {operation}")
-            every = max(1, took // max(self.recoveries, 1))
-            for second in range(0, took if self.recoveries else 0, every):
-                drive, acknowledged = self.cut_at(operation)
-                with suppress(PowerLost):
-                    drive.power_on(cut_after=second)
-                    with opened(drive, self.journal) as database:
-                        found(database)
-                self.in_recovery += 1
-                self.examine(drive, acknowledged, f"operation {operation}, then {second}")
-        return self
-
-
-def main() -> None:
-    """Parse the command line, let the power fail, and say what was lost."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("--drive", default="tiny")
-    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE")
-    parser.add_argument("--journal", choices=JOURNALS, default="delete")
-    parser.add_argument("--transactions", type=int, default=12)
-    parser.add_argument("--one-in", type=int, default=1)
-    parser.add_argument("--recoveries", type=int, default=0)
-    parser.add_argument("--torn", action="store_true", help="leave what cannot be read")
-    parser.add_argument("--ignore-flush", action="store_true", help="a drive that lies")
-    given = parser.parse_args()
-    options = {
-        "drive": given.drive,
-        "set": given.set,
-        "cut_mode": "torn" if given.torn else "prefix",
-        "ignore_flush": given.ignore_flush,
-    }
-    cuts = Cuts(given.journal, given.transactions, given.one_in, given.recoveries, options).run()
-    print(
-        f"{cuts.operations} operations and {cuts.erases} erases, power cut in {cuts.cuts} of them "
-        f"and {cuts.in_recovery} times while it recovered; {cuts.acknowledged} transactions "
-        "acknowledged"
-    )
-    print("\n".join(cuts.wrong) or "every one of them is there, and every database is sound")
-    sys.exit(1 if cuts.wrong else 0)
+                return {found(database)}
+        except apsw.Error as error:
+            raise AssertionError(error) from error
 
 
 if __name__ == "__main__":
-    main()
+    carry_out(Cuts, __doc__, {"journal": JOURNALS})

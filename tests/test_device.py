@@ -128,13 +128,12 @@ def test_bad_input_is_refused_by_name():
         Device("tiny", set=["ftl.scheme=fastest"])
 
 
-def sqlite():
-    pytest.importorskip("apsw")
-    spec = importlib.util.spec_from_file_location("sqlite_cuts", ROOT / "examples/sqlite_cuts.py")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["sqlite_cuts"] = module
-    spec.loader.exec_module(module)
-    return module
+def example(name: str, package: str):
+    """An example, where what it needs is installed."""
+    pytest.importorskip(package)
+    if str(ROOT / "examples") not in sys.path:
+        sys.path.append(str(ROOT / "examples"))
+    return importlib.import_module(name)
 
 
 DRIVES = {
@@ -157,11 +156,11 @@ DRIVES = {
 @pytest.mark.parametrize("journal", ["delete", "truncate", "persist", "wal"])
 @pytest.mark.parametrize("name", DRIVES)
 def test_sqlite_loses_nothing_wherever_the_power_fails(name, journal):
-    module = sqlite()
+    module = example("sqlite_cuts", "apsw")
     torn = (list(DRIVES).index(name) + module.JOURNALS.index(journal)) % 2
     options = {"drive": "tiny", "set": DRIVES[name].split(), "cut_mode": ("prefix", "torn")[torn]}
     one_in = 7 * ONE_IN if ONE_IN > 1 else 1
-    cuts = module.Cuts(journal, one_in=one_in, recoveries=3, options=options).run()
+    cuts = module.Cuts(one_in=one_in, recoveries=3, options=options, journal=journal).run()
     assert not cuts.wrong, "\n".join(cuts.wrong)
     assert cuts.erases > 0 and cuts.cuts >= cuts.operations // one_in > 0
     assert cuts.acknowledged > 0
@@ -169,7 +168,30 @@ def test_sqlite_loses_nothing_wherever_the_power_fails(name, journal):
 
 @pytest.mark.parametrize("journal", ["delete", "wal"])
 def test_a_drive_that_ignores_flush_loses_transactions(journal):
-    module = sqlite()
+    module = example("sqlite_cuts", "apsw")
     options = {"drive": "tiny", "set": DRIVES["page"].split(), "ignore_flush": True}
-    cuts = module.Cuts(journal, one_in=3, options=options).run()
+    cuts = module.Cuts(one_in=3, options=options, journal=journal).run()
+    assert any("were acknowledged" in said for said in cuts.wrong)
+
+
+CALLS = 100
+"""Of littlefs: so many that the drive collects."""
+
+
+@pytest.mark.parametrize("name", DRIVES)
+def test_littlefs_loses_nothing_wherever_the_power_fails(name):
+    module = example("littlefs_cuts", "littlefs")
+    mode = ("prefix", "torn")[list(DRIVES).index(name) % 2]
+    options = {"drive": "tiny", "set": DRIVES[name].split(), "cut_mode": mode}
+    one_in = 7 * ONE_IN if ONE_IN > 1 else 1
+    cuts = module.Cuts(CALLS, one_in, 3, options).run()
+    assert not cuts.wrong, "\n".join(cuts.wrong)
+    assert cuts.erases > 0 and cuts.cuts >= cuts.operations // one_in > 0
+    assert cuts.acknowledged > 0 and cuts.in_recovery >= cuts.cuts
+
+
+def test_a_drive_that_ignores_flush_loses_files():
+    module = example("littlefs_cuts", "littlefs")
+    options = {"drive": "tiny", "set": DRIVES["page"].split(), "ignore_flush": True}
+    cuts = module.Cuts(CALLS, 20, options=options).run()
     assert any("were acknowledged" in said for said in cuts.wrong)

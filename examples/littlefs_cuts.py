@@ -1,0 +1,171 @@
+"""littlefs on a simulated drive, with the power cut at every operation of the flash.
+
+A load of writes, renames and removals runs on a littlefs that stands on the drive. The power fails
+at each operation of the flash in turn; the drive is mounted by its scheme's own recovery, littlefs
+by its own, and then the files are those after every call that had returned, or after one more, each
+whole.
+
+    pip install littlefs-python
+    python examples/littlefs_cuts.py --set ftl.scheme=fast --one-in 5
+
+`--recoveries N` cuts the power again while it recovers: at N operations of each. With
+`--ignore-flush` the drive lies, and files are lost: the check can fail.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+
+import littlefs
+from every_cut import EveryCut, carry_out
+from flashatlas import Device, PowerLost
+
+BLOCK = 4096
+UNIT = 512
+"""Bytes of a read and of a program: a sector of the drive."""
+ONE_MORE = "one more"
+"""A file that is written after each recovery."""
+IO_ERROR = -5
+"""What littlefs understands as an error of its device."""
+
+
+class Blocks(littlefs.UserContext):
+    """The drive as the block device of littlefs, which keeps nothing to itself.
+
+    What littlefs syncs is flushed; an erase is nothing, since a drive writes over what it has.
+    """
+
+    def __init__(self, drive: Device) -> None:
+        super().__init__(buffer=bytearray())
+        self.drive = drive
+        self.lost = False
+        """The power has failed: littlefs hears errors, or reads what means nothing."""
+
+    def read(self, cfg, block: int, off: int, size: int) -> bytearray:  # noqa: D102
+        try:
+            return bytearray(self.drive.read(block * BLOCK + off, size))
+        except PowerLost:
+            self.lost = True
+            return bytearray(size)
+
+    def prog(self, cfg, block: int, off: int, data: bytes) -> int:  # noqa: D102
+        try:
+            self.drive.write(block * BLOCK + off, bytes(data))
+        except PowerLost:
+            self.lost = True
+        return IO_ERROR if self.lost else 0
+
+    def erase(self, cfg, block: int) -> int:  # noqa: D102
+        return IO_ERROR if self.lost else 0
+
+    def sync(self, cfg) -> int:  # noqa: D102
+        try:
+            self.drive.flush()
+        except PowerLost:
+            self.lost = True
+        return IO_ERROR if self.lost else 0
+
+
+def on(drive: Device) -> tuple[littlefs.LittleFS, Blocks]:
+    """A littlefs on the drive, not mounted."""
+    blocks = Blocks(drive)
+    size = {"read_size": UNIT, "prog_size": UNIT, "cache_size": UNIT, "lookahead_size": 16}
+    count = drive.capacity_bytes // BLOCK
+    system = littlefs.LittleFS(blocks, False, block_size=BLOCK, block_count=count, **size)
+    return system, blocks
+
+
+def content(number: int) -> bytes:
+    """What a file holds: some are a part of a block, others take several."""
+    return bytes([number % 251 + 1]) * (100 + 2500 * (number % 5))
+
+
+def step(files: dict[str, bytes], n: int) -> list[tuple[str, ...]]:
+    """Carry out call ``n`` on a model; what it is, for littlefs."""
+    kind, name, other = n % 4, f"file {n % 5}", f"kept {n % 3}"
+    if kind == 2 and (last := f"file {(n - 1) % 5}") in files:
+        files[other] = files.pop(last)
+        return [("rename", last, other)]
+    if kind == 3 and (last := f"kept {(n - 1) % 3}") in files:
+        del files[last]
+        return [("remove", last)]
+    files[name] = content(n)
+    return [("write", name)]
+
+
+def after(number: int) -> dict[str, bytes]:
+    """The files after so many calls."""
+    files: dict[str, bytes] = {}
+    for n in range(1, number + 1):
+        step(files, n)
+    return files
+
+
+def put(system: littlefs.LittleFS, name: str, data: bytes) -> None:
+    """Write a file. It is there, whole, once it is closed; a file whose write failed stays open."""
+    file = littlefs.lfs.file_open(system.fs, name, "w")
+    littlefs.lfs.file_write(system.fs, file, data)
+    littlefs.lfs.file_close(system.fs, file)
+
+
+def calls(system: littlefs.LittleFS, count: int) -> Iterator[int]:
+    """Make a file system (0), then carry out so many calls; each is yielded once it returned."""
+    system.format()
+    system.mount()
+    yield 0
+    files: dict[str, bytes] = {}
+    for n in range(1, count + 1):
+        for what, *names in step(files, n):
+            if what == "write":
+                put(system, names[0], files[names[0]])
+            else:
+                getattr(system, what)(*names)
+        yield n
+
+
+@dataclass
+class Cuts(EveryCut):
+    """Power failures under a load of calls."""
+
+    def load(self, drive: Device) -> int:
+        """Run until the end or until the power fails; the last call that had returned."""
+        last = -1
+        system, blocks = on(drive)
+        with suppress(littlefs.LittleFSError):
+            for number in calls(system, self.count):
+                if blocks.lost:
+                    break
+                last = number
+        return last
+
+    def there(self, drive: Device) -> set[int]:
+        """After how many calls the files are those that are there; -1: there is no littlefs."""
+        system, blocks = on(drive)
+        try:
+            system.mount()
+        except littlefs.LittleFSError:
+            return {-1}
+        try:
+            found = {}
+            for name in system.listdir("/"):
+                with system.open(name, "rb") as file:
+                    data = file.read()
+                # a new file is there, empty, from when it is opened
+                if data and name != ONE_MORE:
+                    found[name] = data
+            # what littlefs repairs before it writes must be possible, too
+            put(system, ONE_MORE, b"content")
+        except littlefs.LittleFSError as error:
+            raise AssertionError(f"littlefs: {error}") from error
+        if blocks.lost:
+            raise PowerLost("while it recovered")
+        counts = {n for n in range(self.count + 1) if after(n) == found}
+        if not counts:
+            raise AssertionError(f"no number of calls leaves {sorted(found)}")
+        return counts
+
+
+if __name__ == "__main__":
+    carry_out(Cuts, __doc__)

@@ -9,6 +9,7 @@ import flashatlas
 import pytest
 from conftest import ONE_IN, ROOT
 from flashatlas import Device, DriveError, InputError, PowerLost
+from flashatlas.served import CUT_MODES
 
 UNIT = 2048
 """Bytes of a mapping unit, and of a page, of the drive `tiny`."""
@@ -122,8 +123,10 @@ def test_bad_input_is_refused_by_name():
     drive.power_off()
     with pytest.raises(DriveError, match=r"off \(power_on\)"):
         drive.read(0, 512)
-    with pytest.raises(InputError, match="cut_mode: `half`, expected prefix or torn"):
+    with pytest.raises(InputError, match="cut_mode: `half`, expected prefix, torn or subset"):
         Device("tiny", cut_mode="half")
+    with pytest.raises(InputError, match=r"cut_mode = subset: with layers"):
+        Device("tiny", set=DRIVES["hard"].split(), cut_mode="subset")
     with pytest.raises(InputError, match=r"ftl\.scheme"):
         Device("tiny", set=["ftl.scheme=fastest"])
 
@@ -153,12 +156,18 @@ DRIVES = {
 }
 
 
+def cut_mode(name: str, shift: int = 0) -> str:
+    """One after the other; `subset` is not for layers."""
+    modes = CUT_MODES[:2] if "layers" in DRIVES[name] else CUT_MODES
+    return modes[(list(DRIVES).index(name) + shift) % len(modes)]
+
+
 @pytest.mark.parametrize("journal", ["delete", "truncate", "persist", "wal"])
 @pytest.mark.parametrize("name", DRIVES)
 def test_sqlite_loses_nothing_wherever_the_power_fails(name, journal):
     module = example("sqlite_cuts", "apsw")
-    torn = (list(DRIVES).index(name) + module.JOURNALS.index(journal)) % 2
-    options = {"drive": "tiny", "set": DRIVES[name].split(), "cut_mode": ("prefix", "torn")[torn]}
+    mode = cut_mode(name, module.JOURNALS.index(journal))
+    options = {"drive": "tiny", "set": DRIVES[name].split(), "cut_mode": mode}
     one_in = 7 * ONE_IN if ONE_IN > 1 else 1
     cuts = module.Cuts(one_in=one_in, recoveries=3, options=options, journal=journal).run()
     assert not cuts.wrong, "\n".join(cuts.wrong)
@@ -181,7 +190,7 @@ CALLS = 100
 @pytest.mark.parametrize("name", DRIVES)
 def test_littlefs_loses_nothing_wherever_the_power_fails(name):
     module = example("littlefs_cuts", "littlefs")
-    mode = ("prefix", "torn")[list(DRIVES).index(name) % 2]
+    mode = cut_mode(name)
     options = {"drive": "tiny", "set": DRIVES[name].split(), "cut_mode": mode}
     one_in = 7 * ONE_IN if ONE_IN > 1 else 1
     cuts = module.Cuts(CALLS, one_in, 3, options).run()

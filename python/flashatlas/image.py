@@ -91,7 +91,7 @@ def image_cut(
         drive: The drive, as in :func:`image_check`.
         set: Settings, after those of the header.
         cut_mode: What the operation after them leaves: nothing (``prefix``), or (``torn``) a page
-            or a block that cannot be read.
+            or a block that cannot be read; ``subset``, as :func:`flashatlas.serve` has it.
         seed: Seed of the mount.
 
     Returns:

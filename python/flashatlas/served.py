@@ -17,8 +17,8 @@ from flashatlas._core import InputError
 from flashatlas.drive import Drive, Settings, drive_and_text, setting_list
 from flashatlas.result import Result, digest_of
 
-CUT_MODES = ("prefix", "torn")
-"""What a power failure leaves of the operation in which it falls."""
+CUT_MODES = ("prefix", "torn", "subset")
+"""What a power failure leaves of what the flash was doing."""
 
 
 def plan(
@@ -37,7 +37,9 @@ def plan(
 
     """
     if cut_mode not in CUT_MODES:
-        raise InputError(f"cut_mode: `{cut_mode}`, expected {' or '.join(CUT_MODES)}")
+        raise InputError(
+            f"cut_mode: `{cut_mode}`, expected {', '.join(CUT_MODES[:-1])} or {CUT_MODES[-1]}"
+        )
     name, toml, own = drive_and_text(drive)
     settings = own + setting_list(set)
     _core.check_drive(name, toml, [*settings, "nand.data=ram"])

@@ -23,9 +23,8 @@ use crate::error::ImageError;
 use crate::frame::{ERASED, Frame, Head, PROGRAMMED, TORN, long, word};
 use crate::header::{Header, header_bytes, read_text};
 use crate::places::{BLOCK_BYTES, LANE_BYTES, MARK_BYTES, OnDisk, Places};
-use crate::plan::CutMode;
 use flashatlas_nand::image::{BAD, ERASE_FAILS, PROGRAM_FAILS};
-use flashatlas_nand::{Change, Cut, Medium, OobRole, Unit};
+use flashatlas_nand::{Change, Medium, OobRole, Unit};
 use flashatlas_types::{BlockId, FrameId, LaneId, Layout};
 use rustc_hash::FxHashMap;
 use serde_json::{Map, Value};
@@ -178,6 +177,20 @@ impl<D: Disk + 'static> Image<D> {
         let found = image.lay_out(medium, verify)?;
         (image.written, image.durable) = (medium.sequence(), medium.sequence());
         Ok((image, found))
+    }
+
+    pub(crate) fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// What the pages of a block are said to be for.
+    pub(crate) fn role(&self, block: BlockId) -> OobRole {
+        self.roles[block.0 as usize]
+    }
+
+    /// A page is neither erased nor readable.
+    pub(crate) fn write_torn(&mut self, frame: FrameId) -> io::Result<()> {
+        self.write_frame(frame, TORN, 0, &[])
     }
 
     /// What it is kept on.
@@ -381,7 +394,7 @@ impl<D: Disk + 'static> Image<D> {
         self.disk.sync()
     }
 
-    fn write_change(&mut self, change: &Change) -> io::Result<()> {
+    pub(crate) fn write_change(&mut self, change: &Change) -> io::Result<()> {
         match change {
             // in the controller's memory, until the first program of the block says it
             Change::Open(block, role) => self.roles[block.0 as usize] = *role,
@@ -434,32 +447,6 @@ impl<D: Disk + 'static> Image<D> {
             }
         }
         Ok(())
-    }
-
-    /// The power of `medium` failed: keep what was done until then, and of the operation in which
-    /// it failed what `mode` says.
-    ///
-    /// # Errors
-    /// When the file takes no more.
-    pub fn lose_power(&mut self, medium: &mut Medium, mode: CutMode) -> io::Result<()> {
-        self.write(&medium.take_journal())?;
-        if let (CutMode::Torn, Some(cut)) = (mode, medium.cut()) {
-            self.tear(cut)?;
-        }
-        self.close()
-    }
-
-    /// The power failed in the middle of this: a page, or every page of a block, is neither erased
-    /// nor readable.
-    fn tear(&mut self, cut: Cut) -> io::Result<()> {
-        let frames = match cut {
-            Cut::Program(frame) => frame.0..frame.0 + 1,
-            Cut::Erase(block) => {
-                let first = self.layout.frame_in(block, 0).0;
-                first..first + self.layout.frames_per_block
-            }
-        };
-        frames.map(FrameId).try_for_each(|frame| self.write_frame(frame, TORN, 0, &[]))
     }
 
     /// A block is erased: its frames are of an earlier time from now on.

@@ -14,6 +14,7 @@ mod mount;
 mod parts;
 mod places;
 mod plan;
+mod power;
 mod record;
 mod recorder;
 mod server;

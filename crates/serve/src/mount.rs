@@ -4,11 +4,11 @@ use crate::disk::{Disk, Open};
 use crate::error::ImageError;
 use crate::header::CAPACITY;
 use crate::image::{Found, Image, Verify};
-use crate::plan::{Plan, ServeError};
+use crate::plan::{CutMode, Plan, ServeError};
 use flashatlas_device::DriveConfig;
 use flashatlas_nand::Medium;
 use flashatlas_sim::{Environment, Kept, Live, RunError, RunSpec};
-use flashatlas_types::SECTOR_BYTES;
+use flashatlas_types::{Rng, SECTOR_BYTES, Seed};
 use serde_json::{Map, Value, json};
 use std::path::PathBuf;
 
@@ -70,6 +70,11 @@ impl Kept<ServeError> for KeptOn<'_> {
             return Err(RunError::Unusable(why).into());
         }
         let identity = identity(config, on_flash);
+        if self.plan.cut_mode == CutMode::Subset && !config.layers().is_empty() {
+            let why = "cut_mode = subset: with layers it is not known which commands to the drive \
+                       wait for earlier ones; expected prefix or torn";
+            return Err(RunError::Unusable(why.into()).into());
+        }
         let opened = Image::open(open()?, &self.plan.drive, &identity, medium, self.verify);
         let (image, found) = opened.map_err(|error| self.failed(error))?;
         (self.image, self.found) = (Some(image), found);
@@ -83,7 +88,8 @@ impl Kept<ServeError> for KeptOn<'_> {
         let (Some(image), true) = (&mut self.image, medium.has_lost_power()) else {
             return Ok(());
         };
-        let left = image.lose_power(medium, self.plan.cut_mode);
+        let mut rng = Rng::stream(Seed(self.plan.seed), "serve.power");
+        let left = image.lose_power(medium, self.plan.cut_mode, &mut rng);
         left.map_err(|error| self.failed(error.into()))?;
         Err(ServeError::PowerLost)
     }

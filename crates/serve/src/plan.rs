@@ -16,15 +16,20 @@ pub enum Time {
     Real(f64),
 }
 
-/// What a power failure leaves of the operation of the flash in which it falls.
+/// What a power failure leaves of what the flash was doing.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CutMode {
-    /// Nothing: the flash is as it was before.
+    /// Everything before the operation in which it falls, and nothing of that.
     #[default]
     Prefix,
-    /// Of a program a page that cannot be read, of an erase a block of such pages.
+    /// Everything before it; of that, if it is a program, a page that cannot be read, of an erase a
+    /// block of such pages.
     Torn,
+    /// Of what no FLUSH has made durable yet, a beginning on each lane: programs on one die may be
+    /// there while older ones on another are not. For a drive without layers: what a layer sends
+    /// may wait for what it sent before.
+    Subset,
 }
 
 /// What is served. In JSON, unknown keys are errors.

@@ -9,7 +9,7 @@ use crate::record::{OfServing, live, served};
 use crate::recorder::Recorder;
 use flashatlas_nand::Change;
 use flashatlas_sim::{Environment, Live, RunError};
-use flashatlas_types::{HostOp, Lba, Lpn, Ps, Request, SECTOR_BYTES, Stamp};
+use flashatlas_types::{HostOp, Lba, Lpn, Ps, Request, Rng, SECTOR_BYTES, Seed, Stamp};
 use hdrhistogram::Histogram;
 use serde_json::Value;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -58,6 +58,8 @@ struct State {
     late: Histogram<u64>,
     recorder: Option<Recorder>,
     cut_mode: CutMode,
+    /// Draws what a power failure leaves.
+    rng: Rng,
 }
 
 /// A drive that is served.
@@ -124,6 +126,7 @@ impl<C: Clock> Server<C> {
                 late: Histogram::new_with_max(LATE_MAX, 3).expect("three digits"),
                 recorder,
                 cut_mode: plan.cut_mode,
+                rng: Rng::stream(Seed(plan.seed), "serve.power"),
             }),
         };
         server.lock().persist(true).map_err(|why| ServeError::Run(RunError::Unusable(why)))?;
@@ -478,7 +481,7 @@ impl State {
             (Some(image), Some(live)) => {
                 let medium = live.drive().ssd_mut().faults();
                 image
-                    .lose_power(medium, self.cut_mode)
+                    .lose_power(medium, self.cut_mode, &mut self.rng)
                     .map_err(|error| format!("the image: {error}"))
             }
             _ => Ok(()),

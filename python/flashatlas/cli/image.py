@@ -92,9 +92,9 @@ def cut(
         str,
         typer.Option(
             "--cut-mode",
-            metavar="prefix|torn",
+            metavar="prefix|torn|subset",
             help="What the operation after them leaves: nothing, or a page (of an erase, a block) "
-            "that cannot be read.",
+            "that cannot be read; subset, as `serve` has it.",
         ),
     ] = "prefix",
     drive: DriveOf = None,

@@ -111,9 +111,10 @@ def serve(
         str,
         typer.Option(
             "--cut-mode",
-            metavar="prefix|torn",
+            metavar="prefix|torn|subset",
             help="What that operation leaves in the image: nothing, or of a program a page that "
-            "cannot be read, of an erase a block of them.",
+            "cannot be read, of an erase a block of them. subset: of what no FLUSH has made "
+            "durable, each lane keeps a beginning (for drives without layers).",
         ),
     ] = "prefix",
     ignore_flush: Annotated[

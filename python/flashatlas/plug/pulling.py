@@ -23,7 +23,6 @@ from flashatlas.plug.running import RunningKernel
 from flashatlas.plug.sqlite import Sqlite
 from flashatlas.result import Result
 from flashatlas.serve import Serving, serve
-from flashatlas.served import CUT_MODES
 
 CLIENTS: tuple[Client, ...] = (Records(), Sqlite(), Postgres(), RocksDB())
 """The programs under which the plug is pulled."""
@@ -34,6 +33,8 @@ KERNELS: dict[str, Callable[[Path, str], Kernel]] = {
     "guest-nbd": lambda _, accel: Guest("nbd", accel),
 }
 """Whose ext4 it is."""
+LEFT = ("prefix", "torn")
+"""What of the operation in which the power fails, by whether its number is odd."""
 ACCELS = ("tcg", "kvm")
 """How QEMU runs a guest."""
 
@@ -173,7 +174,7 @@ class _Plug:
     ) -> None:
         """Write on what the image holds until then."""
         try:
-            drive = self._served(cut_after=after, cut_mode=CUT_MODES[after % 2], **self.ignored)
+            drive = self._served(cut_after=after, cut_mode=LEFT[after % 2], **self.ignored)
         except PowerLost:
             return  # in the drive's own mount
         try:

@@ -46,7 +46,10 @@ fn sessions(plan: &Plan, rng: &mut Rng, count: u64) -> Result<u64, String> {
         let end = [End::Killed, End::PowerCut, End::Orderly][rng.below(3) as usize];
         let mut plan = plan.clone();
         plan.cut_after = (end == End::PowerCut).then(|| rng.below(200));
-        plan.cut_mode = [CutMode::Prefix, CutMode::Torn][rng.below(2) as usize];
+        let modes = [CutMode::Prefix, CutMode::Torn, CutMode::Subset];
+        let has_layers = plan.set.iter().any(|s| s.starts_with("layers=") && s != "layers=");
+        plan.cut_mode = modes[rng.below(3 - u64::from(has_layers)) as usize];
+        plan.seed = session; // another subset each time
         let server = match Server::begin(&plan, Still::default()) {
             Err(ServeError::PowerLost) => continue,
             begun => begun.map_err(|e| format!("session {session}: {e}"))?,

@@ -1,0 +1,96 @@
+//! What a power failure leaves in an image.
+
+use crate::disk::Disk;
+use crate::image::Image;
+use crate::plan::CutMode;
+use flashatlas_nand::{Change, Cut, Medium, OobRole};
+use flashatlas_types::{FrameId, LaneId, Rng};
+use std::io;
+
+impl<D: Disk + 'static> Image<D> {
+    /// The power of `medium` failed: keep of what was done until then, and of the operation in
+    /// which it failed, what `mode` says.
+    ///
+    /// # Errors
+    /// When the file takes no more.
+    pub fn lose_power(
+        &mut self,
+        medium: &mut Medium,
+        mode: CutMode,
+        rng: &mut Rng,
+    ) -> io::Result<()> {
+        let changes = medium.take_journal();
+        match mode {
+            CutMode::Subset => self.write_some(&changes, rng)?,
+            CutMode::Prefix | CutMode::Torn => self.write(&changes)?,
+        }
+        if let (CutMode::Torn, Some(cut)) = (mode, medium.cut()) {
+            self.tear(cut)?;
+        }
+        self.close()
+    }
+
+    /// The power failed in the middle of this: a page, or every page of a block, is neither erased
+    /// nor readable.
+    fn tear(&mut self, cut: Cut) -> io::Result<()> {
+        let frames = match cut {
+            Cut::Program(frame) => frame.0..frame.0 + 1,
+            Cut::Erase(block) => {
+                let first = self.layout().frame_in(block, 0).0;
+                first..first + self.layout().frames_per_block
+            }
+        };
+        frames.map(FrameId).try_for_each(|frame| self.write_torn(frame))
+    }
+
+    /// Every lane carries out what it was given in its order, and has come to another point. What
+    /// waits for everything before it (an erase, a part of a map, a spare block that takes over,
+    /// NVM) is there only if all of that is.
+    fn write_some(&mut self, changes: &[Change], rng: &mut Rng) -> io::Result<()> {
+        let mut given = vec![0; self.layout().lanes as usize];
+        for lane in changes.iter().filter_map(|change| self.lane(change)) {
+            given[lane.0 as usize] += 1;
+        }
+        let mut left: Vec<u64> = given.iter().map(|&given| rng.below(given + 1)).collect();
+        let mut lost = false;
+        for change in changes {
+            let lane = self.lane(change).map(|lane| lane.0 as usize);
+            let is_done = match lane {
+                Some(lane) if self.waits_for_nothing(change) => left[lane] > 0,
+                _ => !lost || !change.is_operation(),
+            };
+            if is_done {
+                self.write_change(change)?;
+                lane.inspect(|&lane| left[lane] = left[lane].saturating_sub(1));
+            } else {
+                lost = true;
+                lane.inspect(|&lane| left[lane] = 0);
+            }
+        }
+        Ok(())
+    }
+
+    /// Where a change takes place, if that is on flash.
+    fn lane(&self, change: &Change) -> Option<LaneId> {
+        let layout = self.layout();
+        let block = match *change {
+            Change::Program { frame, .. } | Change::ProgramFailed(frame) => {
+                layout.block_of_frame(frame)
+            }
+            Change::Erase(block)
+            | Change::EraseFailed(block)
+            | Change::Replaced { block, .. }
+            | Change::Retired(block) => block,
+            Change::Open(..) | Change::Number(_) | Change::Store { .. } | Change::Fence => {
+                return None;
+            }
+        };
+        Some(layout.lane_of(block))
+    }
+
+    fn waits_for_nothing(&self, change: &Change) -> bool {
+        let Change::Program { frame, .. } = *change else { return false };
+        let role = self.role(self.layout().block_of_frame(frame));
+        role != OobRole::MAP && role != OobRole::MIXED
+    }
+}

@@ -18,6 +18,7 @@ mod power;
 mod record;
 mod recorder;
 mod server;
+mod state;
 
 pub use disk::{Disk, Memory, Open, on_file};
 pub use error::ImageError;

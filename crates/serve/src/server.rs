@@ -1,14 +1,14 @@
 //! The commands of a block device, on a simulated drive.
 
-use crate::disk::{Disk, Open, on_file};
+use crate::disk::{Open, on_file};
 use crate::image::{Found, Image, Verify};
 use crate::mount::powered_on;
 use crate::parts::{STANDARD_PARTS, environment};
-use crate::plan::{CutMode, Plan, Refused, ServeError, Time};
+use crate::plan::{Plan, Refused, ServeError, Time};
 use crate::record::{OfServing, live, served};
 use crate::recorder::Recorder;
-use flashatlas_nand::Change;
-use flashatlas_sim::{Environment, Live, RunError};
+use crate::state::State;
+use flashatlas_sim::{Environment, RunError};
 use flashatlas_types::{HostOp, Lba, Lpn, Ps, Request, Rng, SECTOR_BYTES, Seed, Stamp};
 use hdrhistogram::Histogram;
 use serde_json::Value;
@@ -17,9 +17,6 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 /// Nanoseconds after which a reply that is later counts as being so late: an hour.
 const LATE_MAX: u64 = 3_600_000_000_000;
-
-/// Changes of the medium that wait in memory for the next FLUSH at most.
-const PENDING_MAX: usize = 4096;
 
 /// The clock of whoever serves.
 pub trait Clock: Send + Sync {
@@ -47,19 +44,6 @@ pub struct Ended {
     pub record: Option<Value>,
     /// What is wrong, in words.
     pub complaint: Option<String>,
-}
-
-struct State {
-    /// Gone once the power has failed, or the drive gave up.
-    live: Option<Live>,
-    image: Option<Image<Box<dyn Disk>>>,
-    gone: Option<Refused>,
-    /// How late replies were, in nanoseconds.
-    late: Histogram<u64>,
-    recorder: Option<Recorder>,
-    cut_mode: CutMode,
-    /// Draws what a power failure leaves.
-    rng: Rng,
 }
 
 /// A drive that is served.
@@ -435,116 +419,5 @@ impl<C: Clock> Server<C> {
             }
             Err(error) => Ended { record: None, complaint: Some(error.to_string()) },
         }
-    }
-}
-
-impl State {
-    fn on(&mut self) -> Result<&mut Live, Refused> {
-        let gone = &self.gone;
-        self.live
-            .as_mut()
-            .ok_or_else(|| gone.clone().unwrap_or_else(|| Refused::Failed("it has ended".into())))
-    }
-
-    fn advance(&mut self, until: Ps) -> Result<(), Refused> {
-        let advanced = self.on()?.advance(until);
-        advanced.map_err(|error| self.refused(&error))?;
-        self.lost_power()
-    }
-
-    /// What an error of the drive means. One that stops the drive ends serving.
-    fn refused(&mut self, error: &RunError) -> Refused {
-        let Some(live) = &mut self.live else { return Refused::PowerLost };
-        if live.drive().ssd().medium().has_lost_power() {
-            return self.lost_power().err().unwrap_or(Refused::PowerLost);
-        }
-        let text = error.to_string();
-        let refused = match text.contains("no space") {
-            true => Refused::NoSpace(text),
-            false => Refused::Failed(text),
-        };
-        if live.drive().failure().is_some() {
-            let _ = self.persist(true);
-            let _ = self.image.as_mut().map(Image::distrust);
-            (self.live, self.gone) = (None, Some(refused.clone()));
-        }
-        refused
-    }
-
-    /// Where the power has failed: the flash keeps what was done until then, and nothing else.
-    fn lost_power(&mut self) -> Result<(), Refused> {
-        let lost = |live: &mut Live| live.drive().ssd().medium().has_lost_power();
-        if !self.live.as_mut().is_some_and(lost) {
-            return Ok(());
-        }
-        let kept = match (&mut self.image, &mut self.live) {
-            (Some(image), Some(live)) => {
-                let medium = live.drive().ssd_mut().faults();
-                image
-                    .lose_power(medium, self.cut_mode, &mut self.rng)
-                    .map_err(|error| format!("the image: {error}"))
-            }
-            _ => Ok(()),
-        };
-        self.live = None;
-        drop(self.recorder.take().map(Recorder::finish));
-        self.gone = Some(match kept {
-            Ok(()) => Refused::PowerLost,
-            Err(why) => Refused::Failed(why),
-        });
-        Err(Refused::PowerLost)
-    }
-
-    /// What a client sent at a time of the server's clock; it is recorded where that is wanted.
-    fn of_client(
-        &mut self,
-        request: &Request,
-        data: Option<&[u8]>,
-        out: Option<&mut [u8]>,
-        (at, waits): (Ps, bool),
-    ) -> Result<u64, Refused> {
-        if let Some(recorder) = &mut self.recorder {
-            recorder.put(request, at);
-        }
-        self.submit(request, data, out, waits)
-    }
-
-    fn submit(
-        &mut self,
-        request: &Request,
-        data: Option<&[u8]>,
-        out: Option<&mut [u8]>,
-        waits: bool,
-    ) -> Result<u64, Refused> {
-        let submitted = self.on()?.submit(request, data, waits).map(|(ticket, read)| {
-            if let Some(out) = out {
-                out.copy_from_slice(read);
-            }
-            ticket
-        });
-        let ticket = submitted.map_err(|error| self.refused(&error))?;
-        self.lost_power()?;
-        let durable = request.op == HostOp::Flush || request.fua;
-        if let Err(why) = self.persist(durable) {
-            // what the host has written of it nobody knows: the next mount looks
-            (self.live, self.gone) = (None, Some(Refused::Failed(why.clone())));
-            return Err(Refused::Failed(why));
-        }
-        Ok(ticket)
-    }
-
-    /// Write to the image what has changed on the medium: at once where it is to be `durable`.
-    fn persist(&mut self, durable: bool) -> Result<(), String> {
-        let (Some(image), Some(live)) = (&mut self.image, &mut self.live) else { return Ok(()) };
-        let medium = live.drive().ssd_mut().faults();
-        if !durable && medium.journal_len() < PENDING_MAX {
-            return Ok(());
-        }
-        let changes: Vec<Change> = medium.take_journal();
-        let written =
-            image.write(&changes).and_then(|()| if durable { image.sync() } else { Ok(()) });
-        written.map_err(|error| format!("the image: {error}"))?;
-        medium.let_go(&changes);
-        Ok(())
     }
 }

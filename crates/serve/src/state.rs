@@ -1,0 +1,141 @@
+//! A drive that is powered on: its image follows it, and it may lose its power or give up.
+
+use crate::disk::Disk;
+use crate::image::Image;
+use crate::plan::{CutMode, Refused};
+use crate::recorder::Recorder;
+use flashatlas_nand::Change;
+use flashatlas_sim::{Live, RunError};
+use flashatlas_types::{HostOp, Ps, Request, Rng};
+use hdrhistogram::Histogram;
+
+/// Changes of the medium that wait in memory for the next FLUSH at most.
+const PENDING_MAX: usize = 4096;
+
+/// A drive, and where it is kept.
+pub struct State {
+    /// Gone once the power has failed, or the drive gave up.
+    pub live: Option<Live>,
+    pub image: Option<Image<Box<dyn Disk>>>,
+    pub gone: Option<Refused>,
+    /// How late replies were, in nanoseconds.
+    pub late: Histogram<u64>,
+    pub recorder: Option<Recorder>,
+    pub cut_mode: CutMode,
+    /// Draws what a power failure leaves.
+    pub rng: Rng,
+}
+
+impl State {
+    /// The drive, as long as it is on.
+    pub fn on(&mut self) -> Result<&mut Live, Refused> {
+        let gone = &self.gone;
+        self.live
+            .as_mut()
+            .ok_or_else(|| gone.clone().unwrap_or_else(|| Refused::Failed("it has ended".into())))
+    }
+
+    /// Let simulated time go on.
+    pub fn advance(&mut self, until: Ps) -> Result<(), Refused> {
+        let advanced = self.on()?.advance(until);
+        advanced.map_err(|error| self.refused(&error))?;
+        self.lost_power()
+    }
+
+    /// What an error of the drive means. One that stops the drive ends serving.
+    pub fn refused(&mut self, error: &RunError) -> Refused {
+        let Some(live) = &mut self.live else { return Refused::PowerLost };
+        if live.drive().ssd().medium().has_lost_power() {
+            return self.lost_power().err().unwrap_or(Refused::PowerLost);
+        }
+        let text = error.to_string();
+        let refused = match text.contains("no space") {
+            true => Refused::NoSpace(text),
+            false => Refused::Failed(text),
+        };
+        if live.drive().failure().is_some() {
+            let _ = self.persist(true);
+            let _ = self.image.as_mut().map(Image::distrust);
+            (self.live, self.gone) = (None, Some(refused.clone()));
+        }
+        refused
+    }
+
+    /// Where the power has failed: the flash keeps what was done until then, and nothing else.
+    pub fn lost_power(&mut self) -> Result<(), Refused> {
+        let lost = |live: &mut Live| live.drive().ssd().medium().has_lost_power();
+        if !self.live.as_mut().is_some_and(lost) {
+            return Ok(());
+        }
+        let kept = match (&mut self.image, &mut self.live) {
+            (Some(image), Some(live)) => {
+                let medium = live.drive().ssd_mut().faults();
+                image
+                    .lose_power(medium, self.cut_mode, &mut self.rng)
+                    .map_err(|error| format!("the image: {error}"))
+            }
+            _ => Ok(()),
+        };
+        self.live = None;
+        drop(self.recorder.take().map(Recorder::finish));
+        self.gone = Some(match kept {
+            Ok(()) => Refused::PowerLost,
+            Err(why) => Refused::Failed(why),
+        });
+        Err(Refused::PowerLost)
+    }
+
+    /// What a client sent at a time of the server's clock; it is recorded where that is wanted.
+    pub fn of_client(
+        &mut self,
+        request: &Request,
+        data: Option<&[u8]>,
+        out: Option<&mut [u8]>,
+        (at, waits): (Ps, bool),
+    ) -> Result<u64, Refused> {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.put(request, at);
+        }
+        self.submit(request, data, out, waits)
+    }
+
+    /// Carry out a command; with `out`, what it read. Its number, if somebody `waits` for it.
+    pub fn submit(
+        &mut self,
+        request: &Request,
+        data: Option<&[u8]>,
+        out: Option<&mut [u8]>,
+        waits: bool,
+    ) -> Result<u64, Refused> {
+        let submitted = self.on()?.submit(request, data, waits).map(|(ticket, read)| {
+            if let Some(out) = out {
+                out.copy_from_slice(read);
+            }
+            ticket
+        });
+        let ticket = submitted.map_err(|error| self.refused(&error))?;
+        self.lost_power()?;
+        let durable = request.op == HostOp::Flush || request.fua;
+        if let Err(why) = self.persist(durable) {
+            // what the host has written of it nobody knows: the next mount looks
+            (self.live, self.gone) = (None, Some(Refused::Failed(why.clone())));
+            return Err(Refused::Failed(why));
+        }
+        Ok(ticket)
+    }
+
+    /// Write to the image what has changed on the medium: at once where it is to be `durable`.
+    pub fn persist(&mut self, durable: bool) -> Result<(), String> {
+        let (Some(image), Some(live)) = (&mut self.image, &mut self.live) else { return Ok(()) };
+        let medium = live.drive().ssd_mut().faults();
+        if !durable && medium.journal_len() < PENDING_MAX {
+            return Ok(());
+        }
+        let changes: Vec<Change> = medium.take_journal();
+        let written =
+            image.write(&changes).and_then(|()| if durable { image.sync() } else { Ok(()) });
+        written.map_err(|error| format!("the image: {error}"))?;
+        medium.let_go(&changes);
+        Ok(())
+    }
+}

@@ -41,15 +41,13 @@ impl Medium {
     }
 
     fn bytes_of(&self, ppn: Ppn) -> Result<Option<Arc<[u8]>>, MediumError> {
-        if let (None, Some(elsewhere)) = (self.bytes.get(&ppn), &self.elsewhere) {
-            return elsewhere.bytes(ppn);
+        let held = self.bytes.get(&ppn).cloned();
+        if let Some(elsewhere) = &self.elsewhere {
+            return if held.is_some() { Ok(held) } else { elsewhere.bytes(ppn) };
         }
         let frame = self.layout.frame_of(ppn);
-        let spare = self.spare.get(&frame).map(|spare| Oob::decode(spare).is_ok());
-        match self.elsewhere.is_some() || spare == Some(true) {
-            true => Ok(self.bytes.get(&ppn).cloned()),
-            false => Err(MediumError::Unreadable(frame)),
-        }
+        let spare = self.spare.get(&frame).and_then(|spare| Oob::decode(spare).ok());
+        spare.map(|_| held).ok_or(MediumError::Unreadable(frame))
     }
 
     /// The bytes of the map page that begins in a slot, without an operation; nothing of it is

@@ -270,14 +270,14 @@ impl<D: Disk + 'static> Image<D> {
         found: &mut Found,
     ) {
         let at = block.0 as usize;
-        let frame_of = |index: usize| self.layout.frame_in(block, index as u32);
-        let frames = || {
-            heads
-                .chunks_exact(self.places.head_bytes)
-                .enumerate()
-                .map(|(index, head)| (frame_of(index), Frame::decode(head, frame_of(index))))
-        };
-        let erases = frames().filter_map(|(_, frame)| Some(frame?.head.erases)).max().unwrap_or(0);
+        let first = self.layout.frame_in(block, 0).0;
+        let frames: Vec<(FrameId, Option<Frame<'_>>)> = heads
+            .chunks_exact(self.places.head_bytes)
+            .zip((first..).map(FrameId))
+            .map(|(head, frame)| (frame, Frame::decode(head, frame)))
+            .collect();
+        let readable = frames.iter().filter_map(|(_, read)| read.as_ref());
+        let erases = readable.map(|read| read.head.erases).max().unwrap_or(0);
         self.erases[at] = self.erases[at].max(erases);
         medium.lay_block(block, self.erases[at], self.health[at]);
         if self.unreadable[at] {
@@ -286,7 +286,7 @@ impl<D: Disk + 'static> Image<D> {
             return;
         }
         let mut damaged = Vec::new();
-        for (frame, read) in frames() {
+        for (frame, read) in frames {
             match read {
                 None => {
                     found.damaged.push(frame);

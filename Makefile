@@ -114,10 +114,10 @@ test-slurm: $(STAMP) $(TESTS) ## studies on a real Slurm of this machine (Debian
 test-guides: $(STAMP) # the code of the guides compiles and passes the tests
 	$(PY) tests/guides.py
 
-# bytecode first: the tests start hundreds of processes, a quarter of a second each to compile anew where none may be written
+# one process more than cores, as many tests wait for clocks and disks; bytecode first: they start hundreds of processes, a quarter of a second each to compile anew where none may be written
 test-python: $(STAMP) $(TESTS)
 	$(PY) -m compileall -q python/flashatlas
-	$(PY) -m pytest -n auto --dist loadscope
+	$(PY) -m pytest -n $$(($$(getconf _NPROCESSORS_ONLN) + 1)) --dist loadscope
 
 system-tests: ## what some tests use beside the rest (Debian, as root): Chromium, fio, nbdkit, valgrind; QEMU where its proof is drawn
 	@guest=$$(FLASHATLAS_PROOFS=$(FLASHATLAS_PROOFS) python3 tests/drawn.py | grep -ow guest); PATH="$$PATH:/usr/sbin:/sbin"; \

@@ -125,8 +125,6 @@ def test_bad_input_is_refused_by_name():
         drive.read(0, 512)
     with pytest.raises(InputError, match="cut_mode: `half`, expected prefix, torn or subset"):
         Device("tiny", cut_mode="half")
-    with pytest.raises(InputError, match=r"cut_mode = subset: with layers"):
-        Device("tiny", set=DRIVES["hard"].split(), cut_mode="subset")
     with pytest.raises(InputError, match=r"ftl\.scheme"):
         Device("tiny", set=["ftl.scheme=fastest"])
 
@@ -157,9 +155,8 @@ DRIVES = {
 
 
 def cut_mode(name: str, shift: int = 0) -> str:
-    """One after the other; `subset` is not for layers."""
-    modes = CUT_MODES[:2] if "layers" in DRIVES[name] else CUT_MODES
-    return modes[(list(DRIVES).index(name) + shift) % len(modes)]
+    """One after the other."""
+    return CUT_MODES[(list(DRIVES).index(name) + shift) % len(CUT_MODES)]
 
 
 @pytest.mark.parametrize("journal", ["delete", "truncate", "persist", "wal"])

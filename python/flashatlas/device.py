@@ -61,8 +61,7 @@ class Device:
                 first mount among them.
             cut_mode: What the operation in which the power fails leaves: nothing (``prefix``), or
                 (``torn``) of a program a page that cannot be read, of an erase a block of them.
-                ``subset``: of what no FLUSH has made durable, each lane keeps a beginning; for
-                drives without layers.
+                ``subset``: of what no FLUSH has made durable, each lane keeps a beginning.
             ignore_flush: FLUSH and FUA are answered and not carried out: for tests that must fail.
             ignore_fua: FUA is answered and not carried out, FLUSH is: likewise.
             seed: Seed of everything random.

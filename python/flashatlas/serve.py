@@ -218,8 +218,7 @@ def serve(
         cut_at: After so many seconds (or a time such as ``500ms``) it fails in the next one.
         cut_mode: What that operation leaves in an image: nothing (``prefix``), or (``torn``) of a
             program a page that cannot be read, of an erase a block of them. ``subset``: of what no
-            FLUSH has made durable, each lane keeps a beginning, drawn by the seed; for drives
-            without layers.
+            FLUSH has made durable, each lane keeps a beginning, drawn by the seed.
         ignore_flush: FLUSH and FUA are answered and not carried out: for tests that must fail.
         ignore_fua: FUA is answered and not carried out, FLUSH is: likewise.
         record: File (``.fatr``) for what clients send, with times, FLUSH, FUA and trim: a trace

@@ -92,6 +92,14 @@ impl Cmd<'_> {
         matches!(self, Cmd::Write { .. } | Cmd::WriteUnits { .. } | Cmd::Trim { .. } | Cmd::Flush)
     }
 
+    /// Whether its answer says that data is durable.
+    pub fn promises(&self) -> bool {
+        matches!(
+            self,
+            Cmd::Write { fua: true, .. } | Cmd::WriteUnits { fua: true, .. } | Cmd::Flush
+        )
+    }
+
     /// `Ok` unless a command asks for a part of the map that there is not, on a device that hands
     /// out so many of each; none, where it hands nothing out.
     ///

@@ -50,13 +50,16 @@ pub enum Change {
     },
     /// What was stored became durable.
     Fence,
+    /// A FLUSH or a write with FUA ended here: what is sent after its answer counts on everything
+    /// before.
+    Promised,
 }
 
 impl Change {
     /// Whether it takes time on a part, so that the power can fail in it; the others happen in the
     /// controller's memory.
     pub fn is_operation(&self) -> bool {
-        !matches!(self, Change::Open(..) | Change::Number(_))
+        !matches!(self, Change::Open(..) | Change::Number(_) | Change::Promised)
     }
 }
 
@@ -74,6 +77,11 @@ impl Medium {
     /// What was noted since; from now on nothing is.
     pub fn end_journal(&mut self) -> Vec<Change> {
         self.journal.take().unwrap_or_default()
+    }
+
+    /// The drive answers that everything so far is durable.
+    pub fn promise(&mut self) {
+        self.note(|| Change::Promised);
     }
 
     /// Changes noted since [`Medium::take_journal`].
@@ -119,6 +127,7 @@ impl Medium {
             Change::Retired(block) => self.blocks[block.0 as usize].bad = true,
             Change::Store { address, ref bytes } => self.nvm.store(address, bytes),
             Change::Fence => self.nvm.fence(),
+            Change::Promised => {}
         }
     }
 }

@@ -445,6 +445,7 @@ impl<D: Disk + 'static> Image<D> {
                 }
                 self.unsynced = true;
             }
+            Change::Promised => self.sync()?,
         }
         Ok(())
     }

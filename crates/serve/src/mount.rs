@@ -4,7 +4,7 @@ use crate::disk::{Disk, Open};
 use crate::error::ImageError;
 use crate::header::CAPACITY;
 use crate::image::{Found, Image, Verify};
-use crate::plan::{CutMode, Plan, ServeError};
+use crate::plan::{Plan, ServeError};
 use flashatlas_device::DriveConfig;
 use flashatlas_nand::Medium;
 use flashatlas_sim::{Environment, Kept, Live, RunError, RunSpec};
@@ -70,11 +70,6 @@ impl Kept<ServeError> for KeptOn<'_> {
             return Err(RunError::Unusable(why).into());
         }
         let identity = identity(config, on_flash);
-        if self.plan.cut_mode == CutMode::Subset && !config.layers().is_empty() {
-            let why = "cut_mode = subset: with layers it is not known which commands to the drive \
-                       wait for earlier ones; expected prefix or torn";
-            return Err(RunError::Unusable(why.into()).into());
-        }
         let opened = Image::open(open()?, &self.plan.drive, &identity, medium, self.verify);
         let (image, found) = opened.map_err(|error| self.failed(error))?;
         (self.image, self.found) = (Some(image), found);

@@ -27,8 +27,8 @@ pub enum CutMode {
     /// block of such pages.
     Torn,
     /// Of what no FLUSH has made durable yet, a beginning on each lane: programs on one die may be
-    /// there while older ones on another are not. For a drive without layers: what a layer sends
-    /// may wait for what it sent before.
+    /// there while older ones on another are not. Where a layer sends FLUSHes or FUA of its own,
+    /// the power fails between any two of them.
     Subset,
 }
 

@@ -43,10 +43,21 @@ impl<D: Disk + 'static> Image<D> {
         frames.map(FrameId).try_for_each(|frame| self.write_torn(frame))
     }
 
+    /// The power fails between two promises of the drive: up to the first one everything is there,
+    /// from the second one on nothing, which a layer had sent after its answer.
+    fn write_some(&mut self, changes: &[Change], rng: &mut Rng) -> io::Result<()> {
+        let between: Vec<&[Change]> = changes.split_inclusive(|c| *c == Change::Promised).collect();
+        let fails = rng.below(between.len().max(1) as u64) as usize;
+        for (number, some) in between.into_iter().take(fails + 1).enumerate() {
+            if number < fails { self.write(some)? } else { self.write_part(some, rng)? }
+        }
+        Ok(())
+    }
+
     /// Every lane carries out what it was given in its order, and has come to another point. What
     /// waits for everything before it (an erase, a part of a map, a spare block that takes over,
-    /// NVM) is there only if all of that is.
-    fn write_some(&mut self, changes: &[Change], rng: &mut Rng) -> io::Result<()> {
+    /// NVM, a promise) is there only if all of that is.
+    fn write_part(&mut self, changes: &[Change], rng: &mut Rng) -> io::Result<()> {
         let mut given = vec![0; self.layout().lanes as usize];
         for lane in changes.iter().filter_map(|change| self.lane(change)) {
             given[lane.0 as usize] += 1;
@@ -81,7 +92,11 @@ impl<D: Disk + 'static> Image<D> {
             | Change::EraseFailed(block)
             | Change::Replaced { block, .. }
             | Change::Retired(block) => block,
-            Change::Open(..) | Change::Number(_) | Change::Store { .. } | Change::Fence => {
+            Change::Open(..)
+            | Change::Number(_)
+            | Change::Store { .. }
+            | Change::Fence
+            | Change::Promised => {
                 return None;
             }
         };

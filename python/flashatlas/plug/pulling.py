@@ -33,8 +33,8 @@ KERNELS: dict[str, Callable[[Path, str], Kernel]] = {
     "guest-nbd": lambda _, accel: Guest("nbd", accel),
 }
 """Whose ext4 it is."""
-LEFT = ("prefix", "torn")
-"""What of the operation in which the power fails, by whether its number is odd."""
+LEFT = ("prefix", "torn", "subset")
+"""What the power failure leaves, by the number of its operation."""
 ACCELS = ("tcg", "kvm")
 """How QEMU runs a guest."""
 
@@ -45,7 +45,7 @@ class Pull:
 
     seed: int
     after: int
-    """Operations of the flash until then. After an odd number the next one is left torn."""
+    """Operations of the flash until then; what is left is ``LEFT[after % 3]``."""
     acknowledged: int
     """What the client had been promised, of this time and those before."""
     lost: int
@@ -174,7 +174,7 @@ class _Plug:
     ) -> None:
         """Write on what the image holds until then."""
         try:
-            drive = self._served(cut_after=after, cut_mode=LEFT[after % 2], **self.ignored)
+            drive = self._served(cut_after=after, cut_mode=LEFT[after % len(LEFT)], **self.ignored)
         except PowerLost:
             return  # in the drive's own mount
         try:

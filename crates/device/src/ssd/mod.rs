@@ -402,6 +402,9 @@ impl Device for Ssd {
             Cmd::Flush => self.flush(now, tag),
         };
         changed.map_err(|error| self.fail(error))?;
+        if cmd.promises() {
+            self.medium.promise();
+        }
         self.issue(now, reply);
         Ok(())
     }

@@ -1,8 +1,8 @@
 //! The host's disk takes no more: what was not written is not acknowledged, and what was
 //! acknowledged as durable is there when the disk works again.
 
-use crate::{Still, drives, plan};
-use flashatlas_serve::{Disk, Memory, Open, Plan, STANDARD_PARTS, Server, environment};
+use crate::{drives, plan, powered_on};
+use flashatlas_serve::{Disk, Memory, Plan};
 use flashatlas_testing::proofs::one_in;
 use std::io;
 use std::path::Path;
@@ -62,19 +62,12 @@ impl Disk for Failing {
     }
 }
 
-fn powered_on<D: Disk + 'static>(plan: &Plan, disk: D) -> Server<Still> {
-    let open: Open<'_> = Box::new(move || Ok(Box::new(disk) as Box<dyn Disk>));
-    let env = environment(&STANDARD_PARTS, plan);
-    let server = Server::begin_on(plan, &env, Some(open), Still::default());
-    server.unwrap_or_else(|e| panic!("{e}"))
-}
-
 /// Write units over and over, every fifth with a FLUSH, until the disk fails; returns whether it
 /// did. Then everything durable is looked for on the disk, which works again.
 fn play(plan: &Plan, blank: &Memory, failing: (i64, i64)) -> bool {
     let disk = blank.copied();
     let broken = Failing::over(&disk);
-    let server = powered_on(plan, broken.clone());
+    let server = powered_on(plan, broken.clone()).unwrap_or_else(|e| panic!("{e}"));
     broken.fail_after(failing);
     let unit = u64::from(server.unit_bytes());
     let units = (server.bytes() / unit).min(40);
@@ -101,7 +94,7 @@ fn play(plan: &Plan, blank: &Memory, failing: (i64, i64)) -> bool {
         assert!(server.write(&[0; 512], 0, true).is_err() && server.flush().is_err());
     }
     drop(server);
-    let again = powered_on(plan, disk);
+    let again = powered_on(plan, disk).unwrap_or_else(|e| panic!("{e}"));
     for (at, &least) in durable.iter().enumerate() {
         let mut bytes = vec![0; unit as usize];
         again.read(&mut bytes, at as u64 * unit).unwrap_or_else(|e| panic!("{failing:?}: {e}"));
@@ -121,7 +114,7 @@ fn a_disk_that_fails_ends_serving_and_loses_nothing_that_was_durable() {
     for (_, config) in drives().into_iter().filter(|(name, _)| name.starts_with('-')) {
         let plan = plan(&config, Path::new("in memory"));
         let blank = Memory::default();
-        drop(powered_on(&plan, blank.clone()));
+        drop(powered_on(&plan, blank.clone()).unwrap_or_else(|e| panic!("{e}")));
         for point in (0..).step_by(1 + 6 * one_in().min(10)) {
             let broke = [play(&plan, &blank, (point, 9999)), play(&plan, &blank, (9999, point))];
             failed += broke.iter().filter(|&&broke| broke).count();

@@ -1,23 +1,26 @@
 //! The host itself fails: of what was written to the image and not synced, any part is lost. The
 //! drive is mounted from what is left, and every unit holds a version that the model allows.
 
-use crate::drives;
+use crate::sectors::Sectors;
+use crate::{drives, drives_on, plan, powered_on};
 use flashatlas_crash::model::{Model, Step};
 use flashatlas_crash::recording::{SEED, apply, held};
 use flashatlas_crash::subject::over_tiny;
 use flashatlas_device::{Cmd, DriveConfig, Reply, Stack, SubmitError};
 use flashatlas_host::STANDARD;
-use flashatlas_serve::{Disk, Image, Verify};
+use flashatlas_serve::{Disk, Image, Refused, Verify};
 use flashatlas_testing::proofs::one_in;
 use flashatlas_types::{Lba, Lpn, Ps, Rng, SECTOR_BYTES, Seed, Stamp, Tag};
 use serde_json::Map;
 use std::collections::HashMap;
 use std::io;
-use std::sync::{Mutex, MutexGuard};
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard};
 
-/// A disk that remembers what was not synced, of a host that fails now and then.
-#[derive(Default)]
-struct Remembering(Mutex<Remembered>);
+/// A disk that remembers what was not synced, of a host that fails now and then. All clones are one
+/// disk.
+#[derive(Clone, Default)]
+struct Remembering(Arc<Mutex<Remembered>>);
 
 #[derive(Default)]
 struct Remembered {
@@ -72,7 +75,11 @@ impl Disk for Remembering {
 impl Remembering {
     /// A disk of a host that fails.
     fn failing(rng: Rng) -> Remembering {
-        Remembering(Mutex::new(Remembered { failures: Some(rng), ..Remembered::default() }))
+        Remembering::of(Remembered { failures: Some(rng), ..Remembered::default() })
+    }
+
+    fn of(remembered: Remembered) -> Remembering {
+        Remembering(Arc::new(Mutex::new(remembered)))
     }
 
     fn now(&self) -> MutexGuard<'_, Remembered> {
@@ -105,7 +112,7 @@ impl Remembered {
             durable[*at as usize..][..kept].copy_from_slice(&bytes[..kept]);
         }
         let left = Remembered { cached: durable.clone(), durable, ..Remembered::default() };
-        self.left.push(Remembering(Mutex::new(left)));
+        self.left.push(Remembering::of(left));
     }
 }
 
@@ -242,6 +249,41 @@ fn a_host_that_loses_any_part_of_its_cache_loses_nothing_that_was_flushed() {
         }
     }
     assert!(examined > 1000, "{examined}");
+}
+
+/// A client's command may be several of a layer, each of which waits for what the drive promised of
+/// the last: that order is kept by the host's disk, too.
+#[test]
+fn a_host_that_loses_any_part_of_its_cache_loses_nothing_of_layers_either() {
+    let mut examined = 0;
+    for (name, config) in drives_on("lanes").into_iter().filter(|(name, _)| !name.starts_with('-'))
+    {
+        let serves = config.drives() == 1
+            && config.shape().unit_sectors * SECTOR_BYTES >= config.layout().unwrap().unit_bytes;
+        if !serves {
+            continue; // refused: `nothing_that_was_flushed_is_lost_on_any_drive`
+        }
+        let plan = plan(&config, Path::new("in memory"));
+        for seed in 0..10 / one_in().min(10) as u64 {
+            let mut rng = Rng::stream(Seed(seed), &name);
+            let disk = Remembering::failing(rng.clone());
+            let server = powered_on(&plan, disk.clone()).unwrap_or_else(|e| panic!("{name}: {e}"));
+            disk.left(); // a file whose making was cut is no image
+            let mut sectors = Sectors::blank(&server);
+            for number in 0..150 {
+                let done = sectors.command(&server, &mut rng, |sectors| {
+                    for left in disk.left() {
+                        examined += 1;
+                        let failed = |e| Refused::Failed(format!("{e}"));
+                        sectors.found(&powered_on(&plan, left).map_err(failed)?)?;
+                    }
+                    Ok(())
+                });
+                done.unwrap_or_else(|e| panic!("{name} seed {seed}, command {number}: {e}"));
+            }
+        }
+    }
+    assert!(examined > 100, "{examined}");
 }
 
 /// Programs and erases fail, and spare blocks take the places of theirs: the image has it all.

@@ -4,19 +4,26 @@ mod bad_images;
 mod failing_disks;
 mod lost_servers;
 mod lost_write_back;
+mod promises;
+mod sectors;
 mod time;
 
 use flashatlas_crash::subject::{GEOMETRIES, Subject, drive, over_tiny, subjects};
 use flashatlas_device::DriveConfig;
 use flashatlas_host::STANDARD;
-use flashatlas_serve::{Clock, Plan, Server};
+use flashatlas_serve::{Clock, Disk, Open, Plan, STANDARD_PARTS, ServeError, Server, environment};
 use flashatlas_types::Ps;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Every scheme, store and layer on the geometry `square`, with its name.
+/// Every scheme, store and layer on one die, with its name.
 fn drives() -> Vec<(String, DriveConfig)> {
-    let geometry = GEOMETRIES.iter().find(|g| g.name == "square").expect("it is there");
+    drives_on("square")
+}
+
+/// The same on a geometry of that name.
+fn drives_on(geometry: &str) -> Vec<(String, DriveConfig)> {
+    let geometry = GEOMETRIES.iter().find(|g| g.name == geometry).expect("it is there");
     let name = |s: &Subject| format!("{}/{}:{}", s.layers_name(), s.scheme_name(), s.store_name());
     let all = subjects(&STANDARD);
     all.iter()
@@ -45,4 +52,10 @@ impl Clock for Still {
 
 fn begin(plan: &Plan) -> Server<Still> {
     Server::begin(plan, Still::default()).unwrap_or_else(|e| panic!("{e}"))
+}
+
+/// The drive of `plan`, with its image on `disk`.
+fn powered_on<D: Disk + 'static>(plan: &Plan, disk: D) -> Result<Server<Still>, ServeError> {
+    let open: Open<'_> = Box::new(move || Ok(Box::new(disk) as Box<dyn Disk>));
+    Server::begin_on(plan, &environment(&STANDARD_PARTS, plan), Some(open), Still::default())
 }

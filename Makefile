@@ -121,9 +121,9 @@ test-python: $(STAMP) $(TESTS)
 
 system-tests: ## what some tests use beside the rest (Debian, as root): Chromium, fio, nbdkit, valgrind; QEMU where its proof is drawn
 	@guest=$$(FLASHATLAS_PROOFS=$(FLASHATLAS_PROOFS) python3 tests/drawn.py | grep -ow guest); PATH="$$PATH:/usr/sbin:/sbin"; \
-	for program in fio chromium nbdkit nbdcopy valgrind mkfs.ext4 $${guest:+qemu-system-x86_64 mmdebstrap bsdtar}; do \
+	for program in fio chromium nbdkit nbdcopy valgrind mkfs.ext4 $${guest:+qemu-system-x86_64 qemu-img mmdebstrap bsdtar}; do \
 	  command -v $$program >/dev/null || { apt-get update -q \
-	    && exec apt-get install -qy --no-install-recommends fio chromium nbdkit libnbd-bin e2fsprogs valgrind $${guest:+qemu-system-x86 mmdebstrap libarchive-tools}; }; done
+	    && exec apt-get install -qy --no-install-recommends fio chromium nbdkit libnbd-bin e2fsprogs valgrind $${guest:+qemu-system-x86 qemu-utils mmdebstrap libarchive-tools}; }; done
 
 crash: $(STAMP) ## power failures of every scheme, map store and layer, one in FLASHATLAS_PROOFS (10)
 	$(VENV)/bin/flashatlas crash --one-in $(FLASHATLAS_PROOFS) --json out/crash-1.json

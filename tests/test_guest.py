@@ -7,6 +7,7 @@ import shutil
 
 import flashatlas
 import pytest
+import torn_scheme
 from conftest import ONE_IN
 from drawn import drawn
 from flashatlas import InputError, plug
@@ -88,6 +89,14 @@ def test_a_drive_that_ignores_it_is_found_out(ignored):
     kernel = "guest" if ignored == "ignore_flush" else "guest-nbd"
     pulls, _ = plug.pull(
         DRIVE, set=SETTINGS, kernel=kernel, times=4, within=300, seed=7, **{ignored: True}
+    )
+    assert pulls[-1].lost > 0 or pulls[-1].check
+
+
+def test_a_mount_that_drops_blocks_with_a_torn_page_is_found_out():
+    torn_scheme.load()
+    pulls, _ = plug.pull(
+        torn_scheme.DRIVE, set=torn_scheme.SETTINGS, kernel="guest", times=4, within=1500, seed=7
     )
     assert pulls[-1].lost > 0 or pulls[-1].check
 

@@ -6,6 +6,7 @@ import random
 import shutil
 
 import pytest
+import torn_scheme
 from conftest import ONE_IN
 from drawn import drawn
 from flashatlas import InputError, plug
@@ -57,6 +58,12 @@ def test_a_drive_that_ignores_flush_is_found_out(client):
     drive, settings = CELLS["page, demand"]
     # a drive that never flushes comes far with few operations
     pulls, _ = plug.pull(drive, set=settings, client=client, times=4, within=300, ignore_flush=True)
+    assert pulls[-1].lost > 0 or pulls[-1].check
+
+
+def test_a_mount_that_drops_blocks_with_a_torn_page_is_found_out():
+    torn_scheme.load()
+    pulls, _ = plug.pull(torn_scheme.DRIVE, set=torn_scheme.SETTINGS, times=4, within=1500, seed=7)
     assert pulls[-1].lost > 0 or pulls[-1].check
 
 

@@ -76,6 +76,20 @@ def test_a_file_is_copied_in_and_out_and_survives_the_server(tmp_path):
     ]
 
 
+@needs("qemu-img")
+def test_the_benchmark_of_qemu_sends_what_the_record_counts():
+    bench = ["qemu-img", "bench", "-f", "raw", "-c", "1000", "-d", "16", "-s", "2048"]
+    with serve("tiny", set=SMALL) as drive:
+        write = ["-w", "--pattern=90", "--flush-interval=100"]
+        subprocess.run([*bench, *write, drive.uri], check=True, stdout=subprocess.PIPE)
+        said = subprocess.check_output([*bench, drive.uri], text=True)
+        assert Client(drive.uri).ask(READ, 999 * 2048, 2048) == (0, bytes([90]) * 2048)
+    assert "Run completed" in said
+    host = drive.result.record["host"]
+    assert (host["writes"], host["reads"]) == (1000, 1001) and host["flushes"] >= 10
+    assert host["write_bytes"] == 1000 * 2048 and drive.result.violations == 0
+
+
 def numbered(number: int) -> bytes:
     return struct.pack("<QQ", number, ~number & (1 << 64) - 1) * 128
 

@@ -151,7 +151,7 @@ class _Plug:
         for number in range(times):
             rng = random.Random(seed * 1_000_003 + number)
             after = rng.randrange(1, within)
-            self._until_the_power_fails(after, first, rng, promised.add)
+            failed = self._until_the_power_fails(after, first, rng, promised.add)
             with self._served() as left:
                 try:
                     there, wrong = self.kernel.found(left, self.client)
@@ -162,6 +162,8 @@ class _Plug:
             progress(pulls[-1])
             if pulls[-1].lost or wrong:
                 break
+            if not failed:
+                raise DriveError("the client gave up before the power failed")
             first = max([0, *promised, *there]) + 1
         assert result is not None
         return pulls, result
@@ -171,17 +173,17 @@ class _Plug:
 
     def _until_the_power_fails(
         self, after: int, first: int, rng: random.Random, acknowledge: Callable[[int], None]
-    ) -> None:
-        """Write on what the image holds until then."""
+    ) -> bool:
+        """Write on what the image holds until then; whether it came to that."""
         try:
             drive = self._served(cut_after=after, cut_mode=LEFT[after % len(LEFT)], **self.ignored)
         except PowerLost:
-            return  # in the drive's own mount
+            return True  # in the drive's own mount
         try:
             self.kernel.write(drive, self.client, first, rng, acknowledge)
             drive.stop()
+            return False
         except PowerLost:
-            return
+            return True
         finally:
             drive.kill()
-        raise DriveError("the client gave up before the power failed")

@@ -14,7 +14,7 @@ FLASHATLAS_PROOFS ?= 10
 export FLASHATLAS_PROOFS
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build package swarm test test-templates test-full test-slurm test-rust test-seeded-bugs test-python test-checked test-guides \
+.PHONY: help demo build package swarm test test-interleavings test-templates test-full test-slurm test-rust test-seeded-bugs test-python test-checked test-guides \
   system-tests crash crash-long fingerprints lint lint-rust lint-python bench bench-peers bench-served theory claims fuzz miri memcheck docs \
   clean tools rustdoc header capi capi-header wheel test-wheel test-wheel-root pull-plug
 
@@ -76,9 +76,9 @@ demo-traces: $(STAMP) # a database and a phone, where FLASHATLAS_TRACES names a 
 	@echo "Report: out/demo-phone/report.html"
 
 # each half leaves the cores idle now and then: compiling and linking one crate, starting a process
-test: $(STAMP) $(TESTS) ## the tests, one in FLASHATLAS_PROOFS (10) of the random cases and power failures, one of the eight longest proofs
+test: $(STAMP) $(TESTS) ## the tests, one in FLASHATLAS_PROOFS (10) of the random cases and power failures, one of the nine longest proofs
 	@$(MAKE) --no-print-directory test-python & python=$$!; \
-	$(MAKE) --no-print-directory test-rust $(addprefix test-,$(filter seeded-bugs templates,$(shell FLASHATLAS_PROOFS=$(FLASHATLAS_PROOFS) python3 tests/drawn.py))) crash; rust=$$?; \
+	$(MAKE) --no-print-directory test-rust $(addprefix test-,$(filter seeded-bugs interleavings templates,$(shell FLASHATLAS_PROOFS=$(FLASHATLAS_PROOFS) python3 tests/drawn.py))) crash; rust=$$?; \
 	wait $$python && exit $$rust
 
 test-full: ## all tests with every random case and power failure, checked arithmetic, an hour of swarm (two hours)
@@ -98,6 +98,9 @@ package: tools ## every crate that can be published, packed and built from what 
 
 test-seeded-bugs: tools # bugs on purpose, which `crash` and the swarm must find; a build of their own
 	cargo test --release --quiet -p flashatlas-crash -p flashatlas-conformance --features flashatlas-crash/seeded-bugs,flashatlas-conformance/seeded-bugs --test suite seeded_bugs
+
+test-interleavings: tools # threads of clients on a server, in orders that shuttle draws; a build of its own
+	cargo test --release --quiet -p flashatlas-serve --features interleavings --test interleavings
 
 test-checked: tools # the Rust tests with debug assertions and overflow checks
 	cargo test --profile checked --quiet --workspace

@@ -1,4 +1,4 @@
-"""What of the longest proofs `make test` takes: one of eight, drawn by the commit's hash.
+"""What of the longest proofs `make test` takes: one of nine, drawn by the commit's hash.
 
 `make test-full` (FLASHATLAS_PROOFS=1) takes all. Run as a program it prints what is drawn.
 """
@@ -14,6 +14,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 PROOFS = (
     "seeded-bugs",
+    "interleavings",
     "templates",
     "pages-1",
     "pages-2",
@@ -22,12 +23,14 @@ PROOFS = (
     "experiments-1",
     "experiments-2",
 )
-"""Bugs on purpose, which need a build of their own; parts in Rust of the templates, which need
-theirs; the code blocks of every other page of the documentation, and of the others; databases under
-pulled plugs and experiments by real clients; a guest's own kernel under pulled plugs; the papers'
-experiments on few requests, those about maps, and the others. Each is about as long."""
+"""Bugs on purpose, and threads whose order is drawn, which need builds of their own; parts in Rust
+of the templates, which need theirs; the code blocks of every other page of the documentation, and
+of the others; databases under pulled plugs and experiments by real clients; a guest's own kernel
+under pulled plugs; the papers' experiments on few requests, those about maps, and the others. Each
+is about as long."""
 
 FILES = {
+    "interleavings": ("crates/serve/src/",),
     "templates": ("python/flashatlas/templates/", "python/flashatlas/scaffold.py"),
     "experiments-1": ("python/flashatlas/reproduce/", "papers/"),
     "experiments-2": ("python/flashatlas/reproduce/", "papers/"),

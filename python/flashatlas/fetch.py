@@ -49,6 +49,8 @@ RECORDED = {
     "compile": "zstd: its sources copied, compiled by gcc on two cores, the objects removed",
     "packages": "pip: an environment, three packages installed and used, one removed",
     "mail": "a Maildir: 2,000 mails delivered with fsync, read, moved, and some deleted",
+    "rocksdb": "RocksDB: filled with 300,000 rows at random, then four readers beside a writer",
+    "browser": "Chromium: six sessions, 60 pages with pictures, storage and a database",
 }
 """Traces of real programs that come with the package, each with the making of its file system;
 ``packaging/record_traces.py`` recorded them."""

@@ -19,6 +19,7 @@ mod record;
 mod recorder;
 mod server;
 mod state;
+mod sync;
 
 pub use disk::{Disk, Memory, Open, on_file};
 pub use error::ImageError;

@@ -8,12 +8,12 @@ use crate::plan::{Plan, Refused, ServeError, Time};
 use crate::record::{OfServing, live, served};
 use crate::recorder::Recorder;
 use crate::state::State;
+use crate::sync::{AtomicBool, AtomicU64, AtomicUsize, Mutex, MutexGuard, Ordering};
 use flashatlas_sim::{Environment, RunError};
 use flashatlas_types::{HostOp, Lba, Lpn, Ps, Request, Rng, SECTOR_BYTES, Seed, Stamp};
 use hdrhistogram::Histogram;
 use serde_json::Value;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
 
 /// Nanoseconds after which a reply that is later counts as being so late: an hour.
 const LATE_MAX: u64 = 3_600_000_000_000;

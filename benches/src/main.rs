@@ -12,6 +12,7 @@ mod log_blocks;
 mod lookup;
 mod maps;
 mod plugins;
+mod setup;
 
 use flashatlas_device::{Cmd, Device, Done, Inspect, PowerCycle, Reply, Ssd};
 use flashatlas_host::STANDARD;
@@ -255,7 +256,7 @@ fn main() {
         }
         _ => {}
     }
-    let parts: [(&str, fn()); 15] = [
+    let parts: [(&str, fn()); 16] = [
         ("large", large_drive),
         ("writes", writes),
         ("reads", reads),
@@ -264,6 +265,7 @@ fn main() {
         ("engine", costs::engine),
         ("traces", traces::print),
         ("reading", reading::print),
+        ("setup", setup::print),
         ("checkpoint", checkpoint::print),
         ("log-blocks", log_blocks::print),
         ("maps", maps::print),

@@ -118,6 +118,13 @@ pub trait Inspect {
     /// When a map points to something that cannot be read, or to another unit.
     fn peek_stamp(&self, unit: Lpn) -> Result<Stamp, SubmitError>;
 
+    /// As [`Inspect::peek_stamp`], of as many units as `stamps`, from `first` on: they are loaded
+    /// from memory together, a few tens at best.
+    ///
+    /// # Errors
+    /// As [`Inspect::peek_stamp`], of the first unit that cannot be read.
+    fn peek_stamps(&self, first: Lpn, stamps: &mut [Stamp]) -> Result<(), SubmitError>;
+
     /// Whether trims do not outlive a power failure.
     fn forgets_trims(&self) -> bool;
 
@@ -249,6 +256,15 @@ impl<L: Layer> Inspect for L {
 
     fn peek_stamp(&self, unit: Lpn) -> Result<Stamp, SubmitError> {
         Layer::peek_stamp(self, unit)
+    }
+
+    fn peek_stamps(&self, first: Lpn, stamps: &mut [Stamp]) -> Result<(), SubmitError> {
+        let units: Vec<Lpn> = (first.0..).take(stamps.len()).map(Lpn).collect();
+        self.expect(&units);
+        for (stamp, unit) in stamps.iter_mut().zip(units) {
+            *stamp = Layer::peek_stamp(self, unit)?;
+        }
+        Ok(())
     }
 
     fn forgets_trims(&self) -> bool {

@@ -133,6 +133,9 @@ impl Flash<'_> {
         let class = cause.class(false);
         let layout = &*self.medium.layout;
         self.medium.counters.programs[cause as usize] += u64::from(layout.pages_per_frame);
+        if !self.plan.is_recording() {
+            return OpId::NONE;
+        }
         let bytes = layout.span.planes * layout.geometry.page_bytes;
         gang(layout, self.plan, class, after, |die, plan, after| {
             let DiePlace { die, block, page, level } = DiePlace::of(layout, frame, die);

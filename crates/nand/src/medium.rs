@@ -188,6 +188,13 @@ impl Medium {
         std::hint::black_box((of_frame, self.lpns[ppn.0 as usize], self.stamps[ppn.0 as usize]));
     }
 
+    /// As [`Medium::expect`], of a slot whose number does not matter.
+    #[inline]
+    pub fn expect_unit(&self, ppn: Ppn) {
+        let (frame, slot) = (self.layout.frame_of(ppn).0 as usize, ppn.0 as usize);
+        std::hint::black_box((self.state[frame], self.lpns[slot], self.stamps[slot]));
+    }
+
     /// Whether a block takes no more operations.
     #[inline]
     pub fn is_bad(&self, block: BlockId) -> bool {

@@ -12,7 +12,7 @@ use crate::settling::Passes;
 use crate::steadiness::Count;
 use crate::{Progress, RunError};
 use flashatlas_device::{Cmd, Done, Reply, Ssd, Stack};
-use flashatlas_types::{Dur, Entries, HostOp, Lpn, Ps, Request, SECTOR_BYTES, Tag};
+use flashatlas_types::{Dur, Entries, HostOp, Lpn, Ps, Request, SECTOR_BYTES, Stamp, Tag};
 use serde_json::Value;
 
 /// Drives with more mapping units are not swept after the run.
@@ -414,18 +414,14 @@ impl Player {
                  reads were checked"
             )));
         }
-        let mut next = Vec::new();
-        for lpn in 0..units {
-            if lpn % EXPECTED_TOGETHER == 0 {
-                next.clear();
-                next.extend((lpn..units.min(lpn.saturating_add(EXPECTED_TOGETHER))).map(Lpn));
-                self.drive.expect(&next);
-            }
-            let found =
-                self.drive.peek_stamp(Lpn(lpn)).map_err(|error| failed(self.submitted, error))?;
-            self.oracle.sweep(lpn, found);
-            let share = Some(f64::from(lpn) / f64::from(units));
-            if lpn % (1 << 20) == 0
+        let mut found = [Stamp::ZERO; EXPECTED_TOGETHER as usize];
+        for first in (0..units).step_by(EXPECTED_TOGETHER as usize) {
+            let found = &mut found[..(units - first).min(EXPECTED_TOGETHER) as usize];
+            let peeked = self.drive.peek_stamps(Lpn(first), found);
+            peeked.map_err(|error| failed(self.submitted, error))?;
+            found.iter().zip(first..).for_each(|(&stamp, lpn)| self.oracle.sweep(lpn, stamp));
+            let share = Some(f64::from(first) / f64::from(units));
+            if first % (1 << 20) == 0
                 && !progress(Progress { phase: "check", requests: self.submitted, share })
             {
                 return Err(RunError::Interrupted);

@@ -295,6 +295,12 @@ impl Plan {
         })
     }
 
+    /// Whether operations are recorded.
+    #[inline]
+    pub fn is_recording(&self) -> bool {
+        self.recording
+    }
+
     /// Whether operations are recorded. Off while a drive is brought into a state without simulated
     /// time.
     pub fn set_recording(&mut self, on: bool) {

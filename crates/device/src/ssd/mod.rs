@@ -2,6 +2,7 @@
 //! write cache, and hands plans to the timing engine.
 
 mod hpb;
+mod inspect;
 mod paths;
 mod read;
 mod state;
@@ -13,16 +14,14 @@ use crate::cache::WriteCache;
 use crate::hpb::{Manager, Notice};
 use crate::pieces::{Content, pieces};
 use crate::{
-    Cmd, Contents, Device, DeviceShape, Done, DriveConfig, Inspect, LayerReport, PowerCycle, Reply,
-    Submission, SubmitError,
+    Cmd, Device, DeviceShape, Done, DriveConfig, PowerCycle, Reply, Submission, SubmitError,
 };
 use flashatlas_ftl::blocks::unit_by_stamp_at;
 use flashatlas_ftl::{Copies, Ftl, FtlContext, FtlReport, Idle, Place, Programmed, Role};
 use flashatlas_nand::{Flash, Medium, Unit};
 use flashatlas_timing::{Engine, Finished, Statistics, Times, Trajectory};
 use flashatlas_types::{
-    BlockId, Class, Dur, FtlError, Layout, Lba, Lpn, OpId, OpKind, Plan, Ps, Seed, SeededBug,
-    Stamp, Tag, Violation,
+    BlockId, Class, Dur, FtlError, Layout, Lba, Lpn, OpId, OpKind, Plan, Ps, Seed, SeededBug, Tag,
 };
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -492,52 +491,5 @@ impl PowerCycle for Ssd {
 
     fn into_drives(self: Box<Self>) -> Vec<Ssd> {
         vec![*self]
-    }
-}
-
-impl Inspect for Ssd {
-    fn check(&self) -> Result<(), Violation> {
-        self.ftl.check(&self.medium)
-    }
-
-    fn peek_stamp(&self, unit: Lpn) -> Result<Stamp, SubmitError> {
-        Ok(self.peek(unit)?.map_or(Stamp::ZERO, |u| u.stamp))
-    }
-
-    fn forgets_trims(&self) -> bool {
-        self.ftl.report().forgets_trims
-    }
-
-    fn each_contents(&mut self, _: &mut dyn FnMut(&mut Contents)) {}
-
-    fn reports(&self) -> Vec<LayerReport> {
-        Vec::new()
-    }
-
-    fn reset_counters(&mut self) {
-        self.medium.counters = Default::default();
-        self.medium.nvm.counters = Default::default();
-        self.counters = DeviceCounters::default();
-        if let Some(hpb) = &mut self.hpb {
-            hpb.counters = Default::default();
-        }
-        self.ftl.reset_counters();
-        self.engine.reset_statistics();
-    }
-
-    fn drives(&self) -> Vec<&Ssd> {
-        vec![self]
-    }
-
-    fn drives_mut(&mut self) -> Vec<&mut Ssd> {
-        vec![self]
-    }
-
-    fn ssd(&self) -> &Ssd {
-        self
-    }
-
-    fn ssd_mut(&mut self) -> &mut Ssd {
-        self
     }
 }

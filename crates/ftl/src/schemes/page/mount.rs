@@ -8,8 +8,8 @@
 //!    map may lack. Of each block the last page says whether it holds such data. An entry is taken
 //!    from there when its program has a larger number than the map goes up to, and is the newest of
 //!    its page.
-//! 4. Every entry is followed once, for the valid slots. One that leads to another page, and is
-//!    superseded nowhere, is lost.
+//! 4. What entries lead to is valid. Those of the map store are followed; one that leads to another
+//!    page, and is superseded nowhere, is lost.
 //! 5. The store writes what it cannot keep in memory.
 //!
 //! Blocks that are neither erased nor full are written on: a drive that was collecting when the
@@ -93,10 +93,14 @@ impl PageMapped {
         for block in unreadable {
             self.pool.erase(cx, block, Cause::Recovery, &[])?;
         }
+        // entries that are all taken from spare areas lead to what these said
+        let is_blank = (0..self.layout.logical_units).all(|n| self.map.peek(Lpn(n)) == Ppn::NONE);
         for &block in &data {
-            self.roll_forward(cx.flash.medium, block, &replay)?;
+            self.roll_forward(cx.flash.medium, block, &replay, is_blank)?;
         }
-        self.follow_entries(cx.flash.medium);
+        if !is_blank {
+            self.follow_entries(cx.flash.medium);
+        }
         self.map.mounted(&mut MapContext { cx, pool: &mut self.pool }, &mut self.mount)?;
         let full = self.adopt_frontiers(cx.flash.medium, data);
         let mut closed: Vec<(u64, BlockId)> = full
@@ -171,12 +175,14 @@ impl PageMapped {
         full
     }
 
-    /// Take newer entries from the spare areas of a block of data.
+    /// Take newer entries from the spare areas of a block of data. Where the map `was_blank`, what
+    /// they lead to is valid.
     fn roll_forward(
         &mut self,
         medium: &Medium,
         block: BlockId,
         replay: &Replay,
+        was_blank: bool,
     ) -> Result<(), FtlError> {
         let programmed = medium.write_pointer(block);
         let full = programmed == self.layout.frames_per_block;
@@ -206,6 +212,10 @@ impl PageMapped {
                     && self.is_newer(medium, lpn, slot, sequence)
                 {
                     self.mount.rolled_forward += 1;
+                    if was_blank {
+                        self.map.peek(lpn).mapped().map(|old| self.pool.blocks.invalidate(old));
+                        self.pool.blocks.set_valid(slot);
+                    }
                     self.map.restore(lpn, slot, sequence);
                 }
             }

@@ -15,6 +15,9 @@ use flashatlas_types::{BlockId, Cause, ConfigError, LaneId, Lpn, Rng, Seed, Stam
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+/// So many pages are loaded from memory at once.
+const TOGETHER: usize = 64;
+
 /// What old versions hold.
 const OLD: Stamp = Stamp(0x01d0_1d01);
 
@@ -101,7 +104,7 @@ pub(super) fn make(
     shuffle(&mut pages, &mut rng);
     let bytes =
         cx.flash.medium.rules().keep_bytes.then(|| vec![0; layout.unit_bytes as usize].into());
-    let mut writer = Writer { pages, next: 0, units: Vec::new(), stamp, bytes };
+    let mut writer = Writer { pages, next: 0, drawn: Vec::new(), units: Vec::new(), stamp, bytes };
     let longest = lanes.iter().map(Vec::len).max().unwrap_or(0);
     for age in 0..longest {
         // lanes have unequal numbers of blocks where some are bad: their newest ones are programmed
@@ -125,6 +128,8 @@ struct Writer<'a> {
     /// All pages, in the order in which their valid versions are programmed.
     pages: Vec<u32>,
     next: usize,
+    /// Which of them each slot of a block holds, and whether that is its valid version.
+    drawn: Vec<(u32, bool)>,
     units: Vec<Unit>,
     stamp: &'a dyn Fn(Lpn) -> Stamp,
     /// Zeros, where the drive keeps bytes.
@@ -136,25 +141,21 @@ impl Writer<'_> {
     fn block(&mut self, cx: &mut FtlContext<'_>, block: BlockId, valid: u32, rng: &mut Rng) {
         let (frames, slots) = {
             let layout = cx.flash.medium.layout();
-            (layout.frames_per_block, layout.slots_per_frame)
+            (layout.frames_per_block, layout.slots_per_frame as usize)
         };
-        let (mut valid, mut left) = (u64::from(valid), u64::from(frames) * u64::from(slots));
-        for index in 0..frames {
-            self.units.clear();
-            for _ in 0..slots {
-                if rng.below(left) < valid {
-                    valid -= 1;
-                    let lpn = Lpn(self.pages[self.next]);
-                    self.next += 1;
-                    self.units.push(Unit {
-                        lpn,
-                        stamp: (self.stamp)(lpn),
-                        bytes: self.bytes.clone(),
-                    });
-                } else {
-                    self.units.push(self.old_version(rng));
+        self.draw(frames as usize * slots, valid, rng);
+        for (index, drawn) in (0..frames).zip(self.drawn.chunks(slots)) {
+            if index as usize * slots % TOGETHER < slots {
+                let next = self.drawn[index as usize * slots..].iter().take(TOGETHER + slots);
+                for &(at, _) in next {
+                    std::hint::black_box(self.pages.get(at as usize).copied());
                 }
-                left -= 1;
+            }
+            self.units.clear();
+            for &(at, is_valid) in drawn {
+                let lpn = self.pages.get(at as usize).map_or(Lpn::NONE, |&page| Lpn(page));
+                let stamp = if is_valid { (self.stamp)(lpn) } else { OLD };
+                self.units.push(Unit { lpn, stamp, bytes: self.bytes.clone() });
             }
             let frame = cx.flash.medium.layout().frame_in(block, index);
             cx.flash
@@ -163,15 +164,23 @@ impl Writer<'_> {
         }
     }
 
-    /// A page whose valid version comes later; padding when none does.
-    fn old_version(&self, rng: &mut Rng) -> Unit {
-        let later = &self.pages[self.next..];
-        let lpn = if later.is_empty() {
-            Lpn::NONE
-        } else {
-            Lpn(later[rng.below(later.len() as u64) as usize])
-        };
-        Unit { lpn, stamp: OLD, bytes: self.bytes.clone() }
+    /// Draw what the slots of a block hold: the next page, or an old version of one whose valid
+    /// version comes later (padding when none does).
+    fn draw(&mut self, slots: usize, valid: u32, rng: &mut Rng) {
+        let mut valid = u64::from(valid);
+        self.drawn.clear();
+        for left in (1..=slots as u64).rev() {
+            let later = (self.pages.len() - self.next) as u64;
+            let is_valid = rng.below(left) < valid;
+            let at = match is_valid {
+                true => self.next as u64,
+                false if later == 0 => u64::from(u32::MAX),
+                false => self.next as u64 + rng.below(later),
+            };
+            valid -= u64::from(is_valid);
+            self.next += usize::from(is_valid);
+            self.drawn.push((at as u32, is_valid));
+        }
     }
 }
 

@@ -1,0 +1,63 @@
+//! What it takes before the first request of a run, and after its last one: a drive is built,
+//! brought into a state, switched off and on, and looked at unit by unit.
+
+use crate::{now, peak_mib};
+use flashatlas_device::{DriveConfig, Inspect, Ssd};
+use flashatlas_host::STANDARD;
+use flashatlas_types::{Lpn, Seed, Stamp};
+
+/// `gib` of 4 KiB pages on eight dies of two planes, 12.7 % over-provisioning.
+fn small(gib: u32) -> DriveConfig {
+    let settings = [
+        "drive.channels=8".into(),
+        "drive.ways=1".into(),
+        "drive.planes=2".into(),
+        "drive.frame_planes=1".into(),
+        "drive.page_bytes=4KiB".into(),
+        "drive.pages=256".into(),
+        format!("drive.blocks={}", 64 * gib),
+        "drive.over_provisioning=0.1455".into(),
+        "map.unit=4KiB".into(),
+    ];
+    STANDARD.load("tlc-nvme-1tb", None, &settings).unwrap_or_else(|e| panic!("{e}"))
+}
+
+fn print_one(name: &str, config: &DriveConfig, steady: bool, goal: &str) {
+    let stamp = |lpn: Lpn| Stamp::whole(u64::from(lpn.0), 0);
+    let begin = now();
+    let mut drive: Ssd = config.build(Seed(1)).unwrap_or_else(|e| panic!("{e}"));
+    let built = begin.elapsed().as_secs_f64();
+    if steady {
+        let made = drive.make_steady(config, Seed(1), &stamp, &mut |_| true);
+        assert!(made.unwrap_or_else(|e| panic!("{e}")));
+    } else {
+        drive.fill(stamp).unwrap_or_else(|e| panic!("{e}"));
+    }
+    let made = begin.elapsed().as_secs_f64();
+    drive.power_cycle(config, Seed(1)).unwrap_or_else(|e| panic!("{e}"));
+    let mounted = begin.elapsed().as_secs_f64();
+    let units = drive.layout().logical_units;
+    let mut found = [Stamp::ZERO; 32];
+    for first in (0..units).step_by(found.len()) {
+        let found = &mut found[..(units - first).min(32) as usize];
+        drive.peek_stamps(Lpn(first), found).unwrap_or_else(|e| panic!("{e}"));
+        assert!(found.iter().zip(first..).all(|(&found, lpn)| found == stamp(Lpn(lpn))));
+    }
+    let swept = begin.elapsed().as_secs_f64();
+    println!(
+        "{name:<24} {mounted:>6.2} s (goal {goal}): built {built:.2}, made {:.2}, mounted {:.2}; \
+         every unit looked at {:.2} s; {:.1} GiB",
+        made - built,
+        mounted - made,
+        swept - mounted,
+        peak_mib() / 1024.0
+    );
+}
+
+pub fn print() {
+    print_one("16 GiB, steady state", &small(16), true, "0.5");
+    print_one("16 GiB, filled", &small(16), false, "-");
+    let large = STANDARD.load("tlc-nvme-1tb", None, &[]).unwrap_or_else(|e| panic!("{e}"));
+    print_one("1 TB, filled", &large, false, "3");
+    print_one("1 TB, steady state", &large, true, "10");
+}

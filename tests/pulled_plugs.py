@@ -19,10 +19,14 @@ from flashatlas.plug.guest.init import CLIENTS as IN_GUEST
 
 PAGE = ["drive.blocks=24", "drive.logical_pages=65536"]
 LOGS = ["drive.blocks=600", "drive.logical_pages=32000"]
-UFS = ["drive.blocks=96", "drive.logical_pages=131072", "map.cache_bytes=128KiB"]
+UFS = ["drive.blocks=96", "drive.logical_pages=131072"]
+HPB = ["layers=hpb-host", "hpb.host_bytes=9MiB"]
 HARD = ["layers=hard", "hard.superpage=64KiB", "hard.page=4KiB", "hard.segment=64"]
 STORES = {"dram": ["map.flush=pages"], "lpmt": [], "nvm-hybrid": []}
 """Settings of map stores; of the others the size of the cache."""
+
+IN_MEMORY = ("dram", "nvm-hybrid", "lpmt", "leaftl")
+"""Map stores of which HPB saves nothing, and which it refuses."""
 
 
 def cells() -> Iterator[tuple[str, str, list[str]]]:
@@ -32,16 +36,15 @@ def cells() -> Iterator[tuple[str, str, list[str]]]:
     of_store = {s: [f"map.store={s}", *STORES.get(s, ["map.cache_bytes=64KiB"])] for s in stores}
     for store in stores:
         yield f"page, {store}", "tlc-small", PAGE + of_store[store]
-    for store in ("dram", "demand"):
+    for store in stores:
         yield f"hard over page, {store}", "tlc-small", [*PAGE, *of_store[store], *HARD]
-    yield (
-        "hpb-host over page, demand",
-        "ufs-128gb",
-        [*UFS, "layers=hpb-host", "hpb.host_bytes=9MiB"],
-    )
-    for scheme in [entry["name"] for entry in known["schemes"] if entry["name"] != "page"]:
-        own = [] if scheme == "block" else ["ftl.log_blocks=40"]
-        yield scheme, "mast-4gb", [f"ftl.scheme={scheme}", *LOGS, *own]
+    for store in filter(lambda store: store not in IN_MEMORY, stores):
+        yield f"hpb-host over page, {store}", "ufs-128gb", [*UFS, *of_store[store], *HPB]
+    schemes = [entry["name"] for entry in known["schemes"] if entry["name"] != "page"]
+    for layer, more in (("", []), ("hard over ", HARD)):
+        for scheme in schemes:
+            own = [] if scheme == "block" else ["ftl.log_blocks=40"]
+            yield f"{layer}{scheme}", "mast-4gb", [f"ftl.scheme={scheme}", *LOGS, *own, *more]
 
 
 CONTROLS = {"running": "FLUSH", "guest": "FLUSH", "guest-nbd": "FUA"}

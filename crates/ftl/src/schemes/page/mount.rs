@@ -207,13 +207,18 @@ impl PageMapped {
             let first = self.layout.first_slot(frame);
             for slot in (first.0..first.0 + self.layout.slots_per_frame).map(Ppn) {
                 let lpn = medium.lpn(slot)?;
-                if lpn.0 < self.layout.logical_units
-                    && sequence > replay.upto[self.map.page_of(lpn) as usize]
-                    && self.is_newer(medium, lpn, slot, sequence)
+                if lpn.0 >= self.layout.logical_units
+                    || sequence <= replay.upto[self.map.page_of(lpn) as usize]
                 {
+                    continue;
+                }
+                let known = self.map.peek(lpn).mapped();
+                if self.is_newer(medium, lpn, known, slot, sequence) {
                     self.mount.rolled_forward += 1;
                     if was_blank {
-                        self.map.peek(lpn).mapped().map(|old| self.pool.blocks.invalidate(old));
+                        if let Some(old) = known {
+                            self.pool.blocks.invalidate(old);
+                        }
                         self.pool.blocks.set_valid(slot);
                     }
                     self.map.restore(lpn, slot, sequence);
@@ -223,10 +228,18 @@ impl PageMapped {
         Ok(())
     }
 
-    /// Whether a slot holds a newer version of a page than the one that its entry leads to: of two
-    /// in one frame the later slot does. What holds another page by now is no version of it.
-    fn is_newer(&self, medium: &Medium, lpn: Lpn, slot: Ppn, sequence: u64) -> bool {
-        let Some(known) = self.map.peek(lpn).mapped() else { return true };
+    /// Whether a slot holds a newer version of a page than the `known` one, to which its entry
+    /// leads: of two in one frame the later slot does. What holds another page by now is no version
+    /// of it.
+    fn is_newer(
+        &self,
+        medium: &Medium,
+        lpn: Lpn,
+        known: Option<Ppn>,
+        slot: Ppn,
+        sequence: u64,
+    ) -> bool {
+        let Some(known) = known else { return true };
         if !self.holds(medium, known, lpn) {
             return true;
         }

@@ -15,9 +15,6 @@ use flashatlas_types::{BlockId, Cause, ConfigError, LaneId, Lpn, Rng, Seed, Stam
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// So many pages are loaded from memory at once.
-const TOGETHER: usize = 64;
-
 /// What old versions hold.
 const OLD: Stamp = Stamp(0x01d0_1d01);
 
@@ -128,8 +125,8 @@ struct Writer<'a> {
     /// All pages, in the order in which their valid versions are programmed.
     pages: Vec<u32>,
     next: usize,
-    /// Which of them each slot of a block holds, and whether that is its valid version.
-    drawn: Vec<(u32, bool)>,
+    /// The page that each slot of a block holds, and whether that is its valid version.
+    drawn: Vec<(Lpn, bool)>,
     units: Vec<Unit>,
     stamp: &'a dyn Fn(Lpn) -> Stamp,
     /// Zeros, where the drive keeps bytes.
@@ -145,15 +142,8 @@ impl Writer<'_> {
         };
         self.draw(frames as usize * slots, valid, rng);
         for (index, drawn) in (0..frames).zip(self.drawn.chunks(slots)) {
-            if index as usize * slots % TOGETHER < slots {
-                let next = self.drawn[index as usize * slots..].iter().take(TOGETHER + slots);
-                for &(at, _) in next {
-                    std::hint::black_box(self.pages.get(at as usize).copied());
-                }
-            }
             self.units.clear();
-            for &(at, is_valid) in drawn {
-                let lpn = self.pages.get(at as usize).map_or(Lpn::NONE, |&page| Lpn(page));
+            for &(lpn, is_valid) in drawn {
                 let stamp = if is_valid { (self.stamp)(lpn) } else { OLD };
                 self.units.push(Unit { lpn, stamp, bytes: self.bytes.clone() });
             }
@@ -165,7 +155,8 @@ impl Writer<'_> {
     }
 
     /// Draw what the slots of a block hold: the next page, or an old version of one whose valid
-    /// version comes later (padding when none does).
+    /// version comes later (padding when none does). No draw waits for a page, so that those of
+    /// several slots are loaded from memory together.
     fn draw(&mut self, slots: usize, valid: u32, rng: &mut Rng) {
         let mut valid = u64::from(valid);
         self.drawn.clear();
@@ -173,13 +164,14 @@ impl Writer<'_> {
             let later = (self.pages.len() - self.next) as u64;
             let is_valid = rng.below(left) < valid;
             let at = match is_valid {
-                true => self.next as u64,
-                false if later == 0 => u64::from(u32::MAX),
-                false => self.next as u64 + rng.below(later),
+                true => self.next,
+                false if later == 0 => usize::MAX,
+                false => self.next + rng.below(later) as usize,
             };
             valid -= u64::from(is_valid);
             self.next += usize::from(is_valid);
-            self.drawn.push((at as u32, is_valid));
+            let lpn = self.pages.get(at).map_or(Lpn::NONE, |&page| Lpn(page));
+            self.drawn.push((lpn, is_valid));
         }
     }
 }

@@ -13,10 +13,13 @@ SOURCES := $(shell find crates devices papers python \( -name '*.rs' -o -name '*
 FLASHATLAS_PROOFS ?= 10
 export FLASHATLAS_PROOFS
 
+# What has tests: the bindings have none of their own, and are built by other commands already.
+TESTED := --workspace --exclude flashatlas-python --exclude flashatlas-module --exclude flashatlas-nbdkit
+
 .DEFAULT_GOAL := help
-.PHONY: help demo build package swarm test test-interleavings test-templates test-full test-slurm test-rust test-seeded-bugs test-python test-checked test-guides \
+.PHONY: help demo build package swarm test test-interleavings test-templates test-headers test-full test-slurm test-rust test-seeded-bugs test-python test-checked test-guides \
   system-tests crash crash-long fingerprints lint lint-rust lint-python bench bench-peers bench-served theory claims fuzz miri memcheck docs \
-  clean tools rustdoc header capi capi-header wheel test-wheel test-wheel-root pull-plug
+  clean tools rustdoc header capi wheel test-wheel test-wheel-root pull-plug
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -77,14 +80,14 @@ demo-traces: $(STAMP) # a database and a phone, where FLASHATLAS_TRACES names a 
 
 # each half leaves the cores idle now and then: linking one crate, starting a process, waiting for a clock. Compiling does not:
 # it comes first, and no test waits for it
-test: $(STAMP) $(TESTS) ## the tests, one in FLASHATLAS_PROOFS (10) of the random cases and power failures, one of the nine longest proofs
-	cargo test --release --quiet --workspace --no-run
+test: $(STAMP) $(TESTS) ## the tests, one in FLASHATLAS_PROOFS (10) of the random cases and power failures, one of the eleven longest proofs
+	cargo test --release --quiet $(TESTED) --no-run
 	@$(MAKE) --no-print-directory test-python & python=$$!; \
 	$(MAKE) --no-print-directory test-rust $(addprefix test-,$(filter seeded-bugs interleavings templates,$(shell FLASHATLAS_PROOFS=$(FLASHATLAS_PROOFS) python3 tests/drawn.py))) crash; rust=$$?; \
 	wait $$python && exit $$rust
 
 test-full: ## all tests with every random case and power failure, checked arithmetic, an hour of swarm (two hours)
-	$(MAKE) --no-print-directory test test-checked test-guides package swarm FLASHATLAS_PROOFS=1
+	$(MAKE) --no-print-directory test test-headers test-checked test-guides package swarm FLASHATLAS_PROOFS=1
 
 # other cases each day; SWARM_FROM takes those of another one
 SWARM_SECONDS ?= 3600
@@ -93,7 +96,10 @@ swarm: $(STAMP) ## parts together, with faults, drawn at random, for SWARM_SECON
 	$(VENV)/bin/flashatlas check --for $(SWARM_SECONDS) --seed $(SWARM_FROM) --json out/swarm.json
 
 test-rust: tools
-	cargo test --release --quiet --workspace
+	cargo test --release --quiet $(TESTED)
+
+test-headers: header # the headers are what their interfaces make
+	git diff --exit-code -- python/flashatlas/include crates/capi/include
 
 package: tools ## every crate that can be published, packed and built from what was packed (minutes)
 	cargo package --workspace --quiet --exclude flashatlas-benches --exclude flashatlas-module --exclude flashatlas-nbdkit
@@ -105,7 +111,7 @@ test-interleavings: tools # threads of clients on a server, in orders that shutt
 	cargo test --release --quiet -p flashatlas-serve --features interleavings --test interleavings
 
 test-checked: tools # the Rust tests with debug assertions and overflow checks
-	cargo test --profile checked --quiet --workspace
+	cargo test --profile checked --quiet $(TESTED)
 
 test-templates: $(STAMP) $(TESTS) # a part of each kind in Rust, made, built and checked (a minute)
 	FLASHATLAS_TEMPLATES=1 $(PY) -m pytest -q tests/test_scaffold.py -k rust
@@ -161,8 +167,8 @@ test-wheel: $(VENV)/.tools # the wheel and the source distribution, installed wh
 test-wheel-root: # the wheel in a new Debian root (as root, with mmdebstrap)
 	packaging/clean_root.sh
 
-header: tools ## the C header of plug-ins anew, of crates/plugin/src/abi.rs
-	cargo run --release --quiet -p flashatlas-plugin --example header > python/flashatlas/include/header.new && mv python/flashatlas/include/header.new python/flashatlas/include/flashatlas_plugin.h
+header: tools ## the C headers of plug-ins and of libflashatlas anew, of the src/abi.rs of their crates
+	cargo run --release --quiet --manifest-path headers/Cargo.toml
 
 # libflashatlas for programs in C; another profile (dist) takes longer and makes it faster
 PREFIX ?= out/capi
@@ -172,9 +178,6 @@ capi: tools ## libflashatlas, shared and static, with headers and pkg-config, in
 	cargo build --profile $(CAPI_PROFILE) --quiet -p flashatlas-capi
 	crates/capi/install.sh $${CARGO_TARGET_DIR:-target}/$(CAPI_PROFILE) $(PREFIX)
 
-capi-header: tools ## the C header of libflashatlas anew, of crates/capi/src/abi.rs
-	cargo run --release --quiet -p flashatlas-capi --example header > crates/capi/include/header.new && mv crates/capi/include/header.new crates/capi/include/flashatlas.h
-
 fingerprints: $(STAMP) ## which results moved since tests/fingerprints.csv; WRITE=1 writes it anew
 	$(PY) tests/fingerprints.py $(if $(WRITE),--write)
 
@@ -182,6 +185,7 @@ lint: lint-rust lint-python ## formatting and lints of both languages, and the l
 
 lint-rust: rustdoc
 	cargo fmt --check
+	cargo fmt --check --manifest-path headers/Cargo.toml
 	cargo clippy --release --workspace --all-targets --quiet -- -D warnings
 	@if command -v cargo-deny >/dev/null; then cargo deny --log-level warn check; else echo "cargo-deny is not installed: deny.toml was not checked"; fi
 

@@ -11,6 +11,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from drawn import drawn
 
 CHROMIUM = next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
@@ -48,13 +49,14 @@ class Pages:
         self._browser, self._contexts = browser, []
         self.complaints: list[str] = []
 
-    def open(self, file: Path, *, width: int = 1280, script: str = "", **options):
+    def open(self, file: Path, *, width: int = 1280, before=None, **options):
+        """The page, drawn; ``before`` is called with it when it is still empty."""
         complaints = self.complaints
         context = self._browser.new_context(viewport={"width": width, "height": 800}, **options)
         self._contexts.append(context)
         page = context.new_page()
-        if script:
-            page.add_init_script(script)
+        if before:
+            before(page)
         page.on("console", lambda message: complaints.append(f"console: {message.text}"))
         page.on("pageerror", lambda error: complaints.append(f"error: {error}"))
         page.on(
@@ -78,6 +80,14 @@ def opened(browser):
     yield pages.open
     pages.close()
     assert pages.complaints == []
+
+
+@pytest.fixture
+def used(request):
+    """As ``opened``, for what somebody does with a page: these tests are drawn (``drawn.py``)."""
+    if "browser" not in drawn():
+        pytest.skip("another proof is drawn (drawn.py)")
+    return request.getfixturevalue("opened")
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""What of the longest proofs `make test` takes: one of nine, drawn by the commit's hash.
+"""What of the longest proofs `make test` takes: one of eleven, drawn by the commit's hash.
 
 `make test-full` (FLASHATLAS_PROOFS=1) takes all. Run as a program it prints what is drawn.
 """
@@ -7,10 +7,14 @@ from __future__ import annotations
 
 import os
 import subprocess
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
+from typing import TypeVar
 
 ROOT = Path(__file__).resolve().parent.parent
+
+Item = TypeVar("Item")
 
 PROOFS = (
     "seeded-bugs",
@@ -22,12 +26,14 @@ PROOFS = (
     "guest",
     "experiments-1",
     "experiments-2",
+    "demo",
+    "browser",
 )
 """Bugs on purpose, and threads whose order is drawn, which need builds of their own; parts in Rust
 of the templates, which need theirs; the code blocks of every other page of the documentation, and
 of the others; databases under pulled plugs and experiments by real clients; a guest's own kernel
-under pulled plugs; the papers' experiments on few requests, those about maps, and the others. Each
-is about as long."""
+under pulled plugs; the papers' experiments on few requests, those about maps, and the others;
+`make demo`; what somebody does with a report, in a browser. Each is about as long."""
 
 FILES = {
     "interleavings": ("crates/serve/src/",),
@@ -35,6 +41,8 @@ FILES = {
     "experiments-1": ("python/flashatlas/reproduce/", "papers/"),
     "experiments-2": ("python/flashatlas/reproduce/", "papers/"),
     "guest": ("python/flashatlas/plug/guest/",),
+    "demo": ("Makefile", "examples/"),
+    "browser": ("python/flashatlas/report/", "python/flashatlas/sweep/page", "tests/browser.py"),
     "clients": ("python/flashatlas/plug/", "python/flashatlas/reproduce/served.py"),
 }
 """Where something changed in these, the proof is taken whatever is drawn."""
@@ -47,13 +55,25 @@ def _git(*arguments: str) -> str:
     return done.stdout.strip() if done.returncode == 0 else ""
 
 
+def _hash() -> int:
+    return int((_git("rev-parse", "HEAD") or "0")[:8], 16)
+
+
+def sample(items: Sequence[Item], one_in: int) -> list[Item]:
+    """One in so many of ``items``, other ones for each commit; all where all proofs are taken."""
+    return list(items if _everything() else items[_hash() % one_in :: one_in])
+
+
+def _everything() -> bool:
+    return os.environ.get("FLASHATLAS_PROOFS") == "1"
+
+
 @cache
 def drawn() -> set[str]:
     """The proofs that are taken."""
-    if os.environ.get("FLASHATLAS_PROOFS") == "1":
+    if _everything():
         return set(PROOFS)
-    commit = _git("rev-parse", "HEAD") or "0"
-    at_hand = {PROOFS[int(commit[:8], 16) % len(PROOFS)]}
+    at_hand = {PROOFS[_hash() % len(PROOFS)]}
     touched = {name for name, paths in FILES.items() if any(c.startswith(paths) for c in changed())}
     return at_hand | touched
 

@@ -52,7 +52,9 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / "copy"
         shutil.copytree(
-            ROOT, copy, ignore=shutil.ignore_patterns("target", ".venv", "out", ".git", "fuzz")
+            ROOT,
+            copy,
+            ignore=shutil.ignore_patterns("target", ".venv", "out", ".git", "fuzz", "headers"),
         )
         ftl = copy / "crates/ftl/src"
         scheme = the_one_with(blocks("add-a-scheme.md"), "DEF: SchemeDef")

@@ -99,7 +99,7 @@ def test_links_between_documents_lead_somewhere():
 def test_documents_name_files_that_exist():
     """Paths in backticks, from the root or as the document's crate has them."""
     examples = re.compile("foo|mine|append|threshold")
-    paths = re.compile(r"`((?:crates|python|tests|docs|devices|fuzz|papers)/[\w./-]+)`")
+    paths = re.compile(r"`((?:crates|python|tests|docs|devices|fuzz|headers|papers)/[\w./-]+)`")
     missing = [
         f"{path.relative_to(ROOT)}: {name}"
         for path in files(".md")

@@ -64,7 +64,7 @@ def files(tmp_path_factory) -> dict[str, Path]:
     """A report of one run, and one of several."""
     folder = tmp_path_factory.mktemp("reports")
     sets = {
-        "one": [fake("only", rows=512, areas=("hot", "cold"))],
+        "one": [fake("only", rows=128, areas=("hot", "cold"))],
         "several": several(),
         "study": study(),
         "grid": grid(),
@@ -76,11 +76,11 @@ def files(tmp_path_factory) -> dict[str, Path]:
 
 
 @pytest.fixture
-def view(opened, files):
+def view(used, files):
     """Opens a report by its name."""
 
     def view(name: str = "several", **options):
-        return opened(files[name], **options)
+        return used(files[name], **options)
 
     return view
 
@@ -246,7 +246,7 @@ def test_another_run_is_explored_by_choice(view):
 
 
 def test_a_browser_that_cannot_unpack_is_told_so(view):
-    page = view("one", script="delete window.DecompressionStream")
+    page = view("one", before=lambda p: p.add_init_script("delete window.DecompressionStream"))
     assert "lacks DecompressionStream" in page.inner_text("#ex-fallback")
     assert not page.is_visible("#ex-map")
 

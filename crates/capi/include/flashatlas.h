@@ -11,7 +11,7 @@
  * nothing in common, and each is to be used by one thread at a time. The same calls give the same
  * answers. C++ has flashatlas.hpp over this. docs/howto/embed-a-drive.md explains it.
  *
- * Made of crates/capi/src/abi.rs by `make capi-header`. SPDX-License-Identifier: MIT OR Apache-2.0
+ * Made of crates/capi/src/abi.rs by `make header`. SPDX-License-Identifier: MIT OR Apache-2.0
  */
 
 #ifndef FLASHATLAS_H
@@ -293,3 +293,5 @@ void fa_string_free(char *string);
 #endif  // __cplusplus
 
 #endif  /* FLASHATLAS_H */
+
+/* Digest of abi.rs, cbindgen.toml and the lines above: 4ecf0a9b95fd975f86b14b61ba1137d50f29310d7b57db3cd2242e269ebcf6aa */

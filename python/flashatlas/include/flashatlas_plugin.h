@@ -490,3 +490,5 @@ const fa_plugin *flashatlas_plugin(void);
 #ifdef __cplusplus
 }
 #endif
+
+/* Digest of abi.rs, cbindgen.toml and the lines above: e91f83d104d16b330151447e37a2531617fa177b3313f692eb7c8165185876eb */

@@ -4,7 +4,6 @@ mod any_calls;
 mod behaviour;
 mod build;
 mod examples;
-mod generate;
 mod guide;
 mod header;
 mod hosted;

@@ -2,7 +2,6 @@
 
 mod broken;
 mod build;
-mod generate;
 mod header;
 mod page;
 mod store;

@@ -1,6 +1,9 @@
 // Values as text, with their units. The names of `formats` are what the specifications and data tables ask for.
 
-const trimmed = (value, digits) => Number(value.toPrecision(digits)).toLocaleString("en-GB", { maximumFractionDigits: 12 });
+// one for all numbers: making it takes longer than everything else that is done for a mark
+const plain = new Intl.NumberFormat("en-GB", { maximumFractionDigits: 12 });
+const three = new Intl.NumberFormat("en-GB", { minimumFractionDigits: 3, maximumFractionDigits: 3 });
+const trimmed = (value, digits) => plain.format(Number(value.toPrecision(digits)));
 
 function scaled(value, digits, steps) {
   for (const [unit, size] of steps) if (Math.abs(value) >= size) return `${trimmed(value / size, digits)} ${unit}`;
@@ -17,7 +20,7 @@ const formats = {
   memory: missing((n) => scaled(n, 3, BINARY)),
   rate: missing((n) => (n === 0 ? "0" : scaled(n, 6, [["GB/s", 1e9], ["MB/s", 1e6], ["kB/s", 1e3], ["B/s", 1]]))),
   share: missing((x) => `${trimmed(100 * x, 6)} %`),
-  ratio: missing((x) => x.toLocaleString("en-GB", { minimumFractionDigits: 3, maximumFractionDigits: 3 })),
+  ratio: missing((x) => three.format(x)),
   count: missing((n) => trimmed(n, 15)),
   short: missing((n) => (Math.abs(n) < 10000 ? trimmed(n, 6) : scaled(n, 6, [["G", 1e9], ["M", 1e6], ["k", 1e3]]).replace(" ", " "))),
   text: (value) => String(value),

@@ -1,0 +1,51 @@
+//! `make header`: the C headers, made of the `src/abi.rs` of their crates.
+//!
+//! The last line of a header is a digest of what it was made of and of itself: tests see by it that
+//! one of them was changed alone, without making it anew.
+
+use sha2::{Digest, Sha256};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// A crate, and where its header is kept.
+const HEADERS: [(&str, &str); 2] = [
+    ("crates/plugin", "python/flashatlas/include/flashatlas_plugin.h"),
+    ("crates/capi", "crates/capi/include/flashatlas.h"),
+];
+
+/// The text of the header of a crate.
+fn header(of: &Path) -> Result<String, String> {
+    let (source, settings) = (of.join("src/abi.rs"), of.join("cbindgen.toml"));
+    let config = cbindgen::Config::from_file(&settings)?;
+    let made = cbindgen::Builder::new().with_src(&source).with_config(config);
+    let mut text = Vec::new();
+    made.generate().map_err(|e| e.to_string())?.write(&mut text);
+    let mut digest = Sha256::new();
+    for file in [source, settings] {
+        digest.update(std::fs::read(&file).map_err(|e| format!("{}: {e}", file.display()))?);
+    }
+    digest.update(&text);
+    let digest: String = digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+    let text = String::from_utf8(text).map_err(|e| e.to_string())?;
+    Ok(format!("{text}\n/* Digest of abi.rs, cbindgen.toml and the lines above: {digest} */\n"))
+}
+
+fn written(root: &Path) -> Result<(), String> {
+    for (of, kept) in HEADERS {
+        let kept = root.join(kept);
+        std::fs::write(&kept, header(&root.join(of))?)
+            .map_err(|e| format!("{}: {e}", kept.display()))?;
+    }
+    Ok(())
+}
+
+fn main() -> ExitCode {
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..");
+    match written(&root) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => {
+            eprintln!("{why}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -222,7 +222,7 @@ def test_the_hard_experiment(tmp_path):
     for name in ("merge into a superpage", "dispatch by timeout", "superpage sent by a FLUSH"):
         assert fired[name] > 0, name
     of_traces = next(table for table in tables if table.title == "Traces")
-    named = ["database", "PostgreSQL", "SQLite", "mail spool"]
+    named = ["database", "PostgreSQL", "SQLite", "mail spool", "RocksDB", "browser"]
     assert [row[:2] for row in of_traces.rows] == [(n, s) for n in named for s in (NONE, HARD)]
     text = hard_page.page(made, "flashatlas reproduce hard")
     for table in tables:

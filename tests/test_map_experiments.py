@@ -88,7 +88,12 @@ def test_every_map_runs_on_every_workload_without_a_wrong_page(nvm):
     assert not any(row.result.violations for row in nvm.rows)
     assert all(row.result.record["host"]["flushes"] > 0 for row in nvm.rows)
     recorded = {trace.name: trace.source for trace in nvm.traces if trace.recorded}
-    assert recorded == {"PostgreSQL": "postgres.fatr", "SQLite": "sqlite.fatr"}
+    assert recorded == {
+        "PostgreSQL": "postgres.fatr",
+        "SQLite": "sqlite.fatr",
+        "RocksDB": "rocksdb.fatr",
+        "browser": "browser.fatr",
+    }
 
 
 def test_what_a_flush_costs(nvm):

@@ -29,12 +29,13 @@ def test_every_scheme_and_variant_runs_on_every_application_without_a_wrong_page
     variants = len(load("1-mast")["variant"]) if ONE_IN == 1 else 0
     assert len(kinds) == len(load("1-mast")["scheme"]) + variants
     # what the paper leaves open is not tried on the recordings
-    assert len(mast.rows) == 8 * len(kinds) - 4 * variants
-    assert len(mast.applications) == 8
+    assert len(mast.rows) == 10 * len(kinds) - 6 * variants
+    assert len(mast.applications) == 10
     assert not any(row.result.violations for row in mast.rows)
     assert {row.scheme for row in mast.rows} == {s["name"] for s in load("1-mast")["scheme"]}
     recorded = {a.name for a in mast.applications if a.recorded}
-    assert recorded == {"PostgreSQL", "SQLite", "mail spool", "Python packages"}
+    of_databases = {"PostgreSQL", "SQLite", "RocksDB"}
+    assert recorded == of_databases | {"mail spool", "Python packages", "browser"}
 
 
 def test_every_scheme_has_the_same_log_and_page_mapping_as_many_spare_blocks(mast):
@@ -157,7 +158,7 @@ def test_the_command_writes_its_folder(tmp_path, monkeypatch, capsys):
     assert done.value.code == 0
     made = json.loads((tmp_path / "out" / "mast.json").read_text())
     assert made["schema"] == "flashatlas.reproduce.mast/1"
-    assert len(made["rows"]) == 8 * 7
+    assert len(made["rows"]) == 10 * 7
     assert (tmp_path / "out" / "01" / "run.json").exists()
     said = capsys.readouterr().out
     assert "MAST's gain in efficiency" in said and "generated: mixed" in said

@@ -9,6 +9,7 @@
 
 use flashatlas_types::{Lpn, OpId, Stamp};
 use rustc_hash::FxHashMap;
+use std::sync::Arc;
 
 const NIL: u32 = u32::MAX;
 
@@ -25,7 +26,7 @@ pub struct CacheEntry {
     /// Sectors of the unit that are here.
     pub present: u128,
     /// The bytes of the unit, where the drive keeps bytes; meaningful where `present`.
-    pub bytes: Option<Box<[u8]>>,
+    pub bytes: Option<Arc<[u8]>>,
     /// The operation that brings the data.
     pub ready: OpId,
     newer: u32,
@@ -182,7 +183,7 @@ impl WriteCache {
         stamp: Stamp,
         base: Stamp,
         present: u128,
-        bytes: Option<Box<[u8]>>,
+        bytes: Option<Arc<[u8]>>,
         ready: OpId,
     ) {
         let entry = CacheEntry { lpn, stamp, base, present, bytes, ready, newer: NIL, older: NIL };

@@ -4,6 +4,7 @@ use crate::cache::CacheEntry;
 use flashatlas_nand::ReadPart;
 use flashatlas_types::{Lba, Lpn, SECTOR_BYTES, Stamp};
 use std::ops::Range;
+use std::sync::Arc;
 
 /// The part of a write that falls into one mapping unit.
 #[derive(Clone, Copy)]
@@ -113,16 +114,23 @@ pub fn slice_of<'d>(data: &'d [u8], piece: &Piece) -> &'d [u8] {
     &data[start..start + (piece.sectors * SECTOR_BYTES) as usize]
 }
 
-/// `unit` with a piece's bytes in their place.
-pub fn placed(bytes: &[u8], piece: &Piece, mut unit: Box<[u8]>) -> Box<[u8]> {
+/// A unit with a piece's bytes in their place, over what was there or zeros. The unit under it is
+/// written over where nobody else has it.
+pub fn placed(bytes: &[u8], piece: &Piece, under: Option<Arc<[u8]>>, unit: usize) -> Arc<[u8]> {
+    let mut unit = match under {
+        Some(held) => held,
+        None if bytes.len() == unit => return Arc::from(bytes),
+        None => std::iter::repeat_n(0, unit).collect(),
+    };
     let start = (piece.first * SECTOR_BYTES) as usize;
-    unit[start..start + bytes.len()].copy_from_slice(bytes);
+    Arc::make_mut(&mut unit)[start..start + bytes.len()].copy_from_slice(bytes);
     unit
 }
 
 /// Fill the sectors that an entry lacks from the bytes under it.
 pub fn merge_under(entry: &mut CacheEntry, under: Option<&[u8]>) {
     if let (Some(bytes), Some(under)) = (&mut entry.bytes, under) {
+        let bytes = Arc::make_mut(bytes);
         for (sector, (to, from)) in bytes.chunks_mut(512).zip(under.chunks(512)).enumerate() {
             if entry.present >> sector & 1 == 0 {
                 to.copy_from_slice(from);

@@ -4,7 +4,7 @@ use crate::medium::{Block, FrameState};
 use crate::power::Power;
 use crate::{Counters, Medium, Nvm, OobRole, Rules};
 use flashatlas_types::{BlockId, LaneId, Layout, Lpn, Ppn};
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
 /// The arrays of a medium. By lane: spare blocks. By block: erases, write pointer, health, role. By
@@ -176,7 +176,7 @@ impl Medium {
             lpns: image.lpns,
             stamps: image.stamps,
             bytes: map_pages.map(|(&slot, bytes)| (Ppn(slot), bytes.into())).collect(),
-            spare: HashMap::new(),
+            spare: FxHashMap::default(),
             elsewhere: None,
             sequence: image.sequence,
             power: Power::ON,

@@ -9,7 +9,7 @@ use flashatlas_types::{
     BlockId, ConfigError, FrameId, Layout, Lpn, MediumError, Ppn, Rng, Seed, SeededBug, Stamp,
     Violation,
 };
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
 /// The content of one mapping unit on its way to or from the medium.
@@ -64,8 +64,8 @@ pub struct Medium {
     pub(crate) stamps: Vec<u32>,
     /// Bytes of slots, of map pages always, of others if `keep_bytes`; encoded spare areas of
     /// frames if `keep_bytes`.
-    pub(crate) bytes: HashMap<Ppn, Arc<[u8]>>,
-    pub(crate) spare: HashMap<FrameId, Vec<u8>>,
+    pub(crate) bytes: FxHashMap<Ppn, Arc<[u8]>>,
+    pub(crate) spare: FxHashMap<FrameId, Vec<u8>>,
     /// Where bytes of data are that are not in memory, with their spare areas.
     pub(crate) elsewhere: Option<Arc<dyn Contents>>,
     pub(crate) sequence: u64,
@@ -137,8 +137,8 @@ impl Medium {
             sequence_high: vec![0; frames],
             lpns: vec![0; slots],
             stamps: vec![0; slots],
-            bytes: HashMap::new(),
-            spare: HashMap::new(),
+            bytes: FxHashMap::default(),
+            spare: FxHashMap::default(),
             elsewhere: None,
             sequence: 0,
             power: Power::ON,

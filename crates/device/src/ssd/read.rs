@@ -220,7 +220,7 @@ impl Ssd {
         self.assert_base(entry, found.as_ref().map_or(Stamp::ZERO, |u| u.stamp));
         let mut entry = entry.clone();
         merge_under(&mut entry, found.as_ref().and_then(|u| u.bytes.as_deref()));
-        Some(Unit { lpn, stamp: entry.stamp, bytes: entry.bytes.map(Into::into) })
+        Some(Unit { lpn, stamp: entry.stamp, bytes: entry.bytes })
     }
 
     pub(super) fn join_group(

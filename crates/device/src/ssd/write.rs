@@ -11,7 +11,6 @@ use flashatlas_ftl::blocks::unit_at;
 use flashatlas_nand::Unit;
 use flashatlas_types::{Cause, Class, FtlError, Lba, Lpn, OpId, OpKind, Ps, SeededBug, Stamp, Tag};
 use smallvec::{SmallVec, smallvec};
-use std::sync::Arc;
 
 impl Ssd {
     pub(super) fn write(
@@ -140,7 +139,7 @@ impl Ssd {
             let unit_bytes = self.layout.unit_bytes as usize;
             let cache = self.cache.as_mut().expect("write-back");
             if let Some(base) = base {
-                let bytes = bytes.map(|b| placed(b, piece, vec![0; unit_bytes].into()));
+                let bytes = bytes.map(|b| placed(b, piece, None, unit_bytes));
                 cache.insert(piece.lpn, stamp, base, piece.mask(), bytes, arrived);
             } else {
                 self.counters.cache_write_hits += 1;
@@ -148,7 +147,7 @@ impl Ssd {
                 (entry.stamp, entry.ready) = (stamp, arrived);
                 entry.present |= piece.mask();
                 if let (Some(new), Some(held)) = (bytes, entry.bytes.take()) {
-                    entry.bytes = Some(placed(new, piece, held));
+                    entry.bytes = Some(placed(new, piece, Some(held), unit_bytes));
                 }
             }
         }
@@ -177,13 +176,8 @@ impl Ssd {
                 after.push(fetched);
                 (old, base) = (unit.stamp, unit.bytes);
             }
-            let bytes = data.map(|d| {
-                let under = base.map_or_else(
-                    || vec![0; self.layout.unit_bytes as usize].into(),
-                    |b| Box::from(&*b),
-                );
-                Arc::from(placed(slice_of(d, piece), piece, under))
-            });
+            let unit_bytes = self.layout.unit_bytes as usize;
+            let bytes = data.map(|d| placed(slice_of(d, piece), piece, base, unit_bytes));
             run.push(Unit {
                 lpn: piece.lpn,
                 stamp: content.stamp(piece, old, unit_sectors),
@@ -285,7 +279,7 @@ impl Ssd {
         if !self.instant {
             self.command.leaving.push((lpn, arrived));
         }
-        run.push(Unit { lpn, stamp: entry.stamp, bytes: entry.bytes.map(Arc::from) });
+        run.push(Unit { lpn, stamp: entry.stamp, bytes: entry.bytes });
         Ok(())
     }
 

@@ -9,6 +9,7 @@ use flashatlas_device::SubmitError;
 use flashatlas_device::pieces::{Content, Piece, pieces, placed, slice_of};
 use flashatlas_types::{Lba, Ps, SECTOR_BYTES, SeededBug, Stamp, Tag};
 use smallvec::SmallVec;
+use std::sync::Arc;
 
 /// Superpages that one command to the lower device writes at most.
 const RUN: usize = 64;
@@ -114,7 +115,7 @@ impl Hard {
         waits.extend(self.buffer.admitted_by);
         let mut old = (Stamp::ZERO, None);
         if let Some(place) = place {
-            old = (self.buffer.stamps[place], self.buffer.bytes_at(place).map(Box::from));
+            old = (self.buffer.stamps[place], self.buffer.bytes_at(place).map(Arc::from));
             self.counters.replaced_pages += 1;
         } else if !piece.is_whole(page_sectors)
             && let Some(vpn) = self.map.get(piece.lpn.0)
@@ -122,16 +123,13 @@ impl Hard {
             let lba = self.sector_of(vpn);
             let read = self.lower.read(now, lba, page_sectors, &self.sent_after)?;
             let stamp = self.lower.pages_read(lba, page_sectors).next().expect("it was read")?;
-            old = (stamp, data.map(|_| Box::from(self.lower.bytes_read())));
+            old = (stamp, data.map(|_| Arc::from(self.lower.bytes_read())));
             self.counters.partial_pages += 1;
             self.buffer.after.push(read);
             waits.push(read);
         }
-        let bytes = data.map(|d| {
-            let under =
-                old.1.unwrap_or_else(|| vec![0; (page_sectors * SECTOR_BYTES) as usize].into());
-            placed(slice_of(d, piece), piece, under)
-        });
+        let page_bytes = (page_sectors * SECTOR_BYTES) as usize;
+        let bytes = data.map(|d| placed(slice_of(d, piece), piece, old.1, page_bytes));
         self.buffer.put(piece.lpn.0, content.stamp(piece, old.0, page_sectors), bytes.as_deref());
         self.counters.merged_pages += 1;
         if self.settings.complete_when_written {

@@ -18,7 +18,7 @@ use std::hint::black_box;
 type Kernel = (&'static str, [u64; 2], fn(u64));
 
 /// The first is what the others are compared with.
-const KERNELS: [Kernel; 12] = [
+const KERNELS: [Kernel; 13] = [
     ("calibration", [20, 60], calibration),
     ("write", [500, 1500], write),
     ("read", [500, 2500], read),
@@ -26,6 +26,7 @@ const KERNELS: [Kernel; 12] = [
     ("demand-map", [500, 1500], demand_map),
     ("host-layer", [500, 1500], host_layer),
     ("lookup", [2000, 6000], lookup),
+    ("lookup-abcd", [2000, 6000], lookup_abcd),
     ("cut", [10, 30], cut),
     ("trace-line", [2000, 6000], trace_line),
     ("trace-block", [2000, 6000], trace_block),
@@ -134,8 +135,17 @@ fn host_layer(count: u64) {
 
 /// A timed lookup of one of 2^12 entries.
 fn lookup(count: u64) {
+    lookups(&[], count);
+}
+
+/// As `lookup`, with a burst of each bank in turn.
+fn lookup_abcd(count: u64) {
+    lookups(&["lookup.probe=abcd".into()], count);
+}
+
+fn lookups(given: &[String], count: u64) {
     const ENTRIES: u32 = 1 << 12;
-    let mut study = settings(hashes::STANDARD, &[])
+    let mut study = settings(hashes::STANDARD, given)
         .and_then(|params| Study::new(hashes::STANDARD, &params))
         .unwrap_or_else(|e| panic!("{e}"));
     for la in 0..ENTRIES {

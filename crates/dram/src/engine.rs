@@ -195,6 +195,7 @@ impl Dram {
         let last = column + pace * i64::from(access.bursts - 1);
         if let Some(bus) = &mut self.bus {
             match self.paces.get(usize::from(access.bursts)) {
+                _ if access.bursts == 1 => bus.take(column),
                 Some(&slots) if slots != 0 => bus.take_all(column, slots, last),
                 _ => (0..access.bursts).for_each(|n| bus.take(column + pace * i64::from(n))),
             }

@@ -28,12 +28,17 @@ SETTINGS = ("ftl.scheme=page-torn", "drive.blocks=600", "drive.logical_pages=320
 
 
 @cache
-def load() -> None:
-    """Make it, and load it into this process."""
+def library() -> Path:
+    """It, compiled; each server loads it again."""
     source = PAGE
     for right, other in CHANGES.items():
         assert source.count(right) == 1, right
         source = source.replace(right, other)
-    folder = tempfile.mkdtemp()  # each server loads it again
+    folder = tempfile.mkdtemp()
     atexit.register(shutil.rmtree, folder)
-    parts.load(compiled(Path(folder), source, "torn.c"))
+    return compiled(Path(folder), source, "torn.c")
+
+
+def load() -> None:
+    """Add it to what this file of tests knows."""
+    parts.load(library())

@@ -42,7 +42,13 @@ FILES = {
     "experiments-2": ("python/flashatlas/reproduce/", "papers/"),
     "guest": ("python/flashatlas/plug/guest/",),
     "demo": ("Makefile", "examples/"),
-    "browser": ("python/flashatlas/report/", "python/flashatlas/sweep/page", "tests/browser.py"),
+    "browser": (
+        "python/flashatlas/report/",
+        "python/flashatlas/sweep/page",
+        "tests/browser.py",
+        "tests/test_report_browser.py",
+        "tests/test_study_page.py",
+    ),
     "clients": ("python/flashatlas/plug/", "python/flashatlas/reproduce/served.py"),
 }
 """Where something changed in these, the proof is taken whatever is drawn."""

@@ -64,7 +64,7 @@ def files(tmp_path_factory) -> dict[str, Path]:
     """A report of one run, and one of several."""
     folder = tmp_path_factory.mktemp("reports")
     sets = {
-        "one": [fake("only", rows=128, areas=("hot", "cold"))],
+        "one": [fake("only", rows=512, areas=("hot", "cold"))],
         "several": several(),
         "study": study(),
         "grid": grid(),

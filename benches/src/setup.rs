@@ -22,6 +22,9 @@ fn small(gib: u32) -> DriveConfig {
     STANDARD.load("tlc-nvme-1tb", None, &settings).unwrap_or_else(|e| panic!("{e}"))
 }
 
+/// Units that are looked at together.
+const TOGETHER: u32 = 32;
+
 fn print_one(name: &str, config: &DriveConfig, steady: bool, goal: &str) {
     let stamp = |lpn: Lpn| Stamp::whole(u64::from(lpn.0), 0);
     let begin = now();
@@ -37,9 +40,9 @@ fn print_one(name: &str, config: &DriveConfig, steady: bool, goal: &str) {
     drive.power_cycle(config, Seed(1)).unwrap_or_else(|e| panic!("{e}"));
     let mounted = begin.elapsed().as_secs_f64();
     let units = drive.layout().logical_units;
-    let mut found = [Stamp::ZERO; 32];
-    for first in (0..units).step_by(found.len()) {
-        let found = &mut found[..(units - first).min(32) as usize];
+    let mut found = [Stamp::ZERO; TOGETHER as usize];
+    for first in (0..units).step_by(TOGETHER as usize) {
+        let found = &mut found[..(units - first).min(TOGETHER) as usize];
         drive.peek_stamps(Lpn(first), found).unwrap_or_else(|e| panic!("{e}"));
         assert!(found.iter().zip(first..).all(|(&found, lpn)| found == stamp(Lpn(lpn))));
     }

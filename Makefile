@@ -10,7 +10,7 @@ SOURCES := $(shell find crates devices papers python \( -name '*.rs' -o -name '*
 
 # How much the tests prove: one in so many random cases and power failures. `make test-full` takes
 # them all.
-FLASHATLAS_PROOFS ?= 10
+FLASHATLAS_PROOFS ?= 20
 export FLASHATLAS_PROOFS
 
 # What has tests: the bindings have none of their own, and are built by other commands already.
@@ -80,7 +80,7 @@ demo-traces: $(STAMP) # a database and a phone, where FLASHATLAS_TRACES names a 
 
 # each half leaves the cores idle now and then: linking one crate, starting a process, waiting for a clock. Compiling does not:
 # it comes first, and no test waits for it
-test: $(STAMP) $(TESTS) ## the tests, one in FLASHATLAS_PROOFS (10) of the random cases and power failures, one of the eleven longest proofs
+test: $(STAMP) $(TESTS) ## the tests, one in FLASHATLAS_PROOFS (20) of the random cases and power failures, one of the twelve longest proofs
 	cargo test --release --quiet $(TESTED) --no-run
 	@$(MAKE) --no-print-directory test-python & python=$$!; \
 	$(MAKE) --no-print-directory test-rust $(addprefix test-,$(filter seeded-bugs interleavings templates,$(shell FLASHATLAS_PROOFS=$(FLASHATLAS_PROOFS) python3 tests/drawn.py))) crash; rust=$$?; \
@@ -136,7 +136,7 @@ system-tests: ## what some tests use beside the rest (Debian, as root): Chromium
 	  command -v $$program >/dev/null || { apt-get update -q \
 	    && exec apt-get install -qy --no-install-recommends fio chromium nbdkit libnbd-bin e2fsprogs valgrind $${guest:+qemu-system-x86 qemu-utils mmdebstrap libarchive-tools}; }; done
 
-crash: $(STAMP) ## power failures of every scheme, map store and layer, one in FLASHATLAS_PROOFS (10)
+crash: $(STAMP) ## power failures of every scheme, map store and layer, one in FLASHATLAS_PROOFS (20)
 	$(VENV)/bin/flashatlas crash --one-in $(FLASHATLAS_PROOFS) --json out/crash-1.json
 	$(VENV)/bin/flashatlas crash --one-in $(FLASHATLAS_PROOFS) --depth 2 --geometry square --steps 60 --json out/crash-2.json
 	$(VENV)/bin/flashatlas crash --one-in $(FLASHATLAS_PROOFS)0 --depth 2 --geometry lanes --scheme page --steps 60 --json out/crash-3.json

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
+import drawn
 import pytest
 
 os.environ |= {"NO_COLOR": "1", "COLUMNS": "110"}
@@ -20,8 +21,26 @@ pytest_plugins = ["browser"]
 
 ROOT = Path(__file__).resolve().parent.parent
 
-ONE_IN = int(os.environ.get("FLASHATLAS_PROOFS") or 10)
+ONE_IN = int(os.environ.get("FLASHATLAS_PROOFS") or 20)
 """How much is proved: one in so many random cases; 1: all (``make test-full``)."""
+
+
+LONG = 3
+"""Of the tests that are marked `long` one in so many is taken."""
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "long: some seconds; each commit takes others of them")
+
+
+def pytest_collection_modifyitems(items):
+    """Leave out the long tests that are not drawn, and say so."""
+    marked = [item for item in items if item.get_closest_marker("long")]
+    taken = {*drawn.sample(marked, LONG)}
+    for item in marked:
+        if item not in taken and not drawn.touched(item.path.stem.removeprefix("test_")):
+            reason = f"one in {LONG} of the long tests is drawn: FLASHATLAS_PROOFS=1 takes all"
+            item.add_marker(pytest.mark.skip(reason=reason))
 
 
 class Finished(NamedTuple):

@@ -1,4 +1,4 @@
-"""What of the longest proofs `make test` takes: one of eleven, drawn by the commit's hash.
+"""What of the longest proofs `make test` takes: one of twelve, drawn by the commit's hash.
 
 `make test-full` (FLASHATLAS_PROOFS=1) takes all. Run as a program it prints what is drawn.
 """
@@ -22,6 +22,7 @@ PROOFS = (
     "templates",
     "pages-1",
     "pages-2",
+    "pages-3",
     "clients",
     "guest",
     "experiments-1",
@@ -30,10 +31,10 @@ PROOFS = (
     "browser",
 )
 """Bugs on purpose, and threads whose order is drawn, which need builds of their own; parts in Rust
-of the templates, which need theirs; the code blocks of every other page of the documentation, and
-of the others; databases under pulled plugs and experiments by real clients; a guest's own kernel
-under pulled plugs; the papers' experiments on few requests, those about maps, and the others;
-`make demo`; what somebody does with a report, in a browser. Each is about as long."""
+of the templates, which need theirs; the code blocks of each third of the documentation; databases
+under pulled plugs and experiments by real clients; a guest's own kernel under pulled plugs; the
+papers' experiments on few requests, those about maps, and the others; `make demo`; what somebody
+does with a report, in a browser. Each is about as long."""
 
 FILES = {
     "interleavings": ("crates/serve/src/",),
@@ -82,6 +83,12 @@ def drawn() -> set[str]:
     at_hand = {PROOFS[_hash() % len(PROOFS)]}
     touched = {name for name, paths in FILES.items() if any(c.startswith(paths) for c in changed())}
     return at_hand | touched
+
+
+def touched(name: str) -> bool:
+    """Whether the last commit changed the tests of this name, or a file or a folder of it."""
+    of_it = {name, f"test_{name}"}
+    return any(of_it & {*Path(c).parent.parts, Path(c).stem} for c in changed())
 
 
 @cache

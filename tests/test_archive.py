@@ -75,6 +75,7 @@ def repeated(folder: Path) -> subprocess.CompletedProcess[str]:
     )  # fmt: skip
 
 
+@pytest.mark.long
 def test_an_artifact_is_whole_and_gives_the_same_numbers(cli, study, tmp_path):
     (study / "figure.svg").write_text("<svg/>")
     path = archived(cli, study, "--with", str(study / "figure.svg"))
@@ -108,6 +109,7 @@ def test_an_artifact_is_whole_and_gives_the_same_numbers(cli, study, tmp_path):
     assert other.returncode == 1 and "waf" in other.stdout, other.stdout
 
 
+@pytest.mark.long
 def test_traces_may_stay_out_and_are_asked_for(cli, study, tmp_path):
     trace = (study / "traces/writes.csv").read_bytes()
     found = unpacked(archived(cli, study, "--no-traces"), tmp_path / "elsewhere")
@@ -135,6 +137,7 @@ def test_what_cannot_be_packed_is_said_before_anything_runs(cli, study):
     assert not (study / "store").exists()
 
 
+@pytest.mark.long
 def test_a_path_that_cannot_be_followed_is_said(cli, study):
     """Written with an escape, the path in the text is not the one that is read."""
     text = STUDY.replace('"traces/writes.csv"', '"traces\\u002fwrites.csv"')

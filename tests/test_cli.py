@@ -128,6 +128,7 @@ def test_reports_of_saved_runs(cli, tmp_path):
     )
 
 
+@pytest.mark.long
 def test_damaged_run_records_are_reported_or_refused(cli, tmp_path):
     """Whatever stands in a record instead of what was written: a report, or one error."""
     assert cli("run", *WORKLOAD, "--out", "one").returncode == 0

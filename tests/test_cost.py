@@ -20,6 +20,7 @@ print(peak() - before)
 """
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="Linux tells peaks of memory")
 def test_memory_is_as_estimated():
     """A process of its own: memory that others left would hide what is taken."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import pytest
 from conftest import ONE_IN
 
 
@@ -75,6 +76,7 @@ def test_faults_are_switches(cli):
     assert torn["none"] == 0 < torn["torn-erase"] and 0 < torn["nvm-lines"] < torn["all"]
 
 
+@pytest.mark.long
 def test_parts_fail_by_their_switches(cli):
     args = (
         "crash",
@@ -129,6 +131,7 @@ def test_one_failure_is_run_again_by_its_identity(cli):
         assert done.returncode == 0 and "nothing fails" in done.stdout
 
 
+@pytest.mark.long
 def test_bad_names_say_which_exist(cli):
     for args, text in (
         (("--scheme", "pgae"), "did you mean `page`?"),

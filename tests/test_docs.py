@@ -7,7 +7,7 @@ A comment before a block says how, where its language does not tell:
 - ``<!-- in the tree -->``: commands of a source tree; what they name must exist.
 - ``<!-- NAME -->``: the block is the file of this name, for the commands below it.
 
-Commands and Python of half of the pages are run, if they are drawn at all (``drawn.py``).
+Commands and Python of a third of the pages are run, if they are drawn at all (``drawn.py``).
 
 Blocks of a page run in their order, in a folder of its own. Rust is compiled by ``guides.py``.
 """
@@ -67,7 +67,7 @@ def blocks(page: str) -> list[Block]:
 TAKEN = {
     page
     for number, page in enumerate(PAGES)
-    if f"pages-{1 + number % 2}" in drawn() or page in changed()
+    if f"pages-{1 + number % 3}" in drawn() or page in changed()
 }
 """Pages whose programs are run; of others only files and settings are read."""
 

@@ -7,6 +7,8 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 
 def test_names_and_keys_are_explained_wherever_they_are_declared(cli):
     shown = cli("explain", "timing.t_read").stdout
@@ -31,6 +33,7 @@ def test_counts_and_ratios_are_read_as_people_write_them(cli):
     assert "too small, expected at least 1" in cli("run", "--limit", "0").stderr
 
 
+@pytest.mark.long
 def test_a_shell_completes_names_keys_and_values():
     def offered(words):
         words = f"flashatlas {words}"

@@ -39,6 +39,7 @@ def random_writes(layers: str, *settings: str) -> flashatlas.Result:
     )
 
 
+@pytest.mark.long
 def test_the_layer_saves_the_read_modify_writes():
     none, hard = random_writes(""), random_writes("hard")
     assert none.violations == hard.violations == 0
@@ -68,6 +69,7 @@ def test_a_write_that_waits_for_its_superpage_takes_longer():
     assert buffered == pytest.approx(100, abs=1) and 5e6 < written < 8e6
 
 
+@pytest.mark.long
 def test_host_memory_is_what_the_maps_take():
     record = random_writes("hard").record
     memory = record["layers"]["hard"]["memory_bytes"]
@@ -129,6 +131,7 @@ def test_what_a_stack_cannot_do_is_said(tmp_path):
     assert not (tmp_path / "x.ckpt").exists()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("drive", "settings", "superpage"),
     [

@@ -290,6 +290,7 @@ def test_the_literal_table_contradicts_itself(made):
     assert float(rows["dynamic, ABCDABCD"][literal]) > float(rows["single bank"][literal])
 
 
+@pytest.mark.long
 def test_the_report_and_the_command(made, monkeypatch, tmp_path, capsys):
     html = lpmt_page.page(made, "flashatlas reproduce lpmt")
     assert "Figure 8: latency over progress" in html
@@ -356,6 +357,7 @@ MSR = """\
 """
 
 
+@pytest.mark.long
 def test_whole_traces_stand_beside_what_was_published(tmp_path):
     (tmp_path / "Financial1.spc").write_text(SPC * 20)
     (tmp_path / "hm_0.csv").write_text(MSR)

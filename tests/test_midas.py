@@ -50,6 +50,7 @@ def test_groups_that_a_model_chose_save_copies(by_age):
     assert fifths[-1] < 0.93 * by_age, (fifths, by_age)
 
 
+@pytest.mark.long
 def test_it_costs_less_than_one_stream():
     for workload in (ZIPF, "hotcold:requests=300000,size=4KiB,hot_space=0.1,hot_share=0.9"):
         assert played("midas", workload).waf < 0.9 * played("none", workload).waf

@@ -42,6 +42,7 @@ def page_with(good: str, bad: str) -> str:
     return PAGE.replace(good, bad)
 
 
+@pytest.mark.long
 def test_a_plugin_is_run_recorded_and_run_again(tmp_path):
     library = compiled(tmp_path, PAGE)
     run = ["run", "-d", "tiny", "--plugin", str(library), "--set", "ftl.scheme=page-c"]
@@ -68,6 +69,7 @@ def test_a_plugin_is_run_recorded_and_run_again(tmp_path):
     assert again.returncode == 2 and "is another now: sha256:" in again.stderr
 
 
+@pytest.mark.long
 def test_a_checkpoint_says_which_parts_it_needs(tmp_path):
     library = compiled(tmp_path, PAGE)
     drive = ["-d", "tiny", "--set", "ftl.scheme=page-c", "--precondition"]
@@ -85,6 +87,7 @@ def test_a_checkpoint_says_which_parts_it_needs(tmp_path):
     assert said.returncode == 0, said.stderr
 
 
+@pytest.mark.long
 def test_a_plugin_has_names_and_help_as_others(tmp_path):
     library = ["--plugin", str(compiled(tmp_path, PAGE))]
     assert "page mapping in C" in cli("schemes", *library).stdout
@@ -420,6 +423,7 @@ def test_what_cannot_be_added_is_said(tmp_path):
         parts.load(compiled(tmp_path, PAGE), patience=0)
 
 
+@pytest.mark.long
 def test_a_python_file_is_a_plugin(tmp_path):
     file = tmp_path / "mine.py"
     file.write_text(

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 
+import pytest
 from conftest import ROOT
 
 FAKE = """#!{python}
@@ -43,6 +44,7 @@ def test_it_says_that_there_is_nothing_to_compare_with():
     assert done.returncode == 1 and "/nowhere/MQSim: no program that can be run" in done.stderr
 
 
+@pytest.mark.long
 def test_both_stand_beside_each_other_and_a_run_that_fails_is_named(tmp_path):
     fake = tmp_path / "MQSim"
     fake.write_text(FAKE.format(python=sys.executable))

@@ -94,6 +94,7 @@ def test_a_difference_names_the_reasons_that_moved():
     assert unit_of("explain.ops.read.mean_ns") == "ns"
 
 
+@pytest.mark.long
 def test_a_study_keeps_the_reasons(tmp_path):
     options = {key: value for key, value in RUN.items() if key != "drive"}
     study = flashatlas.Study(
@@ -104,6 +105,7 @@ def test_a_study_keeps_the_reasons(tmp_path):
     assert all(row["explain.ops.write.parts_ns.erase"] > 0 for row in rows)
 
 
+@pytest.mark.long
 def test_reports_draw_the_parts(explained, opened, tmp_path):
     other = flashatlas.run(**RUN, set=["ftl.victim=fifo"], label="fifo")
     for name, results in (("one", [explained]), ("two", [explained, other])):

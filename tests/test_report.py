@@ -412,6 +412,7 @@ def test_the_libraries_are_made_once_and_a_damaged_copy_is_made_again(tmp_path, 
     assert fresh() == first and len(made) == 3
 
 
+@pytest.mark.long
 def test_ten_full_runs_stay_small(capsys):
     results = [
         fake(f"run {i}", seed=i, rows=512, frames=64, cells=4096, dies=64) for i in range(1, 11)

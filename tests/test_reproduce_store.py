@@ -36,6 +36,7 @@ def test_an_experiment_is_a_study_in_a_store(tmp_path, monkeypatch, name):
     assert again.to_json() == in_memory.to_json() and not begun, "all of it is there"
 
 
+@pytest.mark.long
 def test_lookups_are_studies_too(tmp_path, monkeypatch, cli, dask_cluster):
     short = {"stand_ins": True, "limit": 100, "sweep": False}
     in_memory = reproduce.carry_out("lpmt", **short)

@@ -50,6 +50,7 @@ def trace(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.long
 def test_every_example_is_run_again_from_its_record(tmp_path: Path) -> None:
     validator = jsonschema.Draft202012Validator(SCHEMA)
     some = list(EXAMPLES.items())[:: 1 if ONE_IN == 1 else 2]
@@ -101,6 +102,7 @@ def test_equal_runs_are_equal_files(tmp_path: Path, trace: Path) -> None:
     assert json.loads((tmp_path / "a/made.json").read_text())["command"].endswith("a -q")
 
 
+@pytest.mark.long
 def test_a_difference_is_found_and_named(tmp_path: Path) -> None:
     command("run", "-w", "uniform:requests=500,size=2KiB", "--out", tmp_path / "x", "-q")
     assert (found := command("rerun", tmp_path / "x", "--check")).returncode == 0, found.stderr
@@ -113,6 +115,7 @@ def test_a_difference_is_found_and_named(tmp_path: Path) -> None:
     assert found.returncode == 1 and "host.writes: 501 before, 500 now" in found.stdout
 
 
+@pytest.mark.long
 def test_another_trace_is_refused(tmp_path: Path, trace: Path) -> None:
     command("run", "-t", trace, "-d", "tlc-small", "--out", tmp_path / "x", "-q")
     trace.write_text(trace.read_text() + "0,0,4096,r,9\n")
@@ -122,6 +125,7 @@ def test_another_trace_is_refused(tmp_path: Path, trace: Path) -> None:
     assert "no such file" in command("rerun", tmp_path / "x").stderr
 
 
+@pytest.mark.long
 def test_a_bundle_runs_elsewhere(tmp_path: Path, trace: Path) -> None:
     out = command(
         *("compare", "-t", trace, "-d", "tlc-small", "--precondition", f"trace:{trace}"),
@@ -153,6 +157,7 @@ def test_a_job_file_that_names_others_is_not_packed(
     assert not (tmp_path / "x.zip").exists()
 
 
+@pytest.mark.long
 def test_what_runs_used_is_cited(tmp_path: Path) -> None:
     command(
         *("compare", "--schemes", "fast,page", "-d", "mast-4gb", "--out", tmp_path, "-q"),

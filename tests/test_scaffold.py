@@ -47,6 +47,7 @@ def of(language: str) -> list[str]:
     return [name for name, kind in scaffold.KINDS.items() if language in kind.languages]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", of("c"))
 def test_a_part_in_c_is_built_and_keeps_its_promises(tmp_path, kind):
     folder = made(tmp_path, kind, "c")
@@ -57,6 +58,7 @@ def test_a_part_in_c_is_built_and_keeps_its_promises(tmp_path, kind):
     assert "power failures of mounts" in shown
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", of("python"))
 def test_a_part_in_python_passes_its_own_tests(tmp_path, kind):
     folder = made(tmp_path, kind, "python")

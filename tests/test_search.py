@@ -46,6 +46,7 @@ def whole(tmp_path_factory):
     return carried_out(study(tmp_path_factory.mktemp("whole"), trials=120, sampler="random"))
 
 
+@pytest.mark.long
 def test_the_front_is_that_of_the_whole_space(whole, tmp_path):
     found, _ = whole
     swept = defined(AXES, store=tmp_path / "swept", **RUN)
@@ -77,6 +78,7 @@ def test_a_trial_is_the_mean_of_its_seeds(whole):
     assert trial.values[0] == statistics.fmean(store.load(run.key).waf for run in trial.runs)
 
 
+@pytest.mark.long
 def test_a_seed_decides_what_is_tried_whatever_the_workers_are(tmp_path):
     tried = []
     for jobs in (1, 2):
@@ -94,6 +96,7 @@ def test_to_begin_again_is_to_go_on(whole):
     assert [trial.values for trial in again.trials] == [trial.values for trial in found.trials]
 
 
+@pytest.mark.long
 def test_what_short_runs_leave_behind_has_no_whole_run(tmp_path):
     found, store = carried_out(study(tmp_path, short=1500))
     pruned = [trial for trial in found.trials if trial.pruned]
@@ -127,6 +130,7 @@ def test_what_short_runs_leave_behind_has_no_whole_run(tmp_path):
     }
 
 
+@pytest.mark.long
 def test_most_is_sought_as_well_as_least(tmp_path):
     one = {"maximise": ["waf"], "minimise": [], "trials": 16}
     found, _ = carried_out(study(tmp_path, **one))
@@ -136,6 +140,7 @@ def test_most_is_sought_as_well_as_least(tmp_path):
     )
 
 
+@pytest.mark.long
 def test_in_python_the_result_is_a_table_of_what_was_tried(tmp_path):
     made = flashatlas.Study(AXES, store=tmp_path, search={**TWO, "trials": 6}, **RUN)
     runs = made.run(jobs=2)
@@ -155,6 +160,7 @@ ftl.victim = ["greedy", "fifo"]
 """
 
 
+@pytest.mark.long
 def test_the_command_shows_the_front_and_how_to_repeat_it(cli, tmp_path):
     (tmp_path / "s.toml").write_text(FILE.format(axes="", search='minimise = ["waf"]\ntrials = 6'))
     planned_only = cli("sweep", "s.toml", "--dry-run")

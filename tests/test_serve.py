@@ -337,7 +337,7 @@ def test_requests_that_mean_nothing_are_refused_and_change_nothing():
         for kind, offset, length in [(READ, client.size, 512), (READ, 1, 512), (WRITE, 0, 0)]:
             error, _ = client.ask(kind, offset, length, b"x" * 100 if kind == WRITE else b"")
             assert error == 22, (kind, offset, length)
-        for _ in range(10_000 // ONE_IN):
+        for _ in range(10_000 // min(ONE_IN, 10)):
             kind = rng.choice([READ, TRIM, ZEROES, FLUSH, 5, 7, 99])
             if rng.random() < 0.1:
                 other = Client(drive.uri)

@@ -33,6 +33,7 @@ def test_the_script_writes_figure_table_and_sentences(tmp_path):
     assert all("of 6 repetitions of 18 pairs" in line and "p = " in line for line in found)
 
 
+@pytest.mark.long
 def test_the_notebook_runs_in_a_kernel_and_shows_a_bar(tmp_path):
     notebook = nbformat.read(ROOT / "examples/study.ipynb", as_version=4)
     # the kernel's cells as they are, with fewer runs

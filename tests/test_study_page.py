@@ -72,6 +72,7 @@ def seconds(session) -> float:
     return next(metric["value"] for metric in found if metric["name"] == "ThreadTime")
 
 
+@pytest.mark.long
 def test_two_thousand_runs_are_small_and_soon_there(opened, large):
     file, _ = large
     assert file.stat().st_size < MEGABYTES_MAX * 1e6

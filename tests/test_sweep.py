@@ -104,6 +104,7 @@ def test_what_decides_the_results_decides_the_key(tmp_path, monkeypatch):
     assert keys() != first, "another build"
 
 
+@pytest.mark.long
 def test_a_changed_line_of_a_policy_is_another_run(cli, tmp_path):
     text = STUDY.replace('"greedy", "fifo"', '"mine"')
     (tmp_path / "mine.toml").write_text(text)
@@ -187,6 +188,7 @@ def test_the_store_is_a_dataset_as_it_lies_there(cli, dask_cluster, study):
 FAILING = STUDY.replace('ftl.victim = ["greedy", "fifo"]', "nand.endurance = [5, 100000]")
 
 
+@pytest.mark.long
 def test_a_run_that_fails_is_a_row_and_the_others_go_on(cli, tmp_path):
     (tmp_path / "worn.toml").write_text(FAILING.replace("requests=3000", "requests=30000"))
     first = cli("sweep", "worn.toml")
@@ -229,6 +231,7 @@ def started(tmp_path, *more):
     raise AssertionError("no run was done in half a minute")
 
 
+@pytest.mark.long
 def test_workers_that_are_killed_cost_nothing_but_time(tmp_path):
     process = started(tmp_path)
     killed = 0
@@ -243,6 +246,7 @@ def test_workers_that_are_killed_cost_nothing_but_time(tmp_path):
     assert len(results.frame_of(kept, results.noted(kept, "slow"))) == 12
 
 
+@pytest.mark.long
 def test_an_interrupted_study_goes_on(tmp_path, cli):
     process = started(tmp_path)
     process.send_signal(signal.SIGINT)
@@ -257,6 +261,7 @@ def test_an_interrupted_study_goes_on(tmp_path, cli):
     assert not list((tmp_path / "flashatlas-results/unfinished").glob("*/run.json"))
 
 
+@pytest.mark.long
 def test_a_script_needs_no_guard(tmp_path):
     """Workers are programs of their own: they do not import the script that started them."""
     (tmp_path / "script.py").write_text(
@@ -271,6 +276,7 @@ def test_a_script_needs_no_guard(tmp_path):
     assert done.stdout == "2 2\n"
 
 
+@pytest.mark.long
 def test_preconditioned_drives_are_made_once(tmp_path, monkeypatch):
     """Timing plays no part in what stands where: two runs, one checkpoint, the same results."""
     monkeypatch.setattr(execution, "SHARED_FROM_S", 0.0)
@@ -340,6 +346,7 @@ def test_memory_is_counted_before_runs_start(tmp_path):
         assert len(done.failed) == 4 and "disk full at 1" in str(done.failed[plan.runs[0].key])
 
 
+@pytest.mark.long
 def test_shards_are_the_whole_and_the_script_is_one_that_slurm_takes(cli, study, tmp_path):
     plan = planned(load(study))
     found = [run.key for i in range(4) for run in shards.shard(plan, i, 4).runs]

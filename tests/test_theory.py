@@ -129,6 +129,7 @@ def test_hot_pages_are_described_by_two_shares(cli):
         assert done.returncode == 2 and says in done.stderr
 
 
+@pytest.mark.long
 def test_sepbit_separates_what_dies_early():
     """Wang et al., FAST 2022: less write amplification than without separation, where writes are
     skewed; nothing to gain where they are uniform."""

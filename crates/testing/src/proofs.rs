@@ -5,7 +5,7 @@
 pub const VARIABLE: &str = "FLASHATLAS_PROOFS";
 
 /// What is taken where [`VARIABLE`] is not set.
-pub const USUAL: usize = 10;
+pub const USUAL: usize = 20;
 
 /// One in so many.
 ///

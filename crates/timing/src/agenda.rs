@@ -3,14 +3,14 @@
 //! each die, channel and way of the link that is at work, and the timers.
 
 use flashatlas_types::Ps;
-use std::cmp::Ordering;
-use std::collections::BinaryHeap;
 
 /// What happens.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Event {
-    /// The cells of a die are done or have stopped for a read, unless its generation has moved on.
-    Die(u32, u32),
+    /// The cells of a die are done or have stopped for a read.
+    Die(u32),
+    /// Nothing: another event of this kind took its place ([`Agenda::set_die`]).
+    Void,
     /// A channel is free.
     Channel(u32),
     /// The host link is free, towards the drive (0) or from it (1).
@@ -19,59 +19,249 @@ pub(crate) enum Event {
     Timer(u32),
 }
 
-/// An event by its time and its number in one: a heap compares little else.
-#[derive(Clone, Copy, Debug)]
-struct Ahead(u128, Event);
+/// An event in one number, so that a heap compares and moves little: from the highest bit on its
+/// time (64 bits), its number (34), its kind (2), and which die, channel, way or operation it is
+/// of (28).
+type Key = u128;
 
-impl PartialEq for Ahead {
-    fn eq(&self, other: &Ahead) -> bool {
-        self.0 == other.0
-    }
+const WHICH_BITS: u32 = 28;
+const NUMBER_AT: u32 = WHICH_BITS + 2;
+/// Numbers begin anew after this one.
+const LAST_NUMBER: u64 = (1 << (64 - NUMBER_AT)) - 1;
+
+const DIE: u64 = 0;
+const CHANNEL: u64 = 1;
+const LINK: u64 = 2;
+const TIMER: u64 = 3;
+
+const fn number_of(key: Key) -> u64 {
+    key as u64 >> NUMBER_AT
 }
 
-impl Eq for Ahead {}
-
-impl PartialOrd for Ahead {
-    #[inline]
-    fn partial_cmp(&self, other: &Ahead) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
+/// Keys as a binary heap, the least first. The place of the one that was taken stays vacant until
+/// the next is put: what happens mostly sets what happens next, and both together then cost one
+/// way down instead of one down and two up.
+#[derive(Debug, Default)]
+struct Heap {
+    keys: Vec<Key>,
+    /// The first was taken.
+    vacant: bool,
 }
 
-impl Ord for Ahead {
-    /// The earliest is the greatest, which a heap hands out first.
+impl Heap {
     #[inline]
-    fn cmp(&self, other: &Ahead) -> Ordering {
-        other.0.cmp(&self.0)
+    fn least(&self) -> Option<Key> {
+        match (self.vacant, &self.keys[..]) {
+            (false, [first, ..]) => Some(*first),
+            (true, [_, left, right, ..]) => Some(*left.min(right)),
+            (true, [_, left]) => Some(*left),
+            _ => None,
+        }
+    }
+
+    #[inline]
+    fn put(&mut self, key: Key) {
+        if self.vacant {
+            self.vacant = false;
+            return self.sink(key);
+        }
+        let mut at = self.keys.len();
+        self.keys.push(key);
+        while at > 0 && key < self.keys[(at - 1) / 2] {
+            self.keys[at] = self.keys[(at - 1) / 2];
+            at = (at - 1) / 2;
+        }
+        self.keys[at] = key;
+    }
+
+    /// Take the least, which is there.
+    #[inline]
+    fn take(&mut self) -> Key {
+        if self.vacant {
+            let last = self.keys.pop().expect("a vacant place");
+            self.sink(last);
+        }
+        self.vacant = true;
+        self.keys[0]
+    }
+
+    /// Put a key into the first place, and from there to where it belongs.
+    #[inline]
+    fn sink(&mut self, key: Key) {
+        let keys = &mut self.keys[..];
+        let (mut at, mut child) = (0, 1);
+        while child < keys.len() {
+            if child + 1 < keys.len() {
+                child += usize::from(keys[child + 1] < keys[child]);
+            }
+            if key < keys[child] {
+                break;
+            }
+            keys[at] = keys[child];
+            (at, child) = (child, 2 * child + 1);
+        }
+        keys[at] = key;
+    }
+
+    /// Take all, in no order.
+    fn drain(&mut self) -> Vec<Key> {
+        let mut keys = std::mem::take(&mut self.keys);
+        if std::mem::take(&mut self.vacant) {
+            keys.swap_remove(0);
+        }
+        keys
     }
 }
 
 /// The events ahead.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Agenda {
-    ahead: BinaryHeap<Ahead>,
-    /// Events that were set.
-    count: u64,
+    ahead: Heap,
+    /// Number of the newest event.
+    newest: u64,
+    /// Of each die, the number of the event that holds.
+    of_dies: Vec<u64>,
 }
 
 impl Agenda {
-    /// Something happens at `at`.
+    pub fn new(dies: usize) -> Agenda {
+        Agenda { ahead: Heap::default(), newest: 0, of_dies: vec![0; dies] }
+    }
+
+    /// The cells of a die are done or stop at `at`, and not when it was said before.
     #[inline]
-    pub fn set(&mut self, at: Ps, event: Event) {
-        self.count += 1;
-        self.ahead.push(Ahead(u128::from(at.0) << 64 | u128::from(self.count), event));
+    pub fn set_die(&mut self, at: Ps, die: u32) {
+        self.set(at, DIE, die);
+        self.of_dies[die as usize] = self.newest;
+    }
+
+    #[inline]
+    pub fn set_channel(&mut self, at: Ps, channel: u32) {
+        self.set(at, CHANNEL, channel);
+    }
+
+    #[inline]
+    pub fn set_link(&mut self, at: Ps, way: u32) {
+        self.set(at, LINK, way);
+    }
+
+    #[inline]
+    pub fn set_timer(&mut self, at: Ps, operation: u32) {
+        self.set(at, TIMER, operation);
+    }
+
+    #[inline]
+    fn set(&mut self, at: Ps, kind: u64, which: u32) {
+        assert!(which >> WHICH_BITS == 0, "more than 2^28 operations are in flight");
+        if self.newest == LAST_NUMBER {
+            self.number_anew();
+        }
+        self.newest += 1;
+        let low = self.newest << NUMBER_AT | kind << WHICH_BITS | u64::from(which);
+        self.ahead.put(Key::from(at.0) << 64 | Key::from(low));
     }
 
     /// When the next event happens.
     #[inline]
     pub fn next_at(&self) -> Option<Ps> {
-        self.ahead.peek().map(|Ahead(key, _)| Ps((key >> 64) as u64))
+        self.ahead.least().map(|key| Ps((key >> 64) as u64))
     }
 
     /// Take the next event, if it is not after `until`.
     #[inline]
     pub fn take(&mut self, until: Ps) -> Option<(Ps, Event)> {
         let at = self.next_at().filter(|&at| at <= until)?;
-        self.ahead.pop().map(|Ahead(_, event)| (at, event))
+        let key = self.ahead.take();
+        let low = key as u64;
+        let which = low as u32 & ((1 << WHICH_BITS) - 1);
+        let event = match low >> WHICH_BITS & 3 {
+            DIE if self.of_dies[which as usize] != number_of(key) => Event::Void,
+            DIE => Event::Die(which),
+            CHANNEL => Event::Channel(which),
+            LINK => Event::Link(which),
+            _ => Event::Timer(which),
+        };
+        Some((at, event))
+    }
+
+    /// Number the events ahead from 1 on, in their order. Those of dies that hold stay so.
+    #[cold]
+    fn number_anew(&mut self) {
+        let mut keys = self.ahead.drain();
+        keys.sort_unstable_by_key(|&key| number_of(key));
+        let nothing = vec![0; self.of_dies.len()];
+        let held = std::mem::replace(&mut self.of_dies, nothing);
+        self.newest = 0;
+        for key in keys {
+            self.newest += 1;
+            let low = key as u64;
+            let which = (low as u32 & ((1 << WHICH_BITS) - 1)) as usize;
+            if low >> WHICH_BITS & 3 == DIE && held[which] == number_of(key) {
+                self.of_dies[which] = self.newest;
+            }
+            let low = self.newest << NUMBER_AT | low & ((1 << NUMBER_AT) - 1);
+            self.ahead.put(key >> 64 << 64 | Key::from(low));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flashatlas_types::{Rng, Seed};
+
+    #[test]
+    fn a_heap_with_a_vacant_place_gives_the_least() {
+        let mut rng = Rng::stream(Seed(1), "heap");
+        let (mut heap, mut sorted) = (Heap::default(), std::collections::BTreeSet::new());
+        for step in 0..20_000 {
+            // grows, shrinks until it is empty, and grows again
+            if rng.below(10) < if step % 2000 < 1000 { 6 } else { 3 } {
+                let key = Key::from(rng.below(1 << 40)) << 64 | step;
+                heap.put(key);
+                sorted.insert(key);
+            } else if let Some(least) = heap.least() {
+                assert_eq!((heap.take(), Some(least)), (least, sorted.pop_first()));
+            }
+            assert_eq!(heap.least().as_ref(), sorted.first());
+        }
+        assert_eq!(heap.drain().into_iter().collect::<std::collections::BTreeSet<_>>(), sorted);
+    }
+
+    /// Where numbers begin anew, the order and what holds of the dies stay what they were.
+    #[test]
+    fn numbers_that_begin_anew_change_nothing() {
+        let fill = |agenda: &mut Agenda| {
+            agenda.set_die(Ps(7), 1);
+            agenda.set_timer(Ps(5), 30);
+            agenda.set_die(Ps(5), 1);
+            agenda.set_channel(Ps(5), 2);
+            agenda.set_link(Ps(9), 0);
+            agenda.set_die(Ps(5), 0);
+        };
+        let all = |mut agenda: Agenda| -> Vec<_> {
+            std::iter::from_fn(|| agenda.take(Ps::MAX)).collect()
+        };
+        let mut plain = Agenda::new(2);
+        fill(&mut plain);
+        let plain = all(plain);
+        assert_eq!(
+            plain.iter().map(|&(at, event)| (at.0, event)).collect::<Vec<_>>(),
+            [
+                (5, Event::Timer(30)),
+                (5, Event::Die(1)),
+                (5, Event::Channel(2)),
+                (5, Event::Die(0)),
+                (7, Event::Void),
+                (9, Event::Link(0)),
+            ]
+        );
+        for before in 0..6 {
+            let mut agenda = Agenda::new(2);
+            agenda.newest = LAST_NUMBER - before;
+            fill(&mut agenda);
+            assert!(agenda.newest <= 6, "numbers did not begin anew");
+            assert_eq!(all(agenda), plain, "{before} before the last number");
+        }
     }
 }

@@ -1,7 +1,6 @@
 //! What happens on a die: which operation it takes next, cells and registers, cache operations,
 //! suspension.
 
-use crate::agenda::Event;
 use crate::engine::Engine;
 use crate::nodes::{NIL, NodeKind};
 use crate::paths::State;
@@ -118,8 +117,7 @@ impl Engine {
         let busy = &mut self.statistics.die_busy[d as usize];
         *busy = *busy + time;
         self.state(n, State::Cells);
-        let generation = self.dies[d as usize].next_generation();
-        self.at(until, Event::Die(d, generation));
+        self.agenda.set_die(until, d);
         self.try_preload(d);
         if self.dies[d as usize].queue.first_host_read(&self.nodes).is_some() {
             self.try_suspend(d);
@@ -233,8 +231,7 @@ impl Engine {
         self.statistics.suspends += 1;
         let stopped = die.suspended;
         self.state(stopped, State::Suspended);
-        let generation = self.dies[d as usize].next_generation();
-        self.at(self.now.after(s.latency), Event::Die(d, generation));
+        self.agenda.set_die(self.now.after(s.latency), d);
     }
 
     pub(crate) fn resume(&mut self, d: u32) {

@@ -36,7 +36,7 @@ pub struct Finished {
 pub struct Engine {
     pub(crate) times: Times,
     pub(crate) now: Ps,
-    agenda: Agenda,
+    pub(crate) agenda: Agenda,
     pub(crate) nodes: Nodes,
     pub(crate) dies: Vec<Die>,
     die_channel: Vec<u32>,
@@ -64,7 +64,7 @@ impl Engine {
         Engine {
             times,
             now: Ps::ZERO,
-            agenda: Agenda::default(),
+            agenda: Agenda::new(dies as usize),
             nodes: Nodes::new(layout.blocks() * layout.dies_per_frame),
             dies: vec![Die::new(); dies as usize],
             die_channel: (0..dies).map(|d| layout.channel_of(d)).collect(),
@@ -100,30 +100,45 @@ impl Engine {
         }
     }
 
+    /// Tell the paths, if they are kept. Whoever keeps none pays for one comparison.
+    #[inline]
+    pub(crate) fn note(&mut self, tell: impl FnOnce(&mut Paths, &Engine)) {
+        #[cold]
+        #[inline(never)]
+        fn told(engine: &mut Engine, tell: impl FnOnce(&mut Paths, &Engine)) {
+            let mut paths = engine.paths.take().expect("they are kept");
+            tell(&mut paths, engine);
+            engine.paths = Some(paths);
+        }
+        if self.paths.is_some() {
+            told(self, tell);
+        }
+    }
+
     /// What an operation does from now on.
     #[inline]
     pub(crate) fn state(&mut self, n: u32, state: State) {
-        if let Some(paths) = &mut self.paths {
-            paths.state(self.nodes.at(n).id, state, self.now);
-        }
+        self.note(|paths, engine| paths.state(engine.nodes.at(n).id, state, engine.now));
     }
 
     /// Which operation has a die.
+    #[inline]
     pub(crate) fn note_occupant(&mut self, d: u32) {
-        if let Some(paths) = &mut self.paths {
-            let die = &self.dies[d as usize];
+        self.note(|paths, engine| {
+            let die = &engine.dies[d as usize];
             let holder = [die.current, die.cached, die.suspended].into_iter().find(|&n| n != NIL);
-            paths.occupied(d, holder.map(|n| self.nodes.at(n).id), self.now);
-        }
+            paths.occupied(d, holder.map(|n| engine.nodes.at(n).id), engine.now);
+        });
     }
 
     /// Operations of `ready` from `first` on were held back last by this one.
+    #[inline]
     pub(crate) fn note_released(&mut self, first: usize, by: OpId) {
-        if let Some(paths) = &mut self.paths {
-            for &n in &self.ready[first..] {
-                paths.released(self.nodes.at(n).id, by, self.now);
+        self.note(|paths, engine| {
+            for &n in &engine.ready[first..] {
+                paths.released(engine.nodes.at(n).id, by, engine.now);
             }
-        }
+        });
     }
 
     /// The time up to which events were handled.
@@ -230,9 +245,7 @@ impl Engine {
                     .expect("a drive whose tables are in timed DRAM says so (dram.preset)");
                 node.page = memory.keep(plan.dram(first, count), update);
             }
-            if let Some(paths) = &mut self.paths {
-                paths.issued(id, op.kind, op.cause, now);
-            }
+            self.note(|paths, _| paths.issued(id, op.kind, op.cause, now));
             let n = self.nodes.add(id, op, node, after);
             if self.nodes.at(n).waiting == 0 {
                 self.ready.push(n);
@@ -250,11 +263,8 @@ impl Engine {
                 Event::Timer(n) => self.complete(n),
                 Event::Link(way) => self.link_done(way),
                 Event::Channel(channel) => self.channel_done(channel),
-                Event::Die(die, generation) => {
-                    if self.dies[die as usize].generation == generation {
-                        self.die_done(die);
-                    }
-                }
+                Event::Die(die) => self.die_done(die),
+                Event::Void => {}
             }
             self.drain();
         }
@@ -320,13 +330,15 @@ impl Engine {
         node
     }
 
+    /// Start or queue everything that nothing holds back.
     #[inline]
-    pub(crate) fn at(&mut self, at: Ps, event: Event) {
-        self.agenda.set(at, event);
+    fn drain(&mut self) {
+        if !self.ready.is_empty() {
+            self.drain_all();
+        }
     }
 
-    /// Start or queue everything that nothing holds back.
-    fn drain(&mut self) {
+    fn drain_all(&mut self) {
         let mut next = 0;
         while next < self.ready.len() {
             let n = self.ready[next];
@@ -341,7 +353,7 @@ impl Engine {
                 NodeKind::Timer if node.time > Dur::ZERO => {
                     let end = self.now.after(node.time);
                     self.state(n, State::Timer);
-                    self.at(end, Event::Timer(n));
+                    self.agenda.set_timer(end, n);
                 }
                 NodeKind::LinkIn | NodeKind::LinkOut if node.time > Dur::ZERO => {
                     self.queue_on_link(n)
@@ -372,10 +384,8 @@ impl Engine {
             self.slots.free(value, &mut self.ready);
             self.ready[first..].sort_unstable_by_key(|&n| self.nodes.at(n).id);
         }
-        if let Some(paths) = &mut self.paths {
-            paths.ended(id, self.now);
-            self.note_released(first, id);
-        }
+        self.note(|paths, engine| paths.ended(id, engine.now));
+        self.note_released(first, id);
     }
 
     fn begin_on_dram(&mut self, n: u32) {
@@ -384,7 +394,7 @@ impl Engine {
         };
         let end = memory.begin(self.nodes.at(n).page, self.now, statistics);
         self.state(n, State::Timer);
-        self.at(end, Event::Timer(n));
+        self.agenda.set_timer(end, n);
     }
 
     // ---- the host link
@@ -414,7 +424,7 @@ impl Engine {
         let until = self.now.after(time);
         self.links[way as usize].until = until;
         self.state(n, State::Link);
-        self.at(until, Event::Link(way));
+        self.agenda.set_link(until, way);
     }
 
     fn link_done(&mut self, way: u32) {
@@ -446,7 +456,7 @@ impl Engine {
         let until = self.now.after(time);
         self.channels[channel as usize].until = until;
         self.state(n, State::Channel);
-        self.at(until, Event::Channel(channel));
+        self.agenda.set_channel(until, channel);
     }
 
     /// A read that is not sensed yet, and an erase, put their command on the channel; others their

@@ -79,8 +79,6 @@ pub(crate) struct Die {
     pub remaining: Dur,
     /// Whether the statistics count this die among those at work.
     pub counted: bool,
-    /// Counts up when the time at which the cells end changes: earlier events are void.
-    pub generation: u32,
 }
 
 impl Die {
@@ -95,14 +93,7 @@ impl Die {
             suspended_since: Ps::ZERO,
             remaining: Dur::ZERO,
             counted: false,
-            generation: 0,
         }
-    }
-
-    /// The time at which the cells end changes.
-    pub fn next_generation(&mut self) -> u32 {
-        self.generation = self.generation.wrapping_add(1);
-        self.generation
     }
 
     pub fn at_work(&self) -> bool {

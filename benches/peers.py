@@ -232,20 +232,23 @@ def ours(load: Load, requests: int, folder: Path) -> Run:
     return Run(seconds, memory, sum(nand.values()), nand["programs"], record["iops"])
 
 
-def rows(load: Load, name: str, once: Run, twice: Run) -> tuple[float, tuple[str, ...]]:
-    """Microseconds a request, and what the table says."""
-    seconds = max(twice.seconds - once.seconds, 1e-9)
-    each = seconds / load.requests * 1e6
+def rows(load: Load, name: str, once: Run, twice: Run) -> tuple[float | None, tuple[str, ...]]:
+    """Microseconds a request, and what the table says.
+
+    None and dashes where twice as many requests took no longer: what else ran decided that.
+    """
+    seconds = twice.seconds - once.seconds
+    each = seconds / load.requests * 1e6 if seconds > 0 else None
     writes = load.requests * (100 - load.reads) / 100
     waf = (twice.programs - once.programs) / writes if writes else None
     hand = load.hand(waf)
     return each, (
         load.name,
         name,
-        f"{each:.2f}",
-        f"{load.requests / seconds:,.0f}",
-        f"{(twice.flash - once.flash) / seconds:,.0f}",
-        f"{max(once.seconds - seconds, 0.0):.1f} s",
+        f"{each:.2f}" if each else "–",
+        f"{load.requests / seconds:,.0f}" if each else "–",
+        f"{(twice.flash - once.flash) / seconds:,.0f}" if each else "–",
+        f"{max(once.seconds - seconds, 0.0):.1f} s" if each else "–",
         f"{twice.memory / MIB:,.0f} MiB",
         f"{waf:.2f}" if waf is not None else "–",
         f"{twice.iops:,.0f}",
@@ -295,7 +298,12 @@ def main() -> None:
                 continue
             pairs = {name: rows(load, name, *runs) for name, runs in found.items()}
             table += [cells for _, cells in pairs.values()]
-            faster.append((load.name, pairs["MQSim"][0] / pairs["FlashAtlas"][0]))
+            mqsim, atlas = (pairs[who][0] for who in ("MQSim", "FlashAtlas"))
+            if mqsim and atlas:
+                faster.append((load.name, mqsim / atlas))
+            else:
+                why = "twice as many requests took no longer: a quieter machine, --rounds, --scale"
+                failed.append(f"{load.name}: {why}")
     out = Console(width=140)
     out.print(listing(list(HEAD), table))
     for name, ratio in faster:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import subprocess
 import sys
@@ -42,6 +43,19 @@ def test_it_says_that_there_is_nothing_to_compare_with():
     assert done.returncode == 0 and "nothing was compared" in done.stdout
     done = bench(FLASHATLAS_MQSIM="/nowhere/MQSim")
     assert done.returncode == 1 and "/nowhere/MQSim: no program that can be run" in done.stderr
+
+
+def test_what_took_no_longer_has_no_speed():
+    spec = importlib.util.spec_from_file_location("peers", ROOT / "benches/peers.py")
+    peers = importlib.util.module_from_spec(spec)
+    sys.modules["peers"] = peers  # where its dataclasses look for their names
+    spec.loader.exec_module(peers)
+    load = peers.Load("reads", 1 << 20, 100, 1000)
+    once, twice = peers.Run(2.0, 1, 1000, 0, 5.0), peers.Run(3.0, 1, 2000, 0, 5.0)
+    each, cells = peers.rows(load, "MQSim", once, twice)
+    assert each == 1000 and cells[2:6] == ("1000.00", "1,000", "1,000", "1.0 s")
+    each, cells = peers.rows(load, "MQSim", twice, once)
+    assert each is None and cells[2:6] == ("–",) * 4
 
 
 @pytest.mark.long

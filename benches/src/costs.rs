@@ -49,7 +49,8 @@ fn aged(dies: u32, blocks: u32, extra: &[String]) -> Host {
     host
 }
 
-fn flash_ops(drive: &Ssd) -> u64 {
+/// Reads, programs and erases so far.
+pub fn flash_ops(drive: &Ssd) -> u64 {
     let c = &drive.medium().counters;
     [&c.reads, &c.programs, &c.erases].iter().map(|by_cause| by_cause.iter().sum::<u64>()).sum()
 }

@@ -6,6 +6,7 @@ mod checkpoint;
 mod costs;
 mod crash;
 mod floor;
+mod growth;
 mod kernels;
 mod layers;
 mod log_blocks;
@@ -253,6 +254,11 @@ fn main() {
         ["kernel"] => return kernels::list(),
         ["kernel", name, count] => {
             return kernels::work(name, count.parse().expect("bench kernel NAME COUNT"));
+        }
+        ["growth"] => return growth::list(),
+        ["growth", name, size, count] => {
+            let number = |text: &str| text.parse().expect("bench growth NAME SIZE COUNT");
+            return growth::work(name, number(size), number(count));
         }
         _ => {}
     }

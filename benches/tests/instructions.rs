@@ -5,7 +5,11 @@
 //! Instructions depend on the compiler: with another one than the file names nothing is compared,
 //! and that is said. `FLASHATLAS_WRITE=1 cargo test --release -p flashatlas-benches --test
 //! instructions` writes the file anew, and keeps the reasons; a kernel that costs more wants one.
+//!
+//! Costs that must not grow are counted, too: each structure of `benches/src/growth.rs` at each of
+//! its sizes. `make test` takes the first of them, `make test-full` all.
 
+use flashatlas_testing::proofs::one_in;
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -13,6 +17,8 @@ use std::process::Command;
 
 const BENCH: &str = env!("CARGO_BIN_EXE_bench");
 const TOLERANCE: f64 = 0.02;
+/// By how much a cost may grow from the least size of a structure to any other.
+const GROWTH: f64 = 1.3;
 
 fn file() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("instructions.csv")
@@ -32,15 +38,31 @@ fn printed(program: &str, arguments: &[&str]) -> Option<String> {
     Some(said)
 }
 
+/// Why instructions cannot be counted here, if they cannot.
+fn uncounted() -> Option<&'static str> {
+    if cfg!(debug_assertions) {
+        return Some("instructions: not counted where assertions are compiled in");
+    }
+    let missing = printed("valgrind", &["--version"]).is_none();
+    missing.then_some("instructions: not counted, valgrind is not installed (Debian: valgrind)")
+}
+
+/// The number behind `name` in what was printed.
+fn number(said: &str, name: &str) -> f64 {
+    let found = said.lines().find_map(|line| line.split_once(name));
+    let number = found.and_then(|(_, number)| number.trim().parse().ok());
+    number.unwrap_or_else(|| panic!("no `{name}`: {said}"))
+}
+
+/// What a run of the program under valgrind prints.
+fn under_valgrind(work: &[&str]) -> String {
+    let run = [&["--tool=callgrind", "--callgrind-out-file=/dev/null", BENCH], work].concat();
+    printed("valgrind", &run).expect("it is installed")
+}
+
 /// Instructions of one run of a kernel.
 fn counted(kernel: &str, count: u64) -> f64 {
-    let count = count.to_string();
-    let run =
-        ["--tool=callgrind", "--callgrind-out-file=/dev/null", BENCH, "kernel", kernel, &count];
-    let said = printed("valgrind", &run).unwrap_or_default();
-    let collected = said.lines().find_map(|line| line.split_once("Collected : "));
-    let number = collected.and_then(|(_, number)| number.trim().parse().ok());
-    number.unwrap_or_else(|| panic!("{kernel}: valgrind counted nothing: {said}"))
+    number(&under_valgrind(&["kernel", kernel, &count.to_string()]), "Collected : ")
 }
 
 /// Each kernel, and what doing its work once more costs.
@@ -75,11 +97,8 @@ fn held() -> (String, Vec<(String, f64, String)>) {
 
 #[test]
 fn work_costs_as_many_instructions_as_before() {
-    if cfg!(debug_assertions) {
-        return say("instructions: not counted where assertions are compiled in");
-    }
-    if printed("valgrind", &["--version"]).is_none() {
-        return say("instructions: not counted, valgrind is not installed (Debian: valgrind)");
+    if let Some(why) = uncounted() {
+        return say(why);
     }
     let compiler = printed("rustc", &["--version"]).unwrap_or_default().trim().to_owned();
     let (held_by, held) = held();
@@ -114,4 +133,33 @@ fn work_costs_as_many_instructions_as_before() {
             file().display()
         );
     }
+}
+
+/// What a request, a flash operation, a lookup or a mount costs where its structure is larger: in
+/// instructions, as caches of the processor would hide or exaggerate it in time.
+#[test]
+fn costs_do_not_grow_with_what_is_kept() {
+    if let Some(why) = uncounted() {
+        return say(why);
+    }
+    let list = printed(BENCH, &["growth"]).expect("it was built with this test");
+    for line in list.lines().step_by(one_in()) {
+        let [name, less, more, sizes @ ..] = &line.split(' ').collect::<Vec<_>>()[..] else {
+            panic!("{line}: a structure, two counts and its sizes were expected")
+        };
+        let costs: Vec<f64> =
+            sizes.iter().map(|size| cost_of_one(name, size, less, more)).collect();
+        let grown: Vec<f64> = costs.iter().map(|cost| cost / costs[0]).collect();
+        say(&format!("{name} {sizes:?}: {costs:.0?} instructions, {grown:.2?} of the first"));
+        assert!(costs[0] > 0.0 && grown.iter().all(|&g| g <= GROWTH), "{name} grows: {grown:.2?}");
+    }
+}
+
+/// Instructions that one more costs at a size, whatever it is that the program counts.
+fn cost_of_one(name: &str, size: &str, less: &str, more: &str) -> f64 {
+    let [[fewer, few], [all, many]] = [less, more].map(|count| {
+        let said = under_valgrind(&["growth", name, size, count]);
+        [number(&said, "Collected : "), number(&said, "done ")]
+    });
+    (all - fewer) / (many - few)
 }

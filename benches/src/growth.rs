@@ -1,0 +1,181 @@
+//! Costs that must not grow (`bench growth NAME SIZE COUNT`): work on a structure of a size, COUNT
+//! times, so that two counts at each size give what one more costs there.
+//! `benches/tests/instructions.rs` counts instructions and holds their growth; nothing here looks
+//! at a clock.
+
+use crate::{Host, layers};
+use flashatlas_crash::Plan;
+use flashatlas_device::{Cmd, Device, Inspect, PowerCycle, Reply};
+use flashatlas_host::STANDARD;
+use flashatlas_lookup::hashes;
+use flashatlas_lookup::study::{LookupRequest, Study, settings};
+use flashatlas_sim::RunSpec;
+use flashatlas_sim::input::Stream;
+use flashatlas_types::{Lba, Lpn, Ps, Rng, Seed, Tag};
+use serde_json::json;
+
+/// A structure by its name, its sizes, and the two counts between which a cost is taken; the work
+/// at a size and a count says how often what is paid for was done.
+type Growth = (&'static str, &'static [u64], [u64; 2], fn(u64, u64) -> u64);
+
+const GROWTHS: [Growth; 11] = [
+    ("lookup-entries", &[1 << 10, 1 << 16], [4000, 8000], lookups),
+    ("cache-kib", &[256, 2048, 16_384], [4000, 8000], |kib, count| {
+        flash_ops(&[format!("cache.bytes={kib}KiB")], 8, (true, 16), count)
+    }),
+    ("writes-in-flight", &[1, 64, 4096], [8000, 16_000], |depth, count| {
+        flash_ops(&[], 8, (true, depth as usize), count)
+    }),
+    ("reads-in-flight", &[1, 64, 4096], [8000, 16_000], |depth, count| {
+        flash_ops(&[], 8, (false, depth as usize), count)
+    }),
+    ("writes-to-dies", &[1, 8, 128], [8000, 16_000], |dies, count| {
+        flash_ops(&[], dies, (true, 256), count)
+    }),
+    ("reads-of-dies", &[1, 8, 128], [8000, 16_000], |dies, count| {
+        flash_ops(&[], dies, (false, 256), count)
+    }),
+    ("map-cache-kib", &[16, 256, 4096], [4000, 8000], map_cache),
+    ("hard-pages", &[4096, 65_536], [2000, 4000], hard),
+    ("log-blocks", &[8, 64], [16_000, 20_000], log_blocks),
+    ("jobs", &[1, 16, 256], [4096, 8192], jobs),
+    ("steps-of-a-cut", &[40, 160], [1, 2], cuts),
+];
+
+/// Print every structure with its counts and its sizes, a line each.
+pub fn list() {
+    for (name, sizes, [less, more], _) in GROWTHS {
+        let sizes: Vec<String> = sizes.iter().map(u64::to_string).collect();
+        println!("{name} {less} {more} {}", sizes.join(" "));
+    }
+}
+
+/// Do the work on a structure of a size, and print how often.
+pub fn work(name: &str, size: u64, count: u64) {
+    let known = GROWTHS.iter().find(|(known, ..)| *known == name);
+    let (.., work) = known.unwrap_or_else(|| panic!("structure `{name}` is not known"));
+    println!("done {}", work(size, count));
+}
+
+/// A drive of 64 MiB in 4 KiB pages, filled, of which it exports 7/8.
+fn filled(dies: u64, extra: &[String]) -> Host {
+    let channels = dies.min(8);
+    let mut settings: Vec<String> = [
+        "drive.dies=1",
+        "drive.planes=1",
+        "drive.frame_planes=1",
+        "drive.page_bytes=4KiB",
+        "drive.pages=16",
+        "drive.logical_pages=14336",
+        "map.unit=4KiB",
+        "nand.endurance=1000000",
+        "cache.bytes=1MiB",
+    ]
+    .map(str::to_owned)
+    .to_vec();
+    settings.extend([
+        format!("drive.channels={channels}"),
+        format!("drive.ways={}", dies / channels),
+        format!("drive.blocks={}", 1024 / dies + 4),
+    ]);
+    settings.extend_from_slice(extra);
+    let drive = STANDARD.load("tlc-nvme-1tb", None, &settings).and_then(|c| c.build(Seed(1)));
+    Host::filled(drive.unwrap_or_else(|e| panic!("{e}")))
+}
+
+/// Flash operations of random requests to an aged drive, so many in flight.
+fn flash_ops(extra: &[String], dies: u64, (write, depth): (bool, usize), count: u64) -> u64 {
+    let mut host = filled(dies, extra);
+    host.age();
+    host.drive.reset_counters();
+    (0..count).for_each(|_| host.request(write, depth));
+    crate::costs::flash_ops(&host.drive)
+}
+
+/// Requests to 512 pages whose entries every cache holds, half of them writes.
+fn map_cache(kib: u64, count: u64) -> u64 {
+    let extra = ["map.store=dftl".to_owned(), format!("map.cache_bytes={kib}KiB")];
+    let mut host = filled(8, &extra);
+    for n in 0..count {
+        let lpn = Lpn(host.rng.below(512) as u32);
+        host.request_page(lpn, n % 2 == 0, 16);
+    }
+    count
+}
+
+/// Reads that `hard` passes through, over a drive of so many pages.
+fn hard(pages: u64, count: u64) -> u64 {
+    let settings = format!("drive.logical_pages={pages}");
+    let (mut stack, _) = layers::stack("hard", &[&settings, "drive.blocks=40"]);
+    layers::read(&mut stack, &mut Rng::stream(Seed(1), "growth"), count);
+    count
+}
+
+/// Timed lookups of one of so many entries.
+fn lookups(entries: u64, count: u64) -> u64 {
+    let mut study = settings(hashes::STANDARD, &[])
+        .and_then(|params| Study::new(hashes::STANDARD, &params))
+        .unwrap_or_else(|e| panic!("{e}"));
+    let mut ask = |la| study.ask(LookupRequest::Pages(la, 1)).unwrap_or_else(|e| panic!("{e}"));
+    (0..entries as u32).for_each(&mut ask);
+    let mut rng = Rng::stream(Seed(1), "growth");
+    (0..count).for_each(|_| ask(rng.below(entries) as u32));
+    count
+}
+
+/// Writes to FAST with so many log blocks, untimed.
+fn log_blocks(blocks: u64, count: u64) -> u64 {
+    let set = [
+        "drive.logical_pages=16384".to_owned(),
+        "ftl.scheme=fast".to_owned(),
+        format!("ftl.log_blocks={blocks}"),
+    ];
+    let drive = STANDARD.load("mast-4gb", None, &set).and_then(|c| c.build(Seed(1)));
+    let mut host = Host::filled(drive.unwrap_or_else(|e| panic!("{e}")));
+    host.drive.set_instant(true);
+    let mut reply = Reply::default();
+    for content in 1..=count {
+        // pages of 2 KiB
+        let lba = Lba(u64::from(host.any_page().0) * 4);
+        let cmd = Cmd::Write { lba, sectors: 4, fua: false, content, data: None };
+        host.drive.submit(Ps::ZERO, Tag(0), cmd, &mut reply).unwrap_or_else(|e| panic!("{e}"));
+    }
+    count
+}
+
+/// Requests of so many fio jobs together.
+fn jobs(jobs: u64, count: u64) -> u64 {
+    let size = count / jobs * 4;
+    let text = format!(
+        "[job]\nrw=randread\ndirect=1\nbs=4k\nsize=64k\nio_size={size}k\nnumjobs={jobs}\n\
+         group_reporting\n"
+    );
+    let open = move |_: &str| -> std::io::Result<Stream> {
+        Ok((Box::new(std::io::Cursor::new(text.clone().into_bytes())), None))
+    };
+    let spec: RunSpec = serde_json::from_value(json!({
+        "drive": "tlc-small", "precondition": "fill", "job": "jobs.fio",
+        "set": ["drive.blocks=12", "drive.pages=32", "drive.logical_pages=8192"],
+    }))
+    .expect("made here");
+    let outcome = flashatlas_sim::run(&spec, &crate::environment(&open), &mut |_| true)
+        .unwrap_or_else(|e| panic!("{e}"));
+    outcome.record["trace"]["requests"].as_u64().expect("a number")
+}
+
+/// Mounts after power failures in workloads of so many steps.
+fn cuts(steps: u64, seeds: u64) -> u64 {
+    let plan = Plan {
+        schemes: vec!["page.1".into()],
+        stores: vec!["dram.1".into()],
+        geometries: vec!["mini".into()],
+        workloads: vec!["random".into()],
+        steps: steps as u32,
+        one_in: 20,
+        seeds,
+        threads: 1,
+        ..Plan::default()
+    };
+    let report = flashatlas_crash::run(&STANDARD, &plan, &mut |_, _| true);
+    report.expect("names that exist").rows.iter().map(|row| row.tally.mounts).sum()
+}

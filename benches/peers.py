@@ -239,16 +239,21 @@ def rows(load: Load, name: str, once: Run, twice: Run) -> tuple[float | None, tu
     """
     seconds = twice.seconds - once.seconds
     each = seconds / load.requests * 1e6 if seconds > 0 else None
+    speed = ("–",) * 4
+    if each is not None:
+        speed = (
+            f"{each:.2f}",
+            f"{load.requests / seconds:,.0f}",
+            f"{(twice.flash - once.flash) / seconds:,.0f}",
+            f"{max(once.seconds - seconds, 0.0):.1f} s",
+        )
     writes = load.requests * (100 - load.reads) / 100
     waf = (twice.programs - once.programs) / writes if writes else None
     hand = load.hand(waf)
     return each, (
         load.name,
         name,
-        f"{each:.2f}" if each else "–",
-        f"{load.requests / seconds:,.0f}" if each else "–",
-        f"{(twice.flash - once.flash) / seconds:,.0f}" if each else "–",
-        f"{max(once.seconds - seconds, 0.0):.1f} s" if each else "–",
+        *speed,
         f"{twice.memory / MIB:,.0f} MiB",
         f"{waf:.2f}" if waf is not None else "–",
         f"{twice.iops:,.0f}",

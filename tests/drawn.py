@@ -81,8 +81,8 @@ def drawn() -> set[str]:
     if _everything():
         return set(PROOFS)
     at_hand = {PROOFS[_hash() % len(PROOFS)]}
-    touched = {name for name, paths in FILES.items() if any(c.startswith(paths) for c in changed())}
-    return at_hand | touched
+    forced = {name for name, paths in FILES.items() if any(c.startswith(paths) for c in changed())}
+    return at_hand | forced
 
 
 def touched(name: str) -> bool:

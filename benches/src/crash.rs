@@ -5,19 +5,23 @@ use crate::now;
 use flashatlas_crash::{Plan, run};
 use flashatlas_host::STANDARD;
 
-pub fn print() {
-    let plan = |workload: &str| Plan {
+/// Power failures of page mapping on the smallest drive, on one core.
+pub fn plan(workload: &str) -> Plan {
+    Plan {
         schemes: vec!["page.1".into()],
         stores: vec!["dram.1".into()],
         geometries: vec!["mini".into()],
         workloads: vec![workload.into()],
-        seeds: 60,
         threads: 1,
         ..Plan::default()
-    };
+    }
+}
+
+pub fn print() {
     for workload in ["random", "hot-cold"] {
         let begin = now();
-        let report = run(&STANDARD, &plan(workload), &mut |_, _| true).expect("names that exist");
+        let plan = Plan { seeds: 60, ..plan(workload) };
+        let report = run(&STANDARD, &plan, &mut |_, _| true).expect("names that exist");
         let seconds = begin.elapsed().as_secs_f64();
         let (cuts, mounts) = (report.rows[0].cuts, report.rows[0].tally.mounts);
         assert_eq!(report.violations(), 0);

@@ -3,15 +3,13 @@
 //! `benches/tests/instructions.rs` counts instructions and holds their growth; nothing here looks
 //! at a clock.
 
-use crate::{Host, layers};
+use crate::{Host, crash, kernels, layers};
 use flashatlas_crash::Plan;
-use flashatlas_device::{Cmd, Device, Inspect, PowerCycle, Reply};
+use flashatlas_device::Inspect;
 use flashatlas_host::STANDARD;
-use flashatlas_lookup::hashes;
-use flashatlas_lookup::study::{LookupRequest, Study, settings};
 use flashatlas_sim::RunSpec;
 use flashatlas_sim::input::Stream;
-use flashatlas_types::{Lba, Lpn, Ps, Rng, Seed, Tag};
+use flashatlas_types::{Lpn, Rng, Seed};
 use serde_json::json;
 
 /// A structure by its name, its sizes, and the two counts between which a cost is taken; the work
@@ -19,25 +17,31 @@ use serde_json::json;
 type Growth = (&'static str, &'static [u64], [u64; 2], fn(u64, u64) -> u64);
 
 const GROWTHS: [Growth; 11] = [
-    ("lookup-entries", &[1 << 10, 1 << 16], [4000, 8000], lookups),
+    ("lookup-entries", &[1 << 10, 1 << 16], [4000, 8000], |entries, count| {
+        kernels::lookups(&[], entries as u32, count);
+        count
+    }),
     ("cache-kib", &[256, 2048, 16_384], [4000, 8000], |kib, count| {
-        flash_ops(&[format!("cache.bytes={kib}KiB")], 8, (true, 16), count)
+        operations(&[format!("cache.bytes={kib}KiB")], 8, (true, 16), count)
     }),
     ("writes-in-flight", &[1, 64, 4096], [8000, 16_000], |depth, count| {
-        flash_ops(&[], 8, (true, depth as usize), count)
+        operations(&[], 8, (true, depth as usize), count)
     }),
     ("reads-in-flight", &[1, 64, 4096], [8000, 16_000], |depth, count| {
-        flash_ops(&[], 8, (false, depth as usize), count)
+        operations(&[], 8, (false, depth as usize), count)
     }),
     ("writes-to-dies", &[1, 8, 128], [8000, 16_000], |dies, count| {
-        flash_ops(&[], dies, (true, 256), count)
+        operations(&[], dies, (true, 256), count)
     }),
     ("reads-of-dies", &[1, 8, 128], [8000, 16_000], |dies, count| {
-        flash_ops(&[], dies, (false, 256), count)
+        operations(&[], dies, (false, 256), count)
     }),
     ("map-cache-kib", &[16, 256, 4096], [4000, 8000], map_cache),
     ("hard-pages", &[4096, 65_536], [2000, 4000], hard),
-    ("log-blocks", &[8, 64], [16_000, 20_000], log_blocks),
+    ("log-blocks", &[8, 64], [16_000, 20_000], |blocks, count| {
+        kernels::merges(16_384, blocks, count);
+        count
+    }),
     ("jobs", &[1, 16, 256], [4096, 8192], jobs),
     ("steps-of-a-cut", &[40, 160], [1, 2], cuts),
 ];
@@ -84,7 +88,7 @@ fn filled(dies: u64, extra: &[String]) -> Host {
 }
 
 /// Flash operations of random requests to an aged drive, so many in flight.
-fn flash_ops(extra: &[String], dies: u64, (write, depth): (bool, usize), count: u64) -> u64 {
+fn operations(extra: &[String], dies: u64, (write, depth): (bool, usize), count: u64) -> u64 {
     let mut host = filled(dies, extra);
     host.age();
     host.drive.reset_counters();
@@ -111,38 +115,6 @@ fn hard(pages: u64, count: u64) -> u64 {
     count
 }
 
-/// Timed lookups of one of so many entries.
-fn lookups(entries: u64, count: u64) -> u64 {
-    let mut study = settings(hashes::STANDARD, &[])
-        .and_then(|params| Study::new(hashes::STANDARD, &params))
-        .unwrap_or_else(|e| panic!("{e}"));
-    let mut ask = |la| study.ask(LookupRequest::Pages(la, 1)).unwrap_or_else(|e| panic!("{e}"));
-    (0..entries as u32).for_each(&mut ask);
-    let mut rng = Rng::stream(Seed(1), "growth");
-    (0..count).for_each(|_| ask(rng.below(entries) as u32));
-    count
-}
-
-/// Writes to FAST with so many log blocks, untimed.
-fn log_blocks(blocks: u64, count: u64) -> u64 {
-    let set = [
-        "drive.logical_pages=16384".to_owned(),
-        "ftl.scheme=fast".to_owned(),
-        format!("ftl.log_blocks={blocks}"),
-    ];
-    let drive = STANDARD.load("mast-4gb", None, &set).and_then(|c| c.build(Seed(1)));
-    let mut host = Host::filled(drive.unwrap_or_else(|e| panic!("{e}")));
-    host.drive.set_instant(true);
-    let mut reply = Reply::default();
-    for content in 1..=count {
-        // pages of 2 KiB
-        let lba = Lba(u64::from(host.any_page().0) * 4);
-        let cmd = Cmd::Write { lba, sectors: 4, fua: false, content, data: None };
-        host.drive.submit(Ps::ZERO, Tag(0), cmd, &mut reply).unwrap_or_else(|e| panic!("{e}"));
-    }
-    count
-}
-
 /// Requests of so many fio jobs together.
 fn jobs(jobs: u64, count: u64) -> u64 {
     let size = count / jobs * 4;
@@ -165,17 +137,7 @@ fn jobs(jobs: u64, count: u64) -> u64 {
 
 /// Mounts after power failures in workloads of so many steps.
 fn cuts(steps: u64, seeds: u64) -> u64 {
-    let plan = Plan {
-        schemes: vec!["page.1".into()],
-        stores: vec!["dram.1".into()],
-        geometries: vec!["mini".into()],
-        workloads: vec!["random".into()],
-        steps: steps as u32,
-        one_in: 20,
-        seeds,
-        threads: 1,
-        ..Plan::default()
-    };
+    let plan = Plan { steps: steps as u32, one_in: 20, seeds, ..crash::plan("random") };
     let report = flashatlas_crash::run(&STANDARD, &plan, &mut |_, _| true);
     report.expect("names that exist").rows.iter().map(|row| row.tally.mounts).sum()
 }

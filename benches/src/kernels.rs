@@ -103,14 +103,23 @@ fn read(count: u64) {
 
 /// A write that makes FAST merge, untimed.
 fn merge(count: u64) {
-    let set = ["drive.logical_pages=4096", "ftl.scheme=fast", "ftl.log_blocks=16"];
-    let config = STANDARD.load("mast-4gb", None, &set.map(str::to_owned));
+    merges(4096, 16, count);
+}
+
+/// Untimed writes to FAST over so many pages of 2 KiB, with so many log blocks.
+pub fn merges(pages: u64, log_blocks: u64, count: u64) {
+    let set = [
+        format!("drive.logical_pages={pages}"),
+        "ftl.scheme=fast".to_owned(),
+        format!("ftl.log_blocks={log_blocks}"),
+    ];
+    let config = STANDARD.load("mast-4gb", None, &set);
     let drive = config.and_then(|c| c.build(Seed(1))).unwrap_or_else(|e| panic!("{e}"));
     let mut host = Host::filled(drive);
     host.drive.set_instant(true);
     let (mut rng, mut reply) = (Rng::stream(Seed(1), "kernel"), Reply::default());
     for content in 1..=count {
-        let lba = Lba(rng.below(4096) * 4);
+        let lba = Lba(rng.below(pages) * 4);
         let cmd = Cmd::Write { lba, sectors: 4, fua: false, content, data: None };
         host.drive.submit(Ps::ZERO, Tag(0), cmd, &mut reply).unwrap_or_else(|e| panic!("{e}"));
     }
@@ -135,25 +144,25 @@ fn host_layer(count: u64) {
 
 /// A timed lookup of one of 2^12 entries.
 fn lookup(count: u64) {
-    lookups(&[], count);
+    lookups(&[], 1 << 12, count);
 }
 
 /// As `lookup`, with a burst of each bank in turn.
 fn lookup_abcd(count: u64) {
-    lookups(&["lookup.probe=abcd".into()], count);
+    lookups(&["lookup.probe=abcd".into()], 1 << 12, count);
 }
 
-fn lookups(given: &[String], count: u64) {
-    const ENTRIES: u32 = 1 << 12;
+/// Timed lookups of one of so many entries.
+pub fn lookups(given: &[String], entries: u32, count: u64) {
     let mut study = settings(hashes::STANDARD, given)
         .and_then(|params| Study::new(hashes::STANDARD, &params))
         .unwrap_or_else(|e| panic!("{e}"));
-    for la in 0..ENTRIES {
+    for la in 0..entries {
         study.ask(LookupRequest::Pages(la, 1)).unwrap_or_else(|e| panic!("{e}"));
     }
     let mut rng = Rng::stream(Seed(1), "kernel");
     let asks: Vec<LookupRequest> =
-        (0..count).map(|_| LookupRequest::Pages(rng.below(ENTRIES.into()) as u32, 1)).collect();
+        (0..count).map(|_| LookupRequest::Pages(rng.below(entries.into()) as u32, 1)).collect();
     study.ask_all(&asks).unwrap_or_else(|e| panic!("{e}"));
 }
 

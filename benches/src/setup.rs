@@ -23,7 +23,7 @@ fn small(gib: u32) -> DriveConfig {
 }
 
 /// Units that are looked at together.
-const TOGETHER: u32 = 32;
+const TOGETHER: u32 = 1 << 18;
 
 fn print_one(name: &str, config: &DriveConfig, steady: bool, goal: &str) {
     let stamp = |lpn: Lpn| Stamp::whole(u64::from(lpn.0), 0);
@@ -40,7 +40,7 @@ fn print_one(name: &str, config: &DriveConfig, steady: bool, goal: &str) {
     drive.power_cycle(config, Seed(1)).unwrap_or_else(|e| panic!("{e}"));
     let mounted = begin.elapsed().as_secs_f64();
     let units = drive.layout().logical_units;
-    let mut found = [Stamp::ZERO; TOGETHER as usize];
+    let mut found = vec![Stamp::ZERO; units.min(TOGETHER) as usize];
     for first in (0..units).step_by(TOGETHER as usize) {
         let found = &mut found[..(units - first).min(TOGETHER) as usize];
         drive.peek_stamps(Lpn(first), found).unwrap_or_else(|e| panic!("{e}"));

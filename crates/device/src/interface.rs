@@ -119,7 +119,7 @@ pub trait Inspect {
     fn peek_stamp(&self, unit: Lpn) -> Result<Stamp, SubmitError>;
 
     /// As [`Inspect::peek_stamp`], of as many units as `stamps`, from `first` on: they are loaded
-    /// from memory together, a few tens at best.
+    /// from memory together, and many thousands by all cores.
     ///
     /// # Errors
     /// As [`Inspect::peek_stamp`], of the first unit that cannot be read.
@@ -249,6 +249,9 @@ impl<L: Layer> PowerCycle for L {
     }
 }
 
+/// Of what lies all over memory so many units are loaded together.
+pub(crate) const TOGETHER: usize = 32;
+
 impl<L: Layer> Inspect for L {
     fn check(&self) -> Result<(), Violation> {
         Layer::check(self)
@@ -259,10 +262,13 @@ impl<L: Layer> Inspect for L {
     }
 
     fn peek_stamps(&self, first: Lpn, stamps: &mut [Stamp]) -> Result<(), SubmitError> {
-        let units: Vec<Lpn> = (first.0..).take(stamps.len()).map(Lpn).collect();
-        self.expect(&units);
-        for (stamp, unit) in stamps.iter_mut().zip(units) {
-            *stamp = Layer::peek_stamp(self, unit)?;
+        let mut units = (first.0..).map(Lpn);
+        for stamps in stamps.chunks_mut(TOGETHER) {
+            let units: Vec<Lpn> = units.by_ref().take(stamps.len()).collect();
+            self.expect(&units);
+            for (stamp, unit) in stamps.iter_mut().zip(units) {
+                *stamp = Layer::peek_stamp(self, unit)?;
+            }
         }
         Ok(())
     }

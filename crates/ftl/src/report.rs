@@ -55,7 +55,8 @@ pub struct MountReport {
     pub unreadable_frames: u64,
     /// Bytes loaded from NVM.
     pub nvm_bytes: u64,
-    /// Entries that were newer in spare areas than in the map that survived.
+    /// Entries that were newer in spare areas than in the map that survived; those of which two
+    /// newer versions were met, the older one first, count twice.
     pub rolled_forward: u64,
     /// Entries of the map that survived whose page is gone, and that no spare area names elsewhere.
     pub lost: u64,

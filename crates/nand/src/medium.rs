@@ -324,6 +324,18 @@ impl Medium {
         Ok(Lpn(self.lpns[ppn.0 as usize]))
     }
 
+    /// The logical pages that the spare area names for the slots of a frame, in order,
+    /// [`Lpn::NONE`] for padding.
+    ///
+    /// # Errors
+    /// [`MediumError::Unreadable`] unless it is programmed.
+    pub fn lpns(&self, frame: FrameId) -> Result<impl Iterator<Item = Lpn>, MediumError> {
+        self.lpn(self.layout.first_slot(frame))?;
+        let first = self.layout.first_slot(frame).0 as usize;
+        let slots = self.layout.slots_per_frame as usize;
+        Ok(self.lpns[first..first + slots].iter().map(|&lpn| Lpn(lpn)))
+    }
+
     /// Whether a frame, programmed or not, holds a part of a map rather than data.
     pub fn holds_map(&self, frame: FrameId) -> bool {
         let slot = self.layout.first_slot(frame).0 as usize;

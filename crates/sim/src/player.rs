@@ -25,8 +25,8 @@ const NVME_BLOCKS: u32 = 1 << 16;
 /// beside them.
 const EXPECTED_UNITS: u32 = 4;
 
-/// Units that are loaded from memory together where all are looked at.
-const EXPECTED_TOGETHER: u32 = 32;
+/// Units that are looked at together where all are.
+const SWEPT_TOGETHER: u32 = 1 << 18;
 
 /// A command in flight.
 #[derive(Clone, Copy)]
@@ -414,16 +414,14 @@ impl Player {
                  reads were checked"
             )));
         }
-        let mut found = [Stamp::ZERO; EXPECTED_TOGETHER as usize];
-        for first in (0..units).step_by(EXPECTED_TOGETHER as usize) {
-            let found = &mut found[..(units - first).min(EXPECTED_TOGETHER) as usize];
+        let mut found = vec![Stamp::ZERO; units.min(SWEPT_TOGETHER) as usize];
+        for first in (0..units).step_by(SWEPT_TOGETHER as usize) {
+            let found = &mut found[..(units - first).min(SWEPT_TOGETHER) as usize];
             let peeked = self.drive.peek_stamps(Lpn(first), found);
             peeked.map_err(|error| failed(self.submitted, error))?;
             found.iter().zip(first..).for_each(|(&stamp, lpn)| self.oracle.sweep(lpn, stamp));
             let share = Some(f64::from(first) / f64::from(units));
-            if first % (1 << 20) == 0
-                && !progress(Progress { phase: "check", requests: self.submitted, share })
-            {
+            if !progress(Progress { phase: "check", requests: self.submitted, share }) {
                 return Err(RunError::Interrupted);
             }
         }

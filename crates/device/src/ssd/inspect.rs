@@ -1,9 +1,13 @@
 //! How a simulator looks into a drive.
 
 use super::{DeviceCounters, Ssd};
+use crate::interface::TOGETHER;
 use crate::{Contents, Inspect, LayerReport, SubmitError};
 use flashatlas_ftl::Place;
-use flashatlas_types::{Lpn, Stamp, Violation};
+use flashatlas_ftl::blocks::unit_by_stamp_at;
+use flashatlas_nand::Medium;
+use flashatlas_types::{FtlError, Lpn, Ppn, Stamp, Violation};
+use std::panic::resume_unwind;
 
 impl Inspect for Ssd {
     fn check(&self) -> Result<(), Violation> {
@@ -15,16 +19,48 @@ impl Inspect for Ssd {
     }
 
     fn peek_stamps(&self, first: Lpn, stamps: &mut [Stamp]) -> Result<(), SubmitError> {
-        let units = (first.0..).map(Lpn).take(stamps.len());
-        for unit in units.clone() {
-            if let Place::Flash(ppn) = self.ftl.peek(unit) {
-                self.medium.expect_unit(ppn);
+        // the tables say where units are one after the other; what is there lies anywhere in memory
+        let mut places = Vec::with_capacity(stamps.len());
+        for (unit, stamp) in (first.0..).map(Lpn).zip(&mut *stamps) {
+            let cached = self.cache.as_ref().and_then(|cache| cache.get(unit));
+            places.push(match cached {
+                Some(entry) => {
+                    *stamp = entry.stamp;
+                    Ppn::NONE
+                }
+                None => match self.ftl.peek(unit) {
+                    Place::Flash(ppn) => ppn,
+                    Place::Buffer(unit) => {
+                        *stamp = unit.stamp;
+                        Ppn::NONE
+                    }
+                    Place::Nowhere => {
+                        *stamp = Stamp::ZERO;
+                        Ppn::NONE
+                    }
+                },
+            });
+        }
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let share = stamps.len().div_ceil(cores).max(WORTH_A_THREAD);
+        let shares = (first.0..).step_by(share).zip(places.chunks(share));
+        let medium = &self.medium;
+        std::thread::scope(|scope| {
+            let mut work = shares.zip(stamps.chunks_mut(share));
+            let here = work.next();
+            let others: Vec<_> = work
+                .map(|((first, places), stamps)| {
+                    scope.spawn(move || stamps_at(medium, Lpn(first), places, stamps))
+                })
+                .collect();
+            let mut result = here.map_or(Ok(()), |((first, places), stamps)| {
+                stamps_at(medium, Lpn(first), places, stamps)
+            });
+            for other in others {
+                result = result.and(other.join().unwrap_or_else(|panic| resume_unwind(panic)));
             }
-        }
-        for (unit, stamp) in units.zip(stamps) {
-            *stamp = self.peek_stamp(unit)?;
-        }
-        Ok(())
+            Ok(result?)
+        })
     }
 
     fn forgets_trims(&self) -> bool {
@@ -63,4 +99,28 @@ impl Inspect for Ssd {
     fn ssd_mut(&mut self) -> &mut Ssd {
         self
     }
+}
+
+/// Looking at fewer units takes less time than starting a thread.
+const WORTH_A_THREAD: usize = 1 << 14;
+
+/// What consecutive units hold, of those that are on flash.
+fn stamps_at(
+    medium: &Medium,
+    first: Lpn,
+    places: &[Ppn],
+    stamps: &mut [Stamp],
+) -> Result<(), FtlError> {
+    let units = (first.0..).step_by(TOGETHER);
+    for ((first, places), stamps) in
+        units.zip(places.chunks(TOGETHER)).zip(stamps.chunks_mut(TOGETHER))
+    {
+        places.iter().flat_map(|ppn| ppn.mapped()).for_each(|ppn| medium.expect_unit(ppn));
+        for ((unit, ppn), stamp) in (first..).map(Lpn).zip(places).zip(stamps) {
+            if let Some(ppn) = ppn.mapped() {
+                *stamp = unit_by_stamp_at(medium, ppn, unit)?.stamp;
+            }
+        }
+    }
+    Ok(())
 }

@@ -12,5 +12,6 @@ mod naive;
 mod nvm_hybrid;
 mod plan_graph;
 mod power_cuts;
+mod whole_drives;
 mod worn_out;
 mod write_cache;

@@ -103,8 +103,8 @@ impl MapStore for Volatile {
         self.entries.get(lpn)
     }
 
-    fn expect(&self, lpn: Lpn) {
-        self.entries.expect(lpn);
+    fn expect(&self, lpns: &[Lpn]) {
+        lpns.iter().for_each(|&lpn| self.entries.expect(lpn));
     }
 
     #[inline]

@@ -124,9 +124,15 @@ pub trait MapStore: Send {
     /// The entry as the simulator knows it, at no cost.
     fn peek(&self, lpn: Lpn) -> Ppn;
 
-    /// This entry is about to be asked for: load it from memory. Nothing else comes of it.
-    fn expect(&self, lpn: Lpn) {
-        let _ = lpn;
+    /// These entries are about to be asked for: load them from memory, all at once. Nothing else
+    /// comes of it.
+    fn expect(&self, lpns: &[Lpn]) {
+        let _ = lpns;
+    }
+
+    /// Whether none of the entries below `pages` leads anywhere.
+    fn is_blank(&self, pages: u32) -> bool {
+        (0..pages).all(|lpn| self.peek(Lpn(lpn)) == Ppn::NONE)
     }
 
     /// Change an entry for the host; returns what it was, and the operation that the change waits

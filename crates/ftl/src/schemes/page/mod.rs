@@ -153,8 +153,15 @@ impl PageMapped {
         let end = (index + TOGETHER).min(medium.write_pointer(block));
         let first = self.layout.first_slot(self.layout.frame_in(block, index)).0;
         let slots = first..first + (end - index) * self.layout.slots_per_frame;
-        for lpn in slots.map(Ppn).filter(|&slot| wanted(slot)).flat_map(|slot| medium.lpn(slot)) {
-            self.map.expect(lpn);
+        let wanted = slots.map(Ppn).filter(|&slot| wanted(slot));
+        let mut lpns = wanted.flat_map(|slot| medium.lpn(slot));
+        let mut near = [Lpn::NONE; TOGETHER as usize];
+        loop {
+            let count = near.iter_mut().zip(&mut lpns).map(|(place, lpn)| *place = lpn).count();
+            if count == 0 {
+                return;
+            }
+            self.map.expect(&near[..count]);
         }
     }
 
@@ -328,7 +335,7 @@ impl Ftl for PageMapped {
     }
 
     fn expect(&self, lpns: &[Lpn]) {
-        lpns.iter().for_each(|&lpn| self.map.expect(lpn));
+        self.map.expect(lpns);
     }
 
     fn export_entries(

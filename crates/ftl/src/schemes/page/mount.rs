@@ -30,6 +30,7 @@ use crate::{FtlContext, FtlReport, MountReport};
 use flashatlas_nand::{Medium, OobRole};
 use flashatlas_types::{BlockId, Cause, FtlError, Lpn, OpId, Ppn, Rng, Seed, SeededBug};
 use rustc_hash::FxHashMap;
+use std::cmp::Reverse;
 
 impl PageMapped {
     /// Rebuild the tables: of several copies of a page the one programmed last is valid.
@@ -93,12 +94,16 @@ impl PageMapped {
         for block in unreadable {
             self.pool.erase(cx, block, Cause::Recovery, &[])?;
         }
-        // entries that are all taken from spare areas lead to what these said
-        let is_blank = (0..self.layout.logical_units).all(|n| self.map.peek(Lpn(n)) == Ppn::NONE);
-        for &block in &data {
-            self.roll_forward(cx.flash.medium, block, &replay, is_blank)?;
+        let mut found = Found {
+            was_blank: self.map.is_blank(self.layout.logical_units),
+            has_copies: replay.upto.iter().any(|&sequence| sequence > 0),
+            least: vec![0; self.layout.blocks() as usize],
+            replay,
+        };
+        for block in newest_first(cx.flash.medium, &data) {
+            self.roll_forward(cx.flash.medium, block, &mut found)?;
         }
-        if !is_blank {
+        if !found.was_blank {
             self.follow_entries(cx.flash.medium);
         }
         self.map.mounted(&mut MapContext { cx, pool: &mut self.pool }, &mut self.mount)?;
@@ -175,17 +180,17 @@ impl PageMapped {
         full
     }
 
-    /// Take newer entries from the spare areas of a block of data. Where the map `was_blank`, what
+    /// Take newer entries from the spare areas of a block of data. Where the map was blank, what
     /// they lead to is valid.
     fn roll_forward(
         &mut self,
         medium: &Medium,
         block: BlockId,
-        replay: &Replay,
-        was_blank: bool,
+        found: &mut Found,
     ) -> Result<(), FtlError> {
         let programmed = medium.write_pointer(block);
         let full = programmed == self.layout.frames_per_block;
+        let replay = &found.replay;
         if replay.from > 0 {
             self.read_spare_areas(block, 1);
             let last = medium.frame_sequence(self.layout.frame_in(block, programmed - 1));
@@ -197,25 +202,32 @@ impl PageMapped {
         }
         self.read_spare_areas(block, programmed - 1);
         self.mount.unreadable_frames += u64::from(medium.unreadable_frames(block));
+        found.least[block.0 as usize] = u64::MAX;
         for index in 0..programmed {
             self.expect_entries(medium, block, index, |_| true);
             let frame = self.layout.frame_in(block, index);
             let Ok(sequence) = medium.frame_sequence(frame) else { continue };
+            let least = &mut found.least[block.0 as usize];
+            *least = sequence.min(*least);
             if sequence <= replay.from {
                 continue;
             }
             let first = self.layout.first_slot(frame);
-            for slot in (first.0..first.0 + self.layout.slots_per_frame).map(Ppn) {
-                let lpn = medium.lpn(slot)?;
+            for (slot, lpn) in (first.0..).map(Ppn).zip(medium.lpns(frame)?) {
                 if lpn.0 >= self.layout.logical_units
-                    || sequence <= replay.upto[self.map.page_of(lpn) as usize]
+                    || (found.has_copies && sequence <= replay.upto[self.map.page_of(lpn) as usize])
                 {
                     continue;
                 }
                 let known = self.map.peek(lpn).mapped();
-                if self.is_newer(medium, lpn, known, slot, sequence) {
+                let is_newer = known.is_none_or(|known| {
+                    // a blank map has no entries but those that were just taken
+                    !(found.was_blank || self.holds(medium, known, lpn))
+                        || self.is_newer(medium, (sequence, slot), known, &found.least)
+                });
+                if is_newer {
                     self.mount.rolled_forward += 1;
-                    if was_blank {
+                    if found.was_blank {
                         if let Some(old) = known {
                             self.pool.blocks.invalidate(old);
                         }
@@ -228,24 +240,23 @@ impl PageMapped {
         Ok(())
     }
 
-    /// Whether a slot holds a newer version of a page than the `known` one, to which its entry
-    /// leads: of two in one frame the later slot does. What holds another page by now is no version
-    /// of it.
+    /// Whether a slot of a frame of this number was programmed after the `known` one: of two in one
+    /// frame the later slot was.
     fn is_newer(
         &self,
         medium: &Medium,
-        lpn: Lpn,
-        known: Option<Ppn>,
-        slot: Ppn,
-        sequence: u64,
+        (sequence, slot): (u64, Ppn),
+        known: Ppn,
+        least: &[u64],
     ) -> bool {
-        let Some(known) = known else { return true };
-        if !self.holds(medium, known, lpn) {
+        if SeededBug::SkipSequence.is_active() {
             return true;
         }
-        let known_sequence =
-            medium.frame_sequence(self.layout.frame_of(known)).expect("it was just read");
-        (sequence, slot) > (known_sequence, known) || SeededBug::SkipSequence.is_active()
+        // what the known block says is near, what its frame says is far away in memory
+        sequence >= least[self.layout.block_of(known).0 as usize] && {
+            let known_frame = medium.frame_sequence(self.layout.frame_of(known));
+            (sequence, slot) > (known_frame.expect("it was just read"), known)
+        }
     }
 
     /// Whether a slot holds a version of a page. (The numbers in map blocks are those of map
@@ -266,4 +277,28 @@ impl PageMapped {
             }
         }
     }
+}
+
+/// What a mount knows when it takes entries from spare areas.
+struct Found {
+    /// How far the copies of the map go.
+    replay: Replay,
+    /// There are any.
+    has_copies: bool,
+    /// No entry led anywhere: those that are all taken from spare areas lead to what these said.
+    was_blank: bool,
+    /// The least number of a program in what was looked at of each block; 0 of others.
+    least: Vec<u64>,
+}
+
+/// The block that was written to last comes first. Most pages are then met in their newest version
+/// first, and what is met later is compared with it and left: only what is taken costs a change.
+fn newest_first(medium: &Medium, blocks: &[BlockId]) -> Vec<BlockId> {
+    let last = |&block: &BlockId| {
+        let sequence = medium.last_programmed(block).map(|frame| medium.frame_sequence(frame));
+        (sequence.and_then(Result::ok).unwrap_or(0), block)
+    };
+    let mut sorted: Vec<(u64, BlockId)> = blocks.iter().map(last).collect();
+    sorted.sort_unstable_by_key(|&(sequence, _)| Reverse(sequence));
+    sorted.into_iter().map(|(_, block)| block).collect()
 }

@@ -6,9 +6,9 @@ use crate::enumerate::{Depth, Enumerator};
 use crate::faults::Faults;
 use crate::in_flight::subsets;
 use crate::recording::Recording;
-use crate::run::{ALL_SEQUENCES, Finding, Job, bounded, chosen, minimal_lines, power_only};
+use crate::run::{ALL_SEQUENCES, Drives, Finding, Job, bounded, chosen, minimal_lines, power_only};
 use crate::sample::Sample;
-use crate::subject::{GEOMETRIES, Subject, drive, subjects};
+use crate::subject::{GEOMETRIES, Subject, candidates};
 use crate::workloads::{SEQUENCES, WORKLOADS};
 use flashatlas_device::Registry;
 
@@ -22,7 +22,7 @@ pub fn rerun(registry: &Registry, text: &str, set: &[String]) -> Result<Option<F
     let named = |s: &Subject| {
         s.layers_name() == id.layers && s.scheme_name() == id.scheme && s.store_name() == id.store
     };
-    let stack = subjects(registry).into_iter().find(named);
+    let stack = candidates(registry).into_iter().find(named).filter(Subject::fits);
     let mut stack = stack.ok_or_else(|| match id.layers.as_str() {
         "-" => format!("there is no scheme {} with store {}", id.scheme, id.store),
         layers => {
@@ -44,8 +44,8 @@ pub fn rerun(registry: &Registry, text: &str, set: &[String]) -> Result<Option<F
             id.seed
         ));
     }
-    let job = Job { stack, geometry, workload, seeds: 0..0 };
-    let config = drive(&job.stack, job.geometry, job.workload)?;
+    let job = Job { stack, geometry, workload, seeds: 0..0, drives: Drives::default() };
+    let config = job.drive()?;
     let steps = job.steps(&config, id.seed, id.steps);
     let depth = Depth { cuts: id.cuts.len().max(1) as u32, faults: Faults::ALL };
     let mut first: Option<Failure> = None;

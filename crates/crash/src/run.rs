@@ -11,12 +11,13 @@ use crate::minimise::minimise;
 use crate::model::Step;
 use crate::recording::Recording;
 use crate::sample::Sample;
-use crate::subject::{GEOMETRIES, Geometry, Subject, drive, over_tiny, subjects};
+use crate::subject::{GEOMETRIES, Geometry, Subject, candidates, drive, over_tiny};
 use crate::threads;
 use crate::workloads::{SEQUENCES, WORKLOADS, Workload, WorkloadShape, exhaustive};
 use flashatlas_device::{DriveConfig, Registry};
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 /// The name of the workload that is every short sequence of operations on a blank drive.
 pub const ALL_SEQUENCES: &str = "all";
@@ -119,6 +120,10 @@ pub struct Report {
     pub stopped: bool,
 }
 
+/// The drives of a stack on a geometry, for workloads that are not tight and for those that are.
+/// Each is looked for once, by the first job that wants it.
+pub(crate) type Drives = Arc<[OnceLock<Result<DriveConfig, String>>; 2]>;
+
 /// One recording to make and to go through.
 pub(crate) struct Job {
     pub stack: Subject,
@@ -126,9 +131,21 @@ pub(crate) struct Job {
     /// `None`: all short sequences.
     pub workload: Option<&'static Workload>,
     pub seeds: std::ops::Range<u64>,
+    pub drives: Drives,
 }
 
 impl Job {
+    /// The drive to record on.
+    ///
+    /// # Errors
+    /// As [`drive`].
+    pub fn drive(&self) -> Result<DriveConfig, String> {
+        let tight = self.workload.is_some_and(|w| w.tight);
+        self.drives[usize::from(tight)]
+            .get_or_init(|| drive(&self.stack, self.geometry, self.workload))
+            .clone()
+    }
+
     fn id(&self, seed: u64, steps: u32, cuts: &[Cut]) -> Id {
         Id {
             layers: self.stack.layers_name(),
@@ -177,7 +194,7 @@ impl Job {
         faults: Faults,
         stop: &AtomicBool,
     ) -> Result<(Tally, u64, Vec<Finding>), String> {
-        let config = drive(&self.stack, self.geometry, self.workload)?;
+        let config = self.drive()?;
         let (mut tally, mut workloads, mut found) = (Tally::default(), 0, Vec::new());
         let drawn = self.id(0, plan.steps, &[]).to_string();
         let mut sequences = Sample::new(plan.one_in, &drawn);
@@ -303,7 +320,7 @@ fn wanted(given: &[String], name: &str, with_variant: &str) -> bool {
 }
 
 fn jobs(registry: &Registry, plan: &Plan) -> Result<Vec<Job>, String> {
-    let all = subjects(registry);
+    let all = candidates(registry);
     bounded(plan.steps)?;
     let seeds = plan.seed..plan.seed.checked_add(plan.seeds).ok_or("the last seed is too large")?;
     chosen(&plain(&plan.schemes), "scheme", registry.ftl.schemes.iter().map(|s| s.name))?;
@@ -320,23 +337,26 @@ fn jobs(registry: &Registry, plan: &Plan) -> Result<Vec<Job>, String> {
     stacked.dedup();
     chosen(&plain(&plan.layers), "stack of layers", stacked.iter().map(String::as_str))?;
     for mut stack in all {
-        stack.more.clone_from(&plan.set);
         if !wanted(&plan.layers, &layered(&stack), &stack.layers_name())
             || !wanted(&plan.schemes, stack.scheme.name, &stack.scheme_name())
             || !wanted(&plan.stores, stack.store, &stack.store_name())
+            || !stack.fits()
         {
             continue;
         }
+        stack.more.clone_from(&plan.set);
         for (i, geometry) in GEOMETRIES.iter().enumerate() {
             if !wanted(&plan.geometries, geometry.name, geometry.name) {
                 continue;
             }
+            let drives = Drives::default();
             for workload in WORKLOADS.iter().filter(|w| wanted(&plan.workloads, w.name, w.name)) {
                 jobs.push(Job {
                     stack: stack.clone(),
                     geometry,
                     workload: Some(workload),
                     seeds: seeds.clone(),
+                    drives: drives.clone(),
                 });
             }
             // what a blank drive does with four operations does not depend on its shape
@@ -346,6 +366,7 @@ fn jobs(registry: &Registry, plan: &Plan) -> Result<Vec<Job>, String> {
                     geometry,
                     workload: None,
                     seeds: 0..SEQUENCES,
+                    drives,
                 });
             }
         }

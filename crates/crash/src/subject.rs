@@ -98,6 +98,12 @@ impl Subject {
         }
     }
 
+    /// Whether some drive fits it: a variant of layers that fits none is none.
+    pub(crate) fn fits(&self) -> bool {
+        self.layers.is_empty()
+            || GEOMETRIES.iter().any(|geometry| drive(self, geometry, None).is_ok())
+    }
+
     /// The store's name, with its variant.
     pub fn store_name(&self) -> String {
         variant(self.store, self.store_variant)
@@ -149,6 +155,11 @@ fn make_sense(registry: &Registry, layers: &[&'static LayerDef], store: &str) ->
 /// Every scheme with every store, and layers over some of them. The variants of a scheme are tried
 /// with the first variant of each store, and those of a store with the first of the scheme.
 pub fn subjects(registry: &Registry) -> Vec<Subject> {
+    candidates(registry).into_iter().filter(Subject::fits).collect()
+}
+
+/// As [`subjects`], with those that no drive fits: to find that out takes a while.
+pub(crate) fn candidates(registry: &Registry) -> Vec<Subject> {
     let mut all = Vec::new();
     for scheme in registry.ftl.schemes.iter() {
         let takes_store = (scheme.params)(&registry.ftl, &|_| None)
@@ -201,11 +212,7 @@ pub fn subjects(registry: &Registry) -> Vec<Subject> {
         let variants = layers.iter().map(|l| l.small.len()).max().unwrap_or(1).min(most);
         let drives = drives.iter().filter(|drive| make_sense(registry, &layers, drive.store));
         for (drive, layer_variant) in drives.flat_map(|d| (0..variants).map(move |v| (d, v))) {
-            let stack = Subject { layers: layers.clone(), layer_variant, ..drive.clone() };
-            // a variant that fits no drive is none
-            if GEOMETRIES.iter().any(|geometry| self::drive(&stack, geometry, None).is_ok()) {
-                all.push(stack);
-            }
+            all.push(Subject { layers: layers.clone(), layer_variant, ..drive.clone() });
         }
     }
     all

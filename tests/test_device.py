@@ -73,6 +73,7 @@ def test_the_power_fails_in_the_operation_that_is_named():
     ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("mode", ["prefix", "torn"])
 def test_the_power_may_fail_in_the_mount_too(mode):
     """At each operation of a mount that has something to do, and then the drive mounts."""

@@ -48,6 +48,7 @@ flashatlas.compare([], until="stedy")
 """
 
 
+@pytest.mark.long
 def test_a_type_checker_sees_mistakes_in_runs_and_cases(tmp_path):
     script = tmp_path / "mistakes.py"
     script.write_text(MISTAKES)

@@ -109,6 +109,7 @@ def test_what_does_not_settle_is_an_error():
         theory_hot_cold.d_choices(0.9, 8, SKEW, 1000)
 
 
+@pytest.mark.long
 def test_simulation_with_hot_pages_is_within_one_percent_of_theory():
     """Every model at three utilisations in ``make test-full``; else every third at one of them."""
     rhos = (0.7, 0.8, 0.9)

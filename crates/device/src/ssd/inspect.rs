@@ -22,24 +22,9 @@ impl Inspect for Ssd {
         // the tables say where units are one after the other; what is there lies anywhere in memory
         let mut places = Vec::with_capacity(stamps.len());
         for (unit, stamp) in (first.0..).map(Lpn).zip(&mut *stamps) {
-            let cached = self.cache.as_ref().and_then(|cache| cache.get(unit));
-            places.push(match cached {
-                Some(entry) => {
-                    *stamp = entry.stamp;
-                    Ppn::NONE
-                }
-                None => match self.ftl.peek(unit) {
-                    Place::Flash(ppn) => ppn,
-                    Place::Buffer(unit) => {
-                        *stamp = unit.stamp;
-                        Ppn::NONE
-                    }
-                    Place::Nowhere => {
-                        *stamp = Stamp::ZERO;
-                        Ppn::NONE
-                    }
-                },
-            });
+            let place;
+            (*stamp, place) = self.held_or_place(unit);
+            places.push(place);
         }
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let share = stamps.len().div_ceil(cores).max(WORTH_A_THREAD);
@@ -98,6 +83,20 @@ impl Inspect for Ssd {
 
     fn ssd_mut(&mut self) -> &mut Ssd {
         self
+    }
+}
+
+impl Ssd {
+    /// What a unit holds, and [`Ppn::NONE`]; of one on flash where it is.
+    fn held_or_place(&self, unit: Lpn) -> (Stamp, Ppn) {
+        if let Some(entry) = self.cache.as_ref().and_then(|cache| cache.get(unit)) {
+            return (entry.stamp, Ppn::NONE);
+        }
+        match self.ftl.peek(unit) {
+            Place::Nowhere => (Stamp::ZERO, Ppn::NONE),
+            Place::Buffer(unit) => (unit.stamp, Ppn::NONE),
+            Place::Flash(ppn) => (Stamp::ZERO, ppn),
+        }
     }
 }
 

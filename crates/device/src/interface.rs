@@ -60,6 +60,26 @@ pub trait Device: Send {
     /// Run up to and including `until`; completions are appended in the order of time.
     fn advance(&mut self, until: Ps, out: &mut Vec<Done>);
 
+    /// As [`Device::advance`], but no further than the first instant at which commands complete.
+    /// Returns the time that it came to: `until` if none does before, or the time of the last event
+    /// where that is [`Ps::MAX`].
+    fn advance_to_completion(&mut self, until: Ps, out: &mut Vec<Done>) -> Ps {
+        let mut now = Ps::ZERO;
+        let before = out.len();
+        while let Some(at) = self.next_event().filter(|&at| at <= until) {
+            self.advance(at, out);
+            now = at;
+            if out.len() > before {
+                return now;
+            }
+        }
+        if until == Ps::MAX {
+            return now;
+        }
+        self.advance(until, out);
+        until
+    }
+
     /// The host asks for nothing from `now` until `until`: background work may use the time.
     ///
     /// # Errors

@@ -170,17 +170,7 @@ impl Live {
     pub fn advance(&mut self, until: Ps) -> Result<(), RunError> {
         let until = until.max(self.player.now);
         let awaited = &mut self.awaited;
-        while self.player.in_flight > 0
-            && let Some(at) = self.player.drive.next_event().filter(|&at| at <= until)
-        {
-            self.player.advance(at, |tag, at| awaited.complete(tag, at));
-        }
-        if self.player.in_flight == 0 && until > self.player.now {
-            self.player.idle(until)?;
-        }
-        self.player.now = until;
-        self.player.advance(until, |tag, at| awaited.complete(tag, at));
-        Ok(())
+        self.player.pass_time(until, |tag, at| awaited.complete(tag, at))
     }
 
     /// Let time pass until at most so many commands are in flight.
@@ -188,15 +178,8 @@ impl Live {
     /// # Errors
     /// When nothing will happen any more.
     pub fn wait_for(&mut self, in_flight: usize) -> Result<(), RunError> {
-        while self.player.in_flight > in_flight {
-            let Some(at) = self.player.drive.next_event() else {
-                return Err(self.player.stalled());
-            };
-            self.player.now = self.player.now.max(at);
-            let awaited = &mut self.awaited;
-            self.player.advance(at, |tag, at| awaited.complete(tag, at));
-        }
-        Ok(())
+        let awaited = &mut self.awaited;
+        self.player.wait_for(in_flight, |tag, at| awaited.complete(tag, at))
     }
 
     /// Hand a request to the drive now. `data` is what a write writes. Returns its ticket, 0 unless

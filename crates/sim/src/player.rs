@@ -238,12 +238,19 @@ impl Player {
         self.metrics.iter_mut().for_each(|m| m.on(event));
     }
 
-    /// Run until at most `in_flight` commands are in flight.
-    pub fn wait_for(&mut self, in_flight: usize) -> Result<(), RunError> {
+    /// Run until at most `in_flight` commands are in flight; `finished` is told of those that
+    /// complete, as by [`Player::advance`].
+    pub fn wait_for(
+        &mut self,
+        in_flight: usize,
+        mut finished: impl FnMut(u32, Ps),
+    ) -> Result<(), RunError> {
         while self.in_flight > in_flight {
-            let Some(at) = self.drive.next_event() else { return Err(self.stalled()) };
+            if self.drive.next_event().is_none() {
+                return Err(self.stalled());
+            }
+            let at = self.advance_to_completion(Ps::MAX, &mut finished);
             self.now = self.now.max(at);
-            self.advance(at, |_, _| ());
         }
         Ok(())
     }
@@ -270,6 +277,43 @@ impl Player {
         self.step(until, &mut finished);
     }
 
+    /// As [`Player::advance`], but no further than the first instant at which commands complete.
+    /// Returns the time that it came to.
+    pub fn advance_to_completion(&mut self, until: Ps, mut finished: impl FnMut(u32, Ps)) -> Ps {
+        let before = self.completed;
+        loop {
+            let sample = self.sample_before(until);
+            let at = self.step_to_completion(sample.unwrap_or(until), &mut finished);
+            if self.completed > before {
+                // a metric sees what has happened at the instant at which it looks
+                while let Some(due) = self.sample_before(at) {
+                    self.sample(due.since(self.measured_from).0);
+                }
+                return at;
+            }
+            let Some(due) = sample.filter(|_| self.drive.next_event().is_some()) else { return at };
+            self.sample(due.since(self.measured_from).0);
+        }
+    }
+
+    /// Let everything happen up to `until`, which is not before now; where nothing is in flight, the
+    /// drive may use the time.
+    pub fn pass_time(
+        &mut self,
+        until: Ps,
+        mut finished: impl FnMut(u32, Ps),
+    ) -> Result<(), RunError> {
+        while self.in_flight > 0 && self.drive.next_event().is_some_and(|at| at <= until) {
+            self.advance_to_completion(until, &mut finished);
+        }
+        if self.in_flight == 0 && until > self.now {
+            self.idle(until)?;
+        }
+        self.now = until;
+        self.advance(until, finished);
+        Ok(())
+    }
+
     /// The host asks for nothing until `until`: the drive may use the time. No command may be in
     /// flight.
     pub fn idle(&mut self, until: Ps) -> Result<(), RunError> {
@@ -293,6 +337,18 @@ impl Player {
     fn step(&mut self, until: Ps, finished: &mut impl FnMut(u32, Ps)) {
         let mut done = std::mem::take(&mut self.done);
         self.drive.advance(until, &mut done);
+        self.complete(done, finished);
+    }
+
+    fn step_to_completion(&mut self, until: Ps, finished: &mut impl FnMut(u32, Ps)) -> Ps {
+        let mut done = std::mem::take(&mut self.done);
+        let at = self.drive.advance_to_completion(until, &mut done);
+        self.complete(done, finished);
+        at
+    }
+
+    /// These commands are complete.
+    fn complete(&mut self, mut done: Vec<Done>, finished: &mut impl FnMut(u32, Ps)) {
         for d in done.drain(..) {
             let tag = d.tag.0 as u32;
             let Flight { op, bytes, arrived, submitted, measured, .. } = self.flights[tag as usize];

@@ -228,7 +228,7 @@ impl Stream<'_> {
                 ),
             ));
         }
-        self.player.wait_for(0)?;
+        self.player.wait_for(0, |_, _| ())?;
         match self.player.submitted == self.player.completed {
             true => Ok(()),
             false => Err(self.player.stalled()),
@@ -244,21 +244,12 @@ impl Stream<'_> {
         };
         let mut arrived = Ps::ZERO;
         if spec.mode != Mode::Untimed {
-            player.wait_for(depth - 1)?;
+            player.wait_for(depth - 1, |_, _| ())?;
             arrived = player.now;
             if spec.mode == Mode::Open {
                 arrived = scaled(coming.due, spec.speed, coming.number)?;
                 if arrived > player.now {
-                    while player.in_flight > 0
-                        && let Some(at) = player.drive.next_event().filter(|&at| at <= arrived)
-                    {
-                        player.advance(at, |_, _| ());
-                    }
-                    if player.in_flight == 0 {
-                        player.idle(arrived)?;
-                    }
-                    player.now = arrived;
-                    player.advance(arrived, |_, _| ());
+                    player.pass_time(arrived, |_, _| ())?;
                 }
             }
         }

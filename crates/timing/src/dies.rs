@@ -10,10 +10,13 @@ use flashatlas_types::Dur;
 impl Engine {
     pub(crate) fn queue_on_die(&mut self, n: u32) {
         let d = self.nodes.at(n).die;
-        let die = &mut self.dies[d as usize];
-        die.queue.push(&mut self.nodes, n);
         self.state(n, State::DieQueue);
-        let die = &self.dies[d as usize];
+        let die = &mut self.dies[d as usize];
+        if die.is_vacant() {
+            self.start(d, n);
+            return self.note_work(d);
+        }
+        die.queue.push(&mut self.nodes, n);
         if die.current == NIL && die.phase == Phase::Idle {
             self.next_on_die(d);
         } else if self.nodes.at(n).host_read {
@@ -55,6 +58,7 @@ impl Engine {
             die.queue.first()
         };
         if let Some(n) = next {
+            die.queue.pop(&self.nodes, n);
             self.start(d, n);
         }
     }
@@ -71,9 +75,7 @@ impl Engine {
     }
 
     pub(crate) fn start(&mut self, d: u32, n: u32) {
-        let die = &mut self.dies[d as usize];
-        die.queue.pop(&self.nodes, n);
-        die.current = n;
+        self.dies[d as usize].current = n;
         let work = self.nodes.at(n).work;
         self.release_successor(n);
         if work == NodeKind::Program || self.times.command > Dur::ZERO {

@@ -39,9 +39,9 @@ pub struct Engine {
     pub(crate) agenda: Agenda,
     pub(crate) nodes: Nodes,
     pub(crate) dies: Vec<Die>,
-    die_channel: Vec<u32>,
-    channels: Vec<Bus>,
-    links: [Bus; 2],
+    pub(crate) die_channel: Vec<u32>,
+    pub(crate) channels: Vec<Bus>,
+    pub(crate) links: [Bus; 2],
     memory: Option<Memory>,
     slots: Slots,
     pub(crate) statistics: Statistics,
@@ -51,6 +51,16 @@ pub struct Engine {
     pub(crate) ready: Vec<u32>,
     finished: Vec<Finished>,
     paths: Option<Box<Paths>>,
+}
+
+/// What an operation does that takes no time and mostly waits for one other alone, and its value.
+#[inline]
+fn follower(kind: OpKind) -> Option<(NodeKind, u64)> {
+    match kind {
+        OpKind::Complete(tag) => Some((NodeKind::Complete, tag.0)),
+        OpKind::FreeSlots(count) => Some((NodeKind::FreeSlots, count.into())),
+        _ => None,
+    }
 }
 
 impl Engine {
@@ -237,6 +247,12 @@ impl Engine {
         );
         self.now = now;
         for (id, op, after) in plan.iter() {
+            if let (Some((work, value)), [on]) = (follower(op.kind), after)
+                && self.paths.is_none() // which tell one from the other
+                && self.nodes.follow(id, work, value, *on)
+            {
+                continue;
+            }
             let mut node = self.node(id, op);
             if let OpKind::Dram { first, count, update } = op.kind {
                 let memory = self
@@ -257,7 +273,32 @@ impl Engine {
     /// Handle every event up to and including `until`; completed host commands are appended to
     /// `out` in order.
     pub fn advance(&mut self, until: Ps, out: &mut Vec<Finished>) {
-        while let Some((at, event)) = self.agenda.take(until) {
+        self.run(until, false);
+        if until != Ps::MAX {
+            self.now = self.now.max(until);
+        }
+        out.append(&mut self.finished);
+    }
+
+    /// As [`Engine::advance`], but no further than the first instant at which host commands
+    /// complete. Returns the time that it came to.
+    pub fn advance_to_completion(&mut self, until: Ps, out: &mut Vec<Finished>) -> Ps {
+        self.run(until, true);
+        if self.finished.is_empty() && until != Ps::MAX {
+            self.now = self.now.max(until);
+        }
+        out.append(&mut self.finished);
+        self.now
+    }
+
+    /// Handle every event up to and including `until`, or that instant before it at which commands
+    /// complete.
+    #[inline]
+    fn run(&mut self, until: Ps, to_completion: bool) {
+        loop {
+            let stop = to_completion && !self.finished.is_empty();
+            let end = if stop { self.now } else { until };
+            let Some((at, event)) = self.agenda.take(end) else { return };
             self.now = at;
             match event {
                 Event::Timer(n) => self.complete(n),
@@ -268,10 +309,6 @@ impl Engine {
             }
             self.drain();
         }
-        if until != Ps::MAX {
-            self.now = self.now.max(until);
-        }
-        out.append(&mut self.finished);
     }
 
     /// What the oldest unfinished operations wait for, for the message of a run that stands still.
@@ -321,9 +358,8 @@ impl Engine {
             OpKind::Delay(time) => (node.work, node.time) = (NodeKind::Timer, time),
             OpKind::Join => {}
             OpKind::Dram { .. } => node.work = NodeKind::Dram,
-            OpKind::Complete(tag) => (node.work, node.value) = (NodeKind::Complete, tag.0),
-            OpKind::FreeSlots(count) => {
-                (node.work, node.value) = (NodeKind::FreeSlots, count.into());
+            OpKind::Complete(_) | OpKind::FreeSlots(_) => {
+                (node.work, node.value) = follower(op.kind).expect("it takes no time");
             }
             OpKind::AwaitSlots(count) => (node.work, node.value) = (NodeKind::AwaitSlots, count),
         }
@@ -395,111 +431,5 @@ impl Engine {
         let end = memory.begin(self.nodes.at(n).page, self.now, statistics);
         self.state(n, State::Timer);
         self.agenda.set_timer(end, n);
-    }
-
-    // ---- the host link
-
-    fn way(&self, work: NodeKind) -> u32 {
-        u32::from(self.times.full_duplex && work == NodeKind::LinkOut)
-    }
-
-    fn queue_on_link(&mut self, n: u32) {
-        let way = self.way(self.nodes.at(n).work);
-        self.state(n, State::LinkQueue);
-        self.links[way as usize].queue.push(&mut self.nodes, n);
-        self.next_on_link(way);
-    }
-
-    fn next_on_link(&mut self, way: u32) {
-        let link = &mut self.links[way as usize];
-        if link.current != NIL {
-            return;
-        }
-        let Some(n) = link.queue.first() else { return };
-        link.queue.pop(&self.nodes, n);
-        link.current = n;
-        let node = self.nodes.at(n);
-        let (time, out) = (node.time, usize::from(node.work == NodeKind::LinkOut));
-        self.statistics.link_busy[out] = self.statistics.link_busy[out] + time;
-        let until = self.now.after(time);
-        self.links[way as usize].until = until;
-        self.state(n, State::Link);
-        self.agenda.set_link(until, way);
-    }
-
-    fn link_done(&mut self, way: u32) {
-        let n = std::mem::replace(&mut self.links[way as usize].current, NIL);
-        self.complete(n);
-        self.next_on_link(way);
-    }
-
-    // ---- channels
-
-    pub(crate) fn queue_on_channel(&mut self, n: u32) {
-        let channel = self.die_channel[self.nodes.at(n).die as usize];
-        self.state(n, State::ChannelQueue);
-        self.channels[channel as usize].queue.push(&mut self.nodes, n);
-        self.next_on_channel(channel);
-    }
-
-    fn next_on_channel(&mut self, channel: u32) {
-        let bus = &mut self.channels[channel as usize];
-        if bus.current != NIL {
-            return;
-        }
-        let Some(n) = bus.queue.first() else { return };
-        bus.queue.pop(&self.nodes, n);
-        bus.current = n;
-        let time = self.channel_time(n);
-        let busy = &mut self.statistics.channel_busy[channel as usize];
-        *busy = *busy + time;
-        let until = self.now.after(time);
-        self.channels[channel as usize].until = until;
-        self.state(n, State::Channel);
-        self.agenda.set_channel(until, channel);
-    }
-
-    /// A read that is not sensed yet, and an erase, put their command on the channel; others their
-    /// data.
-    pub(crate) fn channel_time(&self, n: u32) -> Dur {
-        let node = self.nodes.at(n);
-        let command = node.work == NodeKind::Erase || (node.work == NodeKind::Read && !node.sensed);
-        if command { self.times.command } else { node.transfer }
-    }
-
-    fn channel_done(&mut self, channel: u32) {
-        let n = std::mem::replace(&mut self.channels[channel as usize].current, NIL);
-        self.on_channel_done(n);
-        self.next_on_channel(channel);
-    }
-
-    pub(crate) fn on_channel_done(&mut self, n: u32) {
-        let Node { die: d, work, sensed, .. } = *self.nodes.at(n);
-        let die = &mut self.dies[d as usize];
-        match work {
-            NodeKind::Read if sensed => {
-                if die.cached == n {
-                    die.cached = NIL;
-                    if die.phase == Phase::WaitCache {
-                        self.read_to_cache(d);
-                    }
-                } else {
-                    die.current = NIL;
-                    die.phase = Phase::Idle;
-                }
-                self.complete(n);
-                self.next_on_die(d);
-            }
-            NodeKind::Program if die.cached == n => {
-                die.loaded = true;
-                if die.current == NIL {
-                    self.promote(d);
-                } else {
-                    self.state(n, State::Register);
-                }
-            }
-            _ => self.start_cells(d),
-        }
-        self.note_work(d);
     }
 }

@@ -41,6 +41,7 @@
 //! ```
 
 mod agenda;
+mod buses;
 mod dies;
 pub mod engine;
 mod memory;

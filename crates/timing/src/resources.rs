@@ -8,20 +8,30 @@ use std::collections::BinaryHeap;
 /// First in, first out within a rank; a lower rank goes first.
 #[derive(Clone, Debug)]
 pub(crate) struct Queue {
+    /// First and last of each rank.
     ends: [(u32, u32); Class::ALL.len()],
+    /// The ranks of which some wait, as bits.
+    ranks: u32,
 }
 
 impl Queue {
     pub fn new() -> Queue {
-        Queue { ends: [(NIL, NIL); Class::ALL.len()] }
+        Queue { ends: [(NIL, NIL); Class::ALL.len()], ranks: 0 }
+    }
+
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.ranks == 0
     }
 
     #[inline]
     pub fn push(&mut self, nodes: &mut Nodes, n: u32) {
         nodes.at_mut(n).queued = NIL;
-        let (head, tail) = &mut self.ends[nodes.at(n).rank as usize];
-        if *head == NIL {
+        let rank = nodes.at(n).rank;
+        let (head, tail) = &mut self.ends[rank as usize];
+        if self.ranks >> rank & 1 == 0 {
             *head = n;
+            self.ranks |= 1 << rank;
         } else {
             nodes.at_mut(*tail).queued = n;
         }
@@ -31,20 +41,35 @@ impl Queue {
     /// The operation that goes next.
     #[inline]
     pub fn first(&self) -> Option<u32> {
-        self.ends.iter().map(|e| e.0).find(|&head| head != NIL)
+        (self.ranks != 0).then(|| self.ends[self.ranks.trailing_zeros() as usize].0)
     }
 
     /// The first host read, whatever else waits.
     pub fn first_host_read(&self, nodes: &Nodes) -> Option<u32> {
-        self.ends.iter().map(|e| e.0).find(|&head| head != NIL && nodes.at(head).host_read)
+        let mut left = self.ranks;
+        while left != 0 {
+            let head = self.ends[left.trailing_zeros() as usize].0;
+            if nodes.at(head).host_read {
+                return Some(head);
+            }
+            left &= left - 1;
+        }
+        None
     }
 
     /// Take out an operation that is at the head of its rank.
     #[inline]
     pub fn pop(&mut self, nodes: &Nodes, n: u32) {
-        let (head, _) = &mut self.ends[nodes.at(n).rank as usize];
-        assert!(*head == n, "only the head of a queue leaves it");
-        *head = nodes.at(n).queued;
+        let node = nodes.at(n);
+        let (head, _) = &mut self.ends[node.rank as usize];
+        assert!(
+            self.ranks >> node.rank & 1 == 1 && *head == n,
+            "only the head of a queue leaves it"
+        );
+        *head = node.queued;
+        if node.queued == NIL {
+            self.ranks &= !(1 << node.rank);
+        }
     }
 }
 
@@ -99,6 +124,11 @@ impl Die {
     pub fn at_work(&self) -> bool {
         self.current != NIL || self.cached != NIL || self.suspended != NIL
     }
+
+    /// Whether it does nothing and nothing waits for it.
+    pub fn is_vacant(&self) -> bool {
+        !self.at_work() && self.phase == Phase::Idle && self.queue.is_empty()
+    }
 }
 
 /// A bus, or one way of the host link: one transfer at a time.
@@ -113,6 +143,11 @@ pub(crate) struct Bus {
 impl Bus {
     pub fn new() -> Bus {
         Bus { queue: Queue::new(), current: NIL, until: Ps::ZERO }
+    }
+
+    /// Whether nothing uses it or waits for it. At the end of a transfer something may wait.
+    pub fn is_vacant(&self) -> bool {
+        self.current == NIL && self.queue.is_empty()
     }
 }
 

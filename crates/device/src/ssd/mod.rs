@@ -345,6 +345,23 @@ impl Ssd {
         self.complete(tag, Class::HostWrite, &[command]);
         Ok(())
     }
+
+    /// Report the commands that are complete.
+    fn report(&mut self, out: &mut Vec<Done>) {
+        if self.in_flight.finished.is_empty() {
+            return;
+        }
+        self.in_flight.outstanding -= self.in_flight.finished.len();
+        if let Some(hpb) = &mut self.hpb {
+            self.in_flight.finished.iter().for_each(|f| hpb.reached(f.tag));
+        }
+        if let Some(awaited) = &mut self.in_flight.awaited {
+            for f in &self.in_flight.finished {
+                awaited.remove(&f.tag);
+            }
+        }
+        out.extend(self.in_flight.finished.drain(..).map(|f| Done { tag: f.tag, at: f.at }));
+    }
 }
 
 impl Device for Ssd {
@@ -423,19 +440,13 @@ impl Device for Ssd {
 
     fn advance(&mut self, until: Ps, out: &mut Vec<Done>) {
         self.engine.advance(until, &mut self.in_flight.finished);
-        if self.in_flight.finished.is_empty() {
-            return; // as after most events
-        }
-        self.in_flight.outstanding -= self.in_flight.finished.len();
-        if let Some(hpb) = &mut self.hpb {
-            self.in_flight.finished.iter().for_each(|f| hpb.reached(f.tag));
-        }
-        if let Some(awaited) = &mut self.in_flight.awaited {
-            for f in &self.in_flight.finished {
-                awaited.remove(&f.tag);
-            }
-        }
-        out.extend(self.in_flight.finished.drain(..).map(|f| Done { tag: f.tag, at: f.at }));
+        self.report(out);
+    }
+
+    fn advance_to_completion(&mut self, until: Ps, out: &mut Vec<Done>) -> Ps {
+        let now = self.engine.advance_to_completion(until, &mut self.in_flight.finished);
+        self.report(out);
+        now
     }
 
     fn idle(&mut self, now: Ps, until: Ps) -> Result<(), SubmitError> {

@@ -97,7 +97,8 @@ impl Ssd {
         if sectors_at_hand > 0 {
             sent.push(self.send(sectors_at_hand, &waits));
         } else {
-            sent.extend(waits);
+            // what is read waits for the command's first operation by itself
+            sent.extend(waits.into_iter().filter(|&op| op != command || groups.is_empty()));
         }
         self.complete(tag, Class::HostRead, &sent);
         Ok(())

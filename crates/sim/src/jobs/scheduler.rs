@@ -397,7 +397,7 @@ impl Scheduler<'_> {
         Ok(())
     }
 
-    /// Go to the next instant at which something happens.
+    /// Go to the next instant at which a command completes or a job has something to do.
     fn pass_time(&mut self) -> Result<(), RunError> {
         let wake = self.sleeping.first().map(|s| s.0);
         let start = self.next_start();
@@ -407,6 +407,7 @@ impl Scheduler<'_> {
         };
         let look = self.watches.iter().filter_map(Watch::due).min();
         let next = look.map_or(next, |look| look.min(next));
+        let due = [wake, start, look].into_iter().flatten().min().unwrap_or(LATEST);
         if next > LATEST {
             return Err(RunError::Unusable(
                 "the jobs run for more than 200 days: simulated time ends there".into(),
@@ -415,13 +416,15 @@ impl Scheduler<'_> {
         if self.player.in_flight == 0 && next > self.player.now {
             self.player.idle(next)?;
         }
-        self.player.now = self.player.now.max(next);
+        let until = if self.player.in_flight == 0 { next } else { due.min(LATEST) };
         let mut done = std::mem::take(&mut self.done);
         // all at once: what completes may send a request, which takes a tag that has become free
         let flying = &mut self.flying;
-        self.player.advance(self.player.now, |tag, at| {
+        let until = until.max(self.player.now);
+        let now = self.player.advance_to_completion(until, |tag, at| {
             done.push((flying[tag as usize].take().expect("a tag belongs to a request"), at));
         });
+        self.player.now = self.player.now.max(now);
         for (waiting, at) in done.drain(..) {
             self.complete(waiting, at)?;
         }

@@ -1,0 +1,128 @@
+//! What happens on the host link and on the channels: which operation they take next, and what comes
+//! after its transfer.
+
+use crate::engine::Engine;
+use crate::nodes::{NIL, Node, NodeKind};
+use crate::paths::State;
+use crate::resources::Phase;
+use flashatlas_types::Dur;
+
+impl Engine {
+    fn way(&self, work: NodeKind) -> u32 {
+        u32::from(self.times.full_duplex && work == NodeKind::LinkOut)
+    }
+
+    pub(crate) fn queue_on_link(&mut self, n: u32) {
+        let way = self.way(self.nodes.at(n).work);
+        self.state(n, State::LinkQueue);
+        let link = &mut self.links[way as usize];
+        if link.is_vacant() {
+            return self.start_on_link(way, n);
+        }
+        link.queue.push(&mut self.nodes, n);
+        self.next_on_link(way);
+    }
+
+    fn next_on_link(&mut self, way: u32) {
+        let link = &mut self.links[way as usize];
+        if link.current != NIL {
+            return;
+        }
+        let Some(n) = link.queue.first() else { return };
+        link.queue.pop(&self.nodes, n);
+        self.start_on_link(way, n);
+    }
+
+    fn start_on_link(&mut self, way: u32, n: u32) {
+        let node = self.nodes.at(n);
+        let (time, out) = (node.time, usize::from(node.work == NodeKind::LinkOut));
+        self.statistics.link_busy[out] = self.statistics.link_busy[out] + time;
+        let until = self.now.after(time);
+        let link = &mut self.links[way as usize];
+        (link.current, link.until) = (n, until);
+        self.state(n, State::Link);
+        self.agenda.set_link(until, way);
+    }
+
+    pub(crate) fn link_done(&mut self, way: u32) {
+        let n = std::mem::replace(&mut self.links[way as usize].current, NIL);
+        self.complete(n);
+        self.next_on_link(way);
+    }
+
+    pub(crate) fn queue_on_channel(&mut self, n: u32) {
+        let channel = self.die_channel[self.nodes.at(n).die as usize];
+        self.state(n, State::ChannelQueue);
+        let bus = &mut self.channels[channel as usize];
+        if bus.is_vacant() {
+            return self.start_on_channel(channel, n);
+        }
+        bus.queue.push(&mut self.nodes, n);
+        self.next_on_channel(channel);
+    }
+
+    fn next_on_channel(&mut self, channel: u32) {
+        let bus = &mut self.channels[channel as usize];
+        if bus.current != NIL {
+            return;
+        }
+        let Some(n) = bus.queue.first() else { return };
+        bus.queue.pop(&self.nodes, n);
+        self.start_on_channel(channel, n);
+    }
+
+    fn start_on_channel(&mut self, channel: u32, n: u32) {
+        let time = self.channel_time(n);
+        let busy = &mut self.statistics.channel_busy[channel as usize];
+        *busy = *busy + time;
+        let until = self.now.after(time);
+        let bus = &mut self.channels[channel as usize];
+        (bus.current, bus.until) = (n, until);
+        self.state(n, State::Channel);
+        self.agenda.set_channel(until, channel);
+    }
+
+    /// A read that is not sensed yet, and an erase, put their command on the channel; others their
+    /// data.
+    pub(crate) fn channel_time(&self, n: u32) -> Dur {
+        let node = self.nodes.at(n);
+        let command = node.work == NodeKind::Erase || (node.work == NodeKind::Read && !node.sensed);
+        if command { self.times.command } else { node.transfer }
+    }
+
+    pub(crate) fn channel_done(&mut self, channel: u32) {
+        let n = std::mem::replace(&mut self.channels[channel as usize].current, NIL);
+        self.on_channel_done(n);
+        self.next_on_channel(channel);
+    }
+
+    pub(crate) fn on_channel_done(&mut self, n: u32) {
+        let Node { die: d, work, sensed, .. } = *self.nodes.at(n);
+        let die = &mut self.dies[d as usize];
+        match work {
+            NodeKind::Read if sensed => {
+                if die.cached == n {
+                    die.cached = NIL;
+                    if die.phase == Phase::WaitCache {
+                        self.read_to_cache(d);
+                    }
+                } else {
+                    die.current = NIL;
+                    die.phase = Phase::Idle;
+                }
+                self.complete(n);
+                self.next_on_die(d);
+            }
+            NodeKind::Program if die.cached == n => {
+                die.loaded = true;
+                if die.current == NIL {
+                    self.promote(d);
+                } else {
+                    self.state(n, State::Register);
+                }
+            }
+            _ => self.start_cells(d),
+        }
+        self.note_work(d);
+    }
+}

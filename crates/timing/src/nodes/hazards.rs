@@ -1,0 +1,209 @@
+//! The three orders that hold on a block whatever the priorities: a read of a page waits for that
+//! page's program, an erase for every earlier operation on its block, and the programs of one block
+//! start in order. A read of a page as it was waits for no program since, and an erase since waits
+//! for it.
+
+use super::{NIL, NodeKind, Nodes};
+use flashatlas_types::OpId;
+
+/// The unfinished operations on one block.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Unfinished {
+    /// Newest of its programs and erases.
+    pub writers: u32,
+    /// Erases that were issued so far.
+    pub epoch: u32,
+    /// Reads issued since the last of them.
+    pub readers: u32,
+    /// Newest of the erases that wait for reads.
+    pub draining: u32,
+}
+
+/// An erase that waits until the reads issued before it are complete. They are counted, not listed:
+/// a victim has hundreds.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Draining {
+    /// Of the reads.
+    pub epoch: u32,
+    pub erase: u32,
+    pub left: u32,
+    /// The next older one of the block: nearly always there is none.
+    pub older: u32,
+}
+
+impl Nodes {
+    /// The newest program of this page of a die's block before operation `before`, if it is not
+    /// complete.
+    pub fn program_of(&self, block: u32, page: u32, before: OpId) -> Option<u32> {
+        let mut writer = self.blocks[block as usize].writers;
+        while writer != NIL {
+            let w = self.at(writer);
+            if w.work == NodeKind::Program && w.page == page && w.id < before {
+                return Some(writer);
+            }
+            writer = w.previous;
+        }
+        None
+    }
+
+    pub(super) fn add_reader(&mut self, n: u32, block: u32, page: u32) {
+        if let Some(program) = self.program_of(block, page, OpId(u64::MAX)) {
+            self.wait(n, program);
+        }
+        self.count_reader(n, block);
+    }
+
+    /// A read of a page as operation `seen` found it. The first erase since then that is not
+    /// complete waits for it, unless nothing holds that back any more.
+    pub(super) fn add_past_reader(&mut self, n: u32, block: u32, page: u32, seen: OpId) {
+        if let Some(program) = self.program_of(block, page, seen) {
+            self.wait(n, program);
+        }
+        let (mut writer, mut erase) = (self.blocks[block as usize].writers, NIL);
+        while writer != NIL && self.at(writer).id > seen {
+            if self.at(writer).work == NodeKind::Erase {
+                erase = writer;
+            }
+            writer = self.at(writer).previous;
+        }
+        if erase != NIL && self.at(erase).waiting > 0 {
+            self.wait(erase, n);
+        }
+        self.count_reader(n, block);
+    }
+
+    fn count_reader(&mut self, n: u32, block: u32) {
+        let unfinished = &mut self.blocks[block as usize];
+        unfinished.readers += 1;
+        self.nodes[n].epoch = unfinished.epoch;
+    }
+
+    /// An erase waits for the reads of its block so far; reads from now on are of the next epoch.
+    pub(super) fn drain_readers(&mut self, erase: u32, block: u32) {
+        let unfinished = &mut self.blocks[block as usize];
+        let (epoch, left) = (unfinished.epoch, std::mem::take(&mut unfinished.readers));
+        unfinished.epoch = epoch.wrapping_add(1);
+        if left > 0 {
+            let waits = Draining { epoch, erase, left, older: unfinished.draining };
+            unfinished.draining = self.draining.put(waits);
+            self.at_mut(erase).waiting += 1;
+        }
+    }
+
+    /// A read is complete. Returns the erase that it was the last to hold back, if that waits for
+    /// nothing else.
+    pub(super) fn reader_done(&mut self, block: u32, epoch: u32) -> Option<u32> {
+        let unfinished = &mut self.blocks[block as usize];
+        if unfinished.epoch == epoch {
+            unfinished.readers -= 1;
+            return None;
+        }
+        // a read of an earlier epoch is counted by an erase
+        let (mut d, mut newer) = (unfinished.draining, NIL);
+        while self.draining[d].epoch != epoch {
+            (newer, d) = (d, self.draining[d].older);
+        }
+        self.draining[d].left -= 1;
+        let Draining { erase, left, older, .. } = self.draining[d];
+        if left > 0 {
+            return None;
+        }
+        match newer {
+            NIL => self.blocks[block as usize].draining = older,
+            newer => self.draining[newer].older = older,
+        }
+        self.draining.free(d);
+        self.at_mut(erase).waiting -= 1;
+        (self.at(erase).waiting == 0).then_some(erase)
+    }
+
+    pub(super) fn add_writer(&mut self, n: u32, block: u32) {
+        let newest = std::mem::replace(&mut self.blocks[block as usize].writers, n);
+        if newest != NIL && !self.at(newest).started {
+            self.at_mut(newest).successor = n;
+            self.at_mut(n).waiting += 1;
+        }
+        self.link(n, newest);
+    }
+
+    fn link(&mut self, n: u32, newest: u32) {
+        self.at_mut(n).previous = newest;
+        if newest != NIL {
+            self.at_mut(newest).following = n;
+        }
+    }
+
+    /// A program or erase is complete; these were its neighbours among those of the block.
+    pub(super) fn writer_done(&mut self, block: u32, previous: u32, following: u32) {
+        if previous != NIL {
+            self.at_mut(previous).following = following;
+        }
+        if following != NIL {
+            self.at_mut(following).previous = previous;
+        } else {
+            self.blocks[block as usize].writers = previous;
+        }
+    }
+
+    /// A program or erase has its die: the next one of its block may queue. Returns it if nothing
+    /// else holds it back.
+    pub fn started(&mut self, n: u32) -> Option<u32> {
+        let node = self.at_mut(n);
+        node.started = true;
+        let successor = std::mem::replace(&mut node.successor, NIL);
+        if successor == NIL {
+            return None;
+        }
+        self.at_mut(successor).waiting -= 1;
+        (self.at(successor).waiting == 0).then_some(successor)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Node;
+    use super::*;
+    use flashatlas_types::{Cause, OpKind, Plan};
+
+    /// Where a thousand erases wait for reads, the end of a read looks at those of its block alone.
+    #[test]
+    fn a_read_looks_at_the_erases_of_its_own_block() {
+        const BLOCKS: u32 = 1000;
+        let (mut nodes, mut plan) = (Nodes::new(BLOCKS), Plan::default());
+        for _ in 0..2 {
+            for block in 0..BLOCKS {
+                let read = OpKind::Read { die: 0, block, page: 0, level: 0, bytes: 1, back: 0 };
+                plan.push_flash(read, Cause::Gc, &[]);
+                plan.push_flash(OpKind::Erase { die: 0, block }, Cause::Gc, &[]);
+            }
+        }
+        let mut reads = Vec::new();
+        for (id, op, after) in plan.iter() {
+            let is_read = matches!(op.kind, OpKind::Read { .. });
+            let work = if is_read { NodeKind::Read } else { NodeKind::Erase };
+            let (OpKind::Read { block, .. } | OpKind::Erase { block, .. }) = op.kind else {
+                unreachable!("there are no others")
+            };
+            let n = nodes.add(id, op, Node { block, ..Node::new(id, work, 0) }, after);
+            reads.extend(is_read.then_some(n));
+        }
+        let chain = |nodes: &Nodes, block: u32| {
+            let mut d = nodes.blocks[block as usize].draining;
+            std::iter::from_fn(|| {
+                let this = d;
+                (this != NIL).then(|| d = nodes.draining[this].older)
+            })
+            .count()
+        };
+        assert!((0..BLOCKS).all(|block| chain(&nodes, block) == 2));
+        let mut ready = Vec::new();
+        for read in reads {
+            let block = nodes.at(read).block;
+            let before = chain(&nodes, block);
+            nodes.remove(read, &mut ready);
+            assert_eq!(chain(&nodes, block), before - 1);
+        }
+        // the first erase of each block waits for nothing else; the second for the first
+        assert_eq!((ready.len(), nodes.draining.vacant.len()), (1000, 2000));
+    }
+}

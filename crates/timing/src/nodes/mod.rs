@@ -1,0 +1,446 @@
+//! Operations in the engine: flat storage, and who waits for whom.
+
+mod hazards;
+
+use flashatlas_types::{Dur, Op, OpId, OpKind};
+use hazards::{Draining, Unfinished};
+
+/// No node, edge or link.
+pub(crate) const NIL: u32 = u32::MAX;
+
+/// What an operation occupies.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum NodeKind {
+    Read,
+    Program,
+    Erase,
+    /// A fixed time, no resource.
+    Timer,
+    /// Accesses to DRAM: the node's `page` says which of those that [`crate::memory::Memory`]
+    /// keeps.
+    Dram,
+    /// The host link, towards the drive or from it.
+    LinkIn,
+    LinkOut,
+    Join,
+    Complete,
+    /// Slots of the write cache: the node's `value` are freed, or that many must have been.
+    FreeSlots,
+    AwaitSlots,
+}
+
+/// One operation that is not complete.
+#[derive(Clone, Debug)]
+pub(crate) struct Node {
+    pub id: OpId,
+    pub work: NodeKind,
+    pub rank: u8,
+    pub suspends: u8,
+    /// Read for a host: may suspend a program or an erase.
+    pub host_read: bool,
+    /// A read whose page is in the register: what is left is the transfer.
+    pub sensed: bool,
+    /// A program or erase that has its die.
+    started: bool,
+    /// What follows once this is complete, as the same node, and takes no time ([`Nodes::follow`]):
+    /// its `value` is that of the node.
+    then: Option<NodeKind>,
+    pub die: u32,
+    pub block: u32,
+    pub page: u32,
+    /// Time of the cells, of the timer, or of the link.
+    pub time: Dur,
+    /// Time on the channel.
+    pub transfer: Dur,
+    /// Tag of a command, or slots of the write cache.
+    pub value: u64,
+    /// By how much the number of what follows is larger.
+    then_after: u32,
+    /// Operations that this one still waits for.
+    pub waiting: u32,
+    /// An operation that waits until this one is complete: mostly there is one or none.
+    waiter: u32,
+    /// First of the edges to the others.
+    edges: u32,
+    /// The next program or erase of the block, which waits until this one has started.
+    pub successor: u32,
+    /// Neighbours among the unfinished writers of the block.
+    previous: u32,
+    following: u32,
+    /// Erases of the block that were issued before this read.
+    epoch: u32,
+    /// Next in the queue of a resource.
+    pub queued: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Edge {
+    to: u32,
+    /// `to` waits for what follows as the same node.
+    for_follower: bool,
+    next: u32,
+}
+
+/// Things in places that are used again. The list of vacant ones is beside them: taking one must
+/// not wait for a cache miss among the things.
+#[derive(Debug)]
+struct Slab<T> {
+    things: Vec<T>,
+    vacant: Vec<u32>,
+}
+
+impl<T> Default for Slab<T> {
+    fn default() -> Slab<T> {
+        Slab { things: Vec::new(), vacant: Vec::new() }
+    }
+}
+
+impl<T> Slab<T> {
+    #[inline]
+    fn put(&mut self, thing: T) -> u32 {
+        if let Some(place) = self.vacant.pop() {
+            self[place] = thing;
+            return place;
+        }
+        self.things.push(thing);
+        (self.things.len() - 1) as u32
+    }
+
+    #[inline]
+    fn free(&mut self, place: u32) {
+        self.vacant.push(place);
+    }
+}
+
+impl<T> std::ops::Index<u32> for Slab<T> {
+    type Output = T;
+
+    #[inline]
+    fn index(&self, place: u32) -> &T {
+        &self.things[place as usize]
+    }
+}
+
+impl<T> std::ops::IndexMut<u32> for Slab<T> {
+    #[inline]
+    fn index_mut(&mut self, place: u32) -> &mut T {
+        &mut self.things[place as usize]
+    }
+}
+
+/// All unfinished operations.
+#[derive(Debug)]
+pub(crate) struct Nodes {
+    nodes: Slab<Node>,
+    edges: Slab<Edge>,
+    /// Node of each unfinished operation, by number modulo the length (a power of two).
+    ring: Vec<u32>,
+    oldest: u64,
+    newest: u64,
+    blocks: Vec<Unfinished>,
+    /// Found by their block: as many wait as collections are planned ahead.
+    draining: Slab<Draining>,
+    pub live: usize,
+}
+
+impl Nodes {
+    pub fn new(blocks: u32) -> Nodes {
+        Nodes {
+            nodes: Slab::default(),
+            edges: Slab::default(),
+            ring: vec![NIL; 1024],
+            oldest: 1,
+            newest: 0,
+            blocks: vec![
+                Unfinished { writers: NIL, epoch: 0, readers: 0, draining: NIL };
+                blocks as usize
+            ],
+            draining: Slab::default(),
+            live: 0,
+        }
+    }
+
+    #[inline]
+    pub fn at(&self, n: u32) -> &Node {
+        &self.nodes[n]
+    }
+
+    #[inline]
+    pub fn at_mut(&mut self, n: u32) -> &mut Node {
+        &mut self.nodes[n]
+    }
+
+    /// The node of an unfinished operation.
+    #[inline]
+    pub fn find(&self, id: OpId) -> Option<u32> {
+        if id.0 < self.oldest || id.0 > self.newest {
+            return None;
+        }
+        let n = self.ring[(id.0 as usize) & (self.ring.len() - 1)];
+        (n != NIL).then_some(n)
+    }
+
+    /// Every operation below this number is complete.
+    pub fn oldest(&self) -> OpId {
+        OpId(self.oldest)
+    }
+
+    /// The unfinished operations, oldest first.
+    pub fn unfinished(&self) -> impl Iterator<Item = &Node> {
+        let found = (self.oldest..=self.newest).filter_map(|id| Some((id, self.find(OpId(id))?)));
+        found.map(|(id, n)| (id, self.at(n))).filter(|(id, node)| node.id.0 == *id).map(|(_, n)| n)
+    }
+
+    /// Add an operation and what it waits for.
+    pub fn add(&mut self, id: OpId, op: &Op, node: Node, after: &[OpId]) -> u32 {
+        self.number(id);
+        let n = self.nodes.put(node);
+        self.enter(id, n);
+        for &dep in after {
+            assert!(dep < id, "operation {id} waits for {dep}, which comes later");
+            if let Some(on) = self.find(dep) {
+                self.wait_for(n, on, dep);
+            }
+        }
+        match op.kind {
+            OpKind::Read { block, page, back: 0, .. } => self.add_reader(n, block, page),
+            OpKind::Read { block, page, back, .. } => {
+                self.add_past_reader(n, block, page, OpId(id.0 - u64::from(back)));
+            }
+            OpKind::Program { block, .. } => self.add_writer(n, block),
+            OpKind::Erase { block, .. } => {
+                self.drain_readers(n, block);
+                let mut earlier = self.blocks[block as usize].writers;
+                while earlier != NIL {
+                    self.wait(n, earlier);
+                    earlier = self.at(earlier).previous;
+                }
+                self.add_writer(n, block);
+            }
+            _ => {}
+        }
+        n
+    }
+
+    /// Let an operation that takes no time and waits for `on` alone use the node of that: it is
+    /// complete right after it, in its place among what `on` releases. `false` where that cannot be,
+    /// and nothing was done.
+    pub fn follow(&mut self, id: OpId, work: NodeKind, value: u64, on: OpId) -> bool {
+        let Some(n) = self.find(on) else { return false };
+        let node = &mut self.nodes[n];
+        let has_value =
+            matches!(node.work, NodeKind::Complete | NodeKind::FreeSlots | NodeKind::AwaitSlots);
+        if node.id != on || node.then.is_some() || has_value {
+            return false;
+        }
+        (node.then, node.then_after, node.value) = (Some(work), (id.0 - on.0) as u32, value);
+        self.number(id);
+        self.enter(id, n);
+        true
+    }
+
+    /// From now on the operation is found at this node.
+    #[inline]
+    fn enter(&mut self, id: OpId, n: u32) {
+        let mask = self.ring.len() - 1;
+        self.ring[(id.0 as usize) & mask] = n;
+        self.live += 1;
+    }
+
+    /// Nor is it complete any more.
+    #[inline]
+    fn leave(&mut self, id: OpId) {
+        let mask = self.ring.len() - 1;
+        self.ring[(id.0 as usize) & mask] = NIL;
+        self.live -= 1;
+        while self.oldest <= self.newest && self.ring[(self.oldest as usize) & mask] == NIL {
+            self.oldest += 1;
+        }
+    }
+
+    /// The newest operation is this one.
+    #[inline]
+    fn number(&mut self, id: OpId) {
+        assert!(id.0 > self.newest, "operation {id} comes after {}", self.newest);
+        if self.live == 0 {
+            self.oldest = id.0;
+        }
+        while id.0 - self.oldest >= self.ring.len() as u64 {
+            self.widen_ring();
+        }
+        self.newest = id.0;
+    }
+
+    #[cold]
+    fn widen_ring(&mut self) {
+        let length = self.ring.len() * 2;
+        let old = std::mem::replace(&mut self.ring, vec![NIL; length]);
+        for number in self.oldest..=self.newest {
+            self.ring[number as usize & (length - 1)] = old[number as usize & (old.len() - 1)];
+        }
+    }
+
+    /// `n` waits until `on` is complete.
+    #[inline]
+    fn wait(&mut self, n: u32, on: u32) {
+        self.nodes[n].waiting += 1;
+        let first = &mut self.nodes[on].waiter;
+        match *first {
+            NIL => *first = n,
+            _ => self.add_edge(n, on, false),
+        }
+    }
+
+    /// `n` waits until operation `id` is complete, which is found at `on`.
+    #[inline]
+    fn wait_for(&mut self, n: u32, on: u32, id: OpId) {
+        if self.nodes[on].id == id {
+            return self.wait(n, on);
+        }
+        self.nodes[n].waiting += 1;
+        self.add_edge(n, on, true);
+    }
+
+    fn add_edge(&mut self, n: u32, on: u32, for_follower: bool) {
+        let edge = Edge { to: n, for_follower, next: self.nodes[on].edges };
+        self.nodes[on].edges = self.edges.put(edge);
+    }
+
+    /// One operation less holds this one back.
+    #[inline]
+    fn release(&mut self, n: u32, ready: &mut Vec<u32>) {
+        let node = self.at_mut(n);
+        node.waiting -= 1;
+        if node.waiting == 0 {
+            ready.push(n);
+        }
+    }
+
+    /// Take a complete operation out. Operations that nothing holds back any more are appended to
+    /// `ready`.
+    pub fn remove(&mut self, n: u32, ready: &mut Vec<u32>) {
+        let Node { id, work, block, epoch, previous, following, waiter, .. } = self.nodes[n];
+        let first_ready = ready.len();
+        if waiter != NIL {
+            self.release(waiter, ready);
+        }
+        let (mut e, mut kept) = (self.nodes[n].edges, NIL);
+        while e != NIL {
+            let Edge { to, for_follower, next } = self.edges[e];
+            if for_follower {
+                self.edges[e].next = std::mem::replace(&mut kept, e);
+            } else {
+                self.release(to, ready);
+                self.edges.free(e);
+            }
+            e = next;
+        }
+        if work == NodeKind::Read {
+            ready.extend(self.reader_done(block, epoch));
+        } else if matches!(work, NodeKind::Program | NodeKind::Erase) {
+            self.writer_done(block, previous, following);
+        }
+        if let Some(work) = self.nodes[n].then {
+            let node = &mut self.nodes[n];
+            let (next, value) = (OpId(id.0 + u64::from(node.then_after)), node.value);
+            *node = Node { value, edges: kept, ..Node::new(next, work, node.rank) };
+            kept = NIL;
+            // those that wait for it were told its number
+            let mut e = self.nodes[n].edges;
+            while e != NIL {
+                self.edges[e].for_follower = false;
+                e = self.edges[e].next;
+            }
+            ready.push(n);
+        } else {
+            self.nodes.free(n);
+        }
+        assert!(kept == NIL, "somebody waits for what does not follow");
+        if ready.len() - first_ready > 1 {
+            ready[first_ready..].sort_unstable_by_key(|&n| self.nodes[n].id);
+        }
+        self.leave(id);
+    }
+}
+
+impl Node {
+    /// A node that waits for nothing yet.
+    pub fn new(id: OpId, work: NodeKind, rank: u8) -> Node {
+        Node {
+            id,
+            work,
+            rank,
+            suspends: 0,
+            host_read: false,
+            sensed: false,
+            started: false,
+            then: None,
+            die: 0,
+            block: 0,
+            page: 0,
+            time: Dur::ZERO,
+            transfer: Dur::ZERO,
+            value: 0,
+            then_after: 0,
+            waiting: 0,
+            waiter: NIL,
+            edges: NIL,
+            successor: NIL,
+            previous: NIL,
+            following: NIL,
+            epoch: 0,
+            queued: NIL,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flashatlas_types::{Class, Plan, Tag};
+
+    /// What follows an operation as the same node is released, and releases, as if it had its own.
+    #[test]
+    fn a_follower_comes_after_its_operation_and_releases_what_waits_for_itself() {
+        let (mut nodes, mut plan) = (Nodes::new(1), Plan::default());
+        let delay = OpKind::Delay(Dur(1));
+        let work = plan.push(delay, Class::HostRead, &[]);
+        let complete = plan.push(OpKind::Complete(Tag(7)), Class::HostRead, &[work]);
+        plan.push(delay, Class::HostRead, &[complete]);
+        plan.push(delay, Class::HostRead, &[work]);
+        let other = plan.push(OpKind::Complete(Tag(8)), Class::HostRead, &[work]);
+        let mut of = Vec::new();
+        for (id, op, after) in plan.iter() {
+            if id == complete {
+                assert!(nodes.follow(id, NodeKind::Complete, 7, work));
+                assert_eq!((nodes.find(id), nodes.live), (nodes.find(work), 2));
+            } else {
+                if id == other {
+                    assert!(!nodes.follow(id, NodeKind::Complete, 8, work), "one follows already");
+                    assert!(!nodes.follow(id, NodeKind::Complete, 8, complete), "it is none yet");
+                }
+                of.push(nodes.add(id, op, Node::new(id, NodeKind::Timer, 0), after));
+            }
+        }
+        let [first, after_complete, after_work, second] = of[..] else { panic!("four nodes") };
+        let mut ready = Vec::new();
+        nodes.remove(first, &mut ready);
+        assert_eq!(
+            ready,
+            [first, after_work, second],
+            "the follower first, as its number is least"
+        );
+        let follower = nodes.at(first);
+        let found = (follower.id, follower.work, follower.value, nodes.find(work));
+        assert_eq!(found, (complete, NodeKind::Complete, 7, None));
+        ready.clear();
+        nodes.remove(first, &mut ready);
+        assert_eq!((ready, nodes.find(complete), nodes.live), (vec![after_complete], None, 3));
+        // a node whose value is its own has no place for that of another
+        let awaited = plan.push(OpKind::AwaitSlots(3), Class::HostRead, &[]);
+        let last = plan.push(OpKind::Complete(Tag(9)), Class::HostRead, &[awaited]);
+        let (id, op, _) = plan.iter().nth(5).expect("the sixth");
+        nodes.add(id, op, Node { value: 3, ..Node::new(id, NodeKind::AwaitSlots, 0) }, &[]);
+        assert!(!nodes.follow(last, NodeKind::Complete, 9, awaited));
+    }
+}

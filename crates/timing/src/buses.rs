@@ -1,5 +1,5 @@
-//! What happens on the host link and on the channels: which operation they take next, and what comes
-//! after its transfer.
+//! What happens on the host link and on the channels: which operation they take next, and what
+//! comes after its transfer.
 
 use crate::engine::Engine;
 use crate::nodes::{NIL, Node, NodeKind};

@@ -223,8 +223,8 @@ impl Nodes {
     }
 
     /// Let an operation that takes no time and waits for `on` alone use the node of that: it is
-    /// complete right after it, in its place among what `on` releases. `false` where that cannot be,
-    /// and nothing was done.
+    /// complete right after it, in its place among what `on` releases. `false` where that cannot
+    /// be, and nothing was done.
     pub fn follow(&mut self, id: OpId, work: NodeKind, value: u64, on: OpId) -> bool {
         let Some(n) = self.find(on) else { return false };
         let node = &mut self.nodes[n];

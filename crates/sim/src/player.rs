@@ -296,8 +296,8 @@ impl Player {
         }
     }
 
-    /// Let everything happen up to `until`, which is not before now; where nothing is in flight, the
-    /// drive may use the time.
+    /// Let everything happen up to `until`, which is not before now; where nothing is in flight,
+    /// the drive may use the time.
     pub fn pass_time(
         &mut self,
         until: Ps,

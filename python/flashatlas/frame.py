@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 
+from flashatlas import arrow
 from flashatlas._core import InputError, quantity
 from flashatlas.names import hint
 from flashatlas.result import Result, given_results
@@ -238,10 +239,10 @@ def _array(values: Sequence[Any]) -> pa.Array:
     if kinds <= {int, float} and kinds:
         wide = any(isinstance(v, int) and not -(2**63) <= v < 2**63 for v in values)
         kind = pa.uint64() if kinds == {int} and wide else pa.int64()
-        return pa.array(values, kind if kinds == {int} else pa.float64())
+        return arrow.column(values, kind if kinds == {int} else pa.float64())
     if len(kinds) > 1:
-        return pa.array([None if value is None else _text(value) for value in values])
-    return pa.array(values)
+        return arrow.column([None if value is None else _text(value) for value in values])
+    return arrow.column(values)
 
 
 def _role(field: pa.Field) -> str:

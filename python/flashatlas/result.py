@@ -6,10 +6,8 @@ import hashlib
 import io
 import json
 import os
-from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from flashatlas import arrow
 from flashatlas._core import RUN_SCHEMA, InputError, is_file
 from flashatlas.files import write_whole
 from flashatlas.folders import (
@@ -410,12 +409,4 @@ def _array(kind: str, data: bytes, words: list[str]) -> pa.Array:
         values = pa.Array.from_buffers(pa.float64(), len(data) // 8, [None, buffer])
         return pc.if_else(pc.is_nan(values), pa.nulls(1, pa.float64())[0], values)
     codes = pa.Array.from_buffers(pa.uint8(), len(data), [None, buffer])
-    return pa.DictionaryArray.from_arrays(codes, _texts(words))
-
-
-def _texts(words: list[str]) -> pa.Array:
-    """As ``pa.array`` makes them; that would import pandas, a quarter of a second, to see none."""
-    content = [word.encode() for word in words]
-    ends = array("i", accumulate(map(len, content), initial=0))
-    buffers = [None, pa.py_buffer(ends.tobytes()), pa.py_buffer(b"".join(content))]
-    return pa.Array.from_buffers(pa.string(), len(words), buffers)
+    return pa.DictionaryArray.from_arrays(codes, arrow.column(words, pa.string()))

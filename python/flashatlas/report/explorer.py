@@ -16,6 +16,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from flashatlas import arrow
 from flashatlas.report.chart import Absent, Section
 from flashatlas.report.html import text
 from flashatlas.report.palette import Runs
@@ -27,6 +28,7 @@ FRAMES, CELLS = 64, 4096
 BUDGET = 1_000_000
 """Characters that the explorers of all runs may take together."""
 
+_NOTHING = arrow.scalar(0.0, pa.float64())
 ROLES = ("free", "open", "closed", "leaving", "bad", "data", "log", "map")
 """Roles in the order of their colours; others follow."""
 
@@ -100,19 +102,19 @@ def _packed(table: pa.Table, time: str, cells: int, frames: range, every: int) -
     if every > 1:
         table = pa.concat_tables([table.slice(f * cells, cells) for f in frames])
     column = {name: table[name].combine_chunks() for name in ("valid", "erases", "role", "blocks")}
-    erases = pc.fill_null(column["erases"].cast(pa.float64()), 0.0)
+    erases = pc.fill_null(column["erases"].cast(pa.float64()), _NOTHING)
     top = pc.max(erases).as_py() or 0.0
     scale = min(100.0, 65535 / top) if top else 100.0
-    stored = pc.round(pc.multiply(erases, scale)).cast(pa.uint16())
-    valid = pc.round(
-        pc.multiply(pc.fill_null(column["valid"].cast(pa.float64()), 0.0), 100.0)
-    ).cast(pa.uint8())
+    stored = pc.round(pc.multiply(erases, arrow.scalar(scale, pa.float64()))).cast(pa.uint16())
+    shares = pc.fill_null(column["valid"].cast(pa.float64()), _NOTHING)
+    valid = pc.round(pc.multiply(shares, arrow.scalar(100.0, pa.float64()))).cast(pa.uint8())
     roles, codes = _roles(column["role"])
-    low = pc.bit_wise_and(stored, pa.scalar(255, pa.uint16())).cast(pa.uint8())
-    high = pc.shift_right(stored, pa.scalar(8, pa.uint16())).cast(pa.uint8())
+    low = pc.bit_wise_and(stored, arrow.scalar(255, pa.uint16())).cast(pa.uint8())
+    high = pc.shift_right(stored, arrow.scalar(8, pa.uint16())).cast(pa.uint8())
     raw = b"".join(_deltas(plane, cells) for plane in (valid, low, high, codes))
     times = [
-        int(value.as_py()) for value in table[time].take(pa.array(range(0, table.num_rows, cells)))
+        int(value.as_py())
+        for value in table[time].take(arrow.column(range(0, table.num_rows, cells), pa.int64()))
     ]
     runs: list[list[int]] = []
     for blocks in column["blocks"].slice(0, cells).to_pylist():
@@ -128,7 +130,9 @@ def _roles(column: pa.Array) -> tuple[list[str], pa.Array]:
     words = column.cast(pa.string())
     found = [word or "unknown" for word in pc.unique(words).to_pylist()]
     roles = [role for role in ROLES if role in found] + sorted(set(found) - set(ROLES))
-    codes = pc.index_in(pc.fill_null(words, "unknown"), pa.array(roles, pa.string()))
+    codes = pc.index_in(
+        pc.fill_null(words, arrow.scalar("unknown", pa.string())), arrow.column(roles, pa.string())
+    )
     return roles, codes.cast(pa.uint8())
 
 

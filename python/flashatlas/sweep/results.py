@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from flashatlas import arrow
 from flashatlas._core import InputError, quantity
 from flashatlas.frame import Frame, frame
 from flashatlas.names import hint
@@ -91,14 +92,14 @@ def frame_of(store: Store, study: Mapping[str, Any]) -> Frame:
               and (why := store.failure(run["key"])) is not None]  # fmt: skip
     if not done and not failed:
         raise InputError(f"{store.root}: no run of `{study['name']}` is done yet")
-    table = table.take(pa.array([at[run["key"]] for run in done], pa.int64()))
+    table = table.take(arrow.column([at[run["key"]] for run in done], pa.int64()))
     runs = [*done, *(run for run, _ in failed)]
     made: list[tuple[pa.Field, pa.Array]] = []
 
     def add(name: str, values: pa.Array, role: str, unit: str) -> None:
         made.append((pa.field(name, values.type, metadata={"role": role, "unit": unit}), values))
 
-    add("label", pa.array([run["label"] for run in runs], pa.string()), "name", "")
+    add("label", arrow.column([run["label"] for run in runs], pa.string()), "name", "")
     for name in study["axes"]:
         if name not in table.column_names:
             add(name, _mixed([run["axes"].get(name) for run in runs]), "factor", "")
@@ -111,14 +112,14 @@ def frame_of(store: Store, study: Mapping[str, Any]) -> Frame:
         if field.name in study["axes"]:
             role = "factor"
             given = [_as_column(run["axes"].get(field.name), field.type, unit) for run, _ in failed]
-            column = pa.concat_arrays([column, pa.array(given, field.type)])
+            column = pa.concat_arrays([column, arrow.column(given, field.type)])
         else:
             role = "setting" if role == "factor" else role
             column = pa.concat_arrays([column, pa.nulls(len(failed), field.type)])
         add(field.name, column, role, unit or unit_of(field.name))
     if failed:
         said = [None] * len(done) + [why.get("error", "") for _, why in failed]
-        add(FAILURE, pa.array(said, pa.string()), "name", "")
+        add(FAILURE, arrow.column(said, pa.string()), "name", "")
     order = ["label", *study["axes"]]
     made.sort(key=lambda one: order.index(one[0].name) if one[0].name in order else len(order))
     fields, columns = zip(*made, strict=True)
@@ -129,8 +130,8 @@ def _mixed(values: Sequence[Any]) -> pa.Array:
     """Values of one axis; texts where they are of several kinds."""
     kinds = {type(value) for value in values if value is not None}
     if len(kinds) > 1 and not kinds <= {int, float}:
-        return pa.array([None if v is None else str(v) for v in values], pa.string())
-    return pa.array(values)
+        return arrow.column([None if v is None else str(v) for v in values], pa.string())
+    return arrow.column(values)
 
 
 def _as_column(value: Any, kind: pa.DataType, unit: str) -> Any:

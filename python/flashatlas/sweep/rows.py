@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from flashatlas import arrow
 from flashatlas._core import InputError
 from flashatlas.files import write_whole
 from flashatlas.frame import Columns, columns_of, table_of
@@ -110,7 +111,7 @@ def read(store: Store, columns: Collection[str] | None = None) -> pa.Table:
     if missing and (made := list(_made_again(store, missing))):
         _write(store, _table(made))
         table = _files(store, columns)
-    keep = pc.is_in(table["key"], value_set=pa.array(sorted(there), pa.string()))
+    keep = pc.is_in(table["key"], value_set=arrow.column(sorted(there), pa.string()))
     return _each_once(table.filter(keep))
 
 
@@ -119,7 +120,7 @@ def _each_once(table: pa.Table) -> pa.Table:
     if not table.num_rows:
         return table
     table = table.sort_by([("made", "ascending")])
-    at = pa.array(range(table.num_rows))
+    at = arrow.column(range(table.num_rows), pa.int64())
     first = table.select(["key"]).append_column("at", at).group_by("key").aggregate([("at", "min")])
     if first.num_rows == table.num_rows:
         return table
@@ -174,5 +175,7 @@ def _chosen(table: pa.Table, columns: Collection[str] | None) -> pa.Table:
 
 def _joined(tables: Sequence[pa.Table]) -> pa.Table:
     if not tables:
-        return pa.table({"key": pa.array([], pa.string()), "made": pa.array([], pa.float64())})
+        return pa.table(
+            {"key": arrow.column([], pa.string()), "made": arrow.column([], pa.float64())}
+        )
     return pa.concat_tables(tables, promote_options="permissive")

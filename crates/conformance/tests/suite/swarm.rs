@@ -7,8 +7,8 @@ use flashatlas_testing::proofs::one_in;
 #[test]
 fn cases_keep_their_promises() {
     let swarm = Swarm::over(&STANDARD);
-    // on two cores half a minute of `make test`; `make swarm` goes on for an hour
-    let count = 10_000 / one_in() as u64;
+    // on one core ten seconds of `make test`; `make swarm` goes on for an hour
+    let count = if one_in() > 1 { 5_000 } else { 10_000 } / one_in() as u64;
     let (tally, found) = swarm.run_all(1..count + 1, &mut |_| true);
     assert!(found.is_empty(), "{} of {count}: {found:#?}", found.len());
     assert!(tally.cases > count * 3 / 4, "{tally:?}");

@@ -276,7 +276,8 @@ fn layers_change_no_data() {
                     (_, 1) => (0..2, 1500),
                     _ => (by_turns.clone(), 800),
                 };
-                let seeds = if one_in() > 1 { by_turns } else { seeds };
+                let (seeds, requests) =
+                    if one_in() > 1 { (by_turns, requests / 2) } else { (seeds, requests) };
                 seeds.for_each(|seed| exercise(&config, seed, requests));
             }
         }

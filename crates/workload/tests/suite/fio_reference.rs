@@ -75,6 +75,9 @@ fn job(options: &str) -> String {
     format!("[job]\nioengine=null\n{}\n", options.split_whitespace().collect::<Vec<_>>().join("\n"))
 }
 
+/// Runs of fio side by side.
+const AT_ONCE: usize = 4;
+
 /// Skip, saying so, where there is no fio.
 macro_rules! need_fio {
     () => {
@@ -88,7 +91,7 @@ macro_rules! need_fio {
 #[test]
 fn jobs_without_chance_make_the_same_requests() {
     need_fio!();
-    for (number, options) in [
+    let jobs = [
         "size=64k",
         "rw=write size=64k bs=8k",
         "rw=trim size=64k",
@@ -154,10 +157,8 @@ fn jobs_without_chance_make_the_same_requests() {
         "rw=write size=64ki bs=4kib",
         "rw=write size=65536 bs=0x2000",
         "rw=write bssplit=8k/100 size=64k",
-    ]
-    .iter()
-    .enumerate()
-    {
+    ];
+    let same = |(number, options): (usize, &&str)| {
         let text = job(options);
         let aligned = |lines: Vec<Line>| -> Vec<Line> {
             // the reader widens to sectors of 512 bytes
@@ -167,7 +168,14 @@ fn jobs_without_chance_make_the_same_requests() {
             lines.into_iter().map(widen).collect()
         };
         assert_eq!(aligned(ours(&text, 1)), theirs(&format!("exact{number}"), &text), "{options}");
-    }
+    };
+    // fio mostly sleeps
+    std::thread::scope(|scope| {
+        for first in 0..AT_ONCE {
+            scope
+                .spawn(move || jobs.iter().enumerate().skip(first).step_by(AT_ONCE).for_each(same));
+        }
+    });
 }
 
 #[test]

@@ -50,12 +50,17 @@ impl Engine {
         self.next_on_link(way);
     }
 
-    pub(crate) fn queue_on_channel(&mut self, n: u32) {
-        let channel = self.die_channel[self.nodes.at(n).die as usize];
+    /// Put `n` on its channel; a transfer that takes no time does not queue.
+    pub(crate) fn use_channel(&mut self, n: u32) {
+        let node = self.nodes.at(n);
+        let (channel, time) = (self.die_channel[node.die as usize], self.channel_time(node));
+        if time == Dur::ZERO {
+            return self.on_channel_done(n);
+        }
         self.state(n, State::ChannelQueue);
         let bus = &mut self.channels[channel as usize];
         if bus.is_vacant() {
-            return self.start_on_channel(channel, n);
+            return self.start_on_channel(channel, n, time);
         }
         bus.queue.push(&mut self.nodes, n);
         self.next_on_channel(channel);
@@ -68,11 +73,11 @@ impl Engine {
         }
         let Some(n) = bus.queue.first() else { return };
         bus.queue.pop(&self.nodes, n);
-        self.start_on_channel(channel, n);
+        let time = self.channel_time(self.nodes.at(n));
+        self.start_on_channel(channel, n, time);
     }
 
-    fn start_on_channel(&mut self, channel: u32, n: u32) {
-        let time = self.channel_time(n);
+    fn start_on_channel(&mut self, channel: u32, n: u32, time: Dur) {
         let busy = &mut self.statistics.channel_busy[channel as usize];
         *busy = *busy + time;
         let until = self.now.after(time);
@@ -84,8 +89,7 @@ impl Engine {
 
     /// A read that is not sensed yet, and an erase, put their command on the channel; others their
     /// data.
-    pub(crate) fn channel_time(&self, n: u32) -> Dur {
-        let node = self.nodes.at(n);
+    fn channel_time(&self, node: &Node) -> Dur {
         let command = node.work == NodeKind::Erase || (node.work == NodeKind::Read && !node.sensed);
         if command { self.times.command } else { node.transfer }
     }

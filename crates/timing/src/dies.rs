@@ -96,15 +96,6 @@ impl Engine {
         }
     }
 
-    /// Put `n` on its channel; a transfer that takes no time does not queue.
-    pub(crate) fn use_channel(&mut self, n: u32) {
-        if self.channel_time(n) == Dur::ZERO {
-            self.on_channel_done(n)
-        } else {
-            self.queue_on_channel(n)
-        }
-    }
-
     pub(crate) fn start_cells(&mut self, d: u32) {
         let n = self.dies[d as usize].current;
         let time = self.nodes.at(n).time;
@@ -121,7 +112,10 @@ impl Engine {
         self.state(n, State::Cells);
         self.agenda.set_die(until, d);
         self.try_preload(d);
-        if self.dies[d as usize].queue.first_host_read(&self.nodes).is_some() {
+        let suspend = self.times.suspend;
+        if (suspend.program || suspend.erase)
+            && self.dies[d as usize].queue.first_host_read(&self.nodes).is_some()
+        {
             self.try_suspend(d);
         }
     }
@@ -179,10 +173,13 @@ impl Engine {
 
     /// Cache program: while the cells program one page, the next one comes over the channel.
     pub(crate) fn try_preload(&mut self, d: u32) {
+        if !self.times.cache_program {
+            return;
+        }
         let die = &mut self.dies[d as usize];
         let programming = matches!(die.phase, Phase::Cells { .. })
             && self.nodes.at(die.current).work == NodeKind::Program;
-        if !self.times.cache_program || !programming || die.cached != NIL || die.suspended != NIL {
+        if !programming || die.cached != NIL || die.suspended != NIL {
             return;
         }
         let Some(n) = die.queue.first().filter(|&n| self.nodes.at(n).work == NodeKind::Program)

@@ -53,7 +53,11 @@ impl Dur {
         if bytes_per_s == 0 {
             return Dur::ZERO;
         }
-        let ps = (u128::from(bytes) * 1_000_000_000_000).div_ceil(u128::from(bytes_per_s));
+        const SECOND: u64 = 1_000_000_000_000;
+        if let Some(scaled) = bytes.checked_mul(SECOND) {
+            return Dur(scaled.div_ceil(bytes_per_s));
+        }
+        let ps = (u128::from(bytes) * u128::from(SECOND)).div_ceil(u128::from(bytes_per_s));
         Dur(u64::try_from(ps).expect("a transfer longer than 2^64 ps"))
     }
 
@@ -95,6 +99,9 @@ mod tests {
         assert_eq!(Dur::transfer(4096, 4_096_000_000), Dur::from_us(1));
         assert_eq!(Dur::transfer(4096, 0), Dur::ZERO);
         assert_eq!(Dur::transfer(u64::MAX >> 24, 1_000_000_000_000), Dur(u64::MAX >> 24));
+        // to both sides of where the picoseconds of a byte a second fill 64 bits
+        assert_eq!(Dur::transfer(18_446_744, 7), Dur(2_635_249_142_857_142_858));
+        assert_eq!(Dur::transfer(18_446_745, 7), Dur(2_635_249_285_714_285_715));
     }
 
     #[test]

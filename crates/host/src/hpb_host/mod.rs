@@ -271,6 +271,19 @@ impl Device for HpbHost {
         self.device.advance(until, out);
     }
 
+    fn advance_to_completion(&mut self, until: Ps, out: &mut Vec<Done>) -> Ps {
+        let before = out.len();
+        while self.requests.expects_any()
+            && let Some(at) = self.next_event().filter(|&at| at <= until)
+        {
+            self.advance(at, out);
+            if out.len() > before {
+                return at;
+            }
+        }
+        self.device.advance_to_completion(until, out)
+    }
+
     fn idle(&mut self, now: Ps, until: Ps) -> Result<(), SubmitError> {
         let (mut at, mut none) = (now, Vec::new());
         // what the layer has under way comes first: the drive is idle only after it

@@ -36,6 +36,7 @@ use history::{History, IN_SPARE_AREAS};
 use partial::Sweep;
 use rustc_hash::FxHashMap;
 use settings::{GcMode, GcPace, PARAMS, PageSettings, fits, mount_limit};
+use smallvec::SmallVec;
 
 pub const DEF: SchemeDef = SchemeDef {
     name: "page",
@@ -238,20 +239,17 @@ impl PageMapped {
         let host_units = buffer.iter().filter(|p| p.is_host()).count() as u32;
         let cause = buffer.iter().find(|p| p.is_host()).unwrap_or(&buffer[0]).cause;
         // at an even pace no frame of the host goes before the share of the one before the last
-        let mut after = [OpId::NONE; 65];
-        let mut count = 0;
+        let mut after: SmallVec<[OpId; 8]> = SmallVec::new();
         if host_units > 0 && self.settings.pace == GcPace::Even {
-            (after[0], count) = (self.lanes[lane as usize].shares[0], 1);
+            after.push(self.lanes[lane as usize].shares[0]);
         }
         for p in &buffer {
-            if count == 0 || after[count - 1] != p.ready {
-                after[count] = p.ready;
-                count += 1;
+            if after.last() != Some(&p.ready) {
+                after.push(p.ready);
             }
         }
         let begin = cx.flash.plan.next_id();
-        let (first, op) =
-            cx.flash.program(frame, buffer.iter().map(|p| &p.unit), cause, &after[..count])?;
+        let (first, op) = cx.flash.program(frame, buffer.iter().map(|p| &p.unit), cause, &after)?;
         if buffer.iter().any(|p| !p.is_host()) {
             let from = buffer.iter().map(|p| (p.from, p.ready));
             cx.copies.note((begin, op), from, cx.oldest_unfinished);

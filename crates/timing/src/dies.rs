@@ -112,8 +112,7 @@ impl Engine {
         self.state(n, State::Cells);
         self.agenda.set_die(until, d);
         self.try_preload(d);
-        let suspend = self.times.suspend;
-        if (suspend.program || suspend.erase)
+        if self.times.suspend.is_on()
             && self.dies[d as usize].queue.first_host_read(&self.nodes).is_some()
         {
             self.try_suspend(d);
@@ -203,6 +202,9 @@ impl Engine {
     /// A host read waits: stop a program or an erase for it, where that is on and still worth it.
     pub(crate) fn try_suspend(&mut self, d: u32) {
         let s = self.times.suspend;
+        if !s.is_on() {
+            return;
+        }
         let die = &mut self.dies[d as usize];
         let Phase::Cells { until } = die.phase else { return };
         let node = self.nodes.at_mut(die.current);

@@ -28,6 +28,14 @@ pub struct Suspend {
     pub longest: Dur,
 }
 
+impl Suspend {
+    /// Whether anything is suspended.
+    #[inline]
+    pub fn is_on(&self) -> bool {
+        self.program || self.erase
+    }
+}
+
 /// Latency and bandwidth of one kind of memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MemoryTimes {

@@ -282,6 +282,19 @@ impl Plan {
         }
     }
 
+    /// Whether an operation is one of this plan that waits for `on` itself.
+    #[inline]
+    pub fn waits_for(&self, op: OpId, on: OpId) -> bool {
+        op >= self.first_id() && self.after((op.0 - self.base) as usize).contains(&on)
+    }
+
+    /// What an operation waits for, by its place in the plan.
+    #[inline]
+    fn after(&self, place: usize) -> &[OpId] {
+        let (from, to) = self.ops[place].deps;
+        &self.deps[from as usize..to as usize]
+    }
+
     /// Whether operations of this plan wait for nothing but time: delays, accesses to memory, and
     /// earlier operations that are complete (`is_complete`). Nothing on flash holds them back.
     pub fn waits_for_time_alone(&self, ops: &[OpId], is_complete: &impl Fn(OpId) -> bool) -> bool {
@@ -289,9 +302,10 @@ impl Plan {
             if op < self.first_id() {
                 return is_complete(op);
             }
-            let Op { kind, deps: (from, to), .. } = self.ops[(op.0 - self.base) as usize];
+            let place = (op.0 - self.base) as usize;
+            let kind = self.ops[place].kind;
             matches!(kind, OpKind::Delay(_) | OpKind::Memory { .. } | OpKind::Join)
-                && self.waits_for_time_alone(&self.deps[from as usize..to as usize], is_complete)
+                && self.waits_for_time_alone(self.after(place), is_complete)
         })
     }
 
@@ -309,9 +323,8 @@ impl Plan {
 
     /// The operations, each with its number and what it waits for.
     pub fn iter(&self) -> impl Iterator<Item = (OpId, &Op, &[OpId])> {
-        self.ops.iter().enumerate().map(|(i, op)| {
-            (OpId(self.base + i as u64), op, &self.deps[op.deps.0 as usize..op.deps.1 as usize])
-        })
+        let ops = self.ops.iter().enumerate();
+        ops.map(|(place, op)| (OpId(self.base + place as u64), op, self.after(place)))
     }
 
     /// Forget the operations; numbers go on.

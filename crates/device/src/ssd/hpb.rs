@@ -125,7 +125,7 @@ impl Ssd {
         }
         if let Ok(ppn) = opened {
             if let Some(unit) = self.confirmed(ppn, piece.lpn) {
-                self.join_group(groups, ppn, piece, [self.command.first, self.command.first]);
+                self.join_group(groups, ppn, piece, [OpId::NONE, self.command.first]);
                 self.hpb.as_mut().expect("just asked").counters.valid_entries += 1;
                 return Ok(Some(
                     self.under_cached(piece.lpn, Some(unit)).expect("a unit was given"),

@@ -142,6 +142,9 @@ impl Ssd {
             Place::Flash(ppn) => {
                 let arrived = self.on_its_way(piece.lpn, ppn);
                 if arrived.is_none() {
+                    // mostly the map was looked up once the command had begun
+                    let begun = self.plan.waits_for(located.ready, command);
+                    let command = if begun { OpId::NONE } else { command };
                     self.join_group(groups, ppn, piece, [command, located.ready]);
                 }
                 let unit = self.unit_on_flash(ppn, piece.lpn)?;

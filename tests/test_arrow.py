@@ -37,6 +37,13 @@ def test_kinds_are_as_given(kind: pa.DataType) -> None:
     assert arrow.scalar(7, kind) == pa.scalar(7, kind)
 
 
+@pytest.mark.parametrize("large", [2**53 + 1, -(2**60) - 1])
+def test_whole_numbers_are_not_rounded(large: int) -> None:
+    with pytest.raises(pa.ArrowInvalid, match="outside of the range"):
+        arrow.column([large, 0.5])
+    assert arrow.column([2**53, 0.5]).equals(pa.array([2**53, 0.5], pa.float64()))
+
+
 def test_a_run_with_a_report_does_without_pandas(tmp_path) -> None:
     pytest.importorskip("pandas")
     words = ["run", "-d", "tiny", "-w", "uniform:requests=2000,size=2KiB", "--precondition", "fill"]

@@ -236,13 +236,11 @@ def _is_time(value: Any) -> bool:
 def _array(values: Sequence[Any]) -> pa.Array:
     """Values of one column; where numbers meet words, all are words."""
     kinds = {type(value) for value in values if value is not None}
-    if kinds <= {int, float} and kinds:
-        wide = any(isinstance(v, int) and not -(2**63) <= v < 2**63 for v in values)
-        kind = pa.uint64() if kinds == {int} and wide else pa.int64()
-        return arrow.column(values, kind if kinds == {int} else pa.float64())
-    if len(kinds) > 1:
+    if len(kinds) > 1 and not kinds <= {int, float}:
         return arrow.column([None if value is None else _text(value) for value in values])
-    return arrow.column(values)
+    # of itself pyarrow makes no column of these
+    wide = kinds == {int} and any(not -(2**63) <= v < 2**63 for v in values if v is not None)
+    return arrow.column(values, pa.uint64() if wide else None)
 
 
 def _role(field: pa.Field) -> str:

@@ -64,16 +64,14 @@ pub trait Device: Send {
     /// Returns the time that it came to: `until` if none does before, or the time of the last event
     /// where that is [`Ps::MAX`].
     fn advance_to_completion(&mut self, until: Ps, out: &mut Vec<Done>) -> Ps {
-        let mut now = Ps::ZERO;
-        let before = out.len();
-        while let Some(at) = self.next_event().filter(|&at| at <= until) {
+        let (before, mut now) = (out.len(), Ps::ZERO);
+        while out.len() == before
+            && let Some(at) = self.next_event().filter(|&at| at <= until)
+        {
             self.advance(at, out);
             now = at;
-            if out.len() > before {
-                return now;
-            }
         }
-        if until == Ps::MAX {
+        if out.len() > before || until == Ps::MAX {
             return now;
         }
         self.advance(until, out);

@@ -407,7 +407,6 @@ impl Scheduler<'_> {
         };
         let look = self.watches.iter().filter_map(Watch::due).min();
         let next = look.map_or(next, |look| look.min(next));
-        let due = [wake, start, look].into_iter().flatten().min().unwrap_or(LATEST);
         if next > LATEST {
             return Err(RunError::Unusable(
                 "the jobs run for more than 200 days: simulated time ends there".into(),
@@ -416,11 +415,14 @@ impl Scheduler<'_> {
         if self.player.in_flight == 0 && next > self.player.now {
             self.player.idle(next)?;
         }
-        let until = if self.player.in_flight == 0 { next } else { due.min(LATEST) };
+        let until = match self.player.in_flight {
+            0 => next,
+            _ => [wake, start, look].into_iter().flatten().fold(LATEST, Ps::min),
+        };
+        let until = until.max(self.player.now);
         let mut done = std::mem::take(&mut self.done);
         // all at once: what completes may send a request, which takes a tag that has become free
         let flying = &mut self.flying;
-        let until = until.max(self.player.now);
         let now = self.player.advance_to_completion(until, |tag, at| {
             done.push((flying[tag as usize].take().expect("a tag belongs to a request"), at));
         });

@@ -113,8 +113,7 @@ impl Nodes {
             newer => self.draining[newer].older = older,
         }
         self.draining.free(d);
-        self.at_mut(erase).waiting -= 1;
-        (self.at(erase).waiting == 0).then_some(erase)
+        self.release(erase)
     }
 
     pub(super) fn add_writer(&mut self, n: u32, block: u32) {
@@ -154,8 +153,7 @@ impl Nodes {
         if successor == NIL {
             return None;
         }
-        self.at_mut(successor).waiting -= 1;
-        (self.at(successor).waiting == 0).then_some(successor)
+        self.release(successor)
     }
 }
 

@@ -187,8 +187,10 @@ impl Nodes {
 
     /// The unfinished operations, oldest first.
     pub fn unfinished(&self) -> impl Iterator<Item = &Node> {
-        let found = (self.oldest..=self.newest).filter_map(|id| Some((id, self.find(OpId(id))?)));
-        found.map(|(id, n)| (id, self.at(n))).filter(|(id, node)| node.id.0 == *id).map(|(_, n)| n)
+        (self.oldest..=self.newest).filter_map(|id| {
+            let node = self.at(self.find(OpId(id))?);
+            (node.id.0 == id).then_some(node)
+        })
     }
 
     /// Add an operation and what it waits for.
@@ -306,14 +308,12 @@ impl Nodes {
         self.nodes[on].edges = self.edges.put(edge);
     }
 
-    /// One operation less holds this one back.
+    /// One operation less holds this one back. Returns it if nothing else does.
     #[inline]
-    fn release(&mut self, n: u32, ready: &mut Vec<u32>) {
+    fn release(&mut self, n: u32) -> Option<u32> {
         let node = self.at_mut(n);
         node.waiting -= 1;
-        if node.waiting == 0 {
-            ready.push(n);
-        }
+        (node.waiting == 0).then_some(n)
     }
 
     /// Take a complete operation out. Operations that nothing holds back any more are appended to
@@ -322,15 +322,16 @@ impl Nodes {
         let Node { id, work, block, epoch, previous, following, waiter, .. } = self.nodes[n];
         let first_ready = ready.len();
         if waiter != NIL {
-            self.release(waiter, ready);
+            ready.extend(self.release(waiter));
         }
         let (mut e, mut kept) = (self.nodes[n].edges, NIL);
         while e != NIL {
             let Edge { to, for_follower, next } = self.edges[e];
             if for_follower {
-                self.edges[e].next = std::mem::replace(&mut kept, e);
+                self.edges[e] = Edge { to, for_follower: false, next: kept };
+                kept = e;
             } else {
-                self.release(to, ready);
+                ready.extend(self.release(to));
                 self.edges.free(e);
             }
             e = next;
@@ -344,18 +345,11 @@ impl Nodes {
             let node = &mut self.nodes[n];
             let (next, value) = (OpId(id.0 + u64::from(node.then_after)), node.value);
             *node = Node { value, edges: kept, ..Node::new(next, work, node.rank) };
-            kept = NIL;
-            // those that wait for it were told its number
-            let mut e = self.nodes[n].edges;
-            while e != NIL {
-                self.edges[e].for_follower = false;
-                e = self.edges[e].next;
-            }
             ready.push(n);
         } else {
+            assert!(kept == NIL, "somebody waits for what does not follow");
             self.nodes.free(n);
         }
-        assert!(kept == NIL, "somebody waits for what does not follow");
         if ready.len() - first_ready > 1 {
             ready[first_ready..].sort_unstable_by_key(|&n| self.nodes[n].id);
         }

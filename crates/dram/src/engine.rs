@@ -74,42 +74,86 @@ pub struct Served {
 #[derive(Clone, Copy, Debug)]
 struct Bank {
     row: u32,
+    group: u32,
     /// From when on it may be precharged.
     precharge: i64,
     /// From when on it may be activated, while no row is open.
     activate: i64,
 }
 
+/// From when on the timings allow a read, a write and an activation: in one bank group, or in any.
 #[derive(Clone, Copy, Debug)]
-struct BankGroup {
-    activated: i64,
-    /// Last read or write.
-    column: i64,
-    /// End of the last written data.
-    written: i64,
+struct Allowed {
+    /// A read, a write.
+    column: [i64; 2],
+    activate: i64,
+}
+
+impl Allowed {
+    const ALWAYS: Allowed = Allowed { column: [NEVER; 2], activate: NEVER };
+
+    #[inline]
+    fn after_column(&mut self, at: i64, gaps: &[i64; 2]) {
+        let [read, write] = self.column;
+        self.column = [read.max(at + gaps[0]), write.max(at + gaps[1])];
+    }
+}
+
+/// Clocks from the last burst of a read or of a write to what may follow it.
+#[derive(Clone, Copy, Debug)]
+struct Gaps {
+    /// To a read, and to a write.
+    any: [i64; 2],
+    /// The same in its bank group.
+    group: [i64; 2],
+    /// To the end of its data.
+    data: i64,
+    /// To the precharge of its bank.
+    precharge: i64,
+}
+
+impl Gaps {
+    /// Those of reads, and those of writes.
+    fn new(t: &Timings) -> [Gaps; 2] {
+        let [ccd_s, ccd_l, cl, cwl] = [t.ccd_s, t.ccd_l, t.cl, t.cwl].map(i64::from);
+        let [dl, rtp, wr] = [t.dl, t.rtp, t.wr].map(i64::from);
+        // the bus turns round: two clocks between the data of a read and that of a write
+        let turn = cl + dl + 2 - cwl;
+        let written = cwl + dl;
+        let [wtr_s, wtr_l] = [t.wtr_s, t.wtr_l].map(|wtr| written + i64::from(wtr));
+        let read = Gaps {
+            any: [ccd_s, ccd_s.max(turn)],
+            group: [ccd_l, ccd_l],
+            data: cl + dl,
+            precharge: rtp,
+        };
+        let write = Gaps {
+            any: [ccd_s.max(wtr_s), ccd_s],
+            group: [ccd_l.max(wtr_l), ccd_l],
+            data: written,
+            precharge: written + wr,
+        };
+        [read, write]
+    }
 }
 
 /// A DRAM device and what was issued to it.
 #[derive(Clone, Debug)]
 pub struct Dram {
     timings: Timings,
+    gaps: [Gaps; 2],
     banks: Vec<Bank>,
-    groups: Vec<BankGroup>,
-    /// Group of each bank.
-    group_of: Vec<u8>,
+    groups: Vec<Allowed>,
+    any: Allowed,
     bus: Option<CommandBus>,
     /// Clocks of so many bursts from the first on, as bits; 0 where that takes more than 64.
     paces: [u64; 17],
-    /// Last read or write, and whether it was a write.
+    /// Last read or write.
     column: i64,
-    column_writes: bool,
-    /// Last activation of any bank.
-    activated: i64,
-    /// The last four of them, the oldest at `four_next`.
+    /// From when on tFAW allows the fourth activation after each of the last four, that of the
+    /// oldest at `four_next`.
     four: [i64; 4],
     four_next: usize,
-    /// End of the last written data.
-    written: i64,
     /// When the next refresh is due.
     refresh: i64,
     /// Refreshes so far.
@@ -133,15 +177,17 @@ impl Dram {
         t.ccd_l = if rules.ccd_l { t.ccd_l } else { t.ccd_s };
         Dram {
             timings: t,
-            banks: vec![
-                Bank { row: CLOSED, precharge: NEVER, activate: NEVER };
-                device.banks as usize
-            ],
-            groups: vec![
-                BankGroup { activated: NEVER, column: NEVER, written: NEVER };
-                device.groups as usize
-            ],
-            group_of: (0..device.banks).map(|b| device.group_of(b) as u8).collect(),
+            gaps: Gaps::new(&t),
+            banks: (0..device.banks)
+                .map(|bank| Bank {
+                    row: CLOSED,
+                    group: device.group_of(bank),
+                    precharge: NEVER,
+                    activate: NEVER,
+                })
+                .collect(),
+            groups: vec![Allowed::ALWAYS; device.groups as usize],
+            any: Allowed::ALWAYS,
             bus: rules.command_bus.then(CommandBus::new),
             paces: std::array::from_fn(|bursts| {
                 let clocks = (0..bursts as u32).map(|n| n * t.ccd_l);
@@ -151,11 +197,8 @@ impl Dram {
                     .unwrap_or(0)
             }),
             column: NEVER,
-            column_writes: false,
-            activated: NEVER,
             four: [NEVER; 4],
             four_next: 0,
-            written: NEVER,
             refresh: if rules.refresh { i64::from(t.refi) } else { i64::MAX },
             refreshes: 0,
             activations: 0,
@@ -180,18 +223,17 @@ impl Dram {
         if from.max(self.column + i64::from(self.timings.ccd_s)) >= self.refresh {
             self.refresh_all(from, see);
         }
-        let t = self.timings;
-        let earliest = from.max(self.column - WINDOW);
-        let (bank, group) = (access.bank as usize, self.group_of[access.bank as usize] as usize);
+        let Bank { row, group, .. } = self.banks[usize::from(access.bank)];
         let mut column = from.max(self.column_allowed(group, access.write));
-        if self.banks[bank].row != access.row {
-            column =
-                column.max(self.open(bank, group, access.row, earliest, see) + i64::from(t.rcd));
+        if row != access.row {
+            let earliest = from.max(self.column - WINDOW);
+            let opened = self.open(access.bank, access.row, earliest, see);
+            column = column.max(opened + i64::from(self.timings.rcd));
         }
         let what = if access.write { CommandKind::Write } else { CommandKind::Read };
         // later bursts follow at the pace of one bank: nothing was issued yet that could be in
         // their way
-        let pace = i64::from(t.ccd_l);
+        let pace = i64::from(self.timings.ccd_l);
         let last = column + pace * i64::from(access.bursts - 1);
         if let Some(bus) = &mut self.bus {
             match self.paces.get(usize::from(access.bursts)) {
@@ -206,19 +248,12 @@ impl Dram {
         }
         self.bursts += u64::from(access.bursts);
         self.column = last;
-        self.column_writes = access.write;
-        self.groups[group].column = last;
-        let data = last + i64::from(t.dl + if access.write { t.cwl } else { t.cl });
-        let closes = if access.write {
-            self.written = data;
-            self.groups[group].written = data;
-            data + i64::from(t.wr)
-        } else {
-            last + i64::from(t.rtp)
-        };
-        let bank = &mut self.banks[bank];
-        bank.precharge = bank.precharge.max(closes);
-        Served { last, data }
+        let gaps = &self.gaps[usize::from(access.write)];
+        self.any.after_column(last, &gaps.any);
+        self.groups[group as usize].after_column(last, &gaps.group);
+        let bank = &mut self.banks[usize::from(access.bank)];
+        bank.precharge = bank.precharge.max(last + gaps.precharge);
+        Served { last, data: last + gaps.data }
     }
 
     /// Serve the accesses of one operation that is known from clock `from` on; dependent ones start
@@ -245,78 +280,56 @@ impl Dram {
 
     /// When the timings of the data bus and of the group allow a read or a write.
     #[inline]
-    fn column_allowed(&self, group: usize, write: bool) -> i64 {
-        let (t, g) = (&self.timings, &self.groups[group]);
-        let paced = (self.column + i64::from(t.ccd_s)).max(g.column + i64::from(t.ccd_l));
-        if write == self.column_writes {
-            if write { paced } else { paced.max(self.after_write(g)) }
-        } else if write {
-            // the bus turns round: two clocks between the data of a read and that of a write
-            paced.max(self.column + i64::from(t.cl + t.dl + 2) - i64::from(t.cwl))
-        } else {
-            paced.max(self.after_write(g))
-        }
-    }
-
-    #[inline]
-    fn after_write(&self, group: &BankGroup) -> i64 {
-        let t = &self.timings;
-        (self.written + i64::from(t.wtr_s)).max(group.written + i64::from(t.wtr_l))
+    fn column_allowed(&self, group: u32, write: bool) -> i64 {
+        let kind = usize::from(write);
+        self.any.column[kind].max(self.groups[group as usize].column[kind])
     }
 
     /// Open a row, closing another where need be; returns when it was activated.
-    fn open(
-        &mut self,
-        bank: usize,
-        group: usize,
-        row: u32,
-        earliest: i64,
-        see: &mut impl FnMut(Command),
-    ) -> i64 {
-        let Bank { row: open, precharge, activate } = self.banks[bank];
+    fn open(&mut self, bank: u8, row: u32, earliest: i64, see: &mut impl FnMut(Command)) -> i64 {
+        let Bank { row: open, group, precharge, activate } = self.banks[usize::from(bank)];
         let mut closed = activate;
         if open != CLOSED {
             let at = slot(&mut self.bus, precharge.max(earliest));
-            see(Command { at, what: CommandKind::Precharge, bank: bank as u8, row: open });
+            see(Command { at, what: CommandKind::Precharge, bank, row: open });
             closed = at + i64::from(self.timings.rp);
         }
         let from = self.activation_allowed(group, closed).max(earliest);
         let at = slot(&mut self.bus, from);
-        see(Command { at, what: CommandKind::Activate, bank: bank as u8, row });
+        see(Command { at, what: CommandKind::Activate, bank, row });
+        let t = &self.timings;
         self.activations += 1;
-        self.activated = at;
-        self.groups[group].activated = at;
-        self.four[self.four_next] = at;
+        self.any.activate = at + i64::from(t.rrd_s);
+        self.groups[group as usize].activate = at + i64::from(t.rrd_l);
+        self.four[self.four_next] = at + i64::from(t.faw);
         self.four_next = (self.four_next + 1) % 4;
-        let precharge = at + i64::from(self.timings.ras);
-        self.banks[bank] = Bank { row, precharge, activate: NEVER };
+        let precharge = at + i64::from(t.ras);
+        self.banks[usize::from(bank)] = Bank { row, group, precharge, activate: NEVER };
         at
     }
 
     /// When the timings between activations allow one in a bank of `group` that is closed, and may
     /// be activated from clock `closed` on.
     #[inline]
-    fn activation_allowed(&self, group: usize, closed: i64) -> i64 {
-        let t = &self.timings;
+    fn activation_allowed(&self, group: u32, closed: i64) -> i64 {
         closed
-            .max(self.activated + i64::from(t.rrd_s))
-            .max(self.groups[group].activated + i64::from(t.rrd_l))
-            .max(self.four[self.four_next] + i64::from(t.faw))
+            .max(self.any.activate)
+            .max(self.groups[group as usize].activate)
+            .max(self.four[self.four_next])
     }
 
     /// Whether the row of an access is open.
     #[inline]
     pub(crate) fn is_open(&self, access: DramAccess) -> bool {
-        self.banks[access.bank as usize].row == access.row
+        self.banks[usize::from(access.bank)].row == access.row
     }
 
     /// The clock of its first read or write, if an access that is known from clock `from` on were
     /// served next; without refreshes, and as if the command bus were free.
     #[inline]
     pub(crate) fn column_if_next(&self, access: DramAccess, from: i64) -> i64 {
-        let (bank, group) = (access.bank as usize, self.group_of[access.bank as usize] as usize);
+        let Bank { row: open, group, precharge, activate } = self.banks[usize::from(access.bank)];
         let column = from.max(self.column_allowed(group, access.write));
-        let Bank { row: open, precharge, activate } = self.banks[bank];
         if open == access.row {
             return column;
         }
@@ -349,11 +362,10 @@ impl Dram {
                 .fold(at, i64::max);
             let at = slot(&mut self.bus, at);
             see(Command { at, what: CommandKind::Refresh, bank: 0, row: 0 });
-            self.banks.fill(Bank {
-                row: CLOSED,
-                precharge: NEVER,
-                activate: at + i64::from(t.rfc),
-            });
+            for bank in &mut self.banks {
+                let activate = at + i64::from(t.rfc);
+                *bank = Bank { row: CLOSED, precharge: NEVER, activate, ..*bank };
+            }
             self.refreshes += 1;
             self.refresh += refi;
             if from < self.refresh {
@@ -394,14 +406,19 @@ impl CommandBus {
         CommandBus { taken: [0; (SLOTS / 64) as usize], newest: -1 }
     }
 
+    /// The first free clock from `from` on, taken.
+    #[inline]
     fn first_free(&mut self, from: i64) -> i64 {
         let mut at = from;
         while at <= self.newest {
             debug_assert!(self.newest - at < SLOTS, "a clock that the command bus has forgotten");
-            let free = !self.taken[word(at)] >> (at & 63);
+            let taken = &mut self.taken[word(at)];
+            let free = !*taken >> (at & 63);
             if free != 0 {
                 at += i64::from(free.trailing_zeros());
-                break;
+                *taken |= 1 << (at & 63);
+                self.newest = self.newest.max(at);
+                return at;
             }
             at = (at | 63) + 1;
         }
@@ -413,7 +430,7 @@ impl CommandBus {
     /// was taken.
     #[inline]
     fn take_all(&mut self, at: i64, slots: u64, last: i64) {
-        self.take(last);
+        self.reach(last);
         let shift = (at & 63) as u32;
         self.taken[word(at)] |= slots << shift;
         // the rest lies in the next word; in two steps, for a shift by 64 is none
@@ -423,13 +440,21 @@ impl CommandBus {
     #[inline]
     fn take(&mut self, at: i64) {
         if at > self.newest {
-            let (old, new) = (self.newest >> 6, at >> 6);
+            self.reach(at);
+        }
+        self.taken[word(at)] |= 1 << (at & 63);
+    }
+
+    /// `at` is the newest clock with a command from now on: those before it lose their stale bits.
+    #[inline]
+    fn reach(&mut self, at: i64) {
+        let (old, new) = (self.newest >> 6, at >> 6);
+        if old != new {
             for w in (old + 1)..=new.min(old + SLOTS / 64) {
                 self.taken[(w & (SLOTS / 64 - 1)) as usize] = 0;
             }
-            self.newest = at;
         }
-        self.taken[word(at)] |= 1 << (at & 63);
+        self.newest = at;
     }
 }
 

@@ -40,6 +40,7 @@ impl Classifier {
 
     /// The class of the first of the next `count` reads, all of one row: the others hit it. The
     /// first read of a bank is a row change, and its bank was used earlier than all.
+    #[inline]
     pub fn read(&mut self, bank: u8, row: u32, count: u64) -> usize {
         let number = self.reads + 1;
         self.reads += count;

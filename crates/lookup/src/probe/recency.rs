@@ -2,40 +2,41 @@
 //!
 //! The figure's registers `access_t … access_{t-3}` are a list, most recent first, and its four
 //! branches all do the same: the activated bank moves to the front, those before it move back by
-//! one.
+//! one. So the list is sorted by the time of the last activation, and a number for each bank says
+//! the same. A set that opens a row in each of its banks leaves them in the order in which it has
+//! visited them: the next one finds them sorted.
 
-/// Banks by the time of their last activation.
+/// When each bank was activated last, counted in activations.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Recency {
-    /// Most recent first.
-    banks: [u8; 64],
-    count: u8,
+    last: Vec<u64>,
+    activations: u64,
 }
 
 impl Recency {
-    /// So many banks; at first bank 0 counts as the one activated longest ago.
+    /// So many banks; at first the lower ones count as activated longer ago.
     pub fn new(banks: u32) -> Recency {
-        let mut list = [0; 64];
-        list.iter_mut().zip((0..banks as u8).rev()).for_each(|(place, bank)| *place = bank);
-        Recency { banks: list, count: banks as u8 }
+        Recency { last: (0..banks.into()).collect(), activations: banks.into() }
     }
 
     /// A bank is activated.
     #[inline]
     pub fn activated(&mut self, bank: u8) {
-        let mut moved = bank;
-        for place in &mut self.banks[..usize::from(self.count)] {
-            std::mem::swap(place, &mut moved);
-            if moved == bank {
-                return;
-            }
-        }
-        unreachable!("bank {bank} is not in the list");
+        self.last[usize::from(bank)] = self.activations;
+        self.activations += 1;
     }
 
-    /// The banks, the one activated longest ago first: the order of visits.
+    /// Sort some banks: the one activated longest ago goes first. One comparison a bank where they
+    /// are sorted already.
     #[inline]
-    pub fn least_recent_first(&self) -> impl Iterator<Item = u8> {
-        self.banks[..usize::from(self.count)].iter().rev().copied()
+    pub fn sort(&self, banks: &mut [u8]) {
+        let last = |bank: u8| self.last[usize::from(bank)];
+        for end in 1..banks.len() {
+            let mut at = end;
+            while at > 0 && last(banks[at - 1]) > last(banks[at]) {
+                banks.swap(at - 1, at);
+                at -= 1;
+            }
+        }
     }
 }

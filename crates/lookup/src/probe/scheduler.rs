@@ -14,6 +14,25 @@ enum Scan {
     Pipelined,
 }
 
+/// The rows that accesses have opened.
+#[derive(Clone, Debug)]
+struct OpenRows {
+    /// Of each bank.
+    rows: Vec<u32>,
+    recency: Recency,
+}
+
+impl OpenRows {
+    #[inline]
+    fn open(&mut self, bank: u8, row: u32) {
+        let open = &mut self.rows[usize::from(bank)];
+        if *open != row {
+            *open = row;
+            self.recency.activated(bank);
+        }
+    }
+}
+
 /// Turns lookups and changes into accesses. It decides on the order of banks when an operation
 /// begins, from the activations that its own accesses need: those of refreshes are not among them.
 #[derive(Clone, Debug)]
@@ -24,9 +43,9 @@ pub struct Scheduler {
     scan: Scan,
     /// Reads that are under way when the data of one comes back.
     late: u32,
-    recency: Recency,
-    /// Row that the last access left open in each bank.
-    open: Vec<u32>,
+    /// Every bank, group after group, each in the order of its last visit.
+    visits: Vec<u8>,
+    open: OpenRows,
     row_of_table: u32,
     rows: u32,
     /// The operation's accesses so far.
@@ -67,8 +86,11 @@ impl Scheduler {
             // different ones
             late: (timings.cl + timings.dl - 1)
                 / if one_by_one || !rules.ccd_l { timings.ccd_s } else { timings.ccd_l },
-            recency: Recency::new(places.banks),
-            open: vec![u32::MAX; places.banks as usize],
+            visits: (0..places.banks as u8).collect(),
+            open: OpenRows {
+                rows: vec![u32::MAX; places.banks as usize],
+                recency: Recency::new(places.banks),
+            },
             places,
             row_of_table: shape.row_bits(),
             rows: shape.rows,
@@ -104,13 +126,8 @@ impl Scheduler {
         (self.loaded, self.chain) = (true, false);
     }
 
-    #[inline]
     fn push(&mut self, access: DramAccess) {
-        let open = &mut self.open[access.bank as usize];
-        if *open != access.row {
-            *open = access.row;
-            self.recency.activated(access.bank);
-        }
+        self.open.open(access.bank, access.row);
         self.accesses.push(access);
     }
 
@@ -119,26 +136,30 @@ impl Scheduler {
         let item = u64::from(table) * u64::from(self.rows) + u64::from(row);
         self.places.block_tables.access(item, write, self.loaded)
     }
+}
 
-    /// The banks of a set in the order of visits, counted from its first.
-    #[inline]
-    fn stripes(&self, first_bank: u32) -> [u8; 64] {
-        let mut stripes = [0; 64];
-        let spread = self.places.spread;
-        match self.order {
-            Order::LeastRecent if spread > 1 => {
-                let mut next = 0;
-                for bank in self.recency.least_recent_first() {
-                    let stripe = u32::from(bank).wrapping_sub(first_bank);
-                    if stripe < spread {
-                        stripes[next] = stripe as u8;
-                        next += 1;
-                    }
-                }
-            }
-            _ => (0..spread as u8).for_each(|stripe| stripes[stripe as usize] = stripe),
+/// How far a set is read that is not read to its end.
+struct Limit {
+    /// The bank of the wanted entry, counted from the set's first, and the burst in it with which
+    /// that entry is there.
+    wanted: (u32, u16),
+    /// Reads that are issued after that burst.
+    more: u32,
+    /// Reads that may still be issued, once it is known.
+    left: Option<u32>,
+}
+
+impl Limit {
+    /// How many of the bursts from `begin` to `end` of a bank are read.
+    fn allow(&mut self, stripe: u32, begin: u16, end: u16) -> u32 {
+        let bursts = u32::from(end - begin);
+        let (there, at) = self.wanted;
+        if self.left.is_none() && there == stripe && (begin..end).contains(&at) {
+            self.left = Some(u32::from(at - begin) + 1 + self.more);
         }
-        stripes
+        let allowed = self.left.map_or(bursts, |left| left.min(bursts));
+        self.left = self.left.map(|left| left - allowed);
+        allowed
     }
 }
 
@@ -147,39 +168,34 @@ impl Memory for Scheduler {
     fn scan(&mut self, set: u32, hit: Option<u32>) {
         self.sets_scanned += 1;
         let (first_bank, row) = self.places.set(set);
-        let stripes = self.stripes(first_bank);
-        let stripes = &stripes[..self.places.spread as usize];
+        let stripes = &mut self.visits[first_bank as usize..][..self.places.spread as usize];
+        if self.order == Order::LeastRecent {
+            self.open.recency.sort(stripes);
+        }
         let dependent = self.loaded && (self.chain_waits || !self.chain);
         (self.loaded, self.chain) = (true, true);
-        let wanted = match self.scan {
-            Scan::Full => None,
-            _ => hit.map(|way| self.places.way(way)),
+        let mut limit = match (self.scan, hit) {
+            (Scan::Full, _) | (_, None) => None,
+            (scan, Some(way)) => Some(Limit {
+                wanted: self.places.way(way),
+                more: if scan == Scan::Pipelined { self.late } else { 0 },
+                left: None,
+            }),
         };
-        // reads that may still be issued once the wanted one was
-        let mut left = u32::MAX;
-        let more = if self.scan == Scan::Pipelined { self.late } else { 0 };
         let rounds = if self.one_by_one { self.places.bursts(0) } else { 1 };
         for round in 0..rounds {
-            for &stripe in stripes {
-                let all = self.places.bursts(stripe.into());
+            for &bank in &*stripes {
+                let stripe = u32::from(bank) - first_bank;
+                let all = self.places.bursts(stripe);
                 let (begin, end) =
-                    if self.one_by_one { (round, (round + 1).min(all)) } else { (0, all) };
-                let mut bursts = u32::from(end.saturating_sub(begin)).min(left);
-                if let Some((there, at)) = wanted
-                    && there == u32::from(stripe)
-                    && (begin..end).contains(&at)
-                    && left == u32::MAX
-                {
-                    let upto = u32::from(at - begin) + 1;
-                    bursts = bursts.min(upto + more);
-                    left = more + upto;
-                }
-                if left != u32::MAX {
-                    left -= bursts;
-                }
+                    if self.one_by_one { (round.min(all), (round + 1).min(all)) } else { (0, all) };
+                let bursts = match &mut limit {
+                    None => u32::from(end - begin),
+                    Some(limit) => limit.allow(stripe, begin, end),
+                };
                 if bursts > 0 {
-                    let bank = (first_bank + u32::from(stripe)) as u8;
-                    self.push(DramAccess {
+                    self.open.open(bank, row);
+                    self.accesses.push(DramAccess {
                         row,
                         bank,
                         bursts: bursts as u16,

@@ -142,6 +142,8 @@ impl Times {
 pub(super) struct Measure {
     /// Clocks of a read by class, in the paper's table.
     clocks: [u64; CLASSES.len()],
+    /// Reads by class, since the current tenth began.
+    classes: [u64; CLASSES.len()],
     summary: Summary,
     classifier: Classifier,
     first_reads: Vec<u64>,
@@ -158,6 +160,7 @@ impl Measure {
     pub fn new(timings: &Timings, banks: u32) -> Measure {
         Measure {
             clocks: std::array::from_fn(|class| latency(timings, class).into()),
+            classes: [0; CLASSES.len()],
             summary: Summary { tck_ps: timings.tck_ps, ..Summary::default() },
             classifier: Classifier::new(banks),
             first_reads: vec![0; banks as usize],
@@ -198,12 +201,10 @@ impl Measure {
     pub fn read(&mut self, access: DramAccess, first: bool) {
         let bursts = u64::from(access.bursts);
         let class = self.classifier.read(access.bank, access.row, bursts);
-        self.summary.classes[class] += 1;
-        self.summary.classes[5] += bursts - 1;
-        self.first_reads[access.bank as usize] += u64::from(first);
-        let t = &mut self.tenth;
-        t.reads += bursts;
-        t.paper_clocks += self.clocks[class] + self.clocks[5] * (bursts - 1);
+        self.classes[class] += 1;
+        // the others hit the row that the first has opened
+        self.classes[5] += bursts - 1;
+        self.first_reads[usize::from(access.bank)] += u64::from(first);
     }
 
     /// All accesses of a lookup were served.
@@ -220,7 +221,13 @@ impl Measure {
     }
 
     fn end_tenth(&mut self) {
-        let t = std::mem::take(&mut self.tenth);
+        let mut t = std::mem::take(&mut self.tenth);
+        let classes = std::mem::take(&mut self.classes);
+        for (class, reads) in classes.into_iter().enumerate() {
+            self.summary.classes[class] += reads;
+            t.reads += reads;
+            t.paper_clocks += reads * self.clocks[class];
+        }
         self.summary.lookups += t.lookups;
         self.summary.reads += t.reads;
         self.summary.clocks += t.clocks;

@@ -63,7 +63,7 @@ def dask_cluster():
     """The address of a Dask cluster: its one worker is a thread, and there before the tests."""
     distributed = pytest.importorskip("distributed", reason="the extra [study] is not installed")
     with distributed.LocalCluster(
-        n_workers=1, processes=False, protocol="tcp://", dashboard_address=None
+        n_workers=1, processes=False, protocol="tcp://", dashboard_address="127.0.0.1:0"
     ) as cluster:
         yield cluster.scheduler_address
 

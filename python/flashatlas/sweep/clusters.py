@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
+import signal
 import subprocess
+import sys
+import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from flashatlas import cost
@@ -53,7 +57,7 @@ def client(
     distributed = library()
     if cluster == LOCAL:
         workers = min(jobs or os.cpu_count() or 1, runs)
-        with _local(workers) as made, distributed.Client(made, set_as_default=False) as found:
+        with _local(workers) as found:
             free = cost.free_memory()
             yield found, None if free is None else int(free * SHARE_OF_MEMORY)
         return
@@ -86,21 +90,51 @@ def _memory_of(client: Any) -> int | None:
 
 @contextmanager
 def _local(workers: int) -> Iterator[Any]:
-    """Worker processes on this machine.
+    """A client of worker processes on this machine; the scheduler is a thread of this one.
 
-    They are started as programs: a script that calls this needs no ``if __name__ == "__main__"``.
+    A program starts the workers, so that a script which calls this needs no
+    ``if __name__ == "__main__"``. It starts another for one that was killed, and has a process
+    group of its own: a key that interrupts the study reaches this process alone.
     """
-    from distributed.deploy.subprocess import SubprocessCluster  # noqa: PLC0415
-
-    with SubprocessCluster(
-        n_workers=workers,
-        threads_per_worker=1,
-        dashboard_address="127.0.0.1:0",
+    options = {
+        "host": "127.0.0.1",
+        "nthreads": 1,
         # the study counts memory itself: a run of its own may take all of it
-        worker_kwargs={"memory_limit": 0},
+        "memory_limit": 0,
+        "silence_logs": 50,
+    }
+    specification = {
+        name: {"cls": "distributed.Nanny", "opts": {**options, "name": name}}
+        for name in range(workers)
+    }
+    distributed = library()
+    with distributed.LocalCluster(
+        n_workers=0,
+        protocol="tcp://",
+        host="127.0.0.1",
+        dashboard_address="127.0.0.1:0",
         silence_logs=50,
     ) as cluster:
-        yield cluster
+        program = subprocess.Popen(
+            [sys.executable, "-m", "dask", "spec", cluster.scheduler_address,
+             "--spec", json.dumps(specification)],
+            env={**os.environ, "DASK_LOGGING__DISTRIBUTED": "critical"},
+            start_new_session=True,
+        )  # fmt: skip
+        try:
+            with distributed.Client(cluster, set_as_default=False) as found:
+                while len(found.nthreads()) < workers:
+                    if (code := program.poll()) is not None:
+                        raise InputError(
+                            f"the workers on this machine (python -m dask spec) ended with {code}"
+                        )
+                    time.sleep(0.02)
+                yield found
+        finally:
+            cluster.close()
+            with suppress(ProcessLookupError):
+                os.killpg(program.pid, signal.SIGKILL)
+            program.wait()
 
 
 @contextmanager

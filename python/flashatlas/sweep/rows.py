@@ -119,12 +119,14 @@ def _each_once(table: pa.Table) -> pa.Table:
     """The first row of each run, in order of time."""
     if not table.num_rows:
         return table
-    table = table.sort_by([("made", "ascending")])
-    at = arrow.column(range(table.num_rows), pa.int64())
-    first = table.select(["key"]).append_column("at", at).group_by("key").aggregate([("at", "min")])
-    if first.num_rows == table.num_rows:
+    # not sort_by and group_by: they import pandas
+    table = table.take(pc.sort_indices(table, sort_keys=[("made", "ascending")]))
+    first: dict[str, int] = {}
+    for at, key in enumerate(table["key"].to_pylist()):
+        first.setdefault(key, at)
+    if len(first) == table.num_rows:
         return table
-    return table.take(first["at_min"].combine_chunks().sort())
+    return table.take(arrow.column(list(first.values()), pa.int64()))
 
 
 def _made_again(store: Store, keys: Iterable[str]) -> Iterable[Row]:

@@ -169,11 +169,11 @@ fn exp(x: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Registry;
-    use flashatlas_types::{ParamDef, RawConfig, Seed};
+    use crate::victims::VICTIMS;
+    use flashatlas_types::{Entries, ParamDef, RawConfig, Seed};
 
     fn counts(policy: &str, d: u32, blocks: u32, slots: u32, rho: f64) -> Vec<u32> {
-        let victim = Registry::STANDARD.victim(policy).unwrap();
+        let victim = Entries::of(VICTIMS).named(policy).unwrap();
         let mut raw = RawConfig::default();
         if policy == "d-choices" {
             raw.set("ftl.d", &d.to_string(), "test");

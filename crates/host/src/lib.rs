@@ -27,23 +27,3 @@ pub const LAYERS: &[LayerDef] = &[hard::DEF, hpb_host::DEF, mirror::DEF];
 
 /// Everything that comes with the project: presets, parts of FTLs, and layers.
 pub const STANDARD: Registry = Registry { layers: Entries::of(LAYERS), ..Registry::DRIVES };
-
-#[cfg(test)]
-mod tests {
-    /// What is no layer.
-    const OTHERS: [&str; 3] = ["lib", "completion", "wire"];
-
-    #[test]
-    fn every_file_is_registered() {
-        let dir = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
-        let mut files: Vec<String> = std::fs::read_dir(dir)
-            .unwrap()
-            .map(|f| f.unwrap().path().file_stem().unwrap().to_str().unwrap().replace('_', "-"))
-            .filter(|f| !OTHERS.contains(&f.as_str()))
-            .collect();
-        files.sort();
-        let mut names: Vec<&str> = super::LAYERS.iter().map(|l| l.name).collect();
-        names.sort();
-        assert_eq!(files, names);
-    }
-}

@@ -8,4 +8,5 @@
 
 pub mod damage;
 pub mod proofs;
+pub mod registries;
 pub mod traces;

@@ -86,11 +86,10 @@ pub(crate) const POLICY: Param<Text> = Param::part(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Registry;
-    use flashatlas_types::RawConfig;
+    use flashatlas_types::{Entries, RawConfig};
 
     fn build(name: &str, set: &[(&str, &str)]) -> Box<dyn CachePolicy> {
-        let def = Registry::STANDARD.caching.named(name).unwrap();
+        let def = Entries::of(CACHE_POLICIES).named(name).unwrap();
         let mut raw = RawConfig::default();
         set.iter().for_each(|(k, v)| raw.set(k, v, ""));
         (def.build)(&raw.resolve(&def.params.iter().collect::<Vec<_>>(), |_| None).unwrap(), 100)

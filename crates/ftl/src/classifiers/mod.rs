@@ -174,15 +174,14 @@ pub const PARAMS: &[ParamDef] = &[CLASSIFIER.def, STREAMS.def];
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Registry;
-    use flashatlas_types::RawConfig;
+    use flashatlas_types::{Entries, RawConfig};
 
     fn page(lpn: u32) -> Page {
         Page { lpn: Lpn(lpn), clock: 0, age: None, from: None, block: None }
     }
 
     fn build(name: &str, set: &[(&str, &str)], streams: u32) -> Box<dyn Classifier> {
-        let def = Registry::STANDARD.classifier(name).unwrap();
+        let def = Entries::of(CLASSIFIERS).named(name).unwrap();
         let mut raw = RawConfig::default();
         set.iter().for_each(|(k, v)| raw.set(k, v, ""));
         (def.build)(

@@ -165,8 +165,7 @@ impl ClosedList {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Registry;
-    use flashatlas_types::{RawConfig, Seed};
+    use flashatlas_types::{Entries, RawConfig, Seed};
 
     fn at(clock: u64) -> Moment {
         Moment { clock, now: Ps(clock * 1000) }
@@ -174,7 +173,7 @@ mod tests {
 
     /// Lane of five closed blocks with these valid counts, closed in the order 3, 1, 0, 2, 4.
     fn pick(name: &str, set: &[(&str, &str)], valid: [u32; 5]) -> Option<u32> {
-        let def = Registry::STANDARD.victim(name).unwrap();
+        let def = Entries::of(VICTIMS).named(name).unwrap();
         let mut raw = RawConfig::default();
         set.iter().for_each(|(k, v)| raw.set(k, v, ""));
         let params = raw.resolve(&def.params.iter().collect::<Vec<_>>(), |_| None).unwrap();

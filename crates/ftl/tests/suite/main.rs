@@ -1,3 +1,4 @@
-//! Map stores beside independent references.
+//! Map stores beside independent references, and the registries.
 
+mod registries;
 mod store_references;

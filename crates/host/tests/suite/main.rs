@@ -3,4 +3,5 @@
 mod hpb;
 mod layers;
 mod mirror;
+mod registries;
 mod stacks;

@@ -59,19 +59,3 @@ pub fn params(hashes: Entries<HashDef>) -> impl Iterator<Item = &'static ParamDe
 const fn mask(bits: u32) -> u32 {
     ((1u64 << bits) - 1) as u32
 }
-
-#[cfg(test)]
-mod tests {
-    use std::collections::BTreeSet;
-
-    #[test]
-    fn every_file_is_registered() {
-        let dir = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/hashes");
-        let files: BTreeSet<String> = std::fs::read_dir(dir)
-            .unwrap()
-            .map(|f| f.unwrap().path().file_stem().unwrap().to_str().unwrap().to_owned())
-            .filter(|f| f != "mod")
-            .collect();
-        assert_eq!(files, super::HASHES.iter().map(|h| h.name.to_owned()).collect());
-    }
-}

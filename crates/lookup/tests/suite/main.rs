@@ -3,4 +3,5 @@
 mod check_values;
 mod places;
 mod recency;
+mod registries;
 mod tables;

@@ -217,20 +217,3 @@ pub const METRICS: &[MetricDef] = &[
     blocks::DEF,
     drives::DEF,
 ];
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn every_file_is_registered() {
-        let dir = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/metrics");
-        let mut files: Vec<String> = std::fs::read_dir(dir)
-            .unwrap()
-            .map(|f| f.unwrap().path().file_stem().unwrap().to_str().unwrap().to_owned())
-            .filter(|f| f != "mod")
-            .collect();
-        files.sort();
-        let mut names: Vec<&str> = super::METRICS.iter().map(|m| m.name).collect();
-        names.sort();
-        assert_eq!(files, names);
-    }
-}

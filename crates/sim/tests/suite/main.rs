@@ -7,6 +7,7 @@ mod jobs;
 mod own_parts;
 mod precondition;
 mod real_traces;
+mod registries;
 mod replay;
 mod steady;
 mod tables;

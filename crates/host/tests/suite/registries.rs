@@ -1,0 +1,10 @@
+//! Every file of a registry's folder is one of its entries.
+
+use flashatlas_host::LAYERS;
+use flashatlas_testing::registries::assert_registered;
+
+#[test]
+fn every_file_is_registered() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/src");
+    assert_registered(folder, &["completion", "wire"], LAYERS.iter().map(|layer| layer.name));
+}

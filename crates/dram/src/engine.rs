@@ -362,8 +362,8 @@ impl Dram {
                 .fold(at, i64::max);
             let at = slot(&mut self.bus, at);
             see(Command { at, what: CommandKind::Refresh, bank: 0, row: 0 });
+            let activate = at + i64::from(t.rfc);
             for bank in &mut self.banks {
-                let activate = at + i64::from(t.rfc);
                 *bank = Bank { row: CLOSED, precharge: NEVER, activate, ..*bank };
             }
             self.refreshes += 1;

@@ -57,7 +57,7 @@ def client(
     distributed = library()
     if cluster == LOCAL:
         workers = min(jobs or os.cpu_count() or 1, runs)
-        with _local(workers) as found:
+        with _local(distributed, workers) as found:
             free = cost.free_memory()
             yield found, None if free is None else int(free * SHARE_OF_MEMORY)
         return
@@ -89,7 +89,7 @@ def _memory_of(client: Any) -> int | None:
 
 
 @contextmanager
-def _local(workers: int) -> Iterator[Any]:
+def _local(distributed: Any, workers: int) -> Iterator[Any]:
     """A client of worker processes on this machine; the scheduler is a thread of this one.
 
     A program starts the workers, so that a script which calls this needs no
@@ -107,7 +107,6 @@ def _local(workers: int) -> Iterator[Any]:
         name: {"cls": "distributed.Nanny", "opts": {**options, "name": name}}
         for name in range(workers)
     }
-    distributed = library()
     with distributed.LocalCluster(
         n_workers=0,
         protocol="tcp://",

@@ -21,7 +21,7 @@ import psutil
 import pytest
 from flashatlas import InputError, parts
 from flashatlas.intervals import estimate
-from flashatlas.sweep import execution, results, rows, shards
+from flashatlas.sweep import clusters, execution, results, rows, shards
 from flashatlas.sweep.identity import Digests
 from flashatlas.sweep.plan import planned
 from flashatlas.sweep.store import MARK, Store
@@ -247,6 +247,21 @@ def test_workers_that_are_killed_cost_nothing_but_time(tmp_path):
 
 
 @pytest.mark.long
+def test_a_study_ends_with_the_program_that_starts_its_workers(tmp_path, cli):
+    process = started(tmp_path)
+    (program,) = (
+        child for child in psutil.Process(process.pid).children() if "spec" in child.cmdline()
+    )
+    program.kill()
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 2, out + err
+    assert "the cluster is gone; what is done is in the store" in err
+    done = len(list((tmp_path / "flashatlas-results/runs").glob("*/*/entry.json")))
+    assert 1 <= done < 12
+    assert carried_out(cli("sweep", "slow.toml")) == 12 - done
+
+
+@pytest.mark.long
 def test_an_interrupted_study_goes_on(tmp_path, cli):
     process = started(tmp_path)
     process.send_signal(signal.SIGINT)
@@ -343,7 +358,7 @@ def test_memory_is_counted_before_runs_start(tmp_path):
         client = Client()
         kept = Store.open(tmp_path / f"{memory}", create=True)
         done = execution.Done()
-        crew = execution.Crew(client, memory, kept, "record", None)
+        crew = execution.Crew(clusters.Reached(client, memory), kept, "record", None)
         crew.carry_out(plan.runs, done)
         assert client.most == most
         assert len(done.failed) == 4 and "disk full at 1" in str(done.failed[plan.runs[0].key])

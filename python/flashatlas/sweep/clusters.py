@@ -8,8 +8,9 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from typing import Any
 
 from flashatlas import cost
@@ -21,6 +22,22 @@ MISSING = "sweeps need Dask: pip install 'flashatlas[study]'"
 
 SHARE_OF_MEMORY = 0.8
 """Of what is free on this machine, what runs may take together."""
+
+
+@dataclass(frozen=True)
+class Reached:
+    """A cluster that answers."""
+
+    client: Any
+    """A ``distributed.Client``."""
+    memory: int | None
+    """Bytes that all runs may take together."""
+    workers_end: Callable[[], bool] = lambda: False
+    """Whether nothing starts workers any more, as far as this process can see."""
+
+    def is_gone(self) -> bool:
+        """Whether nothing will come of what is submitted."""
+        return self.workers_end() or self.client.status not in ("running", "connecting")
 
 
 def library() -> Any:
@@ -40,8 +57,8 @@ def library() -> Any:
 @contextmanager
 def client(
     cluster: str, jobs: int | None, runs: int, options: Mapping[str, Any]
-) -> Iterator[tuple[Any, int | None]]:
-    """A Dask client, and the bytes of memory that all runs may take together.
+) -> Iterator[Reached]:
+    """A Dask cluster, for as long as it is needed.
 
     Args:
         cluster: ``local`` (processes on this machine), ``slurm`` (jobs that dask-jobqueue submits),
@@ -57,16 +74,17 @@ def client(
     distributed = library()
     if cluster == LOCAL:
         workers = min(jobs or os.cpu_count() or 1, runs)
-        with _local(distributed, workers) as found:
+        with _local(distributed, workers) as (found, program):
             free = cost.free_memory()
-            yield found, None if free is None else int(free * SHARE_OF_MEMORY)
+            memory = None if free is None else int(free * SHARE_OF_MEMORY)
+            yield Reached(found, memory, lambda: program.poll() is not None)
         return
     if cluster == SLURM:
         with (
             _slurm(jobs or 1, options) as made,
             distributed.Client(made, set_as_default=False) as found,
         ):
-            yield found, None
+            yield Reached(found, None)
         return
     if "://" not in cluster:
         raise InputError(
@@ -78,7 +96,7 @@ def client(
     except (OSError, ValueError, TimeoutError) as error:
         raise InputError(f"cluster {cluster}: no Dask scheduler answers there: {error}") from error
     with found:
-        yield found, _memory_of(found)
+        yield Reached(found, _memory_of(found))
 
 
 def _memory_of(client: Any) -> int | None:
@@ -89,8 +107,10 @@ def _memory_of(client: Any) -> int | None:
 
 
 @contextmanager
-def _local(distributed: Any, workers: int) -> Iterator[Any]:
-    """A client of worker processes on this machine; the scheduler is a thread of this one.
+def _local(distributed: Any, workers: int) -> Iterator[tuple[Any, subprocess.Popen[bytes]]]:
+    """A client of worker processes on this machine, and the program that starts them.
+
+    The scheduler is a thread of this process.
 
     A program starts the workers, so that a script which calls this needs no
     ``if __name__ == "__main__"``. It starts another for one that was killed, and has a process
@@ -128,7 +148,7 @@ def _local(distributed: Any, workers: int) -> Iterator[Any]:
                             f"the workers on this machine (python -m dask spec) ended with {code}"
                         )
                     time.sleep(0.02)
-                yield found
+                yield found, program
         finally:
             cluster.close()
             with suppress(ProcessLookupError):

@@ -112,8 +112,8 @@ def crew(
     store: Store, most: int, *, where: Where, keep: str, watcher: Watcher | None
 ) -> Iterator[Crew]:
     """Workers that carry out runs; ``most``: as many as there can be at once."""
-    with clusters.client(where.cluster, where.jobs, most, where.options) as (client, memory):
-        workers = Crew(client, memory, store, keep, watcher)
+    with clusters.client(where.cluster, where.jobs, most, where.options) as cluster:
+        workers = Crew(cluster, store, keep, watcher)
         try:
             yield workers
         finally:
@@ -124,13 +124,13 @@ class Crew:
     """The workers of a cluster, and what they are at."""
 
     def __init__(
-        self, client: Any, memory: int | None, store: Store, keep: str, watcher: Watcher | None
+        self, cluster: clusters.Reached, store: Store, keep: str, watcher: Watcher | None
     ) -> None:
         from flashatlas.sweep import worker  # noqa: PLC0415  (needs Dask)
 
         self._work = worker
-        self._client, self._store, self._keep, self._watcher = client, store, keep, watcher
-        self._memory = memory
+        self._cluster, self._client, self._memory = cluster, cluster.client, cluster.memory
+        self._store, self._keep, self._watcher = store, keep, watcher
         self._sources = build()["sources"]
         self._plugins = tuple(str(path.absolute()) for path in parts.files())
         self._news: queue.SimpleQueue[tuple[str, Any]] = queue.SimpleQueue()
@@ -139,7 +139,7 @@ class Crew:
         self._slots, self._slots_until = 0, 0.0
         self._rows = RowWriter(store)
         self.ended = 0
-        client.subscribe_topic(worker.TOPIC, lambda event: self._news.put(("told", event)))
+        self._client.subscribe_topic(worker.TOPIC, lambda event: self._news.put(("told", event)))
 
     def carry_out(self, runs: Sequence[Run], done: Done) -> None:
         """Carry out runs, and keep each as soon as it is done."""
@@ -212,7 +212,7 @@ class Crew:
             pass
         if self._watcher:
             self._watcher.tick()
-        if self._client.status not in ("running", "connecting"):
+        if self._cluster.is_gone():
             raise InputError("the cluster is gone; what is done is in the store: go on with the "
                              "same command")  # fmt: skip
         return found

@@ -81,7 +81,7 @@ demo-traces: $(STAMP) # a database and a phone, where FLASHATLAS_TRACES names a 
 
 # each half leaves the cores idle now and then: linking one crate, starting a process, waiting for a clock. Compiling does not:
 # it comes first, and no test waits for it
-test: $(STAMP) $(TESTS) ## the tests, one in FLASHATLAS_PROOFS (20) of the random cases and power failures, one of the twelve longest proofs
+test: $(STAMP) $(TESTS) ## the tests, one in FLASHATLAS_PROOFS (20) of the random cases and power failures, one of the thirteen longest proofs
 	cargo test --release --quiet $(TESTED) --no-run
 	@$(MAKE) --no-print-directory test-python & python=$$!; \
 	$(MAKE) --no-print-directory test-rust $(addprefix test-,$(filter seeded-bugs interleavings templates,$(shell FLASHATLAS_PROOFS=$(FLASHATLAS_PROOFS) python3 tests/drawn.py))) crash; rust=$$?; \

@@ -1,6 +1,7 @@
 //! DRAM, command by command: what the banks and the buses of a device allow ([`timings`]), and an
 //! engine that issues activations, precharges, reads and writes as early as that allows
-//! ([`engine`]), in order or through a queue ([`queue`]). The paper's own table of latencies is a
+//! ([`engine`]), in order or through a queue ([`queue`]). What comes back to a state in which it
+//! was before is served from a table ([`Transitions`]). The paper's own table of latencies is a
 //! reference beside it ([`paper_table`]).
 //!
 //! ```
@@ -22,9 +23,11 @@ mod presets;
 pub mod queue;
 mod rules;
 pub mod timings;
+mod transitions;
 
 pub use engine::{Command, CommandKind, Dram, Served};
 pub use presets::PRESETS;
 pub use queue::Queue;
 pub use rules::Rules;
 pub use timings::{Device, PARAMS, Timings};
+pub use transitions::Transitions;

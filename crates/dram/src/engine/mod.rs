@@ -21,8 +21,11 @@
 //! the last are shown, all are counted. After an access that is longer than tREFI, those that it
 //! held up follow one before each of the next accesses.
 
+mod relative;
+
 use super::{Device, Rules, Timings};
 use flashatlas_types::DramAccess;
+pub(crate) use relative::Relative;
 
 /// How far before the newest read or write a precharge may still be put.
 pub const WINDOW: i64 = 1024;
@@ -209,6 +212,18 @@ impl Dram {
     /// Clock of the newest read or write; far in the past before the first.
     pub fn newest(&self) -> i64 {
         self.column
+    }
+
+    /// A row of a bank is open from now on; returns the one that was.
+    #[inline]
+    pub(crate) fn set_row(&mut self, bank: u8, row: u32) -> u32 {
+        std::mem::replace(&mut self.banks[usize::from(bank)].row, row)
+    }
+
+    /// Whether a refresh goes before an access that could be served at clock `at`, or a few later.
+    #[inline]
+    pub(crate) fn is_refresh_due(&self, at: i64) -> bool {
+        at + i64::from(self.timings.ccd_s) >= self.refresh
     }
 
     /// Serve an access that is known from clock `from` on (0 or later). Each command is shown to
@@ -435,6 +450,11 @@ impl CommandBus {
         self.taken[word(at)] |= slots << shift;
         // the rest lies in the next word; in two steps, for a shift by 64 is none
         self.taken[word(at + 64)] |= (slots >> 1) >> (63 - shift);
+    }
+
+    /// Whether a clock that is not newer than the newest has a command.
+    fn is_taken(&self, at: i64) -> bool {
+        self.taken[word(at)] >> (at & 63) & 1 == 1
     }
 
     #[inline]

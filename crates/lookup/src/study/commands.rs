@@ -1,7 +1,7 @@
 //! The commands that a study issued to its DRAM, for other programs to check.
 
 use flashatlas_dram::queue::ServedBurst;
-use flashatlas_dram::{Command, Dram, Queue, Served};
+use flashatlas_dram::{Command, Dram, Queue, Served, Transitions};
 use flashatlas_types::DramAccess;
 
 /// The commands so far, where somebody asked for them.
@@ -18,12 +18,17 @@ impl CommandLog {
         self.0.as_ref().map_or(0, Vec::len)
     }
 
-    /// As [`Dram::serve_all`].
+    /// As [`Dram::serve_all`]; nobody sees the commands from a table.
     #[inline]
-    pub fn serve_all(&mut self, dram: &mut Dram, accesses: &[DramAccess], from: i64) -> Served {
+    pub fn serve_all(
+        &mut self,
+        dram: &mut Transitions,
+        accesses: &[DramAccess],
+        from: i64,
+    ) -> Served {
         match &mut self.0 {
-            None => dram.serve_all(accesses, from, &mut |_| {}),
-            Some(commands) => dram.serve_all(accesses, from, &mut |c| commands.push(c)),
+            None => dram.serve_all(accesses, from),
+            Some(commands) => dram.dram().serve_all(accesses, from, &mut |c| commands.push(c)),
         }
     }
 

@@ -1,7 +1,7 @@
 //! What a study measures.
 
+use flashatlas_dram::Timings;
 use flashatlas_dram::paper_table::{CLASSES, Classifier, latency};
-use flashatlas_dram::{Dram, Timings};
 use flashatlas_types::DramAccess;
 use hdrhistogram::Histogram;
 
@@ -235,7 +235,8 @@ impl Measure {
         self.summary.tenths.push(t);
     }
 
-    pub fn finish(mut self, dram: &Dram) -> Summary {
+    /// `activations` and `refreshes` are those of the device.
+    pub fn finish(mut self, (activations, refreshes): (u64, u64)) -> Summary {
         self.end_tenth();
         let lookups = self.summary.lookups.max(1) as f64;
         Summary {
@@ -243,8 +244,8 @@ impl Measure {
             latency: PERCENTILES.map(|p| self.latency.percentile(p)),
             latency_mean: self.latency.mean(),
             banks: self.first_reads.iter().map(|&reads| reads as f64 / lookups).collect(),
-            activations: dram.activations,
-            refreshes: dram.refreshes,
+            activations,
+            refreshes,
             ..self.summary
         }
     }

@@ -16,7 +16,7 @@ use crate::hashes::{self, HASH, HashDef};
 use crate::probe::{self, Linear, Scheduler};
 use crate::tables::{self, Location, Memory, Pn, SearchResult, TableShape, Tables};
 use commands::CommandLog;
-use flashatlas_dram::{self as dram, Command, Device, Dram, Queue, Served};
+use flashatlas_dram::{self as dram, Command, Device, Dram, Queue, Served, Transitions};
 use flashatlas_types::{
     ConfigError, DramAccess, Entries, Param, ParamDef, Params, RawConfig, Text,
 };
@@ -210,7 +210,7 @@ pub struct Study {
     shape: TableShape,
     scheduler: Scheduler,
     flat: Option<Flat>,
-    dram: Dram,
+    dram: Transitions,
     commands: CommandLog,
     queued: Option<Queued>,
     measure: Measure,
@@ -263,7 +263,7 @@ impl Study {
             shape: TableShape { la_bits, ..shape },
             scheduler,
             flat,
-            dram: Dram::new(&device, &timings, rules),
+            dram: Transitions::new(Dram::new(&device, &timings, rules)),
             commands: CommandLog::default(),
             queued: queue(params)?.map(Queued::new),
             measure: Measure::new(&timings, device.banks),
@@ -405,7 +405,7 @@ impl Study {
 
     fn serve(&mut self, accesses: &[DramAccess], hit: bool) {
         if let Some(queued) = &mut self.queued {
-            let dram = (&mut self.dram, &mut self.commands);
+            let dram = (self.dram.dram(), &mut self.commands);
             queued.look_up(accesses, hit, dram, &mut self.measure);
             return;
         }
@@ -445,14 +445,14 @@ impl Study {
     /// Everything that was measured, and the commands that were kept, by their clock.
     pub fn finish_with_commands(mut self) -> (Summary, Vec<Command>) {
         if let Some(queued) = &mut self.queued {
-            queued.drain((&mut self.dram, &mut self.commands), &mut self.measure);
+            queued.drain((self.dram.dram(), &mut self.commands), &mut self.measure);
         }
         let commands = std::mem::take(&mut self.commands).in_order();
         (self.summary(), commands)
     }
 
     fn summary(self) -> Summary {
-        let mut summary = self.measure.finish(&self.dram);
+        let mut summary = self.measure.finish(self.dram.counts());
         if let Some(flat) = &self.flat {
             (summary.lpmt_bytes, summary.lpmt_packed_bytes) = (flat.bytes, flat.bytes);
             return summary;

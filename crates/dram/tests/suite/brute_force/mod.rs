@@ -318,7 +318,7 @@ fn stream(pair: &mut Pair, count: u64, rng: &mut Rng) -> Result<(), String> {
     Ok(())
 }
 
-fn rules(bits: u64) -> Rules {
+pub fn rules(bits: u64) -> Rules {
     let on = |bit: u64| bits >> bit & 1 == 1;
     Rules { ras: on(0), rrd: on(1), faw: on(2), ccd_l: on(3), refresh: on(4), command_bus: on(5) }
 }
@@ -339,7 +339,7 @@ fn presets_obey() {
     }
 }
 
-fn random_timings(rng: &mut Rng) -> Timings {
+pub fn random_timings(rng: &mut Rng) -> Timings {
     let mut more = |least: u32, range: u64| least + rng.below(range) as u32;
     let [rcd, cl, cwl, rp, wr] = [(); 5].map(|()| more(1, 30));
     let [rtp, rrd_s, wtr_s] = [(); 3].map(|()| more(1, 16));

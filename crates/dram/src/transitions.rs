@@ -1,0 +1,201 @@
+//! A table of transitions: how a device served some accesses before, in the same relative state.
+//!
+//! Lookups are much alike. Each visits the banks of a set in the order in which the one before left
+//! them, and finds other rows open. So a device comes back to few relative states, and what follows
+//! from each is known once it was worked out. The engine works out what is new, what has a refresh
+//! in it, and everything where states do not come back: where banks are drawn at random one by one
+//! there are too many.
+
+use crate::engine::{Relative, WINDOW};
+use crate::{Dram, Served};
+use flashatlas_types::DramAccess;
+use rustc_hash::FxHashMap;
+
+/// Accesses of an operation that a transition can have.
+const ACCESSES: usize = 8;
+
+/// Bits that one of them takes.
+const BITS: usize = 128 / ACCESSES;
+
+/// Hits that make up for one miss: it takes so much longer than a hit, and than the engine alone.
+const WORTH: i64 = 8;
+
+/// The most that hits can make up for: a table is given up after an eighth as many misses in turn.
+const CREDIT: i64 = 1 << 15;
+
+/// States that a table has at most, and what it knows to follow on each.
+const STATES: usize = 1 << 14;
+const STEPS: usize = 64;
+
+/// What follows on some accesses in one state, in clocks from the newest read or write before.
+#[derive(Clone, Copy, Debug)]
+struct Step {
+    /// The accesses, and which of them find their row open.
+    accesses: u128,
+    /// When they were known.
+    from: i32,
+    last: i32,
+    data: i32,
+    bursts: u32,
+    activations: u32,
+    /// The state afterwards.
+    to: u32,
+}
+
+/// A DRAM device that serves as [`Dram::serve_all`] does, from a table where it can.
+#[derive(Debug)]
+pub struct Transitions {
+    /// Up to date but for times, which are those of `at` where there is one.
+    dram: Dram,
+    /// State of the device, where it stands in the table.
+    at: Option<usize>,
+    /// Newest read or write.
+    column: i64,
+    states: Vec<(Relative, Vec<Step>)>,
+    numbers: FxHashMap<Relative, usize>,
+    /// What hits are ahead of misses; below zero the table is not used any more.
+    credit: i64,
+    hits: u64,
+    misses: u64,
+}
+
+impl Transitions {
+    /// A table for a device, which is empty at first.
+    pub fn new(dram: Dram) -> Transitions {
+        Transitions {
+            column: dram.newest(),
+            dram,
+            at: None,
+            states: Vec::new(),
+            numbers: FxHashMap::default(),
+            credit: CREDIT,
+            hits: 0,
+            misses: 0,
+        }
+    }
+
+    /// Operations that were found in the table, and others.
+    pub fn hits_and_misses(&self) -> (u64, u64) {
+        (self.hits, self.misses)
+    }
+
+    /// Activations, and refreshes, so far.
+    pub fn counts(&self) -> (u64, u64) {
+        (self.dram.activations, self.dram.refreshes)
+    }
+
+    /// The device itself, to be told what to do.
+    pub fn dram(&mut self) -> &mut Dram {
+        if let Some(at) = self.at.take() {
+            self.dram.take_up(&self.states[at].0, self.column);
+        }
+        &mut self.dram
+    }
+
+    /// As [`Dram::serve_all`]; nobody sees the commands.
+    #[inline]
+    pub fn serve_all(&mut self, accesses: &[DramAccess], from: i64) -> Served {
+        if self.credit < 0 {
+            return self.dram().serve_all(accesses, from, &mut |_| {});
+        }
+        let Some((at, described)) = self.at.zip(describe(accesses)) else {
+            return self.work_out(None, accesses, from);
+        };
+        let (described, before) = self.open_rows(accesses, described);
+        let column = self.column;
+        let since = (from - column).max(-WINDOW) as i32;
+        let mut steps = self.states[at].1.iter();
+        let step = steps.find(|step| step.accesses == described && step.from == since);
+        // its last access begins no later than this: none meets a refresh
+        match step.filter(|step| !self.dram.is_refresh_due(column + i64::from(step.data))) {
+            Some(step) => {
+                self.hits += 1;
+                self.credit = CREDIT.min(self.credit + 1);
+                self.at = Some(step.to as usize);
+                self.column = column + i64::from(step.last);
+                self.dram.bursts += u64::from(step.bursts);
+                self.dram.activations += u64::from(step.activations);
+                Served { last: self.column, data: column + i64::from(step.data) }
+            }
+            None => {
+                let new = step.is_none().then_some((at, described, since));
+                for (access, &row) in accesses.iter().zip(&before).rev() {
+                    self.dram.set_row(access.bank, row);
+                }
+                self.work_out(new, accesses, from)
+            }
+        }
+    }
+
+    /// Open the rows of accesses; says which of them found theirs open, and which row each found.
+    #[inline]
+    fn open_rows(&mut self, accesses: &[DramAccess], described: u128) -> (u128, [u32; ACCESSES]) {
+        let (mut found, mut before) = (0, [0; ACCESSES]);
+        for (access, before) in accesses.iter().zip(&mut before) {
+            *before = self.dram.set_row(access.bank, access.row);
+            found = found << BITS | u128::from(*before == access.row);
+        }
+        (described | found, before)
+    }
+
+    /// Let the engine serve accesses, and note what comes of them; `new` is what they are a step
+    /// from, if that is known and they are not in the table.
+    #[cold]
+    fn work_out(
+        &mut self,
+        new: Option<(usize, u128, i32)>,
+        accesses: &[DramAccess],
+        from: i64,
+    ) -> Served {
+        let column = self.column;
+        let dram = self.dram();
+        let (bursts, activations, refreshes) = (dram.bursts, dram.activations, dram.refreshes);
+        let served = dram.serve_all(accesses, from, &mut |_| {});
+        self.column = self.dram.newest();
+        self.misses += 1;
+        self.credit -= WORTH;
+        if self.column < 0 {
+            return served; // there was no access yet
+        }
+        let state = self.dram.relative();
+        let next = self.states.len();
+        let to = match self.numbers.get(&state) {
+            Some(&known) => known,
+            None if next == STATES => return served,
+            None => {
+                self.states.push((state.clone(), Vec::new()));
+                self.numbers.insert(state, next);
+                next
+            }
+        };
+        self.at = Some(to);
+        if let Some((at, accesses, from)) = new
+            && self.dram.refreshes == refreshes
+            && self.states[at].1.len() < STEPS
+        {
+            self.states[at].1.push(Step {
+                accesses,
+                from,
+                last: (served.last - column) as i32,
+                data: (served.data - column) as i32,
+                bursts: (self.dram.bursts - bursts) as u32,
+                activations: (self.dram.activations - activations) as u32,
+                to: to as u32,
+            });
+        }
+        served
+    }
+}
+
+/// Accesses in numbers, but for whether their rows are open; `None` where they have none.
+#[inline]
+fn describe(accesses: &[DramAccess]) -> Option<u128> {
+    let plain = |access: &DramAccess| access.bank < 16 && access.bursts < 256;
+    let known = (1..=ACCESSES).contains(&accesses.len()) && accesses.iter().all(plain);
+    let number = |access: &DramAccess| {
+        let (bursts, bank) = (u128::from(access.bursts), u128::from(access.bank));
+        let (write, dependent) = (u128::from(access.write), u128::from(access.dependent));
+        bursts << 8 | bank << 4 | write << 3 | dependent << 2 | 2
+    };
+    known.then(|| accesses.iter().fold(0, |all, access| all << BITS | number(access)))
+}

@@ -6,8 +6,8 @@ use flashatlas_dram::{Device, Dram, PRESETS, Rules, Timings, Transitions};
 use flashatlas_types::{DramAccess, Rng, Seed};
 
 /// How operations come: the banks that they visit in turn (0: some at random, for which a table is
-/// given up), bursts and rows that are drawn from, how many of a million accesses are writes or wait
-/// for the ones before, and the longest gap between operations.
+/// given up), bursts and rows that are drawn from, how many of a million accesses are writes or
+/// wait for the ones before, and the longest gap between operations.
 struct Kind {
     name: &'static str,
     banks: u64,

@@ -33,9 +33,9 @@ struct Step {
     /// The accesses, and which of them find their row open.
     accesses: u128,
     /// When they were known.
-    from: i32,
-    last: i32,
-    data: i32,
+    from: i64,
+    last: i64,
+    data: i64,
     bursts: u32,
     activations: u32,
     /// The state afterwards.
@@ -103,19 +103,19 @@ impl Transitions {
         };
         let (described, before) = self.open_rows(accesses, described);
         let column = self.column;
-        let since = (from - column).max(-WINDOW) as i32;
+        let since = (from - column).max(-WINDOW);
         let mut steps = self.states[at].1.iter();
         let step = steps.find(|step| step.accesses == described && step.from == since);
         // its last access begins no later than this: none meets a refresh
-        match step.filter(|step| !self.dram.is_refresh_due(column + i64::from(step.data))) {
+        match step.filter(|step| !self.dram.is_refresh_due(column + step.data)) {
             Some(step) => {
                 self.hits += 1;
                 self.credit = CREDIT.min(self.credit + 1);
                 self.at = Some(step.to as usize);
-                self.column = column + i64::from(step.last);
+                self.column = column + step.last;
                 self.dram.bursts += u64::from(step.bursts);
                 self.dram.activations += u64::from(step.activations);
-                Served { last: self.column, data: column + i64::from(step.data) }
+                Served { last: self.column, data: column + step.data }
             }
             None => {
                 let new = step.is_none().then_some((at, described, since));
@@ -143,7 +143,7 @@ impl Transitions {
     #[cold]
     fn work_out(
         &mut self,
-        new: Option<(usize, u128, i32)>,
+        new: Option<(usize, u128, i64)>,
         accesses: &[DramAccess],
         from: i64,
     ) -> Served {
@@ -176,8 +176,8 @@ impl Transitions {
             self.states[at].1.push(Step {
                 accesses,
                 from,
-                last: (served.last - column) as i32,
-                data: (served.data - column) as i32,
+                last: served.last - column,
+                data: served.data - column,
                 bursts: (self.dram.bursts - bursts) as u32,
                 activations: (self.dram.activations - activations) as u32,
                 to: to as u32,

@@ -45,6 +45,8 @@ impl Pair {
         let (mut clock, mut turned) = (0, 0);
         for turn in 0..count {
             clock = (self.plain.newest() - 300).max(clock + rng.below(kind.gap + 1) as i64);
+            // as many clocks again as a number of 32 bits has
+            clock += i64::from(rng.chance(5_000)) << 32;
             let from = if kind.gap > 0 { clock.max(0) } else { 0 };
             let access = |bank: u64, rng: &mut Rng| DramAccess {
                 bank: (bank % u64::from(device.banks)) as u8,

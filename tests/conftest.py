@@ -25,7 +25,7 @@ ONE_IN = int(os.environ.get("FLASHATLAS_PROOFS") or 20)
 """How much is proved: one in so many random cases; 1: all (``make test-full``)."""
 
 
-LONG = 5
+LONG = 8
 """Of the tests that are marked `long` one in so many is taken."""
 
 

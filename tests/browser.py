@@ -29,7 +29,7 @@ ARGUMENTS = [
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
-    # a page of the browser's own, drawn for each tab: half of all its work
+    # a page of the browser's own, drawn for each tab: a third of what such a test takes
     "--disable-features=WebUIOmniboxPopup",
 ]
 

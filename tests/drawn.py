@@ -50,7 +50,7 @@ FILES = {
         "tests/test_report_browser.py",
     ),
     "study-page": (
-        "python/flashatlas/report/assets/",
+        "python/flashatlas/report/",
         "python/flashatlas/sweep/page",
         "tests/browser.py",
         "tests/test_study_page.py",

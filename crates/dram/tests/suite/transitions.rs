@@ -1,7 +1,7 @@
 //! The table of transitions beside the engine: the same answers to the same operations, clock for
 //! clock.
 
-use super::brute_force::{random_timings, rules};
+use super::brute_force::{random_device, rules};
 use flashatlas_dram::{Device, Dram, PRESETS, Rules, Timings, Transitions};
 use flashatlas_types::{DramAccess, Rng, Seed};
 
@@ -111,15 +111,12 @@ fn a_table_serves_whatever_comes() {
     }
 }
 
-/// Devices that do not exist, where other constraints bind.
+/// Where other constraints bind than on the presets.
 #[test]
 fn a_table_serves_on_any_device() {
     let mut rng = Rng::stream(Seed(3), "transitions");
     for _ in 0..60 {
-        let (timings, rules) = (random_timings(&mut rng), rules(rng.below(64)));
-        let groups = 1 + rng.below(2) as u32;
-        let banks = groups * (1 + rng.below(8) as u32);
-        let device = Device { groups, banks, ..PRESETS[0].device };
+        let (device, timings, rules) = random_device(&mut rng);
         let mut pair = Pair::new(&device, &timings, rules);
         KINDS.iter().for_each(|kind| pair.play(kind, &device, 400, &mut rng));
     }

@@ -339,7 +339,7 @@ fn presets_obey() {
     }
 }
 
-pub fn random_timings(rng: &mut Rng) -> Timings {
+fn random_timings(rng: &mut Rng) -> Timings {
     let mut more = |least: u32, range: u64| least + rng.below(range) as u32;
     let [rcd, cl, cwl, rp, wr] = [(); 5].map(|()| more(1, 30));
     let [rtp, rrd_s, wtr_s] = [(); 3].map(|()| more(1, 16));
@@ -370,16 +370,21 @@ pub fn random_timings(rng: &mut Rng) -> Timings {
     }
 }
 
-/// Devices that do not exist, where other constraints bind.
+/// A device that does not exist, and some rules.
+pub fn random_device(rng: &mut Rng) -> (Device, Timings, Rules) {
+    let (timings, rules) = (random_timings(rng), rules(rng.below(64)));
+    let groups = 1 + rng.below(4) as u32;
+    let device = Device { groups, banks: groups * (1 + rng.below(8) as u32), ..PRESETS[0].device };
+    assert!(timings.check().is_ok() && device.check().is_ok(), "{timings:?}");
+    (device, timings, rules)
+}
+
+/// Where other constraints bind than on the presets.
 #[test]
 fn random_devices_obey() {
     let mut rng = Rng::stream(Seed(2), "random devices obey");
     for _ in 0..100 {
-        let (timings, rules) = (random_timings(&mut rng), rules(rng.below(64)));
-        let groups = 1 + rng.below(4) as u32;
-        let device =
-            Device { groups, banks: groups * (1 + rng.below(8) as u32), ..PRESETS[0].device };
-        assert!(timings.check().is_ok() && device.check().is_ok(), "{timings:?}");
+        let (device, timings, rules) = random_device(&mut rng);
         let found = stream(&mut Pair::new(&device, &timings, rules), 100, &mut rng);
         assert_eq!(found, Ok(()), "{device:?}, {timings:?}, {rules:?}");
     }

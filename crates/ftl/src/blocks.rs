@@ -133,6 +133,30 @@ impl Blocks {
         }
     }
 
+    /// The same blocks without valid slots.
+    pub fn none_valid(&self) -> Blocks {
+        Blocks {
+            by_slots: self.by_slots,
+            bits: vec![0; self.bits.len()],
+            valid: vec![0; self.valid.len()],
+            role: self.role.clone(),
+            total: 0,
+        }
+    }
+
+    /// The valid slots of `other`, the same blocks, are valid here, too.
+    ///
+    /// # Panics
+    /// When one of them is valid already.
+    pub fn add_valid(&mut self, other: &Blocks) {
+        for (word, &more) in self.bits.iter_mut().zip(&other.bits) {
+            assert!(*word & more == 0, "a slot becomes valid twice");
+            *word |= more;
+        }
+        self.valid.iter_mut().zip(&other.valid).for_each(|(valid, &more)| *valid += more);
+        self.total += other.total;
+    }
+
     /// What a block is.
     #[inline]
     pub fn role(&self, block: BlockId) -> Role {

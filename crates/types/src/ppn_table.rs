@@ -44,9 +44,61 @@ impl PpnTable {
         Ppn(!std::mem::replace(&mut self.complements[lpn.0 as usize], !ppn.0))
     }
 
+    /// The table in shares of so many consecutive pages (the last may be smaller), each of which
+    /// can be changed on a thread of its own.
+    ///
+    /// # Panics
+    /// When `pages` is zero.
+    pub fn shares(&mut self, pages: u32) -> impl Iterator<Item = PpnShare<'_>> {
+        let firsts = (0u32..).step_by(pages as usize);
+        let shares = self.complements.chunks_mut(pages as usize);
+        firsts.zip(shares).map(|(first, complements)| PpnShare { first, complements })
+    }
+
     /// The entries of consecutive logical pages. Panics beyond the table.
     pub fn range(&self, lpns: std::ops::Range<u32>) -> impl ExactSizeIterator<Item = Ppn> + '_ {
         self.complements[lpns.start as usize..lpns.end as usize].iter().map(|&c| Ppn(!c))
+    }
+}
+
+/// The entries of consecutive logical pages ([`PpnTable::shares`]).
+pub struct PpnShare<'a> {
+    first: u32,
+    complements: &'a mut [u32],
+}
+
+impl PpnShare<'_> {
+    /// Pages of it.
+    #[allow(clippy::len_without_is_empty)] // no share is
+    pub fn len(&self) -> usize {
+        self.complements.len()
+    }
+
+    /// Which of them a page is, if it is one.
+    #[inline]
+    pub fn index(&self, lpn: Lpn) -> Option<usize> {
+        let index = lpn.0.wrapping_sub(self.first) as usize;
+        (index < self.complements.len()).then_some(index)
+    }
+
+    /// Most of these entries, by index, are about to be asked for in any order: load them from
+    /// memory one after the other, which is faster.
+    pub fn load(&self, entries: std::ops::Range<usize>) {
+        let end = entries.end.min(self.complements.len());
+        // one of each line of 64 bytes
+        std::hint::black_box(self.complements[entries.start..end].iter().step_by(16).max());
+    }
+
+    /// Where a page is. Panics beyond the share.
+    #[inline]
+    pub fn get(&self, lpn: Lpn) -> Ppn {
+        Ppn(!self.complements[lpn.0.wrapping_sub(self.first) as usize])
+    }
+
+    /// A page is there now. Panics beyond the share.
+    #[inline]
+    pub fn set(&mut self, lpn: Lpn, ppn: Ppn) {
+        self.complements[lpn.0.wrapping_sub(self.first) as usize] = !ppn.0;
     }
 }
 
@@ -65,5 +117,22 @@ mod tests {
             [Ppn::NONE, Ppn(u32::MAX - 1)],
             "the last page but NONE is a page"
         );
+    }
+
+    #[test]
+    fn shares_are_of_their_pages_alone() {
+        let mut table = PpnTable::new(5);
+        for (mut share, pages) in table.shares(2).zip([0..2, 2..4, 4..5]) {
+            for lpn in (0..6).map(Lpn) {
+                let index = pages.clone().position(|page| page == lpn.0);
+                assert_eq!(share.index(lpn), index, "{lpn} of {pages:?}");
+                if index.is_some() {
+                    assert_eq!(share.get(lpn), Ppn::NONE);
+                    share.set(lpn, Ppn(10 + lpn.0));
+                    assert_eq!(share.get(lpn), Ppn(10 + lpn.0));
+                }
+            }
+        }
+        assert!(table.range(0..5).eq((10..15).map(Ppn)));
     }
 }

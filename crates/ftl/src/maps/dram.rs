@@ -123,6 +123,14 @@ impl MapStore for Volatile {
         Ok(Replay::everything(1))
     }
 
+    fn found_nothing(&self, _: u32) -> bool {
+        true
+    }
+
+    fn table(&mut self) -> Option<&mut PpnTable> {
+        Some(&mut self.entries)
+    }
+
     fn restore(&mut self, lpn: Lpn, ppn: Ppn, _: u64) {
         self.entries.replace(lpn, ppn);
     }

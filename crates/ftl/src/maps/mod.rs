@@ -21,7 +21,7 @@ use flashatlas_lookup::hashes::HashDef;
 use flashatlas_nand::Medium;
 use flashatlas_types::{
     BlockId, ConfigError, Entries, Entry, FtlError, Layout, Lpn, Mechanism, OpId, Param, ParamDef,
-    Params, Ppn, Text, Violation,
+    Params, Ppn, PpnTable, Text, Violation,
 };
 
 /// All map stores.
@@ -130,9 +130,16 @@ pub trait MapStore: Send {
         let _ = lpns;
     }
 
-    /// Whether none of the entries below `pages` leads anywhere.
-    fn is_blank(&self, pages: u32) -> bool {
+    /// Whether [`MapStore::load`], which was just called, found no entry below `pages` that leads
+    /// anywhere.
+    fn found_nothing(&self, pages: u32) -> bool {
         (0..pages).all(|lpn| self.peek(Lpn(lpn)) == Ppn::NONE)
+    }
+
+    /// The entries, where they are all that there is to the map: a mount that finds nothing of it
+    /// fills this instead of calling [`MapStore::restore`].
+    fn table(&mut self) -> Option<&mut PpnTable> {
+        None
     }
 
     /// Change an entry for the host; returns what it was, and the operation that the change waits

@@ -4,8 +4,8 @@ use super::distribution::{Distribution, Zone};
 use super::layout::JobSpan;
 use super::map::BlockMap;
 use super::options::{Generator, Options, Sequencer};
-use super::sampler::{Permutation, Sampler};
-use flashatlas_types::{Rng, Seed};
+use super::sampler::Sampler;
+use flashatlas_types::{Permutation, Rng, Seed};
 
 /// Draws of a size that does not fit before the end of the file are repeated; after this many the
 /// smallest is taken.
@@ -51,6 +51,8 @@ pub(super) struct Cursor {
     map: Option<BlockMap>,
     law: Option<Sampler>,
     permutation: Option<Permutation>,
+    /// Blocks that were drawn of it.
+    permuted: u64,
 }
 
 /// An offset from the job's start in the file.
@@ -76,6 +78,7 @@ impl Cursor {
             map: o.keeps_map().then(|| BlockMap::new(blocks)),
             law: if random { Sampler::new(&o.distribution, blocks, stream("law")) } else { None },
             permutation: permuted.then(|| Permutation::new(blocks, &mut stream("lfsr"))),
+            permuted: 0,
             span: span.clone(),
         }
     }
@@ -92,9 +95,7 @@ impl Cursor {
         if let Some(map) = &mut self.map {
             map.reset();
         }
-        if let Some(permutation) = &mut self.permutation {
-            permutation.reset();
-        }
+        self.permuted = 0;
     }
 
     /// Whether the last trim was followed by its write.
@@ -219,8 +220,9 @@ impl Cursor {
             let (first, count) = zone(&zones[dir], *absolute, blocks, o.alignment(dir), draw);
             return Some(first + if count > 0 { draw.offset.below(count) } else { 0 });
         }
-        if let Some(permutation) = &mut self.permutation {
-            return permutation.draw();
+        if let Some(permutation) = &self.permutation {
+            self.permuted += 1;
+            return permutation.at(self.permuted - 1);
         }
         let block = draw.offset.below(blocks);
         match &self.map {

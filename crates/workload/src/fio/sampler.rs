@@ -120,53 +120,9 @@ fn harmonic(n: u64, theta: f64) -> f64 {
     single + integral + (at_n - at_m) / 2.0 + slopes
 }
 
-/// A pseudo-random permutation of `0..count`, different for each `key`.
-#[derive(Clone, Debug)]
-pub(super) struct Permutation {
-    count: u64,
-    mask: u64,
-    shift: u32,
-    keys: [u64; 3],
-    /// The next index.
-    next: u64,
-}
-
-impl Permutation {
-    pub fn new(count: u64, rng: &mut Rng) -> Permutation {
-        let bits = (64 - (count - 1).leading_zeros()).max(1);
-        let keys = [(); 3].map(|()| rng.below(u64::MAX) | 1);
-        Permutation { count, mask: u64::MAX >> (64 - bits), shift: bits.div_ceil(2), keys, next: 0 }
-    }
-
-    /// The next of the numbers, each once.
-    pub fn draw(&mut self) -> Option<u64> {
-        if self.next == self.count {
-            return None;
-        }
-        let mut x = self.next;
-        self.next += 1;
-        // the power of two above `count` is permuted: an orbit returns into the range, in two turns
-        // on average
-        loop {
-            for key in self.keys {
-                x = x.wrapping_add(key >> 32).wrapping_mul(key) & self.mask;
-                x ^= x >> self.shift;
-            }
-            if x < self.count {
-                return Some(x);
-            }
-        }
-    }
-
-    pub fn reset(&mut self) {
-        self.next = 0;
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use flashatlas_types::Seed;
 
     #[test]
     fn the_harmonic_sum_is_that_of_single_terms() {
@@ -176,20 +132,6 @@ mod tests {
                 let got = harmonic(n, theta);
                 assert!((got / exact - 1.0).abs() < 1e-11, "{n} {theta}: {got} {exact}");
             }
-        }
-    }
-
-    #[test]
-    fn a_permutation_draws_every_number_once() {
-        let mut rng = Rng::stream(Seed(1), "test");
-        for count in [1, 2, 7, 64, 1000] {
-            let mut permutation = Permutation::new(count, &mut rng);
-            let mut drawn: Vec<u64> = std::iter::from_fn(|| permutation.draw()).collect();
-            assert!(
-                count < 1000 || drawn.windows(2).filter(|w| w[0].abs_diff(w[1]) == 1).count() < 20
-            );
-            drawn.sort_unstable();
-            assert!(drawn.into_iter().eq(0..count), "{count}");
         }
     }
 }

@@ -6,6 +6,7 @@
 //! only once it is programmed: what a buffer holds has its old version on flash until then, so a
 //! power cut finds one of the two.
 
+mod blank_table;
 mod check;
 mod collect;
 mod emptying;
@@ -13,6 +14,7 @@ mod frontier;
 mod history;
 mod mount;
 mod partial;
+mod roll_forward;
 mod settings;
 mod steady;
 

@@ -21,7 +21,7 @@ use super::settings::PageSettings;
 use super::{Lane, PageMapped};
 use crate::blocks::{Role, WEAR_DYNAMIC};
 use crate::classifiers::CLASSIFIER;
-use crate::maps::{MapContext, Replay, STORE};
+use crate::maps::{MapContext, STORE};
 use crate::pool::Pool;
 use crate::schemes::SchemeConfig;
 use crate::superseded::Superseded;
@@ -94,16 +94,10 @@ impl PageMapped {
         for block in unreadable {
             self.pool.erase(cx, block, Cause::Recovery, &[])?;
         }
-        let mut found = Found {
-            was_blank: self.map.is_blank(self.layout.logical_units),
-            has_copies: replay.upto.iter().any(|&sequence| sequence > 0),
-            least: vec![0; self.layout.blocks() as usize],
-            replay,
-        };
-        for block in newest_first(cx.flash.medium, &data) {
-            self.roll_forward(cx.flash.medium, block, &mut found)?;
-        }
-        if !found.was_blank {
+        let was_blank = self.map.found_nothing(self.layout.logical_units);
+        let blocks = self.read_data_blocks(cx.flash.medium, &data, replay.from);
+        self.roll_forward(cx.flash.medium, &blocks, &replay, was_blank)?;
+        if !was_blank {
             self.follow_entries(cx.flash.medium);
         }
         self.map.mounted(&mut MapContext { cx, pool: &mut self.pool }, &mut self.mount)?;
@@ -180,88 +174,30 @@ impl PageMapped {
         full
     }
 
-    /// Take newer entries from the spare areas of a block of data. Where the map was blank, what
-    /// they lead to is valid.
-    fn roll_forward(
-        &mut self,
-        medium: &Medium,
-        block: BlockId,
-        found: &mut Found,
-    ) -> Result<(), FtlError> {
-        let programmed = medium.write_pointer(block);
-        let full = programmed == self.layout.frames_per_block;
-        let replay = &found.replay;
-        if replay.from > 0 {
-            self.read_spare_areas(block, 1);
-            let last = medium.frame_sequence(self.layout.frame_in(block, programmed - 1));
-            if replay.from == u64::MAX
-                || (full && last.is_ok_and(|sequence| sequence <= replay.from))
-            {
-                return Ok(());
-            }
-        }
-        self.read_spare_areas(block, programmed - 1);
-        self.mount.unreadable_frames += u64::from(medium.unreadable_frames(block));
-        found.least[block.0 as usize] = u64::MAX;
-        for index in 0..programmed {
-            self.expect_entries(medium, block, index, |_| true);
-            let frame = self.layout.frame_in(block, index);
-            let Ok(sequence) = medium.frame_sequence(frame) else { continue };
-            let least = &mut found.least[block.0 as usize];
-            *least = sequence.min(*least);
-            if sequence <= replay.from {
-                continue;
-            }
-            let first = self.layout.first_slot(frame);
-            for (slot, lpn) in (first.0..).map(Ppn).zip(medium.lpns(frame)?) {
-                if lpn.0 >= self.layout.logical_units
-                    || (found.has_copies && sequence <= replay.upto[self.map.page_of(lpn) as usize])
-                {
-                    continue;
-                }
-                let known = self.map.peek(lpn).mapped();
-                let is_newer = known.is_none_or(|known| {
-                    // a blank map has no entries but those that were just taken
-                    !(found.was_blank || self.holds(medium, known, lpn))
-                        || self.is_newer(medium, (sequence, slot), known, &found.least)
-                });
-                if is_newer {
-                    self.mount.rolled_forward += 1;
-                    if found.was_blank {
-                        if let Some(old) = known {
-                            self.pool.blocks.invalidate(old);
-                        }
-                        self.pool.blocks.set_valid(slot);
-                    }
-                    self.map.restore(lpn, slot, sequence);
+    /// The blocks of data in which entries may be that the map lacks, the newest first. Their spare
+    /// areas are read.
+    fn read_data_blocks(&mut self, medium: &Medium, data: &[BlockId], from: u64) -> Vec<BlockId> {
+        let mut blocks = newest_first(medium, data);
+        blocks.retain(|&block| {
+            let programmed = medium.write_pointer(block);
+            if from > 0 {
+                self.read_spare_areas(block, 1);
+                let last = medium.frame_sequence(self.layout.frame_in(block, programmed - 1));
+                let is_full = programmed == self.layout.frames_per_block;
+                if from == u64::MAX || (is_full && last.is_ok_and(|sequence| sequence <= from)) {
+                    return false;
                 }
             }
-        }
-        Ok(())
-    }
-
-    /// Whether a slot of a frame of this number was programmed after the `known` one: of two in one
-    /// frame the later slot was.
-    fn is_newer(
-        &self,
-        medium: &Medium,
-        (sequence, slot): (u64, Ppn),
-        known: Ppn,
-        least: &[u64],
-    ) -> bool {
-        if SeededBug::SkipSequence.is_active() {
-            return true;
-        }
-        // what the known block says is near, what its frame says is far away in memory
-        sequence >= least[self.layout.block_of(known).0 as usize] && {
-            let known_frame = medium.frame_sequence(self.layout.frame_of(known));
-            (sequence, slot) > (known_frame.expect("it was just read"), known)
-        }
+            self.read_spare_areas(block, programmed - 1);
+            self.mount.unreadable_frames += u64::from(medium.unreadable_frames(block));
+            true
+        });
+        blocks
     }
 
     /// Whether a slot holds a version of a page. (The numbers in map blocks are those of map
     /// pages.)
-    fn holds(&self, medium: &Medium, slot: Ppn, lpn: Lpn) -> bool {
+    pub(super) fn holds(&self, medium: &Medium, slot: Ppn, lpn: Lpn) -> bool {
         medium.lpn(slot) == Ok(lpn) && medium.oob_role(self.layout.block_of(slot)) != OobRole::MAP
     }
 
@@ -277,18 +213,6 @@ impl PageMapped {
             }
         }
     }
-}
-
-/// What a mount knows when it takes entries from spare areas.
-struct Found {
-    /// How far the copies of the map go.
-    replay: Replay,
-    /// There are any.
-    has_copies: bool,
-    /// No entry led anywhere: those that are all taken from spare areas lead to what these said.
-    was_blank: bool,
-    /// The least number of a program in what was looked at of each block; 0 of others.
-    least: Vec<u64>,
 }
 
 /// The block that was written to last comes first. Most pages are then met in their newest version

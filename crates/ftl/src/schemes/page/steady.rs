@@ -11,7 +11,7 @@ use crate::schemes::SchemeConfig;
 use crate::steady::{Lane, Steady};
 use crate::victims::VICTIM;
 use flashatlas_nand::Unit;
-use flashatlas_types::{BlockId, Cause, ConfigError, LaneId, Lpn, Rng, Seed, Stamp};
+use flashatlas_types::{BlockId, Cause, ConfigError, LaneId, Lpn, Permutation, Rng, Seed, Stamp};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -97,10 +97,18 @@ pub(super) fn make(
             .or_insert_with(|| Lane::new(steady, config.params, n, layout.slots_per_block, share));
         lanes.push(blocks.into_iter().zip(lane.draw(&mut rng)).collect());
     }
-    let pages = permutation(layout.logical_units, NEAR, &mut rng);
+    let pages = Pages::new(layout.logical_units, &mut rng);
     let bytes =
         cx.flash.medium.rules().keep_bytes.then(|| vec![0; layout.unit_bytes as usize].into());
-    let mut writer = Writer { pages, next: 0, drawn: Vec::new(), units: Vec::new(), stamp, bytes };
+    let mut writer = Writer {
+        pages,
+        count: layout.logical_units,
+        next: 0,
+        drawn: Vec::new(),
+        units: Vec::new(),
+        stamp,
+        bytes,
+    };
     let longest = lanes.iter().map(Vec::len).max().unwrap_or(0);
     for age in 0..longest {
         // lanes have unequal numbers of blocks where some are bad: their newest ones are programmed
@@ -112,18 +120,19 @@ pub(super) fn make(
                 writer.block(cx, block, valid, &mut rng);
             }
         }
-        if !go_on(writer.next as u64) {
+        if !go_on(writer.next.into()) {
             return Ok(false);
         }
     }
-    assert!(writer.next == writer.pages.len(), "every page was placed");
+    assert!(writer.next == layout.logical_units, "every page was placed");
     Ok(true)
 }
 
 struct Writer<'a> {
     /// All pages, in the order in which their valid versions are programmed.
-    pages: Vec<u32>,
-    next: usize,
+    pages: Pages,
+    count: u32,
+    next: u32,
     /// The page that each slot of a block holds, and whether that is its valid version.
     drawn: Vec<(Lpn, bool)>,
     units: Vec<Unit>,
@@ -160,56 +169,49 @@ impl Writer<'_> {
         let mut valid = u64::from(valid);
         self.drawn.clear();
         for left in (1..=slots as u64).rev() {
-            let later = (self.pages.len() - self.next) as u64;
+            let later = u64::from(self.count - self.next);
             let is_valid = rng.below(left) < valid;
-            let at = match is_valid {
-                true => self.next,
-                false if later == 0 => usize::MAX,
-                false => self.next + rng.below(later) as usize,
+            let lpn = match is_valid {
+                true => self.pages.at(self.next),
+                false if later == 0 => Lpn::NONE,
+                false => self.pages.at(self.next + rng.below(later) as u32),
             };
             valid -= u64::from(is_valid);
-            self.next += usize::from(is_valid);
-            let lpn = self.pages.get(at).map_or(Lpn::NONE, |&page| Lpn(page));
+            self.next += u32::from(is_valid);
             self.drawn.push((lpn, is_valid));
         }
     }
 }
 
-/// So many pages are shuffled where they lie. More are dealt to piles first.
+/// So many pages are shuffled in memory. The shuffle of more would wait for memory at each page.
 const NEAR: u32 = 1 << 26;
 
-/// Pages of a pile, whose shuffle finds all of them in the processor's caches.
-const PILE: u32 = 1 << 20;
+/// All pages, in a random order.
+enum Pages {
+    /// Each order is as likely as another.
+    Shuffled(Vec<u32>),
+    /// The order is pseudo-random, and takes no memory.
+    Permuted(Permutation),
+}
 
-/// All pages below `count`, each order as likely as another. More than `near` of them would be
-/// shuffled at the speed of a cache miss for each: they are dealt at random to piles, and each pile
-/// is shuffled (C. R. Rao, "Generation of Random Permutations of Given Number of Elements Using
-/// Random Sampling Numbers", Sankhya A 23, 1961; M. Sandelius, "A Simple Randomization Procedure",
-/// Journal of the Royal Statistical Society B 24, 1962).
-fn permutation(count: u32, near: u32, rng: &mut Rng) -> Vec<u32> {
-    if count <= near {
+impl Pages {
+    fn new(count: u32, rng: &mut Rng) -> Pages {
+        if count > NEAR {
+            return Pages::Permuted(Permutation::new(count.into(), rng));
+        }
         let mut pages: Vec<u32> = (0..count).collect();
         shuffle(&mut pages, rng);
-        return pages;
+        Pages::Shuffled(pages)
     }
-    let piles = count.div_ceil(PILE) as usize;
-    let pile = |rng: &mut Rng| rng.below(piles as u64) as usize;
-    // the same draws twice: how many pages each pile gets, and which
-    let mut draws = rng.clone();
-    let mut next = vec![0; piles + 1];
-    (0..count).for_each(|_| next[pile(&mut draws) + 1] += 1);
-    (0..piles).for_each(|p| next[p + 1] += next[p]);
-    let starts = next.clone();
-    let mut pages = vec![0; count as usize];
-    for page in 0..count {
-        let place = &mut next[pile(rng)];
-        pages[*place] = page;
-        *place += 1;
+
+    /// The page at a place. Panics beyond the last.
+    #[inline]
+    fn at(&self, place: u32) -> Lpn {
+        Lpn(match self {
+            Pages::Shuffled(pages) => pages[place as usize],
+            Pages::Permuted(pages) => pages.at(place.into()).expect("one of them") as u32,
+        })
     }
-    for bounds in starts.windows(2) {
-        shuffle(&mut pages[bounds[0]..bounds[1]], rng);
-    }
-    pages
 }
 
 /// Fisher and Yates, from the last item to the second. Of the places to swap with a few are drawn
@@ -227,35 +229,5 @@ fn shuffle<T: Copy>(items: &mut [T], rng: &mut Rng) {
             items.swap(i, place);
         }
         end -= count;
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn pages_dealt_to_piles_are_in_no_order() {
-        let count = 2 * PILE + 5;
-        let mut rng = Rng::stream(Seed(1), "permutation");
-        let pages = permutation(count, PILE, &mut rng);
-        let mut sorted = pages.clone();
-        sorted.sort_unstable();
-        assert!(sorted.into_iter().eq(0..count), "each page once");
-        assert_ne!(pages, permutation(count, PILE, &mut rng), "another one comes next");
-        // of places and pages in eighths each pair is as likely: 64 counts of mean m, of which
-        // each is within five standard deviations
-        let mut pairs = [[0u32; 8]; 8];
-        let eighth = |n: usize| n * 8 / count as usize;
-        for (place, &page) in pages.iter().enumerate() {
-            pairs[eighth(place)][eighth(page as usize)] += 1;
-        }
-        let mean = f64::from(count) / 64.0;
-        let far = pairs.iter().flatten().map(|&n| (f64::from(n) - mean).abs()).fold(0.0, f64::max);
-        assert!(far < 5.0 * mean.sqrt(), "{far} from {mean}");
-        // in a random order every second page is larger than the one before
-        let rises = pages.windows(2).filter(|pair| pair[0] < pair[1]).count() as f64;
-        let (half, deviation) = (f64::from(count) / 2.0, (f64::from(count) / 12.0).sqrt());
-        assert!((rises - half).abs() < 5.0 * deviation, "{rises} of {count}");
     }
 }

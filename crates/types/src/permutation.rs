@@ -1,0 +1,120 @@
+//! Numbers in a random order, without a table of them.
+
+use crate::Rng;
+
+/// With three the distances of neighbours are far from those of a random order (the test below);
+/// five were enough, this is one more.
+const ROUNDS: usize = 6;
+
+/// A pseudo-random permutation of `0..count`, another one for each stream of random numbers. It
+/// takes no memory, and any place of it is computed without those before.
+///
+/// Not every order can come: a permutation is drawn with a key of 63 bits for each round. Numbers
+/// are multiplied and mixed as hash functions do it (the finalizer of MurmurHash3), each step of
+/// which can be undone modulo a power of two; what that leads beyond `count` is followed until it
+/// comes back (J. Black and P. Rogaway, "Ciphers with Arbitrary Finite Domains", CT-RSA 2002).
+#[derive(Clone, Debug)]
+pub struct Permutation {
+    count: u64,
+    mask: u64,
+    shift: u32,
+    keys: [u64; ROUNDS],
+}
+
+impl Permutation {
+    /// A permutation of so many numbers.
+    ///
+    /// # Panics
+    /// When there are none.
+    pub fn new(count: u64, rng: &mut Rng) -> Permutation {
+        let bits = (64 - (count - 1).leading_zeros()).max(1);
+        let keys = [(); ROUNDS].map(|()| rng.below(u64::MAX) | 1);
+        Permutation { count, mask: u64::MAX >> (64 - bits), shift: bits.div_ceil(2), keys }
+    }
+
+    /// The number at a place; none where the permutation has ended.
+    #[inline]
+    pub fn at(&self, place: u64) -> Option<u64> {
+        if place >= self.count {
+            return None;
+        }
+        let mut x = place;
+        // the power of two above `count` is permuted: an orbit returns into the range, in two turns
+        // on average at most
+        loop {
+            for key in self.keys {
+                x = x.wrapping_add(key >> 32).wrapping_mul(key) & self.mask;
+                x ^= x >> self.shift;
+            }
+            if x < self.count {
+                return Some(x);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Seed;
+
+    fn rng() -> Rng {
+        Rng::stream(Seed(1), "permutation")
+    }
+
+    #[test]
+    fn each_number_stands_at_one_place() {
+        let mut rng = rng();
+        for count in [1, 2, 7, 64, 1000, (1 << 20) + 5] {
+            let permutation = Permutation::new(count, &mut rng);
+            let mut numbers: Vec<u64> = (0..).map_while(|place| permutation.at(place)).collect();
+            numbers.sort_unstable();
+            assert!(numbers.into_iter().eq(0..count), "{count}");
+        }
+    }
+
+    /// Counts are compared with those of a random order: within five standard deviations.
+    #[test]
+    fn numbers_are_in_no_order() {
+        let mut rng = rng();
+        for count in [1 << 20, (1 << 20) + 5, (3 << 19) + 1] {
+            let permutation = Permutation::new(count, &mut rng);
+            let numbers: Vec<u64> = (0..).map_while(|place| permutation.at(place)).collect();
+            let near = |what: &str, found: u64, mean: f64, deviation: f64| {
+                let off = (found as f64 - mean).abs() / deviation;
+                assert!(off < 5.0, "{what} of {count}: {found} rather than {mean}");
+            };
+            // of places and numbers in sixteenths each pair is as likely
+            let mut pairs = [[0; 16]; 16];
+            for (&number, place) in numbers.iter().zip(0..) {
+                let sixteenth = |n: u64| (n * 16 / count) as usize;
+                pairs[sixteenth(place)][sixteenth(number)] += 1;
+            }
+            let mean = count as f64 / 256.0;
+            pairs.iter().flatten().for_each(|&n| near("a pair", n, mean, mean.sqrt()));
+            // at any distance every second number is the larger one, and they are near each other
+            // no more often than others
+            for distance in [1, 2, 3, 4, 16, 64, 256, 4096] {
+                let pairs = || numbers.iter().zip(&numbers[distance..]);
+                let total = pairs().len() as f64;
+                let rises = pairs().filter(|(a, b)| a < b).count() as u64;
+                near("rises", rises, total / 2.0, (total / 12.0).sqrt());
+                let close = pairs().filter(|(a, b)| a.abs_diff(**b) <= count / 1000).count() as u64;
+                let mean = total * 0.002;
+                near("neighbours", close, mean, mean.sqrt());
+            }
+            // each low bit is set as often in even places as in odd ones
+            for bit in 0..8 {
+                let set = |parity: usize| {
+                    numbers.iter().skip(parity).step_by(2).filter(|&n| n >> bit & 1 == 1).count()
+                };
+                near("a bit", set(0) as u64, set(1) as f64, (count as f64 / 4.0).sqrt());
+            }
+        }
+        let both: [Vec<u64>; 2] = [(); 2].map(|()| {
+            let permutation = Permutation::new(1000, &mut rng);
+            (0..).map_while(|place| permutation.at(place)).collect()
+        });
+        assert_ne!(both[0], both[1], "another one comes next");
+    }
+}

@@ -195,9 +195,10 @@ lint-python: $(STAMP) $(TESTS)
 	$(VENV)/bin/ruff format --check python tests packaging docs/site examples benches
 	$(VENV)/bin/mypy
 
-bench: $(STAMP) $(TESTS) ## throughput, as ratios to a floor program measured in the same run; policies in Python
-	cargo run --profile dist --quiet -p flashatlas-benches
-	$(PY) benches/python_parts.py
+bench: $(STAMP) $(TESTS) ## throughput beside a floor program; PARTS="engine setup", ROUNDS=5 (least/median of each number)
+	cargo build --profile dist --quiet -p flashatlas-benches
+	$(PY) benches/rounds.py --rounds $(or $(ROUNDS),1) -- $${CARGO_TARGET_DIR:-target}/dist/bench $(PARTS)
+	$(if $(PARTS),,$(PY) benches/python_parts.py)
 
 bench-peers: $(STAMP) ## the same drive and loads through MQSim (FLASHATLAS_MQSIM names its binary) and ours, in turns
 	$(PY) benches/peers.py

@@ -280,6 +280,11 @@ fn main() {
         ("crash", crash::print),
         ("plugins", plugins::print),
     ];
+    if let Some(unknown) = wanted.iter().find(|w| parts.iter().all(|(name, _)| name != w)) {
+        let names: Vec<&str> = parts.iter().map(|&(name, _)| name).collect();
+        eprintln!("{unknown} is no part of the benchmarks: {}", names.join(", "));
+        std::process::exit(2);
+    }
     for (name, part) in parts {
         if wanted.is_empty() || wanted.iter().any(|w| w == name) {
             part();

@@ -23,7 +23,7 @@ fn small(gib: u32) -> DriveConfig {
 }
 
 /// Units that are looked at together.
-const TOGETHER: u32 = 1 << 18;
+const TOGETHER: u32 = 1 << 22;
 
 fn print_one(name: &str, config: &DriveConfig, steady: bool, goal: &str) {
     let stamp = |lpn: Lpn| Stamp::whole(u64::from(lpn.0), 0);

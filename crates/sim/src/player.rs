@@ -16,7 +16,7 @@ use flashatlas_types::{Dur, Entries, HostOp, Lpn, Ps, Request, SECTOR_BYTES, Sta
 use serde_json::Value;
 
 /// Drives with more mapping units are not swept after the run.
-const SWEEP_UNITS_MAX: u32 = 1 << 26;
+const SWEEP_UNITS_MAX: u32 = 1 << 28;
 
 /// Blocks of an NVMe read or write at most (NVM Command Set 1.0, 3.2.4: NLB has 16 bits).
 const NVME_BLOCKS: u32 = 1 << 16;
@@ -26,7 +26,7 @@ const NVME_BLOCKS: u32 = 1 << 16;
 const EXPECTED_UNITS: u32 = 4;
 
 /// Units that are looked at together where all are.
-const SWEPT_TOGETHER: u32 = 1 << 18;
+const SWEPT_TOGETHER: u32 = 1 << 22;
 
 /// A command in flight.
 #[derive(Clone, Copy)]

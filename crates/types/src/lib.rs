@@ -18,6 +18,7 @@
 //! ```
 
 pub mod content;
+mod dealing;
 pub mod error;
 mod fault;
 pub mod flash_times;
@@ -37,6 +38,7 @@ mod seeded_bug;
 pub mod time;
 
 pub use content::Stamp;
+pub use dealing::Dealing;
 pub use error::{ConfigError, FtlError, MediumError, Violation, nearest};
 pub use fault::PartFault;
 pub use geometry::{AllocationOrder, Cell, Divisor, Geometry, Layout, MEMORY_PER_UNIT, Span};

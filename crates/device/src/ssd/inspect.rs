@@ -6,7 +6,7 @@ use crate::{Contents, Inspect, LayerReport, SubmitError};
 use flashatlas_ftl::Place;
 use flashatlas_ftl::blocks::unit_by_stamp_at;
 use flashatlas_nand::Medium;
-use flashatlas_types::{FtlError, Lpn, Ppn, Stamp, Violation};
+use flashatlas_types::{Dealing, FtlError, Lpn, Ppn, Stamp, Violation};
 use std::panic::resume_unwind;
 
 impl Inspect for Ssd {
@@ -103,23 +103,33 @@ impl Ssd {
 /// Looking at fewer units takes less time than starting a thread.
 const WORTH_A_THREAD: usize = 1 << 14;
 
-/// What consecutive units hold, of those that are on flash.
+/// Slots of a window of the medium.
+const WINDOW: u32 = 1 << 16;
+
+/// What consecutive units hold, of those that are on flash. Units of one window of the medium are
+/// looked at one after the other: what is known of its slots lies in few pages of memory.
 fn stamps_at(
     medium: &Medium,
     first: Lpn,
     places: &[Ppn],
     stamps: &mut [Stamp],
 ) -> Result<(), FtlError> {
-    let units = (first.0..).step_by(TOGETHER);
-    for ((first, places), stamps) in
-        units.zip(places.chunks(TOGETHER)).zip(stamps.chunks_mut(TOGETHER))
-    {
-        places.iter().flat_map(|ppn| ppn.mapped()).for_each(|ppn| medium.expect_unit(ppn));
-        for ((unit, ppn), stamp) in (first..).map(Lpn).zip(places).zip(stamps) {
-            if let Some(ppn) = ppn.mapped() {
-                *stamp = unit_by_stamp_at(medium, ppn, unit)?.stamp;
+    let on_flash = || (0..).zip(places).filter_map(|(at, ppn)| Some((at, ppn.mapped()?)));
+    let window = |ppn: Ppn| (ppn.0 / WINDOW) as usize;
+    let mut dealing = Dealing::new(medium.layout().slots().div_ceil(WINDOW) as usize);
+    on_flash().for_each(|(_, ppn)| dealing.count(window(ppn)));
+    let mut dealt = vec![(0, Ppn::NONE); dealing.counted()];
+    on_flash().for_each(|unit| dealt[dealing.place(window(unit.1))] = unit);
+    let mut refused: Option<(u32, FtlError)> = None;
+    for units in dealt.chunks(TOGETHER) {
+        units.iter().for_each(|&(_, ppn)| medium.expect_unit(ppn));
+        for &(at, ppn) in units {
+            match unit_by_stamp_at(medium, ppn, Lpn(first.0 + at)) {
+                Ok(unit) => stamps[at as usize] = unit.stamp,
+                Err(_) if refused.as_ref().is_some_and(|&(before, _)| before < at) => {}
+                Err(error) => refused = Some((at, error)),
             }
         }
     }
-    Ok(())
+    refused.map_or(Ok(()), |(_, error)| Err(error))
 }

@@ -9,7 +9,7 @@
 use super::roll_forward::Versions;
 use crate::blocks::Blocks;
 use flashatlas_nand::Medium;
-use flashatlas_types::{BlockId, Lpn, Ppn, PpnShare, PpnTable};
+use flashatlas_types::{BlockId, Dealing, Lpn, Ppn, PpnShare, PpnTable};
 use std::panic::resume_unwind;
 
 /// How the work is divided.
@@ -127,32 +127,24 @@ impl<'a> Share<'a> {
     ) -> Vec<usize> {
         let (medium, entries) = (self.medium, &self.entries);
         let window_of = |lpn| entries.index(lpn).map(|index| index / window);
-        let mut counts = vec![0; entries.len().div_ceil(window)];
+        let mut dealing = Dealing::new(entries.len().div_ceil(window));
         for &block in blocks {
             for_each_slot(medium, block, |_, lpn| {
-                window_of(lpn).into_iter().for_each(|window: usize| counts[window] += 1);
+                window_of(lpn).into_iter().for_each(|window| dealing.count(window));
             });
         }
-        let mut total = 0;
-        let mut next: Vec<usize> = counts
-            .iter()
-            .map(|&count: &usize| {
-                total += count;
-                total - count
-            })
-            .collect();
-        dealt.resize(dealt.len().max(total), (Lpn::NONE, Ppn::NONE));
+        let count = dealing.counted();
+        dealt.resize(dealt.len().max(count), (Lpn::NONE, Ppn::NONE));
         for &block in blocks {
             self.versions.read(block);
             for_each_slot(medium, block, |slot, lpn| {
                 if let Some(window) = window_of(lpn) {
-                    dealt[next[window]] = (lpn, slot);
-                    next[window] += 1;
+                    dealt[dealing.place(window)] = (lpn, slot);
                     self.valid.set_valid(slot);
                 }
             });
         }
-        next
+        dealing.ends()
     }
 
     /// A valid slot holds a version of a page of this share.

@@ -1,0 +1,73 @@
+"""`make bench ROUNDS=5`: a benchmark run several times, its numbers as least and median.
+
+    benches/rounds.py --rounds 5 -- target/dist/bench engine setup
+
+What the rounds print must differ in numbers alone. A number that is the same in all rounds stays;
+of others the least and the median are printed, `1.02/1.31`. Not a test: nothing here can fail but
+by the reader's judgement.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import statistics
+import subprocess
+import sys
+
+from flashatlas.progress import Bars
+
+NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?")
+
+
+def summary(rounds: list[str]) -> str:
+    """The text that all rounds printed, each number as its least and median.
+
+    Raises ``ValueError`` when they printed different words.
+    """
+    texts = [[" ".join(line.split()) for line in text.splitlines()] for text in rounds]
+    shapes = [[NUMBER.sub("#", line) for line in lines] for lines in texts]
+    for number, shape in enumerate(shapes[1:], 2):
+        if shape != shapes[0]:
+            odd = next((a for a, b in zip(shape, shapes[0], strict=False) if a != b), "fewer lines")
+            raise ValueError(f"round {number} printed other words than the first: {odd}")
+    lines = []
+    for same in zip(*texts, strict=True):
+        columns = iter(list(zip(*(NUMBER.findall(line) for line in same), strict=True)))
+        lines.append(NUMBER.sub(lambda _, columns=columns: merged(next(columns)), same[0]))
+    return "\n".join(lines)
+
+
+def merged(numbers: tuple[str, ...]) -> str:
+    """Least and median of the rounds, with as many decimals as they have."""
+    if len(set(numbers)) == 1:
+        return numbers[0]
+    decimals = max(len(number.partition(".")[2]) for number in numbers)
+    values = [float(number) for number in numbers]
+    return f"{min(values):.{decimals}f}/{statistics.median(values):.{decimals}f}"
+
+
+def main() -> None:
+    """Run the command so many times."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=1, help="how often (1)")
+    parser.add_argument("command", nargs="+", help="what prints the numbers, after --")
+    given = parser.parse_args()
+    if given.rounds < 1:
+        parser.error(f"--rounds {given.rounds}: at least 1")
+    texts = []
+    with Bars(["rounds"]) as bars:
+        for number in range(1, given.rounds + 1):
+            ran = subprocess.run(given.command, stdout=subprocess.PIPE, text=True, check=False)
+            if ran.returncode:
+                sys.exit(f"round {number}: {given.command[0]} ended with {ran.returncode}")
+            texts.append(ran.stdout)
+            bars.update(0, "bench", number, number / given.rounds, "rounds")
+    try:
+        print(summary(texts))
+    except ValueError as why:
+        sys.exit(str(why))
+
+
+if __name__ == "__main__":
+    main()

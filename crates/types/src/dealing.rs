@@ -1,0 +1,61 @@
+//! Items dealt to windows of memory, so that those of each window are gone through together.
+
+/// Places of items that are sorted by window, in two passes over them: each is counted, then placed
+/// behind those of earlier windows, and of its own that came before it.
+#[derive(Debug)]
+pub struct Dealing {
+    /// First how many each window gets, then where its next one is placed.
+    windows: Vec<usize>,
+}
+
+impl Dealing {
+    /// No item was counted.
+    pub fn new(windows: usize) -> Dealing {
+        Dealing { windows: vec![0; windows] }
+    }
+
+    /// An item is of this window. Panics beyond the last.
+    #[inline]
+    pub fn count(&mut self, window: usize) {
+        self.windows[window] += 1;
+    }
+
+    /// All items were counted; returns how many there are.
+    pub fn counted(&mut self) -> usize {
+        let mut total = 0;
+        for window in &mut self.windows {
+            total += std::mem::replace(window, total);
+        }
+        total
+    }
+
+    /// The place of the next item of this window. Panics beyond the last.
+    #[inline]
+    pub fn place(&mut self, window: usize) -> usize {
+        let place = self.windows[window];
+        self.windows[window] += 1;
+        place
+    }
+
+    /// All items were placed: where those of each window end.
+    pub fn ends(self) -> Vec<usize> {
+        self.windows
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn items_stand_window_by_window_in_their_order() {
+        let items = [(2, 'a'), (0, 'b'), (2, 'c'), (3, 'd'), (0, 'e')];
+        let mut dealing = Dealing::new(4);
+        items.iter().for_each(|&(window, _)| dealing.count(window));
+        assert_eq!(dealing.counted(), items.len());
+        let mut dealt = [' '; 5];
+        items.iter().for_each(|&(window, item)| dealt[dealing.place(window)] = item);
+        assert_eq!(dealt, ['b', 'e', 'a', 'c', 'd']);
+        assert_eq!(dealing.ends(), [2, 2, 4, 5]);
+    }
+}

@@ -6,7 +6,7 @@
 //! time, and a window is filled while it is in the processor's caches. The cores share the table:
 //! each goes through all spare areas and takes what belongs to its pages.
 
-use super::roll_forward::Versions;
+use super::versions::Versions;
 use crate::blocks::Blocks;
 use flashatlas_nand::Medium;
 use flashatlas_types::{BlockId, Dealing, Lpn, Ppn, PpnShare, PpnTable};

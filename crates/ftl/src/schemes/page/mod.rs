@@ -17,6 +17,7 @@ mod partial;
 mod roll_forward;
 mod settings;
 mod steady;
+mod versions;
 
 use super::{SchemeDef, SteadyState};
 use crate::blocks::Role;

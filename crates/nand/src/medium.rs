@@ -88,6 +88,9 @@ pub struct Medium {
     pub counters: Counters,
 }
 
+/// Slots of a window ([`Medium::window`]).
+const WINDOW: u32 = 1 << 16;
+
 /// Whether a torn frame is believed: never, but for the seeded bug.
 #[inline(always)]
 fn believed(state: FrameState) -> bool {
@@ -193,6 +196,18 @@ impl Medium {
     pub fn expect_unit(&self, ppn: Ppn) {
         let (frame, slot) = (self.layout.frame_of(ppn).0 as usize, ppn.0 as usize);
         std::hint::black_box((self.state[frame], self.lpns[slot], self.stamps[slot]));
+    }
+
+    /// Windows of the slots of a drive: what is known of the slots of one lies in few pages of
+    /// memory.
+    pub fn windows(layout: &Layout) -> usize {
+        layout.slots().div_ceil(WINDOW) as usize
+    }
+
+    /// The window of a slot.
+    #[inline]
+    pub fn window(ppn: Ppn) -> usize {
+        (ppn.0 / WINDOW) as usize
     }
 
     /// Whether a block takes no more operations.

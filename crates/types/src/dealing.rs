@@ -9,6 +9,19 @@ pub struct Dealing {
 }
 
 impl Dealing {
+    /// Items sorted by the window that stands beside each, which is below `windows`.
+    pub fn sorted<T: Copy>(
+        windows: usize,
+        items: impl Iterator<Item = (usize, T)> + Clone,
+    ) -> Vec<T> {
+        let Some((_, any)) = items.clone().next() else { return Vec::new() };
+        let mut dealing = Dealing::new(windows);
+        items.clone().for_each(|(window, _)| dealing.count(window));
+        let mut sorted = vec![any; dealing.counted()];
+        items.for_each(|(window, item)| sorted[dealing.place(window)] = item);
+        sorted
+    }
+
     /// No item was counted.
     pub fn new(windows: usize) -> Dealing {
         Dealing { windows: vec![0; windows] }
@@ -57,5 +70,7 @@ mod tests {
         items.iter().for_each(|&(window, item)| dealt[dealing.place(window)] = item);
         assert_eq!(dealt, ['b', 'e', 'a', 'c', 'd']);
         assert_eq!(dealing.ends(), [2, 2, 4, 5]);
+        assert_eq!(Dealing::sorted(4, items.into_iter()), dealt);
+        assert_eq!(Dealing::sorted(4, items[..0].iter().copied()), []);
     }
 }

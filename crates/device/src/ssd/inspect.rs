@@ -103,9 +103,6 @@ impl Ssd {
 /// Looking at fewer units takes less time than starting a thread.
 const WORTH_A_THREAD: usize = 1 << 14;
 
-/// Slots of a window of the medium.
-const WINDOW: u32 = 1 << 16;
-
 /// What consecutive units hold, of those that are on flash. Units of one window of the medium are
 /// looked at one after the other: what is known of its slots lies in few pages of memory.
 fn stamps_at(
@@ -114,12 +111,10 @@ fn stamps_at(
     places: &[Ppn],
     stamps: &mut [Stamp],
 ) -> Result<(), FtlError> {
-    let on_flash = || (0..).zip(places).filter_map(|(at, ppn)| Some((at, ppn.mapped()?)));
-    let window = |ppn: Ppn| (ppn.0 / WINDOW) as usize;
-    let mut dealing = Dealing::new(medium.layout().slots().div_ceil(WINDOW) as usize);
-    on_flash().for_each(|(_, ppn)| dealing.count(window(ppn)));
-    let mut dealt = vec![(0, Ppn::NONE); dealing.counted()];
-    on_flash().for_each(|unit| dealt[dealing.place(window(unit.1))] = unit);
+    let windows = Medium::windows(medium.layout());
+    let on_flash = (0..).zip(places).filter_map(|(at, ppn)| Some((at, ppn.mapped()?)));
+    let dealt: Vec<(u32, Ppn)> =
+        Dealing::sorted(windows, on_flash.map(|unit| (Medium::window(unit.1), unit)));
     let mut refused: Option<(u32, FtlError)> = None;
     for units in dealt.chunks(TOGETHER) {
         units.iter().for_each(|&(_, ppn)| medium.expect_unit(ppn));

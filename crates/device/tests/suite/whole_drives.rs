@@ -1,6 +1,7 @@
 //! What is asked of every unit of a drive: what it holds, and, at a mount, where it is.
 
 use flashatlas_device::{Cmd, Device, DriveConfig, Inspect, PowerCycle, Registry, Reply, Ssd};
+use flashatlas_nand::Medium;
 use flashatlas_types::{Lba, Lpn, Ps, Rng, Seed, Stamp, Tag};
 
 const UNITS: u32 = 70_000;
@@ -28,6 +29,8 @@ fn written() -> Ssd {
 #[test]
 fn units_looked_at_together_hold_what_each_does() {
     let drive = written();
+    assert!(Medium::windows(drive.layout()) > 1);
+    drive.check().unwrap();
     let one_by_one: Vec<Stamp> =
         (0..UNITS).map(|lpn| drive.peek_stamp(Lpn(lpn)).unwrap()).collect();
     let empty = one_by_one.iter().filter(|&&stamp| stamp == Stamp::ZERO).count();

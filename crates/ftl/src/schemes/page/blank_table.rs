@@ -25,14 +25,16 @@ pub(super) struct Division {
 
 impl Division {
     /// For a table of so many pages: a share for each core, windows of 512 KiB, and 256 MiB of
-    /// entries at a time, on all cores together.
+    /// entries at a time, on all cores together. More than eight cores would mostly go through the
+    /// same spare areas, each with a bitmap of all slots.
     pub fn of(pages: u32) -> Division {
         const WORTH_A_THREAD: u32 = 1 << 20;
+        const MOST_THREADS: u32 = 8;
         let share = if pages <= WORTH_A_THREAD {
             WORTH_A_THREAD // cores are not counted in no time
         } else {
             let cores = std::thread::available_parallelism().map_or(1, |n| n.get() as u32);
-            pages.div_ceil(cores).max(WORTH_A_THREAD)
+            pages.div_ceil(cores.min(MOST_THREADS)).max(WORTH_A_THREAD)
         };
         Division { share, window: 1 << 17, batch: 1 << 25 }
     }

@@ -3,20 +3,18 @@
 use super::PageMapped;
 use crate::blocks::{Role, check_names};
 use flashatlas_nand::Medium;
-use flashatlas_types::{Lpn, Ppn, Violation};
+use flashatlas_types::{Dealing, Lpn, Ppn, Violation};
+
+/// Entries that are checked together.
+const TOGETHER: usize = 1 << 22;
 
 impl PageMapped {
     pub(super) fn check_tables(&self, medium: &Medium) -> Result<(), Violation> {
         medium.check()?;
         self.pool.blocks.check(&self.layout, medium)?;
         let mut mapped = 0;
-        for lpn in (0..self.layout.logical_units).map(Lpn) {
-            let Some(ppn) = self.map.peek(lpn).mapped() else { continue };
-            mapped += 1;
-            Violation::unless(self.pool.blocks.is_valid(ppn), "a mapped slot is valid", || {
-                format!("page {lpn}, slot {ppn}")
-            })?;
-            check_names(medium, ppn, lpn)?;
+        for first in (0..self.layout.logical_units).step_by(TOGETHER) {
+            mapped += self.check_entries(medium, first)?;
         }
         let valid = self.pool.blocks.total() - self.map.check(medium, &self.pool)?;
         Violation::unless(mapped == valid, "every valid slot is mapped", || {
@@ -24,6 +22,26 @@ impl PageMapped {
         })?;
         self.check_roles()?;
         self.check_buffers()
+    }
+
+    /// Entries from `first` on lead nowhere or to valid slots of their pages; returns how many lead
+    /// to one. Slots of one window of the medium are looked at one after the other.
+    fn check_entries(&self, medium: &Medium, first: u32) -> Result<u64, Violation> {
+        let end = self.layout.logical_units.min(first.saturating_add(TOGETHER as u32));
+        let entry = |lpn| Some((lpn, self.map.peek(lpn).mapped()?));
+        let mut mapped: Vec<(Lpn, Ppn)> = (first..end).map(Lpn).filter_map(entry).collect();
+        let windows = Medium::windows(&self.layout);
+        if windows > 1 {
+            let beside_windows = mapped.iter().map(|&entry| (Medium::window(entry.1), entry));
+            mapped = Dealing::sorted(windows, beside_windows);
+        }
+        for &(lpn, ppn) in &mapped {
+            Violation::unless(self.pool.blocks.is_valid(ppn), "a mapped slot is valid", || {
+                format!("page {lpn}, slot {ppn}")
+            })?;
+            check_names(medium, ppn, lpn)?;
+        }
+        Ok(mapped.len() as u64)
     }
 
     /// Each block is in exactly the place that its role names.

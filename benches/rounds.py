@@ -2,9 +2,9 @@
 
     benches/rounds.py --rounds 5 -- target/dist/bench engine setup
 
-What the rounds print must differ in numbers alone. A number that is the same in all rounds stays;
-of others the least and the median are printed, `1.02/1.31`. Not a test: nothing here can fail but
-by the reader's judgement.
+One round prints as it goes. What several print must differ in numbers alone. A number that is the
+same in all rounds stays; of others the least and the median are printed, `1.02/1.31`. Not a test:
+nothing here can fail but by the reader's judgement.
 """
 
 from __future__ import annotations
@@ -29,7 +29,10 @@ def summary(rounds: list[str]) -> str:
     shapes = [[NUMBER.sub("#", line) for line in lines] for lines in texts]
     for number, shape in enumerate(shapes[1:], 2):
         if shape != shapes[0]:
-            odd = next((a for a, b in zip(shape, shapes[0], strict=False) if a != b), "fewer lines")
+            odd = next(
+                (a for a, b in zip(shape, shapes[0], strict=False) if a != b),
+                "another number of lines",
+            )
             raise ValueError(f"round {number} printed other words than the first: {odd}")
     lines = []
     for same in zip(*texts, strict=True):
@@ -55,6 +58,8 @@ def main() -> None:
     given = parser.parse_args()
     if given.rounds < 1:
         parser.error(f"--rounds {given.rounds}: at least 1")
+    if given.rounds == 1:
+        sys.exit(subprocess.run(given.command, check=False).returncode)
     texts = []
     with Bars(["rounds"]) as bars:
         for number in range(1, given.rounds + 1):

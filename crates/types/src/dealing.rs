@@ -14,6 +14,9 @@ impl Dealing {
         windows: usize,
         items: impl Iterator<Item = (usize, T)> + Clone,
     ) -> Vec<T> {
+        if windows == 1 {
+            return items.map(|(_, item)| item).collect();
+        }
         let Some((_, any)) = items.clone().next() else { return Vec::new() };
         let mut dealing = Dealing::new(windows);
         items.clone().for_each(|(window, _)| dealing.count(window));
@@ -72,5 +75,6 @@ mod tests {
         assert_eq!(dealing.ends(), [2, 2, 4, 5]);
         assert_eq!(Dealing::sorted(4, items.into_iter()), dealt);
         assert_eq!(Dealing::sorted(4, items[..0].iter().copied()), []);
+        assert_eq!(Dealing::sorted(1, items.map(|item| (0, item)).into_iter()), items);
     }
 }

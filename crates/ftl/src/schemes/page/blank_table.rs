@@ -56,11 +56,10 @@ pub(super) fn fill(
             .next()
             .map_or(0, |all| Share::new(medium, all, valid).fill(blocks, division));
     }
-    let blank = valid.none_valid();
     std::thread::scope(|scope| {
         let threads: Vec<_> = shares
             .map(|share| {
-                let mut valid = blank.clone();
+                let mut valid = valid.none_valid();
                 scope.spawn(move || {
                     (Share::new(medium, share, &mut valid).fill(blocks, division), valid)
                 })

@@ -29,13 +29,9 @@ impl PageMapped {
     fn check_entries(&self, medium: &Medium, first: u32) -> Result<u64, Violation> {
         let end = self.layout.logical_units.min(first.saturating_add(TOGETHER as u32));
         let entry = |lpn| Some((lpn, self.map.peek(lpn).mapped()?));
-        let mut mapped: Vec<(Lpn, Ppn)> = (first..end).map(Lpn).filter_map(entry).collect();
-        let windows = Medium::windows(&self.layout);
-        if windows > 1 {
-            let beside_windows = mapped.iter().map(|&entry| (Medium::window(entry.1), entry));
-            mapped = Dealing::sorted(windows, beside_windows);
-        }
-        for &(lpn, ppn) in &mapped {
+        let mapped: Vec<(Lpn, Ppn)> = (first..end).map(Lpn).filter_map(entry).collect();
+        let beside_windows = mapped.iter().map(|&entry| (Medium::window(entry.1), entry));
+        for (lpn, ppn) in Dealing::sorted(Medium::windows(&self.layout), beside_windows) {
             Violation::unless(self.pool.blocks.is_valid(ppn), "a mapped slot is valid", || {
                 format!("page {lpn}, slot {ppn}")
             })?;

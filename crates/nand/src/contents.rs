@@ -37,7 +37,11 @@ impl Medium {
     #[inline]
     pub fn unit_by_stamp(&self, ppn: Ppn) -> Result<Unit, MediumError> {
         let lpn = self.lpn(ppn)?;
-        Ok(Unit { lpn, stamp: Stamp(self.stamps[ppn.0 as usize]), bytes: None })
+        Ok(Unit { lpn, stamp: self.stamp(ppn), bytes: None })
+    }
+
+    fn stamp(&self, ppn: Ppn) -> Stamp {
+        Stamp(self.slots[ppn.0 as usize][1])
     }
 
     fn bytes_of(&self, ppn: Ppn) -> Result<Option<Arc<[u8]>>, MediumError> {
@@ -58,7 +62,7 @@ impl Medium {
     pub fn map_page(&self, ppn: Ppn) -> Result<&Arc<[u8]>, MediumError> {
         self.lpn(ppn)?;
         let bytes = self.bytes.get(&ppn).ok_or(MediumError::Damaged(ppn))?;
-        if crc32c::crc32c(bytes) != self.stamps[ppn.0 as usize] {
+        if crc32c::crc32c(bytes) != self.stamp(ppn).0 {
             return Err(MediumError::Damaged(ppn));
         }
         Ok(bytes)

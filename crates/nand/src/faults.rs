@@ -121,8 +121,8 @@ impl Medium {
         self.tear(frame);
         let first = self.layout.first_slot(frame).0 as usize;
         for slot in first..first + self.layout.slots_per_frame as usize {
-            self.lpns[slot] = (slot as u32 * 7 + 1) % self.layout.logical_units;
-            self.stamps[slot] = u32::MAX;
+            let lpn = (slot as u32 * 7 + 1) % self.layout.logical_units;
+            self.slots[slot] = [lpn, u32::MAX];
         }
         (self.sequence_low[frame.0 as usize], self.sequence_high[frame.0 as usize]) = (u32::MAX, 0);
     }

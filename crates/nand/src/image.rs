@@ -63,6 +63,7 @@ impl Medium {
         let map_bytes =
             map_slots.iter().flat_map(|&slot| self.bytes[&Ppn(slot)].iter().copied()).collect();
         let (nvm, nvm_wear) = self.nvm.into_parts();
+        let (lpns, stamps) = self.slots.into_iter().map(|[lpn, stamp]| (lpn, stamp)).unzip();
         Image {
             erases: self.erases,
             next: self.blocks.iter().map(|b| b.next).collect(),
@@ -72,8 +73,8 @@ impl Medium {
             state: self.state,
             sequence_low: self.sequence_low,
             sequence_high: self.sequence_high,
-            lpns: self.lpns,
-            stamps: self.stamps,
+            lpns,
+            stamps,
             sequence: self.sequence,
             map_slots,
             map_bytes,
@@ -158,6 +159,7 @@ impl Medium {
         let page_bytes = bytes / pages.max(1);
         let map_pages = image.map_slots.iter().zip(image.map_bytes.chunks_exact(page_bytes.max(1)));
         let state = image.next.iter().zip(image.health.iter().zip(&image.roles));
+        let slots = image.lpns.iter().zip(&image.stamps);
         let medium = Medium {
             rules,
             blocks: state
@@ -173,8 +175,7 @@ impl Medium {
             state: image.state,
             sequence_low: image.sequence_low,
             sequence_high: image.sequence_high,
-            lpns: image.lpns,
-            stamps: image.stamps,
+            slots: slots.map(|(&lpn, &stamp)| [lpn, stamp]).collect(),
             bytes: map_pages.map(|(&slot, bytes)| (Ppn(slot), bytes.into())).collect(),
             spare: FxHashMap::default(),
             elsewhere: None,

@@ -60,8 +60,9 @@ pub struct Medium {
     /// Program sequence of each frame, 40 bits in two arrays: 5 bytes a frame rather than 8.
     pub(crate) sequence_low: Vec<u32>,
     pub(crate) sequence_high: Vec<u8>,
-    pub(crate) lpns: Vec<u32>,
-    pub(crate) stamps: Vec<u32>,
+    /// The logical page and the content stamp of each slot, side by side: who looks for one wants
+    /// the other. Arrays, as those of zeros cost nothing before they are written to.
+    pub(crate) slots: Vec<[u32; 2]>,
     /// Bytes of slots, of map pages always, of others if `keep_bytes`; encoded spare areas of
     /// frames if `keep_bytes`.
     pub(crate) bytes: FxHashMap<Ppn, Arc<[u8]>>,
@@ -138,8 +139,7 @@ impl Medium {
             state: vec![0; frames],
             sequence_low: vec![0; frames],
             sequence_high: vec![0; frames],
-            lpns: vec![0; slots],
-            stamps: vec![0; slots],
+            slots: vec![[0; 2]; slots],
             bytes: FxHashMap::default(),
             spare: FxHashMap::default(),
             elsewhere: None,
@@ -188,14 +188,14 @@ impl Medium {
     pub fn expect(&self, ppn: Ppn) {
         let frame = self.layout.frame_of(ppn).0 as usize;
         let of_frame = (self.state[frame], self.sequence_low[frame], self.sequence_high[frame]);
-        std::hint::black_box((of_frame, self.lpns[ppn.0 as usize], self.stamps[ppn.0 as usize]));
+        std::hint::black_box((of_frame, self.slots[ppn.0 as usize]));
     }
 
     /// As [`Medium::expect`], of a slot whose number does not matter.
     #[inline]
     pub fn expect_unit(&self, ppn: Ppn) {
         let (frame, slot) = (self.layout.frame_of(ppn).0 as usize, ppn.0 as usize);
-        std::hint::black_box((self.state[frame], self.lpns[slot], self.stamps[slot]));
+        std::hint::black_box((self.state[frame], self.slots[slot]));
     }
 
     /// Windows of the slots of a drive: what is known of the slots of one lies in few pages of
@@ -336,7 +336,7 @@ impl Medium {
         {
             return Err(MediumError::Unreadable(frame));
         }
-        Ok(Lpn(self.lpns[ppn.0 as usize]))
+        Ok(Lpn(self.slots[ppn.0 as usize][0]))
     }
 
     /// The logical pages that the spare area names for the slots of a frame, in order,
@@ -348,7 +348,7 @@ impl Medium {
         self.lpn(self.layout.first_slot(frame))?;
         let first = self.layout.first_slot(frame).0 as usize;
         let slots = self.layout.slots_per_frame as usize;
-        Ok(self.lpns[first..first + slots].iter().map(|&lpn| Lpn(lpn)))
+        Ok(self.slots[first..first + slots].iter().map(|&[lpn, _]| Lpn(lpn)))
     }
 
     /// Whether a frame, programmed or not, holds a part of a map rather than data.
@@ -356,7 +356,7 @@ impl Medium {
         let slot = self.layout.first_slot(frame).0 as usize;
         match self.oob_role(self.layout.block_of_frame(frame)) {
             OobRole::MAP => true,
-            OobRole::MIXED => self.lpns[slot] == Lpn::NONE.0,
+            OobRole::MIXED => self.slots[slot][0] == Lpn::NONE.0,
             _ => false,
         }
     }
@@ -447,18 +447,16 @@ impl Medium {
         self.sequence_high[frame.0 as usize] = (sequence >> 32) as u8;
         let mut at = first.0 as usize;
         for unit in units {
-            self.lpns[at] = unit.lpn.0;
-            self.stamps[at] = unit.stamp.0;
+            self.slots[at] = [unit.lpn.0, unit.stamp.0];
             if let Some(bytes) = &unit.bytes {
                 self.bytes.insert(Ppn(at as u32), bytes.clone());
             }
             at += 1;
         }
         let end = (first.0 + slots) as usize;
-        self.lpns[at..end].fill(Lpn::NONE.0);
-        self.stamps[at..end].fill(0);
+        self.slots[at..end].fill([Lpn::NONE.0, 0]);
         if self.rules.keep_bytes && self.elsewhere.is_none() {
-            let lpns = self.lpns[first.0 as usize..end].iter().map(|&l| Lpn(l)).collect();
+            let lpns = self.slots[first.0 as usize..end].iter().map(|&[l, _]| Lpn(l)).collect();
             self.spare.insert(frame, Oob { role: state.role, sequence, lpns }.encode());
         }
         first

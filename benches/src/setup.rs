@@ -4,7 +4,7 @@
 use crate::{now, peak_mib};
 use flashatlas_device::{DriveConfig, Inspect, Ssd};
 use flashatlas_host::STANDARD;
-use flashatlas_types::{Lpn, Seed, Stamp};
+use flashatlas_types::{Lpn, Seed, Stamp, StampSum};
 
 /// `gib` of 4 KiB pages on eight dies of two planes, 12.7 % over-provisioning.
 fn small(gib: u32) -> DriveConfig {
@@ -46,13 +46,21 @@ fn print_one(name: &str, config: &DriveConfig, steady: bool, goal: &str) {
         drive.peek_stamps(Lpn(first), found).unwrap_or_else(|e| panic!("{e}"));
         assert!(found.iter().zip(first..).all(|(&found, lpn)| found == stamp(Lpn(lpn))));
     }
-    let swept = begin.elapsed().as_secs_f64();
+    let one_by_one = begin.elapsed().as_secs_f64();
+    drive.check().unwrap_or_else(|e| panic!("{e}"));
+    let checked = begin.elapsed().as_secs_f64();
+    let mut all = StampSum::default();
+    (0..units).map(Lpn).for_each(|lpn| all.add(lpn, stamp(lpn)));
+    assert!(drive.sum_of_stamps() == Some(all));
+    let summed = begin.elapsed().as_secs_f64();
     println!(
         "{name:<24} {mounted:>6.2} s (goal {goal}): built {built:.2}, made {:.2}, mounted {:.2}; \
-         every unit looked at {:.2} s; {:.1} GiB",
+         every unit looked at {:.2} s, one by one {:.2} s, the tables' rules {:.2} s; {:.1} GiB",
         made - built,
         mounted - made,
-        swept - mounted,
+        summed - checked,
+        one_by_one - mounted,
+        checked - one_by_one,
         peak_mib() / 1024.0
     );
 }

@@ -1,5 +1,6 @@
 //! Independent pieces of work on all cores.
 
+use flashatlas_types::cores;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
@@ -18,8 +19,7 @@ pub fn each<T: Send>(
     work: impl Fn(usize, &AtomicBool) -> T + Sync,
     progress: &mut dyn FnMut(usize) -> bool,
 ) -> (Vec<(usize, T)>, bool) {
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let threads = if threads == 0 { cores } else { threads }.min(count);
+    let threads = if threads == 0 { cores() } else { threads }.min(count);
     let (next, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
     let (mut results, mut panicked) = (Vec::new(), None);
     std::thread::scope(|scope| {

@@ -157,6 +157,11 @@ impl WriteCache {
         );
     }
 
+    /// Every dirty unit, in no order.
+    pub fn units(&self) -> impl Iterator<Item = &CacheEntry> {
+        self.index.values().map(|&e| &self.entries[e as usize])
+    }
+
     /// The entry of a page.
     pub fn get(&self, lpn: Lpn) -> Option<&CacheEntry> {
         self.index.get(&lpn).map(|&e| &self.entries[e as usize])

@@ -5,7 +5,7 @@
 //! reach the drive through it.
 
 use crate::{Cmd, Contents, DeviceShape, Done, DriveConfig, LayerReport, Reply, Ssd, SubmitError};
-use flashatlas_types::{Lpn, Ps, Seed, Stamp, Tag, Violation};
+use flashatlas_types::{Lpn, Ps, Seed, Stamp, StampSum, Tag, Violation};
 
 /// A command on its way to a device.
 #[derive(Clone, Copy)]
@@ -143,6 +143,11 @@ pub trait Inspect {
     /// As [`Inspect::peek_stamp`], of the first unit that cannot be read.
     fn peek_stamps(&self, first: Lpn, stamps: &mut [Stamp]) -> Result<(), SubmitError>;
 
+    /// What all units hold, as pairs of a unit and its stamp, those left out that hold
+    /// [`Stamp::ZERO`]: as [`Inspect::peek_stamp`] has it, if [`Inspect::check`] finds nothing.
+    /// None where it takes as long as looking at each unit.
+    fn sum_of_stamps(&self) -> Option<StampSum>;
+
     /// Whether trims do not outlive a power failure.
     fn forgets_trims(&self) -> bool;
 
@@ -232,6 +237,11 @@ pub trait Layer: Device {
         self.lower()[0].peek_stamp(unit)
     }
 
+    /// As [`Inspect::sum_of_stamps`]; by default nothing is said.
+    fn sum_of_stamps(&self) -> Option<StampSum> {
+        None
+    }
+
     /// As [`Inspect::forgets_trims`].
     fn forgets_trims(&self) -> bool {
         self.lower().iter().any(|device| device.forgets_trims())
@@ -289,6 +299,10 @@ impl<L: Layer> Inspect for L {
             }
         }
         Ok(())
+    }
+
+    fn sum_of_stamps(&self) -> Option<StampSum> {
+        Layer::sum_of_stamps(self)
     }
 
     fn forgets_trims(&self) -> bool {

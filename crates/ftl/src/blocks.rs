@@ -263,13 +263,30 @@ impl Blocks {
         if count == 64 { mask } else { mask & ((1 << count) - 1) }
     }
 
+    /// The slots of a block of this layout, 64 at a time: the first, and which are valid.
+    fn masks(&self, layout: &Layout, block: BlockId) -> impl Iterator<Item = (Ppn, u64)> {
+        let (first, count) = (layout.block_slot(block).0, layout.slots_per_block);
+        (0..count).step_by(64).map(move |at| {
+            let slot = Ppn(first + at);
+            (slot, self.valid_mask(slot, (count - at).min(64)))
+        })
+    }
+
     /// The first valid slot of a block of this layout.
     pub fn first_valid(&self, layout: &Layout, block: BlockId) -> Option<Ppn> {
-        let (first, count) = (layout.block_slot(block).0, layout.slots_per_block);
-        (0..count).step_by(64).find_map(|at| {
-            let mask = self.valid_mask(Ppn(first + at), (count - at).min(64));
-            (mask != 0).then(|| Ppn(first + at + mask.trailing_zeros()))
-        })
+        let mut masks = self.masks(layout, block);
+        masks.find(|&(_, mask)| mask != 0).map(|(Ppn(at), mask)| Ppn(at + mask.trailing_zeros()))
+    }
+
+    /// Show the valid slots of a block of this layout.
+    #[inline]
+    pub fn for_each_valid(&self, layout: &Layout, block: BlockId, mut visit: impl FnMut(Ppn)) {
+        for (Ppn(at), mut mask) in self.masks(layout, block) {
+            while mask != 0 {
+                visit(Ppn(at + mask.trailing_zeros()));
+                mask &= mask - 1;
+            }
+        }
     }
 
     /// Show every block with its role and its valid slots.
@@ -286,11 +303,9 @@ impl Blocks {
     pub fn check(&self, layout: &Layout, medium: &Medium) -> Result<(), Violation> {
         for id in 0..layout.blocks() {
             let block = BlockId(id);
-            let first = layout.block_slot(block).0;
-            let bits =
-                (first..first + layout.slots_per_block).filter(|&s| self.is_valid(Ppn(s))).count();
+            let bits = self.masks(layout, block).map(|(_, mask)| mask.count_ones()).sum::<u32>();
             Violation::unless(
-                bits == self.valid(block) as usize,
+                bits == self.valid(block),
                 "a block's count equals its valid bits",
                 || format!("block {id}: count {}, bits {bits}", self.valid(block)),
             )?;

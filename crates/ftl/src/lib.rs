@@ -53,7 +53,7 @@ pub use superseded::Superseded;
 
 use flashatlas_nand::{Flash, Medium, Unit};
 use flashatlas_types::{
-    BlockId, Cause, Entry, FtlError, Lpn, OpId, Param, ParamDef, Ppn, Ps, Text, Violation,
+    BlockId, Cause, Entry, FtlError, Lpn, OpId, Param, ParamDef, Ppn, Ps, StampSum, Text, Violation,
 };
 
 /// The parameter `ftl.scheme`.
@@ -243,6 +243,12 @@ pub trait Ftl: Send {
 
     /// Show every block: what it is used for, and how many of its slots are valid.
     fn for_each_block(&self, visit: &mut dyn FnMut(BlockId, Role, u32));
+
+    /// What all pages hold, as pairs of a page and its stamp, those left out that hold
+    /// [`Stamp::ZERO`]. None where it takes as long as asking for each page.
+    fn sum_of_stamps(&self, _: &Medium) -> Option<StampSum> {
+        None
+    }
 
     /// The O(n) rules of the scheme's tables against the medium.
     ///

@@ -12,10 +12,12 @@ use crate::settling::Passes;
 use crate::steadiness::Count;
 use crate::{Progress, RunError};
 use flashatlas_device::{Cmd, Done, Reply, Ssd, Stack};
-use flashatlas_types::{Dur, Entries, HostOp, Lpn, Ps, Request, SECTOR_BYTES, Stamp, Tag};
+use flashatlas_types::{
+    Dur, Entries, HostOp, Lpn, Ps, Request, SECTOR_BYTES, Stamp, Tag, Violation,
+};
 use serde_json::Value;
 
-/// Drives with more mapping units are not swept after the run.
+/// Drives with more mapping units are not swept one by one after the run.
 const SWEEP_UNITS_MAX: u32 = 1 << 28;
 
 /// Blocks of an NVMe read or write at most (NVM Command Set 1.0, 3.2.4: NLB has 16 bits).
@@ -457,14 +459,19 @@ impl Player {
         found
     }
 
-    /// Look at every page once more, behind the drive's back. Says so when the drive is too large
-    /// for that.
+    /// Look at every page once more, behind the back of a drive whose tables were checked: at all
+    /// together, where the drive can sum up what it holds and that is as expected. Says so when it
+    /// is too large for one by one.
     pub fn sweep(
         &mut self,
         progress: &mut dyn FnMut(Progress) -> bool,
     ) -> Result<Option<String>, RunError> {
         let units = self.oracle.units();
-        if units > SWEEP_UNITS_MAX {
+        let sum = self.drive.sum_of_stamps();
+        if sum.is_some_and(|sum| self.oracle.sweep_at_once(sum)) {
+            return Ok(None);
+        }
+        if sum.is_none() && units > SWEEP_UNITS_MAX {
             return Ok(Some(format!(
                 "the drive has {units} pages: they were not all looked at again after the run; \
                  reads were checked"
@@ -481,6 +488,11 @@ impl Player {
                 return Err(RunError::Interrupted);
             }
         }
+        let explained = sum.is_none() || self.oracle.violations > 0;
+        Violation::unless(explained, "the sum of stamps is that of all pages", || {
+            format!("{units} pages hold what they must, and their sum differs")
+        })
+        .map_err(RunError::Broken)?;
         Ok(None)
     }
 }

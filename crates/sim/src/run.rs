@@ -249,8 +249,11 @@ pub(crate) fn finish(
     progress: &mut dyn FnMut(Progress) -> bool,
 ) -> Result<Outcome, RunError> {
     let Findings { record: mut body, tables } = player.measure();
-    let sweep = player.sweep(progress)?;
+    if !progress(Progress { phase: "check", requests: player.submitted, share: Some(0.0) }) {
+        return Err(RunError::Interrupted);
+    }
     player.drive.check().map_err(RunError::Broken)?;
+    let sweep = player.sweep(progress)?;
 
     let mut record = record::head(spec, config, env.build);
     let mut trace = Map::new();

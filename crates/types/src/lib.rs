@@ -17,6 +17,7 @@
 //! # Ok::<(), flashatlas_types::ConfigError>(())
 //! ```
 
+mod at_once;
 pub mod content;
 mod dealing;
 pub mod error;
@@ -25,6 +26,7 @@ pub mod flash_times;
 pub mod geometry;
 pub mod ids;
 mod mechanism;
+mod pair_sum;
 pub mod param;
 pub mod params;
 mod permutation;
@@ -37,6 +39,7 @@ pub mod rng;
 mod seeded_bug;
 pub mod time;
 
+pub use at_once::{at_once, cores, share};
 pub use content::Stamp;
 pub use dealing::Dealing;
 pub use error::{ConfigError, FtlError, MediumError, Violation, nearest};
@@ -44,6 +47,7 @@ pub use fault::PartFault;
 pub use geometry::{AllocationOrder, Cell, Divisor, Geometry, Layout, MEMORY_PER_UNIT, Span};
 pub use ids::{BlockId, FrameId, LaneId, Lba, Lpn, OpId, Ppn, Tag};
 pub use mechanism::Mechanism;
+pub use pair_sum::{PairSum, StampSum};
 pub use param::{Param, ParamType, Text};
 pub use params::{ParamDef, ParamKind, Params, RawConfig, Value};
 pub use permutation::Permutation;

@@ -6,8 +6,7 @@ use crate::{Contents, Inspect, LayerReport, SubmitError};
 use flashatlas_ftl::Place;
 use flashatlas_ftl::blocks::unit_by_stamp_at;
 use flashatlas_nand::Medium;
-use flashatlas_types::{Dealing, FtlError, Lpn, Ppn, Stamp, Violation};
-use std::panic::resume_unwind;
+use flashatlas_types::{Dealing, FtlError, Lpn, Ppn, Stamp, StampSum, Violation, at_once, share};
 
 impl Inspect for Ssd {
     fn check(&self) -> Result<(), Violation> {
@@ -26,26 +25,28 @@ impl Inspect for Ssd {
             (*stamp, place) = self.held_or_place(unit);
             places.push(place);
         }
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        let share = stamps.len().div_ceil(cores).max(WORTH_A_THREAD);
+        let share = share(stamps.len(), WORTH_A_THREAD);
         let shares = (first.0..).step_by(share).zip(places.chunks(share));
         let medium = &self.medium;
-        std::thread::scope(|scope| {
-            let mut work = shares.zip(stamps.chunks_mut(share));
-            let here = work.next();
-            let others: Vec<_> = work
-                .map(|((first, places), stamps)| {
-                    scope.spawn(move || stamps_at(medium, Lpn(first), places, stamps))
-                })
-                .collect();
-            let mut result = here.map_or(Ok(()), |((first, places), stamps)| {
-                stamps_at(medium, Lpn(first), places, stamps)
-            });
-            for other in others {
-                result = result.and(other.join().unwrap_or_else(|panic| resume_unwind(panic)));
-            }
-            Ok(result?)
-        })
+        let found = at_once(shares.zip(stamps.chunks_mut(share)), |((first, places), stamps)| {
+            stamps_at(medium, Lpn(first), places, stamps)
+        });
+        Ok(found.into_iter().collect::<Result<(), _>>()?)
+    }
+
+    fn sum_of_stamps(&self) -> Option<StampSum> {
+        let mut sum = self.ftl.sum_of_stamps(&self.medium)?;
+        for entry in self.cache.iter().flat_map(|cache| cache.units()) {
+            let below = match self.ftl.peek(entry.lpn) {
+                Place::Nowhere => Stamp::ZERO,
+                Place::Buffer(unit) => unit.stamp,
+                Place::Flash(ppn) => {
+                    self.medium.unit_by_stamp(ppn).map_or(Stamp::ZERO, |u| u.stamp)
+                }
+            };
+            sum.replace(entry.lpn, below, entry.stamp);
+        }
+        Some(sum)
     }
 
     fn forgets_trims(&self) -> bool {

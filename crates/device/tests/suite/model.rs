@@ -7,7 +7,7 @@
 use flashatlas_device::Registry;
 use flashatlas_device::{Cmd, Device, Done, DriveConfig, Inspect, PowerCycle, Reply, Ssd};
 use flashatlas_testing::proofs;
-use flashatlas_types::{Lba, Lpn, Ps, Seed, Stamp, Tag};
+use flashatlas_types::{Lba, Lpn, Ps, Seed, Stamp, StampSum, Tag};
 use proptest::prelude::*;
 
 /// Drives that differ in what they map, how they collect and where data waits.
@@ -254,6 +254,13 @@ pub struct Model {
     pub submitted: usize,
 }
 
+/// The sum of what consecutive units hold, from the first of a drive on.
+pub fn sum_of(stamps: &[Stamp]) -> StampSum {
+    let mut sum = StampSum::default();
+    (0..).map(Lpn).zip(stamps).for_each(|(lpn, &stamp)| sum.add(lpn, stamp));
+    sum
+}
+
 impl Model {
     pub fn new(settings: &[&str], seed: u64) -> Model {
         let common = [
@@ -373,6 +380,9 @@ impl Model {
         for (lpn, &stamp) in self.stamps.iter().enumerate() {
             let unit = self.drive.peek(Lpn(lpn as u32)).unwrap();
             assert_eq!(unit.map_or(Stamp::ZERO, |u| u.stamp), stamp, "page {lpn}");
+        }
+        if let Some(sum) = self.drive.sum_of_stamps() {
+            assert_eq!(sum, sum_of(&self.stamps), "all pages");
         }
     }
 }

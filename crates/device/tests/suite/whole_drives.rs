@@ -1,5 +1,6 @@
 //! What is asked of every unit of a drive: what it holds, and, at a mount, where it is.
 
+use super::model::sum_of;
 use flashatlas_device::{Cmd, Device, DriveConfig, Inspect, PowerCycle, Registry, Reply, Ssd};
 use flashatlas_nand::Medium;
 use flashatlas_types::{Lba, Lpn, Ps, Rng, Seed, Stamp, Tag};
@@ -35,6 +36,8 @@ fn units_looked_at_together_hold_what_each_does() {
         (0..UNITS).map(|lpn| drive.peek_stamp(Lpn(lpn)).unwrap()).collect();
     let empty = one_by_one.iter().filter(|&&stamp| stamp == Stamp::ZERO).count();
     assert!((1000..UNITS as usize / 2).contains(&empty), "{empty} were not written");
+    let sum = drive.sum_of_stamps().expect("a page-mapped drive sums up its slots");
+    assert_eq!(sum, sum_of(&one_by_one));
     for (first, count) in [(0, UNITS), (5, 40_003), (69_999, 1), (7, 0)] {
         let mut together = vec![Stamp(7); count as usize];
         drive.peek_stamps(Lpn(first), &mut together).unwrap();

@@ -9,8 +9,7 @@
 use super::versions::Versions;
 use crate::blocks::Blocks;
 use flashatlas_nand::Medium;
-use flashatlas_types::{BlockId, Dealing, Lpn, Ppn, PpnShare, PpnTable};
-use std::panic::resume_unwind;
+use flashatlas_types::{BlockId, Dealing, Lpn, Ppn, PpnShare, PpnTable, at_once, share};
 
 /// How the work is divided.
 #[derive(Clone, Copy)]
@@ -28,14 +27,10 @@ impl Division {
     /// entries at a time, on all cores together. More than eight cores would mostly go through the
     /// same spare areas, each with a bitmap of all slots.
     pub fn of(pages: u32) -> Division {
-        const WORTH_A_THREAD: u32 = 1 << 20;
+        const WORTH_A_THREAD: usize = 1 << 20;
         const MOST_THREADS: u32 = 8;
-        let share = if pages <= WORTH_A_THREAD {
-            WORTH_A_THREAD // cores are not counted in no time
-        } else {
-            let cores = std::thread::available_parallelism().map_or(1, |n| n.get() as u32);
-            pages.div_ceil(cores.min(MOST_THREADS)).max(WORTH_A_THREAD)
-        };
+        let share = share(pages as usize, WORTH_A_THREAD) as u32;
+        let share = share.max(pages.div_ceil(MOST_THREADS));
         Division { share, window: 1 << 17, batch: 1 << 25 }
     }
 }
@@ -56,23 +51,13 @@ pub(super) fn fill(
             .next()
             .map_or(0, |all| Share::new(medium, all, valid).fill(blocks, division));
     }
-    std::thread::scope(|scope| {
-        let threads: Vec<_> = shares
-            .map(|share| {
-                let mut valid = valid.none_valid();
-                scope.spawn(move || {
-                    (Share::new(medium, share, &mut valid).fill(blocks, division), valid)
-                })
-            })
-            .collect();
-        let mut all = 0;
-        for thread in threads {
-            let (taken, theirs) = thread.join().unwrap_or_else(|panic| resume_unwind(panic));
-            all += taken;
-            valid.add_valid(&theirs);
-        }
-        all
-    })
+    let none_valid = &*valid;
+    let found = at_once(shares, |share| {
+        let mut valid = none_valid.none_valid();
+        (Share::new(medium, share, &mut valid).fill(blocks, division), valid)
+    });
+    found.iter().for_each(|(_, theirs)| valid.add_valid(theirs));
+    found.iter().map(|(taken, _)| taken).sum()
 }
 
 struct Share<'a> {

@@ -3,41 +3,36 @@
 use super::PageMapped;
 use crate::blocks::{Role, check_names};
 use flashatlas_nand::Medium;
-use flashatlas_types::{Dealing, Lpn, Ppn, Violation};
-
-/// Entries that are checked together.
-const TOGETHER: usize = 1 << 22;
+use flashatlas_types::{Lpn, Ppn, Violation};
 
 impl PageMapped {
     pub(super) fn check_tables(&self, medium: &Medium) -> Result<(), Violation> {
         medium.check()?;
         self.pool.blocks.check(&self.layout, medium)?;
-        let mut mapped = 0;
-        for first in (0..self.layout.logical_units).step_by(TOGETHER) {
-            mapped += self.check_entries(medium, first)?;
-        }
+        let (mapped, entries) = self.entries();
         let valid = self.pool.blocks.total() - self.map.check(medium, &self.pool)?;
-        Violation::unless(mapped == valid, "every valid slot is mapped", || {
+        // an entry that is followed to its slot waits for memory: only to find out which is wrong
+        let same = entries == self.valid_slots(medium);
+        if !same {
+            self.check_entries(medium)?;
+        }
+        Violation::unless(same && mapped == valid, "every valid slot is mapped", || {
             format!("{mapped} mapped, {valid} valid")
         })?;
         self.check_roles()?;
         self.check_buffers()
     }
 
-    /// Entries from `first` on lead nowhere or to valid slots of their pages; returns how many lead
-    /// to one. Slots of one window of the medium are looked at one after the other.
-    fn check_entries(&self, medium: &Medium, first: u32) -> Result<u64, Violation> {
-        let end = self.layout.logical_units.min(first.saturating_add(TOGETHER as u32));
-        let entry = |lpn| Some((lpn, self.map.peek(lpn).mapped()?));
-        let mapped: Vec<(Lpn, Ppn)> = (first..end).map(Lpn).filter_map(entry).collect();
-        let beside_windows = mapped.iter().map(|&entry| (Medium::window(entry.1), entry));
-        for (lpn, ppn) in Dealing::sorted(Medium::windows(&self.layout), beside_windows) {
+    /// Entries lead nowhere or to valid slots of their pages.
+    fn check_entries(&self, medium: &Medium) -> Result<(), Violation> {
+        for lpn in (0..self.layout.logical_units).map(Lpn) {
+            let Some(ppn) = self.map.peek(lpn).mapped() else { continue };
             Violation::unless(self.pool.blocks.is_valid(ppn), "a mapped slot is valid", || {
                 format!("page {lpn}, slot {ppn}")
             })?;
             check_names(medium, ppn, lpn)?;
         }
-        Ok(mapped.len() as u64)
+        Ok(())
     }
 
     /// Each block is in exactly the place that its role names.
@@ -109,5 +104,99 @@ impl PageMapped {
         Violation::unless(host == self.buffered.len(), "the index names no other page", || {
             format!("{host} buffered, {} indexed", self.buffered.len())
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::DEF;
+    use super::*;
+    use crate::schemes::SchemeConfig;
+    use crate::{Copies, Ftl, FtlContext, PARAMS, Registry};
+    use flashatlas_nand::{Flash, Rules, Unit};
+    use flashatlas_types::{
+        AllocationOrder, Cause, Cell, Geometry, Layout, OpId, Plan, Ps, RawConfig, Seed, Span,
+        Stamp,
+    };
+    use std::sync::Arc;
+
+    const PAGES: u32 = 24;
+
+    /// All pages are written, every second one once more.
+    fn written() -> (PageMapped, Medium) {
+        let mut raw = RawConfig::default();
+        raw.set("map.unit", "512", "test");
+        let of_scheme = (DEF.params)(&Registry::STANDARD, &|_| None).unwrap();
+        let defs: Vec<_> = PARAMS.iter().chain(of_scheme).collect();
+        let params = raw.resolve(&defs, |_| None).unwrap();
+        let geometry = Geometry {
+            channels: 1,
+            ways: 1,
+            dies: 1,
+            planes: 1,
+            blocks: 12,
+            pages: 8,
+            page_bytes: 512,
+            spare_bytes: 128,
+            cell: Cell::Slc,
+        };
+        let order = AllocationOrder::parse("CWDP").unwrap();
+        let layout = Layout::new(geometry, Span::ONE, 512, order, PAGES).unwrap();
+        let mut medium = Medium::new(Arc::new(layout), Rules::PLAIN, 0, Seed(1)).unwrap();
+        let mut plan = Plan::default();
+        plan.set_recording(false);
+        let mut cx = FtlContext {
+            flash: Flash { medium: &mut medium, plan: &mut plan },
+            now: Ps::ZERO,
+            command: OpId::NONE,
+            number: 0,
+            oldest_unfinished: OpId::NONE,
+            ahead: 0,
+            copies: &mut Copies::default(),
+            programmed: &mut Vec::new(),
+            remapped: None,
+        };
+        let config = SchemeConfig { params: &params, parts: &Registry::STANDARD };
+        let mut ftl = PageMapped::mount(&config, &mut cx, Seed(1)).unwrap();
+        for lpn in (0..PAGES).chain((0..PAGES).step_by(2)).map(Lpn) {
+            let unit = Unit { lpn, stamp: Stamp(lpn.0 + 1), bytes: None };
+            ftl.write(&mut cx, &[unit], Cause::Host, &[]).unwrap();
+        }
+        ftl.flush(&mut cx).unwrap();
+        (ftl, medium)
+    }
+
+    #[test]
+    fn entries_and_valid_slots_say_the_same() {
+        let broken = |spoil: &dyn Fn(&mut PageMapped, &mut Medium)| {
+            let (mut ftl, mut medium) = written();
+            ftl.check(&medium).unwrap();
+            spoil(&mut ftl, &mut medium);
+            ftl.check(&medium).unwrap_err().rule
+        };
+        let at = |ftl: &PageMapped, lpn| ftl.map.peek(Lpn(lpn));
+        // the entries of two pages are exchanged
+        let named = broken(&|ftl, _| {
+            let [three, four] = [3, 4].map(|lpn| at(ftl, lpn));
+            ftl.map.restore(Lpn(3), four, 0);
+            ftl.map.restore(Lpn(4), three, 0);
+        });
+        assert_eq!(named, "the spare area of a mapped slot names its page");
+        // an entry leads to the version before
+        let valid = broken(&|ftl, medium| {
+            let is_old = |&slot: &Ppn| medium.lpn(slot) == Ok(Lpn(4)) && slot != at(ftl, 4);
+            let old = (0..PAGES).map(Ppn).find(is_old).unwrap();
+            ftl.map.restore(Lpn(4), old, 0);
+        });
+        assert_eq!(valid, "a mapped slot is valid");
+        // the version before is valid, too
+        let mapped = broken(&|ftl, medium| {
+            let is_old = |&slot: &Ppn| medium.lpn(slot) == Ok(Lpn(4)) && slot != at(ftl, 4);
+            ftl.pool.blocks.set_valid((0..PAGES).map(Ppn).find(is_old).unwrap());
+        });
+        assert_eq!(mapped, "every valid slot is mapped");
+        // what an entry leads to cannot be read
+        let read = broken(&|ftl, medium| medium.tear(ftl.layout.frame_of(at(ftl, 3))));
+        assert_eq!(read, "the spare area of a mapped slot names its page");
     }
 }

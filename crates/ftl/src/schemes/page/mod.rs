@@ -17,6 +17,7 @@ mod partial;
 mod roll_forward;
 mod settings;
 mod steady;
+mod sums;
 mod versions;
 
 use super::{SchemeDef, SteadyState};
@@ -32,7 +33,7 @@ use crate::{
 use flashatlas_nand::{Medium, OobRole, Unit};
 use flashatlas_types::{
     BlockId, Cause, Class, FtlError, Layout, Lpn, Mechanism, MemoryKind, OpId, ParamDef, Ppn,
-    Violation,
+    StampSum, Violation,
 };
 use frontier::{Frontier, Leaving, Pending};
 use history::{History, IN_SPARE_AREAS};
@@ -434,6 +435,10 @@ impl Ftl for PageMapped {
 
     fn for_each_block(&self, visit: &mut dyn FnMut(BlockId, Role, u32)) {
         self.pool.blocks.for_each_block(visit);
+    }
+
+    fn sum_of_stamps(&self, medium: &Medium) -> Option<StampSum> {
+        Some(self.stamps(medium))
     }
 
     fn check(&self, medium: &Medium) -> Result<(), Violation> {

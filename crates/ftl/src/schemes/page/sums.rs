@@ -1,0 +1,69 @@
+//! The tables as a whole, each summed up in the order in which it lies in memory. What entries and
+//! slots say of each other is known from two sums, without a wait for memory for each page.
+
+use super::PageMapped;
+use flashatlas_nand::{Medium, OobRole};
+use flashatlas_types::{BlockId, Lpn, PairSum, Ppn, Stamp, StampSum, at_once, share};
+use std::ops::AddAssign;
+
+/// Looking at fewer blocks takes less time than starting a thread.
+const WORTH_A_THREAD: usize = 1 << 10;
+
+impl PageMapped {
+    /// How many entries lead to a slot; pairs of pages and slots.
+    pub(super) fn entries(&self) -> (u64, PairSum) {
+        let (mut count, mut sum) = (0, PairSum::default());
+        for lpn in (0..self.layout.logical_units).map(Lpn) {
+            if let Some(ppn) = self.map.peek(lpn).mapped() {
+                count += 1;
+                sum.add(lpn.0, ppn.0);
+            }
+        }
+        (count, sum)
+    }
+
+    /// Pairs of the pages that spare areas name and their slots, of the valid ones that do not hold
+    /// the map. One that cannot be read is of no page.
+    pub(super) fn valid_slots(&self, medium: &Medium) -> PairSum {
+        self.sum_slots(medium, |sum: &mut PairSum, ppn| {
+            sum.add(medium.lpn(ppn).unwrap_or(Lpn::NONE).0, ppn.0);
+        })
+    }
+
+    /// What pages hold, on flash and in buffers.
+    pub(super) fn stamps(&self, medium: &Medium) -> StampSum {
+        let mut sum = self.sum_slots(medium, |sum: &mut StampSum, ppn| {
+            if let Ok(unit) = medium.unit_by_stamp(ppn) {
+                sum.add(unit.lpn, unit.stamp);
+            }
+        });
+        for &lpn in self.buffered.keys() {
+            // the version on flash is valid until this one is programmed
+            let old = self.map.peek(lpn).mapped().and_then(|ppn| medium.unit_by_stamp(ppn).ok());
+            let old = old.map_or(Stamp::ZERO, |unit| unit.stamp);
+            sum.replace(lpn, old, self.in_buffer(lpn).map_or(old, |pending| pending.unit.stamp));
+        }
+        sum
+    }
+
+    /// The sum of what `add` adds for each valid slot that does not hold the map, on all cores.
+    fn sum_slots<S: AddAssign + Default + Send>(
+        &self,
+        medium: &Medium,
+        add: impl Fn(&mut S, Ppn) + Sync,
+    ) -> S {
+        let (layout, valid) = (&self.layout, &self.pool.blocks);
+        let share = share(layout.blocks() as usize, WORTH_A_THREAD);
+        let sums = at_once((0..layout.blocks()).step_by(share), |first| {
+            let mut sum = S::default();
+            let blocks = (first..layout.blocks()).take(share).map(BlockId);
+            for block in blocks.filter(|&block| medium.oob_role(block) != OobRole::MAP) {
+                valid.for_each_valid(layout, block, |ppn| add(&mut sum, ppn));
+            }
+            sum
+        });
+        let mut all = S::default();
+        sums.into_iter().for_each(|sum| all += sum);
+        all
+    }
+}

@@ -1,0 +1,66 @@
+//! Work that falls into shares, done on several cores at once.
+
+use std::panic::resume_unwind;
+
+/// The cores that this process may use; one where nobody knows.
+pub fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+/// How many of so many items each core takes, when fewer than `worth_a_thread` take less time than
+/// a thread to start.
+pub fn share(items: usize, worth_a_thread: usize) -> usize {
+    match items <= worth_a_thread {
+        true => worth_a_thread, // cores are not counted in no time
+        false => items.div_ceil(cores()).max(worth_a_thread),
+    }
+}
+
+/// Do `work` on every share at the same time: the first on this thread, each other one on a thread
+/// of its own. Returns what came of them, in the order of the shares. A panic of one goes on here,
+/// once the others are done.
+pub fn at_once<S: Send, R: Send>(
+    shares: impl IntoIterator<Item = S>,
+    work: impl Fn(S) -> R + Sync,
+) -> Vec<R> {
+    let mut shares = shares.into_iter();
+    let Some(first) = shares.next() else { return Vec::new() };
+    let work = &work;
+    std::thread::scope(|scope| {
+        let others: Vec<_> = shares.map(|share| scope.spawn(move || work(share))).collect();
+        let mut results = Vec::with_capacity(others.len() + 1);
+        results.push(work(first));
+        for other in others {
+            results.push(other.join().unwrap_or_else(|panic| resume_unwind(panic)));
+        }
+        results
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::at_once;
+    use std::sync::Barrier;
+
+    #[test]
+    fn shares_are_worked_on_together_and_results_stand_in_their_order() {
+        let all_here = Barrier::new(3);
+        let work = |n: u32| {
+            all_here.wait();
+            n * n
+        };
+        assert_eq!(at_once([3, 1, 2], work), [9, 1, 4]);
+        assert_eq!(at_once([0; 0], |n: u32| n), []);
+        let here = std::thread::current().id();
+        assert_eq!(at_once([()], |()| std::thread::current().id()), [here]);
+    }
+
+    #[test]
+    fn a_panic_goes_on_where_the_work_was_asked_for() {
+        for bad in 0..2 {
+            let panics = || at_once([0, 1], |n| assert!(n != bad, "share {n}"));
+            let panic = std::panic::catch_unwind(panics).unwrap_err();
+            assert_eq!(*panic.downcast_ref::<String>().unwrap(), format!("share {bad}"));
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! Large sets of pairs, compared without looking anything up.
+
+use crate::content::mix;
+use crate::{Lpn, Stamp};
+use std::ops::AddAssign;
+
+/// A set of pairs of numbers, as the sum of one pseudo-random number for each. Pairs are added and
+/// taken away in any order, wherever they are found; equal sums are of equal sets, except once in
+/// 2^64.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct PairSum(u64);
+
+impl PairSum {
+    /// A pair more.
+    #[inline]
+    pub fn add(&mut self, a: u32, b: u32) {
+        self.0 = self.0.wrapping_add(of_pair(a, b));
+    }
+
+    /// A pair less.
+    #[inline]
+    pub fn remove(&mut self, a: u32, b: u32) {
+        self.0 = self.0.wrapping_sub(of_pair(a, b));
+    }
+}
+
+impl AddAssign for PairSum {
+    fn add_assign(&mut self, other: PairSum) {
+        self.0 = self.0.wrapping_add(other.0);
+    }
+}
+
+/// What pages hold, as a [`PairSum`] of pages and stamps. Pages that hold [`Stamp::ZERO`], as those
+/// do that were never written, are left out.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct StampSum(PairSum);
+
+impl StampSum {
+    /// A page more.
+    #[inline]
+    pub fn add(&mut self, lpn: Lpn, stamp: Stamp) {
+        if stamp != Stamp::ZERO {
+            self.0.add(lpn.0, stamp.0);
+        }
+    }
+
+    /// A page that was added holds something else.
+    pub fn replace(&mut self, lpn: Lpn, old: Stamp, new: Stamp) {
+        if old != Stamp::ZERO {
+            self.0.remove(lpn.0, old.0);
+        }
+        self.add(lpn, new);
+    }
+}
+
+impl AddAssign for StampSum {
+    fn add_assign(&mut self, other: StampSum) {
+        self.0 += other.0;
+    }
+}
+
+#[inline]
+fn of_pair(a: u32, b: u32) -> u64 {
+    mix(u64::from(a) << 32 | u64::from(b))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_that_hold_nothing_are_in_no_sum() {
+        let (mut sum, mut other) = (StampSum::default(), StampSum::default());
+        sum.add(Lpn(1), Stamp(7));
+        sum.add(Lpn(2), Stamp::ZERO);
+        assert_ne!(sum, other);
+        other.add(Lpn(1), Stamp(3));
+        other.replace(Lpn(1), Stamp(3), Stamp(7));
+        assert_eq!(sum, other);
+        sum.replace(Lpn(1), Stamp(7), Stamp::ZERO);
+        sum.replace(Lpn(3), Stamp::ZERO, Stamp(7));
+        other.replace(Lpn(1), Stamp(7), Stamp::ZERO);
+        other.add(Lpn(3), Stamp(7));
+        assert_eq!(sum, other);
+    }
+
+    #[test]
+    fn a_sum_is_of_pairs_in_any_order() {
+        let of = |pairs: &[(u32, u32)]| {
+            let mut sum = PairSum::default();
+            pairs.iter().for_each(|&(a, b)| sum.add(a, b));
+            sum
+        };
+        let all = of(&[(0, 7), (1, 7), (2, 9)]);
+        assert_eq!(all, of(&[(2, 9), (0, 7), (1, 7)]));
+        for others in [
+            &[(0, 7), (1, 9), (2, 7)][..], // the same numbers in other pairs
+            &[(7, 0), (7, 1), (9, 2)],
+            &[(0, 8), (1, 6), (2, 9)],
+            &[(0, 7), (1, 7), (2, 9), (0, 0)],
+            &[(0, 7), (1, 7), (1, 7), (2, 9)],
+        ] {
+            assert_ne!(all, of(others), "{others:?}");
+        }
+        let mut sum = of(&[(3, 3), (0, 7), (1, 7)]);
+        sum.remove(3, 3);
+        sum += of(&[(2, 9)]);
+        assert_eq!(sum, all);
+    }
+}

@@ -13,7 +13,7 @@ use crate::victims::VICTIM;
 use flashatlas_nand::Unit;
 use flashatlas_types::{BlockId, Cause, ConfigError, LaneId, Lpn, Permutation, Rng, Seed, Stamp};
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
 
 /// What old versions hold.
 const OLD: Stamp = Stamp(0x01d0_1d01);
@@ -97,44 +97,99 @@ pub(super) fn make(
             .or_insert_with(|| Lane::new(steady, config.params, n, layout.slots_per_block, share));
         lanes.push(blocks.into_iter().zip(lane.draw(&mut rng)).collect());
     }
-    let pages = Pages::new(layout.logical_units, &mut rng);
+    let longest = lanes.iter().map(Vec::len).max().unwrap_or(0);
+    // lanes have unequal numbers of blocks where some are bad: their newest ones are programmed
+    // together
+    let order: Vec<(BlockId, u32)> = (0..longest)
+        .flat_map(|age| {
+            let of_age = move |lane: &Vec<_>| {
+                (age + lane.len()).checked_sub(longest).and_then(|i| lane.get(i)).copied()
+            };
+            lanes.iter().filter_map(of_age)
+        })
+        .collect();
+    let count = layout.logical_units;
+    let pages = Pages::new(count, &mut rng);
+    let mut draws = Draws { pages, count, next: 0, rng };
     let bytes =
         cx.flash.medium.rules().keep_bytes.then(|| vec![0; layout.unit_bytes as usize].into());
-    let mut writer = Writer {
-        pages,
-        count: layout.logical_units,
-        next: 0,
-        drawn: Vec::new(),
-        units: Vec::new(),
-        stamp,
-        bytes,
-    };
-    let longest = lanes.iter().map(Vec::len).max().unwrap_or(0);
-    for age in 0..longest {
-        // lanes have unequal numbers of blocks where some are bad: their newest ones are programmed
-        // together
-        for lane in &lanes {
-            if let Some(&(block, valid)) =
-                (age + lane.len()).checked_sub(longest).and_then(|i| lane.get(i))
-            {
-                writer.block(cx, block, valid, &mut rng);
+    let mut writer = Writer { units: Vec::new(), stamp, bytes };
+    let slots = layout.slots_per_block as usize;
+    let (mut placed, mut stopped) = (0, false);
+    // what the next blocks hold is drawn while the ones before are programmed
+    let chunks = order.chunks((DRAWN_TOGETHER / slots).max(1));
+    std::thread::scope(|scope| {
+        let (sender, drawn) = mpsc::sync_channel::<Vec<Drawn>>(DRAWN_AHEAD);
+        let (done, buffers) = mpsc::channel::<Vec<Drawn>>();
+        let all = chunks.clone();
+        let draw = move || {
+            for blocks in all {
+                let mut drawn = buffers.try_recv().unwrap_or_default();
+                drawn.clear();
+                blocks.iter().for_each(|&(_, valid)| draws.draw(slots, valid, &mut drawn));
+                if sender.send(drawn).is_err() {
+                    break; // the blocks before were the last that somebody wanted
+                }
+            }
+        };
+        scope.spawn(draw);
+        for blocks in chunks {
+            let drawn = drawn.recv().expect("all blocks are drawn");
+            for (&(block, valid), drawn) in blocks.iter().zip(drawn.chunks(slots)) {
+                writer.block(cx, block, drawn);
+                placed += valid;
+            }
+            let _ = done.send(drawn); // the last ones are drawn, maybe
+            if !go_on(placed.into()) {
+                stopped = true;
+                return;
             }
         }
-        if !go_on(writer.next.into()) {
-            return Ok(false);
-        }
-    }
-    assert!(writer.next == layout.logical_units, "every page was placed");
-    Ok(true)
+    });
+    assert!(stopped || placed == count, "every page was placed");
+    Ok(!stopped)
 }
 
-struct Writer<'a> {
+/// The page that a slot holds, and whether that is its valid version.
+type Drawn = (Lpn, bool);
+
+/// Slots that are drawn together: many, so that threads wait for each other seldom, and few enough
+/// for a processor's caches.
+const DRAWN_TOGETHER: usize = 1 << 14;
+
+/// Chunks of so many that wait to be programmed.
+const DRAWN_AHEAD: usize = 2;
+
+struct Draws {
     /// All pages, in the order in which their valid versions are programmed.
     pages: Pages,
     count: u32,
     next: u32,
-    /// The page that each slot of a block holds, and whether that is its valid version.
-    drawn: Vec<(Lpn, bool)>,
+    rng: Rng,
+}
+
+impl Draws {
+    /// Draw what the slots of a block hold, `valid` of them chosen at random: the next page, or an
+    /// old version of one whose valid version comes later (padding when none does). No draw waits
+    /// for a page, so that those of several slots are loaded from memory together.
+    fn draw(&mut self, slots: usize, valid: u32, drawn: &mut Vec<Drawn>) {
+        let mut valid = u64::from(valid);
+        for left in (1..=slots as u64).rev() {
+            let later = u64::from(self.count - self.next);
+            let is_valid = self.rng.below(left) < valid;
+            let lpn = match is_valid {
+                true => self.pages.at(self.next),
+                false if later == 0 => Lpn::NONE,
+                false => self.pages.at(self.next + self.rng.below(later) as u32),
+            };
+            valid -= u64::from(is_valid);
+            self.next += u32::from(is_valid);
+            drawn.push((lpn, is_valid));
+        }
+    }
+}
+
+struct Writer<'a> {
     units: Vec<Unit>,
     stamp: &'a dyn Fn(Lpn) -> Stamp,
     /// Zeros, where the drive keeps bytes.
@@ -142,14 +197,10 @@ struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    /// Fill a block, with `valid` of its slots valid, chosen at random.
-    fn block(&mut self, cx: &mut FtlContext<'_>, block: BlockId, valid: u32, rng: &mut Rng) {
-        let (frames, slots) = {
-            let layout = cx.flash.medium.layout();
-            (layout.frames_per_block, layout.slots_per_frame as usize)
-        };
-        self.draw(frames as usize * slots, valid, rng);
-        for (index, drawn) in (0..frames).zip(self.drawn.chunks(slots)) {
+    /// Fill a block with what was drawn for its slots.
+    fn block(&mut self, cx: &mut FtlContext<'_>, block: BlockId, drawn: &[Drawn]) {
+        let slots = cx.flash.medium.layout().slots_per_frame as usize;
+        for (index, drawn) in (0..).zip(drawn.chunks(slots)) {
             self.units.clear();
             for &(lpn, is_valid) in drawn {
                 let stamp = if is_valid { (self.stamp)(lpn) } else { OLD };
@@ -159,26 +210,6 @@ impl Writer<'_> {
             cx.flash
                 .program(frame, self.units.iter(), Cause::Host, &[])
                 .expect("nobody cuts the power of a drive in the making");
-        }
-    }
-
-    /// Draw what the slots of a block hold: the next page, or an old version of one whose valid
-    /// version comes later (padding when none does). No draw waits for a page, so that those of
-    /// several slots are loaded from memory together.
-    fn draw(&mut self, slots: usize, valid: u32, rng: &mut Rng) {
-        let mut valid = u64::from(valid);
-        self.drawn.clear();
-        for left in (1..=slots as u64).rev() {
-            let later = u64::from(self.count - self.next);
-            let is_valid = rng.below(left) < valid;
-            let lpn = match is_valid {
-                true => self.pages.at(self.next),
-                false if later == 0 => Lpn::NONE,
-                false => self.pages.at(self.next + rng.below(later) as u32),
-            };
-            valid -= u64::from(is_valid);
-            self.next += u32::from(is_valid);
-            self.drawn.push((lpn, is_valid));
         }
     }
 }

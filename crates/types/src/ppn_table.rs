@@ -74,13 +74,6 @@ impl PpnShare<'_> {
         self.complements.len()
     }
 
-    /// Which of them a page is, if it is one.
-    #[inline]
-    pub fn index(&self, lpn: Lpn) -> Option<usize> {
-        let index = lpn.0.wrapping_sub(self.first) as usize;
-        (index < self.complements.len()).then_some(index)
-    }
-
     /// Most of these entries, by index, are about to be asked for in any order: load them from
     /// memory one after the other, which is faster.
     pub fn load(&self, entries: std::ops::Range<usize>) {
@@ -123,14 +116,11 @@ mod tests {
     fn shares_are_of_their_pages_alone() {
         let mut table = PpnTable::new(5);
         for (mut share, pages) in table.shares(2).zip([0..2, 2..4, 4..5]) {
-            for lpn in (0..6).map(Lpn) {
-                let index = pages.clone().position(|page| page == lpn.0);
-                assert_eq!(share.index(lpn), index, "{lpn} of {pages:?}");
-                if index.is_some() {
-                    assert_eq!(share.get(lpn), Ppn::NONE);
-                    share.set(lpn, Ppn(10 + lpn.0));
-                    assert_eq!(share.get(lpn), Ppn(10 + lpn.0));
-                }
+            assert_eq!(share.len(), pages.len());
+            for lpn in pages.map(Lpn) {
+                assert_eq!(share.get(lpn), Ppn::NONE);
+                share.set(lpn, Ppn(10 + lpn.0));
+                assert_eq!(share.get(lpn), Ppn(10 + lpn.0));
             }
         }
         assert!(table.range(0..5).eq((10..15).map(Ppn)));

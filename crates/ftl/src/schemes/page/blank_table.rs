@@ -3,8 +3,9 @@
 //!
 //! The spare areas are gone through in the order in which they lie in memory, and name pages all
 //! over the table. Their entries are therefore dealt to windows of the table, some millions at a
-//! time, and a window is filled while it is in the processor's caches. The cores share the table:
-//! each goes through all spare areas and takes what belongs to its pages.
+//! time, and a window is filled while it is in the processor's caches. The cores share both: each
+//! deals what is in some of the blocks, and then fills some of the windows from what all have
+//! dealt.
 
 use super::versions::Versions;
 use crate::blocks::Blocks;
@@ -14,24 +15,32 @@ use flashatlas_types::{BlockId, Dealing, Lpn, Ppn, PpnShare, PpnTable, at_once, 
 /// How the work is divided.
 #[derive(Clone, Copy)]
 pub(super) struct Division {
-    /// Pages that a thread takes.
+    /// A window of the table has 2 to the power of this entries.
+    window_bits: u32,
+    /// Windows that a thread fills.
     share: u32,
-    /// Entries of a window of the table.
-    window: usize,
     /// Slots whose entries are dealt to windows at a time.
     batch: u32,
 }
 
 impl Division {
     /// For a table of so many pages: a share for each core, windows of 512 KiB, and 256 MiB of
-    /// entries at a time, on all cores together. More than eight cores would mostly go through the
-    /// same spare areas, each with a bitmap of all slots.
+    /// entries at a time, on all cores together. Each thread has a bitmap of all slots.
     pub fn of(pages: u32) -> Division {
-        const WORTH_A_THREAD: usize = 1 << 20;
-        const MOST_THREADS: u32 = 8;
-        let share = share(pages as usize, WORTH_A_THREAD) as u32;
-        let share = share.max(pages.div_ceil(MOST_THREADS));
-        Division { share, window: 1 << 17, batch: 1 << 25 }
+        const WORTH_A_THREAD: usize = 8;
+        const MOST_THREADS: usize = 8;
+        let one = Division { window_bits: 17, share: 1, batch: 1 << 25 };
+        let windows = one.windows(pages);
+        let share = share(windows, WORTH_A_THREAD).max(windows.div_ceil(MOST_THREADS));
+        Division { share: share as u32, ..one }
+    }
+
+    fn window(&self) -> u32 {
+        1 << self.window_bits
+    }
+
+    fn windows(&self, pages: u32) -> usize {
+        pages.div_ceil(self.window()) as usize
     }
 }
 
@@ -44,118 +53,134 @@ pub(super) fn fill(
     valid: &mut Blocks,
     division: Division,
 ) -> u64 {
-    let is_whole = table.len() <= division.share;
-    let mut shares = table.shares(division.share);
-    if is_whole {
-        return shares
-            .next()
-            .map_or(0, |all| Share::new(medium, all, valid).fill(blocks, division));
+    let mut versions = Versions::new(medium);
+    blocks.iter().for_each(|&block| versions.read(block));
+    let (pages, windows) = (table.len(), division.windows(table.len()));
+    let mut shares: Vec<Share<'_>> = table
+        .shares(division.window().saturating_mul(division.share))
+        .map(|entries| Share { entries, superseded: Vec::new(), taken: 0 })
+        .collect();
+    if let ([all], 1) = (&mut shares[..], windows) {
+        for &block in blocks {
+            for_each_entry(medium, block, pages, |lpn, slot| {
+                valid.set_valid(slot);
+                all.take(&versions, lpn, slot);
+            });
+        }
+        all.superseded.iter().for_each(|&slot| _ = valid.invalidate(slot));
+        return all.taken;
     }
-    let none_valid = &*valid;
-    let found = at_once(shares, |share| {
-        let mut valid = none_valid.none_valid();
-        (Share::new(medium, share, &mut valid).fill(blocks, division), valid)
-    });
-    found.iter().for_each(|(_, theirs)| valid.add_valid(theirs));
-    found.iter().map(|(taken, _)| taken).sum()
+    let mut dealt: Vec<Dealt> = shares.iter().map(|_| Dealt::new(valid.none_valid())).collect();
+    let together = (division.batch / medium.layout().slots_per_block).max(1) as usize;
+    for blocks in blocks.chunks(together) {
+        let mut parts = blocks.chunks(blocks.len().div_ceil(shares.len()));
+        let parts = dealt.iter_mut().map(|dealt| (dealt, parts.next().unwrap_or_default()));
+        at_once(parts, |(dealt, blocks)| dealt.deal(medium, blocks, pages, division));
+        let firsts = (0..).step_by(division.share as usize);
+        at_once(firsts.zip(&mut shares), |(first, share)| {
+            share.fill(&versions, &dealt, first, division.window() as usize);
+        });
+        at_once(&mut dealt, |dealt| dealt.invalidate(&shares));
+    }
+    dealt.iter().for_each(|dealt| valid.add_valid(&dealt.valid));
+    shares.iter().map(|share| share.taken).sum()
 }
 
+/// Entries of some blocks, window by window, those of each window in the order of the blocks.
+struct Dealt {
+    /// Room for entries; no more of them than the last window's end count.
+    entries: Vec<(Lpn, Ppn)>,
+    /// Where the entries of each window end.
+    ends: Vec<usize>,
+    /// Slots of all blocks that were dealt here. They are valid until another version of their page
+    /// is found to be newer: most have no other.
+    valid: Blocks,
+}
+
+impl Dealt {
+    fn new(valid: Blocks) -> Dealt {
+        Dealt { entries: Vec::new(), ends: Vec::new(), valid }
+    }
+
+    fn deal(&mut self, medium: &Medium, blocks: &[BlockId], pages: u32, division: Division) {
+        let window_of = |lpn: Lpn| (lpn.0 >> division.window_bits) as usize;
+        let mut dealing = Dealing::new(division.windows(pages));
+        for &block in blocks {
+            for_each_entry(medium, block, pages, |lpn, _| dealing.count(window_of(lpn)));
+        }
+        let count = dealing.counted();
+        self.entries.resize(self.entries.len().max(count), (Lpn::NONE, Ppn::NONE));
+        for &block in blocks {
+            for_each_entry(medium, block, pages, |lpn, slot| {
+                self.entries[dealing.place(window_of(lpn))] = (lpn, slot);
+                self.valid.set_valid(slot);
+            });
+        }
+        self.ends = dealing.ends();
+    }
+
+    /// What these shares have found to be superseded is not valid, if it was dealt here.
+    fn invalidate(&mut self, shares: &[Share<'_>]) {
+        for &slot in shares.iter().flat_map(|share| &share.superseded) {
+            if self.valid.is_valid(slot) {
+                self.valid.invalidate(slot);
+            }
+        }
+    }
+
+    fn window(&self, number: usize) -> &[(Lpn, Ppn)] {
+        let begin = number.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.entries[begin..self.ends[number]]
+    }
+}
+
+/// Entries of the table that one thread fills.
 struct Share<'a> {
-    medium: &'a Medium,
     entries: PpnShare<'a>,
-    valid: &'a mut Blocks,
-    versions: Versions<'a>,
+    /// Slots of older versions, since the last filling began.
+    superseded: Vec<Ppn>,
     taken: u64,
 }
 
-impl<'a> Share<'a> {
-    fn new(medium: &'a Medium, entries: PpnShare<'a>, valid: &'a mut Blocks) -> Share<'a> {
-        Share { medium, entries, valid, versions: Versions::new(medium), taken: 0 }
-    }
-
-    fn fill(mut self, blocks: &[BlockId], division: Division) -> u64 {
-        if self.entries.len() <= division.window {
-            for &block in blocks {
-                self.versions.read(block);
-                for_each_slot(self.medium, block, |slot, lpn| {
-                    if self.entries.index(lpn).is_some() {
-                        self.valid.set_valid(slot);
-                        self.take(lpn, slot);
-                    }
-                });
+impl Share<'_> {
+    /// Take what was dealt to the windows of this share, of `window` entries each; `first` is the
+    /// number of the first.
+    fn fill(&mut self, versions: &Versions<'_>, dealt: &[Dealt], first: usize, window: usize) {
+        self.superseded.clear();
+        for (number, begin) in (first..).zip((0..self.entries.len()).step_by(window)) {
+            let count: usize = dealt.iter().map(|dealt| dealt.window(number).len()).sum();
+            if count > window / 64 {
+                self.entries.load(begin..begin + window);
             }
-            return self.taken;
-        }
-        let together = (division.batch / self.medium.layout().slots_per_block).max(1);
-        let mut dealt = Vec::new();
-        for blocks in blocks.chunks(together as usize) {
-            let ends = self.deal(blocks, division.window, &mut dealt);
-            let mut begin = 0;
-            for (window, end) in (0..).step_by(division.window).zip(ends) {
-                if end - begin > division.window / 64 {
-                    self.entries.load(window..window + division.window);
-                }
-                dealt[begin..end].iter().for_each(|&(lpn, slot)| self.take(lpn, slot));
-                begin = end;
+            for &(lpn, slot) in dealt.iter().flat_map(|dealt| dealt.window(number)) {
+                self.take(versions, lpn, slot);
             }
         }
-        self.taken
     }
 
-    /// Put the entries of some blocks into `dealt`, window by window, those of each window in the
-    /// order of the blocks. Returns where each ends. Their slots are valid until another version is
-    /// found to be newer: most have no other.
-    fn deal(
-        &mut self,
-        blocks: &[BlockId],
-        window: usize,
-        dealt: &mut Vec<(Lpn, Ppn)>,
-    ) -> Vec<usize> {
-        let (medium, entries) = (self.medium, &self.entries);
-        let window_of = |lpn| entries.index(lpn).map(|index| index / window);
-        let mut dealing = Dealing::new(entries.len().div_ceil(window));
-        for &block in blocks {
-            for_each_slot(medium, block, |_, lpn| {
-                window_of(lpn).into_iter().for_each(|window| dealing.count(window));
-            });
-        }
-        let count = dealing.counted();
-        dealt.resize(dealt.len().max(count), (Lpn::NONE, Ppn::NONE));
-        for &block in blocks {
-            self.versions.read(block);
-            for_each_slot(medium, block, |slot, lpn| {
-                if let Some(window) = window_of(lpn) {
-                    dealt[dealing.place(window)] = (lpn, slot);
-                    self.valid.set_valid(slot);
-                }
-            });
-        }
-        dealing.ends()
-    }
-
-    /// A valid slot holds a version of a page of this share.
+    /// A slot holds a version of a page of this share.
     #[inline]
-    fn take(&mut self, lpn: Lpn, slot: Ppn) {
+    fn take(&mut self, versions: &Versions<'_>, lpn: Lpn, slot: Ppn) {
         if let Some(known) = self.entries.get(lpn).mapped() {
-            if !self.versions.is_newer(slot, known) {
-                self.valid.invalidate(slot);
+            if !versions.is_newer(slot, known) {
+                self.superseded.push(slot);
                 return;
             }
-            self.valid.invalidate(known);
+            self.superseded.push(known);
         }
         self.entries.set(lpn, slot);
         self.taken += 1;
     }
 }
 
-/// Show what the readable spare areas of a block name for each slot.
+/// Show the pages, of so many, that the readable spare areas of a block name, and their slots.
 #[inline]
-fn for_each_slot(medium: &Medium, block: BlockId, mut visit: impl FnMut(Ppn, Lpn)) {
+fn for_each_entry(medium: &Medium, block: BlockId, pages: u32, mut visit: impl FnMut(Lpn, Ppn)) {
     let layout = medium.layout();
     for frame in (0..medium.write_pointer(block)).map(|index| layout.frame_in(block, index)) {
         if let Ok(lpns) = medium.lpns(frame) {
-            let slots = (layout.first_slot(frame).0..).map(Ppn);
-            slots.zip(lpns).for_each(|(slot, lpn)| visit(slot, lpn));
+            let entries = lpns.zip((layout.first_slot(frame).0..).map(Ppn));
+            entries.filter(|(lpn, _)| lpn.0 < pages).for_each(|(lpn, slot)| visit(lpn, slot));
         }
     }
 }
@@ -230,22 +255,17 @@ mod tests {
         assert!((20..PAGES as usize).contains(&mapped), "{mapped}: old versions and no entries");
         let mut blocks: Vec<BlockId> = (0..6).map(BlockId).collect();
         for order in 0..2 {
-            for (share, window, batch) in [
-                (1, 1, 1),
-                (7, 3, 1),
-                (7, 7, 1),
-                (PAGES - 1, 16, 70),
-                (PAGES, 20, 200),
-                (PAGES, 90, 1),
-            ] {
-                let division = Division { share, window, batch };
+            for (window_bits, share, batch) in
+                [(0, 1, 1), (0, 90, 70), (2, 3, 1), (4, 1, 70), (4, 6, 200), (6, 1, 200), (7, 1, 1)]
+            {
+                let division = Division { window_bits, share, batch };
                 let mut table = PpnTable::new(PAGES);
                 let mut valid = Blocks::new(layout, &medium);
                 let taken = fill(&medium, &blocks, &mut table, &mut valid, division);
                 assert!(taken >= mapped as u64);
                 assert!(
                     table.range(0..PAGES).eq(entries.iter().copied()),
-                    "{order}, {share}, {window}"
+                    "{order}, {window_bits}, {share}"
                 );
                 for slot in (0..layout.slots()).map(Ppn) {
                     assert_eq!(valid.is_valid(slot), entries.contains(&slot), "{slot}");

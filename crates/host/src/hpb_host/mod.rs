@@ -20,7 +20,7 @@ use flashatlas_device::{
     Build, Cmd, Device, DeviceShape, Done, DriveConfig, Layer, LayerDef, LayerLimit, LayerReport,
     Reply, Storage, Submission, SubmitError,
 };
-use flashatlas_types::{Lba, Lpn, Mechanism, Ps, Seed, Tag};
+use flashatlas_types::{Lba, Lpn, Mechanism, Ps, Seed, StampSum, Tag};
 use link::Link;
 use regions::{Miss, Regions};
 use requests::Requests;
@@ -334,6 +334,10 @@ impl Layer for HpbHost {
     fn set_instant(&mut self, on: bool) {
         self.instant = on;
         self.device.set_instant(on);
+    }
+
+    fn sum_of_stamps(&self) -> Option<StampSum> {
+        self.device.sum_of_stamps() // every unit has its own address below
     }
 
     fn report(&self) -> LayerReport {

@@ -5,7 +5,7 @@ use flashatlas_device::{Cmd, Done, DriveConfig, LayerDef, Reply, Stack};
 use flashatlas_host::{LAYERS, STANDARD};
 use flashatlas_nand::params::DATA;
 use flashatlas_testing::proofs::one_in;
-use flashatlas_types::{Dur, Lba, Lpn, Ps, Rng, SECTOR_BYTES, Seed, Stamp, Tag};
+use flashatlas_types::{Dur, Lba, Lpn, Ps, Rng, SECTOR_BYTES, Seed, Stamp, StampSum, Tag};
 use std::collections::BTreeSet;
 
 /// Every order of layers that a drive takes, with the settings of each variant of the first.
@@ -49,6 +49,19 @@ struct Model {
 }
 
 impl Model {
+    /// Every unit, and the sum of all where the stack has one.
+    fn compare_all(&self, stack: &Stack, what: &str) {
+        let mut all = StampSum::default();
+        for (lpn, &stamp) in (0..).map(Lpn).zip(&self.stamps) {
+            let held = stack.peek_stamp(lpn).unwrap_or_else(|e| panic!("{what}: {e}"));
+            assert_eq!(held, stamp, "{what}: unit {lpn}");
+            all.add(lpn, stamp);
+        }
+        if let Some(sum) = stack.sum_of_stamps() {
+            assert_eq!(sum, all, "{what}");
+        }
+    }
+
     fn write(&mut self, lba: u32, sectors: u32, content: u64, data: &[u8]) {
         for unit in lba / self.unit_sectors..(lba + sectors).div_ceil(self.unit_sectors) {
             let (low, high) = (unit * self.unit_sectors, (unit + 1) * self.unit_sectors);
@@ -202,27 +215,14 @@ fn exercise(config: &DriveConfig, seed: u64, requests: u64) {
                 host.stack.power_cycle(config, Seed(1)).unwrap_or_else(|e| panic!("{what}: {e}"));
                 host.stack.set_instant(!host.timed);
                 host.stack.check().unwrap_or_else(|v| panic!("{what}, mounted at {number}: {v}"));
-                for unit in 0..units {
-                    let held =
-                        host.stack.peek_stamp(Lpn(unit)).unwrap_or_else(|e| panic!("{what}: {e}"));
-                    assert_eq!(
-                        held, model.stamps[unit as usize],
-                        "{what}: unit {unit} after request {number}"
-                    );
-                }
+                model.compare_all(&host.stack, &format!("{what}, request {number}"));
             }
         }
         host.wait(if host.timed { 8 } else { 0 }, &what);
     }
     host.wait(0, &what);
     host.stack.check().unwrap_or_else(|v| panic!("{what}: {v}"));
-    for unit in 0..units {
-        assert_eq!(
-            host.stack.peek_stamp(Lpn(unit)).unwrap(),
-            model.stamps[unit as usize],
-            "{what}: unit {unit}"
-        );
-    }
+    model.compare_all(&host.stack, &what);
 }
 
 const PAGE: &[&str] = &["drive.blocks=24", "drive.over_provisioning=0.3"];

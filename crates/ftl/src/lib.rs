@@ -244,8 +244,8 @@ pub trait Ftl: Send {
     /// Show every block: what it is used for, and how many of its slots are valid.
     fn for_each_block(&self, visit: &mut dyn FnMut(BlockId, Role, u32));
 
-    /// What all pages hold, as pairs of a page and its stamp, those left out that hold
-    /// [`Stamp::ZERO`]. None where it takes as long as asking for each page.
+    /// The stamps of all pages, on flash and in buffers. None where it takes as long as asking for
+    /// each page.
     fn sum_of_stamps(&self, _: &Medium) -> Option<StampSum> {
         None
     }

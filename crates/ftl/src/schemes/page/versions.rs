@@ -6,14 +6,15 @@ use flashatlas_types::{BlockId, Ppn, SeededBug};
 /// Which of two versions of a page was programmed last.
 pub(super) struct Versions<'a> {
     medium: &'a Medium,
-    /// The least number of a program in each block that was read; 0 of others.
-    least: Vec<u64>,
+    /// The least and the greatest number of a program in each block that was read; of others all
+    /// numbers.
+    numbers: Vec<(u64, u64)>,
 }
 
 impl<'a> Versions<'a> {
     /// No block was read.
     pub fn new(medium: &'a Medium) -> Versions<'a> {
-        Versions { medium, least: vec![0; medium.layout().blocks() as usize] }
+        Versions { medium, numbers: vec![(0, u64::MAX); medium.layout().blocks() as usize] }
     }
 
     /// The spare areas of a block are read.
@@ -21,7 +22,10 @@ impl<'a> Versions<'a> {
         let layout = self.medium.layout();
         let frames = (0..self.medium.write_pointer(block)).map(|i| layout.frame_in(block, i));
         let numbers = frames.flat_map(|frame| self.medium.frame_sequence(frame));
-        self.least[block.0 as usize] = numbers.min().unwrap_or(u64::MAX);
+        self.numbers[block.0 as usize] = numbers
+            .fold((u64::MAX, 0), |(least, greatest), number| {
+                (least.min(number), greatest.max(number))
+            });
     }
 
     /// Whether a slot was programmed after the `known` one: of two in one frame the later slot was.
@@ -30,13 +34,16 @@ impl<'a> Versions<'a> {
         if SeededBug::SkipSequence.is_active() {
             return true;
         }
+        // what blocks say is near, what their frames say is far away in memory
         let layout = self.medium.layout();
+        let of_block = |slot| self.numbers[layout.block_of(slot).0 as usize];
+        if of_block(slot).1 < of_block(known).0 {
+            return false;
+        }
         let number = |slot| {
             self.medium.frame_sequence(layout.frame_of(slot)).expect("its spare area was read")
         };
         let sequence = number(slot);
-        // what the known block says is near, what its frame says is far away in memory
-        sequence >= self.least[layout.block_of(known).0 as usize]
-            && (sequence, slot) > (number(known), known)
+        sequence >= of_block(known).0 && (sequence, slot) > (number(known), known)
     }
 }

@@ -105,27 +105,13 @@ impl Flash<'_> {
 mod tests {
     use super::*;
     use crate::{Change, Rules, Unit};
-    use flashatlas_types::{
-        AllocationOrder, Cell, Geometry, Layout, Lpn, OpKind, Plan, Ppn, Seed, Span, Stamp,
-    };
-    use std::sync::Arc;
+    use flashatlas_testing::layouts::lanes;
+    use flashatlas_types::{Lpn, OpKind, Plan, Ppn, Seed, Stamp};
 
     fn medium(spare_blocks: u32) -> Medium {
-        let geometry = Geometry {
-            channels: 1,
-            ways: 1,
-            dies: 1,
-            planes: 1,
-            blocks: 3,
-            pages: 4,
-            page_bytes: 4096,
-            spare_bytes: 128,
-            cell: Cell::Slc,
-        };
-        let order = AllocationOrder::parse("CWDP").unwrap();
-        let layout = Arc::new(Layout::new(geometry, Span::ONE, 4096, order, 5).unwrap());
+        let layout = lanes(1, [3, 4, 1], 5);
         let mut medium =
-            Medium::new(layout, Rules { spare_blocks, ..Rules::PLAIN }, 0, Seed(1)).unwrap();
+            Medium::new(layout.into(), Rules { spare_blocks, ..Rules::PLAIN }, 0, Seed(1)).unwrap();
         medium.keep_journal();
         medium
     }

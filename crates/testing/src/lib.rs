@@ -7,6 +7,7 @@
 //! ```
 
 pub mod damage;
+pub mod layouts;
 pub mod proofs;
 pub mod registries;
 pub mod traces;

@@ -444,7 +444,8 @@ mod tests {
     use crate::Copies;
     use crate::pool::MapQuota;
     use flashatlas_nand::{Flash, Medium, Rules};
-    use flashatlas_types::{AllocationOrder, Cell, Geometry, OpKind, Plan, Ps, Seed, Span};
+    use flashatlas_testing::layouts::lanes;
+    use flashatlas_types::{OpKind, Plan, Ps, Seed};
 
     /// One lane of blocks of two pages, three of them for map pages. Pages 0 and 1 fill block A,
     /// new versions of 0 and then page 2 fill block B. To write page 1 again, the last block is
@@ -452,19 +453,7 @@ mod tests {
     /// for the new version of page 0, and not for page 2, which is in flight as well.
     #[test]
     fn the_erase_of_a_map_block_waits_for_its_own_pages() {
-        let geometry = Geometry {
-            channels: 1,
-            ways: 1,
-            dies: 1,
-            planes: 1,
-            blocks: 6,
-            pages: 2,
-            page_bytes: 512,
-            spare_bytes: 128,
-            cell: Cell::Slc,
-        };
-        let order = AllocationOrder::parse("CWDP").unwrap();
-        let layout = Layout::new(geometry, Span::ONE, 512, order, 4).unwrap();
+        let layout = lanes(1, [6, 2, 1], 4);
         let mut medium = Medium::new(Arc::new(layout.clone()), Rules::PLAIN, 0, Seed(1)).unwrap();
         let mut pool = Pool::new(&layout, &medium, true, MapQuota { blocks: 3, lanes: 1 });
         (0..6).for_each(|block| pool.put(&medium, BlockId(block)));

@@ -189,9 +189,8 @@ fn for_each_entry(medium: &Medium, block: BlockId, pages: u32, mut visit: impl F
 mod tests {
     use super::*;
     use flashatlas_nand::{Flash, Rules, Unit};
-    use flashatlas_types::{
-        AllocationOrder, Cause, Cell, FrameId, Geometry, Layout, Plan, Rng, Seed, Span, Stamp,
-    };
+    use flashatlas_testing::layouts::lanes;
+    use flashatlas_types::{Cause, FrameId, Plan, Rng, Seed, Stamp};
     use std::sync::Arc;
 
     const PAGES: u32 = 90;
@@ -200,19 +199,7 @@ mod tests {
     /// twice in a frame, some units padding; two frames are torn. Returns the frames in the order
     /// of their programs, too.
     fn written() -> (Medium, Vec<FrameId>) {
-        let geometry = Geometry {
-            channels: 1,
-            ways: 1,
-            dies: 1,
-            planes: 1,
-            blocks: 6,
-            pages: 8,
-            page_bytes: 2048,
-            spare_bytes: 128,
-            cell: Cell::Slc,
-        };
-        let order = AllocationOrder::parse("CWDP").unwrap();
-        let layout = Layout::new(geometry, Span::ONE, 512, order, PAGES).unwrap();
+        let layout = lanes(1, [6, 8, 4], PAGES);
         let mut medium = Medium::new(Arc::new(layout.clone()), Rules::PLAIN, 0, Seed(1)).unwrap();
         let (mut plan, mut rng) = (Plan::default(), Rng::stream(Seed(1), "test"));
         plan.set_recording(false);

@@ -114,10 +114,8 @@ mod tests {
     use crate::schemes::SchemeConfig;
     use crate::{Copies, Ftl, FtlContext, PARAMS, Registry};
     use flashatlas_nand::{Flash, Rules, Unit};
-    use flashatlas_types::{
-        AllocationOrder, Cause, Cell, Geometry, Layout, OpId, Plan, Ps, RawConfig, Seed, Span,
-        Stamp,
-    };
+    use flashatlas_testing::layouts::lanes;
+    use flashatlas_types::{Cause, OpId, Plan, Ps, RawConfig, Seed, Stamp};
     use std::sync::Arc;
 
     const PAGES: u32 = 24;
@@ -129,19 +127,7 @@ mod tests {
         let of_scheme = (DEF.params)(&Registry::STANDARD, &|_| None).unwrap();
         let defs: Vec<_> = PARAMS.iter().chain(of_scheme).collect();
         let params = raw.resolve(&defs, |_| None).unwrap();
-        let geometry = Geometry {
-            channels: 1,
-            ways: 1,
-            dies: 1,
-            planes: 1,
-            blocks: 12,
-            pages: 8,
-            page_bytes: 512,
-            spare_bytes: 128,
-            cell: Cell::Slc,
-        };
-        let order = AllocationOrder::parse("CWDP").unwrap();
-        let layout = Layout::new(geometry, Span::ONE, 512, order, PAGES).unwrap();
+        let layout = lanes(1, [12, 8, 1], PAGES);
         let mut medium = Medium::new(Arc::new(layout), Rules::PLAIN, 0, Seed(1)).unwrap();
         let mut plan = Plan::default();
         plan.set_recording(false);

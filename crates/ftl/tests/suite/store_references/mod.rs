@@ -13,11 +13,9 @@ use flashatlas_ftl::maps::{MapContext, MapStore, Update};
 use flashatlas_ftl::pool::Pool;
 use flashatlas_ftl::{Copies, FtlContext, PARAMS, Reason, Registry, SchemeConfig};
 use flashatlas_nand::{Flash, Medium, Rules as FlashRules};
+use flashatlas_testing::layouts::{UNIT_BYTES, lanes};
 use flashatlas_testing::proofs;
-use flashatlas_types::{
-    AllocationOrder, BlockId, Cause, Cell, Geometry, Layout, Lpn, OpId, Plan, Ppn, Ps, RawConfig,
-    Rng, Seed, Span,
-};
+use flashatlas_types::{BlockId, Cause, Layout, Lpn, OpId, Plan, Ppn, Ps, RawConfig, Rng, Seed};
 use rules::{Memory, Reference};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -25,7 +23,6 @@ use std::sync::Arc;
 const CALLS: u32 = 4000;
 /// Random sequences for each shape, of which [`proofs::cases`] are tried.
 const SEEDS: usize = 20;
-const UNIT_BYTES: u32 = 512;
 const PAGES_PER_BLOCK: u32 = 8;
 /// Blocks of each lane, more than map pages may have.
 const BLOCKS: u32 = 20;
@@ -141,20 +138,8 @@ impl Pair {
         shape.settings.iter().for_each(|(key, value)| raw.set(key, value, "test"));
         let defs: Vec<_> = PARAMS.iter().chain(def.params).collect();
         let params = raw.resolve(&defs, |_| None).unwrap();
-        let geometry = Geometry {
-            channels: shape.lanes,
-            ways: 1,
-            dies: 1,
-            planes: 1,
-            blocks: BLOCKS,
-            pages: PAGES_PER_BLOCK,
-            page_bytes: shape.frame_bytes,
-            spare_bytes: 256,
-            cell: Cell::Slc,
-        };
-        let order = AllocationOrder::parse("CWDP").unwrap();
-        let layout =
-            Layout::new(geometry, Span::ONE, UNIT_BYTES, order, shape.logical_pages).unwrap();
+        let slots = shape.frame_bytes / UNIT_BYTES;
+        let layout = lanes(shape.lanes, [BLOCKS, PAGES_PER_BLOCK, slots], shape.logical_pages);
         let config = SchemeConfig { params: &params, parts: &Registry::STANDARD };
         let medium = Medium::new(Arc::new(layout.clone()), FlashRules::PLAIN, 0, Seed(1)).unwrap();
         let mut pool =

@@ -37,14 +37,8 @@ impl Inspect for Ssd {
     fn sum_of_stamps(&self) -> Option<StampSum> {
         let mut sum = self.ftl.sum_of_stamps(&self.medium)?;
         for entry in self.cache.iter().flat_map(|cache| cache.units()) {
-            let below = match self.ftl.peek(entry.lpn) {
-                Place::Nowhere => Stamp::ZERO,
-                Place::Buffer(unit) => unit.stamp,
-                Place::Flash(ppn) => {
-                    self.medium.unit_by_stamp(ppn).map_or(Stamp::ZERO, |u| u.stamp)
-                }
-            };
-            sum.replace(entry.lpn, below, entry.stamp);
+            let below = self.peek_below_cache(entry.lpn).ok().flatten();
+            sum.replace(entry.lpn, below.map_or(Stamp::ZERO, |unit| unit.stamp), entry.stamp);
         }
         Some(sum)
     }

@@ -224,6 +224,11 @@ impl Ssd {
         if let Some(entry) = self.cache.as_ref().and_then(|c| c.get(lpn)) {
             return Ok(Some(Unit { lpn, stamp: entry.stamp, bytes: None }));
         }
+        self.peek_below_cache(lpn)
+    }
+
+    /// As [`Ssd::peek`], whatever the write cache holds.
+    fn peek_below_cache(&self, lpn: Lpn) -> Result<Option<Unit>, FtlError> {
         match self.ftl.peek(lpn) {
             Place::Nowhere => Ok(None),
             Place::Buffer(unit) => Ok(Some(unit)),

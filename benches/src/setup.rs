@@ -49,8 +49,7 @@ fn print_one(name: &str, config: &DriveConfig, steady: bool, goal: &str) {
     let one_by_one = begin.elapsed().as_secs_f64();
     drive.check().unwrap_or_else(|e| panic!("{e}"));
     let checked = begin.elapsed().as_secs_f64();
-    let mut all = StampSum::default();
-    (0..units).map(Lpn).for_each(|lpn| all.add(lpn, stamp(lpn)));
+    let all = (0..units).map(Lpn).map(|lpn| (lpn, stamp(lpn))).collect::<StampSum>();
     assert!(drive.sum_of_stamps() == Some(all));
     let summed = begin.elapsed().as_secs_f64();
     println!(

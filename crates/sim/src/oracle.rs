@@ -146,13 +146,9 @@ impl Oracle {
         let share = share(self.expected.len(), WORTH_A_THREAD);
         let shares = (0..).step_by(share).zip(self.expected.chunks(share));
         let sums = at_once(shares, |(first, expected)| {
-            let mut sum = StampSum::default();
-            (first..).map(Lpn).zip(expected).for_each(|(lpn, &stamp)| sum.add(lpn, stamp));
-            sum
+            (first..).map(Lpn).zip(expected.iter().copied()).collect::<StampSum>()
         });
-        let mut expected = StampSum::default();
-        sums.into_iter().for_each(|sum| expected += sum);
-        let same = found == expected;
+        let same = found == sums.into_iter().sum();
         if same {
             self.units_swept += self.expected.len() as u64;
         }

@@ -2,7 +2,7 @@
 
 use crate::content::mix;
 use crate::{Lpn, Stamp};
-use std::ops::AddAssign;
+use std::iter::Sum;
 
 /// A set of pairs of numbers, as the sum of one pseudo-random number for each. Pairs are added and
 /// taken away in any order, wherever they are found; equal sums are of equal sets, except once in
@@ -24,9 +24,10 @@ impl PairSum {
     }
 }
 
-impl AddAssign for PairSum {
-    fn add_assign(&mut self, other: PairSum) {
-        self.0 = self.0.wrapping_add(other.0);
+/// The set of all pairs of some sets.
+impl Sum for PairSum {
+    fn sum<I: Iterator<Item = PairSum>>(sets: I) -> PairSum {
+        PairSum(sets.fold(0, |all, set| all.wrapping_add(set.0)))
     }
 }
 
@@ -53,9 +54,18 @@ impl StampSum {
     }
 }
 
-impl AddAssign for StampSum {
-    fn add_assign(&mut self, other: StampSum) {
-        self.0 += other.0;
+/// What the pages of some sets hold.
+impl Sum for StampSum {
+    fn sum<I: Iterator<Item = StampSum>>(sets: I) -> StampSum {
+        StampSum(sets.map(|set| set.0).sum())
+    }
+}
+
+impl FromIterator<(Lpn, Stamp)> for StampSum {
+    fn from_iter<I: IntoIterator<Item = (Lpn, Stamp)>>(pages: I) -> StampSum {
+        let mut sum = StampSum::default();
+        pages.into_iter().for_each(|(lpn, stamp)| sum.add(lpn, stamp));
+        sum
     }
 }
 
@@ -82,6 +92,8 @@ mod tests {
         other.replace(Lpn(1), Stamp(7), Stamp::ZERO);
         other.add(Lpn(3), Stamp(7));
         assert_eq!(sum, other);
+        let parts = [vec![(Lpn(1), Stamp::ZERO)], vec![(Lpn(3), Stamp(7))]];
+        assert_eq!(parts.into_iter().map(StampSum::from_iter).sum::<StampSum>(), sum);
     }
 
     #[test]
@@ -104,7 +116,6 @@ mod tests {
         }
         let mut sum = of(&[(3, 3), (0, 7), (1, 7)]);
         sum.remove(3, 3);
-        sum += of(&[(2, 9)]);
-        assert_eq!(sum, all);
+        assert_eq!([sum, of(&[(2, 9)])].into_iter().sum::<PairSum>(), all);
     }
 }

@@ -256,9 +256,7 @@ pub struct Model {
 
 /// The sum of what consecutive units hold, from the first of a drive on.
 pub fn sum_of(stamps: &[Stamp]) -> StampSum {
-    let mut sum = StampSum::default();
-    (0..).map(Lpn).zip(stamps).for_each(|(lpn, &stamp)| sum.add(lpn, stamp));
-    sum
+    (0..).map(Lpn).zip(stamps.iter().copied()).collect()
 }
 
 impl Model {

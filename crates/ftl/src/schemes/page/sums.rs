@@ -4,7 +4,7 @@
 use super::PageMapped;
 use flashatlas_nand::{Medium, OobRole};
 use flashatlas_types::{BlockId, Lpn, PairSum, Ppn, Stamp, StampSum, at_once, share};
-use std::ops::AddAssign;
+use std::iter::Sum;
 
 /// Looking at fewer blocks takes less time than starting a thread.
 const WORTH_A_THREAD: usize = 1 << 10;
@@ -47,7 +47,7 @@ impl PageMapped {
     }
 
     /// The sum of what `add` adds for each valid slot that does not hold the map, on all cores.
-    fn sum_slots<S: AddAssign + Default + Send>(
+    fn sum_slots<S: Sum + Default + Send>(
         &self,
         medium: &Medium,
         add: impl Fn(&mut S, Ppn) + Sync,
@@ -62,8 +62,6 @@ impl PageMapped {
             }
             sum
         });
-        let mut all = S::default();
-        sums.into_iter().for_each(|sum| all += sum);
-        all
+        sums.into_iter().sum()
     }
 }

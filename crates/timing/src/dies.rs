@@ -75,11 +75,15 @@ impl Engine {
     }
 
     pub(crate) fn start(&mut self, d: u32, n: u32) {
-        self.dies[d as usize].current = n;
-        let work = self.nodes.at(n).work;
+        let channel_first =
+            self.nodes.at(n).work == NodeKind::Program || self.times.command > Dur::ZERO;
+        let die = &mut self.dies[d as usize];
+        die.current = n;
+        if channel_first {
+            die.phase = Phase::Channel;
+        }
         self.release_successor(n);
-        if work == NodeKind::Program || self.times.command > Dur::ZERO {
-            self.dies[d as usize].phase = Phase::Channel;
+        if channel_first {
             self.use_channel(n);
         } else {
             self.start_cells(d);

@@ -63,6 +63,43 @@ fn follower(kind: OpKind) -> Option<(NodeKind, u64)> {
     }
 }
 
+/// What an operation does, and how long it takes.
+#[inline]
+fn describe(t: &Times, op: &Op, node: &mut Node) {
+    let bus = |bytes: u32| Dur::transfer(u64::from(bytes), t.channel_rate);
+    node.rank = t.rank[op.class as usize];
+    match op.kind {
+        OpKind::Read { die, block, page, level, bytes, .. } => {
+            (node.work, node.die, node.block, node.page) = (NodeKind::Read, die, block, page);
+            (node.time, node.transfer) = (t.read[level as usize], bus(bytes));
+            node.host_read = op.class == Class::HostRead;
+        }
+        OpKind::Program { die, block, page, level, bytes } => {
+            (node.work, node.die, node.block, node.page) = (NodeKind::Program, die, block, page);
+            (node.time, node.transfer) = (t.program[level as usize], t.command + bus(bytes));
+        }
+        OpKind::Erase { die, block } => {
+            (node.work, node.die, node.block) = (NodeKind::Erase, die, block);
+            node.time = t.erase;
+        }
+        OpKind::Memory { kind, accesses, bytes, write } => {
+            node.work = NodeKind::Timer;
+            node.time = t.memory_time(kind, accesses, bytes, write);
+        }
+        OpKind::Link { inbound, bytes } => {
+            node.work = if inbound { NodeKind::LinkIn } else { NodeKind::LinkOut };
+            node.time = Dur::transfer(bytes, t.link_rate);
+        }
+        OpKind::Delay(time) => (node.work, node.time) = (NodeKind::Timer, time),
+        OpKind::Join => {}
+        OpKind::Dram { .. } => node.work = NodeKind::Dram,
+        OpKind::Complete(_) | OpKind::FreeSlots(_) => {
+            (node.work, node.value) = follower(op.kind).expect("it takes no time");
+        }
+        OpKind::AwaitSlots(count) => (node.work, node.value) = (NodeKind::AwaitSlots, count),
+    }
+}
+
 impl Engine {
     /// An engine with the dies, channels and blocks of `layout`, at time zero.
     pub fn new(layout: &Layout, times: Times) -> Engine {
@@ -253,16 +290,17 @@ impl Engine {
             {
                 continue;
             }
-            let mut node = self.node(id, op);
-            if let OpKind::Dram { first, count, update } = op.kind {
-                let memory = self
-                    .memory
-                    .as_mut()
-                    .expect("a drive whose tables are in timed DRAM says so (dram.preset)");
-                node.page = memory.keep(plan.dram(first, count), update);
-            }
             self.note(|paths, _| paths.issued(id, op.kind, op.cause, now));
-            let n = self.nodes.add(id, op, node, after);
+            let (times, memory) = (&self.times, &mut self.memory);
+            let n = self.nodes.add(id, op, after, |node| {
+                describe(times, op, node);
+                if let OpKind::Dram { first, count, update } = op.kind {
+                    let memory = memory
+                        .as_mut()
+                        .expect("a drive whose tables are in timed DRAM says so (dram.preset)");
+                    node.page = memory.keep(plan.dram(first, count), update);
+                }
+            });
             if self.nodes.at(n).waiting == 0 {
                 self.ready.push(n);
                 self.drain();
@@ -327,54 +365,9 @@ impl Engine {
         list.join("; ")
     }
 
-    fn node(&self, id: OpId, op: &Op) -> Node {
-        let t = &self.times;
-        let bus = |bytes: u32| Dur::transfer(u64::from(bytes), t.channel_rate);
-        let rank = t.rank[op.class as usize];
-        let mut node = Node::new(id, NodeKind::Join, rank);
-        match op.kind {
-            OpKind::Read { die, block, page, level, bytes, .. } => {
-                (node.work, node.die, node.block, node.page) = (NodeKind::Read, die, block, page);
-                (node.time, node.transfer) = (t.read[level as usize], bus(bytes));
-                node.host_read = op.class == Class::HostRead;
-            }
-            OpKind::Program { die, block, page, level, bytes } => {
-                (node.work, node.die, node.block, node.page) =
-                    (NodeKind::Program, die, block, page);
-                (node.time, node.transfer) = (t.program[level as usize], t.command + bus(bytes));
-            }
-            OpKind::Erase { die, block } => {
-                (node.work, node.die, node.block) = (NodeKind::Erase, die, block);
-                node.time = t.erase;
-            }
-            OpKind::Memory { kind, accesses, bytes, write } => {
-                node.work = NodeKind::Timer;
-                node.time = t.memory_time(kind, accesses, bytes, write);
-            }
-            OpKind::Link { inbound, bytes } => {
-                node.work = if inbound { NodeKind::LinkIn } else { NodeKind::LinkOut };
-                node.time = Dur::transfer(bytes, t.link_rate);
-            }
-            OpKind::Delay(time) => (node.work, node.time) = (NodeKind::Timer, time),
-            OpKind::Join => {}
-            OpKind::Dram { .. } => node.work = NodeKind::Dram,
-            OpKind::Complete(_) | OpKind::FreeSlots(_) => {
-                (node.work, node.value) = follower(op.kind).expect("it takes no time");
-            }
-            OpKind::AwaitSlots(count) => (node.work, node.value) = (NodeKind::AwaitSlots, count),
-        }
-        node
-    }
-
     /// Start or queue everything that nothing holds back.
-    #[inline]
+    #[inline(always)] // what is ready is mostly one operation: a call would cost as much
     fn drain(&mut self) {
-        if !self.ready.is_empty() {
-            self.drain_all();
-        }
-    }
-
-    fn drain_all(&mut self) {
         let mut next = 0;
         while next < self.ready.len() {
             let n = self.ready[next];

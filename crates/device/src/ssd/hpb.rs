@@ -146,7 +146,7 @@ impl Ssd {
     fn confirmed(&self, ppn: Ppn, lpn: Lpn) -> Option<Unit> {
         let data = self.medium.oob_role(self.layout.block_of(ppn)) != OobRole::MAP;
         let unit = unit_at(&self.medium, ppn, lpn).ok().filter(|_| data)?;
-        let cached = self.cache.as_ref().and_then(|c| c.get(lpn));
+        let cached = self.cached(lpn);
         cached.is_none_or(|entry| entry.base == unit.stamp).then_some(unit)
     }
 

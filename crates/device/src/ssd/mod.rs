@@ -221,7 +221,7 @@ impl Ssd {
     /// # Errors
     /// When the map points to something that cannot be read, or to another page.
     pub fn peek(&self, lpn: Lpn) -> Result<Option<Unit>, FtlError> {
-        if let Some(entry) = self.cache.as_ref().and_then(|c| c.get(lpn)) {
+        if let Some(entry) = self.cached(lpn) {
             return Ok(Some(Unit { lpn, stamp: entry.stamp, bytes: None }));
         }
         self.peek_below_cache(lpn)

@@ -2,6 +2,7 @@
 
 use super::Ssd;
 use crate::Reply;
+use crate::cache::CacheEntry;
 use crate::pieces::{Piece, merge_under, pieces};
 use flashatlas_ftl::Place;
 use flashatlas_ftl::blocks::unit_at;
@@ -51,24 +52,17 @@ impl Ssd {
         while let Some(piece) = rest.next() {
             let entry = entries.next().copied();
             self.command.ahead = rest.size_hint().0 as u32;
-            let unit = match self.read_cached(&piece, reply) {
-                true => {
-                    waits.extend(
-                        self.cache.as_ref().and_then(|c| c.get(piece.lpn)).map(|e| e.ready),
-                    );
+            // the cache may hold all of it, or a part that is still on its way
+            if let Some(entry) = self.cached(piece.lpn) {
+                waits.push(entry.ready);
+                if self.read_cached(&piece, reply) {
                     sectors_at_hand += piece.sectors;
                     continue;
                 }
-                false => {
-                    // the cache may hold a part of it that is still on its way
-                    waits.extend(
-                        self.cache.as_ref().and_then(|c| c.get(piece.lpn)).map(|e| e.ready),
-                    );
-                    match self.read_by_entry(now, &piece, (entry, short), &mut groups)? {
-                        Some(unit) => UnitSource::Flash(unit),
-                        None => self.read_flash(now, &piece, command, &mut groups)?,
-                    }
-                }
+            }
+            let unit = match self.read_by_entry(now, &piece, (entry, short), &mut groups)? {
+                Some(unit) => UnitSource::Flash(unit),
+                None => self.read_flash(now, &piece, command, &mut groups)?,
             };
             match unit {
                 UnitSource::Nowhere(ready) => {
@@ -98,7 +92,8 @@ impl Ssd {
             sent.push(self.send(sectors_at_hand, &waits));
         } else {
             // what is read waits for the command's first operation by itself
-            sent.extend(waits.into_iter().filter(|&op| op != command || groups.is_empty()));
+            let itself = groups.is_empty();
+            waits.iter().filter(|&&op| op != command || itself).for_each(|&op| sent.push(op));
         }
         self.complete(tag, Class::HostRead, &sent);
         Ok(())
@@ -110,17 +105,23 @@ impl Ssd {
         self.plan.push(link, Class::HostRead, after)
     }
 
+    /// What the write cache holds of a unit.
+    #[inline]
+    pub(super) fn cached(&self, lpn: Lpn) -> Option<&CacheEntry> {
+        self.cache.as_ref()?.get(lpn)
+    }
+
     /// Answer a piece from the write cache, if all its sectors are there.
     fn read_cached(&mut self, piece: &Piece, reply: &mut Reply) -> bool {
-        let Some(entry) = self.cache.as_ref().and_then(|c| c.get(piece.lpn)) else { return false };
+        let Some(entry) = self.cached(piece.lpn) else { return false };
         if piece.mask() & !entry.present != 0 {
             return false;
         }
-        self.counters.cache_read_hits += 1;
         reply.stamps.push(entry.stamp);
         if let Some(bytes) = &entry.bytes {
             reply.bytes.extend_from_slice(&bytes[byte_range(piece)]);
         }
+        self.counters.cache_read_hits += 1;
         true
     }
 
@@ -220,7 +221,7 @@ impl Ssd {
     /// The sectors that the cache holds of a page over what was found below; without any, what
     /// was found. The cached unit itself stays as it is: only the pages of this read were sensed.
     pub(super) fn under_cached(&self, lpn: Lpn, found: Option<Unit>) -> Option<Unit> {
-        let Some(entry) = self.cache.as_ref().and_then(|c| c.get(lpn)) else { return found };
+        let Some(entry) = self.cached(lpn) else { return found };
         self.assert_base(entry, found.as_ref().map_or(Stamp::ZERO, |u| u.stamp));
         let mut entry = entry.clone();
         merge_under(&mut entry, found.as_ref().and_then(|u| u.bytes.as_deref()));

@@ -159,7 +159,6 @@ impl Nodes {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Node;
     use super::*;
     use flashatlas_types::{Cause, OpKind, Plan};
 
@@ -182,7 +181,7 @@ mod tests {
             let (OpKind::Read { block, .. } | OpKind::Erase { block, .. }) = op.kind else {
                 unreachable!("there are no others")
             };
-            let n = nodes.add(id, op, Node { block, ..Node::new(id, work, 0) }, after);
+            let n = nodes.add(id, op, after, |node| (node.work, node.block) = (work, block));
             reads.extend(is_read.then_some(n));
         }
         let chain = |nodes: &Nodes, block: u32| {

@@ -97,13 +97,22 @@ impl<T> Default for Slab<T> {
 
 impl<T> Slab<T> {
     #[inline]
-    fn put(&mut self, thing: T) -> u32 {
-        if let Some(place) = self.vacant.pop() {
-            self[place] = thing;
-            return place;
-        }
-        self.things.push(thing);
-        (self.things.len() - 1) as u32
+    fn put(&mut self, thing: T) -> u32
+    where
+        T: Copy,
+    {
+        let place = self.place(|| thing);
+        self[place] = thing;
+        place
+    }
+
+    /// A place for whoever writes what is there: what was freed before, or `new`.
+    #[inline]
+    fn place(&mut self, new: impl FnOnce() -> T) -> u32 {
+        self.vacant.pop().unwrap_or_else(|| {
+            self.things.push(new());
+            (self.things.len() - 1) as u32
+        })
     }
 
     #[inline]
@@ -193,10 +202,19 @@ impl Nodes {
         })
     }
 
-    /// Add an operation and what it waits for.
-    pub fn add(&mut self, id: OpId, op: &Op, node: Node, after: &[OpId]) -> u32 {
+    /// Add an operation, of which `describe` says the rest in its place, and what it waits for.
+    pub fn add(
+        &mut self,
+        id: OpId,
+        op: &Op,
+        after: &[OpId],
+        describe: impl FnOnce(&mut Node),
+    ) -> u32 {
         self.number(id);
-        let n = self.nodes.put(node);
+        let n = self.nodes.place(|| Node::new(id, NodeKind::Join, 0));
+        let node = &mut self.nodes[n];
+        *node = Node::new(id, NodeKind::Join, 0);
+        describe(node);
         self.enter(id, n);
         for &dep in after {
             assert!(dep < id, "operation {id} waits for {dep}, which comes later");
@@ -255,8 +273,10 @@ impl Nodes {
         let mask = self.ring.len() - 1;
         self.ring[(id.0 as usize) & mask] = NIL;
         self.live -= 1;
-        while self.oldest <= self.newest && self.ring[(self.oldest as usize) & mask] == NIL {
-            self.oldest += 1;
+        if id.0 == self.oldest {
+            while self.oldest <= self.newest && self.ring[(self.oldest as usize) & mask] == NIL {
+                self.oldest += 1;
+            }
         }
     }
 
@@ -319,12 +339,13 @@ impl Nodes {
     /// Take a complete operation out. Operations that nothing holds back any more are appended to
     /// `ready`.
     pub fn remove(&mut self, n: u32, ready: &mut Vec<u32>) {
-        let Node { id, work, block, epoch, previous, following, waiter, .. } = self.nodes[n];
+        let node = &self.nodes[n];
+        let Node { id, work, waiter, then, .. } = *node;
+        let (mut e, mut kept) = (node.edges, NIL);
         let first_ready = ready.len();
         if waiter != NIL {
             ready.extend(self.release(waiter));
         }
-        let (mut e, mut kept) = (self.nodes[n].edges, NIL);
         while e != NIL {
             let Edge { to, for_follower, next } = self.edges[e];
             if for_follower {
@@ -336,12 +357,14 @@ impl Nodes {
             }
             e = next;
         }
-        if work == NodeKind::Read {
-            ready.extend(self.reader_done(block, epoch));
-        } else if matches!(work, NodeKind::Program | NodeKind::Erase) {
-            self.writer_done(block, previous, following);
+        if matches!(work, NodeKind::Read | NodeKind::Program | NodeKind::Erase) {
+            let Node { block, epoch, previous, following, .. } = self.nodes[n];
+            match work {
+                NodeKind::Read => ready.extend(self.reader_done(block, epoch)),
+                _ => self.writer_done(block, previous, following),
+            }
         }
-        if let Some(work) = self.nodes[n].then {
+        if let Some(work) = then {
             let node = &mut self.nodes[n];
             let (next, value) = (OpId(id.0 + u64::from(node.then_after)), node.value);
             *node = Node { value, edges: kept, ..Node::new(next, work, node.rank) };
@@ -413,7 +436,7 @@ mod tests {
                     assert!(!nodes.follow(id, NodeKind::Complete, 8, work), "one follows already");
                     assert!(!nodes.follow(id, NodeKind::Complete, 8, complete), "it is none yet");
                 }
-                of.push(nodes.add(id, op, Node::new(id, NodeKind::Timer, 0), after));
+                of.push(nodes.add(id, op, after, |node| node.work = NodeKind::Timer));
             }
         }
         let [first, after_complete, after_work, second] = of[..] else { panic!("four nodes") };
@@ -434,7 +457,7 @@ mod tests {
         let awaited = plan.push(OpKind::AwaitSlots(3), Class::HostRead, &[]);
         let last = plan.push(OpKind::Complete(Tag(9)), Class::HostRead, &[awaited]);
         let (id, op, _) = plan.iter().nth(5).expect("the sixth");
-        nodes.add(id, op, Node { value: 3, ..Node::new(id, NodeKind::AwaitSlots, 0) }, &[]);
+        nodes.add(id, op, &[], |node| (node.work, node.value) = (NodeKind::AwaitSlots, 3));
         assert!(!nodes.follow(last, NodeKind::Complete, 9, awaited));
     }
 }

@@ -5,6 +5,8 @@ PY     := $(VENV)/bin/python
 STAMP  := $(VENV)/.built
 TESTS  := $(VENV)/.test-tools
 TRACE  := out/traces/postgres.fatr
+# As it is shipped, beside the quick build of .venv.
+SHIPPED := out/shipped
 SOURCES := $(shell find crates devices papers python \( -name '*.rs' -o -name '*.toml' -o -name '*.pyi' \) \
   -not -path '*/tests/*' 2>/dev/null) Cargo.toml Cargo.lock pyproject.toml
 
@@ -200,8 +202,12 @@ bench: $(STAMP) $(TESTS) ## throughput beside a floor program; PARTS="engine set
 	$(PY) benches/rounds.py --rounds $(or $(ROUNDS),1) -- $${CARGO_TARGET_DIR:-target}/dist/bench $(PARTS)
 	$(if $(PARTS),,$(PY) benches/python_parts.py)
 
+# An optimised build beside an optimised build.
 bench-peers: $(STAMP) ## the same drive and loads through MQSim (FLASHATLAS_MQSIM names its binary) and ours, in turns
-	$(PY) benches/peers.py
+	rm -rf $(SHIPPED)
+	$(VENV)/bin/maturin build --quiet --profile dist --out $(SHIPPED)
+	$(PY) -m pip install --quiet --disable-pip-version-check --no-deps --target $(SHIPPED)/python $(SHIPPED)/*.whl
+	PYTHONPATH=$(SHIPPED)/python $(PY) benches/peers.py
 
 bench-served: $(STAMP) ## fio on a served drive and on nbdkit's memory plugin, in turns (two minutes)
 	$(PY) benches/served.py

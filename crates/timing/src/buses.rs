@@ -90,8 +90,9 @@ impl Engine {
     /// A read that is not sensed yet, and an erase, put their command on the channel; others their
     /// data.
     fn channel_time(&self, node: &Node) -> Dur {
-        let command = node.work == NodeKind::Erase || (node.work == NodeKind::Read && !node.sensed);
-        if command { self.times.command } else { node.transfer }
+        let command =
+            node.work == NodeKind::Erase || (node.work == NodeKind::Read && !node.halfway);
+        if command { self.times.command } else { node.time }
     }
 
     pub(crate) fn channel_done(&mut self, channel: u32) {
@@ -101,7 +102,7 @@ impl Engine {
     }
 
     pub(crate) fn on_channel_done(&mut self, n: u32) {
-        let Node { die: d, work, sensed, .. } = *self.nodes.at(n);
+        let Node { die: d, work, halfway: sensed, .. } = *self.nodes.at(n);
         let die = &mut self.dies[d as usize];
         match work {
             NodeKind::Read if sensed => {

@@ -2,7 +2,7 @@
 //! suspension.
 
 use crate::engine::Engine;
-use crate::nodes::{NIL, NodeKind};
+use crate::nodes::{NIL, Node, NodeKind};
 use crate::paths::State;
 use crate::resources::Phase;
 use flashatlas_types::Dur;
@@ -102,7 +102,12 @@ impl Engine {
 
     pub(crate) fn start_cells(&mut self, d: u32) {
         let n = self.dies[d as usize].current;
-        let time = self.nodes.at(n).time;
+        let Node { work, level, .. } = *self.nodes.at(n);
+        let time = match work {
+            NodeKind::Read => self.times.read[level as usize],
+            NodeKind::Program => self.times.program[level as usize],
+            _ => self.times.erase,
+        };
         self.run_cells(d, time);
     }
 
@@ -138,7 +143,7 @@ impl Engine {
     fn cells_done(&mut self, d: u32) {
         let n = self.dies[d as usize].current;
         if self.nodes.at(n).work == NodeKind::Read {
-            self.nodes.at_mut(n).sensed = true;
+            self.nodes.at_mut(n).halfway = true;
             if !self.times.cache_read {
                 self.dies[d as usize].phase = Phase::Channel;
                 return self.use_channel(n);

@@ -71,16 +71,15 @@ fn describe(t: &Times, op: &Op, node: &mut Node) {
     match op.kind {
         OpKind::Read { die, block, page, level, bytes, .. } => {
             (node.work, node.die, node.block, node.page) = (NodeKind::Read, die, block, page);
-            (node.time, node.transfer) = (t.read[level as usize], bus(bytes));
+            (node.time, node.level) = (bus(bytes), level);
             node.host_read = op.class == Class::HostRead;
         }
         OpKind::Program { die, block, page, level, bytes } => {
             (node.work, node.die, node.block, node.page) = (NodeKind::Program, die, block, page);
-            (node.time, node.transfer) = (t.program[level as usize], t.command + bus(bytes));
+            (node.time, node.level) = (t.command + bus(bytes), level);
         }
         OpKind::Erase { die, block } => {
             (node.work, node.die, node.block) = (NodeKind::Erase, die, block);
-            node.time = t.erase;
         }
         OpKind::Memory { kind, accesses, bytes, write } => {
             node.work = NodeKind::Timer;

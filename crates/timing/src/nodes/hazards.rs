@@ -3,7 +3,7 @@
 //! start in order. A read of a page as it was waits for no program since, and an erase since waits
 //! for it.
 
-use super::{NIL, NodeKind, Nodes};
+use super::{NIL, Node, NodeKind, Nodes};
 use flashatlas_types::OpId;
 
 /// The unfinished operations on one block.
@@ -29,6 +29,19 @@ pub(super) struct Draining {
     pub left: u32,
     /// The next older one of the block: nearly always there is none.
     pub older: u32,
+}
+
+impl Node {
+    /// Of a read: the erases of its block that were issued before it. It has no neighbours.
+    #[inline]
+    pub(super) fn epoch(&self) -> u32 {
+        self.following
+    }
+
+    #[inline]
+    fn epoch_mut(&mut self) -> &mut u32 {
+        &mut self.following
+    }
 }
 
 impl Nodes {
@@ -75,7 +88,7 @@ impl Nodes {
     fn count_reader(&mut self, n: u32, block: u32) {
         let unfinished = &mut self.blocks[block as usize];
         unfinished.readers += 1;
-        self.nodes[n].epoch = unfinished.epoch;
+        *self.nodes[n].epoch_mut() = unfinished.epoch;
     }
 
     /// An erase waits for the reads of its block so far; reads from now on are of the next epoch.
@@ -118,8 +131,7 @@ impl Nodes {
 
     pub(super) fn add_writer(&mut self, n: u32, block: u32) {
         let newest = std::mem::replace(&mut self.blocks[block as usize].writers, n);
-        if newest != NIL && !self.at(newest).started {
-            self.at_mut(newest).successor = n;
+        if newest != NIL && !self.at(newest).halfway {
             self.at_mut(n).waiting += 1;
         }
         self.link(n, newest);
@@ -148,12 +160,11 @@ impl Nodes {
     /// else holds it back.
     pub fn started(&mut self, n: u32) -> Option<u32> {
         let node = self.at_mut(n);
-        node.started = true;
-        let successor = std::mem::replace(&mut node.successor, NIL);
-        if successor == NIL {
-            return None;
+        assert!(!std::mem::replace(&mut node.halfway, true), "operation {} begins twice", node.id);
+        match node.following {
+            NIL => None,
+            following => self.release(following),
         }
-        self.release(successor)
     }
 }
 

@@ -29,48 +29,69 @@ pub(crate) enum NodeKind {
     AwaitSlots,
 }
 
-/// One operation that is not complete.
+/// One operation that is not complete: a line of the processor's caches.
 #[derive(Clone, Debug)]
+#[repr(align(64))]
 pub(crate) struct Node {
     pub id: OpId,
     pub work: NodeKind,
     pub rank: u8,
     pub suspends: u8,
+    /// Kind of the page, as the times of the cells have it.
+    pub level: u8,
     /// Read for a host: may suspend a program or an erase.
     pub host_read: bool,
-    /// A read whose page is in the register: what is left is the transfer.
-    pub sensed: bool,
-    /// A program or erase that has its die.
-    started: bool,
+    /// Of a read: its page is in the register, and what is left is the transfer. Of a program or an
+    /// erase: it has its die.
+    pub halfway: bool,
     /// What follows once this is complete, as the same node, and takes no time ([`Nodes::follow`]):
     /// its `value` is that of the node.
     then: Option<NodeKind>,
+    /// By how much the number of that is larger.
+    then_after: u8,
     pub die: u32,
     pub block: u32,
     pub page: u32,
-    /// Time of the cells, of the timer, or of the link.
+    /// Time of the timer or of the link; of data on the channel.
     pub time: Dur,
-    /// Time on the channel.
-    pub transfer: Dur,
     /// Tag of a command, or slots of the write cache.
     pub value: u64,
-    /// By how much the number of what follows is larger.
-    then_after: u32,
     /// Operations that this one still waits for.
     pub waiting: u32,
-    /// An operation that waits until this one is complete: mostly there is one or none.
-    waiter: u32,
-    /// First of the edges to the others.
-    edges: u32,
-    /// The next program or erase of the block, which waits until this one has started.
-    pub successor: u32,
-    /// Neighbours among the unfinished writers of the block.
+    waiters: Waiters,
+    /// Neighbours among the unfinished writers of the block. The newer one waits until this one has
+    /// its die.
     previous: u32,
     following: u32,
-    /// Erases of the block that were issued before this read.
-    epoch: u32,
     /// Next in the queue of a resource.
     pub queued: u32,
+}
+
+const _: () = assert!(size_of::<Node>() == 64, "a node is a line of the caches");
+
+/// Who waits until an operation is complete: nobody, one operation, or those of a list of edges.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Waiters(u32);
+
+impl Waiters {
+    const NONE: Waiters = Waiters(NIL);
+    /// What follows is the first edge.
+    const LIST: u32 = 1 << 31;
+
+    #[inline]
+    fn edges(first: u32) -> Waiters {
+        Waiters(if first == NIL { NIL } else { Waiters::LIST | first })
+    }
+
+    /// The operation, or the first edge; one of them at most.
+    #[inline]
+    fn split(self) -> (u32, u32) {
+        match self.0 {
+            NIL => (NIL, NIL),
+            list if list & Waiters::LIST != 0 => (NIL, list & !Waiters::LIST),
+            one => (one, NIL),
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -110,8 +131,10 @@ impl<T> Slab<T> {
     #[inline]
     fn place(&mut self, new: impl FnOnce() -> T) -> u32 {
         self.vacant.pop().unwrap_or_else(|| {
+            let place = self.things.len() as u32;
+            assert!(place < Waiters::LIST - 1, "2^31 operations or waits are under way");
             self.things.push(new());
-            (self.things.len() - 1) as u32
+            place
         })
     }
 
@@ -250,10 +273,11 @@ impl Nodes {
         let node = &mut self.nodes[n];
         let has_value =
             matches!(node.work, NodeKind::Complete | NodeKind::FreeSlots | NodeKind::AwaitSlots);
+        let Ok(after) = u8::try_from(id.0 - on.0) else { return false };
         if node.id != on || node.then.is_some() || has_value {
             return false;
         }
-        (node.then, node.then_after, node.value) = (Some(work), (id.0 - on.0) as u32, value);
+        (node.then, node.then_after, node.value) = (Some(work), after, value);
         self.number(id);
         self.enter(id, n);
         true
@@ -306,9 +330,9 @@ impl Nodes {
     #[inline]
     fn wait(&mut self, n: u32, on: u32) {
         self.nodes[n].waiting += 1;
-        let first = &mut self.nodes[on].waiter;
-        match *first {
-            NIL => *first = n,
+        let waiters = &mut self.nodes[on].waiters;
+        match *waiters {
+            Waiters::NONE => *waiters = Waiters(n),
             _ => self.add_edge(n, on, false),
         }
     }
@@ -324,8 +348,11 @@ impl Nodes {
     }
 
     fn add_edge(&mut self, n: u32, on: u32, for_follower: bool) {
-        let edge = Edge { to: n, for_follower, next: self.nodes[on].edges };
-        self.nodes[on].edges = self.edges.put(edge);
+        let next = match self.nodes[on].waiters.split() {
+            (NIL, edge) => edge,
+            (one, _) => self.edges.put(Edge { to: one, for_follower: false, next: NIL }),
+        };
+        self.nodes[on].waiters = Waiters::edges(self.edges.put(Edge { to: n, for_follower, next }));
     }
 
     /// One operation less holds this one back. Returns it if nothing else does.
@@ -340,8 +367,8 @@ impl Nodes {
     /// `ready`.
     pub fn remove(&mut self, n: u32, ready: &mut Vec<u32>) {
         let node = &self.nodes[n];
-        let Node { id, work, waiter, then, .. } = *node;
-        let (mut e, mut kept) = (node.edges, NIL);
+        let Node { id, work, then, .. } = *node;
+        let ((waiter, mut e), mut kept) = (node.waiters.split(), NIL);
         let first_ready = ready.len();
         if waiter != NIL {
             ready.extend(self.release(waiter));
@@ -358,16 +385,17 @@ impl Nodes {
             e = next;
         }
         if matches!(work, NodeKind::Read | NodeKind::Program | NodeKind::Erase) {
-            let Node { block, epoch, previous, following, .. } = self.nodes[n];
+            let Node { block, previous, following, .. } = self.nodes[n];
             match work {
-                NodeKind::Read => ready.extend(self.reader_done(block, epoch)),
+                NodeKind::Read => ready.extend(self.reader_done(block, self.nodes[n].epoch())),
                 _ => self.writer_done(block, previous, following),
             }
         }
         if let Some(work) = then {
             let node = &mut self.nodes[n];
             let (next, value) = (OpId(id.0 + u64::from(node.then_after)), node.value);
-            *node = Node { value, edges: kept, ..Node::new(next, work, node.rank) };
+            let waiters = Waiters::edges(kept);
+            *node = Node { value, waiters, ..Node::new(next, work, node.rank) };
             ready.push(n);
         } else {
             assert!(kept == NIL, "somebody waits for what does not follow");
@@ -388,24 +416,20 @@ impl Node {
             work,
             rank,
             suspends: 0,
+            level: 0,
             host_read: false,
-            sensed: false,
-            started: false,
+            halfway: false,
             then: None,
+            then_after: 0,
             die: 0,
             block: 0,
             page: 0,
             time: Dur::ZERO,
-            transfer: Dur::ZERO,
             value: 0,
-            then_after: 0,
             waiting: 0,
-            waiter: NIL,
-            edges: NIL,
-            successor: NIL,
+            waiters: Waiters::NONE,
             previous: NIL,
             following: NIL,
-            epoch: 0,
             queued: NIL,
         }
     }
@@ -459,5 +483,8 @@ mod tests {
         let (id, op, _) = plan.iter().nth(5).expect("the sixth");
         nodes.add(id, op, &[], |node| (node.work, node.value) = (NodeKind::AwaitSlots, 3));
         assert!(!nodes.follow(last, NodeKind::Complete, 9, awaited));
+        // nor is there one for a number that is far away
+        assert!(!nodes.follow(OpId(other.0 + 256), NodeKind::Complete, 9, other));
+        assert!(nodes.follow(OpId(other.0 + 255), NodeKind::Complete, 9, other));
     }
 }

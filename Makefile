@@ -197,9 +197,9 @@ lint-python: $(STAMP) $(TESTS)
 	$(VENV)/bin/ruff format --check python tests packaging docs/site examples benches
 	$(VENV)/bin/mypy
 
-bench: $(STAMP) $(TESTS) ## throughput beside a floor program; PARTS="engine setup", ROUNDS=5 (least/median of each number)
+bench: $(STAMP) $(TESTS) ## throughput beside a floor program; PARTS="engine setup", ROUNDS=5 (least/median of each number), TIMES=2 (longer)
 	cargo build --profile dist --quiet -p flashatlas-benches
-	$(PY) benches/rounds.py --rounds $(or $(ROUNDS),1) -- $${CARGO_TARGET_DIR:-target}/dist/bench $(PARTS)
+	$(PY) benches/rounds.py --rounds $(or $(ROUNDS),1) -- $${CARGO_TARGET_DIR:-target}/dist/bench $(if $(TIMES),--times $(TIMES)) $(PARTS)
 	$(if $(PARTS),,$(PY) benches/python_parts.py)
 
 # An optimised build beside an optimised build.

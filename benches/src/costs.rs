@@ -1,7 +1,7 @@
 //! What a request costs must not grow with the size of a queue: the time of a request over the size
 //! of the write cache, over the commands in flight, and over the number of dies.
 
-use crate::{Host, now};
+use crate::{Host, longer, now};
 use flashatlas_device::{Inspect, Ssd};
 use flashatlas_host::STANDARD;
 use flashatlas_types::{Lpn, Seed};
@@ -56,6 +56,7 @@ pub fn flash_ops(drive: &Ssd) -> u64 {
 }
 
 fn measured(host: &mut Host, requests: u64, writes: u64, depth: usize) -> Cost {
+    let requests = longer(requests);
     // requests are read ahead, as runs do
     let mut ahead = [(false, Lpn(0)); 16];
     let mut play = |host: &mut Host, count: u64| {

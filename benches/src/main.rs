@@ -19,6 +19,7 @@ use flashatlas_device::{Cmd, Device, Done, Inspect, PowerCycle, Reply, Ssd};
 use flashatlas_host::STANDARD;
 use flashatlas_sim::metrics::METRICS;
 use flashatlas_types::{Entries, Lba, Lpn, Ps, Rng, Seed, Stamp, Tag};
+use std::sync::OnceLock;
 use std::time::Instant;
 
 /// The benches are an edge: they look at the clock.
@@ -248,8 +249,24 @@ fn large_drive() {
     );
 }
 
+/// How many times as long the parts run that can, if that was said.
+static TIMES: OnceLock<u64> = OnceLock::new();
+
+/// So many requests, or a multiple of them: a number that moves then was not steady.
+fn longer(requests: u64) -> u64 {
+    requests * TIMES.get().unwrap_or(&1)
+}
+
 fn main() {
-    let wanted: Vec<String> = std::env::args().skip(1).collect();
+    let mut wanted: Vec<String> = std::env::args().skip(1).collect();
+    if wanted.first().is_some_and(|first| first == "--times") {
+        let times = wanted.drain(..wanted.len().min(2)).nth(1).and_then(|n| n.parse().ok());
+        let Some(times @ 1..=1000) = times else {
+            eprintln!("--times: from 1 to 1000 times as many requests in engine, costs, lookup");
+            std::process::exit(2);
+        };
+        TIMES.set(times).expect("it is said once");
+    }
     match &wanted.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["kernel"] => return kernels::list(),
         ["kernel", name, count] => {

@@ -22,7 +22,7 @@ TESTED := --workspace --exclude flashatlas-python --exclude flashatlas-module
 .DEFAULT_GOAL := help
 .PHONY: help demo build package swarm test test-interleavings test-templates test-headers test-full test-slurm test-rust test-seeded-bugs test-python test-checked test-guides \
   system-tests crash crash-long fingerprints lint lint-rust lint-python bench bench-peers bench-served theory claims fuzz miri memcheck docs \
-  clean tools rustdoc header capi wheel test-wheel test-wheel-root pull-plug
+  clean tools shipped rustdoc header capi wheel test-wheel test-wheel-root pull-plug
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -202,12 +202,15 @@ bench: $(STAMP) $(TESTS) ## throughput beside a floor program; PARTS="engine set
 	$(PY) benches/rounds.py --rounds $(or $(ROUNDS),1) -- $${CARGO_TARGET_DIR:-target}/dist/bench $(if $(TIMES),--times $(TIMES)) $(PARTS)
 	$(if $(PARTS),,$(PY) benches/python_parts.py)
 
-# An optimised build beside an optimised build.
 bench-peers: $(STAMP) ## the same drive and loads through MQSim (FLASHATLAS_MQSIM names its binary) and ours, in turns
+	@$(if $(FLASHATLAS_MQSIM),$(MAKE) --no-print-directory shipped)
+	PYTHONPATH=$(SHIPPED)/python $(PY) benches/peers.py
+
+# An optimised build, beside an optimised build of another simulator.
+shipped: $(STAMP)
 	rm -rf $(SHIPPED)
 	$(VENV)/bin/maturin build --quiet --profile dist --out $(SHIPPED)
 	$(PY) -m pip install --quiet --disable-pip-version-check --no-deps --target $(SHIPPED)/python $(SHIPPED)/*.whl
-	PYTHONPATH=$(SHIPPED)/python $(PY) benches/peers.py
 
 bench-served: $(STAMP) ## fio on a served drive and on nbdkit's memory plugin, in turns (two minutes)
 	$(PY) benches/served.py

@@ -204,7 +204,7 @@ bench: $(STAMP) $(TESTS) ## throughput beside a floor program; PARTS="engine set
 
 bench-peers: $(STAMP) ## the same drive and loads through MQSim (FLASHATLAS_MQSIM names its binary) and ours, in turns
 	@$(if $(FLASHATLAS_MQSIM),$(MAKE) --no-print-directory shipped)
-	PYTHONPATH=$(SHIPPED)/python $(PY) benches/peers.py
+	PYTHONPATH=$(CURDIR)/$(SHIPPED)/python $(PY) benches/peers.py
 
 # An optimised build, beside an optimised build of another simulator.
 shipped: $(STAMP)

@@ -52,9 +52,11 @@ def test_what_took_no_longer_has_no_speed():
     spec.loader.exec_module(peers)
     load = peers.Load("reads", 1 << 20, 100, 1000)
     once, twice = peers.Run(2.0, 1, 1000, 0, 5.0), peers.Run(3.0, 1, 2000, 0, 5.0)
-    each, cells = peers.rows(load, "MQSim", once, twice)
+    each, cells = peers.rows(load, "MQSim", 1000, once, twice)
     assert each == 1000 and cells[2:6] == ("1000.00", "1,000", "1,000", "1.0 s")
-    each, cells = peers.rows(load, "MQSim", twice, once)
+    each, cells = peers.rows(load, "FlashAtlas", 10_000, once, twice)
+    assert each == 100 and cells[2:4] == ("100.00", "10,000"), "of ten times as many requests"
+    each, cells = peers.rows(load, "MQSim", 1000, twice, once)
     assert each is None and cells[2:6] == ("–",) * 4
 
 

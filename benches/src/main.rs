@@ -249,10 +249,10 @@ fn large_drive() {
     );
 }
 
-/// How many times as long the parts run that can, if that was said.
+/// By what `--times` multiplies the requests of engine, costs and lookup.
 static TIMES: OnceLock<u64> = OnceLock::new();
 
-/// So many requests, or a multiple of them: a number that moves then was not steady.
+/// So many requests, or that multiple of them: a number that moves then was not steady.
 fn longer(requests: u64) -> u64 {
     requests * TIMES.get().unwrap_or(&1)
 }
@@ -278,6 +278,12 @@ fn main() {
             return growth::work(name, number(size), number(count));
         }
         _ => {}
+    }
+    let is_longer = |part: &String| ["engine", "costs", "lookup"].contains(&part.as_str());
+    let others = wanted.is_empty() || !wanted.iter().all(is_longer);
+    if TIMES.get().is_some() && others {
+        eprintln!("--times is for the parts engine, costs and lookup: name some of them alone");
+        std::process::exit(2);
     }
     let parts: [(&str, fn()); 16] = [
         ("large", large_drive),

@@ -87,8 +87,8 @@ impl Engine {
         self.agenda.set_channel(until, channel);
     }
 
-    /// A read that is not sensed yet, and an erase, put their command on the channel; others their
-    /// data.
+    /// A read that is not sensed yet, and an erase, put their command on the channel; a sensed read
+    /// its data; a program both.
     fn channel_time(&self, node: &Node) -> Dur {
         let command =
             node.work == NodeKind::Erase || (node.work == NodeKind::Read && !node.halfway);

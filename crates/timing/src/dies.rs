@@ -75,15 +75,12 @@ impl Engine {
     }
 
     pub(crate) fn start(&mut self, d: u32, n: u32) {
-        let channel_first =
-            self.nodes.at(n).work == NodeKind::Program || self.times.command > Dur::ZERO;
+        let work = self.nodes.at(n).work;
+        self.release_successor(n);
         let die = &mut self.dies[d as usize];
         die.current = n;
-        if channel_first {
+        if work == NodeKind::Program || self.times.command > Dur::ZERO {
             die.phase = Phase::Channel;
-        }
-        self.release_successor(n);
-        if channel_first {
             self.use_channel(n);
         } else {
             self.start_cells(d);
@@ -106,7 +103,8 @@ impl Engine {
         let time = match work {
             NodeKind::Read => self.times.read[level as usize],
             NodeKind::Program => self.times.program[level as usize],
-            _ => self.times.erase,
+            NodeKind::Erase => self.times.erase,
+            other => unreachable!("{other:?} has no cells"),
         };
         self.run_cells(d, time);
     }

@@ -53,9 +53,10 @@ impl Ssd {
             let entry = entries.next().copied();
             self.command.ahead = rest.size_hint().0 as u32;
             // the cache may hold all of it, or a part that is still on its way
-            if let Some(entry) = self.cached(piece.lpn) {
-                waits.push(entry.ready);
-                if self.read_cached(&piece, reply) {
+            if let Some(held) = self.cached(piece.lpn) {
+                waits.push(held.ready);
+                if answer_from(held, &piece, reply) {
+                    self.counters.cache_read_hits += 1;
                     sectors_at_hand += piece.sectors;
                     continue;
                 }
@@ -92,8 +93,9 @@ impl Ssd {
             sent.push(self.send(sectors_at_hand, &waits));
         } else {
             // what is read waits for the command's first operation by itself
-            let itself = groups.is_empty();
-            waits.iter().filter(|&&op| op != command || itself).for_each(|&op| sent.push(op));
+            for &op in waits.iter().filter(|&&op| op != command || groups.is_empty()) {
+                sent.push(op);
+            }
         }
         self.complete(tag, Class::HostRead, &sent);
         Ok(())
@@ -109,20 +111,6 @@ impl Ssd {
     #[inline]
     pub(super) fn cached(&self, lpn: Lpn) -> Option<&CacheEntry> {
         self.cache.as_ref()?.get(lpn)
-    }
-
-    /// Answer a piece from the write cache, if all its sectors are there.
-    fn read_cached(&mut self, piece: &Piece, reply: &mut Reply) -> bool {
-        let Some(entry) = self.cached(piece.lpn) else { return false };
-        if piece.mask() & !entry.present != 0 {
-            return false;
-        }
-        reply.stamps.push(entry.stamp);
-        if let Some(bytes) = &entry.bytes {
-            reply.bytes.extend_from_slice(&bytes[byte_range(piece)]);
-        }
-        self.counters.cache_read_hits += 1;
-        true
     }
 
     /// Find a unit on flash or in the FTL's page buffer; what the cache holds of it lies over what
@@ -268,6 +256,18 @@ impl Ssd {
             }
         }
     }
+}
+
+/// Answer a piece from the write cache, if all its sectors are there.
+fn answer_from(entry: &CacheEntry, piece: &Piece, reply: &mut Reply) -> bool {
+    if piece.mask() & !entry.present != 0 {
+        return false;
+    }
+    reply.stamps.push(entry.stamp);
+    if let Some(bytes) = &entry.bytes {
+        reply.bytes.extend_from_slice(&bytes[byte_range(piece)]);
+    }
+    true
 }
 
 enum UnitSource {

@@ -47,12 +47,13 @@ pub(crate) struct Node {
     /// What follows once this is complete, as the same node, and takes no time ([`Nodes::follow`]):
     /// its `value` is that of the node.
     then: Option<NodeKind>,
-    /// By how much the number of that is larger.
+    /// The number of what follows less that of this one.
     then_after: u8,
     pub die: u32,
     pub block: u32,
     pub page: u32,
-    /// Time of the timer or of the link; of data on the channel.
+    /// Time of the timer or of the link; of a read or a program on the channel, with the command of
+    /// a program. That of the cells is looked up when they begin.
     pub time: Dur,
     /// Tag of a command, or slots of the write cache.
     pub value: u64,
@@ -60,7 +61,7 @@ pub(crate) struct Node {
     pub waiting: u32,
     waiters: Waiters,
     /// Neighbours among the unfinished writers of the block. The newer one waits until this one has
-    /// its die.
+    /// its die. Of a read the second is its epoch ([`Node::epoch`]).
     previous: u32,
     following: u32,
     /// Next in the queue of a resource.
@@ -75,7 +76,7 @@ struct Waiters(u32);
 
 impl Waiters {
     const NONE: Waiters = Waiters(NIL);
-    /// What follows is the first edge.
+    /// Set where the other bits are the place of the first edge.
     const LIST: u32 = 1 << 31;
 
     #[inline]
@@ -102,6 +103,9 @@ struct Edge {
     next: u32,
 }
 
+/// Places are smaller: [`Waiters`] has a bit of each for itself, and the last one would be [`NIL`].
+const PLACES: usize = (1 << 31) - 1;
+
 /// Things in places that are used again. The list of vacant ones is beside them: taking one must
 /// not wait for a cache miss among the things.
 #[derive(Debug)]
@@ -118,24 +122,27 @@ impl<T> Default for Slab<T> {
 
 impl<T> Slab<T> {
     #[inline]
-    fn put(&mut self, thing: T) -> u32
-    where
-        T: Copy,
-    {
-        let place = self.place(|| thing);
-        self[place] = thing;
-        place
+    fn put(&mut self, thing: T) -> u32 {
+        match self.vacant.pop() {
+            Some(place) => {
+                self[place] = thing;
+                place
+            }
+            None => self.grow(thing),
+        }
     }
 
-    /// A place for whoever writes what is there: what was freed before, or `new`.
+    /// A place for whoever writes what is there: one that was freed, as it was left, or one of
+    /// `new`.
     #[inline]
     fn place(&mut self, new: impl FnOnce() -> T) -> u32 {
-        self.vacant.pop().unwrap_or_else(|| {
-            let place = self.things.len() as u32;
-            assert!(place < Waiters::LIST - 1, "2^31 operations or waits are under way");
-            self.things.push(new());
-            place
-        })
+        self.vacant.pop().unwrap_or_else(|| self.grow(new()))
+    }
+
+    fn grow(&mut self, thing: T) -> u32 {
+        assert!(self.things.len() < PLACES, "{PLACES} operations or waits are under way");
+        self.things.push(thing);
+        (self.things.len() - 1) as u32
     }
 
     #[inline]
@@ -267,7 +274,7 @@ impl Nodes {
 
     /// Let an operation that takes no time and waits for `on` alone use the node of that: it is
     /// complete right after it, in its place among what `on` releases. `false` where that cannot
-    /// be, and nothing was done.
+    /// be, as where their numbers lie far apart, and nothing was done.
     pub fn follow(&mut self, id: OpId, work: NodeKind, value: u64, on: OpId) -> bool {
         let Some(n) = self.find(on) else { return false };
         let node = &mut self.nodes[n];
@@ -291,7 +298,7 @@ impl Nodes {
         self.live += 1;
     }
 
-    /// Nor is it complete any more.
+    /// It is complete: from now on it is not found.
     #[inline]
     fn leave(&mut self, id: OpId) {
         let mask = self.ring.len() - 1;
@@ -384,12 +391,16 @@ impl Nodes {
             }
             e = next;
         }
-        if matches!(work, NodeKind::Read | NodeKind::Program | NodeKind::Erase) {
-            let Node { block, previous, following, .. } = self.nodes[n];
-            match work {
-                NodeKind::Read => ready.extend(self.reader_done(block, self.nodes[n].epoch())),
-                _ => self.writer_done(block, previous, following),
+        match work {
+            NodeKind::Read => {
+                let node = &self.nodes[n];
+                ready.extend(self.reader_done(node.block, node.epoch()));
             }
+            NodeKind::Program | NodeKind::Erase => {
+                let Node { block, previous, following, .. } = self.nodes[n];
+                self.writer_done(block, previous, following);
+            }
+            _ => {}
         }
         if let Some(work) = then {
             let node = &mut self.nodes[n];
@@ -474,13 +485,18 @@ mod tests {
         let follower = nodes.at(first);
         let found = (follower.id, follower.work, follower.value, nodes.find(work));
         assert_eq!(found, (complete, NodeKind::Complete, 7, None));
+        // one more waits for it, beside the one that waited when it was a follower
+        let late = plan.push(delay, Class::HostRead, &[complete]);
+        let (id, op, after) = plan.iter().nth(5).expect("the sixth");
+        let late_node = nodes.add(id, op, after, |node| node.work = NodeKind::Timer);
         ready.clear();
         nodes.remove(first, &mut ready);
-        assert_eq!((ready, nodes.find(complete), nodes.live), (vec![after_complete], None, 3));
+        assert_eq!((ready, nodes.find(complete)), (vec![after_complete, late_node], None));
+        assert_eq!((nodes.find(late), nodes.live), (Some(late_node), 4));
         // a node whose value is its own has no place for that of another
         let awaited = plan.push(OpKind::AwaitSlots(3), Class::HostRead, &[]);
         let last = plan.push(OpKind::Complete(Tag(9)), Class::HostRead, &[awaited]);
-        let (id, op, _) = plan.iter().nth(5).expect("the sixth");
+        let (id, op, _) = plan.iter().nth(6).expect("the seventh");
         nodes.add(id, op, &[], |node| (node.work, node.value) = (NodeKind::AwaitSlots, 3));
         assert!(!nodes.follow(last, NodeKind::Complete, 9, awaited));
         // nor is there one for a number that is far away

@@ -78,6 +78,7 @@ class Run:
     """Page reads, page programs and block erases."""
     programs: int
     iops: float
+    requests: int
 
 
 def element(tag: str, body: dict | object) -> ET.Element:
@@ -217,7 +218,7 @@ def theirs(binary: str, load: Load, requests: int, folder: Path) -> Run:
         raise RuntimeError("MQSim: its result has no IOPS; is it of another version?")
     if int(served) < 0.99 * requests:
         raise RuntimeError(f"MQSim: {int(served):,} requests of {requests:,} were served")
-    return Run(seconds, memory, sum(pages.values()), pages["Program"], float(done))
+    return Run(seconds, memory, sum(pages.values()), pages["Program"], float(done), requests)
 
 
 def ours(load: Load, requests: int, folder: Path) -> Run:
@@ -231,17 +232,15 @@ def ours(load: Load, requests: int, folder: Path) -> Run:
     seconds, memory = timed(command, folder)
     record = json.loads((folder / "run.json").read_text(encoding="utf-8"))
     nand = {kind: sum(record["nand"][kind].values()) for kind in ("reads", "programs", "erases")}
-    return Run(seconds, memory, sum(nand.values()), nand["programs"], record["iops"])
+    return Run(seconds, memory, sum(nand.values()), nand["programs"], record["iops"], requests)
 
 
-def rows(
-    load: Load, name: str, requests: int, once: Run, twice: Run
-) -> tuple[float | None, tuple[str, ...]]:
-    """Microseconds a request, of which ``twice`` has so many more, and what the table says.
+def rows(load: Load, name: str, once: Run, twice: Run) -> tuple[float | None, tuple[str, ...]]:
+    """Microseconds a request, and what the table says.
 
     None and dashes where twice as many requests took no longer: what else ran decided that.
     """
-    seconds = twice.seconds - once.seconds
+    seconds, requests = twice.seconds - once.seconds, twice.requests - once.requests
     each = seconds / requests * 1e6 if seconds > 0 else None
     speed = ("–",) * 4
     if each is not None:
@@ -305,8 +304,7 @@ def main() -> None:
             except RuntimeError as error:
                 failed.append(f"{load.name}: {error}")
                 continue
-            count = {"MQSim": load.requests, "FlashAtlas": load.requests * load.longer}
-            pairs = {name: rows(load, name, count[name], *runs) for name, runs in found.items()}
+            pairs = {name: rows(load, name, *runs) for name, runs in found.items()}
             table += [cells for _, cells in pairs.values()]
             mqsim, atlas = (pairs[who][0] for who in ("MQSim", "FlashAtlas"))
             if mqsim and atlas:

@@ -6,6 +6,7 @@ import importlib.util
 import os
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 from conftest import ROOT
@@ -51,12 +52,13 @@ def test_what_took_no_longer_has_no_speed():
     sys.modules["peers"] = peers  # where its dataclasses look for their names
     spec.loader.exec_module(peers)
     load = peers.Load("reads", 1 << 20, 100, 1000)
-    once, twice = peers.Run(2.0, 1, 1000, 0, 5.0), peers.Run(3.0, 1, 2000, 0, 5.0)
-    each, cells = peers.rows(load, "MQSim", 1000, once, twice)
+    once, twice = peers.Run(2.0, 1, 1000, 0, 5.0, 1000), peers.Run(3.0, 1, 2000, 0, 5.0, 2000)
+    each, cells = peers.rows(load, "MQSim", once, twice)
     assert each == 1000 and cells[2:6] == ("1000.00", "1,000", "1,000", "1.0 s")
-    each, cells = peers.rows(load, "FlashAtlas", 10_000, once, twice)
+    ours = [replace(run, requests=10 * run.requests) for run in (once, twice)]
+    each, cells = peers.rows(load, "FlashAtlas", *ours)
     assert each == 100 and cells[2:4] == ("100.00", "10,000"), "of ten times as many requests"
-    each, cells = peers.rows(load, "MQSim", 1000, twice, once)
+    each, cells = peers.rows(load, "MQSim", twice, once)
     assert each is None and cells[2:6] == ("–",) * 4
 
 

@@ -128,21 +128,12 @@ impl<T> Slab<T> {
                 self[place] = thing;
                 place
             }
-            None => self.grow(thing),
+            None => {
+                assert!(self.things.len() < PLACES, "{PLACES} operations or waits are under way");
+                self.things.push(thing);
+                (self.things.len() - 1) as u32
+            }
         }
-    }
-
-    /// A place for whoever writes what is there: one that was freed, as it was left, or one of
-    /// `new`.
-    #[inline]
-    fn place(&mut self, new: impl FnOnce() -> T) -> u32 {
-        self.vacant.pop().unwrap_or_else(|| self.grow(new()))
-    }
-
-    fn grow(&mut self, thing: T) -> u32 {
-        assert!(self.things.len() < PLACES, "{PLACES} operations or waits are under way");
-        self.things.push(thing);
-        (self.things.len() - 1) as u32
     }
 
     #[inline]
@@ -241,10 +232,8 @@ impl Nodes {
         describe: impl FnOnce(&mut Node),
     ) -> u32 {
         self.number(id);
-        let n = self.nodes.place(|| Node::new(id, NodeKind::Join, 0));
-        let node = &mut self.nodes[n];
-        *node = Node::new(id, NodeKind::Join, 0);
-        describe(node);
+        let n = self.nodes.put(Node::new(id, NodeKind::Join, 0));
+        describe(&mut self.nodes[n]);
         self.enter(id, n);
         for &dep in after {
             assert!(dep < id, "operation {id} waits for {dep}, which comes later");

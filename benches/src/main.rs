@@ -233,12 +233,14 @@ fn linear() {
 
 fn large_drive() {
     let begin = now();
-    let mut drive =
-        STANDARD.load("tlc-nvme-1tb", None, &[]).and_then(|c| c.build(Seed(1))).unwrap();
+    let config = STANDARD.load("tlc-nvme-1tb", None, &[]).unwrap();
+    let mut drive = config.build(Seed(1)).unwrap();
     let built = begin.elapsed().as_secs_f64();
     let units = u64::from(drive.layout().logical_units);
     let mut expected = vec![Stamp::ZERO; units as usize];
-    drive.fill(|l| Stamp::whole(u64::from(l.0), 0)).unwrap();
+    let stamp = |l: Lpn| Stamp::whole(u64::from(l.0), 0);
+    assert!(drive.fill_blank(&stamp, &mut |_| true) == Some(true));
+    drive.power_cycle(&config, Seed(1)).unwrap();
     expected.iter_mut().enumerate().for_each(|(l, e)| *e = Stamp::whole(l as u64, 0));
     let filled = begin.elapsed().as_secs_f64();
     println!(

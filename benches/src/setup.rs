@@ -34,7 +34,7 @@ fn print_one(name: &str, config: &DriveConfig, steady: bool, goal: &str) {
         let made = drive.make_steady(config, Seed(1), &stamp, &mut |_| true);
         assert!(made.unwrap_or_else(|e| panic!("{e}")));
     } else {
-        drive.fill(stamp).unwrap_or_else(|e| panic!("{e}"));
+        assert!(drive.fill_blank(&stamp, &mut |_| true) == Some(true));
     }
     let made = begin.elapsed().as_secs_f64();
     drive.power_cycle(config, Seed(1)).unwrap_or_else(|e| panic!("{e}"));

@@ -53,7 +53,8 @@ pub use superseded::Superseded;
 
 use flashatlas_nand::{Flash, Medium, Unit};
 use flashatlas_types::{
-    BlockId, Cause, Entry, FtlError, Lpn, OpId, Param, ParamDef, Ppn, Ps, StampSum, Text, Violation,
+    BlockId, Cause, Entry, FtlError, Lpn, OpId, Param, ParamDef, Ppn, Ps, Stamp, StampSum, Text,
+    Violation,
 };
 
 /// The parameter `ftl.scheme`.
@@ -210,6 +211,21 @@ pub trait Ftl: Send {
         cause: Cause,
         after: &[OpId],
     ) -> Result<(), FtlError>;
+
+    /// Program every page of a blank drive in ascending order, where it is known without tables
+    /// what that leaves. None are kept: the scheme must be mounted afterwards. `stamp` gives what
+    /// each page holds; `go_on` hears now and then how many were programmed, and stops it by
+    /// answering `false`. Returns whether all were; `None` where nothing was done, and
+    /// [`Ftl::write`] is to be called.
+    fn fill_blank(
+        &mut self,
+        medium: &mut Medium,
+        stamp: &(dyn Fn(Lpn) -> Stamp + Sync),
+        go_on: &mut dyn FnMut(u64) -> bool,
+    ) -> Option<bool> {
+        let _ = (medium, stamp, go_on);
+        None
+    }
 
     /// Forget a page.
     ///

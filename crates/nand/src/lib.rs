@@ -30,6 +30,7 @@ pub mod counters;
 pub mod faults;
 pub mod flash;
 pub mod image;
+mod in_order;
 pub mod journal;
 pub mod medium;
 pub mod nvm;

@@ -5,7 +5,7 @@ use flashatlas_types::{HostOp, Lpn, Request, Stamp, StampSum, at_once, share};
 /// Reads that returned the wrong content, of which the first few are described.
 const DESCRIBED: usize = 3;
 
-/// Adding up fewer units takes less time than starting a thread.
+/// Fewer units take less time than a thread to start.
 const WORTH_A_THREAD: usize = 1 << 18;
 
 /// The expected content of a drive.
@@ -54,10 +54,11 @@ impl Oracle {
     }
 
     pub fn fill(&mut self) {
-        self.expected
-            .iter_mut()
-            .enumerate()
-            .for_each(|(lpn, e)| *e = Oracle::filled(Lpn(lpn as u32)));
+        let share = share(self.expected.len(), WORTH_A_THREAD);
+        let shares = (0..).step_by(share).zip(self.expected.chunks_mut(share));
+        at_once(shares, |(first, expected)| {
+            (first..).map(Lpn).zip(expected).for_each(|(lpn, e)| *e = Oracle::filled(lpn));
+        });
     }
 
     /// The host wrote or trimmed.

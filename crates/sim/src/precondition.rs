@@ -37,7 +37,12 @@ pub(crate) fn preconditioned(
     match &spec.precondition {
         Precondition::None => return Ok((drive, oracle)),
         Precondition::Fill => {
-            if !drive.fill_while(Oracle::filling, go_on).map_err(|e| failed(0, e))? {
+            let blank = drive.is_bare().then(|| drive.ssd_mut().fill_blank(&Oracle::filled, go_on));
+            let all = match blank.flatten() {
+                Some(all) => all,
+                None => drive.fill_while(Oracle::filling, go_on).map_err(|e| failed(0, e))?,
+            };
+            if !all {
                 return Err(RunError::Interrupted);
             }
             oracle.fill();

@@ -275,6 +275,17 @@ impl Ssd {
         Ok(true)
     }
 
+    /// As [`Ssd::fill_while`], of a blank drive, where the scheme knows what that leaves on flash
+    /// without its tables: faster, and the drive must be power cycled afterwards. `None` where
+    /// nothing was done.
+    pub fn fill_blank(
+        &mut self,
+        stamp: &(dyn Fn(Lpn) -> Stamp + Sync),
+        go_on: &mut dyn FnMut(u64) -> bool,
+    ) -> Option<bool> {
+        self.ftl.fill_blank(&mut self.medium, stamp, go_on)
+    }
+
     /// Bring a blank drive into the steady state that uniform random writes of single units lead
     /// to. `stamp` gives what each page holds; `go_on` hears how many were placed, and stops it by
     /// answering `false` (the answer then is `false`, too). The drive must be power cycled

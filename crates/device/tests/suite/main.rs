@@ -3,6 +3,7 @@
 mod collection;
 mod completions;
 mod config;
+mod filled;
 mod images;
 mod learned;
 mod log_blocks_reference;

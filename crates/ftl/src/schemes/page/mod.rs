@@ -10,6 +10,7 @@ mod blank_table;
 mod check;
 mod collect;
 mod emptying;
+mod fill;
 mod frontier;
 mod history;
 mod mount;
@@ -33,7 +34,7 @@ use crate::{
 use flashatlas_nand::{Medium, OobRole, Unit};
 use flashatlas_types::{
     BlockId, Cause, Class, FtlError, Layout, Lpn, Mechanism, MemoryKind, OpId, ParamDef, Ppn,
-    StampSum, Violation,
+    Stamp, StampSum, Violation,
 };
 use frontier::{Frontier, Leaving, Pending};
 use history::{History, IN_SPARE_AREAS};
@@ -380,6 +381,16 @@ impl Ftl for PageMapped {
             }
         }
         Ok(())
+    }
+
+    fn fill_blank(
+        &mut self,
+        medium: &mut Medium,
+        stamp: &(dyn Fn(Lpn) -> Stamp + Sync),
+        go_on: &mut dyn FnMut(u64) -> bool,
+    ) -> Option<bool> {
+        let order = self.order_of_fill(medium)?;
+        Some(medium.program_in_order(&order, stamp, go_on))
     }
 
     fn trim(&mut self, cx: &mut FtlContext<'_>, lpn: Lpn) -> Result<(), FtlError> {

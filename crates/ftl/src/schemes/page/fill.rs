@@ -1,0 +1,34 @@
+//! Where the pages of a blank drive go that is filled in ascending order, known in advance: to one
+//! frontier, a frame of each lane in turn.
+
+use super::PageMapped;
+use super::settings::{GcMode, GcPace};
+use flashatlas_nand::Medium;
+use flashatlas_types::BlockId;
+
+impl PageMapped {
+    /// The blocks that a fill takes of each lane, in order. None where it depends on more: on a
+    /// classifier, on several streams, on map pages, on collection.
+    pub(super) fn order_of_fill(&mut self, medium: &Medium) -> Option<Vec<Vec<BlockId>>> {
+        let settings = &self.settings;
+        let simple = settings.streams.host == 1 && !settings.classified;
+        if !simple || !medium.is_untouched() || self.map.table().is_none() {
+            return None;
+        }
+        // with so many free blocks, or fewer, a lane may collect before it opens one
+        let collects_at = match (settings.mode, settings.pace) {
+            (GcMode::Single, _) => 1,
+            (GcMode::Dual, GcPace::Burst) => settings.low_water,
+            (GcMode::Dual, GcPace::Even) => settings.low_water + 2,
+        };
+        let frames = self.layout.logical_units.div_ceil(self.layout.slots_per_frame);
+        let rows = frames.div_ceil(self.layout.lanes);
+        let blocks = rows.div_ceil(self.layout.frames_per_block);
+        let enough = |lane: &u32| self.pool.free(*lane) >= blocks + collects_at;
+        if !(0..self.layout.lanes).all(|lane| enough(&lane)) {
+            return None;
+        }
+        let mut take = |lane| (0..blocks).map(|_| self.pool.take(lane)).collect();
+        (0..self.layout.lanes).map(&mut take).collect()
+    }
+}

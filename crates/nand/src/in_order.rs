@@ -1,0 +1,141 @@
+//! A blank medium filled in ascending order of pages. It holds then what the same programs leave
+//! one after the other; as nothing comes between them, the cores share them.
+
+use crate::medium::{Block, FrameState};
+use crate::{Medium, OobRole};
+use flashatlas_types::{BlockId, Cause, Layout, Lpn, Stamp, at_once, share};
+use std::ops::Range;
+
+/// So many times somebody is asked whether to go on, unless there are fewer than [`TOGETHER`] units
+/// each time.
+const TIMES: u32 = 64;
+
+/// Units that are programmed at a time, at least.
+const TOGETHER: u32 = 1 << 18;
+
+/// Fewer units take less time than a thread to start.
+const WORTH_A_THREAD: usize = 1 << 14;
+
+/// The cells of a lane, and its blocks in the order in which they are programmed.
+struct Lane<'a> {
+    number: u32,
+    order: &'a [BlockId],
+    blocks: &'a mut [Block],
+    state: &'a mut [u8],
+    sequence_low: &'a mut [u32],
+    sequence_high: &'a mut [u8],
+    slots: &'a mut [[u32; 2]],
+}
+
+impl Lane<'_> {
+    /// Program this lane's frame of each of these rows.
+    fn program(
+        &mut self,
+        layout: &Layout,
+        rows: Range<u32>,
+        stamp: &(dyn Fn(Lpn) -> Stamp + Sync),
+    ) {
+        let (units, slots) = (layout.logical_units, layout.slots_per_frame);
+        for row in rows {
+            let number = row * layout.lanes + self.number;
+            let first = number * slots;
+            if first >= units {
+                return;
+            }
+            let block = self.order[(row / layout.frames_per_block) as usize];
+            let block = (block.0 - self.number * layout.blocks_per_lane) as usize;
+            let index = row % layout.frames_per_block;
+            let frame = block * layout.frames_per_block as usize + index as usize;
+            self.blocks[block].next = index + 1;
+            self.state[frame] = FrameState::Programmed as u8;
+            self.sequence_low[frame] = number + 1; // there are no more than 2^32 frames
+            self.sequence_high[frame] = 0;
+            let cells = &mut self.slots[frame * slots as usize..][..slots as usize];
+            for (lpn, cell) in (first..).zip(cells) {
+                let holds = lpn < units;
+                *cell = if holds { [lpn, stamp(Lpn(lpn)).0] } else { [Lpn::NONE.0, 0] };
+            }
+        }
+    }
+}
+
+impl Medium {
+    /// Whether nothing was done to it, nothing will fail, and nobody keeps a record of what is done
+    /// or keeps bytes.
+    pub fn is_untouched(&self) -> bool {
+        let as_new = |b: &Block| b.next == 0 && !b.program_fails && b.role == OobRole::default();
+        self.sequence == 0
+            && self.operations_until_cut().is_none()
+            && self.journal.is_none()
+            && !self.rules.keep_bytes
+            && self.failing_program == 0
+            && self.blocks.iter().all(as_new)
+    }
+
+    /// Program every logical unit of an untouched medium, in ascending order and for the host, a
+    /// frame of each lane in turn: into the blocks of `order`, lane by lane. The last frame is
+    /// padded. `stamp` gives what each unit holds; `go_on` hears now and then how many were
+    /// programmed, and stops it by answering `false`, as it then does: such a medium is of no use.
+    ///
+    /// # Panics
+    /// When something was done to the medium before, when a block is of another lane, and when
+    /// there are too few blocks or too many lanes.
+    pub fn program_in_order(
+        &mut self,
+        order: &[Vec<BlockId>],
+        stamp: &(dyn Fn(Lpn) -> Stamp + Sync),
+        go_on: &mut dyn FnMut(u64) -> bool,
+    ) -> bool {
+        assert!(self.is_untouched(), "a medium that was used is filled as if it were blank");
+        let layout = self.layout.clone();
+        let (units, slots) = (layout.logical_units, layout.slots_per_frame);
+        let frames = units.div_ceil(slots);
+        let (mut row, rows) = (0, frames.div_ceil(layout.lanes));
+        let together = (units / TIMES).max(TOGETHER).div_ceil(layout.lanes * slots);
+        let units_of_lane = (rows.min(together) * slots) as usize;
+        let lanes_of_core = share(order.len(), WORTH_A_THREAD.div_ceil(units_of_lane));
+        let mut lanes = self.lanes(order);
+        let mut go_on_at = |row: u32| {
+            let programmed = u64::from(row) * u64::from(layout.lanes * slots);
+            go_on(programmed.min(units.into()))
+        };
+        while row < rows {
+            let these = row..rows.min(row + together);
+            at_once(lanes.chunks_mut(lanes_of_core), |lanes| {
+                lanes.iter_mut().for_each(|lane| lane.program(&layout, these.clone(), stamp));
+            });
+            row = these.end;
+            if !go_on_at(row) {
+                return false;
+            }
+        }
+        self.sequence = frames.into();
+        let pages = u64::from(frames) * u64::from(layout.pages_per_frame);
+        self.counters.programs[Cause::Host as usize] += pages;
+        self.counters.padded_slots += u64::from(frames) * u64::from(slots) - u64::from(units);
+        true
+    }
+    /// The cells, lane by lane.
+    fn lanes<'a>(&'a mut self, order: &'a [Vec<BlockId>]) -> Vec<Lane<'a>> {
+        let blocks = self.layout.blocks_per_lane as usize;
+        let frames = blocks * self.layout.frames_per_block as usize;
+        let slots = frames * self.layout.slots_per_frame as usize;
+        let mut blocks = self.blocks.chunks_mut(blocks);
+        let mut state = self.state.chunks_mut(frames);
+        let mut sequence_low = self.sequence_low.chunks_mut(frames);
+        let mut sequence_high = self.sequence_high.chunks_mut(frames);
+        let mut slots = self.slots.chunks_mut(slots);
+        let mut lane = |(number, order): (u32, &'a Vec<BlockId>)| {
+            Some(Lane {
+                number,
+                order,
+                blocks: blocks.next()?,
+                state: state.next()?,
+                sequence_low: sequence_low.next()?,
+                sequence_high: sequence_high.next()?,
+                slots: slots.next()?,
+            })
+        };
+        (0..).zip(order).map(|of_lane| lane(of_lane).expect("a list for each lane")).collect()
+    }
+}

@@ -7,24 +7,24 @@
 use flashatlas_types::{OpId, Ppn};
 use std::collections::VecDeque;
 
-/// A frame of copies: its program is one of the operations from `first` to `last`.
+/// A slot of a frame that was programmed with copies.
 #[derive(Debug)]
 struct Copied {
-    first: OpId,
+    /// The program is an operation up to this one, from so many before it on.
     last: OpId,
-    /// How many slots were noted before, since there was none, and how many it has.
-    start: u64,
-    slots: u32,
+    before: u32,
+    /// Where the copy came from; [`Ppn::NONE`] for data of the host.
+    from: Ppn,
+    /// What read it there.
+    read: OpId,
 }
 
-/// Frames that were programmed with copies, in the order of their programs, since the oldest
-/// operation that is not complete. To note one costs as much as it has slots; to look one up, the
-/// logarithm of their count.
+/// The slots of frames that were programmed with copies, in the order of their programs, since the
+/// oldest operation that is not complete. To note a frame costs as much as it has slots; to look a
+/// slot up, the logarithm of their count.
 #[derive(Debug, Default)]
 pub struct Copies {
-    frames: VecDeque<Copied>,
-    /// Of each slot of each frame: where the copy came from, and the operation that read it there.
-    slots: VecDeque<(Ppn, OpId)>,
+    slots: VecDeque<Copied>,
 }
 
 impl Copies {
@@ -41,28 +41,21 @@ impl Copies {
         if last == OpId::NONE {
             return;
         }
-        while let Some(done) = self.frames.front().filter(|frame| frame.last < oldest_unfinished) {
-            self.slots.drain(..done.slots as usize);
-            self.frames.pop_front();
+        while self.slots.front().is_some_and(|slot| slot.last < oldest_unfinished) {
+            self.slots.pop_front();
         }
-        let start = self.frames.back().map_or(0, |frame| frame.start + u64::from(frame.slots));
-        let before = self.slots.len();
-        self.slots.extend(from);
-        let slots = (self.slots.len() - before) as u32;
-        self.frames.push_back(Copied { first, last, start, slots });
+        let before = (last.0 - first.0) as u32; // the operations of one frame
+        from.for_each(|(from, read)| self.slots.push_back(Copied { last, before, from, read }));
     }
 
     /// Where the unit in a slot of the frame of `program` came from, and what read it there, if it
     /// is a copy.
     pub fn source(&self, slot: u32, program: OpId) -> Option<(Ppn, OpId)> {
-        let at = self.frames.partition_point(|frame| frame.last < program);
-        let frame = self.frames.get(at).filter(|frame| frame.first <= program)?;
-        if slot >= frame.slots {
-            return None;
-        }
-        let gone = self.frames[0].start;
-        let (from, read) = self.slots[(frame.start - gone) as usize + slot as usize];
-        (from != Ppn::NONE).then_some((from, read))
+        let of_frame = self.slots.partition_point(|slot| slot.last < program);
+        let last = self.slots.get(of_frame)?.last;
+        let slot = self.slots.get(of_frame + slot as usize).filter(|slot| slot.last == last)?;
+        let is_its = last.0 - u64::from(slot.before) <= program.0;
+        (is_its && slot.from != Ppn::NONE).then_some((slot.from, slot.read))
     }
 }
 
@@ -97,7 +90,7 @@ mod tests {
             let oldest = OpId(n.saturating_sub(100).max(1));
             let from = [(Ppn(n as u32), OpId(n)); 2];
             copies.note((OpId(n), OpId(n)), from.into_iter(), oldest);
-            assert!(copies.frames.len() <= 101 && copies.slots.len() <= 202);
+            assert!(copies.slots.len() <= 202);
         }
         assert!(copies.source(1, OpId(100_000 - 99)).is_some());
     }

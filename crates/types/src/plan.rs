@@ -291,8 +291,12 @@ impl Plan {
     /// What an operation waits for, by its place in the plan.
     #[inline]
     fn after(&self, place: usize) -> &[OpId] {
-        let (from, to) = self.ops[place].deps;
-        &self.deps[from as usize..to as usize]
+        self.deps_of(&self.ops[place])
+    }
+
+    #[inline]
+    fn deps_of(&self, op: &Op) -> &[OpId] {
+        &self.deps[op.deps.0 as usize..op.deps.1 as usize]
     }
 
     /// Whether operations of this plan wait for nothing but time: delays, accesses to memory, and
@@ -323,8 +327,7 @@ impl Plan {
 
     /// The operations, each with its number and what it waits for.
     pub fn iter(&self) -> impl Iterator<Item = (OpId, &Op, &[OpId])> {
-        let ops = self.ops.iter().enumerate();
-        ops.map(|(place, op)| (OpId(self.base + place as u64), op, self.after(place)))
+        (self.base..).zip(&self.ops).map(|(id, op)| (OpId(id), op, self.deps_of(op)))
     }
 
     /// Forget the operations; numbers go on.

@@ -224,7 +224,8 @@ impl PageMapped {
     ) -> Result<(), FtlError> {
         let mut buffer =
             std::mem::take(&mut self.lanes[lane as usize].frontiers[f as usize].buffer);
-        if buffer.iter().any(|p| !p.is_host() && !self.pool.blocks.is_valid(p.from)) {
+        let is_stale = |p: &Pending| !p.is_host() && !self.pool.blocks.is_valid(p.from);
+        if buffer.iter().any(is_stale) {
             self.drop_stale_copies(lane, &mut buffer);
             if buffer.is_empty() || (buffer.len() < self.layout.slots_per_frame as usize && !padded)
             {
@@ -241,8 +242,13 @@ impl PageMapped {
         frontier.next += 1;
         let full = frontier.next == self.layout.frames_per_block;
 
-        let host_units = buffer.iter().filter(|p| p.is_host()).count() as u32;
-        let cause = buffer.iter().find(|p| p.is_host()).unwrap_or(&buffer[0]).cause;
+        // the cause of the first unit of the host, if there is one
+        let (mut host_units, mut cause) = (0, buffer[0].cause);
+        for p in buffer.iter().filter(|p| p.is_host()) {
+            cause = if host_units == 0 { p.cause } else { cause };
+            host_units += 1;
+        }
+        let copies = buffer.len() - host_units as usize;
         // at an even pace no frame of the host goes before the share of the one before the last
         let mut after: SmallVec<[OpId; 8]> = SmallVec::new();
         if host_units > 0 && self.settings.pace == GcPace::Even {
@@ -255,7 +261,7 @@ impl PageMapped {
         }
         let begin = cx.flash.plan.next_id();
         let (first, op) = cx.flash.program(frame, buffer.iter().map(|p| &p.unit), cause, &after)?;
-        if buffer.iter().any(|p| !p.is_host()) {
+        if copies > 0 {
             let from = buffer.iter().map(|p| (p.from, p.ready));
             cx.copies.note((begin, op), from, cx.oldest_unfinished);
             self.lanes[lane as usize].last_copy = op;

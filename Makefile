@@ -7,6 +7,13 @@ TESTS  := $(VENV)/.test-tools
 TRACE  := out/traces/postgres.fatr
 # As it is shipped, beside the quick build of .venv.
 SHIPPED := out/shipped
+# What is shipped and measured is compiled with the profile of a build that counts what it does most, for a target if one is to be
+# named; PROFILE=off leaves the profile out.
+PROFILE ?= on
+BUILT := $(or $(CARGO_TARGET_DIR),target)
+profile = $(if $(filter off,$(PROFILE)),,$(BUILT)/profile$(addprefix -,$(1)))
+profiled = $(if $(call profile,$(1)),RUSTFLAGS="$$(cat $(call profile,$(1)))")
+HOST := $(shell uname -m)-unknown-linux-gnu
 SOURCES := $(shell find crates devices papers python \( -name '*.rs' -o -name '*.toml' -o -name '*.pyi' \) \
   -not -path '*/tests/*' 2>/dev/null) Cargo.toml Cargo.lock pyproject.toml
 
@@ -50,6 +57,10 @@ $(TESTS): $(VENV)/.tools pyproject.toml
 	@touch $@
 
 build: $(STAMP) ## build everything into .venv
+
+$(BUILT)/profile $(BUILT)/profile-$(HOST): packaging/profile.sh packaging/train.py tests/fingerprints.py $(SOURCES) | $(STAMP)
+	packaging/profile.sh $(filter $(HOST),$(subst profile-,,$(notdir $@))) > $@.new
+	mv $@.new $@
 
 $(TRACE): | $(STAMP)
 	$(VENV)/bin/flashatlas trace fetch postgres --to $(dir $@)
@@ -153,15 +164,15 @@ crash-long: $(STAMP) ## as crash, with more seeds, mounts cut on every geometry,
 	$(VENV)/bin/flashatlas crash --depth 2 --seeds 10
 	$(VENV)/bin/flashatlas crash --depth 3 --steps 40 --workload sequential,random,hot-cold,trim,collect,map-pages
 
-wheel: $(VENV)/.tools ## a source distribution, and a wheel with the plugin of nbdkit, in dist/ (any Linux, any Python from 3.10 on)
+wheel: $(STAMP) $(call profile,$(HOST)) ## a source distribution, and a wheel with the plugin of nbdkit, in dist/ (any Linux, any Python from 3.10 on)
 	$(PY) -m pip install --quiet --disable-pip-version-check --group package
 	$(PY) packaging/licences.py
 	$(PY) packaging/sources.py
 	rm -rf dist
 	$(VENV)/bin/maturin sdist --out dist
-	export PATH="$(CURDIR)/$(VENV)/bin:$$PATH" FLASHATLAS_COMMIT="$$(packaging/commit.sh)"; target="$$(uname -m)-unknown-linux-gnu"; \
-	  cargo zigbuild --quiet --profile dist --config 'profile.dist.strip="symbols"' -p flashatlas-nbdkit --target "$$target.2.17" \
-	  && install -m 755 "$${CARGO_TARGET_DIR:-target}/$$target/dist/libflashatlas_nbdkit.so" python/flashatlas/ \
+	export PATH="$(CURDIR)/$(VENV)/bin:$$PATH" FLASHATLAS_COMMIT="$$(packaging/commit.sh)" $(call profiled,$(HOST)); \
+	  cargo zigbuild --quiet --profile dist --config 'profile.dist.strip="symbols"' -p flashatlas-nbdkit --target $(HOST).2.17 \
+	  && install -m 755 "$${CARGO_TARGET_DIR:-target}/$(HOST)/dist/libflashatlas_nbdkit.so" python/flashatlas/ \
 	  && $(VENV)/bin/maturin build --profile dist --zig --compatibility manylinux2014 --out dist
 
 test-wheel: $(VENV)/.tools # the wheel and the source distribution, installed where there is neither Rust nor this tree
@@ -197,8 +208,8 @@ lint-python: $(STAMP) $(TESTS)
 	$(VENV)/bin/ruff format --check python tests packaging docs/site examples benches
 	$(VENV)/bin/mypy
 
-bench: $(STAMP) $(TESTS) ## throughput beside a floor program; PARTS="engine setup", ROUNDS=5 (least/median of each number), TIMES=2 (longer)
-	cargo build --profile dist --quiet -p flashatlas-benches
+bench: $(STAMP) $(TESTS) $(call profile) ## throughput beside a floor program; PARTS="engine setup", ROUNDS=5 (least/median of each number), TIMES=2 (longer)
+	$(call profiled) cargo build --profile dist --quiet -p flashatlas-benches
 	$(PY) benches/rounds.py --rounds $(or $(ROUNDS),1) -- $${CARGO_TARGET_DIR:-target}/dist/bench $(if $(TIMES),--times $(TIMES)) $(PARTS)
 	$(if $(PARTS),,$(PY) benches/python_parts.py)
 
@@ -207,9 +218,9 @@ bench-peers: $(STAMP) ## the same drive and loads through MQSim (FLASHATLAS_MQSI
 	PYTHONPATH=$(CURDIR)/$(SHIPPED)/python $(PY) benches/peers.py
 
 # An optimised build, beside an optimised build of another simulator.
-shipped: $(STAMP)
+shipped: $(STAMP) $(call profile)
 	rm -rf $(SHIPPED)
-	$(VENV)/bin/maturin build --quiet --profile dist --out $(SHIPPED)
+	$(call profiled) $(VENV)/bin/maturin build --quiet --profile dist --out $(SHIPPED)
 	$(PY) -m pip install --quiet --disable-pip-version-check --no-deps --target $(SHIPPED)/python $(SHIPPED)/*.whl
 
 bench-served: $(STAMP) ## fio on a served drive and on nbdkit's memory plugin, in turns (two minutes)

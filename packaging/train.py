@@ -1,0 +1,80 @@
+"""What a build that counts is to do, so that the compiler knows what is done most.
+
+``python packaging/train.py FOLDER`` runs the package in FOLDER, built with ``-Cprofile-generate``
+(``packaging/profile.sh`` does that): every part of the registries a little, as whatever never runs
+is compiled to be small rather than fast, and a drive that writes, collects and reads more.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
+
+import flashatlas
+from fingerprints import examples
+
+EIGHT_DIES = [
+    "drive.channels=8",
+    "drive.ways=1",
+    "drive.planes=2",
+    "drive.frame_planes=1",
+    "drive.page_bytes=4KiB",
+    "drive.pages=256",
+    "drive.blocks=64",
+    "drive.over_provisioning=0.1455",
+    "map.unit=4KiB",
+]
+"""A GiB of pages, each a frame. Drives as they come have frames of several units."""
+
+LOADS = (
+    "uniform:requests=300000,size=4KiB",
+    "uniform:requests=300000,size=4KiB,read=0.7",
+    "uniform:requests=600000,size=4KiB,read=1.0",
+    "mixed:requests=60000,read=0.5,sizes=4KiB/16KiB/128KiB,flush_every=500,trim=0.01",
+)
+DRIVES = (("tlc-nvme-1tb", EIGHT_DIES), ("tlc-small", []))
+FORMATS = ("csv", "msr", "spc", "mqsim", "iolog", "blkreplay")
+
+COMMANDS = (
+    "crash --one-in 400 --quiet",
+    "check --swarm 200 --quiet",
+    "lookup --files 40000 --policy dynamic --quiet",
+    "lookup --sets 4000 --policy set-mod --quiet",
+    "compare --drive tlc-small --job examples/mixed.fio --out {out}/report",
+    "trace fetch postgres --to {out}",
+)
+
+
+def command(*words: str) -> None:
+    """A command, in a process of its own."""
+    subprocess.run(
+        [sys.executable, "-m", "flashatlas", *words], check=True, stdout=subprocess.DEVNULL
+    )
+
+
+def main(folder: Path) -> None:
+    """Do it all."""
+    built = Path(flashatlas.__file__).resolve()
+    if not built.is_relative_to(folder.resolve()):
+        sys.exit(f"flashatlas is {built}, not the build in {folder}")
+    for _, run in examples():
+        flashatlas.run(**run)
+    for drive, settings in DRIVES:
+        for load in LOADS:
+            flashatlas.run(drive, workload=load, set=settings, precondition="steady", depth=16)
+    with tempfile.TemporaryDirectory() as out:
+        for words in COMMANDS:
+            command(*words.format(out=out).split())
+        trace = f"{out}/postgres.fatr"
+        for name in FORMATS:
+            other = f"{out}/other.{name}"
+            command("trace", "convert", trace, other, "--to-format", name, "--lossy", "--quiet")
+            flashatlas.run("tlc-small", trace=other, format=name, fit="wrap", limit=50_000)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

@@ -44,9 +44,9 @@ def test_a_long_run_is_announced(cli, monkeypatch):
     layout = flashatlas.Drive("tlc-nvme-1tb").layout
     estimate = cost.cost(layout, "steady")
     assert estimate.is_worth_saying
-    # by hand: 24 bytes a physical unit, 310 ns a logical one
+    # by hand: 24 bytes a physical unit, 50 ns a logical one
     assert estimate.bytes == 24 * layout["physical_units"]
-    assert estimate.seconds == pytest.approx(310e-9 * layout["logical_units"])
+    assert estimate.seconds == pytest.approx(50e-9 * layout["logical_units"])
     assert cost.cost(layout, "trace:x").seconds is None
     monkeypatch.setattr(cost, "LARGE_BYTES", 1)
     assert "tiny: 1,024 units, about 24.0 KiB of memory" in cli(*few).stderr

@@ -11,7 +11,7 @@ llvm=$(rustc -vV | sed -n 's/^LLVM version: \([0-9]*\).*/\1/p')
 host=$(rustc -vV | sed -n 's/^host: //p')
 merge=
 for found in "$(rustc --print sysroot)/lib/rustlib/$host/bin/llvm-profdata" "llvm-profdata-$llvm" llvm-profdata; do
-  if command -v "$found" > /dev/null && "$found" merge --version | grep -q "LLVM version $llvm\."; then
+  if command -v "$found" > /dev/null && "$found" merge --version | grep "LLVM version $llvm\." > /dev/null; then
     merge=$found
     break
   fi

@@ -136,6 +136,19 @@ impl Stack {
         Ok(true)
     }
 
+    /// As [`Stack::fill_while`], of a blank drive without layers, where [`Ssd::fill_blank`] can do
+    /// it: it must be power cycled afterwards. `None` where nothing was done.
+    pub fn fill_blank(
+        &mut self,
+        content: impl Fn(Lpn) -> u64 + Sync,
+        go_on: &mut dyn FnMut(u64) -> bool,
+    ) -> Option<bool> {
+        if !self.is_bare() {
+            return None;
+        }
+        self.ssd_mut().fill_blank(&|lpn| Stamp::whole(content(lpn), 0), go_on)
+    }
+
     /// Forget a unit, in no time.
     ///
     /// # Errors

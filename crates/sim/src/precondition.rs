@@ -37,8 +37,7 @@ pub(crate) fn preconditioned(
     match &spec.precondition {
         Precondition::None => return Ok((drive, oracle)),
         Precondition::Fill => {
-            let blank = drive.is_bare().then(|| drive.ssd_mut().fill_blank(&Oracle::filled, go_on));
-            let all = match blank.flatten() {
+            let all = match drive.fill_blank(Oracle::filling, go_on) {
                 Some(all) => all,
                 None => drive.fill_while(Oracle::filling, go_on).map_err(|e| failed(0, e))?,
             };

@@ -59,10 +59,30 @@ pub struct WriteCache {
     leaving_limit: usize,
     newest: u32,
     oldest: u32,
+    upcoming: [Upcoming; 2],
     /// When units leave.
     pub limits: Limits,
     /// There were more dirty units than `limits.high`, and they have not been `limits.low` since.
     pub too_full: bool,
+}
+
+/// How far those that leave next were gone through, the least recently written first.
+#[derive(Clone, Copy, Debug)]
+struct Upcoming {
+    /// The last one, if there is one.
+    last: u32,
+    /// How many they are. Those are counted, too, that were written again since.
+    count: u32,
+}
+
+impl Upcoming {
+    const NONE: Upcoming = Upcoming { last: NIL, count: 0 };
+}
+
+/// How many units on their way to flash are listed before all are looked at again, where so many
+/// were: twice as many, and not so few that looking costs more than listing.
+fn leaving_limit(listed: usize) -> usize {
+    2 * listed.max(64)
 }
 
 /// When units leave a cache.
@@ -88,9 +108,10 @@ impl WriteCache {
             entries: Vec::new(),
             vacant: Vec::new(),
             leaving: FxHashMap::default(),
-            leaving_limit: 2 * capacity as usize,
+            leaving_limit: leaving_limit(limits.ahead.min(capacity) as usize),
             newest: NIL,
             oldest: NIL,
+            upcoming: [Upcoming::NONE; 2],
             limits,
             too_full: false,
         }
@@ -101,8 +122,8 @@ impl WriteCache {
     pub fn leave(&mut self, lpn: Lpn, arrived: [OpId; 2], before: OpId, oldest_unfinished: OpId) {
         if self.leaving.len() >= self.leaving_limit {
             self.leaving.retain(|_, unit| unit.before > oldest_unfinished);
-            // one old operation may keep all of them: twice as many, before all are looked at again
-            self.leaving_limit = 2 * self.leaving.len().max(self.capacity as usize);
+            // one old operation may keep all of them
+            self.leaving_limit = leaving_limit(self.leaving.len());
         }
         self.leaving.insert(lpn, LeavingUnit { arrived, before });
     }
@@ -215,6 +236,22 @@ impl WriteCache {
         Some(CacheEntry { bytes, ..self.entries[e as usize].clone() })
     }
 
+    /// One of the `distance` pages that leave next: each is returned once for either `purpose` (0
+    /// or 1). For hints only: where pages were written again, some are not returned at all.
+    pub fn upcoming(&mut self, purpose: usize, distance: u32) -> Option<Lpn> {
+        let upcoming = &mut self.upcoming[purpose];
+        if upcoming.count >= distance {
+            return None;
+        }
+        let next = match upcoming.last {
+            NIL => self.oldest,
+            last => self.entries[last as usize].newer,
+        };
+        let entry = self.entries.get(next as usize)?;
+        *upcoming = Upcoming { last: next, count: upcoming.count + 1 };
+        Some(entry.lpn)
+    }
+
     /// The page that was written least recently.
     pub fn oldest(&self) -> Option<Lpn> {
         (self.oldest != NIL).then(|| self.entries[self.oldest as usize].lpn)
@@ -231,6 +268,14 @@ impl WriteCache {
 
     fn unlink(&mut self, e: u32) {
         let (older, newer) = (self.entries[e as usize].older, self.entries[e as usize].newer);
+        for upcoming in &mut self.upcoming {
+            match upcoming {
+                Upcoming { last, .. } if *last == e && older == NIL => *upcoming = Upcoming::NONE,
+                Upcoming { last, .. } if *last == e => *last = older,
+                Upcoming { count, .. } if self.oldest == e => *count = count.saturating_sub(1),
+                _ => {}
+            }
+        }
         match older {
             NIL => self.oldest = newer,
             o => self.entries[o as usize].newer = newer,
@@ -271,6 +316,38 @@ mod tests {
     }
 
     #[test]
+    fn what_leaves_next_is_shown_once_for_each_purpose() {
+        let mut cache = WriteCache::new(16, LIMITS, 0);
+        let put = |cache: &mut WriteCache, lpn| {
+            cache.take_slots(1);
+            cache.insert(Lpn(lpn), Stamp(lpn), Stamp::ZERO, 1, None, OpId(7));
+        };
+        let shown = |cache: &mut WriteCache, purpose| -> Vec<u32> {
+            std::iter::from_fn(|| cache.upcoming(purpose, 3)).map(|lpn| lpn.0).collect()
+        };
+        (1..=5).for_each(|lpn| put(&mut cache, lpn));
+        assert_eq!((shown(&mut cache, 0), shown(&mut cache, 0)), (vec![1, 2, 3], vec![]));
+        // the two oldest leave: two more come near, for the other purpose all of them
+        cache.remove(Lpn(1)).unwrap();
+        cache.remove(Lpn(2)).unwrap();
+        assert_eq!((shown(&mut cache, 0), shown(&mut cache, 1)), (vec![4, 5], vec![3, 4, 5]));
+        // one that was shown is written again: it leaves later, and is shown again
+        cache.touch(Lpn(4)).unwrap();
+        cache.remove(Lpn(3)).unwrap();
+        assert_eq!(shown(&mut cache, 0), [4]);
+        // the last one that was shown leaves before others do
+        cache.remove(Lpn(4)).unwrap();
+        put(&mut cache, 6);
+        cache.remove(Lpn(5)).unwrap();
+        assert_eq!(shown(&mut cache, 0), [6]);
+        // nothing is left, and all begins anew
+        cache.remove(Lpn(6)).unwrap();
+        assert_eq!(shown(&mut cache, 0), [0; 0]);
+        (7..=8).for_each(|lpn| put(&mut cache, lpn));
+        assert_eq!(shown(&mut cache, 0), [7, 8]);
+    }
+
+    #[test]
     fn what_leaves_is_looked_at_a_few_times_each_whatever_is_unfinished() {
         // operation 1 is never complete: nothing can be forgotten
         let mut cache = WriteCache::new(8, LIMITS, 0);
@@ -280,7 +357,7 @@ mod tests {
             cache.leave(Lpn(n), [OpId::NONE; 2], OpId(u64::from(n) + 1), OpId(1));
             limits += usize::from(cache.leaving_limit != before);
         }
-        assert_eq!(limits, 13, "from 16 on, twice as many each time: 2^17 is more than all");
+        assert_eq!(limits, 10, "from 128 on, twice as many each time: 2^17 is more than all");
         // all are complete, and the next look forgets them
         for n in 100_001..=140_000 {
             cache.leave(Lpn(n), [OpId::NONE; 2], OpId(u64::from(n) + 1), OpId(100_001));

@@ -1,6 +1,7 @@
 //! Bookkeeping that every scheme needs: which slots are valid, what each block is, and which blocks
 //! are free.
 
+use flashatlas_hints as hints;
 use flashatlas_nand::{Medium, Unit};
 use flashatlas_types::{
     BlockId, ConfigError, Divisor, FtlError, LaneId, Layout, Lpn, MediumError, Param, Ppn,
@@ -208,6 +209,16 @@ impl Blocks {
         *word |= 1 << (ppn.0 % 64);
         self.valid[self.by_slots.divide(ppn.0) as usize] += 1;
         self.total += 1;
+    }
+
+    /// A slot will soon be invalid. Returns its block.
+    #[inline]
+    pub fn expect(&self, ppn: Ppn) -> BlockId {
+        let block = self.by_slots.divide(ppn.0);
+        hints::soon_at(&self.bits, ppn.0 as usize / 64);
+        hints::soon_at(&self.valid, block as usize);
+        hints::soon_at(&self.role, block as usize);
+        BlockId(block)
     }
 
     /// A slot holds nothing that is needed any more. Returns its block and the valid slots left

@@ -180,6 +180,12 @@ pub trait Ftl: Send {
         let _ = lpns;
     }
 
+    /// This page is about to be written, and its entry was expected before: load what is known of
+    /// where it is. Nothing else comes of it.
+    fn expect_write(&self, lpn: Lpn) {
+        let _ = lpn;
+    }
+
     /// Bring the map entries of consecutive pages, which [`Ftl::peek`] shows, to the controller, to
     /// hand them to the host. Returns the operation after which they are there. From then on every
     /// change of an entry is told in [`FtlContext::remapped`].

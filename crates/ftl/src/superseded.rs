@@ -1,17 +1,20 @@
 //! What the erase of a block waits for beside its own copies: the programs that superseded pages of
 //! it. Whatever else is in flight does not concern the block.
 
+use flashatlas_hints as hints;
 use flashatlas_types::{BlockId, OpId};
+use smallvec::SmallVec;
 
-/// The programs that superseded pages of each block and may be unfinished.
+/// The programs that superseded pages of each block and may be unfinished: of most blocks one or
+/// two, which are kept in their place.
 pub struct Superseded {
-    programs: Vec<Vec<OpId>>,
+    programs: Vec<SmallVec<[OpId; 2]>>,
 }
 
 impl Superseded {
     /// None, for a drive of so many blocks.
     pub fn new(blocks: u32) -> Superseded {
-        Superseded { programs: vec![Vec::new(); blocks as usize] }
+        Superseded { programs: vec![SmallVec::new(); blocks as usize] }
     }
 
     /// `program` superseded a page of `block`. Operations before `oldest_unfinished` are complete.
@@ -22,9 +25,15 @@ impl Superseded {
             return;
         }
         if programs.len() == programs.capacity() {
-            programs.retain(|&op| op >= oldest_unfinished);
+            programs.retain(|op| *op >= oldest_unfinished);
         }
         programs.push(program);
+    }
+
+    /// A page of this block will soon be superseded.
+    #[inline]
+    pub fn expect(&self, block: BlockId) {
+        hints::soon_at(&self.programs, block.0 as usize);
     }
 
     /// What the erase of `block` waits for; it begins anew then.

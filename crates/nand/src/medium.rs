@@ -5,6 +5,7 @@
 use crate::journal::Change;
 use crate::power::{Cut, Draw, Power};
 use crate::{Contents, Counters, Nvm, Oob, OobRole, ProgramOrder, Rules};
+use flashatlas_hints as hints;
 use flashatlas_types::{
     BlockId, ConfigError, FrameId, Layout, Lpn, MediumError, Ppn, Rng, Seed, SeededBug, Stamp,
     Violation,
@@ -187,15 +188,17 @@ impl Medium {
     #[inline]
     pub fn expect(&self, ppn: Ppn) {
         let frame = self.layout.frame_of(ppn).0 as usize;
-        let of_frame = (self.state[frame], self.sequence_low[frame], self.sequence_high[frame]);
-        std::hint::black_box((of_frame, self.slots[ppn.0 as usize]));
+        hints::soon_at(&self.state, frame);
+        hints::soon_at(&self.sequence_low, frame);
+        hints::soon_at(&self.sequence_high, frame);
+        hints::soon_at(&self.slots, ppn.0 as usize);
     }
 
     /// As [`Medium::expect`], of a slot whose number does not matter.
     #[inline]
     pub fn expect_unit(&self, ppn: Ppn) {
-        let (frame, slot) = (self.layout.frame_of(ppn).0 as usize, ppn.0 as usize);
-        std::hint::black_box((self.state[frame], self.slots[slot]));
+        hints::soon_at(&self.state, self.layout.frame_of(ppn).0 as usize);
+        hints::soon_at(&self.slots, ppn.0 as usize);
     }
 
     /// Windows of the slots of a drive: what is known of the slots of one lies in few pages of

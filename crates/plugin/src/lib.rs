@@ -6,8 +6,6 @@
 //! the others. What a plug-in does wrong with the flash is an error that names the plug-in, the
 //! call and the block (`firmware`). Where it ends the process or never returns, a line says in
 //! which call and when (`watch`). A wild write into memory of this process is not caught.
-//!
-//! This is the only crate beside the Python binding with `unsafe` code.
 
 #[allow(non_camel_case_types, reason = "constants are named as C names them")]
 pub mod abi;

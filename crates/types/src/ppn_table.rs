@@ -1,6 +1,7 @@
 //! A table of physical pages by logical page.
 
 use crate::{Lpn, Ppn};
+use flashatlas_hints as hints;
 
 /// Where each logical page is; nowhere at first.
 ///
@@ -35,7 +36,7 @@ impl PpnTable {
     /// An entry is about to be asked for: load it from memory.
     #[inline]
     pub fn expect(&self, lpn: Lpn) {
-        std::hint::black_box(self.complements.get(lpn.0 as usize).copied());
+        hints::soon_at(&self.complements, lpn.0 as usize);
     }
 
     /// Change an entry; returns what it was. Panics beyond the table.

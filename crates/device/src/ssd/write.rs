@@ -12,6 +12,9 @@ use flashatlas_nand::Unit;
 use flashatlas_types::{Cause, Class, FtlError, Lba, Lpn, OpId, OpKind, Ps, SeededBug, Stamp, Tag};
 use smallvec::{SmallVec, smallvec};
 
+/// So many units before one leaves the cache it is loaded from memory what it will change.
+const EXPECTED: u32 = 8;
+
 impl Ssd {
     pub(super) fn write(
         &mut self,
@@ -243,7 +246,20 @@ impl Ssd {
         }
         self.send_run(now, &mut run, &mut ready)?;
         (self.command.run, self.command.ready) = (run, ready);
+        self.expect_evictions();
         Ok(())
+    }
+
+    /// Of the units that leave the cache next ask the memory for what the FTL will change, and of
+    /// those after them for their map entries, which lead to it.
+    fn expect_evictions(&mut self) {
+        let Some(cache) = &mut self.cache else { return };
+        while let Some(lpn) = cache.upcoming(0, EXPECTED) {
+            self.ftl.expect_write(lpn);
+        }
+        while let Some(lpn) = cache.upcoming(1, 2 * EXPECTED) {
+            self.ftl.expect(&[lpn]);
+        }
     }
 
     fn evict_page(&mut self, now: Ps, lpn: Lpn) -> Result<(), FtlError> {

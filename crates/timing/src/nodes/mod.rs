@@ -2,6 +2,7 @@
 
 mod hazards;
 
+use flashatlas_hints as hints;
 use flashatlas_types::{Dur, Op, OpId, OpKind};
 use hazards::{Draining, Unfinished};
 
@@ -126,6 +127,9 @@ impl<T> Slab<T> {
         match self.vacant.pop() {
             Some(place) => {
                 self[place] = thing;
+                if let Some(&next) = self.vacant.last() {
+                    hints::soon_at(&self.things, next as usize);
+                }
                 place
             }
             None => {
@@ -198,6 +202,15 @@ impl Nodes {
     #[inline]
     pub fn at_mut(&mut self, n: u32) -> &mut Node {
         &mut self.nodes[n]
+    }
+
+    /// This operation has begun the last of what it does before something else happens to it: load
+    /// what will follow it from memory.
+    #[inline]
+    pub fn expect_end(&self, n: u32) {
+        let node = &self.nodes[n];
+        hints::soon_at(&self.nodes.things, node.waiters.0 as usize);
+        hints::soon_at(&self.nodes.things, node.queued as usize);
     }
 
     /// The node of an unfinished operation.

@@ -31,8 +31,6 @@ impl PageMapped {
             let sorts = self.map.sorts_copies();
             let mut copies = Vec::new();
             for index in 0..cx.flash.medium.write_pointer(victim) {
-                let valid = |slot| self.pool.blocks.is_valid(slot);
-                self.expect_entries(cx.flash.medium, victim, index, valid);
                 self.read_frame(cx, lane, victim, index, cause, &mut copies)?;
                 if !sorts {
                     self.gather_copies(cx, lane, &mut copies)?;
@@ -93,15 +91,18 @@ impl PageMapped {
     /// looked up before any is moved: the accesses do not depend on each other, so their cache
     /// misses overlap.
     fn verify(&self, cx: &FtlContext<'_>, victim: BlockId) -> Result<(), FtlError> {
-        let first = self.layout.block_slot(victim).0;
+        let medium = &*cx.flash.medium;
+        let valid = |slot| self.pool.blocks.is_valid(slot);
         let mut wrong = None;
-        for slot in (first..first + self.layout.slots_per_block)
-            .map(Ppn)
-            .filter(|&s| self.pool.blocks.is_valid(s))
-        {
-            let lpn = cx.flash.medium.lpn(slot)?;
-            if lpn.0 >= self.layout.logical_units || self.map.peek(lpn) != slot {
-                wrong = Some((slot, lpn));
+        for index in 0..medium.write_pointer(victim) {
+            self.expect_entries(medium, victim, index, valid);
+            let first = self.layout.first_slot(self.layout.frame_in(victim, index)).0;
+            let slots = first..first + self.layout.slots_per_frame;
+            for slot in slots.map(Ppn).filter(|&slot| valid(slot)) {
+                let lpn = medium.lpn(slot)?;
+                if lpn.0 >= self.layout.logical_units || self.map.peek(lpn) != slot {
+                    wrong = Some((slot, lpn));
+                }
             }
         }
         wrong.map_or(Ok(()), |(at, found)| Err(FtlError::NotMapped { at, found }))

@@ -347,6 +347,12 @@ impl Ftl for PageMapped {
         self.map.expect(lpns);
     }
 
+    fn expect_write(&self, lpn: Lpn) {
+        if let Some(old) = self.map.peek(lpn).mapped() {
+            self.superseded.expect(self.pool.blocks.expect(old));
+        }
+    }
+
     fn export_entries(
         &mut self,
         cx: &mut FtlContext<'_>,

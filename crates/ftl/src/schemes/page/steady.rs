@@ -10,6 +10,7 @@ use crate::FtlContext;
 use crate::schemes::SchemeConfig;
 use crate::steady::{Lane, Steady};
 use crate::victims::VICTIM;
+use flashatlas_hints as hints;
 use flashatlas_nand::Unit;
 use flashatlas_types::{BlockId, Cause, ConfigError, LaneId, Lpn, Permutation, Rng, Seed, Stamp};
 use std::collections::BTreeMap;
@@ -254,7 +255,7 @@ fn shuffle<T: Copy>(items: &mut [T], rng: &mut Rng) {
         let count = drawn.len().min(end - 1);
         for (place, i) in drawn.iter_mut().zip((end - count..end).rev()) {
             *place = rng.below(i as u64 + 1) as usize;
-            std::hint::black_box(items[*place]);
+            hints::soon(&items[*place]);
         }
         for (&place, i) in drawn.iter().zip((end - count..end).rev()) {
             items.swap(i, place);

@@ -188,10 +188,8 @@ impl Medium {
     #[inline]
     pub fn expect(&self, ppn: Ppn) {
         let frame = self.layout.frame_of(ppn).0 as usize;
-        hints::soon_at(&self.state, frame);
-        hints::soon_at(&self.sequence_low, frame);
-        hints::soon_at(&self.sequence_high, frame);
-        hints::soon_at(&self.slots, ppn.0 as usize);
+        let of_frame = (self.state[frame], self.sequence_low[frame], self.sequence_high[frame]);
+        std::hint::black_box((of_frame, self.slots[ppn.0 as usize]));
     }
 
     /// As [`Medium::expect`], of a slot whose number does not matter.

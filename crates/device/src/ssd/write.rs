@@ -12,8 +12,12 @@ use flashatlas_nand::Unit;
 use flashatlas_types::{Cause, Class, FtlError, Lba, Lpn, OpId, OpKind, Ps, SeededBug, Stamp, Tag};
 use smallvec::{SmallVec, smallvec};
 
-/// So many units before one leaves the cache it is loaded from memory what it will change.
+/// So many units before one leaves the cache the memory is asked for what it will change.
 const EXPECTED: u32 = 8;
+
+/// For what units are shown before they leave ([`crate::cache::WriteCache::upcoming`]).
+const PLACE: usize = 0;
+const ENTRY: usize = 1;
 
 impl Ssd {
     pub(super) fn write(
@@ -254,10 +258,10 @@ impl Ssd {
     /// those after them for their map entries, which lead to it.
     fn expect_evictions(&mut self) {
         let Some(cache) = &mut self.cache else { return };
-        while let Some(lpn) = cache.upcoming(0, EXPECTED) {
+        while let Some(lpn) = cache.upcoming(PLACE, EXPECTED) {
             self.ftl.expect_write(lpn);
         }
-        while let Some(lpn) = cache.upcoming(1, 2 * EXPECTED) {
+        while let Some(lpn) = cache.upcoming(ENTRY, 2 * EXPECTED) {
             self.ftl.expect(&[lpn]);
         }
     }

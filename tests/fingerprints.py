@@ -16,12 +16,13 @@ from pathlib import Path
 from typing import Any
 
 import flashatlas
+from flashatlas.result import results_of
 
 FILE = Path(__file__).with_name("fingerprints.csv")
 COLUMNS = ("example", "operations", "trajectory", "record")
 
-VOLATILE = ("version", "build", "results_digest", "fingerprint")
-"""Keys of a record that are no result."""
+BESIDE_RESULTS = ("config_hash", "random_streams")
+"""Keys of a record that are compared here beside its results."""
 
 LOG_DRIVE = ["drive.blocks=600", "drive.logical_pages=32000"]
 LOG_BLOCKS = ["ftl.log_blocks=40"]
@@ -110,7 +111,10 @@ def examples() -> Iterator[tuple[str, dict[str, Any]]]:
 def of(result: flashatlas.Result) -> tuple[str, str, str]:
     """Operations, trajectory and record of one result, as the file has them."""
     found = result.record["fingerprint"]
-    record = {key: value for key, value in result.record.items() if key not in VOLATILE}
+    record = {
+        key: value for key, value in results_of(result.record).items() if key != "fingerprint"
+    }
+    record |= {key: result.record[key] for key in BESIDE_RESULTS}
     digest = hashlib.sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()[:16]
     return str(found["operations"]), found["trajectory"], digest
 

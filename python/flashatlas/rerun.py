@@ -11,7 +11,13 @@ from typing import Any
 from flashatlas import parts
 from flashatlas._core import InputError, is_file
 from flashatlas.api import carried_out, specification
-from flashatlas.result import Result, given_results, missing_input, results_of
+from flashatlas.result import (
+    Result,
+    given_results,
+    jobs_without_texts,
+    missing_input,
+    results_of,
+)
 from flashatlas.run_options import of_groups
 from flashatlas.trace import Progress
 
@@ -93,21 +99,25 @@ def rerun(result: Result, progress: Progress | None = None) -> Result:
 
 
 def differences(before: Result, after: Result) -> list[str]:
-    """Where two results differ, in words; empty when they are equal."""
+    """Return where two results differ, in words; empty when they are equal.
+
+    A digest stands for tables that were not kept. Where they were, they are compared themselves:
+    another version may have made the digest by another rule.
+    """
     if before.record.get("results_digest") == after.record["results_digest"]:
         return []
     found = [
         f"{key}: {was!r} before, {now!r} now"
         for key, was, now in _unequal(results_of(before.record), results_of(after.record))
     ]
-    for name in sorted({*before.tables, *after.tables}):
+    for name in sorted({*before.tables, *after.tables} if before.tables else ()):
         if before.tables.get(name) != after.tables.get(name):
             found.append(f"table {name}: differs")
-    if before.jobs != after.jobs:
+    if jobs_without_texts(before.jobs) != jobs_without_texts(after.jobs):
         found.append("statistics of jobs: differ")
-    if "results_digest" not in before.record:
+    if found or before.tables or "results_digest" not in before.record:
         return found
-    return found or [
+    return [
         f"results_digest: {before.record['results_digest']} before, "
         f"{after.record['results_digest']} now"
     ]

@@ -265,17 +265,37 @@ _NO_RESULT = frozenset(
 )
 """Parts of a record that are no result: another build or another place may have others."""
 
+_JUDGED = ("steadiness", "settling")
+"""Parts of a record whose ``reasons`` are said in words."""
+
+_NO_JOB_RESULT = ("file", "warnings")
+"""Parts of the statistics of jobs that are no result."""
+
 
 def results_of(record: Mapping[str, Any]) -> dict[str, Any]:
-    """The part of a record that a run which is carried out again must give again."""
+    """Return the part of a record that the same run gives again, whatever its sentences are.
+
+    The reasons against a steady state are left out: the rounds that they rest on are there.
+    """
     found = {key: value for key, value in record.items() if key not in _NO_RESULT}
+    for key in _JUDGED:
+        if key in found:
+            found[key] = {k: v for k, v in found[key].items() if k != "reasons"}
     return with_paths(found, lambda _: "")
 
 
+def jobs_without_texts(jobs: Any) -> Any:
+    """Return the statistics of jobs without the job file's path and the warnings about it."""
+    return None if jobs is None else {k: v for k, v in jobs.items() if k not in _NO_JOB_RESULT}
+
+
 def digest_of(record: Mapping[str, Any], tables: Mapping[str, pa.Table], jobs: Any) -> str:
-    """``sha256:`` and the digest of what a run found: record, tables and statistics of jobs."""
-    of_jobs = None if jobs is None else {k: v for k, v in jobs.items() if k != "file"}
-    digest = hashlib.sha256(json.dumps([results_of(record), of_jobs], sort_keys=True).encode())
+    """Return ``sha256:`` and the digest of what a run found.
+
+    That is the record, the tables and the statistics of jobs, without their sentences.
+    """
+    found = [results_of(record), jobs_without_texts(jobs)]
+    digest = hashlib.sha256(json.dumps(found, sort_keys=True).encode())
     for name in sorted(tables):
         for column, values in zip(tables[name].column_names, tables[name].columns, strict=True):
             digest.update(f"{name}.{column} {values.type} {len(values)}\n".encode())

@@ -1,0 +1,61 @@
+"""Records of an earlier version, whose notes are sentences alone, are treated as before."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from flashatlas.result import Result, digest_of, load_all, results_of
+
+RECORDS = Path(__file__).parent / "data/records"
+"""Written by commit 7c717f3: an unsteady run without time, one played until it was steady, two
+that share a preconditioned drive, and one whose requests come faster than they are served."""
+
+
+@pytest.fixture
+def old(tmp_path: Path) -> Path:
+    return Path(shutil.copytree(RECORDS, tmp_path / "records"))
+
+
+def test_a_run_is_carried_out_again_and_is_the_same(cli: Any, old: Path) -> None:
+    """Of the untimed run, as mended times are results that may move."""
+    assert "the same results" in cli("rerun", f"{old}/untimed", "--check").stdout
+    record = json.loads((old / "untimed/run.json").read_text())
+    record["host"]["writes"] += 1
+    (old / "untimed/run.json").write_text(json.dumps(record))
+    found = cli("rerun", f"{old}/untimed", "--check")
+    assert found.returncode == 1 and "host.writes: 61 before, 60 now" in found.stdout
+
+
+def test_sentences_are_no_part_of_results() -> None:
+    for result in load_all([RECORDS / name for name in ("untimed", "until", "compare", "open")]):
+        reworded = json.loads(json.dumps(result.record))
+        reworded["approximations"] = ["said in other words"]
+        reworded["steadiness"]["reasons"] = ["other words"] * 3
+        assert results_of(reworded) == results_of(result.record)
+        assert digest_of(reworded, result.tables, {"warnings": ["x"]}) == digest_of(
+            result.record, result.tables, {"warnings": ["other words"]}
+        )
+        reworded["steadiness"]["rounds"] = {}
+        assert results_of(reworded) != results_of(result.record), "numbers are"
+
+
+def test_reports_and_differences_have_what_they_had(cli: Any, old: Path, tmp_path: Path) -> None:
+    cli("report", f"{old}/open", "--out", "page.html")
+    page = (tmp_path / "page.html").read_text()
+    assert "requests arrive faster than the drive completes them" in page
+    assert "no random number was drawn" in page
+    apart = cli("diff", f"{old}/compare/01", f"{old}/compare/02")
+    assert apart.returncode == 2 and "ftl.victim is greedy there and fifo here" in apart.stderr
+    shutil.copytree(old / "compare/01", old / "same")
+    same = cli("diff", f"{old}/compare/01", f"{old}/same")
+    assert same.returncode == 0 and same.stdout == "0 of 13 numbers moved\n"
+
+
+def test_the_fixtures_are_old() -> None:
+    result = json.loads((RECORDS / "open/run.json").read_text())
+    assert all(isinstance(note, str) for note in result["approximations"])
+    assert Result.load(RECORDS / "open").violations == 0

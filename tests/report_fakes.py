@@ -65,7 +65,10 @@ def fake(
         },
         "seed": seed,
         "trace": {"path": "uniform:requests=100000", "format": "generator", "requests": 100_000},
-        "approximations": NOTES if notes is None else notes,
+        "approximations": [
+            {"code": "of-a-part", "text": text, "values": {}}
+            for text in (NOTES if notes is None else notes)
+        ],
         "host": {
             "reads": 50_000,
             "writes": 50_000,

@@ -118,9 +118,8 @@ def test_a_misspelt_option_names_the_nearest():
 def test_a_drive_with_few_blocks_says_that_streams_cost_some():
     def notes(*settings: str) -> str:
         options = {"workload": "hotcold:requests=100,size=4KiB", "mode": "untimed"}
-        return " ".join(
-            flashatlas.run("tlc-small", set=list(settings), **options).record["approximations"]
-        )
+        record = flashatlas.run("tlc-small", set=list(settings), **options).record
+        return " ".join(note["text"] for note in record["approximations"])
 
     two = ("ftl.streams=2", "ftl.classifier=dac")
     assert "more than a quarter of a lane's spare blocks" in notes(*two)

@@ -106,7 +106,7 @@ def test_compare_preconditions_once_what_begins_alike(cli):
         assert all(
             alone[key] == run[key] for key in ("config", "config_hash", "waf", "nand", "latency_ns")
         )
-        assert any("shared with other runs" in note for note in run["approximations"])
+        assert any(note["code"] == "precondition-shared" for note in run["approximations"])
 
 
 def test_reports_of_saved_runs(cli, tmp_path):

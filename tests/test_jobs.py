@@ -27,9 +27,9 @@ def test_a_job_file_is_a_workload(cli, tmp_path):
         131072,
         "fio",
     )
-    assert any("buffer_pattern" in note for note in record["approximations"]), (
-        "what is not modelled is named"
-    )
+    assert any(
+        note["values"].get("option") == "buffer_pattern" for note in record["approximations"]
+    ), "what is not modelled is named"
     fio = json.loads((tmp_path / "fio.json").read_text())
     assert fio["jobs"][0]["write"]["total_ios"] == 32 and fio["jobs"][0]["jobname"] == "one"
     assert json.loads((tmp_path / "out/jobs.json").read_text())["jobs"][0]["write"]["ios"] == 32

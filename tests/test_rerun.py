@@ -219,9 +219,8 @@ def test_streams_that_were_drawn_from_are_named() -> None:
     assert drawn(workload=uniform) == ["workload.addresses"]
     by_chance = drawn(workload=uniform, set={"ftl.victim": "random"}, precondition="fill")
     assert by_chance == ["ftl.victim", "workload.addresses"]
-    note = "no random number was drawn: another seed gives the same results"
     result = flashatlas.run(workload="sequential:requests=50,size=2KiB")
-    assert note in result.record["approximations"]
+    assert "nothing-drawn" in [note["code"] for note in result.record["approximations"]]
 
 
 def test_a_run_of_a_comparison_names_the_streams_of_its_own_precondition() -> None:

@@ -75,7 +75,8 @@ def test_info_says_what_to_do(cli, tmp_path):
         assert words in shown, words
     run = flashatlas.run(trace=tmp_path / "phone.spc", fit="wrap")
     assert any(
-        "clock jumps, first by +200000 s at 3:1" in note for note in run.record["approximations"]
+        "clock jumps, first by +200000 s at 3:1" in note["text"]
+        for note in run.record["approximations"]
     )
 
 
@@ -101,7 +102,7 @@ def test_repeats_and_pauses(tmp_path):
         trace=flashatlas.Trace(path, time_gap_max="2s", drop_duplicates="5ms"), mode="open"
     )
     assert (run.record["trace"]["duplicates_dropped"], run.record["trace"]["gaps_cut"]) == (1, 1)
-    notes = " ".join(run.record["approximations"])
+    notes = " ".join(note["text"] for note in run.record["approximations"])
     assert (
         "1 records that repeated the one before within 5ms were dropped" in notes
         and "pauses were cut to 2s" in notes
@@ -174,7 +175,7 @@ def test_a_trace_that_does_not_say_what_it_does(cli, tmp_path):
     assert open_loop.returncode == 2 and "carries no times" in open_loop.stderr
     record = json.loads(cli(*base, "--assume-op", "write", "--json", "-").stdout)
     assert record["host"]["writes"] == 20
-    assert any("all were taken for writes" in note for note in record["approximations"])
+    assert any("all were taken for writes" in note["text"] for note in record["approximations"])
 
 
 def test_any_delimited_text_by_its_columns(tmp_path):

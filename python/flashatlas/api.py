@@ -129,7 +129,7 @@ def carried_out_from(
     if checkpoint is None:
         return carried_out(spec, progress)
     begun = {**spec, "precondition": {"checkpoint": checkpoint}}
-    return preconditions.as_given(carried_out(begun, progress), spec["precondition"], checkpoint)
+    return preconditions.as_given(carried_out(begun, progress), spec["precondition"])
 
 
 def specification(

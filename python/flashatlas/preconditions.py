@@ -8,11 +8,9 @@ from dataclasses import replace
 from typing import Any
 
 from flashatlas import _core
+from flashatlas.notes import note
 from flashatlas.result import Result, digest_of
 from flashatlas.run_options import of_groups
-
-NOTHING_DRAWN = "no random number was drawn: another seed gives the same results"
-"""The note of a run that no seed changes."""
 
 BETWEEN = ("timing.", "host.")
 """Prefixes of parameters that only change when things happen: preconditioning ignores them."""
@@ -41,8 +39,8 @@ def shared(
     return [(what, users) for what, users in groups.items() if len(users) > 1]
 
 
-def as_given(result: Result, given: Any, checkpoint: str) -> Result:
-    """A run from a shared checkpoint, as it is by itself.
+def as_given(result: Result, given: Any) -> Result:
+    """Return a run from a shared checkpoint as it is by itself.
 
     Its record has the precondition as it was ``given``, and a note that it was shared.
     """
@@ -52,12 +50,10 @@ def as_given(result: Result, given: Any, checkpoint: str) -> Result:
     del record["checkpoint"]
     if given == "steady":
         record["random_streams"] = sorted({*record["random_streams"], "precondition.steady"})
-    begun = f"the drive began as the checkpoint {checkpoint} holds it"
-    note_of = "the preconditioned drive was shared with other runs of the comparison"
     record["approximations"] = [
-        note_of if note == begun else note
-        for note in record["approximations"]
-        if not (note == NOTHING_DRAWN and record["random_streams"])
+        note("precondition-shared") if each["code"] == "precondition-checkpoint" else each
+        for each in record["approximations"]
+        if not (each["code"] == "nothing-drawn" and record["random_streams"])
     ]
     record["results_digest"] = digest_of(record, result.tables, result.jobs)
     return replace(result, record=record)

@@ -64,6 +64,17 @@ class Trace(TypedDict):
     backward_steps: NotRequired[int]
 
 
+class Note(TypedDict):
+    """A sentence about a run, with the code that outlives its wording.
+
+    The code is ``None`` in records of an earlier version, which had the text alone.
+    """
+
+    code: str | None
+    text: str
+    values: dict[str, str | int | float]
+
+
 class Host(TypedDict):
     """Commands and bytes of the host."""
 
@@ -142,7 +153,7 @@ class Record(TypedDict):
     seed: int
     trace: Trace
     random_streams: list[str]
-    approximations: list[str]
+    approximations: list[Note]
     results_digest: str
     host: Host
     controller: Counts

@@ -27,6 +27,9 @@ MAP_COUNTERS = {"handed_out": "exported_pages"}
 """Keys under ``map``."""
 
 
+JUDGED = ("steadiness", "settling")
+"""Parts of a record that have ``reasons``."""
+
 EARLIER_SCHEMA = "flashatlas.run/1"
 """Records of this schema have times as ``KEY_ps`` in picoseconds, and wall times inside."""
 
@@ -60,4 +63,17 @@ def upgraded(record: dict[str, Any]) -> dict[str, Any]:
         params = _times_with_units(config.get("params", {}))
         changed["config"] = {**config, "params": params}
         changed["schema"] = RUN_SCHEMA
+    if any(isinstance(note, str) for note in record.get("approximations", ())):
+        changed["approximations"] = [_note(note) for note in record["approximations"]]
+        for key in JUDGED:
+            if isinstance(judged := record.get(key), dict):
+                reasons = [_note(reason) for reason in judged.get("reasons", ())]
+                changed[key] = {**judged, "reasons": reasons}
+        # its digest covered sentences, which no digest of today does
+        record = {key: value for key, value in record.items() if key != "results_digest"}
     return {**record, **changed}
+
+
+def _note(note: Any) -> Any:
+    """Return a note of an earlier record, which was a sentence, as one of today without a code."""
+    return {"code": None, "text": note, "values": {}} if isinstance(note, str) else note

@@ -28,7 +28,7 @@ from flashatlas.folders import (
     numbered,
     run_folders,
 )
-from flashatlas.renamed_keys import EARLIER_SCHEMA, upgraded
+from flashatlas.renamed_keys import EARLIER_SCHEMA, JUDGED, upgraded
 from flashatlas.units import unit_of
 
 ESSENTIAL = ("drive.channels", "ftl.scheme", "layers")
@@ -265,9 +265,6 @@ _NO_RESULT = frozenset(
 )
 """Parts of a record that are no result: another build or another place may have others."""
 
-_JUDGED = ("steadiness", "settling")
-"""Parts of a record whose ``reasons`` are said in words."""
-
 _NO_JOB_RESULT = ("file", "warnings")
 """Parts of the statistics of jobs that are no result."""
 
@@ -278,7 +275,7 @@ def results_of(record: Mapping[str, Any]) -> dict[str, Any]:
     The reasons against a steady state are left out: the rounds that they rest on are there.
     """
     found = {key: value for key, value in record.items() if key not in _NO_RESULT}
-    for key in _JUDGED:
+    for key in JUDGED:
         if key in found:
             found[key] = {k: v for k, v in found[key].items() if k != "reasons"}
     return with_paths(found, lambda _: "")

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from flashatlas.notes import texts
 from flashatlas.result import Result
 
 
 def unsteady(results: Sequence[Result]) -> list[tuple[Result, list[str]]]:
     """The runs whose numbers would move if they were longer, each with its reasons."""
     return [
-        (result, result.record["steadiness"]["reasons"])
+        (result, texts(result.record["steadiness"]["reasons"]))
         for result in results
         if result.record.get("steady") is False
     ]

@@ -2,7 +2,7 @@
 //! cannot go on.
 
 use crate::{DeviceShape, DriveConfig, Registry, Storage, SubmitError};
-use flashatlas_types::{ConfigError, Mechanism, ParamDef, Params};
+use flashatlas_types::{ConfigError, Mechanism, Note, ParamDef, Params};
 
 /// What a layer is put on.
 pub struct LayersBelow<'a> {
@@ -115,8 +115,8 @@ pub struct LayerReport {
     pub unmapped_units: u64,
     /// Tables in the host's memory, with their bytes.
     pub memory: Vec<(&'static str, u64)>,
-    /// What it approximates, in words.
-    pub approximations: Vec<String>,
+    /// Notes on what it leaves out or simplifies.
+    pub approximations: Vec<Note>,
 }
 
 impl LayerReport {

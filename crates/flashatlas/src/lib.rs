@@ -92,8 +92,8 @@ pub mod prelude {
     pub use crate::sim::{Origin, RunSpec};
     pub use crate::types::{
         BlockId, Cause, Class, ConfigError, Dur, FrameId, FtlError, HostOp, LaneId, Layout, Lba,
-        Lpn, Mechanism, MediumError, MemoryKind, OpId, OpKind, Param, ParamDef, Params, PartFault,
-        Ppn, Ps, Request, Rng, Seed, Stamp, Tag, Text, Violation,
+        Lpn, Mechanism, MediumError, MemoryKind, Note, NoteDef, OpId, OpKind, Param, ParamDef,
+        Params, PartFault, Ppn, Ps, Request, Rng, Seed, Stamp, Tag, Text, Violation,
     };
     pub use crate::workload::{
         Account, FormatDef, GeneratorDef, Presence, Reader, Record, RecordSource, Sniff, TraceError,

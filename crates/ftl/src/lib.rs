@@ -31,6 +31,7 @@ mod in_flight;
 pub mod list;
 mod logblock;
 pub mod maps;
+pub mod notes;
 pub mod pool;
 mod registry;
 pub mod report;
@@ -43,10 +44,11 @@ pub mod victims;
 
 pub use blocks::Role;
 pub use copies::Copies;
+pub use notes::{FREE_CHANGES, NOTES};
 pub use registry::Registry;
 pub use report::{
-    AreaUse, FREE_CHANGES, FtlReport, MapCounters, MemoryUse, MergeClass, MergeCounters,
-    MountLimit, MountReport, PageCounters, Reason,
+    AreaUse, FtlReport, MapCounters, MemoryUse, MergeClass, MergeCounters, MountLimit, MountReport,
+    PageCounters, Reason,
 };
 pub use schemes::{SchemeConfig, SchemeDef};
 pub use superseded::Superseded;

@@ -1,7 +1,7 @@
 //! What a scheme counted, and what its tables occupy.
 
 use flashatlas_nand::{Counters, Medium};
-use flashatlas_types::{BlockId, Cause, Layout, MemoryKind, SeededBug};
+use flashatlas_types::{BlockId, Cause, Layout, MemoryKind, Note, SeededBug};
 
 /// Size of one table.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,10 +30,6 @@ pub struct MapCounters {
     /// Changes for the host whose entry was not.
     pub update_misses: u64,
 }
-
-/// What schemes and stores say whose map changes are not charged.
-pub const FREE_CHANGES: &str =
-    "changes of the map in memory take no time; lookups for the host are charged";
 
 /// What a mount did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -315,6 +311,6 @@ pub struct FtlReport {
     pub retired_blocks: u64,
     /// Tables of the scheme.
     pub memory: Vec<MemoryUse>,
-    /// What the scheme approximates, in words.
-    pub approximations: Vec<&'static str>,
+    /// Notes on what the scheme leaves out or simplifies.
+    pub approximations: Vec<Note>,
 }

@@ -17,10 +17,13 @@ mod completion;
 mod hard;
 mod hpb_host;
 mod mirror;
+mod notes;
 pub mod wire;
 
 use flashatlas_device::{LayerDef, Registry};
 use flashatlas_types::Entries;
+
+pub use notes::NOTES;
 
 /// All layers.
 pub const LAYERS: &[LayerDef] = &[hard::DEF, hpb_host::DEF, mirror::DEF];

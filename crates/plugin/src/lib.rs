@@ -12,6 +12,7 @@ pub mod abi;
 mod classifier;
 mod firmware;
 mod library;
+mod notes;
 mod params;
 mod store;
 mod tables;
@@ -19,3 +20,4 @@ mod victim;
 mod watch;
 
 pub use library::{Library, PluginError, load};
+pub use notes::NOTES;

@@ -4,12 +4,13 @@
 
 use crate::abi::{FA_NOWHERE, FaMap, FaStore};
 use crate::library::{Common, PluginError, required};
+use crate::notes::PLUGIN_MAP_IN_MEMORY;
 use crate::{params, tables, watch};
 use flashatlas_ftl::maps::{MapContext, MapStore, MapStoreDef, Replay, StoreConfig, Update};
 use flashatlas_ftl::pool::MapQuota;
 use flashatlas_ftl::{MapCounters, MemoryUse, MountReport};
 use flashatlas_types::{
-    BlockId, Class, FtlError, Layout, Lpn, MemoryKind, OpId, OpKind, PartFault, Ppn, PpnTable,
+    BlockId, Class, FtlError, Layout, Lpn, MemoryKind, Note, OpId, OpKind, PartFault, Ppn, PpnTable,
 };
 use std::ffi::c_void;
 
@@ -256,11 +257,8 @@ impl MapStore for Store {
         tables::read(self.who, |all, room| unsafe { declared(self.store, all, room) })
     }
 
-    fn approximations(&self) -> Vec<&'static str> {
-        vec![
-            "the plug-in's map is in memory alone: a mount reads every spare area, and trims come \
-             back",
-        ]
+    fn approximations(&self) -> Vec<Note> {
+        vec![PLUGIN_MAP_IN_MEMORY.note()]
     }
 }
 

@@ -21,8 +21,8 @@ mod traces;
 
 pub use environment::add;
 use environment::environment;
-use flashatlas_sim::{AnyPart, Build, Origin, Progress, RunError, RunSpec};
-use flashatlas_types::PartFault;
+use flashatlas_sim::{AnyPart, Build, Opener as _, Origin, Progress, RunError, RunSpec};
+use flashatlas_types::{NoteValue, PartFault};
 pub use pyo3;
 use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyKeyboardInterrupt};
@@ -152,9 +152,12 @@ fn run<'py>(
     progress: Option<Py<PyAny>>,
 ) -> PyResult<(String, Vec<tables::PyTable<'py>>, Option<String>)> {
     let spec = parse(spec)?;
-    let outcome = guarded(py, progress, |reporter| {
+    let mut outcome = guarded(py, progress, |reporter| {
         flashatlas_sim::run(&spec, &environment(), &mut |p| reporter.report(p))
     })?;
+    if notes_are_codes() {
+        flashatlas_sim::say_codes(&mut outcome.record, outcome.jobs.as_mut());
+    }
     let jobs = outcome.jobs.map(|jobs| jobs.to_string());
     Ok((outcome.record.to_string(), tables::to_python(py, &outcome.tables), jobs))
 }
@@ -233,6 +236,30 @@ fn count(text: &str) -> PyResult<u64> {
     flashatlas_types::quantity::count(text).map_err(InputError::new_err)
 }
 
+/// Returns whether records say the codes of notes in place of their texts.
+fn notes_are_codes() -> bool {
+    opener::ThisProcess.variable("FLASHATLAS_NOTES").as_deref() == Some("codes")
+}
+
+/// Returns every note that a run may have (JSON): code, rank, text and advice.
+#[pyfunction]
+fn notes() -> String {
+    names::notes().to_string()
+}
+
+/// Returns the text of a note whose values are this JSON object.
+///
+/// # Errors
+/// A value that the text names is missing, or is no number and no text.
+#[pyfunction]
+fn note_text(text: &str, values: &str) -> PyResult<String> {
+    let wrong = |e: String| InputError::new_err(format!("values of a note: {e}"));
+    let values: std::collections::HashMap<String, NoteValue> =
+        serde_json::from_str(values).map_err(|e| wrong(e.to_string()))?;
+    flashatlas_types::note::said(text, |name| values.get(name))
+        .map_err(|name| wrong(format!("`{name}` is missing")))
+}
+
 /// What this module was built from, and how (JSON).
 #[pyfunction]
 fn build() -> String {
@@ -288,6 +315,8 @@ pub fn populate(module: &Bound<'_, PyModule>, extension: Option<Extension>) -> P
     module.add_function(wrap_pyfunction!(planned, module)?)?;
     module.add_function(wrap_pyfunction!(check_drive, module)?)?;
     module.add_function(wrap_pyfunction!(config_hash, module)?)?;
+    module.add_function(wrap_pyfunction!(notes, module)?)?;
+    module.add_function(wrap_pyfunction!(note_text, module)?)?;
     module.add_function(wrap_pyfunction!(environment::load_plugin, module)?)?;
     module.add_function(wrap_pyfunction!(environment::added_parts, module)?)?;
     module.add_function(wrap_pyfunction!(environment::keep_parts, module)?)?;

@@ -118,6 +118,21 @@ fn entries<T: Entry>(of: Entries<T>, show: impl Fn(&T) -> Value) -> Value {
     of.iter().map(show).collect()
 }
 
+/// Returns every note that a run may have: code, rank, text and advice.
+pub fn notes() -> Value {
+    [
+        flashatlas_sim::NOTES,
+        flashatlas_ftl::NOTES,
+        flashatlas_host::NOTES,
+        flashatlas_serve::NOTES,
+        flashatlas_serve::PLUGIN_NOTES,
+    ]
+    .into_iter()
+    .flatten()
+    .map(|n| json!({ "code": n.code, "rank": n.rank, "text": n.text, "advice": n.advice }))
+    .collect()
+}
+
 /// Everything that has a name.
 pub fn all() -> Result<Value, ConfigError> {
     let ftl = environment().registry.ftl;
@@ -159,6 +174,7 @@ pub fn all() -> Result<Value, ConfigError> {
         "paper_table": paper_table(),
         "lookup_params": params(flashatlas_lookup::study::params(ftl.hashes)),
         "crash": crate::crash::names(),
+        "notes": notes(),
         "metrics": entries(environment().metrics, |m| named(m.name, m.summary)),
     }))
 }

@@ -11,6 +11,7 @@ mod header;
 mod image;
 mod look;
 mod mount;
+mod notes;
 mod parts;
 mod places;
 mod plan;
@@ -23,8 +24,10 @@ mod sync;
 
 pub use disk::{Disk, Memory, Open, on_file};
 pub use error::ImageError;
+pub use flashatlas_plugin::NOTES as PLUGIN_NOTES;
 pub use image::{Found, Image, Verify};
 pub use look::{check, info};
+pub use notes::NOTES;
 pub use parts::{STANDARD_PARTS, environment, library, with_plugins};
 pub use plan::{CutMode, Plan, Refused, ServeError, Time};
 pub use server::{Clock, Ended, Server};

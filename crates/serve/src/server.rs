@@ -3,6 +3,7 @@
 use crate::disk::{Open, on_file};
 use crate::image::{Found, Image, Verify};
 use crate::mount::powered_on;
+use crate::notes::{FLUSH_IGNORED, FUA_IGNORED, SERVED_AT_ARRIVAL};
 use crate::parts::{STANDARD_PARTS, environment};
 use crate::plan::{Plan, Refused, ServeError, Time};
 use crate::record::{OfServing, live, served};
@@ -395,15 +396,11 @@ impl<C: Clock> Server<C> {
         let Some(live) = state.live.take() else {
             return Ended { record: None, complaint: Some("it has ended".into()) };
         };
-        let mut extra = vec![
-            "served: a request is decided when it arrives, in the order in which the drive's lock \
-             was had; a client that waits for one before it sends the next is a depth of 1"
-                .into(),
-        ];
+        let mut extra = vec![SERVED_AT_ARRIVAL.note()];
         if self.plan.ignore_flush {
-            extra.push("FLUSH and FUA were answered and not carried out (ignore_flush)".into());
+            extra.push(FLUSH_IGNORED.note());
         } else if self.plan.ignore_fua {
-            extra.push("FUA was answered and not carried out (ignore_fua)".into());
+            extra.push(FUA_IGNORED.note());
         }
         match live.finish(env, "served", extra) {
             Ok(outcome) => {

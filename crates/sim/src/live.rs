@@ -14,7 +14,7 @@ use crate::{Environment, Outcome, Progress, RunError, RunSpec};
 use flashatlas_device::params::QUEUE_DEPTH;
 use flashatlas_device::{DeviceShape, DriveConfig, Stack};
 use flashatlas_nand::Medium;
-use flashatlas_types::{HostOp, Lpn, PartFault, Ps, Request, Seed, Stamp, drawn_streams};
+use flashatlas_types::{HostOp, Lpn, Note, PartFault, Ps, Request, Seed, Stamp, drawn_streams};
 use flashatlas_workload::Account;
 use rustc_hash::FxHashMap;
 use serde_json::{Map, Value};
@@ -211,7 +211,7 @@ impl Live {
     }
 
     /// Let everything come to its end, look at every unit once more, and make the record. `extra`
-    /// are approximations of whoever sent the requests.
+    /// are notes of whoever sent the requests.
     ///
     /// # Errors
     /// A broken rule. There is no record then.
@@ -219,7 +219,7 @@ impl Live {
         mut self,
         env: &Environment<'_>,
         path: &str,
-        extra: Vec<String>,
+        extra: Vec<Note>,
     ) -> Result<Outcome, RunError> {
         self.wait_for(0)?;
         let source = Source {

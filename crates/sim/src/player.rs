@@ -6,6 +6,7 @@
 
 use crate::explain::{Completed, Explain};
 use crate::metrics::{Event, Findings, Metric, MetricDef, Snapshot, Start};
+use crate::notes::NOT_SWEPT;
 use crate::oracle::Oracle;
 use crate::precondition::failed;
 use crate::settling::Passes;
@@ -13,7 +14,7 @@ use crate::steadiness::Count;
 use crate::{Progress, RunError};
 use flashatlas_device::{Cmd, Done, Reply, Ssd, Stack};
 use flashatlas_types::{
-    Dur, Entries, HostOp, Lpn, Ps, Request, SECTOR_BYTES, Stamp, Tag, Violation,
+    Dur, Entries, HostOp, Lpn, Note, Ps, Request, SECTOR_BYTES, Stamp, Tag, Violation,
 };
 use serde_json::Value;
 
@@ -465,17 +466,14 @@ impl Player {
     pub fn sweep(
         &mut self,
         progress: &mut dyn FnMut(Progress) -> bool,
-    ) -> Result<Option<String>, RunError> {
+    ) -> Result<Option<Note>, RunError> {
         let units = self.oracle.units();
         let sum = self.drive.sum_of_stamps();
         if sum.is_some_and(|sum| self.oracle.sweep_at_once(sum)) {
             return Ok(None);
         }
         if sum.is_none() && units > SWEEP_UNITS_MAX {
-            return Ok(Some(format!(
-                "the drive has {units} pages: they were not all looked at again after the run; \
-                 reads were checked"
-            )));
+            return Ok(Some(NOT_SWEPT.with([("pages", units.into())])));
         }
         let mut found = vec![Stamp::ZERO; units.min(SWEPT_TOGETHER) as usize];
         for first in (0..units).step_by(SWEPT_TOGETHER as usize) {

@@ -3,9 +3,9 @@
 use crate::config_hash::config_hash;
 use crate::environment::Build;
 use crate::oracle::Oracle;
-use crate::{Extent, Fit, Mode, Precondition, Reading, RunSpec, Until};
+use crate::{Extent, Fit, Mode, Precondition, Reading, RunSpec, Until, notes};
 use flashatlas_device::DriveConfig;
-use flashatlas_types::Value as Param;
+use flashatlas_types::{Note, Value as Param};
 use serde_json::{Map, Value, json};
 
 /// Name and version of the record's layout.
@@ -71,68 +71,44 @@ pub(crate) fn head(spec: &RunSpec, drive: &DriveConfig, build: Build<'_>) -> Map
     record
 }
 
-/// What the run leaves out or simplifies, in words: a reader must not have to guess.
-pub(crate) fn approximations(spec: &RunSpec, extra: Vec<String>) -> Value {
-    let mut list: Vec<String> = Vec::new();
+/// Returns the notes of what the run leaves out or simplifies, `extra` last.
+pub(crate) fn approximations(spec: &RunSpec, extra: Vec<Note>) -> Vec<Note> {
+    let mut list: Vec<Note> = Vec::new();
     match spec.mode {
-        Mode::Untimed => list.push(
-            "untimed: no time passes, so there are no latencies and no work in idle time".into(),
-        ),
-        Mode::Open => list.push(
-            "open loop: the host does not slow down when the drive does; it waits for a place in \
-             the queue"
-                .into(),
-        ),
+        Mode::Untimed => list.push(notes::UNTIMED.note()),
+        Mode::Open => list.push(notes::OPEN_LOOP.note()),
         Mode::Closed | Mode::Asap if spec.trace.is_some() => {
-            list.push("closed loop: times of the trace are ignored".into())
+            list.push(notes::TIMES_IGNORED.note());
         }
         Mode::Closed | Mode::Asap => {}
     }
     if spec.mode != Mode::Untimed {
-        list.push("the spare area's transfer, ECC decoding and read retries take no time".into());
+        list.push(notes::NO_ECC_TIME.note());
     }
     match spec.fit {
         Fit::Error => {}
-        Fit::Wrap => list.push(
-            "addresses were taken modulo the capacity: distinct pages of the trace may share a \
-             page here"
-                .into(),
-        ),
-        Fit::Compact => list.push(
-            "the extents that the trace touches were packed (trace.extent_bytes): distances \
-             between them are lost"
-                .into(),
-        ),
+        Fit::Wrap => list.push(notes::ADDRESSES_WRAPPED.note()),
+        Fit::Compact => list.push(notes::EXTENTS_PACKED.note()),
     }
     match &spec.precondition {
-        Precondition::Fill => list.push(
-            "the drive was filled in address order in no time: it starts unaged"
-                .into(),
-        ),
-        Precondition::Trace(path) => list.push(format!(
-            "the writes and trims of {path} were applied in no time before the run"
-        )),
-        Precondition::Steady => list.push(
-            "the drive began in the steady state that uniform random writes lead to, by its victim \
-             policy's model; no block had been erased before"
-                .into(),
-        ),
-        Precondition::Checkpoint(path) => list.push(format!(
-            "the drive began as the checkpoint {path} holds it"
-        )),
+        Precondition::Fill => list.push(notes::FILLED.note()),
+        Precondition::Trace(path) => {
+            list.push(notes::PRECONDITION_TRACE.with([("path", path.as_str().into())]));
+        }
+        Precondition::Steady => list.push(notes::PRECONDITION_STEADY.note()),
+        Precondition::Checkpoint(path) => {
+            list.push(notes::PRECONDITION_CHECKPOINT.with([("path", path.as_str().into())]));
+        }
         Precondition::None => {}
     }
     if spec.precondition != Precondition::None {
-        list.push(
-            "the preconditioned drive was switched off and on: it began with what stood on flash"
-                .into(),
-        );
+        list.push(notes::POWER_CYCLED.note());
     }
     if spec.flush_every > 0 {
-        list.push(format!("a FLUSH was added after every {} writes", spec.flush_every));
+        list.push(notes::FLUSHES_ADDED.with([("writes", spec.flush_every.into())]));
     }
     list.extend(extra);
-    Value::from(list)
+    list
 }
 
 pub(crate) fn oracle(oracle: &Oracle) -> Value {

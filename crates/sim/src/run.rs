@@ -7,7 +7,6 @@ use crate::explain::Explain;
 use crate::fit::Mapper;
 use crate::input::Inputs;
 use crate::jobs::{self, Jobs};
-use crate::metrics::steady::BACKLOG;
 use crate::metrics::{Findings, Pace, Start};
 use crate::oracle::Oracle;
 use crate::parts;
@@ -16,11 +15,11 @@ use crate::precondition::{checkpoint, preconditioned};
 use crate::scan::Scan;
 use crate::stream::{self, Pacing};
 use crate::table::Table;
-use crate::{Environment, Fit, Mode, Precondition, RunError, RunSpec, record};
+use crate::{Environment, Fit, Mode, Precondition, RunError, RunSpec, notes, record};
 use flashatlas_device::params::QUEUE_DEPTH;
 use flashatlas_device::{DriveConfig, Stack};
 use flashatlas_ftl::FREE_CHANGES;
-use flashatlas_types::{PartFault, Seed, drawn_streams};
+use flashatlas_types::{Note, NoteValue, PartFault, Seed, drawn_streams};
 use flashatlas_workload::Account;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
@@ -89,19 +88,10 @@ fn carry_out(
     let pacing = Pacing { spec, queue_depth: queue_depth as usize, reopen: &reopen };
     let (out_of_order, passes) =
         stream::play(&mut player, &pacing, &mut input, &mut mapper, progress)?;
-    let mut extra: Vec<String> =
-        passes.iter().filter_map(|(passes, _)| passes.complaint()).collect();
-    if out_of_order > 0 {
-        let n = out_of_order;
-        extra.push(format!(
-            "{n} requests carried an earlier time than the one before; they arrive together with it"
-        ));
-    }
-    if mapper.crossed_end > 0 {
-        extra.push(format!(
-            "{} requests were moved so that they do not cross the end of the drive",
-            mapper.crossed_end
-        ));
+    let mut extra: Vec<Note> = passes.iter().filter_map(|(passes, _)| passes.complaint()).collect();
+    let counted = [(&notes::OUT_OF_ORDER, out_of_order), (&notes::CROSSED_END, mapper.crossed_end)];
+    for (note, requests) in counted.into_iter().filter(|(_, requests)| *requests > 0) {
+        extra.push(note.with([("requests", requests.into())]));
     }
     extra.extend(origin.as_ref().and_then(|header| laid_out_otherwise(header, spec)));
     let digest = input.digest()?;
@@ -114,7 +104,7 @@ fn carry_out(
         outcome.record["settling"] = passes.json().clone();
         let steadiness = &mut outcome.record["steadiness"];
         let backlog = steadiness["reasons"].as_array().into_iter().flatten();
-        let backlog = backlog.filter(|r| r.as_str().is_some_and(|r| r.starts_with(BACKLOG)));
+        let backlog = backlog.filter(|reason| reason["code"] == notes::BACKLOG.code);
         let mut reasons: Vec<Value> = backlog.cloned().collect();
         reasons.extend(verdict.reasons.iter().map(|reason| json!(reason)));
         steadiness["rounds"] = verdict.rounds().into();
@@ -168,60 +158,48 @@ fn run_jobs(
     Ok(Outcome { jobs: Some(statistics), ..outcome })
 }
 
-/// That a trace is placed on the drive in another way than the one that the checkpoint holds.
-fn laid_out_otherwise(header: &Header, spec: &RunSpec) -> Option<String> {
+/// Returns a note if a trace is placed on the drive in another way than the one that the checkpoint
+/// holds.
+fn laid_out_otherwise(header: &Header, spec: &RunSpec) -> Option<Note> {
     let other = spec.trace.is_some()
         && header.precondition.get("trace").is_some()
         && header.fit != json!(spec.fit);
     other.then(|| {
-        let (before, now) = (&header.fit, json!(spec.fit));
-        format!(
-            "the checkpoint was made of a trace with fit {before}, this one is placed with {now}: \
-             equal addresses of the two are different places on the drive"
-        )
+        let (before, now) = (header.fit.to_string(), json!(spec.fit).to_string());
+        notes::LAID_OUT_OTHERWISE.with([("before", before.into()), ("now", now.into())])
     })
 }
 
-/// What reading left out of a trace or changed in it, in words.
-fn left_out(account: &Account, spec: &RunSpec) -> Vec<String> {
-    let text = |option: &Option<String>| option.clone().unwrap_or_default();
-    let within = text(&spec.reading.drop_duplicates);
-    let longest = text(&spec.reading.time_gap_max);
-    let said = [
-        (account.skipped_bad, "bad records were skipped".to_owned()),
+/// Returns notes of what reading left out of a trace or changed in it.
+fn left_out(account: &Account, spec: &RunSpec) -> Vec<Note> {
+    let text = |option: &Option<String>| NoteValue::from(option.clone().unwrap_or_default());
+    let within = ("within", text(&spec.reading.drop_duplicates));
+    let longest = || ("longest", text(&spec.reading.time_gap_max));
+    let n = |name, count: u64| (name, NoteValue::from(count));
+    let counted = [
+        (account.skipped_bad, notes::BAD_SKIPPED.with([n("records", account.skipped_bad)])),
         (
             account.duplicates_dropped,
-            format!("records that repeated the one before within {within} were dropped"),
+            notes::DUPLICATES_DROPPED.with([n("records", account.duplicates_dropped), within]),
         ),
-        (
-            account.before_first,
-            "records carry an earlier time than the first; they arrive together with it".to_owned(),
-        ),
-        (account.not_selected, "records of other address spaces were left out".to_owned()),
-        (account.gaps_cut, format!("pauses were cut to {longest}")),
+        (account.before_first, notes::BEFORE_FIRST.with([n("records", account.before_first)])),
+        (account.not_selected, notes::NOT_SELECTED.with([n("records", account.not_selected)])),
+        (account.gaps_cut, notes::GAPS_CUT.with([n("gaps", account.gaps_cut), longest()])),
         (
             account.backward_steps,
-            format!("steps back in time by more than {longest} were taken for none"),
+            notes::BACKWARD_STEPS.with([n("steps", account.backward_steps), longest()]),
         ),
     ];
-    let mut words: Vec<String> = said
-        .into_iter()
-        .filter(|(count, _)| *count > 0)
-        .map(|(count, words)| format!("{count} {words}"))
-        .collect();
+    let mut found: Vec<Note> =
+        counted.into_iter().filter(|(count, _)| *count > 0).map(|(_, note)| note).collect();
     if let (Some(jump), None) = (&account.first_jump, &spec.reading.time_gap_max) {
-        let (place, seconds) = (jump.place, jump.seconds());
-        words.push(format!(
-            "the trace's clock jumps, first by {seconds:+.0} s at {place}: rates and idle times \
-             follow it (`time_gap_max` cuts it)"
-        ));
+        let seconds = ("seconds", jump.seconds().into());
+        found.push(notes::CLOCK_JUMPS.with([seconds, ("place", jump.place.to_string().into())]));
     }
     if let Some(op) = &spec.reading.assume_op {
-        words.push(format!(
-            "the trace does not say which operation a request is: all were taken for {op}s"
-        ));
+        found.push(notes::OPERATION_ASSUMED.with([("op", op.as_str().into())]));
     }
-    words
+    found
 }
 
 /// Where the requests of a run came from.
@@ -244,7 +222,7 @@ pub(crate) fn finish(
     config: &DriveConfig,
     mut player: Player,
     source: Source<'_>,
-    extra: Vec<String>,
+    extra: Vec<Note>,
     env: &Environment<'_>,
     progress: &mut dyn FnMut(Progress) -> bool,
 ) -> Result<Outcome, RunError> {
@@ -283,63 +261,43 @@ pub(crate) fn finish(
         record.insert("checkpoint".into(), json!(header));
     }
     let said = player.drive.ssd().ftl_report().approximations;
-    let about_time = |words: &str| words == FREE_CHANGES && spec.mode == Mode::Untimed;
-    let mut list: Vec<String> =
-        said.into_iter().filter(|w| !about_time(w)).map(str::to_owned).collect();
+    let about_time = |note: &Note| note.code == FREE_CHANGES.code && spec.mode == Mode::Untimed;
+    let mut list: Vec<Note> = said.into_iter().filter(|note| !about_time(note)).collect();
     list.extend(player.drive.reports().into_iter().flat_map(|layer| layer.approximations));
     let drives = player.drive.drives();
     if drives.len() > 1 {
-        list.push(format!(
-            "operations of flash and write amplification are of all {} drives; map, blocks, wear \
-             and utilisation are those of the first (`drives` has the others)",
-            drives.len()
-        ));
+        list.push(notes::SEVERAL_DRIVES.with([("drives", drives.len().into())]));
     }
     list.extend(extra);
     if !config.dropped.is_empty() {
-        list.push(format!(
-            "settings of {} that belong to parts which are not in use were left out: {}",
-            config.name,
-            config.dropped.join(", ")
-        ));
+        let settings = ("settings", config.dropped.join(", ").into());
+        list.push(notes::SETTINGS_UNUSED.with([("drive", config.name.as_str().into()), settings]));
     }
     let n: u64 = drives.iter().map(|drive| drive.dirty_units()).sum();
     if n > 0 {
-        list.push(format!(
-            "{n} units were still in the write cache at the end: their programs are not counted"
-        ));
+        list.push(notes::UNITS_IN_CACHE.with([("units", n.into())]));
     }
     if player.longer_than_nvme > 0 {
-        list.push(format!(
-            "{} reads and writes are longer than 65,536 blocks: NVMe would send each as several \
-             commands, here it is one",
-            player.longer_than_nvme
-        ));
+        list.push(notes::LONGER_THAN_NVME.with([("requests", player.longer_than_nvme.into())]));
     }
     let unmapped = body["host"]["unmapped_reads"].as_u64().unwrap_or_default();
     if unmapped > 0 {
-        list.push(format!(
-            "{unmapped} of the units read had never been written: they cost no flash operation and \
-             look fast (precondition the drive)"
-        ));
+        list.push(notes::UNMAPPED_READS.with([("units", unmapped.into())]));
     }
     if let (Some(given), Some(width)) =
         (spec.interval()?, body.get("series").and_then(|s| s["width_ns"].as_f64()))
         && width != given.0 as f64 / 1e3
     {
-        list.push(format!(
-            "rows of the time series are {width} ns long, not {}: longer ones were made of shorter \
-             ones so that a table stays small",
-            spec.interval.as_deref().unwrap_or_default()
-        ));
+        let given = spec.interval.as_deref().unwrap_or_default();
+        list.push(notes::ROWS_LONGER.with([("width", width.into()), ("given", given.into())]));
     }
     list.extend(sweep);
     let drawn = drawn_streams();
     if drawn.is_empty() {
-        list.push("no random number was drawn: another seed gives the same results".into());
+        list.push(notes::NOTHING_DRAWN.note());
     }
     record.insert("random_streams".into(), json!(drawn));
-    record.insert("approximations".into(), record::approximations(spec, list));
+    record.insert("approximations".into(), json!(record::approximations(spec, list)));
     record.append(&mut body);
     if let Some(explained) = player.explained() {
         record.insert("explain".into(), explained);

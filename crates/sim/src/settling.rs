@@ -8,7 +8,9 @@
 
 use crate::RunError;
 use crate::metrics::{Pace, Start};
+use crate::notes::NOT_SETTLED;
 use crate::steadiness::{Count, ROUNDS, Rounds, Verdict};
+use flashatlas_types::Note;
 use serde_json::{Value, json};
 
 /// Passes without a steady state, after which the next one is measured all the same.
@@ -88,13 +90,8 @@ impl Passes {
         &self.judged
     }
 
-    /// That the workload was measured although it had not settled, in words.
-    pub fn complaint(&self) -> Option<String> {
-        (!self.steady).then(|| {
-            format!(
-                "after {PASSES_MAX} passes of the workload the drive was not steady: the pass \
-                 after them was measured all the same (settling.reasons)"
-            )
-        })
+    /// Returns a note if the workload was measured although it had not settled.
+    pub fn complaint(&self) -> Option<Note> {
+        (!self.steady).then(|| NOT_SETTLED.with([("passes", PASSES_MAX.into())]))
     }
 }

@@ -10,8 +10,9 @@
 //! Rounds alone miss a drive that has not begun to collect: each of its rounds is equally fast. So
 //! flows must balance as well ([`imbalance`]).
 
+use crate::notes::{FREE_BLOCKS_CHANGE, IOPS_UNSTEADY, WAF_UNSTEADY};
 use flashatlas_nand::Counters;
-use flashatlas_types::Layout;
+use flashatlas_types::{Layout, Note, NoteDef};
 use serde_json::{Map, Value, json};
 
 /// Rounds of the measurement window.
@@ -124,8 +125,8 @@ pub struct Rounds {
 /// What speaks against a steady state.
 #[derive(Clone, Default, PartialEq, Debug)]
 pub struct Verdict {
-    /// In words; empty for a steady state.
-    pub reasons: Vec<String>,
+    /// Each as a note; empty for a steady state.
+    pub reasons: Vec<Note>,
     /// The quantities that were judged, by their keys in the run record.
     pub judged: Vec<(&'static str, [f64; ROUNDS])>,
 }
@@ -136,23 +137,21 @@ impl Rounds {
         let mut verdict = Verdict::default();
         // where no time passed, time says nothing
         if let Some(iops) = self.iops.filter(|iops| iops.iter().all(|x| x.is_finite())) {
-            verdict.add("iops", "requests a second", self.of, iops);
+            verdict.add("iops", &IOPS_UNSTEADY, self.of, iops);
         }
         if self.written.iter().all(|&bytes| bytes > 0.0) {
             let waf = std::array::from_fn(|i| self.programmed[i] / self.written[i]);
-            verdict.add("waf", "write amplification", self.of, waf);
+            verdict.add("waf", &WAF_UNSTEADY, self.of, waf);
         }
         if let Some(share) = imbalance(self.programmed_pages, self.erased_pages)
             .filter(|share| share.abs() > IMBALANCE_MAX)
         {
-            verdict.reasons.push(format!(
-                "{} pages were programmed and {} erased (difference {:+.0} %, at most {:.0}): the \
-                 stock of free blocks changes",
-                self.programmed_pages,
-                self.erased_pages,
-                100.0 * share,
-                100.0 * IMBALANCE_MAX
-            ));
+            verdict.reasons.push(FREE_BLOCKS_CHANGE.with([
+                ("programmed", self.programmed_pages.into()),
+                ("erased", self.erased_pages.into()),
+                ("share", (100.0 * share).into()),
+                ("most", (100.0 * IMBALANCE_MAX).into()),
+            ]));
         }
         verdict
     }
@@ -164,18 +163,17 @@ impl Verdict {
         self.judged.iter().map(|(key, rounds)| ((*key).to_owned(), json!(rounds))).collect()
     }
 
-    fn add(&mut self, key: &'static str, name: &str, of: &str, values: [f64; ROUNDS]) {
+    fn add(&mut self, key: &'static str, note: &NoteDef, of: &str, values: [f64; ROUNDS]) {
         let spread = Spread::of(&values);
         if !spread.is_steady() {
-            self.reasons.push(format!(
-                "{name} by {of}: {} (range {:.0} % of the mean, at most {:.0}; trend {:+.0} %, at \
-                 most {:.0})",
-                values.map(short).join(", "),
-                100.0 * spread.range,
-                100.0 * RANGE_MAX,
-                100.0 * spread.trend,
-                100.0 * TREND_MAX
-            ));
+            self.reasons.push(note.with([
+                ("of", of.into()),
+                ("rounds", values.map(short).join(", ").into()),
+                ("range", (100.0 * spread.range).into()),
+                ("range_max", (100.0 * RANGE_MAX).into()),
+                ("trend", (100.0 * spread.trend).into()),
+                ("trend_max", (100.0 * TREND_MAX).into()),
+            ]));
         }
         self.judged.push((key, values));
     }

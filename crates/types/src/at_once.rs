@@ -50,7 +50,7 @@ mod tests {
             n * n
         };
         assert_eq!(at_once([3, 1, 2], work), [9, 1, 4]);
-        assert_eq!(at_once([0; 0], |n: u32| n), []);
+        assert_eq!(at_once([0; 0], |n: u32| n), [0u32; 0]);
         let here = std::thread::current().id();
         assert_eq!(at_once([()], |()| std::thread::current().id()), [here]);
     }

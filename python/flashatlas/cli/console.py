@@ -13,7 +13,8 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from flashatlas import approximations, reasons, steadiness, tables
+from flashatlas import notes as notes_of
+from flashatlas import reasons, steadiness, tables
 from flashatlas.result import Result
 
 EXIT_DIFFERS, EXIT_INPUT, EXIT_DRIVE, EXIT_VIOLATION, EXIT_PART, EXIT_POWER = 1, 2, 3, 4, 5, 6
@@ -84,7 +85,7 @@ def notes(results: Sequence[Result]) -> None:
 
 
 def _approximations(results: Sequence[Result]) -> None:
-    found = [escape(note) for note in approximations.by_note(results)]
+    found = [escape(text) for text in notes_of.by_note(results)]
     if found:
         say("\nApproximations, what matters most first:")
     for note in found[:MATTER]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
 import typer
 
 from flashatlas import InputError, _core, tables
+from flashatlas import notes as notes_of
 from flashatlas.cli.console import out, say
 from flashatlas.names import hint, registries
 from flashatlas.run_options import run_options
@@ -96,7 +97,8 @@ def explain(
         str,
         typer.Argument(
             metavar="KEY|NAME|KEY=VALUE",
-            help="A parameter, an option, or the name of a drive, scheme, store, policy, format …",
+            help="A parameter, an option, the name of a drive, scheme, store, policy, format …, "
+            "or the code of a note.",
         ),
     ],
 ) -> None:
@@ -117,16 +119,33 @@ def explain(
     for entry in named:
         show_entry(entry)
     words = [o for o in run_options().values() if name in o.choices]
+    if name in notes_of.declared():
+        _explain_note(notes_of.declared()[name])
+        return
     for choice in words:
         flag = f"--{choice.name.replace('_', '-')}"
         out.print(tables.listing(["", name], [("chosen by", f"{flag} {name}"), (flag, choice.doc)]))
     if name not in declared and not named and not words:
-        names = [*declared, *(entry.name for entry in entries())]
+        names = [*declared, *(entry.name for entry in entries()), *notes_of.declared()]
         names += [word for option in run_options().values() for word in option.choices]
         raise InputError(
             f"`{name}` is no key, option, or name of a part{hint(name, names)} (numbers of a "
             "record are in docs/FORMATS.md, words of the field in docs/GLOSSARY.md)"
         )
+
+
+def _explain_note(note: Mapping[str, Any]) -> None:
+    """Print what a note of runs says, and what to do about it."""
+    out.print(
+        tables.listing(
+            ["", note["code"]],
+            [
+                ("a note of a run", note["text"]),
+                ("advice", note["advice"]),
+                ("rank", f"{note['rank']} (the smallest is said first)"),
+            ],
+        )
+    )
 
 
 def _explain_key(name: str, declared: Declared) -> None:

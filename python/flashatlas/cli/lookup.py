@@ -7,11 +7,13 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.markup import escape
 
 from flashatlas import InputError, lookups, plots, tables
 from flashatlas.cli.console import out, say
 from flashatlas.cli.options import Json, Quiet, Reading, Set, shared, write_json
 from flashatlas.names import registries
+from flashatlas.notes import texts
 from flashatlas.progress import Bars
 from flashatlas.run_options import of_groups
 from flashatlas.trace import Trace
@@ -201,7 +203,7 @@ def _print(found: dict[str, Any]) -> None:
         f"ns a lookup in each tenth: {' '.join(f'{ns:.1f}' for ns in tenths)}  "
         f"{plots.spark([ns - 0.9 * min(tenths) for ns in tenths])}"
     )
-    say(f"[dim]{'; '.join(found['approximations'])}[/]")
+    say(f"[dim]{escape('; '.join(texts(found['approximations'])))}[/]")
 
 
 def _parameters() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from flashatlas import steadiness
-from flashatlas.approximations import by_note
+from flashatlas.notes import by_note
 from flashatlas.report.html import facts, section, table, table_rows, text
 from flashatlas.report.palette import Runs
 from flashatlas.tables import (

@@ -228,7 +228,7 @@ def _copy_store(
         result, entry = store.load(run.key), store.entry(run.key) or {}
         record = with_paths(result.record, lambda file: _moved(Path(file), inputs, folder.parent))
         kept.put(run.key, replace(result, record=record), entry["identity"])
-        digests[run.key] = record["results_digest"]
+        digests[run.key] = record.get("results_digest", "")
     results.note(plan, kept)
     rows.read(kept)
     shutil.rmtree(folder / "unfinished", ignore_errors=True)

@@ -2,6 +2,7 @@
 
 use super::{Core, FoundLog, HostPage, LogContext, LogSettings};
 use crate::blocks::{Role, check_names};
+use crate::notes::LOG_BLOCK_LOOKUPS;
 use crate::report::AreaUse;
 use crate::{
     FREE_CHANGES, Ftl, FtlContext, FtlReport, Idle, Located, MapCounters, MemoryUse, MergeCounters,
@@ -9,7 +10,7 @@ use crate::{
 };
 use flashatlas_nand::{Medium, Unit};
 use flashatlas_types::{
-    BlockId, Cause, Class, FtlError, Lpn, MemoryKind, OpId, OpKind, Params, Violation,
+    BlockId, Cause, Class, FtlError, Lpn, MemoryKind, Note, OpId, OpKind, Params, Violation,
 };
 
 /// What makes a log-block scheme: where the pages of the host go, and what is reclaimed.
@@ -78,8 +79,8 @@ pub(crate) trait LogScheme: Send {
     fn reset_counters(&mut self) {}
 
     /// What the scheme approximates beside what all log-block schemes do.
-    fn approximations(&self) -> &'static [&'static str] {
-        &[]
+    fn approximations(&self) -> Vec<Note> {
+        Vec::new()
     }
 }
 
@@ -238,16 +239,10 @@ impl<S: LogScheme> Ftl for Hybrid<S> {
             retired_blocks: self.core.retired,
             mount: self.core.mount.clone(),
             memory,
-            approximations: [
-                FREE_CHANGES,
-                "log-block schemes: a lookup costs two accesses to SRAM, whatever the tables are \
-                 made of; which pages of a data block are written and valid is known at no cost; \
-                 no map is written to flash, a mount reads every spare area",
-            ]
-            .iter()
-            .chain(self.scheme.approximations())
-            .copied()
-            .collect(),
+            approximations: [FREE_CHANGES.note(), LOG_BLOCK_LOOKUPS.note()]
+                .into_iter()
+                .chain(self.scheme.approximations())
+                .collect(),
             ..FtlReport::default()
         }
     }

@@ -6,13 +6,14 @@
 
 use crate::maps::pages::resident::{PARAMS, Resident, SEGMENT_BYTES, dram_lookup, fits, fits_dram};
 use crate::maps::{MapContext, MapStore, MapStoreDef, Replay, StoreConfig, Update};
+use crate::notes::NO_MAP_ON_FLASH;
 use crate::pool::{MapQuota, Pool};
 use crate::report::{PageCounters, Reason};
 use crate::{ENTRY_BYTES, FREE_CHANGES, MapCounters, MemoryUse, MountReport};
 use flashatlas_nand::Medium;
 use flashatlas_types::params::concat;
 use flashatlas_types::{
-    BlockId, Class, FtlError, Layout, Lpn, Mechanism, MemoryKind, OpId, Param, Params, Ppn,
+    BlockId, Class, FtlError, Layout, Lpn, Mechanism, MemoryKind, Note, OpId, Param, Params, Ppn,
     PpnTable, Text, Violation,
 };
 
@@ -151,12 +152,8 @@ impl MapStore for Volatile {
         self.counters = MapCounters::default();
     }
 
-    fn approximations(&self) -> Vec<&'static str> {
-        vec![
-            FREE_CHANGES,
-            "no map is written to flash (map.flush = none): a mount reads every spare area, and \
-             trims come back",
-        ]
+    fn approximations(&self) -> Vec<Note> {
+        vec![FREE_CHANGES.note(), NO_MAP_ON_FLASH.with([("setting", "map.flush = none".into())])]
     }
 
     fn memory(&self) -> Vec<MemoryUse> {
@@ -262,8 +259,8 @@ impl MapStore for Flushed {
         self.resident.map.reset_counters();
     }
 
-    fn approximations(&self) -> Vec<&'static str> {
-        vec![FREE_CHANGES]
+    fn approximations(&self) -> Vec<Note> {
+        vec![FREE_CHANGES.note()]
     }
 
     fn memory(&self) -> Vec<MemoryUse> {

@@ -22,8 +22,9 @@ use crate::maps::pages::paged::{
     Cache, Io, LOADS, PAGE_BYTES, Paged, WRITES_ON_EVICTION, cache_bytes, fits,
 };
 use crate::maps::pages::{LANES, OVER_PROVISIONING, PACK};
+use crate::notes::LEAFTL_PLAIN_ENTRIES;
 use flashatlas_nand::ReadPart;
-use flashatlas_types::{Cause, FtlError, Lpn, Mechanism, OpId, Param, Ppn};
+use flashatlas_types::{Cause, FtlError, Lpn, Mechanism, Note, OpId, Param, Ppn};
 use std::collections::BTreeSet;
 
 pub const DEF: MapStoreDef = MapStoreDef {
@@ -325,10 +326,7 @@ impl Cache for Leaftl {
         self.counters = Counters::default();
     }
 
-    fn approximations(&self) -> Vec<&'static str> {
-        vec![
-            "leaftl: map pages on flash hold plain entries; segments are learned when a page is \
-             loaded, in no time",
-        ]
+    fn approximations(&self) -> Vec<Note> {
+        vec![LEAFTL_PLAIN_ENTRIES.note()]
     }
 }

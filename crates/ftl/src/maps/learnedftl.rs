@@ -32,7 +32,10 @@ use crate::maps::pages::paged::{
     Cache, Io, LOADS, PAGE_BYTES, Paged, WRITES_ON_EVICTION, cache_bytes, fits, shape,
 };
 use crate::maps::pages::{LANES, OVER_PROVISIONING, PACK};
-use flashatlas_types::{BlockId, ConfigError, FtlError, Lpn, Mechanism, OpId, Param, Ppn, Text};
+use crate::notes::{LEARNEDFTL_FREE_TRAINING, LEARNEDFTL_SORTS_A_BLOCK};
+use flashatlas_types::{
+    BlockId, ConfigError, FtlError, Lpn, Mechanism, Note, OpId, Param, Ppn, Text,
+};
 use std::collections::BTreeMap;
 
 pub const DEF: MapStoreDef = MapStoreDef {
@@ -269,12 +272,7 @@ impl Cache for LearnedFtl {
         self.entries.reset_counters();
     }
 
-    fn approximations(&self) -> Vec<&'static str> {
-        vec![
-            "learnedftl: training takes no time, and the logical numbers of the pages of open \
-             blocks, which it needs, are not counted as memory",
-            "learnedftl: collection sorts the pages of one block of a lane; the paper's sorts a \
-             group of map pages over all chips",
-        ]
+    fn approximations(&self) -> Vec<Note> {
+        vec![LEARNEDFTL_FREE_TRAINING.note(), LEARNEDFTL_SORTS_A_BLOCK.note()]
     }
 }

@@ -7,6 +7,7 @@
 //! next page of a request is one step on in its block table.
 
 use crate::maps::{MapContext, MapStore, MapStoreDef, Replay, StoreConfig, Update};
+use crate::notes::{BANKS_BY_SUBMISSION, DRAM_FOR_MAP_ALONE, NO_MAP_ON_FLASH};
 use crate::pool::{MapQuota, Pool};
 use crate::{FtlContext, MapCounters, MemoryUse, MountReport};
 use flashatlas_dram as dram;
@@ -17,8 +18,8 @@ use flashatlas_lookup::tables::{self, Pn, TableShape, Tables};
 use flashatlas_nand::Medium;
 use flashatlas_types::params::concat;
 use flashatlas_types::{
-    BlockId, Class, ConfigError, FtlError, Layout, Lpn, Mechanism, MemoryKind, OpId, Param, Params,
-    Ppn, Violation,
+    BlockId, Class, ConfigError, FtlError, Layout, Lpn, Mechanism, MemoryKind, Note, OpId, Param,
+    Params, Ppn, Violation,
 };
 
 pub const DEF: MapStoreDef = MapStoreDef {
@@ -293,13 +294,11 @@ impl MapStore for LpmtStore {
         all
     }
 
-    fn approximations(&self) -> Vec<&'static str> {
+    fn approximations(&self) -> Vec<Note> {
         vec![
-            "no map is written to flash (map.store = lpmt): a mount reads every spare area, and \
-             trims come back",
-            "the DRAM serves the map alone: data buffers do not compete for its banks, and \
-             comparing entries takes no time",
-            "the order of banks follows submission; refreshes do not change it",
+            NO_MAP_ON_FLASH.with([("setting", "map.store = lpmt".into())]),
+            DRAM_FOR_MAP_ALONE.note(),
+            BANKS_BY_SUBMISSION.note(),
         ]
     }
 }

@@ -20,8 +20,8 @@ use crate::{FtlContext, Idle, MapCounters, MemoryUse, MountReport};
 use flashatlas_lookup::hashes::HashDef;
 use flashatlas_nand::Medium;
 use flashatlas_types::{
-    BlockId, ConfigError, Entries, Entry, FtlError, Layout, Lpn, Mechanism, OpId, Param, ParamDef,
-    Params, Ppn, PpnTable, Text, Violation,
+    BlockId, ConfigError, Entries, Entry, FtlError, Layout, Lpn, Mechanism, Note, OpId, Param,
+    ParamDef, Params, Ppn, PpnTable, Text, Violation,
 };
 
 /// All map stores.
@@ -295,7 +295,7 @@ pub trait MapStore: Send {
     fn memory(&self) -> Vec<MemoryUse>;
 
     /// What the store approximates, in words.
-    fn approximations(&self) -> Vec<&'static str> {
+    fn approximations(&self) -> Vec<Note> {
         Vec::new()
     }
 }

@@ -28,8 +28,8 @@ use flashatlas_nand::Medium;
 use flashatlas_nand::params::NVM_BYTES;
 use flashatlas_types::params::concat;
 use flashatlas_types::{
-    BlockId, Class, ConfigError, Dur, FtlError, Layout, Lpn, Mechanism, MemoryKind, OpId, Param,
-    Params, Ppn, Ps, SeededBug, Text, Violation,
+    BlockId, Class, ConfigError, Dur, FtlError, Layout, Lpn, Mechanism, MemoryKind, Note, OpId,
+    Param, Params, Ppn, Ps, SeededBug, Text, Violation,
 };
 
 pub const DEF: MapStoreDef = MapStoreDef {
@@ -496,8 +496,8 @@ impl MapStore for NvmHybrid {
         self.work = SegmentCounters::default();
     }
 
-    fn approximations(&self) -> Vec<&'static str> {
-        vec![FREE_CHANGES]
+    fn approximations(&self) -> Vec<Note> {
+        vec![FREE_CHANGES.note()]
     }
 
     fn memory(&self) -> Vec<MemoryUse> {

@@ -8,6 +8,7 @@
 use super::{SchemeConfig, SchemeDef};
 use crate::blocks::{Blocks, Role, WEAR_DYNAMIC, check_names, fits_whole_frames, unit_at};
 use crate::free::FreePool;
+use crate::notes::BLOCK_VALID_PAGES;
 use crate::sealed::{ROLE_MOUNT, leftovers, seal};
 use crate::superseded::Superseded;
 use crate::trims::{Trims, blocks_kept};
@@ -514,11 +515,7 @@ impl Ftl for BlockMapped {
         report.memory =
             vec![MemoryUse { table: "block map", memory: MemoryKind::Sram, bytes: entries * 4 }];
         report.memory.extend(self.trims.memory());
-        report.approximations.push(FREE_CHANGES);
-        report.approximations.push(
-            "block: which pages of a block are valid is known at no cost; a drive would read spare \
-             areas or keep a bitmap",
-        );
+        report.approximations = vec![FREE_CHANGES.note(), BLOCK_VALID_PAGES.note()];
         report
     }
 

@@ -28,9 +28,12 @@ use crate::logblock::{
     Core, FoundLog, HostPage, Hybrid, IDLE, LogContext, LogScheme, LogSettings, PARAMS, ROLE_COLD,
     ROLE_HOT, ROLE_RANDOM, fits_budget, mechanisms,
 };
+use crate::notes::SUPERBLOCK_PAGE_MAPS;
 use crate::report::AreaUse;
 use flashatlas_nand::Medium;
-use flashatlas_types::{BlockId, FtlError, Lpn, Mechanism, MemoryKind, Param, Params, Violation};
+use flashatlas_types::{
+    BlockId, FtlError, Lpn, Mechanism, MemoryKind, Note, Param, Params, Violation,
+};
 use std::cmp::Reverse;
 
 pub const DEF: SchemeDef = SchemeDef {
@@ -342,7 +345,7 @@ impl LogScheme for Superblocks {
         vec![MemoryUse { table: "superblocks", memory: MemoryKind::Sram, bytes }]
     }
 
-    fn approximations(&self) -> &'static [&'static str] {
-        &["superblock: page maps stand in spare areas; reading them for a lookup is not charged"]
+    fn approximations(&self) -> Vec<Note> {
+        vec![SUPERBLOCK_PAGE_MAPS.note()]
     }
 }

@@ -23,6 +23,7 @@ mod settings;
 mod write;
 
 use crate::hard::settings::VICTIM;
+use crate::notes::{HARD_LOOKUPS, HARD_PAGE_ENTRIES};
 use buffer::Buffer;
 use flashatlas_device::pieces::Content;
 use flashatlas_device::{
@@ -390,15 +391,7 @@ impl Layer for Hard {
                     self.settings.buffers as u64 * u64::from(self.areas.superpage_bytes()),
                 ),
             ],
-            approximations: vec![
-                "hard: the host's lookups take time only where a command asks nothing of the drive \
-                 (hard.lookup_time)"
-                    .into(),
-                "hard: every page has an entry of its own; the paper's mixed mapping, with one \
-                 entry for a superpage that was written whole, is not built (what it saves is host \
-                 memory and lookups, what it costs is not said)"
-                    .into(),
-            ],
+            approximations: vec![HARD_LOOKUPS.note(), HARD_PAGE_ENTRIES.note()],
         }
     }
 

@@ -13,6 +13,7 @@ mod regions;
 mod requests;
 mod settings;
 
+use crate::notes::{HPB_HOST_LOOKS, HPB_ONE_COMMAND, HPB_PLAIN};
 use flashatlas_device::hpb::Refusal;
 use flashatlas_device::hpb::params::KEY;
 use flashatlas_device::pieces::units;
@@ -372,24 +373,12 @@ impl Layer for HpbHost {
             ]);
         }
         let (entries, bits) = self.regions.most_bytes();
-        let mut approximations = vec![
-            "hpb-host: the host's look at its entries takes no time; its clocks are looked at when \
-             a command comes"
-                .into(),
-        ];
+        let mut approximations = vec![HPB_HOST_LOOKS.note()];
         if self.settings.sends_pages_one_by_one() {
-            approximations.push(
-                "hpb-host: a read of several pages takes the time of one command, and in the \
-                 format of hpb.wire one command for each page"
-                    .into(),
-            );
+            approximations.push(HPB_ONE_COMMAND.note());
         }
         if self.settings.trusts_the_host() {
-            approximations.push(
-                "hpb-host: with hpb.protect = plain a host that forges entries may read what a \
-                 page held before"
-                    .into(),
-            );
+            approximations.push(HPB_PLAIN.note());
         }
         LayerReport {
             unmapped_units: 0,

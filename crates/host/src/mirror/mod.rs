@@ -25,6 +25,7 @@ mod resync;
 mod settings;
 mod superblock;
 
+use crate::notes::{MIRROR_FREE, MIRROR_UNSURE};
 use alike::Alike;
 use copies::{Copies, Sent, State, is_power_lost};
 use flashatlas_device::{
@@ -371,18 +372,9 @@ impl Layer for Mirror {
     fn report(&self) -> LayerReport {
         let c = &self.counters;
         let current = self.copies.those(|state| state == State::Current).len();
-        let mut approximations = vec![
-            "mirror: the host sends to all drives at once and at no cost; a command that waits for \
-             another waits for its part on the same drive"
-                .into(),
-        ];
+        let mut approximations = vec![MIRROR_FREE.note()];
         if self.alike.unsure() > 0 {
-            approximations.push(format!(
-                "mirror: {} units were read from the first drive alone: the drives were switched \
-                 off and on, and may differ there until idle time has copied them (mirror.resync) \
-                 or they are written",
-                self.alike.unsure()
-            ));
+            approximations.push(MIRROR_UNSURE.with([("units", self.alike.unsure().into())]));
         }
         LayerReport {
             layer: DEF.name,

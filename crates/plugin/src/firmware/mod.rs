@@ -13,6 +13,7 @@ mod token;
 
 use crate::abi::{FA_NOWHERE, FaFtl, FaHost, FaShape, FaStatus};
 use crate::library::{Common, PluginError, required};
+use crate::notes::{PLUGIN_FREE_COMPUTATION, PLUGIN_LOOKUPS_AFTER_MOUNT};
 use crate::{params, tables, watch};
 use flashatlas_ftl::{
     Ftl, FtlContext, FtlReport, Idle, Located, MemoryUse, MountLimit, MountReport, Place, Registry,
@@ -385,12 +386,7 @@ impl Ftl for Firmware {
             free_blocks: state.shadow.blocks.count(Role::Free) as u64,
             retired_blocks: state.retired,
             memory: self.tables(),
-            approximations: vec![
-                "firmware of a plug-in: what it computes takes no time; what it reads, programs, \
-                 erases and declares as accesses to memory does",
-                "firmware of a plug-in: after a mount every page is looked up once at no cost, \
-                 which may warm its caches",
-            ],
+            approximations: vec![PLUGIN_FREE_COMPUTATION.note(), PLUGIN_LOOKUPS_AFTER_MOUNT.note()],
             ..FtlReport::default()
         }
     }

@@ -8,8 +8,9 @@
 
 use super::request::RequestKind;
 use crate::RunError;
+use crate::notes::EXT4_ORDERED;
 use fixedbitset::FixedBitSet;
-use flashatlas_types::{Lba, Param, ParamDef, Ps, Request, SECTOR_BYTES, Text};
+use flashatlas_types::{Lba, Note, Param, ParamDef, Ps, Request, SECTOR_BYTES, Text};
 use flashatlas_workload::ext4::BLOCK_SIZE;
 use flashatlas_workload::ext4::{self, Ext4};
 use flashatlas_workload::fio::Layout;
@@ -161,12 +162,9 @@ impl FileSystem {
         (self.begin(), members)
     }
 
-    /// What was sent, in words.
-    pub fn summary(&self) -> String {
+    /// Returns a note of what was sent.
+    pub fn summary(&self) -> Note {
         let (commits, checkpoints) = self.ext4.counts();
-        format!(
-            "ext4 (data=ordered): data goes to the drive when it is written, no other file \
-             changes; {commits} transactions, {checkpoints} checkpoints of the journal"
-        )
+        EXT4_ORDERED.with([("transactions", commits.into()), ("checkpoints", checkpoints.into())])
     }
 }

@@ -17,9 +17,10 @@ mod thread;
 use self::filesystem::FileSystem;
 use crate::config_hash::hex;
 use crate::input::Opener;
+use crate::notes::JOB_OPTION;
 use crate::player::Player;
 use crate::{Fit, Mode, Progress, RunError, RunSpec, Until};
-use flashatlas_types::{SECTOR_BYTES, Seed};
+use flashatlas_types::{Note, SECTOR_BYTES, Seed};
 use flashatlas_workload::fio::{self, JobError, Layout, Position};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -107,13 +108,19 @@ impl Jobs {
         self.layout.jobs.iter().any(|job| job.stonewall)
     }
 
-    /// What is not simulated as the file asks, in words.
-    pub fn warnings(&self) -> impl Iterator<Item = String> {
-        self.layout.warnings.iter().map(ToString::to_string)
+    /// Returns a note for each option that is not simulated as the file asks.
+    pub fn warnings(&self) -> impl Iterator<Item = Note> {
+        self.layout.warnings.iter().map(|warning| {
+            JOB_OPTION.with([
+                ("place", warning.at.to_string().into()),
+                ("option", warning.option.as_str().into()),
+                ("why", warning.why.as_str().into()),
+            ])
+        })
     }
 }
 
-/// Play all jobs to their ends; returns their statistics, and what was approximated, in words.
+/// Plays all jobs to their ends; returns their statistics, and notes of what was approximated.
 ///
 /// # Errors
 /// As [`crate::run`].
@@ -123,7 +130,7 @@ pub(crate) fn play(
     seed: Seed,
     queue_depth: usize,
     progress: &mut dyn FnMut(Progress) -> bool,
-) -> Result<(Value, Vec<String>), RunError> {
+) -> Result<(Value, Vec<Note>), RunError> {
     let new = |text: &String| FileSystem::new(text, &jobs.layout, jobs.capacity);
     let mut filesystem = jobs.filesystem.as_ref().map(new).transpose()?;
     let (stats, watches) =

@@ -7,8 +7,9 @@
 
 use super::stats::Completed;
 use super::thread::Thread;
+use crate::notes::JOB_NOT_SETTLED;
 use crate::steadiness::slope;
-use flashatlas_types::{Dur, Ps};
+use flashatlas_types::{Dur, Note, Ps};
 use flashatlas_workload::fio::{Job, Measured, Settling};
 use serde_json::{Value, json};
 use std::collections::VecDeque;
@@ -142,8 +143,8 @@ impl Watch {
         }
     }
 
-    /// That the jobs ended before they had settled, in words; `jobs` are all of the file.
-    pub fn complaint(&self, jobs: &[Job]) -> Option<String> {
+    /// Returns a note if the jobs ended before they had settled; `jobs` are all of the file.
+    pub fn complaint(&self, jobs: &[Job]) -> Option<Note> {
         let name = &jobs[self.members.start].name;
         let why = match self.found {
             _ if self.attained => return None,
@@ -159,7 +160,7 @@ impl Watch {
                 format!("{} is {found:.3}{unit} at the end, not below {limit}{unit}", self.name())
             }
         };
-        Some(format!("job `{name}` did not settle by its `steadystate`: {why}"))
+        Some(JOB_NOT_SETTLED.with([("job", name.as_str().into()), ("why", why.into())]))
     }
 
     /// The criterion as a job file writes it.

@@ -4,6 +4,7 @@ mod commands;
 mod record;
 mod workload;
 
+use crate::notes::{LOOKUP_ALL_KNOWN, LOOKUP_CHANGES_FREE, LOOKUP_DRAM_ALONE};
 use crate::run::Progress;
 use crate::{Environment, Reading, RunError, Table};
 use flashatlas_dram as dram;
@@ -203,15 +204,12 @@ pub fn lookup(
     }
     study.tables().check().map_err(RunError::Broken)?;
     if params.get(CHANGES) == "free" {
-        approximations.push("insertions and deletions take no time".into());
+        approximations.push(LOOKUP_CHANGES_FREE.note());
     }
     if u64::from(params.get(LOOK_AHEAD)) == 0 {
-        approximations.push(
-            "all lookups are known beforehand: they follow each other as fast as the DRAM allows"
-                .into(),
-        );
+        approximations.push(LOOKUP_ALL_KNOWN.note());
     }
-    approximations.push("the DRAM serves lookups alone; comparing entries takes no time".into());
+    approximations.push(LOOKUP_DRAM_ALONE.note());
     let (summary, commands) = study.finish_with_commands();
     let (device, timings, _) = dram::timings::from_params(&params)?;
     let mut record = record::record(spec, &params, &summary, env.build.version, approximations);

@@ -4,6 +4,7 @@ use super::LookupSpec;
 use crate::record::param;
 use flashatlas_dram::paper_table::CLASSES;
 use flashatlas_lookup::study::{LOOK_AHEAD, PERCENTILES, Summary};
+use flashatlas_types::Note;
 use flashatlas_types::Params;
 use serde_json::{Map, Value, json};
 
@@ -20,7 +21,7 @@ pub(super) fn record(
     params: &Params,
     s: &Summary,
     version: &str,
-    approximations: Vec<String>,
+    approximations: Vec<Note>,
 ) -> Value {
     let ns = |clocks: f64| clocks * f64::from(s.tck_ps) / 1000.0;
     let per = |clocks: u64, lookups: u64| clocks as f64 / lookups.max(1) as f64;

@@ -1,10 +1,11 @@
 //! The requests of a study, from a trace, a generator, or at random.
 
 use super::{Address, LookupSpec, Source};
+use crate::notes::{LOOKUP_ADDRESSES_DRAWN, LOOKUP_ALIASES, LOOKUP_FILES, LOOKUP_SETS_DRAWN};
 use crate::run::Progress;
 use crate::{Inputs, Opener, RunError};
 use flashatlas_lookup::study::LookupRequest;
-use flashatlas_types::{HostOp, Rng, Seed};
+use flashatlas_types::{HostOp, Note, Rng, Seed};
 use rustc_hash::FxHashMap;
 
 /// Requests of a study at most: 1.2 GB of them.
@@ -27,7 +28,7 @@ pub(super) struct LookupWorkload<'a> {
     pub workloads: flashatlas_workload::Registry,
     pub progress: &'a mut dyn FnMut(Progress) -> bool,
     pub asks: Vec<LookupRequest>,
-    pub notes: Vec<String>,
+    pub notes: Vec<Note>,
 }
 
 fn refuse<T>(why: String) -> Result<T, RunError> {
@@ -115,7 +116,7 @@ impl LookupWorkload<'_> {
             }
             self.push(LookupRequest::Set(set), None)?;
         }
-        self.notes.push("sets were drawn at random".into());
+        self.notes.push(LOOKUP_SETS_DRAWN.note());
         Ok(())
     }
 
@@ -159,7 +160,7 @@ impl LookupWorkload<'_> {
             let number = addresses.any(&mut rng);
             self.push(LookupRequest::Pages((u64::from(number) * stride) as u32, 1), None)?;
         }
-        self.notes.push("addresses were drawn at random".into());
+        self.notes.push(LOOKUP_ADDRESSES_DRAWN.note());
         Ok(())
     }
 
@@ -232,15 +233,13 @@ impl LookupWorkload<'_> {
             };
             self.push(ask, input.share_read())?;
         }
-        self.notes.push(format!(
-            "a file is what begins at one address of a request, in units of {unit} sectors"
-        ));
+        self.notes.push(LOOKUP_FILES.with([("sectors", unit.into())]));
         if spec.address == Address::LowBits {
-            self.notes.push(format!(
-                "of each address the lowest {bits} bits count: {aliases} of {} requests went to an \
-                 address that another one has, too",
-                self.asks.len()
-            ));
+            self.notes.push(LOOKUP_ALIASES.with([
+                ("bits", bits.into()),
+                ("aliases", aliases.into()),
+                ("requests", self.asks.len().into()),
+            ]));
         }
         Ok(())
     }

@@ -1,6 +1,7 @@
 //! Whether the numbers of a run would move if it were longer.
 
 use super::{Event, Findings, Metric, MetricDef, Pace, Snapshot, Start, thin_out};
+use crate::notes::BACKLOG;
 use crate::steadiness::{Count, IMBALANCE_MAX, ROUNDS, Rounds};
 use flashatlas_types::{HostOp, Ps};
 use serde_json::json;
@@ -10,9 +11,6 @@ pub const DEF: MetricDef = MetricDef {
     summary: "whether the measured part was a steady state, and what speaks against it",
     build: |start| Box::new(Steady::new(start)),
 };
-
-/// How the reason begins that the host outruns the drive, which passes do not show.
-pub(crate) const BACKLOG: &str = "requests arrive faster";
 
 /// Readings at most; above it, every other one is dropped.
 const READINGS_MAX: usize = 256;
@@ -123,12 +121,10 @@ impl Metric for Steady {
         let (arrived, done) = self.last;
         let waited = done.since(arrived).0 as f64 / end.elapsed.0.max(1) as f64;
         if self.start.pace == Pace::Times && waited > IMBALANCE_MAX {
-            reasons.push(format!(
-                "{BACKLOG} than the drive completes them: the last one waited {:.0} \
-                 % of the run (at most {:.0})",
-                100.0 * waited,
-                100.0 * IMBALANCE_MAX
-            ));
+            reasons.push(BACKLOG.with([
+                ("waited", (100.0 * waited).into()),
+                ("most", (100.0 * IMBALANCE_MAX).into()),
+            ]));
         }
         found.record.insert("steady".into(), reasons.is_empty().into());
         found.record.insert(

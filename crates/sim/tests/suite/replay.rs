@@ -210,12 +210,13 @@ fn commands_that_nvme_would_split_are_counted() {
         let found = record(json!({ "drive": "tlc-small", "mode": "closed", "depth": 1,
             "workload": format!("sequential:requests=3,size={kib}KiB") }));
         let notes = found["approximations"].as_array().unwrap().clone();
-        notes.into_iter().find(|note| note.as_str().unwrap().contains("NVMe"))
+        notes.into_iter().find(|note| note["code"] == "longer-than-nvme")
     };
     // 65,536 blocks of 512 bytes are 32 MiB
     assert_eq!(said(32 << 10), None);
     let note = said((32 << 10) + 4).expect("one block more is one too many");
-    assert!(note.as_str().unwrap().starts_with("3 reads and writes are longer"), "{note}");
+    assert_eq!(note["values"]["requests"], 3);
+    assert!(note["text"].as_str().unwrap().starts_with("3 reads and writes are longer"), "{note}");
 }
 
 /// Without a bound, reads of other pages go before a program that reads of its own page wait for:

@@ -14,7 +14,7 @@ fn record(spec: Value) -> Value {
 fn reasons(record: &Value) -> Vec<String> {
     let found = record["steadiness"]["reasons"].as_array().unwrap();
     assert_eq!(record["steady"], found.is_empty());
-    found.iter().map(|reason| reason.as_str().unwrap().to_owned()).collect()
+    found.iter().map(|reason| reason["text"].as_str().unwrap().to_owned()).collect()
 }
 
 const WRITES: &str = "uniform:requests=60000,size=2KiB";

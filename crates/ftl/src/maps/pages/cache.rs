@@ -6,7 +6,7 @@ use crate::FtlContext;
 use crate::maps::MapContext;
 use crate::pool::Pool;
 use crate::report::Reason;
-use flashatlas_types::{BlockId, FtlError, Lpn, OpId, Ppn};
+use flashatlas_types::{BlockId, FtlError, Lpn, Note, OpId, Ppn};
 
 /// What a cache works with.
 pub(crate) struct Io<'a, 'c> {
@@ -173,7 +173,7 @@ pub(crate) trait Cache: Send {
     fn reset_counters(&mut self) {}
 
     /// What the store approximates, in words.
-    fn approximations(&self) -> Vec<&'static str> {
+    fn approximations(&self) -> Vec<Note> {
         Vec::new()
     }
 }

@@ -18,8 +18,8 @@ use crate::report::{PageCounters, Reason};
 use crate::{FtlContext, MapCounters, MemoryUse, MountReport};
 use flashatlas_nand::Medium;
 use flashatlas_types::{
-    BlockId, Class, ConfigError, FtlError, Layout, Lpn, Mechanism, MemoryKind, OpId, OpKind, Param,
-    ParamDef, Params, Ppn, SeededBug, Violation,
+    BlockId, Class, ConfigError, FtlError, Layout, Lpn, Mechanism, MemoryKind, Note, OpId, OpKind,
+    Param, ParamDef, Params, Ppn, SeededBug, Violation,
 };
 use std::collections::BTreeSet;
 
@@ -402,7 +402,7 @@ impl<C: Cache> MapStore for Paged<C> {
         tables
     }
 
-    fn approximations(&self) -> Vec<&'static str> {
+    fn approximations(&self) -> Vec<Note> {
         self.cache.approximations()
     }
 }

@@ -8,13 +8,9 @@ use super::{GcMode, Leaving, PageMapped};
 use crate::FtlContext;
 use crate::blocks::Role;
 use crate::maps::MapContext;
+use crate::notes::RESERVE_FILLED;
 use flashatlas_nand::ReadPart;
 use flashatlas_types::{BlockId, Cause, FtlError, OpId, Ppn, SeededBug};
-
-/// Said of a drive that did so.
-const FILLED_RESERVE: &str = "ftl.gc_mode = single: the victim policy drew a block without an \
-     invalid page, as its model does, and its pages filled the one reserved block; had the power \
-     failed then, there might be no room after the mount";
 
 impl PageMapped {
     /// Move what is valid in `victim` away and erase it, at once or when the last copy is
@@ -63,7 +59,7 @@ impl PageMapped {
         let valid = self.pool.blocks.valid(victim);
         let filled = self.settings.mode == GcMode::Single && valid == self.layout.slots_per_block;
         if filled && self.report.approximations.is_empty() {
-            self.report.approximations.push(FILLED_RESERVE);
+            self.report.approximations.push(RESERVE_FILLED.note());
         }
         let leaving =
             Leaving { block: victim, cause, valid, buffered: 0, read: false, after: Vec::new() };

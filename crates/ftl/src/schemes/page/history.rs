@@ -105,8 +105,3 @@ impl PageMapped {
         }
     }
 }
-
-/// For the run record.
-pub(super) const IN_SPARE_AREAS: &str = "ftl.classifier: a page's last host write is known at no \
-     cost; a drive would keep it in the spare area, and look it up or keep a queue for pages that \
-     the host writes";

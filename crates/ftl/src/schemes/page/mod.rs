@@ -25,6 +25,7 @@ use super::{SchemeDef, SteadyState};
 use crate::blocks::Role;
 use crate::classifiers::{self, Classifier, Filled};
 use crate::maps::{MapContext, MapStore, Update};
+use crate::notes::{LAST_WRITE_KNOWN, STREAMS_CROWD};
 use crate::pool::Pool;
 use crate::superseded::Superseded;
 use crate::victims::{self, Moment, VictimPolicy};
@@ -37,7 +38,7 @@ use flashatlas_types::{
     Stamp, StampSum, Violation,
 };
 use frontier::{Frontier, Leaving, Pending};
-use history::{History, IN_SPARE_AREAS};
+use history::History;
 use partial::Sweep;
 use rustc_hash::FxHashMap;
 use settings::{GcMode, GcPace, PARAMS, PageSettings, fits, mount_limit};
@@ -484,12 +485,12 @@ impl Ftl for PageMapped {
         report.free_blocks =
             (0..self.layout.lanes).map(|lane| u64::from(self.pool.listed(lane).len())).sum();
         report.approximations.extend(self.map.approximations());
-        report.approximations.extend(self.settings.streams_crowd);
+        report.approximations.extend(self.settings.streams_crowd.then(|| STREAMS_CROWD.note()));
         report.memory = self.map.memory();
         report.memory.extend(self.classifier.memory());
         if let Some(history) = &self.history {
             report.memory.push(history.memory());
-            report.approximations.push(IN_SPARE_AREAS);
+            report.approximations.push(LAST_WRITE_KNOWN.note());
         }
         let blocks = u64::from(self.layout.blocks());
         report.memory.push(MemoryUse {

@@ -116,8 +116,8 @@ pub(super) struct PageSettings {
     pub wear_threshold: u32,
     /// Blocks that are kept for map pages.
     pub map_quota: MapQuota,
-    /// What there is to say of streams on so few blocks.
-    pub streams_crowd: Option<&'static str>,
+    /// Whether streams keep more blocks open than is good for collection.
+    pub streams_crowd: bool,
 }
 
 /// `ftl.low_water`, resolved.
@@ -141,16 +141,13 @@ fn reserve(params: &Params, layout: &Layout, streams: Streams, map_quota: u32) -
     collection + u64::from(map_quota)
 }
 
-/// What there is to say where the blocks that several streams keep open are more than a quarter of
-/// those that a lane has beside its data: they are missing to collection.
-fn streams_crowd(params: &Params, layout: &Layout, streams: Streams) -> Option<&'static str> {
+/// Returns whether the blocks that several streams keep open are more than a quarter of those that
+/// a lane has beside its data: they are missing to collection.
+fn streams_crowd(params: &Params, layout: &Layout, streams: Streams) -> bool {
     let per_block = u64::from(layout.lanes) * u64::from(layout.slots_per_block);
     let data = u64::from(layout.logical_units).div_ceil(per_block);
     let spare = u64::from(layout.blocks_per_lane).saturating_sub(data);
-    (streams.collection > 1 && 4 * reserve(params, layout, streams, 0) > spare).then_some(
-        "the blocks that streams keep open are more than a quarter of a lane's spare blocks: \
-         streams may cost more here than they save (ftl.streams)",
-    )
+    streams.collection > 1 && 4 * reserve(params, layout, streams, 0) > spare
 }
 
 /// Streams of each kind: those of the classifier, or as many of both as `ftl.streams` says.

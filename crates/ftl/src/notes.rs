@@ -1,0 +1,83 @@
+//! The notes of schemes and map stores: what they leave out or simplify.
+
+use flashatlas_types::{RANK_MIDDLE, notes};
+
+notes! {
+    /// Schemes and stores whose map changes are not charged.
+    pub FREE_CHANGES = "map-changes-free", 91,
+        "changes of the map in memory take no time; lookups for the host are charged",
+        "Latencies of writes are lower by the accesses to DRAM that a change of the map takes.";
+
+    /// Stores `dram` and `lpmt`, whose map is in memory alone.
+    pub NO_MAP_ON_FLASH = "no-map-on-flash", RANK_MIDDLE,
+        "no map is written to flash ({setting}): a mount reads every spare area, and trims come \
+         back",
+        "Compare mounts and write amplification with a store that writes its map; take another \
+         `map.flush` or `map.store` where a drive has to forget what was trimmed.";
+
+    /// The store `lpmt`.
+    pub DRAM_FOR_MAP_ALONE = "dram-for-map-alone", RANK_MIDDLE,
+        "the DRAM serves the map alone: data buffers do not compete for its banks, and comparing \
+         entries takes no time",
+        "Lookups are the fastest that this DRAM allows.";
+
+    /// The store `lpmt`.
+    pub BANKS_BY_SUBMISSION = "banks-by-submission", RANK_MIDDLE,
+        "the order of banks follows submission; refreshes do not change it",
+        "See docs/adr/0016-the-recurrence-is-the-lookup-engine.md.";
+
+    /// The store `leaftl`.
+    pub LEAFTL_PLAIN_ENTRIES = "leaftl-plain-entries", RANK_MIDDLE,
+        "leaftl: map pages on flash hold plain entries; segments are learned when a page is \
+         loaded, in no time",
+        "Reads of the map on flash are those of DFTL; the memory is LeaFTL's.";
+
+    /// The store `learnedftl`.
+    pub LEARNEDFTL_FREE_TRAINING = "learnedftl-free-training", RANK_MIDDLE,
+        "learnedftl: training takes no time, and the logical numbers of the pages of open blocks, \
+         which it needs, are not counted as memory",
+        "A controller pays for both.";
+
+    /// The store `learnedftl`.
+    pub LEARNEDFTL_SORTS_A_BLOCK = "learnedftl-sorts-a-block", RANK_MIDDLE,
+        "learnedftl: collection sorts the pages of one block of a lane; the paper's sorts a group \
+         of map pages over all chips",
+        "Models are right less often than in the paper: docs/VALIDATION.md has by how much.";
+
+    /// Log-block schemes.
+    pub LOG_BLOCK_LOOKUPS = "log-block-lookups", RANK_MIDDLE,
+        "log-block schemes: a lookup costs two accesses to SRAM, whatever the tables are made of; \
+         which pages of a data block are written and valid is known at no cost; no map is written \
+         to flash, a mount reads every spare area",
+        "See docs/adr/0011-log-block-schemes-keep-no-map-on-flash.md.";
+
+    /// The scheme `superblock`.
+    pub(crate) SUPERBLOCK_PAGE_MAPS = "superblock-page-maps", RANK_MIDDLE,
+        "superblock: page maps stand in spare areas; reading them for a lookup is not charged",
+        "Latencies of reads are lower than those of a drive without a cache of page maps.";
+
+    /// The scheme `block`.
+    pub(crate) BLOCK_VALID_PAGES = "block-valid-pages", RANK_MIDDLE,
+        "block: which pages of a block are valid is known at no cost; a drive would read spare \
+         areas or keep a bitmap",
+        "The memory of the map does not hold such a bitmap.";
+
+    /// Classifiers that look at a page's history.
+    pub(crate) LAST_WRITE_KNOWN = "last-write-known", RANK_MIDDLE,
+        "ftl.classifier: a page's last host write is known at no cost; a drive would keep it in \
+         the spare area, and look it up or keep a queue for pages that the host writes",
+        "The memory of that history is listed in `memory_bytes`.";
+
+    /// `ftl.gc_mode = single` on a drive that filled its reserve.
+    pub(crate) RESERVE_FILLED = "reserve-filled", RANK_MIDDLE,
+        "ftl.gc_mode = single: the victim policy drew a block without an invalid page, as its \
+         model does, and its pages filled the one reserved block; had the power failed then, there \
+         might be no room after the mount",
+        "This mode is for comparisons with theory; take another `ftl.gc_mode` for a drive.";
+
+    /// Streams that keep too many blocks open.
+    pub(crate) STREAMS_CROWD = "streams-crowd", RANK_MIDDLE,
+        "the blocks that streams keep open are more than a quarter of a lane's spare blocks: \
+         streams may cost more here than they save (ftl.streams)",
+        "Take fewer `ftl.streams`, smaller blocks, or more spare blocks.";
+}

@@ -1,0 +1,276 @@
+//! The notes of runs: what a run leaves out or simplifies, and what speaks against a steady state.
+
+use flashatlas_types::{RANK_MIDDLE, notes};
+use serde_json::Value;
+
+notes! {
+    /// Units that were read and never written.
+    pub(crate) UNMAPPED_READS = "unmapped-reads", 10,
+        "{units} of the units read had never been written: they cost no flash operation and look \
+         fast (precondition the drive)",
+        "Precondition the drive: `--precondition fill`, `steady` or `trace:FILE`.";
+
+    /// A run without time.
+    pub(crate) UNTIMED = "untimed", 20,
+        "untimed: no time passes, so there are no latencies and no work in idle time",
+        "Take another `--mode` for latencies.";
+
+    /// A trace whose times are not used.
+    pub(crate) TIMES_IGNORED = "times-ignored", 30,
+        "closed loop: times of the trace are ignored",
+        "Use `--mode open` for the pauses and bursts of the trace.";
+
+    /// A drive that was filled.
+    pub(crate) FILLED = "filled-unaged", 40,
+        "the drive was filled in address order in no time: it starts unaged",
+        "Use `--precondition steady`, or a warm-up, for a drive that collects.";
+
+    /// A run that no seed changes.
+    pub NOTHING_DRAWN = "nothing-drawn", 45,
+        "no random number was drawn: another seed gives the same results",
+        "Runs with other seeds say nothing about noise here.";
+
+    /// A trace whose extents were packed.
+    pub(crate) EXTENTS_PACKED = "extents-packed", 48,
+        "the extents that the trace touches were packed (trace.extent_bytes): distances between \
+         them are lost",
+        "Take a larger drive and `--fit error` where distances matter, as for prefetch.";
+
+    /// A trace in open loop.
+    pub(crate) OPEN_LOOP = "open-loop", RANK_MIDDLE,
+        "open loop: the host does not slow down when the drive does; it waits for a place in the \
+         queue",
+        "Latencies hold the time at the host; use `--mode closed` for a host that waits.";
+
+    /// Work of the controller that takes no time.
+    pub(crate) NO_ECC_TIME = "no-ecc-time", 90,
+        "the spare area's transfer, ECC decoding and read retries take no time",
+        "Reads of a drive are slower by these.";
+
+    /// Addresses beyond the drive.
+    pub(crate) ADDRESSES_WRAPPED = "addresses-wrapped", RANK_MIDDLE,
+        "addresses were taken modulo the capacity: distinct pages of the trace may share a page \
+         here",
+        "Use `--fit compact` so that pages stay apart.";
+
+    /// A drive that a trace was written to.
+    pub(crate) PRECONDITION_TRACE = "precondition-trace", RANK_MIDDLE,
+        "the writes and trims of {path} were applied in no time before the run",
+        "Idle time between those writes collected nothing.";
+
+    /// A drive in the steady state.
+    pub(crate) PRECONDITION_STEADY = "precondition-steady", RANK_MIDDLE,
+        "the drive began in the steady state that uniform random writes lead to, by its victim \
+         policy's model; no block had been erased before",
+        "Another workload has another steady state: `--until steady` plays it until it is there.";
+
+    /// A drive from a checkpoint.
+    pub PRECONDITION_CHECKPOINT = "precondition-checkpoint", RANK_MIDDLE,
+        "the drive began as the checkpoint {path} holds it",
+        "The record's `checkpoint` says how it was made.";
+
+    /// A drive that several runs of a comparison begin with.
+    pub(crate) PRECONDITION_SHARED = "precondition-shared", RANK_MIDDLE,
+        "the preconditioned drive was shared with other runs of the comparison",
+        "Each run alone gives the same results.";
+
+    /// A drive that was switched off and on.
+    pub(crate) POWER_CYCLED = "power-cycled", RANK_MIDDLE,
+        "the preconditioned drive was switched off and on: it began with what stood on flash",
+        "Caches begin empty: use `--warmup` where they should not.";
+
+    /// FLUSHes that no trace had.
+    pub(crate) FLUSHES_ADDED = "flushes-added", RANK_MIDDLE,
+        "a FLUSH was added after every {writes} writes",
+        "The option `flush_every` asks for it.";
+
+    /// A checkpoint of a trace that was laid out otherwise.
+    pub(crate) LAID_OUT_OTHERWISE = "laid-out-otherwise", RANK_MIDDLE,
+        "the checkpoint was made of a trace with fit {before}, this one is placed with {now}: \
+         equal addresses of the two are different places on the drive",
+        "Make the checkpoint with the `--fit` of the run.";
+
+    /// Records out of order.
+    pub(crate) OUT_OF_ORDER = "out-of-order", RANK_MIDDLE,
+        "{requests} requests carried an earlier time than the one before; they arrive together \
+         with it",
+        "Sort the trace by time where that matters.";
+
+    /// Requests across the end of the drive.
+    pub(crate) CROSSED_END = "crossed-end", RANK_MIDDLE,
+        "{requests} requests were moved so that they do not cross the end of the drive",
+        "Take a drive of another size, or `--fit compact`.";
+
+    /// Bad records.
+    pub(crate) BAD_SKIPPED = "bad-records-skipped", RANK_MIDDLE,
+        "{records} bad records were skipped",
+        "The option `skip_bad` allows it; `flashatlas trace info` shows the first.";
+
+    /// Repeated records.
+    pub(crate) DUPLICATES_DROPPED = "duplicates-dropped", RANK_MIDDLE,
+        "{records} records that repeated the one before within {within} were dropped",
+        "The option `drop_duplicates` asks for it.";
+
+    /// Records before the first one.
+    pub(crate) BEFORE_FIRST = "before-first", RANK_MIDDLE,
+        "{records} records carry an earlier time than the first; they arrive together with it",
+        "Sort the trace by time where that matters.";
+
+    /// Records of other address spaces.
+    pub(crate) NOT_SELECTED = "not-selected", RANK_MIDDLE,
+        "{records} records of other address spaces were left out",
+        "The option `device_map` selects one.";
+
+    /// Pauses that were cut.
+    pub(crate) GAPS_CUT = "gaps-cut", RANK_MIDDLE,
+        "{gaps} pauses were cut to {longest}",
+        "The option `time_gap_max` asks for it.";
+
+    /// Steps back in time.
+    pub(crate) BACKWARD_STEPS = "backward-steps", RANK_MIDDLE,
+        "{steps} steps back in time by more than {longest} were taken for none",
+        "The option `time_gap_max` asks for it.";
+
+    /// A clock that jumps.
+    pub(crate) CLOCK_JUMPS = "clock-jumps", RANK_MIDDLE,
+        "the trace's clock jumps, first by {seconds:+.0} s at {place}: rates and idle times follow \
+         it (`time_gap_max` cuts it)",
+        "Cut pauses with `--time-gap-max 1s`.";
+
+    /// Records without an operation.
+    pub(crate) OPERATION_ASSUMED = "operation-assumed", RANK_MIDDLE,
+        "the trace does not say which operation a request is: all were taken for {op}s",
+        "The option `assume_op` says so.";
+
+    /// Several drives.
+    pub(crate) SEVERAL_DRIVES = "several-drives", RANK_MIDDLE,
+        "operations of flash and write amplification are of all {drives} drives; map, blocks, wear \
+         and utilisation are those of the first (`drives` has the others)",
+        "Look at `drives` of the record for each.";
+
+    /// Settings of parts that are not in use.
+    pub(crate) SETTINGS_UNUSED = "settings-unused", RANK_MIDDLE,
+        "settings of {drive} that belong to parts which are not in use were left out: {settings}",
+        "They are the preset's, not yours.";
+
+    /// Units in the write cache at the end.
+    pub(crate) UNITS_IN_CACHE = "units-in-cache", 92,
+        "{units} units were still in the write cache at the end: their programs are not counted",
+        "Write amplification is lower by their share; a longer run makes it small.";
+
+    /// Requests that NVMe would cut.
+    pub(crate) LONGER_THAN_NVME = "longer-than-nvme", RANK_MIDDLE,
+        "{requests} reads and writes are longer than 65,536 blocks: NVMe would send each as \
+         several commands, here it is one",
+        "Cut them in the trace where their number matters.";
+
+    /// Rows of the time series that became longer.
+    pub(crate) ROWS_LONGER = "rows-longer", RANK_MIDDLE,
+        "rows of the time series are {width} ns long, not {given}: longer ones were made of \
+         shorter ones so that a table stays small",
+        "Take a longer `--interval`, or a shorter run.";
+
+    /// Pages that were not looked at after the run.
+    pub(crate) NOT_SWEPT = "not-swept", RANK_MIDDLE,
+        "the drive has {pages} pages: they were not all looked at again after the run; reads were \
+         checked",
+        "A smaller drive is looked at whole.";
+
+    /// A workload that did not settle.
+    pub(crate) NOT_SETTLED = "not-settled", RANK_MIDDLE,
+        "after {passes} passes of the workload the drive was not steady: the pass after them was \
+         measured all the same (settling.reasons)",
+        "Play a longer workload, or precondition with `steady`.";
+
+    /// An option of a job file that is left out.
+    pub(crate) JOB_OPTION = "job-option-left-out", RANK_MIDDLE,
+        "{place}: {option}: {why}",
+        "`flashatlas job FILE` lists what is made of a job file.";
+
+    /// A job that ended before it settled.
+    pub(crate) JOB_NOT_SETTLED = "job-not-settled", RANK_MIDDLE,
+        "job `{job}` did not settle by its `steadystate`: {why}",
+        "Let the job run longer, or take another criterion.";
+
+    /// A file system between jobs and the drive.
+    pub(crate) EXT4_ORDERED = "ext4-ordered", RANK_MIDDLE,
+        "ext4 (data=ordered): data goes to the drive when it is written, no other file changes; \
+         {transactions} transactions, {checkpoints} checkpoints of the journal",
+        "See docs/howto/run-a-fio-job.md.";
+
+    /// A reason against a steady state: throughput.
+    pub(crate) IOPS_UNSTEADY = "iops-unsteady", RANK_MIDDLE,
+        "requests a second by {of}: {rounds} (range {range:.0} % of the mean, at most \
+         {range_max:.0}; trend {trend:+.0} %, at most {trend_max:.0})",
+        "Play more requests, or begin in a steady state.";
+
+    /// A reason against a steady state: write amplification.
+    pub(crate) WAF_UNSTEADY = "waf-unsteady", RANK_MIDDLE,
+        "write amplification by {of}: {rounds} (range {range:.0} % of the mean, at most \
+         {range_max:.0}; trend {trend:+.0} %, at most {trend_max:.0})",
+        "Play more requests, or begin in a steady state.";
+
+    /// A reason against a steady state: free blocks.
+    pub(crate) FREE_BLOCKS_CHANGE = "free-blocks-change", RANK_MIDDLE,
+        "{programmed} pages were programmed and {erased} erased (difference {share:+.0} %, at most \
+         {most:.0}): the stock of free blocks changes",
+        "Begin with `--precondition steady`, or play until the drive collects.";
+
+    /// A reason against a steady state: a host that outruns the drive.
+    pub(crate) BACKLOG = "backlog", RANK_MIDDLE,
+        "requests arrive faster than the drive completes them: the last one waited {waited:.0} % \
+         of the run (at most {most:.0})",
+        "Take a larger drive, a smaller `--speed`, or a closed loop.";
+
+    /// Studies of the lookup engine.
+    pub(crate) LOOKUP_SETS_DRAWN = "lookup-sets-drawn", RANK_MIDDLE,
+        "sets were drawn at random",
+        "A trace has other sets.";
+
+    /// Studies of the lookup engine.
+    pub(crate) LOOKUP_ADDRESSES_DRAWN = "lookup-addresses-drawn", RANK_MIDDLE,
+        "addresses were drawn at random",
+        "A trace has other addresses.";
+
+    /// Studies of the lookup engine.
+    pub(crate) LOOKUP_FILES = "lookup-files", RANK_MIDDLE,
+        "a file is what begins at one address of a request, in units of {sectors} sectors",
+        "See docs/howto/study-hardware-lookup.md.";
+
+    /// Studies of the lookup engine.
+    pub(crate) LOOKUP_ALIASES = "lookup-aliases", RANK_MIDDLE,
+        "of each address the lowest {bits} bits count: {aliases} of {requests} requests went to an \
+         address that another one has, too",
+        "Take more `lookup.la_bits`, or addresses `dense`.";
+
+    /// Studies of the lookup engine.
+    pub(crate) LOOKUP_CHANGES_FREE = "lookup-changes-free", RANK_MIDDLE,
+        "insertions and deletions take no time",
+        "The setting `lookup.changes` charges them.";
+
+    /// Studies of the lookup engine.
+    pub(crate) LOOKUP_ALL_KNOWN = "lookup-all-known", RANK_MIDDLE,
+        "all lookups are known beforehand: they follow each other as fast as the DRAM allows",
+        "The setting `lookup.look_ahead` bounds how far ahead they are known.";
+
+    /// Studies of the lookup engine.
+    pub(crate) LOOKUP_DRAM_ALONE = "lookup-dram-alone", RANK_MIDDLE,
+        "the DRAM serves lookups alone; comparing entries takes no time",
+        "Lookups are the fastest that this DRAM allows.";
+}
+
+/// Replaces the text of every note of a record and of statistics of jobs by its code.
+///
+/// A record in which something rests on a sentence shows it so: see `FLASHATLAS_NOTES` in
+/// `docs/FORMATS.md`.
+pub fn say_codes(record: &mut Value, jobs: Option<&mut Value>) {
+    let codes = |notes: Option<&mut Value>| {
+        for note in notes.and_then(Value::as_array_mut).into_iter().flatten() {
+            note["text"] = note["code"].clone();
+        }
+    };
+    for place in ["/approximations", "/steadiness/reasons", "/settling/reasons"] {
+        codes(record.pointer_mut(place));
+    }
+    codes(jobs.and_then(|jobs| jobs.pointer_mut("/warnings")));
+}

@@ -1,0 +1,90 @@
+"""Notes of runs: what they leave out or simplify, each thing once, with the runs it concerns.
+
+A note is ``{code, text, values}``. Codes are declared in the core, with a rank and advice. Nothing
+here compares texts of notes that have a code.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from flashatlas import _core
+from flashatlas.record import Note
+from flashatlas.result import Result
+
+MIDDLE = 50
+"""The rank of notes that somebody else's part has."""
+
+NO_CODE = 255
+"""The rank of notes without a code, which stand in records of an earlier version."""
+
+
+@functools.cache
+def declared() -> dict[str, dict[str, Any]]:
+    """Return the notes that come with the project, by code: rank, text and advice."""
+    return {note["code"]: note for note in json.loads(_core.notes())}
+
+
+def note(code: str, **values: str | float) -> Note:
+    """Return a note of this code with its values.
+
+    Raises:
+        KeyError: No such note is declared.
+        InputError: A value that its text names is missing.
+
+    """
+    text = _core.note_text(declared()[code]["text"], json.dumps(values))
+    text = code if os.environ.get("FLASHATLAS_NOTES") == "codes" else text
+    return {"code": code, "text": text, "values": dict(values)}
+
+
+def rank(code: str | None) -> int:
+    """Return the place of a code among the notes of runs: smaller ones are said first."""
+    return NO_CODE if code is None else declared().get(code, {"rank": MIDDLE})["rank"]
+
+
+def by_note(results: Sequence[Result]) -> dict[str, list[int]]:
+    """Return the notes of run records, and for each the places of the runs that have it.
+
+    Notes that differ in their numbers alone are one, with the smallest and the largest: ``60 to
+    189 units were still in the write cache …``. What matters most comes first.
+    """
+    found: dict[tuple[Any, ...], list[Note]] = {}
+    runs: dict[tuple[Any, ...], list[int]] = {}
+    for i, result in enumerate(results):
+        for each in result.record.get("approximations", []):
+            key = _kind(each)
+            found.setdefault(key, []).append(each)
+            runs.setdefault(key, []).append(i)
+    ranked = sorted(found, key=lambda key: rank(found[key][0]["code"]))
+    return {_said(found[key]): runs[key] for key in ranked}
+
+
+def _kind(note: Note) -> tuple[Any, ...]:
+    """Return what notes share that are said as one."""
+    if note["code"] not in declared() or note["text"] == note["code"]:
+        return (note["code"], note["text"])
+    words = [(k, v) for k, v in note["values"].items() if isinstance(v, str)]
+    return (note["code"], *words)
+
+
+def _said(notes: Sequence[Note]) -> str:
+    """Return the text of notes of one kind."""
+    first = notes[0]
+    if all(each["text"] == first["text"] for each in notes):
+        return first["text"]
+    values: dict[str, str | float] = {}
+    for name, value in first["values"].items():
+        found = [each["values"][name] for each in notes]
+        least, most = min(found), max(found)
+        values[name] = value if least == most else f"{least} to {most}"
+    return _core.note_text(declared()[str(first["code"])]["text"], json.dumps(values))
+
+
+def texts(notes: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return the texts of notes."""
+    return [note["text"] for note in notes]

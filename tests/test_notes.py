@@ -1,0 +1,110 @@
+"""Notes have codes: nothing rests on their sentences."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import flashatlas
+import pytest
+from flashatlas import steadiness
+from flashatlas.notes import by_note, declared, note, rank
+from flashatlas.result import Result, digest_of
+
+ROOT = Path(__file__).parent.parent
+
+
+def _run(*notes: Any) -> Result:
+    record = {"config": {}, "trace": {}, "oracle": {}, "approximations": list(notes)}
+    return Result(record)
+
+
+def test_notes_that_differ_in_their_numbers_are_one() -> None:
+    left = [note("units-in-cache", units=units) for units in (175, 60, 189)]
+    within = [
+        note("duplicates-dropped", records=n, within=time) for n, time in ((2, "1ms"), (6, "5ms"))
+    ]
+    runs = [_run(note("no-ecc-time"), left[0]), _run(left[1], within[0]), _run(left[2], within[1])]
+    tail = "units were still in the write cache at the end: their programs are not counted"
+    assert by_note(runs) == {
+        "2 records that repeated the one before within 1ms were dropped": [1],
+        "6 records that repeated the one before within 5ms were dropped": [2],
+        "the spare area's transfer, ECC decoding and read retries take no time": [0],
+        f"60 to 189 {tail}": [0, 1, 2],
+    }
+
+
+def test_what_matters_most_comes_first_and_old_notes_last() -> None:
+    old = {"code": None, "text": "12 of the units read had never been written", "values": {}}
+    of_a_part = {"code": "my-store", "text": "no time passes", "values": {}}
+    codes = ("no-ecc-time", "times-ignored", "open-loop", "unmapped-reads")
+    given = [old, *(note(c, **({"units": 12} if c == "unmapped-reads" else {})) for c in codes)]
+    found = list(by_note([_run(*given, of_a_part)]))
+    order = [given[4], given[2], given[3], of_a_part, given[1], old]
+    assert found == [each["text"] for each in order]
+
+
+def test_every_note_has_its_code_once_a_text_and_advice() -> None:
+    known = json.loads(flashatlas._core.notes())
+    assert len(declared()) == len(known) > 60
+    for each in known:
+        assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)+", each["code"]) or each["code"] in (
+            "untimed",
+            "backlog",
+        ), each["code"]
+        assert each["text"] and each["advice"].endswith("."), each["code"]
+    assert rank("unmapped-reads") < rank("open-loop") < rank("units-in-cache") < rank(None)
+
+
+def test_a_value_that_is_missing_is_named() -> None:
+    with pytest.raises(flashatlas.InputError, match="`units` is missing"):
+        note("units-in-cache")
+
+
+RUNS = [
+    {"label": "a", "set": {"ftl.victim": "greedy"}},
+    {"label": "b", "set": {"ftl.victim": "fifo"}},
+]
+COMMON = {"drive": "tiny", "workload": "uniform:requests=300,size=2KiB,read=0.3", "depth": 2}
+
+
+def test_with_codes_for_texts_all_stays_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Digests, ranking, shared preconditions and steadiness rest on no sentence."""
+    same = [{"set": {"timing.t_program": f"{t}us"}, "label": str(t)} for t in (200, 400)]
+
+    def found() -> Any:
+        results = [
+            *flashatlas.compare(RUNS, precondition="fill", **COMMON),
+            *flashatlas.compare(same, precondition="steady", **COMMON),
+        ]
+        notes = [[n["code"] for n in r.record["approximations"]] for r in results]
+        return (
+            notes,
+            [digest_of(r.record, r.tables, r.jobs) for r in results],
+            [(r.name, len(why)) for r, why in steadiness.unsteady(results)],
+            list(by_note(results).values()),
+            list(by_note(results)),
+        )
+
+    plain = found()
+    monkeypatch.setenv("FLASHATLAS_NOTES", "codes")
+    coded = found()
+    assert coded[:-1] == plain[:-1]
+    assert any("precondition-shared" in codes for codes in plain[0])
+    assert plain[2], "some are unsteady, so that their reasons are compared"
+    assert set(coded[-1]) <= set(declared()) and not set(plain[-1]) & set(declared())
+
+
+def test_no_code_looks_for_a_sentence() -> None:
+    """Texts of notes stand in their declaration, and in no other source."""
+    texts = [re.split(r"[{(`]", each["text"])[0].strip() for each in declared().values()]
+    sentences = [text for text in texts if len(text) > 25]
+    assert len(sentences) > 30
+    for file in [*ROOT.glob("python/flashatlas/**/*.py"), *ROOT.glob("crates/*/src/**/*.rs")]:
+        if file.name == "notes.rs":
+            continue
+        source = re.sub(r"\\?\n\s*", " ", file.read_text(encoding="utf-8"))
+        for sentence in sentences:
+            assert sentence not in source, (file, sentence)

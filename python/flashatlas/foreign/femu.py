@@ -8,7 +8,7 @@ cache, and writes one flash page at a time. The properties are those of MoatLab/
 from __future__ import annotations
 
 from flashatlas._core import InputError
-from flashatlas.foreign.drive_file import DriveFile
+from flashatlas.foreign.description import DriveFile
 from flashatlas.foreign.keys import Given, left_out, nothing, refused, table, used
 
 DEFAULTS = {

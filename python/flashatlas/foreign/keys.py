@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from flashatlas._core import InputError
-from flashatlas.foreign.drive_file import number
+from flashatlas.foreign.description import number
 from flashatlas.names import hint
 
 Choice = TypeVar("Choice")

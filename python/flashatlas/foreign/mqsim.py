@@ -12,7 +12,7 @@ import xml.etree.ElementTree as ET
 from pathlib import PurePath
 
 from flashatlas._core import InputError
-from flashatlas.foreign.drive_file import DriveFile, content_of
+from flashatlas.foreign.description import DriveFile, content_of
 from flashatlas.foreign.keys import Found, Given, left_out, nothing, refused, table, used
 
 GEOMETRY = {

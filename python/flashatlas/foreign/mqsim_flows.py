@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 
 from flashatlas._core import InputError
-from flashatlas.foreign.drive_file import number
+from flashatlas.foreign.description import number
 from flashatlas.foreign.keys import Given, Key, left_out, nothing, refused, table, used
 from flashatlas.foreign.mqsim import leaves_of, root_of
 

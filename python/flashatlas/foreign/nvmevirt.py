@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pathlib import PurePath
 
 from flashatlas._core import InputError, quantity
-from flashatlas.foreign.drive_file import DriveFile, content_of
+from flashatlas.foreign.description import DriveFile, content_of
 from flashatlas.foreign.keys import Given, left_out, nothing, refused, table, used
 from flashatlas.names import hint
 

@@ -229,7 +229,7 @@ bench-served: $(STAMP) ## fio on a served drive and on nbdkit's memory plugin, i
 theory: $(STAMP) ## write amplification: every model beside its simulation (minutes)
 	$(VENV)/bin/flashatlas reproduce theory
 
-claims: $(STAMP) ## every published number beside ours: all experiments, docs/CLAIMS.md (half an hour)
+claims: $(STAMP) ## what the five papers published beside ours: all experiments, docs/CLAIMS.md (half an hour)
 	$(PY) tests/claims.py
 
 # what cargo-fuzz sets, but for the sanitizer, which needs a nightly compiler and finds nothing in safe code

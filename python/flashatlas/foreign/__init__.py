@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Callable
 
 from flashatlas.foreign import femu, mqsim, mqsim_flows, nvmevirt
-from flashatlas.foreign.drive_file import DriveFile
+from flashatlas.foreign.description import DriveFile
 from flashatlas.foreign.mqsim_flows import JobFile
 
 KINDS: dict[str, Callable[[str], DriveFile]] = {

@@ -1,13 +1,15 @@
 """FEMU's black-box mode (Li and others, FAST 2018): the properties of its QEMU device.
 
 FEMU collects lines, a block of every die together; ours collects in each die apart. It has no write
-cache, and writes one flash page at a time.
+cache, and writes one flash page at a time. The properties are those of MoatLab/FEMU at commit
+99ce4fb (August 2026), ``hw/femu/femu.c``.
 """
 
 from __future__ import annotations
 
 from flashatlas._core import InputError
-from flashatlas.foreign.drive_file import DriveFile, number
+from flashatlas.foreign.description import DriveFile
+from flashatlas.foreign.keys import Given, left_out, nothing, refused, table, used
 
 DEFAULTS = {
     "devsz_mb": 1024,
@@ -23,8 +25,30 @@ DEFAULTS = {
     "blk_er_lat": 2_000_000,
     "ch_xfer_lat": 0,
     "gc_thres_pcent_high": 95,
+    "op_pcent": 0,
+    "mapping_cache_mb": 0,
+    "cell_pages": 0,
+    "pgtype_lat": 0,
+    "queues": 8,
+    "entries": 0x7FF,
+    "pcie_bandwidth_mbps": 0,
+    "pcie_prop_delay_ns": 0,
 }
-"""What FEMU takes where a property is not given (``hw/femu/femu.c``)."""
+"""What FEMU takes where a number is not given."""
+
+FROM_ZERO = {
+    "pg_rd_lat",
+    "pg_wr_lat",
+    "blk_er_lat",
+    "ch_xfer_lat",
+    "op_pcent",
+    "mapping_cache_mb",
+    "cell_pages",
+    "pgtype_lat",
+    "pcie_bandwidth_mbps",
+    "pcie_prop_delay_ns",
+}
+"""Numbers that may be 0."""
 
 GEOMETRY = {
     "nchs": "drive.channels",
@@ -34,21 +58,110 @@ GEOMETRY = {
     "pgs_per_blk": "drive.pages",
 }
 
-TIMES = {
-    "pg_rd_lat": "timing.t_read",
-    "pg_wr_lat": "timing.t_program",
-    "blk_er_lat": "timing.t_erase",
-}
+TIMES = {"pg_rd_lat": "timing.t_read", "blk_er_lat": "timing.t_erase"}
 
-BLACK_BOX = "1"
-"""``femu_mode`` of a drive with an FTL of its own."""
+VICTIMS = {
+    "greedy": "greedy",
+    "random": "random",
+    "cost-benefit": "cost-benefit",
+    "fifo": "fifo",
+    "d-choice": "d-choices",
+}
+"""``gc_policy`` (``ftl-line-gc.c``), and ours. FEMU takes any other name for greedy."""
+
+D_CHOICES = 4
+"""Lines that ``gc_policy=d-choice`` draws."""
+
+DFTL_CACHE_MB = 4
+"""The cache of ``mapping=dftl`` where its size is not given."""
+
+ENTRY_BYTES = 8
+"""Bytes of an entry of FEMU's map."""
+
+LEVELS = {
+    1: ("slc", {"": 1000}),
+    2: ("mlc", {"": 600, "_middle": 1400}),
+    3: ("tlc", {"": 600, "_middle": 1000, "_upper": 1400}),
+}
+"""``cell_pages``: the cell, and thousandths of pg_wr_lat of each page kind (``ftl-media.c``)."""
+
+OTHER_MODES = "of a mode that is not black-box"
+IDENTIFY = "what the controller announces to the guest; here a workload says what is sent"
+
+KEYS = table(
+    refused("femu_mode", "1", "black-box mode: only that has an FTL"),
+    used("secsz", "`drive.page_bytes`, `map.unit`: secsz x secs_per_pg"),
+    used("secs_per_pg", "`drive.page_bytes`, `map.unit`: secsz x secs_per_pg"),
+    *[used(name, f"`{ours}`") for name, ours in GEOMETRY.items()],
+    *[used(name, f"`{ours}`, in nanoseconds") for name, ours in TIMES.items()],
+    used("pg_wr_lat", "`timing.t_program`, in nanoseconds"),
+    used("ch_xfer_lat", "`timing.channel_rate`: a page in this time (FEMU itself charges none)"),
+    used("devsz_mb", "`drive.logical_pages`; with `op_pcent` it plays no part, as in FEMU"),
+    used("op_pcent", "`drive.logical_pages`: the flash / (1 + op_pcent / 100); 0: `devsz_mb`"),
+    used("gc_thres_pcent_high", "`ftl.low_water`: the blocks above this share"),
+    left_out(
+        "gc_thres_pcent",
+        "FEMU also collects ahead, after any request, above this share; ours does so in idle time "
+        "(`ftl.idle_free`)",
+    ),
+    used("gc_policy", "`ftl.victim`: " + ", ".join(VICTIMS) + " (`ftl.d` = 4)"),
+    used("mapping", "`map.store`: page is `dram`; dftl, whose cache holds map pages, is `demand`"),
+    used("mapping_cache_mb", "`map.cache_bytes`, with `mapping=dftl`; without it an error"),
+    used("pgtype_lat", "`timing.t_program*`: page kinds, as `cell_pages` says"),
+    used("cell_pages", "`drive.cell` and `timing.t_program*`, with `pgtype_lat`: 1 to 3"),
+    used("queues", "`host.queue_depth`: queues x entries, if one is given; otherwise ours"),
+    used("entries", "`host.queue_depth`: queues x entries, if one is given; otherwise ours"),
+    used("pcie_bandwidth_mbps", "`host.link_rate`"),
+    used("pcie_prop_delay_ns", "`host.command_time`"),
+    refused("read_cache_mb", "0", "there is no read cache here"),
+    *nothing("cache_evict", "of the read cache, which is refused"),
+    refused(
+        "nand_cell_type",
+        "0",
+        "FEMU's own tables of times; give `pgtype_lat=1,cell_pages=N`, or set `timing.t_read*`",
+    ),
+    refused("trim_lat_ns", "0", "a trim has no time of its own; `host.command_time` is for all"),
+    refused("fw_cpu_ns", "0", "one CPU for all commands is not modelled; `host.command_time` is"),
+    refused("err_read_unc_ppm", "0", "no errors are drawn in a run"),
+    refused("err_write_fail_ppm", "0", "no errors are drawn in a run"),
+    refused("namespaces", "1", "a drive has one namespace"),
+    refused("namespace_sizes", "", "a drive has one namespace; give `devsz_mb`"),
+    refused("namespace_modes", "", "a drive has one namespace"),
+    refused("subsys", "", "flexible data placement is not modelled"),
+    *nothing("gc_strategy fdp_trim_erase_all", "of flexible data placement, which is refused"),
+    *nothing(
+        "ecc_step_ns cmd_addr_lat pg_xfer_lat status_lat tplpbsy tplrbsy tplebsy trcbsy",
+        "FEMU's black-box drive waits for its LUN alone and charges nothing for it",
+    ),
+    *nothing("nand_bad_blocks", "FEMU reports it in SMART and places no page otherwise"),
+    *nothing("debug_ftl", "checks of FEMU's own"),
+    *nothing("multipoller_enabled poller_ratio hiops_inline", "threads of the emulator"),
+    *nothing(
+        "serial vid did mdts vwc oncs oacs max_cqes max_sqes stride aerl acl elpe cqr intc "
+        "intc_thresh intc_time ms ms_max dlfeat mpsmin mpsmax nlbaf lba_index extended dpc dps mc "
+        "meta cmbsz cmbloc sgl",
+        IDENTIFY,
+    ),
+    *nothing(
+        "flash_type lver lsec_size lsecs_per_pg lpgs_per_blk lmax_sec_per_rq lnum_ch lnum_lun "
+        "lnum_pln lmetasize fdm_size nr_cu nr_thread time_slice context_switch_time "
+        "csf_runtime_scale zns_num_ch zns_num_lun zns_num_plane zns_num_blk zns_flash_type "
+        "zns_max_active zns_max_open zns_zd_ext_size zns_num_conv_zones zns_zone_cap "
+        "zns_chnls_per_zone zns_zrwa_size zns_zrwafg_size zns_zrwa_num zns_cross_zone_read "
+        "zns_zasl_bs",
+        OTHER_MODES,
+    ),
+    *nothing("id bus addr", "where QEMU puts the device"),
+)
+"""Every property of FEMU's device."""
 
 
 def described(what: str) -> DriveFile:
     """The drive of ``femu,devsz_mb=12288,…``: what QEMU's ``-device`` is given.
 
     Raises:
-        InputError: It is none, is not in black-box mode, or has a value that makes no sense.
+        InputError: It is none, is not in black-box mode, has a property that is not known or
+            refused, or a value that makes no sense.
 
     """
     name, *properties = what.split(",")
@@ -56,24 +169,22 @@ def described(what: str) -> DriveFile:
         raise InputError(
             f"femu:{what}: expected what QEMU's -device has: femu:femu,devsz_mb=12288,nchs=8"
         )
-    given: dict[str, str] = {}
+    found: dict[str, str] = {}
     for one in properties:
-        key, equals, value = one.partition("=")
+        key, equals, value = (part.strip() for part in one.partition("="))
         if not equals:
             raise InputError(f"femu: {one!r}, expected PROPERTY=VALUE")
-        given[key.strip()] = value.strip()
-    if given.pop("femu_mode", BLACK_BOX) != BLACK_BOX:
-        raise InputError("femu: femu_mode is not 1, the black-box mode: only that has an FTL")
+        if key in found:
+            raise InputError(f"femu: {key} is given twice")
+        found[key] = value
+    return _drive(Given("femu", KEYS, found))
+
+
+def _drive(given: Given) -> DriveFile:
     values = {
-        key: number("femu", key, given[key], read=int, least=int(key not in ("ch_xfer_lat",)))
-        if key in given
-        else default
-        for key, default in DEFAULTS.items()
+        name: given.whole(name, int(name not in FROM_ZERO), str(default))
+        for name, default in DEFAULTS.items()
     }
-    return _drive(values, [key for key in given if key not in DEFAULTS])
-
-
-def _drive(values: dict[str, int], left: list[str]) -> DriveFile:
     drive = DriveFile("FEMU's black-box drive")
     for name, key in GEOMETRY.items():
         drive.set(key, values[name], name)
@@ -81,20 +192,83 @@ def _drive(values: dict[str, int], left: list[str]) -> DriveFile:
     page = values["secsz"] * values["secs_per_pg"]
     drive.set("drive.page_bytes", page, "secsz x secs_per_pg")
     drive.set("drive.spare_bytes", max(page // 32, 16), "FEMU has none: what is usual")
-    drive.set("drive.cell", "slc", "FEMU's pages are all alike")
     drive.set("map.unit", page, "FEMU maps pages")
-    pages = values["devsz_mb"] * 2**20 // page
-    drive.set("drive.logical_pages", pages, "devsz_mb, in pages")
+    _capacity(values, page, drive)
     for name, key in TIMES.items():
         drive.set(key, f"{values[name]}ns", name)
+    _programs(values, drive)
     if transfer := values["ch_xfer_lat"]:
         drive.set("timing.channel_rate", f"{page * 1000 / transfer}MB", "a page in ch_xfer_lat")
     else:
         drive.set("timing.channel_rate", "0", "ch_xfer_lat = 0: transfers take no time")
     drive.set("cache.mode", "write-through", "FEMU has no write cache")
+    _host(given, values, drive)
     share = 1 - values["gc_thres_pcent_high"] / 100
     low = max(int(share * values["blks_per_pl"]), 2)
     drive.set("ftl.low_water", low, "free lines at gc_thres_pcent_high")
-    drive.set("ftl.victim", "greedy", "the line with the fewest valid pages")
-    drive.leave(left)
+    policy = given.one_of("gc_policy", VICTIMS, "greedy")
+    drive.set("ftl.victim", policy, "gc_policy: of lines there, of blocks here")
+    if policy == "d-choices":
+        drive.set("ftl.d", D_CHOICES, "what d-choice draws")
+    _map(given, values, page, drive)
+    drive.leave(given.left)
     return drive
+
+
+def _capacity(values: dict[str, int], page: int, drive: DriveFile) -> None:
+    if op := values["op_pcent"]:
+        flash = page
+        for name in GEOMETRY:
+            flash *= values[name]
+        drive.set(
+            "drive.logical_pages",
+            flash * 100 // (100 + op) // page,
+            f"the flash / {1 + op / 100:g} (op_pcent); devsz_mb plays no part",
+        )
+    else:
+        pages = values["devsz_mb"] * 2**20 // page
+        drive.set("drive.logical_pages", pages, "devsz_mb, in pages")
+
+
+def _programs(values: dict[str, int], drive: DriveFile) -> None:
+    cell, thousandths = LEVELS[1]
+    if values["pgtype_lat"]:
+        bits = values["cell_pages"] or 3
+        if bits not in LEVELS:
+            raise InputError(f"femu: cell_pages = {bits}, expected 1 to 3: cells are SLC to TLC")
+        cell, thousandths = LEVELS[bits]
+    source = "cell_pages" if values["pgtype_lat"] else "FEMU's pages are all alike"
+    drive.set("drive.cell", cell, source)
+    for kind, share in thousandths.items():
+        time = values["pg_wr_lat"] * share // 1000
+        drive.set(f"timing.t_program{kind}", f"{time}ns", "pg_wr_lat")
+
+
+def _host(given: Given, values: dict[str, int], drive: DriveFile) -> None:
+    if "queues" in given.found or "entries" in given.found:
+        depth = min(values["queues"] * values["entries"], 65536)
+        drive.set("host.queue_depth", depth, "queues x entries")
+    if rate := values["pcie_bandwidth_mbps"]:
+        drive.set("host.link_rate", f"{rate}MB", "pcie_bandwidth_mbps")
+    if delay := values["pcie_prop_delay_ns"]:
+        drive.set("host.command_time", f"{delay}ns", "pcie_prop_delay_ns")
+
+
+def _map(given: Given, values: dict[str, int], page: int, drive: DriveFile) -> None:
+    megabytes = values["mapping_cache_mb"]
+    scheme = given.text("mapping", "page")
+    if scheme in ("fast", "hybrid"):
+        raise InputError(
+            f"femu: mapping = {scheme!r}: leave it out and add `--set ftl.scheme=fast`, which has "
+            "parameters of its own"
+        )
+    if given.one_of("mapping", {"page": False, "dftl": True}, "page"):
+        drive.set("map.store", "demand", "mapping = dftl, whose cache holds map pages")
+        size = (megabytes or DFTL_CACHE_MB) << 20
+        drive.set("map.cache_bytes", size, "mapping_cache_mb")
+        drive.set("map.page_bytes", page, "a flash page")
+        drive.set("map.entry_bytes", ENTRY_BYTES, "FEMU's entries")
+    elif megabytes:
+        raise InputError(
+            f"femu: mapping_cache_mb = {megabytes}: FEMU uses it with mapping=dftl alone; add that"
+        )

@@ -1,7 +1,8 @@
 """MQSim's ``ssdconfig.xml`` (Tavakkol and others, FAST 2018; its README has every tag).
 
 One mapping unit is a page, as there; planes work apart from each other; over-provisioning is a
-share of the physical space there and of the logical space here.
+share of the physical space there and of the logical space here. The tags are those of
+CMU-SAFARI/MQSim at commit 7ec40e3 (October 2022), ``src/exec``.
 """
 
 from __future__ import annotations
@@ -9,10 +10,10 @@ from __future__ import annotations
 import math
 import xml.etree.ElementTree as ET
 from pathlib import PurePath
-from typing import TypeVar
 
 from flashatlas._core import InputError
-from flashatlas.foreign.drive_file import DriveFile, content_of, number
+from flashatlas.foreign.description import DriveFile, content_of
+from flashatlas.foreign.keys import Found, Given, left_out, nothing, refused, table, used
 
 GEOMETRY = {
     "Flash_Channel_Count": "drive.channels",
@@ -52,10 +53,104 @@ VICTIMS = {
 
 SUSPEND = {"NONE": "none", "PROGRAM": "program", "ERASE": "erase", "PROGRAM_ERASE": "both"}
 
-WITHOUT_MEANING = ("Seed", "Enabled_Preconditioning", "Memory_Type", "Flash_Comm_Protocol")
-"""Tags that say nothing of a drive, or have one value."""
+FETCH_SIZE = "512"
+"""``Queue_Fetch_Size`` where the file has none (``Device_Parameter_Set.cpp``)."""
 
-Choice = TypeVar("Choice")
+
+def _suspends_nothing(found: Found) -> bool:
+    return found.get("CMD_Suspension_Support") == "NONE"
+
+
+def _not_preemptible(found: Found) -> bool:
+    return found.get("Preemptible_GC_Enabled") == "false"
+
+
+CACHE_DRAM = (
+    "MQSim's write cache is behind one DRAM channel; ours takes no time for its bytes, so that "
+    "`host.link_rate` has to bound it"
+)
+WEAR = "MQSim's code passes none of the three on: true, true, 100 are what it runs with"
+
+KEYS = table(
+    used("PCIe_Lane_Bandwidth", "`host.link_rate`: lanes x their GB/s"),
+    used("PCIe_Lane_Count", "`host.link_rate`: lanes x their GB/s"),
+    used("SATA_Processing_Delay", "`host.command_time` with SATA: twice, there and back"),
+    *nothing("Enable_ResponseTime_Logging ResponseTime_Logging_Period_Length", "MQSim's log"),
+    *nothing("Seed", "`--seed` is the seed of a run"),
+    left_out("Enabled_Preconditioning", "run with `--precondition steady`", "false"),
+    refused("Memory_Type", "FLASH", "there is no other"),
+    used("HostInterface_Type", "`host.full_duplex`"),
+    used("IO_Queue_Depth", "`host.queue_depth`: the smaller one"),
+    used("Queue_Fetch_Size", "`host.queue_depth`, with NVME: the smaller one"),
+    left_out("Caching_Mechanism", "there is one write cache for all flows", "ADVANCED"),
+    refused("Data_Cache_Sharing_Mode", "SHARED", "the write cache has no parts"),
+    used("Data_Cache_Capacity", "`cache.bytes`"),
+    left_out("Data_Cache_DRAM_Row_Size", CACHE_DRAM),
+    left_out("Data_Cache_DRAM_Data_Rate", CACHE_DRAM),
+    left_out("Data_Cache_DRAM_Data_Busrt_Size", CACHE_DRAM),
+    left_out("Data_Cache_DRAM_tRCD", CACHE_DRAM),
+    left_out("Data_Cache_DRAM_tCL", CACHE_DRAM),
+    left_out("Data_Cache_DRAM_tRP", CACHE_DRAM),
+    refused("Address_Mapping", "PAGE_LEVEL", "MQSim does not implement HYBRID"),
+    used("Ideal_Mapping_Table", "`map.store`: true is `dram`, false `dftl`"),
+    used("CMT_Capacity", "`map.cache_bytes`, unless Ideal_Mapping_Table"),
+    refused("CMT_Sharing_Mode", "SHARED", "the cached mapping table has no parts"),
+    used("Plane_Allocation_Scheme", "`drive.allocation`"),
+    refused(
+        "Transaction_Scheduling_Policy",
+        "OUT_OF_ORDER|PRIORITY_OUT_OF_ORDER",
+        "operations are ordered by their class (`timing.priority`); MQSim has no FLIN either",
+    ),
+    used("Overprovisioning_Ratio", "`drive.over_provisioning`"),
+    used("GC_Exec_Threshold", "`ftl.low_water`: the share of the blocks, less one"),
+    used("GC_Block_Selection_Policy", "`ftl.victim`: all but RANDOM_PP; RGA draws `ftl.d`"),
+    refused("Use_Copyback_for_GC", "false", "pages that move use the channel"),
+    used(
+        "Preemptible_GC_Enabled",
+        "`timing.priority`: true puts collection behind the host, false before it",
+    ),
+    left_out(
+        "GC_Hard_Threshold",
+        "with Preemptible_GC_Enabled alone: below it MQSim's collection goes first again",
+        _not_preemptible,
+    ),
+    used("Dynamic_Wearleveling_Enabled", f"`ftl.wear_dynamic` ({WEAR})"),
+    used("Static_Wearleveling_Enabled", f"`ftl.wear_static` ({WEAR})"),
+    used("Static_Wearleveling_Threshold", f"`ftl.wear_threshold` ({WEAR})"),
+    *[
+        left_out(
+            name,
+            "MQSim suspends what has longer than this still to run; ours whatever runs",
+            _suspends_nothing,
+        )
+        for name in (
+            "Preferred_suspend_erase_time_for_read",
+            "Prefered_suspend_erase_time_for_read",
+            "Preferred_suspend_erase_time_for_write",
+            "Preferred_suspend_write_time_for_read",
+        )
+    ],
+    *[used(tag, f"`{key}`") for tag, key in GEOMETRY.items()],
+    used("Flash_Channel_Width", "`timing.channel_rate`: transfers x bytes"),
+    used("Channel_Transfer_Rate", "`timing.channel_rate`: transfers x bytes"),
+    refused("Flash_Comm_Protocol", "NVDDR2", "MQSim has no other"),
+    used("Flash_Technology", "`drive.cell`"),
+    used("CMD_Suspension_Support", "`timing.suspend`"),
+    *[used(tag, f"`{key}`, in nanoseconds") for tag, key in TIMES.items()],
+    *[
+        used(f"Page_{does}_Latency_{name}", f"`timing.t_{key}_*`, where the cell has such a page")
+        for does, key in (("Read", "read"), ("Program", "program"))
+        for name in ("CSB", "MSB")
+    ],
+    used("Suspend_Erase_Time", "`timing.t_suspend`: the longer one of those in use"),
+    used("Suspend_Program_Time", "`timing.t_suspend`: the longer one of those in use"),
+)
+"""Every tag of an ``ssdconfig.xml``."""
+
+HOST_FIRST = "map,host_read,host_write,gc,idle"
+COLLECTION_FIRST = "map,gc,host_read,host_write,idle"
+"""`timing.priority`: what MQSim's ``TSU_OutofOrder.cpp`` serves first, collection preempted or
+not."""
 
 
 def root_of(path: str, tag: str, usual: str) -> ET.Element:
@@ -74,35 +169,21 @@ def root_of(path: str, tag: str, usual: str) -> ET.Element:
     return root
 
 
-class _Tags:
-    """The leaves of the file; what was asked for, and what was not."""
+def leaves_of(place: str, element: ET.Element) -> dict[str, str]:
+    """The text of each element without children.
 
-    def __init__(self, path: str) -> None:
-        self.path = path
-        root = root_of(path, "Execution_Parameter_Set", "ssdconfig.xml")
-        self.found = {leaf.tag: (leaf.text or "").strip() for leaf in root.iter() if not len(leaf)}
-        self.asked: set[str] = set()
+    Raises:
+        InputError: One stands twice.
 
-    def text(self, tag: str) -> str:
-        self.asked.add(tag)
-        if tag not in self.found:
-            raise InputError(f"{self.path}: <{tag}> is missing")
-        return self.found[tag]
-
-    def whole(self, tag: str, least: int = 1) -> int:
-        return number(self.path, tag, self.text(tag), least=least, read=int)
-
-    def real(self, tag: str) -> float:
-        return number(self.path, tag, self.text(tag), read=float)
-
-    def flag(self, tag: str) -> bool:
-        return self.one_of(tag, {"true": True, "false": False})
-
-    def one_of(self, tag: str, of: dict[str, Choice]) -> Choice:
-        text = self.text(tag)
-        if text not in of:
-            raise InputError(f"{self.path}: {tag} = {text!r}, expected one of {', '.join(of)}")
-        return of[text]
+    """
+    found: dict[str, str] = {}
+    for leaf in element.iter():
+        if len(leaf) or leaf is element:
+            continue
+        if leaf.tag in found:
+            raise InputError(f"{place}: <{leaf.tag}> stands twice")
+        found[leaf.tag] = (leaf.text or "").strip()
+    return found
 
 
 def described(path: str) -> DriveFile:
@@ -112,7 +193,8 @@ def described(path: str) -> DriveFile:
         InputError: It is none, or says what ours cannot be.
 
     """
-    tags = _Tags(path)
+    root = root_of(path, "Execution_Parameter_Set", "ssdconfig.xml")
+    tags = Given(path, KEYS, leaves_of(path, root))
     drive = DriveFile(f"MQSim's {PurePath(path).name}")
     for tag, key in GEOMETRY.items():
         drive.set(key, tags.whole(tag), tag)
@@ -121,39 +203,34 @@ def described(path: str) -> DriveFile:
     _times(tags, drive)
     _collection(tags, drive)
     _host(tags, drive)
-    drive.leave(tag for tag in tags.found if tag not in tags.asked and tag not in WITHOUT_MEANING)
+    drive.leave(tags.left)
     return drive
 
 
-def _capacity(tags: _Tags, drive: DriveFile) -> None:
+def _capacity(tags: Given, drive: DriveFile) -> None:
     spare = tags.real("Overprovisioning_Ratio")
     if spare >= 1:
-        raise InputError(f"{tags.path}: Overprovisioning_Ratio = {spare}, expected a share below 1")
+        raise InputError(
+            f"{tags.place}: Overprovisioning_Ratio = {spare}, expected a share below 1"
+        )
     source = "Overprovisioning_Ratio, of the physical space"
     drive.set("drive.over_provisioning", round(1 / (1 - spare) - 1, 9), source)
     drive.set("map.unit", tags.whole("Page_Capacity"), "Page_Capacity: MQSim maps pages")
     order = tags.text("Plane_Allocation_Scheme")
     drive.set("drive.allocation", order, "Plane_Allocation_Scheme")
-    if tags.one_of("Address_Mapping", {"PAGE_LEVEL": True, "HYBRID": False}) is False:
-        raise InputError(
-            f"{tags.path}: Address_Mapping = HYBRID, which MQSim does not implement; expected "
-            "PAGE_LEVEL"
-        )
+    tags.text("Address_Mapping")
     if not tags.flag("Ideal_Mapping_Table"):
         drive.set("map.store", "dftl", "Ideal_Mapping_Table = false: a cached mapping table")
         drive.set("map.cache_bytes", tags.whole("CMT_Capacity"), "CMT_Capacity")
-    tags.asked.add("CMT_Capacity")
 
 
-def _times(tags: _Tags, drive: DriveFile) -> None:
+def _times(tags: Given, drive: DriveFile) -> None:
     for tag, key in TIMES.items():
         drive.set(key, f"{tags.whole(tag, 0)}ns", tag)
     for name, ours in tags.one_of("Flash_Technology", LEVELS):
         for does, key in (("Read", "timing.t_read"), ("Program", "timing.t_program")):
             tag = f"Page_{does}_Latency_{name}"
             drive.set(f"{key}_{ours}", f"{tags.whole(tag, 0)}ns", tag)
-    for name in ("CSB", "MSB"):
-        tags.asked |= {f"Page_{does}_Latency_{name}" for does in ("Read", "Program")}
     megabytes = tags.whole("Channel_Transfer_Rate") * tags.whole("Flash_Channel_Width")
     source = "Channel_Transfer_Rate x Flash_Channel_Width"
     drive.set("timing.channel_rate", f"{megabytes}MB", source)
@@ -165,10 +242,9 @@ def _times(tags: _Tags, drive: DriveFile) -> None:
     if used:
         tag = max(used, key=lambda tag: tags.whole(tag, 0))
         drive.set("timing.t_suspend", f"{tags.whole(tag, 0)}ns", tag)
-    tags.asked |= set(times.values())
 
 
-def _collection(tags: _Tags, drive: DriveFile) -> None:
+def _collection(tags: Given, drive: DriveFile) -> None:
     policy = tags.one_of("GC_Block_Selection_Policy", VICTIMS)
     drive.set("ftl.victim", policy, "GC_Block_Selection_Policy")
     blocks = tags.whole("Block_No_Per_Plane")
@@ -184,15 +260,21 @@ def _collection(tags: _Tags, drive: DriveFile) -> None:
     if static:
         threshold = tags.whole("Static_Wearleveling_Threshold")
         drive.set("ftl.wear_threshold", threshold, "Static_Wearleveling_Threshold")
-    tags.asked.add("Static_Wearleveling_Threshold")
+    preempted = tags.flag("Preemptible_GC_Enabled")
+    order = HOST_FIRST if preempted else COLLECTION_FIRST
+    drive.set("timing.priority", order, "Preemptible_GC_Enabled")
 
 
-def _host(tags: _Tags, drive: DriveFile) -> None:
+def _host(tags: Given, drive: DriveFile) -> None:
     drive.set("cache.bytes", tags.whole("Data_Cache_Capacity"), "Data_Cache_Capacity")
-    drive.set("host.queue_depth", tags.whole("IO_Queue_Depth"), "IO_Queue_Depth")
+    depth = tags.whole("IO_Queue_Depth")
     nvme = tags.one_of("HostInterface_Type", {"NVME": True, "SATA": False})
-    drive.set("host.full_duplex", nvme, "HostInterface_Type")
     if nvme:
-        rate = tags.real("PCIe_Lane_Bandwidth") * tags.whole("PCIe_Lane_Count")
-        drive.set("host.link_rate", f"{round(rate * 1000)}MB", "PCIe lanes x their GB/s")
-        tags.asked.add("SATA_Processing_Delay")
+        depth = min(depth, tags.whole("Queue_Fetch_Size", default=FETCH_SIZE))
+    drive.set("host.queue_depth", depth, "IO_Queue_Depth, and what is fetched of it")
+    drive.set("host.full_duplex", nvme, "HostInterface_Type")
+    rate = tags.real("PCIe_Lane_Bandwidth") * tags.whole("PCIe_Lane_Count")
+    drive.set("host.link_rate", f"{round(rate * 1000)}MB", "PCIe lanes x their GB/s")
+    if not nvme:
+        delay = tags.whole("SATA_Processing_Delay", 0)
+        drive.set("host.command_time", f"{2 * delay}ns", "SATA_Processing_Delay, there and back")

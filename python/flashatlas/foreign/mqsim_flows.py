@@ -1,7 +1,8 @@
-"""MQSim's ``workload.xml``, as an fio job file (its README and ``IO_Flow_Synthetic.cpp``).
+"""MQSim's ``workload.xml``, as an fio job file (its README and ``IOGiven_Synthetic.cpp``).
 
 A scenario is a list of flows that run together, each with its part of the drive. A flow is a job:
-its part follows from how many flows there are, and its working set is the first of it.
+its part follows from how many flows there are, and its working set is the first of it. The tags are
+those of CMU-SAFARI/MQSim at commit 7ec40e3, ``src/exec/IOGiven_Parameter_Set.cpp``.
 """
 
 from __future__ import annotations
@@ -11,19 +12,64 @@ from dataclasses import dataclass
 from pathlib import PurePath
 
 from flashatlas._core import InputError
-from flashatlas.foreign.drive_file import number
-from flashatlas.foreign.mqsim import root_of
+from flashatlas.foreign.description import number
+from flashatlas.foreign.keys import Given, Key, left_out, nothing, refused, table, used
+from flashatlas.foreign.mqsim import leaves_of, root_of
 
 SECTOR = 512
 
-WITHOUT = {
-    "Priority_Class": "all jobs are of one priority",
-    "Device_Level_Data_Caching_Mode": "the drive has a write cache or none for all",
-    "Initial_Occupancy_Percentage": "run with `--precondition`",
-}
-"""Tags without a counterpart, and what is said of them."""
-
 PARTS = ("Channel_IDs", "Chip_IDs", "Die_IDs", "Plane_IDs")
+
+SHARED: list[Key] = [
+    left_out("Priority_Class", "all jobs are of one priority", "HIGH"),
+    left_out(
+        "Device_Level_Data_Caching_Mode",
+        "the drive has a write cache or none for all: `--set cache.mode=write-through` is none",
+        "WRITE_CACHE",
+    ),
+    *[
+        used(name, "left out and said where flows differ in it; every job uses the whole drive")
+        for name in PARTS
+    ],
+    left_out("Initial_Occupancy_Percentage", "run with `--precondition`"),
+]
+"""Tags of every flow."""
+
+KEYS = table(
+    SHARED,
+    used("Working_Set_Percentage", "`size`"),
+    used("Synthetic_Generator_Type", "`iodepth`, or `rate_iops` for BANDWIDTH"),
+    used("Read_Percentage", "`rw`, `rwmixread`"),
+    used("Address_Distribution", "`rw`, `random_distribution`"),
+    used("Percentage_of_Hot_Region", "`random_distribution=zoned`, with RANDOM_HOTCOLD"),
+    used("Generated_Aligned_Addresses", "`blockalign`"),
+    used("Address_Alignment_Unit", "`blockalign`, with Generated_Aligned_Addresses"),
+    refused("Request_Size_Distribution", "FIXED", "every request of a job has the average size"),
+    used("Average_Request_Size", "`bs`"),
+    *nothing("Variance_Request_Size", "of NORMAL sizes, which are refused"),
+    used("Seed", "`randseed`"),
+    used("Average_No_of_Reqs_in_Queue", "`iodepth`, with QUEUE_DEPTH"),
+    used("Bandwidth", "`rate_iops`, with BANDWIDTH"),
+    *nothing("Intensity", "MQSim does not read it; it reads Bandwidth"),
+    used("Stop_Time", "`runtime`"),
+    used("Total_Requests_To_Generate", "`io_size`, where Stop_Time is 0"),
+)
+"""Every tag of a synthetic flow."""
+
+TRACE_KEYS = table(
+    SHARED,
+    refused("File_Path", "", "a flow that plays a trace is no job: `flashatlas run --trace` is"),
+    refused("Percentage_To_Be_Executed", "", "`--limit`: this share of the requests"),
+    refused("Relay_Count", "", "the trace so many times over"),
+    refused("Time_Unit", "", "`--format columns:…,time=0:UNIT`"),
+)
+"""Every tag of a flow that plays a trace: refused together, with what plays it."""
+
+GENERATORS = {"QUEUE_DEPTH": True, "BANDWIDTH": False}
+"""``Synthetic_Generator_Type``: true keeps a number of requests in flight."""
+
+UNITS = {"PICOSECOND": "ps", "NANOSECOND": "ns", "MICROSECOND": "us"}
+"""``Time_Unit``, and the unit of a column of a trace."""
 
 
 @dataclass(frozen=True)
@@ -32,34 +78,6 @@ class JobFile:
 
     text: str
     left: tuple[str, ...]
-
-
-class _Flow:
-    """The leaves of one flow."""
-
-    def __init__(self, place: str, element: ET.Element) -> None:
-        self.place = place
-        self.found = {leaf.tag: (leaf.text or "").strip() for leaf in element}
-
-    def text(self, tag: str) -> str:
-        if tag not in self.found:
-            raise InputError(f"{self.place}: <{tag}> is missing")
-        return self.found[tag]
-
-    def whole(self, tag: str, least: int = 0) -> int:
-        return number(self.place, tag, self.text(tag), least=least, read=int)
-
-    def percent(self, tag: str, least: int = 0) -> int:
-        value = self.whole(tag, least)
-        if value > 100:
-            raise InputError(f"{self.place}: {tag} = {value}, expected a percentage")
-        return value
-
-    def one_of(self, tag: str, names: tuple[str, ...]) -> str:
-        value = self.text(tag)
-        if value not in names:
-            raise InputError(f"{self.place}: {tag} = {value!r}, expected {' or '.join(names)}")
-        return value
 
 
 def job_file(what: str) -> JobFile:
@@ -75,18 +93,10 @@ def job_file(what: str) -> JobFile:
     if which > len(scenarios):
         raise InputError(f"{path}: scenario={which}, but it has {len(scenarios)}")
     elements = list(scenarios[which - 1])
-    flows = [_Flow(f"{path}: scenario {which}, flow {n}", one) for n, one in enumerate(elements, 1)]
-    if not flows:
+    if not elements:
         raise InputError(f"{path}: scenario {which} has no flow")
-    for element, flow in zip(elements, flows, strict=True):
-        if element.tag == "IO_Flow_Parameter_Set_Trace_Based":
-            raise InputError(
-                f"{flow.place}: plays the trace {flow.text('File_Path')}, which is no job: "
-                "`flashatlas run --trace FILE --format mqsim` plays it"
-            )
-        if element.tag != "IO_Flow_Parameter_Set_Synthetic":
-            raise InputError(f"{flow.place}: <{element.tag}>, expected a flow's parameter set")
-    left = [f"{tag} ({why})" for tag, why in WITHOUT.items() if any(tag in f.found for f in flows)]
+    flows = [_flow(f"{path}: scenario {which}, flow {n}", one) for n, one in enumerate(elements, 1)]
+    left = [f"{tag} ({KEYS[tag].says})" for flow in flows for tag in flow.left]
     if any(len({flow.found.get(tag) for flow in flows}) > 1 for tag in PARTS):
         left.append(f"{', '.join(PARTS)} (every job may use the whole drive)")
     blocks = [_job(flow, n, len(flows), left) for n, flow in enumerate(flows)]
@@ -96,7 +106,45 @@ def job_file(what: str) -> JobFile:
     return JobFile("\n".join(head + shared + blocks), tuple(dict.fromkeys(left)))
 
 
-def _job(flow: _Flow, number_: int, flows: int, left: list[str]) -> str:
+def _flow(place: str, element: ET.Element) -> Given:
+    found = leaves_of(place, element)
+    if element.tag == "IO_Flow_Parameter_Set_Trace_Based":
+        raise _no_job(place, found)
+    if element.tag != "IO_Flow_Parameter_Set_Synthetic":
+        raise InputError(f"{place}: <{element.tag}>, expected a flow's parameter set")
+    return Given(place, KEYS, found)
+
+
+def _no_job(place: str, found: dict[str, str]) -> InputError:
+    """Return the error of a flow that plays a trace, with each value and what stands for it."""
+    playing = ("File_Path", "Percentage_To_Be_Executed", "Relay_Count", "Time_Unit")
+    # the names are checked; what is refused is said below, all at once
+    given = Given(
+        place, TRACE_KEYS, {name: text for name, text in found.items() if name not in playing}
+    )
+    given = Given(
+        place,
+        {**TRACE_KEYS, **{name: used(name, "") for name in playing}},
+        {**given.found, **{name: found[name] for name in playing if name in found}},
+    )
+    trace = given.text("File_Path")
+    percentage = given.percent("Percentage_To_Be_Executed", 1)
+    times = given.whole("Relay_Count")
+    unit = given.one_of("Time_Unit", UNITS)
+    layout = f"columns:delimiter=space,time=0:{unit},device=1,offset=2:sectors,size=3:sectors,op=4"
+    steps = [f"`flashatlas run --trace {trace} --format {layout},read=1,write=0`"]
+    if percentage < 100:
+        steps.append(f"with `--limit` at {percentage} % of its requests")
+    if times > 1:
+        steps.append(f"on a file that has these requests {times} times over, each after the last")
+    return InputError(
+        f"{place}: plays the trace {trace}, which is no job "
+        f"(Time_Unit = {given.text('Time_Unit')}, Percentage_To_Be_Executed = {percentage}, "
+        f"Relay_Count = {times}); to play it: {', '.join(steps)}"
+    )
+
+
+def _job(flow: Given, number_: int, flows: int, left: list[str]) -> str:
     share = 100 // flows
     working = flow.percent("Working_Set_Percentage", 1)
     size = working * share // 100
@@ -120,10 +168,10 @@ def _job(flow: _Flow, number_: int, flows: int, left: list[str]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _pattern(flow: _Flow) -> list[str]:
+def _pattern(flow: Given) -> list[str]:
     reads = flow.percent("Read_Percentage")
     kinds = ("STREAMING", "RANDOM_UNIFORM", "RANDOM_HOTCOLD")
-    kind = flow.one_of("Address_Distribution", kinds)
+    kind = flow.one_of("Address_Distribution", {kind: kind for kind in kinds})
     names = {0: "write", 100: "read"}
     random = "" if kind == "STREAMING" else "rand"
     lines = [f"rw={random}{names.get(reads, 'rw')}"]
@@ -134,12 +182,11 @@ def _pattern(flow: _Flow) -> list[str]:
     return lines
 
 
-def _sizes(flow: _Flow, left: list[str]) -> list[str]:
+def _sizes(flow: Given, left: list[str]) -> list[str]:
     sectors = flow.whole("Average_Request_Size", 1)
-    if flow.one_of("Request_Size_Distribution", ("FIXED", "NORMAL")) == "NORMAL":
-        left.append("Variance_Request_Size (every request has the average size)")
+    flow.text("Request_Size_Distribution")
     lines = [f"bs={sectors * SECTOR}"]
-    if flow.one_of("Generated_Aligned_Addresses", ("true", "false")) == "true":
+    if flow.flag("Generated_Aligned_Addresses"):
         unit = flow.whole("Address_Alignment_Unit", 1)
         # a stream skips to the next multiple after each request, which fio has no option for
         if flow.text("Address_Distribution") != "STREAMING":
@@ -151,8 +198,8 @@ def _sizes(flow: _Flow, left: list[str]) -> list[str]:
     return lines
 
 
-def _pace(flow: _Flow, left: list[str]) -> list[str]:
-    if flow.one_of("Synthetic_Generator_Type", ("QUEUE_DEPTH", "BANDWIDTH")) == "QUEUE_DEPTH":
+def _pace(flow: Given, left: list[str]) -> list[str]:
+    if flow.one_of("Synthetic_Generator_Type", GENERATORS):
         return [f"iodepth={flow.whole('Average_No_of_Reqs_in_Queue', 1)}"]
     left.append("exponential times between requests (they are at equal ones)")
     sectors = flow.whole("Average_Request_Size", 1)
@@ -162,8 +209,8 @@ def _pace(flow: _Flow, left: list[str]) -> list[str]:
     return ["iodepth=1024", f"rate_iops={per_second}"]
 
 
-def _length(flow: _Flow) -> list[str]:
-    nanoseconds = flow.whole("Stop_Time")
+def _length(flow: Given) -> list[str]:
+    nanoseconds = flow.whole("Stop_Time", 0)
     if nanoseconds > 0:
         return ["time_based=1", f"runtime={-(-nanoseconds // 1000)}us"]
     requests = flow.whole("Total_Requests_To_Generate", 1)

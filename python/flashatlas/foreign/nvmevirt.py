@@ -2,7 +2,8 @@
 
 Its capacity is that of the memory that the module gets, so it must be said. What the firmware takes
 for a read is ours for every command; NVMeVirt's flash pages are read in part where 4 KiB are asked
-for, ours whole.
+for, ours whole. The macros are those of snu-csl/nvmevirt at commit 61c90f7 (May 2026),
+``ssd_config.h``.
 """
 
 from __future__ import annotations
@@ -14,7 +15,9 @@ from collections.abc import Callable
 from pathlib import PurePath
 
 from flashatlas._core import InputError, quantity
-from flashatlas.foreign.drive_file import DriveFile, content_of
+from flashatlas.foreign.description import DriveFile, content_of
+from flashatlas.foreign.keys import Given, left_out, nothing, refused, table, used
+from flashatlas.names import hint
 
 OPERATORS: dict[type[ast.operator], Callable[[float, float], float]] = {
     ast.Add: operator.add,
@@ -31,11 +34,55 @@ MAPPED_PAGE = 4096
 CELLS = {"CELL_MODE_SLC": "slc", "CELL_MODE_MLC": "mlc", "CELL_MODE_TLC": "tlc"}
 
 
+OPTIONS = ("capacity", "model")
+
+PART_READS = "ours reads flash pages whole"
+FIRMWARE = "one time is for all commands here: that of a read"
+
+KEYS = table(
+    *nothing("NR_NAMESPACES NS_SSD_TYPE_0 NS_SSD_TYPE_1", "how the model is found: SSD_TYPE_CONV"),
+    refused("NS_CAPACITY_0", "(0)|0", "say `,capacity=`"),
+    *nothing("NS_CAPACITY_1", "of a second namespace"),
+    *nothing("MDTS", "the largest request of the guest; here a workload says what is sent"),
+    *nothing("LBA_BITS LBA_SIZE", "sectors have 512 bytes here"),
+    used("CELL_MODE", "`drive.cell`"),
+    left_out("SSD_PARTITIONS", "channels are not divided among FTLs; ours is one", "(1)|1"),
+    used("NAND_CHANNELS", "`drive.channels`"),
+    used("LUNS_PER_NAND_CH", "`drive.ways`"),
+    used("PLNS_PER_LUN", "`drive.planes`"),
+    used("BLKS_PER_PLN", "`drive.blocks`"),
+    *nothing("BLK_SIZE", "of a model without BLKS_PER_PLN, which is refused"),
+    used("FLASH_PAGE_SIZE", "where ONESHOT_PAGE_SIZE names it"),
+    used("ONESHOT_PAGE_SIZE", "`drive.page_bytes`, `drive.pages`"),
+    used("NAND_CHANNEL_BANDWIDTH", "`timing.channel_rate`, in MB/s"),
+    used("PCIE_BANDWIDTH", "`host.link_rate`, in MB/s"),
+    left_out("MAX_CH_XFER_SIZE", "a page crosses the channel in one piece"),
+    *nothing("WRITE_UNIT_SIZE", "NVMeVirt's conventional drive does not read it"),
+    left_out("NAND_4KB_READ_LATENCY_LSB", PART_READS),
+    left_out("NAND_4KB_READ_LATENCY_MSB", PART_READS),
+    left_out("NAND_4KB_READ_LATENCY_CSB", PART_READS, "(0)|0"),
+    used("NAND_READ_LATENCY_LSB", "`timing.t_read`"),
+    used("NAND_READ_LATENCY_MSB", "`timing.t_read_middle` (MLC) or `_upper` (TLC)"),
+    used("NAND_READ_LATENCY_CSB", "`timing.t_read_middle`, TLC"),
+    used("NAND_PROG_LATENCY", "`timing.t_program`"),
+    used("NAND_ERASE_LATENCY", "`timing.t_erase`"),
+    used("FW_READ_LATENCY", "`host.command_time`"),
+    left_out("FW_4KB_READ_LATENCY", FIRMWARE),
+    left_out("FW_WBUF_LATENCY0", FIRMWARE, "(0)|0"),
+    left_out("FW_WBUF_LATENCY1", FIRMWARE, "(0)|0"),
+    left_out("FW_CH_XFER_LATENCY", FIRMWARE, "(0)|0"),
+    used("OP_AREA_PERCENT", "`drive.over_provisioning`"),
+    used("GLOBAL_WB_SIZE", "`cache.bytes`"),
+    used("WRITE_EARLY_COMPLETION", "`cache.mode`: 1 is write-back, 0 write-through"),
+)
+"""Every macro of a conventional model."""
+
+
 class _Macros:
     """The macros of a model."""
 
     def __init__(self, path: str, model: str | None) -> None:
-        self.path, self.asked = path, set[str]()
+        self.path = path
         text = re.sub(r"/\*.*?\*/|//[^\n]*", "", content_of("nvmevirt", path), flags=re.S)
         blocks = dict(
             re.findall(r"#(?:el)?if \(BASE_SSD == (\w+)\)(.*?)(?=#el|#endif)", text, re.S)
@@ -55,9 +102,9 @@ class _Macros:
             )
         self.model = chosen
         self.found = dict(re.findall(r"#define (\w+)[ \t]+(.+?)[ \t]*\n", own[chosen]))
+        self.left = Given(f"{path}: {chosen}", KEYS, self.found).left
 
     def text(self, name: str) -> str:
-        self.asked.add(name)
         if name not in self.found:
             raise InputError(f"{self.path}: {self.model} has no {name}")
         return self.found[name]
@@ -99,8 +146,9 @@ def described(what: str) -> DriveFile:
     """
     path, *options = what.split(",")
     given = dict(one.partition("=")[::2] for one in options)
-    if wrong := set(given) - {"capacity", "model"}:
-        raise InputError(f"nvmevirt: {', '.join(sorted(wrong))}, expected capacity= or model=")
+    for name in given:
+        if name not in OPTIONS:
+            raise InputError(f"nvmevirt: {name}, expected capacity= or model={hint(name, OPTIONS)}")
     if "capacity" not in given:
         raise InputError(
             f"nvmevirt:{what}: add the memory that the module gets, such as ,capacity=60GiB"
@@ -135,7 +183,6 @@ def _drive(macros: _Macros, capacity: int) -> DriveFile:
     for name, ours in levels[cell]:
         tag = f"NAND_READ_LATENCY_{name}"
         drive.set(f"timing.t_read{ours}", f"{macros.whole(tag)}ns", tag)
-    macros.asked.add("NAND_READ_LATENCY_CSB")
     drive.set("timing.t_program", f"{macros.whole('NAND_PROG_LATENCY')}ns", "NAND_PROG_LATENCY")
     drive.set("timing.t_erase", f"{macros.whole('NAND_ERASE_LATENCY')}ns", "NAND_ERASE_LATENCY")
     rates = {"timing.channel_rate": "NAND_CHANNEL_BANDWIDTH", "host.link_rate": "PCIE_BANDWIDTH"}
@@ -143,6 +190,9 @@ def _drive(macros: _Macros, capacity: int) -> DriveFile:
         drive.set(key, f"{macros.whole(name)}MB", name)
     drive.set("host.command_time", f"{macros.whole('FW_READ_LATENCY')}ns", "FW_READ_LATENCY")
     drive.set("cache.bytes", macros.whole("GLOBAL_WB_SIZE", 1), "GLOBAL_WB_SIZE")
-    macros.asked |= {"FLASH_PAGE_SIZE"}
-    drive.leave(name for name in macros.found if name not in macros.asked)
+    early = "WRITE_EARLY_COMPLETION"
+    if early in macros.found:
+        mode = "write-back" if macros.whole(early) else "write-through"
+        drive.set("cache.mode", mode, early)
+    drive.leave(macros.left)
     return drive

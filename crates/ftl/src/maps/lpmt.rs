@@ -24,7 +24,8 @@ use flashatlas_types::{
 
 pub const DEF: MapStoreDef = MapStoreDef {
     name: "lpmt",
-    summary: "a hash table of extents in multi-bank DRAM, every access timed command by command",
+    summary: "a hash table of extents in multi-bank DRAM, every access timed command by command; \
+              no map on flash, so that flushed trims come back at a mount",
     paper: "Song et al., An implementation of low latency address-mapping logic for SSD \
             controllers (2019)",
     params: &concat::<39>(&[

@@ -54,7 +54,8 @@ pub(super) const RECENCY: Param<Text> = Param::choice(
     "ftl.recency",
     &["lru", "fifo"],
     "which block leaves the locality and the hot area: `lru`, the one that the host touched least \
-     recently; `fifo`, the oldest (costs no list)",
+     recently; `fifo`, the oldest, which has the least recently used page (MAST, section 2.2: \
+     pages by recency; costs no list)",
 )
 .or("lru");
 

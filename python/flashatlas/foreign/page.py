@@ -1,0 +1,47 @@
+"""The page ``docs/IMPORTERS.md``: every key of every importer with its class.
+
+``python -m flashatlas.foreign.page`` prints it.
+"""
+
+from __future__ import annotations
+
+from flashatlas.foreign import femu, mqsim, mqsim_flows, nvmevirt
+from flashatlas.foreign.keys import rows
+
+HEAD = """\
+# Keys of other simulators
+
+What becomes of each key of a drive or a workload that another program describes
+([how to name one](howto/describe-a-drive.md#from-another-simulator)). `python -m
+flashatlas.foreign.page` makes this page of the tables that do the work
+(`python/flashatlas/foreign/`), and a test compares them.
+
+| Class | |
+|---|---|
+| used | it sets the keys of ours that the row names |
+| refused | an error names it, and what to do instead |
+| left out, said | it has influence there and no counterpart here: a note before the run \
+names it, and the drive's `summary` in every record |
+| without influence | it changes nothing that is measured, there or here |
+
+"unless" names values that are taken without a word, because they are what ours does anyway. A key
+that is in no table is an error, with the nearest name.
+"""
+
+SECTIONS = (
+    ("FEMU: properties of the device, MoatLab/FEMU at commit 99ce4fb", femu.KEYS),
+    ("MQSim: `ssdconfig.xml`, CMU-SAFARI/MQSim at commit 7ec40e3", mqsim.KEYS),
+    ("MQSim: a synthetic flow of `workload.xml`", mqsim_flows.KEYS),
+    ("MQSim: a flow of `workload.xml` that plays a trace", mqsim_flows.TRACE_KEYS),
+    ("NVMeVirt: macros of a conventional model, snu-csl/nvmevirt at commit 61c90f7", nvmevirt.KEYS),
+)
+
+
+def page() -> str:
+    """Return the whole page, in Markdown."""
+    parts = [f"## {title}\n\n{rows(keys.values())}\n" for title, keys in SECTIONS]
+    return "\n".join([HEAD, *parts])
+
+
+if __name__ == "__main__":
+    print(page(), end="")

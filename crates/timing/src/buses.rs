@@ -19,7 +19,7 @@ impl Engine {
         if link.is_vacant() {
             return self.start_on_link(way, n);
         }
-        link.queue.push(&mut self.nodes, n);
+        link.queue.push(&mut self.nodes, n, self.now);
         self.next_on_link(way);
     }
 
@@ -28,8 +28,8 @@ impl Engine {
         if link.current != NIL {
             return;
         }
-        let Some(n) = link.queue.first() else { return };
-        link.queue.pop(&self.nodes, n);
+        let Some(n) = link.queue.first(self.now, self.times.passed_max) else { return };
+        link.queue.pop(&self.nodes, n, self.now);
         self.start_on_link(way, n);
     }
 
@@ -62,7 +62,7 @@ impl Engine {
         if bus.is_vacant() {
             return self.start_on_channel(channel, n, time);
         }
-        bus.queue.push(&mut self.nodes, n);
+        bus.queue.push(&mut self.nodes, n, self.now);
         self.next_on_channel(channel);
     }
 
@@ -71,8 +71,8 @@ impl Engine {
         if bus.current != NIL {
             return;
         }
-        let Some(n) = bus.queue.first() else { return };
-        bus.queue.pop(&self.nodes, n);
+        let Some(n) = bus.queue.first(self.now, self.times.passed_max) else { return };
+        bus.queue.pop(&self.nodes, n, self.now);
         let time = self.channel_time(self.nodes.at(n));
         self.start_on_channel(channel, n, time);
     }

@@ -16,7 +16,7 @@ impl Engine {
             self.start(d, n);
             return self.note_work(d);
         }
-        die.queue.push(&mut self.nodes, n);
+        die.queue.push(&mut self.nodes, n, self.now);
         if die.current == NIL && die.phase == Phase::Idle {
             self.next_on_die(d);
         } else if self.nodes.at(n).host_read {
@@ -35,7 +35,8 @@ impl Engine {
         }
         let next = if die.suspended != NIL {
             let longest = self.times.suspend.longest;
-            let overdue = longest > Dur::ZERO && self.now.since(die.suspended_since) >= longest;
+            let bound = [longest, self.times.passed_max].into_iter().filter(|&b| b > Dur::ZERO);
+            let overdue = bound.min().is_some_and(|b| self.now.since(die.suspended_since) >= b);
             match die.queue.first_host_read(&self.nodes).filter(|_| !overdue) {
                 Some(read) => Some(read),
                 None if die.cached == NIL => {
@@ -50,15 +51,15 @@ impl Engine {
         } else if die.cached != NIL {
             // the cache register still holds a page on its way out: only another read can go beside
             // it
-            die.queue.first().filter(|&n| {
+            die.queue.first(self.now, self.times.passed_max).filter(|&n| {
                 self.nodes.at(n).work == NodeKind::Read
                     && self.nodes.at(die.cached).work == NodeKind::Read
             })
         } else {
-            die.queue.first()
+            die.queue.first(self.now, self.times.passed_max)
         };
         if let Some(n) = next {
-            die.queue.pop(&self.nodes, n);
+            die.queue.pop(&self.nodes, n, self.now);
             self.start(d, n);
         }
     }
@@ -189,11 +190,14 @@ impl Engine {
         if !programming || die.cached != NIL || die.suspended != NIL {
             return;
         }
-        let Some(n) = die.queue.first().filter(|&n| self.nodes.at(n).work == NodeKind::Program)
+        let Some(n) = die
+            .queue
+            .first(self.now, self.times.passed_max)
+            .filter(|&n| self.nodes.at(n).work == NodeKind::Program)
         else {
             return;
         };
-        die.queue.pop(&self.nodes, n);
+        die.queue.pop(&self.nodes, n, self.now);
         die.cached = n;
         self.release_successor(n);
         self.use_channel(n);

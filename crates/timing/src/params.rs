@@ -80,6 +80,14 @@ pub(crate) const PRIORITY: Param<Text> = Param::text(
 )
 .or("host_read,map,host_write,gc,idle");
 
+pub(crate) const PASSED_MAX: Param<Dur> = Param::time(
+    "timing.passed_max",
+    "longest that the first operation of a class in a queue is passed by classes before it: then it \
+     is next; 0: as long as they come. Kyber aims at 10 ms for a write (Linux, \
+     block/kyber-iosched.c)",
+)
+.or("0");
+
 pub(crate) const SRAM_LATENCY: Param<Dur> =
     Param::time("memory.sram_latency", "one access to a table in SRAM").or("0");
 
@@ -138,6 +146,7 @@ pub const PARAMS: &[ParamDef] = &[
     SUSPENDS_MAX.def,
     SUSPENDED_MAX.def,
     PRIORITY.def,
+    PASSED_MAX.def,
     SRAM_LATENCY.def,
     DRAM_LATENCY.def,
     NVM.def,

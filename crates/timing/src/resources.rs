@@ -10,13 +10,19 @@ use std::collections::BinaryHeap;
 pub(crate) struct Queue {
     /// First and last of each rank.
     ends: [(u32, u32); Class::ALL.len()],
+    /// Since when the first of each rank is that.
+    since: [Ps; Class::ALL.len()],
     /// The ranks of which some wait, as bits.
     ranks: u32,
 }
 
 impl Queue {
     pub fn new() -> Queue {
-        Queue { ends: [(NIL, NIL); Class::ALL.len()], ranks: 0 }
+        Queue {
+            ends: [(NIL, NIL); Class::ALL.len()],
+            since: [Ps::ZERO; Class::ALL.len()],
+            ranks: 0,
+        }
     }
 
     #[inline]
@@ -25,12 +31,13 @@ impl Queue {
     }
 
     #[inline]
-    pub fn push(&mut self, nodes: &mut Nodes, n: u32) {
+    pub fn push(&mut self, nodes: &mut Nodes, n: u32, now: Ps) {
         nodes.at_mut(n).queued = NIL;
         let rank = nodes.at(n).rank;
         let (head, tail) = &mut self.ends[rank as usize];
         if self.ranks >> rank & 1 == 0 {
             *head = n;
+            self.since[rank as usize] = now;
             self.ranks |= 1 << rank;
         } else {
             nodes.at_mut(*tail).queued = n;
@@ -38,10 +45,22 @@ impl Queue {
         *tail = n;
     }
 
-    /// The operation that goes next.
+    /// The operation that goes next: of those that have been passed for `longest` (0: of none) the
+    /// one that has longest been first of its rank, or the first of the lowest rank.
     #[inline]
-    pub fn first(&self) -> Option<u32> {
+    pub fn first(&self, now: Ps, longest: Dur) -> Option<u32> {
+        if longest > Dur::ZERO && !self.ranks.is_power_of_two() && self.ranks != 0 {
+            return Some(self.first_passed(now, longest));
+        }
         (self.ranks != 0).then(|| self.ends[self.ranks.trailing_zeros() as usize].0)
+    }
+
+    #[cold]
+    fn first_passed(&self, now: Ps, longest: Dur) -> u32 {
+        let waiting = (0..self.since.len()).filter(|rank| self.ranks >> rank & 1 == 1);
+        let overdue = waiting.filter(|&rank| now.since(self.since[rank]) >= longest);
+        let rank = overdue.min_by_key(|&rank| self.since[rank]);
+        self.ends[rank.unwrap_or(self.ranks.trailing_zeros() as usize)].0
     }
 
     /// The first host read, whatever else waits.
@@ -59,7 +78,7 @@ impl Queue {
 
     /// Take out an operation that is at the head of its rank.
     #[inline]
-    pub fn pop(&mut self, nodes: &Nodes, n: u32) {
+    pub fn pop(&mut self, nodes: &Nodes, n: u32, now: Ps) {
         let node = nodes.at(n);
         let (head, _) = &mut self.ends[node.rank as usize];
         assert!(
@@ -67,6 +86,7 @@ impl Queue {
             "only the head of a queue leaves it"
         );
         *head = node.queued;
+        self.since[node.rank as usize] = now;
         if node.queued == NIL {
             self.ranks &= !(1 << node.rank);
         }

@@ -3,9 +3,9 @@
 use crate::nvm::{TECHNOLOGIES, Technology};
 use crate::params::{
     CACHE_PROGRAM, CACHE_READ, CHANNEL_RATE, DRAM_LATENCY, DRAM_RATE, FULL_DUPLEX, LINK_RATE, NVM,
-    NVM_RATE, NVM_READ_LATENCY, NVM_WRITE_LATENCY, PRIORITY, SRAM_LATENCY, SRAM_RATE, SUSPEND,
-    SUSPENDED_MAX, SUSPENDS_MAX, T_COMMAND, T_PROGRAM_MIDDLE, T_PROGRAM_UPPER, T_READ_MIDDLE,
-    T_READ_UPPER, T_RESUME, T_SUSPEND,
+    NVM_RATE, NVM_READ_LATENCY, NVM_WRITE_LATENCY, PASSED_MAX, PRIORITY, SRAM_LATENCY, SRAM_RATE,
+    SUSPEND, SUSPENDED_MAX, SUSPENDS_MAX, T_COMMAND, T_PROGRAM_MIDDLE, T_PROGRAM_UPPER,
+    T_READ_MIDDLE, T_READ_UPPER, T_RESUME, T_SUSPEND,
 };
 use flashatlas_dram::{self as dram, Device, Rules, Timings};
 use flashatlas_types::flash_times::{T_ERASE, T_PROGRAM, T_READ};
@@ -68,6 +68,8 @@ pub struct Times {
     pub suspend: Suspend,
     /// Rank of each [`Class`]: 0 goes first.
     pub rank: [u8; Class::ALL.len()],
+    /// Longest that the first operation of a class is passed in a queue; 0: no bound.
+    pub passed_max: Dur,
     /// SRAM, DRAM, NVM.
     pub memory: [MemoryTimes; 3],
     /// The DRAM whose commands are timed one by one, where a table asks for that.
@@ -113,6 +115,7 @@ impl Times {
                 longest: params.get(SUSPENDED_MAX),
             },
             rank: ranks(params.get(PRIORITY))?,
+            passed_max: params.get(PASSED_MAX),
             memory: [memory(SRAM_LATENCY, SRAM_RATE), memory(DRAM_LATENCY, DRAM_RATE), nvm(params)],
             dram: if params.has(dram::timings::PRESET) {
                 Some(dram::timings::from_params(params)?)

@@ -217,12 +217,15 @@ pub struct Plan {
     deps: Vec<OpId>,
     dram: Vec<DramAccess>,
     base: u64,
+    /// What every operation waits for, itself or through others.
+    first: OpId,
     recording: bool,
 }
 
 impl Default for Plan {
     fn default() -> Plan {
-        Plan { ops: Vec::new(), deps: Vec::new(), dram: Vec::new(), base: 1, recording: true }
+        let (ops, deps, dram) = (Vec::new(), Vec::new(), Vec::new());
+        Plan { ops, deps, dram, base: 1, first: OpId::NONE, recording: true }
     }
 }
 
@@ -248,8 +251,21 @@ impl Plan {
         }
         let start = self.deps.len() as u32;
         self.deps.extend(after.iter().filter(|&&op| op != OpId::NONE));
+        if self.first != OpId::NONE {
+            // an operation of this plan waits for the first one already
+            let (base, first) = (OpId(self.base), self.first);
+            if !self.deps[start as usize..].iter().any(|&op| op >= base || op == first) {
+                self.deps.push(first);
+            }
+        }
         self.ops.push(Op { kind, class, cause, deps: (start, self.deps.len() as u32) });
         OpId(self.base + self.ops.len() as u64 - 1)
+    }
+
+    /// Let every operation from now on, until [`Plan::clear`], wait for `first`, itself or through
+    /// others: nothing that a command causes begins before the controller has handled it.
+    pub fn set_first(&mut self, first: OpId) {
+        self.first = first;
     }
 
     /// Add accesses to DRAM as one operation.
@@ -333,6 +349,7 @@ impl Plan {
     /// Forget the operations; numbers go on.
     pub fn clear(&mut self) {
         self.base += self.ops.len() as u64;
+        self.first = OpId::NONE;
         self.ops.clear();
         self.deps.clear();
         self.dram.clear();
@@ -366,6 +383,33 @@ mod tests {
         assert_eq!(plan.push(OpKind::Join, Class::Gc, &[b]), OpId(3));
         plan.set_recording(false);
         assert_eq!(plan.push(OpKind::Join, Class::Gc, &[b]), OpId::NONE);
+    }
+
+    #[test]
+    fn every_operation_waits_for_the_first_of_its_command() {
+        let mut plan = Plan::default();
+        let early = plan.push(OpKind::Join, Class::Gc, &[]);
+        plan.clear();
+        let command = plan.push(OpKind::Delay(Dur(5)), Class::HostRead, &[]);
+        plan.set_first(command);
+        let alone = plan.push(OpKind::Join, Class::Gc, &[]);
+        plan.push(OpKind::Join, Class::Gc, &[early]);
+        plan.push(OpKind::Join, Class::Gc, &[early, alone]);
+        plan.push(OpKind::Join, Class::Gc, &[command]);
+        let waits = |plan: &Plan| plan.iter().map(|(.., after)| after.to_vec()).collect::<Vec<_>>();
+        assert_eq!(
+            waits(&plan),
+            [vec![], vec![command], vec![early, command], vec![early, alone], vec![command]]
+        );
+        // one that an earlier plan has: a command that is sent after another
+        plan.clear();
+        plan.set_first(alone);
+        plan.push(OpKind::Join, Class::Gc, &[early]);
+        plan.push(OpKind::Join, Class::Gc, &[alone]);
+        assert_eq!(waits(&plan), [vec![early, alone], vec![alone]]);
+        plan.clear();
+        plan.push(OpKind::Join, Class::Idle, &[]);
+        assert_eq!(waits(&plan), [vec![]], "the next plan has its own");
     }
 
     #[test]

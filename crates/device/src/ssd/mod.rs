@@ -280,13 +280,14 @@ impl Ssd {
         self.command.programs_before = self.medium.sequence();
     }
 
-    /// The first operation of a command: the controller's work on it.
+    /// The first operation of a command: the controller's work on it. Everything else waits for it.
     fn begin(&mut self) -> OpId {
         self.command.number += 1;
         self.command.first = match self.settings.command_time {
             Dur::ZERO => self.plan.join(Class::HostRead, &self.command.sent_after),
             time => self.plan.push(OpKind::Delay(time), Class::HostRead, &self.command.sent_after),
         };
+        self.plan.set_first(self.command.first);
         self.command.first
     }
 

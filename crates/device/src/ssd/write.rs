@@ -218,7 +218,7 @@ impl Ssd {
                 let layout = self.layout.clone();
                 let part = missing(present, layout.unit_sectors());
                 let after = [located.ready];
-                let (at, seen) = self.readable(ppn, &after);
+                let (at, seen) = self.readable(ppn, &[located.ready, self.command.first]);
                 let (frame, slot) = (layout.frame_of(at), 1 << (at.0 % layout.slots_per_frame));
                 let op = self.with_ftl(now, |_, cx| {
                     Ok(cx.flash.read_as_it_was(frame, slot, part, Cause::Rmw, &after, seen)?)

@@ -1,6 +1,7 @@
 //! The drive and its layers, tried as a host sees them.
 
 mod collection;
+mod command_time;
 mod completions;
 mod config;
 mod filled;

@@ -356,3 +356,30 @@ fn a_program_is_not_suspended_while_the_next_page_is_in_the_register() {
     let script = "a = program 0.0.0 x100\nb = program 0.0.1 x100\nat 300\nc = read 0.1.0 x100";
     expect_suspends(t, script, &[("a", 5_100), ("c", 6_250), ("b", 11_270)], 1);
 }
+
+/// Reads of 1000 ps, two at a time, come to a die for good; a program arrives behind them at 0. It
+/// is passed for 3000 ps, and is next when the read under way then ends.
+#[test]
+fn a_program_is_passed_for_no_longer_than_the_bound() {
+    let script = "at 0
+        a = read 0.1.0
+        w = program 0.2.0
+        b = read 0.1.0
+        c = read 0.1.0
+        d = read 0.1.0
+        e = read 0.1.0
+        v = program 0.2.1
+        f = erase 0.3";
+    // without a bound every read goes first, then the programs, then the erase
+    let all = [("e", 5_000), ("w", 10_000), ("v", 15_000), ("f", 35_000)];
+    expect_small(times(), script, &all);
+    // reads a, b, c end at 1000, 2000, 3000; then w and the erase have been passed for 3000, w
+    // goes first as its class does: until 8000. The erase is overdue: until 28000. v has been the
+    // first of its class since 3000: until 33000. d has been the first read since 3000, too, and
+    // goes before it as its class does: d until 29000; v until 34000; e, first since 28000
+    // and overdue at 34000, until 35000
+    let bounded = times_with(|t| t.passed_max = Dur(3_000));
+    let all =
+        [("c", 3_000), ("w", 8_000), ("f", 28_000), ("d", 29_000), ("v", 34_000), ("e", 35_000)];
+    expect_small(bounded, script, &all);
+}

@@ -1,0 +1,94 @@
+//! Nothing that a command causes begins before the controller has handled the command.
+
+use flashatlas_device::{Cmd, Device, DriveConfig, Registry, Reply, Ssd};
+use flashatlas_types::{Dur, Lba, OpId, OpKind, Ps, Rng, Seed, Tag};
+use std::collections::BTreeSet;
+
+fn config(settings: &[&str]) -> DriveConfig {
+    let settings: Vec<String> = settings.iter().map(|s| (*s).to_owned()).collect();
+    Registry::DRIVES.load("tiny", None, &settings).unwrap()
+}
+
+/// Let a command run to its completion alone; returns how long it takes, in picoseconds.
+fn alone(drive: &mut Ssd, tag: u64, cmd: Cmd<'_>) -> u64 {
+    let now = drive.drain();
+    let mut done = Vec::new();
+    drive.submit(now, Tag(tag), cmd, &mut Reply::default()).unwrap();
+    let at = drive.advance_to_completion(Ps::MAX, &mut done);
+    assert_eq!(done.len(), 1);
+    at.since(now).0
+}
+
+#[test]
+fn a_flush_programs_once_the_controller_has_handled_it() {
+    const US: u64 = 1_000_000;
+    for command in [0, 5, 50, 400] {
+        let mut drive = config(&[
+            "timing.t_program=500us",
+            "timing.channel_rate=400MB",
+            "timing.t_command=0",
+            "drive.page_bytes=4096",
+            "drive.frame_channels=1",
+            "map.unit=4KiB",
+            "cache.bytes=64KiB",
+            "host.link_rate=0",
+            "memory.dram_latency=0",
+            "memory.sram_latency=0",
+            &format!("host.command_time={command}us"),
+        ])
+        .build(Seed(1))
+        .unwrap();
+        let write = Cmd::Write { lba: Lba(0), sectors: 8, fua: false, content: 1, data: None };
+        // into the cache, over a link without limit: the controller's work alone
+        assert_eq!(alone(&mut drive, 1, write), command * US);
+        // the controller's work, 4096 bytes at 400 MB/s, tPROG: 0 + 10.24 + 500 us and so on
+        let right = command * US + 10_240_000 + 500 * US;
+        assert_eq!(alone(&mut drive, 2, Cmd::Flush), right, "{command} us a command");
+    }
+}
+
+/// What operations of every command wait for, of random commands on drives of every kind.
+#[test]
+fn every_operation_of_a_command_waits_for_its_first() {
+    let drives: &[&[&str]] = &[
+        &["cache.mode=write-through"],
+        &["cache.bytes=8KiB", "map.unit=512", "ftl.gc_pace=even"],
+        &["cache.bytes=8KiB", "map.store=dftl", "map.cache_bytes=4KiB"],
+        &["cache.mode=write-through", "map.unit=512", "map.store=dftl", "map.cache_bytes=4KiB"],
+        &["cache.bytes=8KiB", "ftl.scheme=block", "nand.program_order=any"],
+        &["cache.bytes=8KiB", "ftl.scheme=fast", "ftl.log_blocks=4"],
+    ];
+    for settings in drives {
+        let mut settings = settings.to_vec();
+        settings.push("host.command_time=400us");
+        let mut drive = config(&settings).build(Seed(1)).unwrap();
+        let (mut rng, mut now, mut reply) =
+            (Rng::stream(Seed(1), "command_time"), Ps::ZERO, Reply::default());
+        let sectors = drive.sectors() - 16;
+        let mut begun_at_once = 0;
+        for number in 0..3000 {
+            let (lba, count) = (Lba(rng.below(sectors)), 1 + rng.below(16) as u32);
+            let cmd = match rng.below(10) {
+                0..3 => Cmd::Read { lba, sectors: count },
+                3..8 => {
+                    let fua = rng.below(4) == 0;
+                    Cmd::Write { lba, sectors: count, fua, content: number, data: None }
+                }
+                8 => Cmd::Trim { lba, sectors: count },
+                _ => Cmd::Flush,
+            };
+            drive.submit(now, Tag(number), cmd, &mut reply).unwrap();
+            let mut handled: BTreeSet<OpId> = BTreeSet::new();
+            for (place, (id, op, after)) in drive.plan().iter().enumerate() {
+                let waits = after.iter().any(|on| handled.contains(on));
+                let first = place == 0 && op.kind == OpKind::Delay(Dur::from_us(400));
+                assert!(first || waits, "{settings:?}: {cmd:?}: {:?} begins at once", op.kind);
+                begun_at_once += u32::from(first);
+                handled.insert(id);
+            }
+            now = now.after(Dur::from_us(rng.below(2000)));
+            drive.advance(now, &mut Vec::new());
+        }
+        assert_eq!(begun_at_once, 3000, "one for each command");
+    }
+}

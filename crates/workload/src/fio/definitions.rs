@@ -2,7 +2,7 @@
 
 use super::distribution::{Distribution, parse_split};
 use super::options::{Engine, FileService, Generator, Options, PATTERNS, Pattern, Sequencer};
-use super::value::{Amount, Arg, one_of};
+use super::value::{Amount, Arg, MAX_INT, one_of};
 use flashatlas_types::Dur;
 
 /// Largest `iodepth`, `numjobs`, `nrfiles` and other counts of things that take memory.
@@ -81,7 +81,7 @@ pub(super) const MODELLED: &[OptionDef] = &[
     }),
     option("bssplit", set_split),
     aliased("bs_unaligned", "blocksize_unaligned", store!(sizes_unaligned, |a| a.flag())),
-    option("bs_is_seq_rand", store!(sizes_by_order, |a| a.flag())),
+    option("bs_is_seq_rand", store!(sizes_by_order, |a| a.switch())),
     aliased("ba", "blockalign", |o, a| a.by_dir(&mut o.align, |one| one.size().map(Some))),
     option("size", store!(size, |a| a.amount(1).map(Some))),
     aliased("io_size", "io_limit", store!(io_size, |a| a.amount(1).map(Some))),
@@ -100,20 +100,20 @@ pub(super) const MODELLED: &[OptionDef] = &[
     option("numjobs", store!(clones, count)),
     option("iodepth", store!(depth, count)),
     option("ioengine", store!(engine, engine)),
-    option("direct", store!(direct, |a| a.flag())),
-    option("buffered", store!(direct, |a| a.flag().map(|b| !b))),
+    option("direct", store!(direct, |a| a.switch())),
+    option("buffered", store!(direct, |a| a.switch().map(|b| !b))),
     option("sync", store!(durable, durable)),
-    option("fsync", store!(fsync, |a| a.int(0, u64::MAX))),
-    option("fdatasync", store!(fdatasync, |a| a.int(0, u64::MAX))),
-    option("end_fsync", store!(end_fsync, |a| a.flag())),
-    option("fsync_on_close", store!(end_fsync, |a| a.flag())),
-    option("thinktime", store!(think, |a| a.time(1))),
-    option("thinktime_blocks", store!(think_blocks, |a| a.int(1, u64::MAX).map(Some))),
+    option("fsync", store!(fsync, |a| a.int(0, MAX_INT))),
+    option("fdatasync", store!(fdatasync, |a| a.int(0, MAX_INT))),
+    option("end_fsync", store!(end_fsync, |a| a.switch())),
+    option("fsync_on_close", store!(end_fsync, |a| a.switch())),
+    option("thinktime", store!(think, |a| a.short_time(1))),
+    option("thinktime_blocks", store!(think_blocks, |a| a.int(1, MAX_INT).map(Some))),
     option("thinktime_blocks_type", store!(think_issued, think_issued)),
-    option("thinktime_iotime", store!(think_after, |a| a.time(1))),
+    option("thinktime_iotime", store!(think_after, |a| a.short_time(SECOND_US))),
     option("rate", |o, a| a.by_dir(&mut o.rate, rate)),
     option("rate_iops", |o, a| a.by_dir(&mut o.rate_iops, rate)),
-    option("rate_ignore_thinktime", store!(rate_ignores_think, |a| a.flag())),
+    option("rate_ignore_thinktime", store!(rate_ignores_think, |a| a.switch())),
     aliased("rate_min", "ratemin", |_, _| Err(NO_MINIMUM.into())),
     option("rate_iops_min", |_, _| Err(NO_MINIMUM.into())),
     option("random_distribution", store!(distribution, Distribution::parse)),
@@ -122,8 +122,8 @@ pub(super) const MODELLED: &[OptionDef] = &[
     option("percentage_random", |o, a| {
         a.by_dir(&mut o.percent_random, |one| one.int(0, 100).map(|n| n as u32))
     }),
-    option("randrepeat", store!(repeat, |a| a.flag())),
-    option("allrandrepeat", store!(repeat, |a| a.flag())),
+    option("randrepeat", store!(repeat, |a| a.switch())),
+    option("allrandrepeat", store!(repeat, |a| a.switch())),
     option("randseed", store!(seed, |a| a.int(0, u64::MAX).map(Some))),
     aliased("runtime", "timeout", store!(runtime, |a| a.time(SECOND_US))),
     option("time_based", store!(time_based, |a| a.flag())),
@@ -142,7 +142,7 @@ pub(super) const MODELLED: &[OptionDef] = &[
         Ok(())
     }),
     option("startdelay", store!(start_delay, |a| a.times(SECOND_US))),
-    option("loops", store!(loops, |a| a.int(1, u64::MAX))),
+    option("loops", store!(loops, |a| a.int(1, MAX_INT))),
     aliased("stonewall", "wait_for_previous", store!(stonewall, |a| a.flag())),
     option("new_group", store!(new_group, |a| a.flag())),
     option("group_reporting", store!(group_reporting, |a| a.flag())),
@@ -167,7 +167,8 @@ fn set_pattern(o: &mut Options, arg: &Arg<'_>) -> Result<(), String> {
     (o.pattern, o.random_every, o.hole) = (pattern, 1, 0);
     match postfix {
         Some(every) if pattern.random => {
-            o.random_every = Arg { text: Some(every), ..*arg }.int(1, u64::MAX)?
+            o.random_every =
+                Arg { text: Some(every), ..*arg }.plain(1, u64::from(i32::MAX as u32))?
         }
         Some(hole) => o.hole = arg.signed(hole)?,
         None => {}
@@ -217,7 +218,7 @@ fn think_issued(arg: &Arg<'_>) -> Result<bool, String> {
 fn service(arg: &Arg<'_>) -> Result<FileService, String> {
     let text = arg.text()?;
     let (name, each) = text.split_once(':').map_or((text, "1"), |(name, each)| (name, each));
-    let each = Arg { text: Some(each), ..*arg }.int(1, u64::from(u32::MAX))? as u32;
+    let each = Arg { text: Some(each), ..*arg }.plain(1, MAX_INT)? as u32;
     let choices = [
         ("roundrobin", FileService::RoundRobin(each)),
         ("sequential", FileService::Sequential),

@@ -89,7 +89,7 @@ fn numbers_and_units() {
     );
     assert_eq!(
         option("io_size=20000p"),
-        "t.fio:3:9: io_size: `20000p` is too large; expected at most 18446744073709551615"
+        "t.fio:3:9: io_size: `20000p` is too large; expected at most 9223372036854775807"
     );
     assert_eq!(
         option("bsrange=4k"),
@@ -121,7 +121,7 @@ fn values_out_of_range() {
         option("rwmixread=101"),
         "t.fio:3:11: rwmixread: 101 is out of range; expected 0 to 100"
     );
-    assert_eq!(option("loops=0"), "t.fio:3:7: loops: 0 is too small; expected at least 1");
+    assert_eq!(option("loops=0"), "t.fio:3:7: loops: 0 is out of range; expected 1 to 4294967295");
     assert_eq!(
         option("rate=0"),
         "t.fio:3:6: rate: a rate of 0 would issue nothing; leave it out for no limit"

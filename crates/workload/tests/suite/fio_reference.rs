@@ -155,6 +155,12 @@ fn jobs_without_chance_make_the_same_requests() {
         "rw=randread size=64k percentage_random=0",
         "rw=write size=64k bs=1000 kb_base=1000",
         "rw=write size=64ki bs=4kib",
+        "rw=read size=120ki bs=6ki",
+        "rw=read size=120ki bs=6ki kb_base=1000",
+        "rw=read size=120Kib bs=6KiB kb_base=1000",
+        "rw=write size=96ki bsrange=6ki-6ki",
+        "rw=write size=96ki bssplit=6ki/100 kb_base=1000",
+        "rw=write:6ki size=96ki bs=2ki",
         "rw=write size=65536 bs=0x2000",
         "rw=write bssplit=8k/100 size=64k",
     ];

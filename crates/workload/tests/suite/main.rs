@@ -8,6 +8,7 @@ mod errors;
 mod fio_errors;
 mod fio_mutation;
 mod fio_reference;
+mod fio_values;
 mod format_errors;
 mod formats;
 mod generators;

@@ -35,6 +35,13 @@ pub(super) struct OptionDef {
     pub set: fn(&mut Options, &Arg<'_>) -> Result<(), String>,
 }
 
+impl OptionDef {
+    /// The version of fio that has it first; empty where 3.33 has it.
+    pub fn since(&self) -> &'static str {
+        if self.name == "steadystate_check_interval" { "3.35" } else { "" }
+    }
+}
+
 /// An option without another name.
 const fn option(
     name: &'static str,
@@ -90,7 +97,8 @@ pub(super) const MODELLED: &[OptionDef] = &[
     option("offset_increment", store!(offset_increment, |a| a.amount(0))),
     option("offset_align", store!(offset_align, |a| a.size().map(Some))),
     option("number_ios", store!(number_ios, |a| a.int(1, u64::MAX).map(Some))),
-    option("filename", store!(filenames, filenames)),
+    option("wait_for", store!(wait_for, |a| a.text().map(|t| Some(t.to_owned())))),
+    option("filename", add_filenames),
     option(
         "directory",
         store!(directory, |a| a.text().map(|t| Some(t.trim_end_matches('/').to_owned()))),
@@ -108,14 +116,13 @@ pub(super) const MODELLED: &[OptionDef] = &[
     option("end_fsync", store!(end_fsync, |a| a.switch())),
     option("fsync_on_close", store!(end_fsync, |a| a.switch())),
     option("thinktime", store!(think, |a| a.short_time(1))),
+    option("thinktime_spin", store!(think_spin, |a| a.short_time(1))),
     option("thinktime_blocks", store!(think_blocks, |a| a.int(1, MAX_INT).map(Some))),
     option("thinktime_blocks_type", store!(think_issued, think_issued)),
     option("thinktime_iotime", store!(think_after, |a| a.short_time(SECOND_US))),
     option("rate", |o, a| a.by_dir(&mut o.rate, rate)),
     option("rate_iops", |o, a| a.by_dir(&mut o.rate_iops, rate)),
     option("rate_ignore_thinktime", store!(rate_ignores_think, |a| a.switch())),
-    aliased("rate_min", "ratemin", |_, _| Err(NO_MINIMUM.into())),
-    option("rate_iops_min", |_, _| Err(NO_MINIMUM.into())),
     option("random_distribution", store!(distribution, Distribution::parse)),
     option("random_generator", store!(generator, generator)),
     option("norandommap", store!(no_map, |a| a.flag())),
@@ -125,6 +132,13 @@ pub(super) const MODELLED: &[OptionDef] = &[
     option("randrepeat", store!(repeat, |a| a.switch())),
     option("allrandrepeat", store!(repeat, |a| a.switch())),
     option("randseed", store!(seed, |a| a.int(0, u64::MAX).map(Some))),
+    option("verify", store!(verify, verify)),
+    option("verify_pattern", |o, a| {
+        a.text()?;
+        o.verify |= !o.places.contains_key("verify");
+        Ok(())
+    }),
+    option("do_verify", store!(do_verify, |a| a.switch())),
     aliased("runtime", "timeout", store!(runtime, |a| a.time(SECOND_US))),
     option("time_based", store!(time_based, |a| a.flag())),
     option("ramp_time", store!(ramp, |a| a.time(SECOND_US))),
@@ -147,9 +161,6 @@ pub(super) const MODELLED: &[OptionDef] = &[
     option("new_group", store!(new_group, |a| a.flag())),
     option("group_reporting", store!(group_reporting, |a| a.flag())),
 ];
-
-const NO_MINIMUM: &str =
-    "a minimum rate would end the job early; only `rate` and `rate_iops` are simulated";
 
 fn kb_base(arg: &Arg<'_>) -> Result<u64, String> {
     match arg.text()? {
@@ -211,6 +222,34 @@ fn durable(arg: &Arg<'_>) -> Result<bool, String> {
     one_of(arg.text()?, "sync", &choices)
 }
 
+/// Whether what is written is read back; fio's ways to check it send the same requests.
+fn verify(arg: &Arg<'_>) -> Result<bool, String> {
+    const WAYS: &[&str] = &[
+        "0",
+        "md5",
+        "crc64",
+        "crc32",
+        "crc32c-intel",
+        "crc32c",
+        "crc16",
+        "crc7",
+        "sha1",
+        "sha256",
+        "sha512",
+        "sha3-224",
+        "sha3-256",
+        "sha3-384",
+        "sha3-512",
+        "xxhash",
+        "meta",
+        "pattern",
+        "pattern_hdr",
+        "null",
+    ];
+    let choices: Vec<(&str, bool)> = WAYS.iter().map(|way| (*way, *way != "0")).collect();
+    one_of(arg.text()?, "verify", &choices)
+}
+
 fn think_issued(arg: &Arg<'_>) -> Result<bool, String> {
     one_of(arg.text()?, "thinktime_blocks_type", &[("complete", false), ("issue", true)])
 }
@@ -235,6 +274,15 @@ fn rate(arg: &Arg<'_>) -> Result<u64, String> {
     match arg.number(arg.text()?)? {
         0 => Err("a rate of 0 would issue nothing; leave it out for no limit".into()),
         n => Ok(n),
+    }
+}
+
+/// Every line adds its names.
+fn add_filenames(o: &mut Options, arg: &Arg<'_>) -> Result<(), String> {
+    o.filenames.extend(filenames(arg)?);
+    match o.filenames.len() as u64 {
+        n if n > MAX_COUNT => Err(format!("{n} files; expected at most {MAX_COUNT}")),
+        _ => Ok(()),
     }
 }
 

@@ -7,6 +7,7 @@ mod described_formats;
 mod errors;
 mod fio_errors;
 mod fio_mutation;
+mod fio_options;
 mod fio_reference;
 mod fio_values;
 mod format_errors;

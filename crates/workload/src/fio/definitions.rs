@@ -99,10 +99,7 @@ pub(super) const MODELLED: &[OptionDef] = &[
     option("number_ios", store!(number_ios, |a| a.int(1, u64::MAX).map(Some))),
     option("wait_for", store!(wait_for, |a| a.text().map(|t| Some(t.to_owned())))),
     option("filename", add_filenames),
-    option(
-        "directory",
-        store!(directory, |a| a.text().map(|t| Some(t.trim_end_matches('/').to_owned()))),
-    ),
+    option("directory", store!(directory, directory)),
     aliased("nrfiles", "nr_files", store!(files, count)),
     option("file_service_type", store!(service, service)),
     option("numjobs", store!(clones, count)),
@@ -274,6 +271,15 @@ fn rate(arg: &Arg<'_>) -> Result<u64, String> {
     match arg.number(arg.text()?)? {
         0 => Err("a rate of 0 would issue nothing; leave it out for no limit".into()),
         n => Ok(n),
+    }
+}
+
+/// One directory; with several, fio gives each clone another one, and so other files.
+fn directory(arg: &Arg<'_>) -> Result<Option<String>, String> {
+    let text = arg.text()?;
+    match text.contains(':') {
+        true => Err("several directories; expected one, and a job for each of the others".into()),
+        false => Ok(Some(text.trim_end_matches('/').to_owned())),
     }
 }
 

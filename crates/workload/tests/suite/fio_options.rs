@@ -84,6 +84,7 @@ fn reading_back_and_waiting_have_their_limits() {
         error("wait_for=x").unwrap(),
         "t.fio:5:10: wait_for: no job `x` above (there are: first)"
     );
+    assert!(error("directory=a:b").unwrap().contains("several directories"));
     assert_eq!(error("wait_for=first"), None);
     assert!(error("rw=randrw\nverify=md5").unwrap().starts_with("t.fio:5:4: rw: reading back"));
     assert_eq!(error("rw=randrw\nverify=md5\ndo_verify=0"), None);

@@ -24,7 +24,7 @@ libfuzzer_sys::fuzz_target!(|data: &[u8]| {
         for _ in 0..STEPS {
             stream.wish();
             let Some(step) = stream.next_step() else { break };
-            if let JobStep::Request(request) = step {
+            if let JobStep::Request(request) | JobStep::Check(request) = step {
                 let file = &job.files[request.file as usize];
                 let end = request.offset.checked_add(request.bytes).expect(
                     "the end has an address",

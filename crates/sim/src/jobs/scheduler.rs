@@ -118,12 +118,15 @@ impl Scheduler<'_> {
         let mut running = self.threads.len() - self.unstarted.len() - self.over;
         let mut unstarted = std::mem::take(&mut self.unstarted);
         unstarted.retain(|&number| {
-            let thread = &mut self.threads[number];
-            if walled || thread.starts > now {
+            if walled || self.threads[number].starts > now {
                 return true;
             }
-            walled = thread.stream.job().stonewall && running > 0;
+            walled = self.threads[number].stream.job().stonewall && running > 0;
+            if !walled && self.waits_for_a_job(number) {
+                return true;
+            }
             if !walled {
+                let thread = &mut self.threads[number];
                 thread.start(now);
                 let ramp = thread.stream.job().options.ramp;
                 let own = self.watches.iter_mut().filter(|w| w.is_of(number));
@@ -134,6 +137,16 @@ impl Scheduler<'_> {
             walled
         });
         self.unstarted = unstarted;
+    }
+
+    /// Whether the job that it is to wait for, or a clone of that one, is not over.
+    fn waits_for_a_job(&self, number: usize) -> bool {
+        let wait_for = &self.threads[number].stream.job().options.wait_for;
+        wait_for.as_ref().is_some_and(|name| {
+            self.threads[..number]
+                .iter()
+                .any(|thread| thread.stream.job().name == *name && !thread.is_over())
+        })
     }
 
     /// Let jobs act in turns until none can, or the drive decides.
@@ -225,7 +238,7 @@ impl Scheduler<'_> {
         if let Some(direction) = thread.issued.take() {
             let o = &thread.stream.job().options;
             if thread.pacer.pause_due(o, direction, now) {
-                thread.state = ThreadState::DrainThenPause(o.think);
+                thread.state = ThreadState::DrainThenPause(o.think.max(o.think_spin));
                 return Ok(true);
             }
         }
@@ -255,6 +268,11 @@ impl Scheduler<'_> {
     fn take(&mut self, number: usize, step: Option<JobStep>) -> Result<bool, RunError> {
         match step {
             Some(JobStep::Request(request)) => self.data(number, request),
+            Some(JobStep::Check(request)) => {
+                let goes_on = self.data(number, request)?;
+                self.threads[number].issued = None; // no pause comes after it
+                Ok(goes_on)
+            }
             Some(JobStep::Sync { data_only }) => {
                 // a call into a file system returns when it is done, whatever the engine
                 let waits = self.filesystem.is_some()

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use std::io::Cursor;
 
 /// A write of 4 KiB, in nanoseconds.
-const WRITE_NS: u64 = 251_200;
+pub(crate) const WRITE_NS: u64 = 251_200;
 
 /// One job file, in memory.
 struct Files(String);
@@ -38,7 +38,7 @@ fn try_play(text: &str, changes: Value) -> Result<(Value, Value), RunError> {
         .map(|outcome| (outcome.record, outcome.jobs.unwrap()))
 }
 
-fn play(text: &str) -> (Value, Value) {
+pub(crate) fn play(text: &str) -> (Value, Value) {
     let (record, jobs) = try_play(text, json!({})).unwrap_or_else(|e| panic!("{text}: {e}"));
     assert_eq!(record["oracle"]["violations"], 0);
     assert_eq!(record["conservation"]["submitted"], record["conservation"]["completed"]);
@@ -50,7 +50,7 @@ fn error(text: &str, changes: Value) -> String {
 }
 
 /// A job of direct writes, with more options.
-fn writes(options: &str) -> String {
+pub(crate) fn writes(options: &str) -> String {
     format!("[job]\nrw=write\ndirect=1\nsize=16k\n{}\n", options.replace(' ', "\n"))
 }
 
@@ -339,7 +339,7 @@ fn the_same_seed_gives_the_same_run() {
 #[test]
 fn variables_includes_and_warnings() {
     let (record, jobs) =
-        play("[global]\ninclude common.fio\n[a]\nrw=write\nverify=crc32c\n[b]\nsize=${SIZE}\n");
+        play("[global]\ninclude common.fio\n[a]\nrw=write\nthread=1\n[b]\nsize=${SIZE}\n");
     assert_eq!(record["oracle"]["units_checked"], 8);
     let warnings: Vec<&str> =
         jobs["warnings"].as_array().unwrap().iter().map(|w| w["text"].as_str().unwrap()).collect();
@@ -348,7 +348,8 @@ fn variables_includes_and_warnings() {
         [
             "job.fio:3:1: direct: 0 is fio's default: the page cache is not simulated, requests go \
              to the drive as with direct=1",
-            "job.fio:5:1: verify: fio knows this option, the simulation leaves it out",
+            "job.fio:5:1: thread: left out, without influence on the requests: about processors, \
+             memory and processes of the host, whose time is not simulated",
         ]
     );
 }
@@ -394,7 +395,8 @@ fn jobs_that_no_time_would_end_are_errors() {
          is read at once; precondition the drive"
     );
     assert_eq!(
-        error("[job]\nrw=write\ndirect=1\nsize=64k\nstartdelay=199d\nthinktime=1d\n", json!({})),
+        // 32 writes of 4096 bytes, each 4096 s after the one before: 1.5 days more
+        error(&writes("startdelay=199d rate=1 loops=8"), json!({})),
         "the jobs run for more than 200 days: simulated time ends there"
     );
 }

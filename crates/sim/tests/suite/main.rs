@@ -4,6 +4,7 @@ mod damaged_texts;
 mod explain;
 mod golden;
 mod jobs;
+mod jobs_order;
 mod own_parts;
 mod precondition;
 mod real_traces;

@@ -2,7 +2,7 @@
 
 use super::distribution::{Distribution, parse_split};
 use super::options::{Engine, FileService, Generator, Options, PATTERNS, Pattern, Sequencer};
-use super::value::{Amount, Arg, one_of};
+use super::value::{Amount, Arg, MAX_INT, one_of};
 use flashatlas_types::Dur;
 
 /// Largest `iodepth`, `numjobs`, `nrfiles` and other counts of things that take memory.
@@ -33,6 +33,13 @@ pub(super) struct OptionDef {
     pub alias: &'static str,
     /// Take the value.
     pub set: fn(&mut Options, &Arg<'_>) -> Result<(), String>,
+}
+
+impl OptionDef {
+    /// The version of fio that has it first; empty where 3.33 has it.
+    pub fn since(&self) -> &'static str {
+        if self.name == "steadystate_check_interval" { "3.35" } else { "" }
+    }
 }
 
 /// An option without another name.
@@ -81,7 +88,7 @@ pub(super) const MODELLED: &[OptionDef] = &[
     }),
     option("bssplit", set_split),
     aliased("bs_unaligned", "blocksize_unaligned", store!(sizes_unaligned, |a| a.flag())),
-    option("bs_is_seq_rand", store!(sizes_by_order, |a| a.flag())),
+    option("bs_is_seq_rand", store!(sizes_by_order, |a| a.switch())),
     aliased("ba", "blockalign", |o, a| a.by_dir(&mut o.align, |one| one.size().map(Some))),
     option("size", store!(size, |a| a.amount(1).map(Some))),
     aliased("io_size", "io_limit", store!(io_size, |a| a.amount(1).map(Some))),
@@ -90,41 +97,45 @@ pub(super) const MODELLED: &[OptionDef] = &[
     option("offset_increment", store!(offset_increment, |a| a.amount(0))),
     option("offset_align", store!(offset_align, |a| a.size().map(Some))),
     option("number_ios", store!(number_ios, |a| a.int(1, u64::MAX).map(Some))),
-    option("filename", store!(filenames, filenames)),
-    option(
-        "directory",
-        store!(directory, |a| a.text().map(|t| Some(t.trim_end_matches('/').to_owned()))),
-    ),
+    option("wait_for", store!(wait_for, |a| a.text().map(|t| Some(t.to_owned())))),
+    option("filename", add_filenames),
+    option("directory", store!(directory, directory)),
     aliased("nrfiles", "nr_files", store!(files, count)),
     option("file_service_type", store!(service, service)),
     option("numjobs", store!(clones, count)),
     option("iodepth", store!(depth, count)),
     option("ioengine", store!(engine, engine)),
-    option("direct", store!(direct, |a| a.flag())),
-    option("buffered", store!(direct, |a| a.flag().map(|b| !b))),
+    option("direct", store!(direct, |a| a.switch())),
+    option("buffered", store!(direct, |a| a.switch().map(|b| !b))),
     option("sync", store!(durable, durable)),
-    option("fsync", store!(fsync, |a| a.int(0, u64::MAX))),
-    option("fdatasync", store!(fdatasync, |a| a.int(0, u64::MAX))),
-    option("end_fsync", store!(end_fsync, |a| a.flag())),
-    option("fsync_on_close", store!(end_fsync, |a| a.flag())),
-    option("thinktime", store!(think, |a| a.time(1))),
-    option("thinktime_blocks", store!(think_blocks, |a| a.int(1, u64::MAX).map(Some))),
+    option("fsync", store!(fsync, |a| a.int(0, MAX_INT))),
+    option("fdatasync", store!(fdatasync, |a| a.int(0, MAX_INT))),
+    option("end_fsync", store!(end_fsync, |a| a.switch())),
+    option("fsync_on_close", store!(end_fsync, |a| a.switch())),
+    option("thinktime", store!(think, |a| a.short_time(1))),
+    option("thinktime_spin", store!(think_spin, |a| a.short_time(1))),
+    option("thinktime_blocks", store!(think_blocks, |a| a.int(1, MAX_INT).map(Some))),
     option("thinktime_blocks_type", store!(think_issued, think_issued)),
-    option("thinktime_iotime", store!(think_after, |a| a.time(1))),
+    option("thinktime_iotime", store!(think_after, |a| a.short_time(SECOND_US))),
     option("rate", |o, a| a.by_dir(&mut o.rate, rate)),
     option("rate_iops", |o, a| a.by_dir(&mut o.rate_iops, rate)),
-    option("rate_ignore_thinktime", store!(rate_ignores_think, |a| a.flag())),
-    aliased("rate_min", "ratemin", |_, _| Err(NO_MINIMUM.into())),
-    option("rate_iops_min", |_, _| Err(NO_MINIMUM.into())),
+    option("rate_ignore_thinktime", store!(rate_ignores_think, |a| a.switch())),
     option("random_distribution", store!(distribution, Distribution::parse)),
     option("random_generator", store!(generator, generator)),
     option("norandommap", store!(no_map, |a| a.flag())),
     option("percentage_random", |o, a| {
         a.by_dir(&mut o.percent_random, |one| one.int(0, 100).map(|n| n as u32))
     }),
-    option("randrepeat", store!(repeat, |a| a.flag())),
-    option("allrandrepeat", store!(repeat, |a| a.flag())),
+    option("randrepeat", store!(repeat, |a| a.switch())),
+    option("allrandrepeat", store!(repeat, |a| a.switch())),
     option("randseed", store!(seed, |a| a.int(0, u64::MAX).map(Some))),
+    option("verify", store!(verify, verify)),
+    option("verify_pattern", |o, a| {
+        a.text()?;
+        o.verify |= !o.places.contains_key("verify");
+        Ok(())
+    }),
+    option("do_verify", store!(do_verify, |a| a.switch())),
     aliased("runtime", "timeout", store!(runtime, |a| a.time(SECOND_US))),
     option("time_based", store!(time_based, |a| a.flag())),
     option("ramp_time", store!(ramp, |a| a.time(SECOND_US))),
@@ -142,14 +153,11 @@ pub(super) const MODELLED: &[OptionDef] = &[
         Ok(())
     }),
     option("startdelay", store!(start_delay, |a| a.times(SECOND_US))),
-    option("loops", store!(loops, |a| a.int(1, u64::MAX))),
+    option("loops", store!(loops, |a| a.int(1, MAX_INT))),
     aliased("stonewall", "wait_for_previous", store!(stonewall, |a| a.flag())),
     option("new_group", store!(new_group, |a| a.flag())),
     option("group_reporting", store!(group_reporting, |a| a.flag())),
 ];
-
-const NO_MINIMUM: &str =
-    "a minimum rate would end the job early; only `rate` and `rate_iops` are simulated";
 
 fn kb_base(arg: &Arg<'_>) -> Result<u64, String> {
     match arg.text()? {
@@ -167,7 +175,8 @@ fn set_pattern(o: &mut Options, arg: &Arg<'_>) -> Result<(), String> {
     (o.pattern, o.random_every, o.hole) = (pattern, 1, 0);
     match postfix {
         Some(every) if pattern.random => {
-            o.random_every = Arg { text: Some(every), ..*arg }.int(1, u64::MAX)?
+            o.random_every =
+                Arg { text: Some(every), ..*arg }.plain(1, u64::from(i32::MAX as u32))?
         }
         Some(hole) => o.hole = arg.signed(hole)?,
         None => {}
@@ -210,6 +219,34 @@ fn durable(arg: &Arg<'_>) -> Result<bool, String> {
     one_of(arg.text()?, "sync", &choices)
 }
 
+/// Whether what is written is read back; fio's ways to check it send the same requests.
+fn verify(arg: &Arg<'_>) -> Result<bool, String> {
+    const WAYS: &[&str] = &[
+        "0",
+        "md5",
+        "crc64",
+        "crc32",
+        "crc32c-intel",
+        "crc32c",
+        "crc16",
+        "crc7",
+        "sha1",
+        "sha256",
+        "sha512",
+        "sha3-224",
+        "sha3-256",
+        "sha3-384",
+        "sha3-512",
+        "xxhash",
+        "meta",
+        "pattern",
+        "pattern_hdr",
+        "null",
+    ];
+    let choices: Vec<(&str, bool)> = WAYS.iter().map(|way| (*way, *way != "0")).collect();
+    one_of(arg.text()?, "verify", &choices)
+}
+
 fn think_issued(arg: &Arg<'_>) -> Result<bool, String> {
     one_of(arg.text()?, "thinktime_blocks_type", &[("complete", false), ("issue", true)])
 }
@@ -217,7 +254,7 @@ fn think_issued(arg: &Arg<'_>) -> Result<bool, String> {
 fn service(arg: &Arg<'_>) -> Result<FileService, String> {
     let text = arg.text()?;
     let (name, each) = text.split_once(':').map_or((text, "1"), |(name, each)| (name, each));
-    let each = Arg { text: Some(each), ..*arg }.int(1, u64::from(u32::MAX))? as u32;
+    let each = Arg { text: Some(each), ..*arg }.plain(1, MAX_INT)? as u32;
     let choices = [
         ("roundrobin", FileService::RoundRobin(each)),
         ("sequential", FileService::Sequential),
@@ -234,6 +271,24 @@ fn rate(arg: &Arg<'_>) -> Result<u64, String> {
     match arg.number(arg.text()?)? {
         0 => Err("a rate of 0 would issue nothing; leave it out for no limit".into()),
         n => Ok(n),
+    }
+}
+
+/// One directory; with several, fio gives each clone another one, and so other files.
+fn directory(arg: &Arg<'_>) -> Result<Option<String>, String> {
+    let text = arg.text()?;
+    match text.contains(':') {
+        true => Err("several directories; expected one, and a job for each of the others".into()),
+        false => Ok(Some(text.trim_end_matches('/').to_owned())),
+    }
+}
+
+/// Every line adds its names.
+fn add_filenames(o: &mut Options, arg: &Arg<'_>) -> Result<(), String> {
+    o.filenames.extend(filenames(arg)?);
+    match o.filenames.len() as u64 {
+        n if n > MAX_COUNT => Err(format!("{n} files; expected at most {MAX_COUNT}")),
+        _ => Ok(()),
     }
 }
 

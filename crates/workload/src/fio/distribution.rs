@@ -131,7 +131,12 @@ fn parse_zones(arg: &Arg<'_>, absolute: bool) -> Result<Vec<Zone>, String> {
     let mut given = Vec::new();
     for entry in entries(arg.text()?)? {
         let (access, size) = entry.split_once('/').unwrap_or((entry, ""));
-        let size = if size.is_empty() && !absolute { None } else { Some(arg.number(size)?) };
+        let size = match (size, absolute) {
+            (size, true) => Some(arg.number(size)?),
+            ("", false) => None,
+            // fio takes a share of 0 for none
+            (size, false) => Some(percent(arg, size)?).filter(|&s| s > 0).map(u64::from),
+        };
         given.push((percent(arg, access)?, size));
     }
     let access: u32 = given.iter().map(|z| z.0).sum();
@@ -156,12 +161,13 @@ pub(super) fn parse_split(arg: &Arg<'_>) -> Result<Vec<Share>, String> {
     for entry in entries(arg.text()?)? {
         let (bytes, share) = entry.split_once('/').unwrap_or((entry, ""));
         let bytes = Arg { text: Some(bytes), ..*arg }.size()?;
-        shares
-            .push((bytes, if share.trim().is_empty() { None } else { Some(percent(arg, share)?) }));
+        // fio takes a share of 0 for none
+        let share = if share.trim().is_empty() { 0 } else { percent(arg, share)? };
+        shares.push((bytes, Some(share).filter(|&s| s > 0)));
     }
     let given: u32 = shares.iter().filter_map(|s| s.1).sum();
     let open = shares.iter().filter(|s| s.1.is_none()).count() as u32;
-    if given > 100 || (open == 0 && given == 0) {
+    if given > 100 {
         return Err(format!("the sizes get {given} percent of the requests; expected 100"));
     }
     let rest = (100 - given).checked_div(open).unwrap_or(0);
@@ -184,5 +190,5 @@ fn entries(text: &str) -> Result<Vec<&str>, String> {
 fn percent(arg: &Arg<'_>, text: &str) -> Result<u32, String> {
     let text = text.trim();
     let percent = Arg { text: Some(text.strip_suffix('%').unwrap_or(text)), ..*arg };
-    percent.int(0, 100).map(|n| n as u32)
+    percent.plain(0, 100).map(|n| n as u32)
 }

@@ -1,9 +1,9 @@
 //! Sections of a job file with their options, and what is said about them.
 
+use super::catalogue::{OptionClass, known_options};
 use super::definitions::{MODELLED, endless, left_out};
 use super::error::{JobError, Position, Warning};
 use super::lines::{Env, Include, Item, Lines, quoted};
-use super::names::{KNOWN, OF_ENGINES};
 use super::options::Options;
 use super::value::Arg;
 use std::collections::BTreeMap;
@@ -57,6 +57,7 @@ pub fn parse(
         }
     }
     reader.close()?;
+    check_waits(&reader.sections)?;
     if reader.sections.is_empty() {
         let at = Position { file, line: 1, column: 1 };
         return Err(JobError::new(&at, "no job; expected at least one section besides [global]"));
@@ -154,31 +155,52 @@ impl Reader {
             options.places.insert(def.name, given.value_at.clone());
             return Ok(());
         }
-        if KNOWN.contains(&key) {
-            self.warn(key, given.at.clone(), "fio knows this option, the simulation leaves it out");
-        } else if OF_ENGINES.contains(&key) {
-            self.warn(
-                key,
-                given.at.clone(),
-                "an option of an I/O engine, the simulation leaves it out",
-            );
-        } else {
-            let names: Vec<&str> = MODELLED
-                .iter()
-                .flat_map(|d| [d.name, d.alias])
-                .chain(KNOWN.iter().copied())
-                .chain(OF_ENGINES.iter().copied())
-                .filter(|name| !name.is_empty())
-                .collect();
-            return Err(JobError::unknown(&given.at, &quoted(key), &names));
+        match known_options().find(|known| known.name == key).map(|known| known.class) {
+            None => {
+                let names: Vec<&str> = known_options().map(|known| known.name).collect();
+                Err(JobError::unknown(&given.at, &quoted(key), &names))
+            }
+            Some(OptionClass::Refused { instead, harmless }) => {
+                match given.value.as_deref().map(str::trim) {
+                    Some(value) if harmless.contains(&value) => Ok(()),
+                    _ => Err(JobError::new(&given.value_at, format!("{key}: {instead}"))),
+                }
+            }
+            Some(OptionClass::LeftOut { why }) => {
+                let why = format!("left out, without influence on the requests: {why}");
+                self.warn(key, given.at.clone(), &why);
+                Ok(())
+            }
+            Some(OptionClass::Honoured) => unreachable!("found above"),
         }
-        Ok(())
     }
 
     fn warn(&mut self, option: &str, at: Position, why: &str) {
         let warning = Warning { at, option: option.to_owned(), why: why.to_owned() };
         self.warnings.entry(option.to_owned()).or_insert(warning);
     }
+}
+
+/// `wait_for` names one job above, as fio has it.
+fn check_waits(sections: &[Section]) -> Result<(), JobError> {
+    for (number, section) in sections.iter().enumerate() {
+        let Some(name) = &section.options.wait_for else { continue };
+        let above: Vec<&str> = sections[..number].iter().map(|s| s.name.as_str()).collect();
+        let found = above.iter().filter(|above| *above == name).count();
+        if found != 1 {
+            let at = section.options.places.get("wait_for").unwrap_or(&section.at);
+            let why = match found {
+                0 => format!(
+                    "wait_for: no job `{}` above (there are: {})",
+                    quoted(name),
+                    above.join(", ")
+                ),
+                _ => format!("wait_for: {found} jobs above are named `{}`", quoted(name)),
+            };
+            return Err(JobError::new(at, why));
+        }
+    }
+    Ok(())
 }
 
 /// What can be wrong between options of one job.
@@ -200,6 +222,18 @@ fn check(o: &Options, section: &Position) -> Result<(), JobError> {
                 format!("rate_iops: rate limits {name} already; expected one of the two"),
             ));
         }
+    }
+    let beside = [
+        ("rw", o.pattern.read || o.pattern.trim, "of a job that reads or trims as well"),
+        ("time_based", o.time_based, "of a job with time_based"),
+        ("number_ios", o.number_ios.is_some(), "of a job with number_ios"),
+    ];
+    if let Some((option, _, which)) = beside.into_iter().find(|b| b.1 && o.reads_back()) {
+        let why = format!(
+            "{option}: reading back (`verify`) {which} is not simulated; use do_verify=0, and a \
+             job that reads behind `stonewall`"
+        );
+        return Err(JobError::new(at(option), why));
     }
     if o.sizes_by_order && o.pattern.trim_then_write() {
         return Err(JobError::new(

@@ -6,21 +6,25 @@
 //! are the player's. What is modelled, what warns and what is an error:
 //! `docs/howto/run-a-fio-job.md`. The reference is fio 3.33.
 
+mod catalogue;
 mod cursor;
 mod definitions;
 mod distribution;
 mod error;
 mod job;
 mod layout;
+mod left_out;
 mod lines;
 mod map;
-mod names;
 mod options;
+mod refused;
 mod sampler;
 mod settling;
 mod stream;
 mod value;
+mod written;
 
+pub use catalogue::{KnownOption, OptionClass, known_options, options_table};
 pub use distribution::{Distribution, Share, Zone};
 pub use error::{JobError, Position, Warning};
 pub use job::{JobFile, MAX_JOBS, Section, parse};

@@ -183,6 +183,8 @@ pub struct Options {
     pub end_fsync: bool,
     /// `thinktime`.
     pub think: Dur,
+    /// `thinktime_spin`: the part of a pause that keeps the processor busy; a pause is no shorter.
+    pub think_spin: Dur,
     /// `thinktime_blocks`.
     pub think_blocks: Option<u64>,
     /// `thinktime_blocks_type=issue`: blocks are counted when issued, not when complete.
@@ -207,6 +209,10 @@ pub struct Options {
     pub repeat: bool,
     /// `randseed`.
     pub seed: Option<u64>,
+    /// `verify` with a method, or `verify_pattern`.
+    pub verify: bool,
+    /// `do_verify`.
+    pub do_verify: bool,
     /// `runtime`; zero is no limit.
     pub runtime: Dur,
     /// `time_based`.
@@ -219,6 +225,8 @@ pub struct Options {
     pub start_delay: (Dur, Dur),
     /// `loops`.
     pub loops: u64,
+    /// `wait_for`: the job that must be over first.
+    pub wait_for: Option<String>,
     /// `stonewall`.
     pub stonewall: bool,
     /// `new_group`.
@@ -268,6 +276,7 @@ impl Default for Options {
             fdatasync: 0,
             end_fsync: false,
             think: Dur::ZERO,
+            think_spin: Dur::ZERO,
             think_blocks: None,
             think_issued: false,
             think_after: Dur::ZERO,
@@ -280,12 +289,15 @@ impl Default for Options {
             percent_random: [100; 3],
             repeat: true,
             seed: None,
+            verify: false,
+            do_verify: true,
             runtime: Dur::ZERO,
             time_based: false,
             ramp: Dur::ZERO,
             settling: Settling::default(),
             start_delay: (Dur::ZERO, Dur::ZERO),
             loops: 1,
+            wait_for: None,
             stonewall: false,
             new_group: false,
             group_reporting: false,
@@ -308,6 +320,11 @@ impl Options {
             0 => self.rate_iops[dir].saturating_mul(self.sizes[dir].0),
             rate => rate,
         }
+    }
+
+    /// Whether each pass is followed by reads of what it wrote.
+    pub fn reads_back(&self) -> bool {
+        self.verify && self.do_verify && self.pattern.write
     }
 
     /// Alignment of random offsets.

@@ -8,6 +8,7 @@
 use super::cursor::{Cursor, Draw};
 use super::layout::Job;
 use super::options::FileService;
+use super::written::Written;
 use flashatlas_types::{Rng, Seed};
 
 /// Direction of a request.
@@ -44,7 +45,10 @@ pub enum JobStep {
     /// All requests of the pass must be complete, then what was written is made durable
     /// (`end_fsync`).
     EndSync,
-    /// All requests of the pass must be complete: the next one begins.
+    /// What was written is read back (`verify`), without a pause or a rate.
+    Check(JobRequest),
+    /// All requests so far must be complete: the next pass begins, or what was written is read
+    /// back.
     PassEnd,
 }
 
@@ -100,6 +104,7 @@ pub struct JobStream {
     /// Requests in this pass.
     in_pass: u64,
     state: PassState,
+    written: Written,
     ready: Option<(usize, PendingIssue)>,
 }
 
@@ -109,6 +114,8 @@ enum PassState {
     Pass,
     /// The pass is over, its last fsync is to come if there is one.
     Ending,
+    /// What was written is read back.
+    Checking,
     Over,
 }
 
@@ -147,6 +154,7 @@ impl JobStream {
             files_done: 0,
             in_pass: 0,
             state: PassState::Before,
+            written: Written::default(),
             ready: None,
             job: job.clone(),
             seed,
@@ -195,6 +203,7 @@ impl JobStream {
             PassState::Before => self.begin_pass(),
             PassState::Pass => Some(self.in_pass()),
             PassState::Ending => Some(self.end_pass()),
+            PassState::Checking => Some(self.check()),
             PassState::Over => None,
         }
     }
@@ -291,6 +300,9 @@ impl JobStream {
         self.last = Some(request.direction);
         self.last_was_sync = false;
         self.in_pass += 1;
+        if request.direction == Direction::Write && self.job.options.reads_back() {
+            self.written.add(&self.job.options, request);
+        }
         JobStep::Request(request)
     }
 
@@ -310,6 +322,22 @@ impl JobStream {
     }
 
     fn end_pass(&mut self) -> JobStep {
+        if !self.written.is_empty() {
+            self.state = PassState::Checking;
+            return JobStep::PassEnd;
+        }
+        self.leave_pass()
+    }
+
+    fn check(&mut self) -> JobStep {
+        let Some(read) = self.written.take() else { return self.leave_pass() };
+        // fio counts it, so that a larger `io_size` ends sooner
+        let bytes = &mut self.issued_bytes[Direction::Read as usize];
+        *bytes = bytes.saturating_add(read.bytes);
+        JobStep::Check(read)
+    }
+
+    fn leave_pass(&mut self) -> JobStep {
         // a pass without a request would be followed by another one, for ever
         self.state = if self.in_pass == 0 { PassState::Over } else { PassState::Before };
         JobStep::PassEnd

@@ -1,15 +1,21 @@
 //! Values of options: numbers with fio's suffixes, percentages, times, ranges and lists by
 //! direction.
 //!
-//! Suffixes are those of `fio(1)`, "PARAMETER TYPES". With `kb_base=1024`, the default, `k` is 1024
-//! and `ki` is 1000; with `kb_base=1000` it is the other way round. Where fio reads `1.5k` as 1 and
-//! drops the rest, this is an error.
+//! A spelling has the value that fio 3.33 gives it (`tests/suite/fio_values.rs` asks the program).
+//! `k`, `kb` and `ki` are `kb_base` bytes; `kib` alone is the other base: 1000 with `kb_base=1024`,
+//! the default. That is the program's way; `fio(1)`, "PARAMETER TYPES", puts `ki` with `kib`. Where
+//! fio drops a part of what is written, as in `1.5k` (1) or `10sec` (10 us), this is an error.
 
 use flashatlas_types::Dur;
 use flashatlas_types::error::nearest;
 
 /// Longest time that a job file may name: simulated time ends after 213 days.
 const MAX_TIME_US: u64 = 200 * 86_400 * 1_000_000;
+
+/// The largest number that fio reads.
+const MAX_NUMBER: u64 = i64::MAX as u64;
+/// The largest value of the options that fio keeps in 32 bits. It drops what is above.
+pub(super) const MAX_INT: u64 = u32::MAX as u64;
 
 /// Values of one option by direction: read, write, trim.
 pub(super) type ByDir<T> = [T; 3];
@@ -40,12 +46,26 @@ impl<'a> Arg<'a> {
         }
     }
 
-    /// True when it stands alone.
+    /// 0 or 1; true when it stands alone.
     pub fn flag(&self) -> Result<bool, String> {
-        match self.text.map(str::trim) {
-            None | Some("1" | "true") => Ok(true),
-            Some("0" | "false") => Ok(false),
-            Some(other) => Err(format!("`{other}` is no switch; expected 0 or 1")),
+        if self.text.is_none() { Ok(true) } else { self.switch() }
+    }
+
+    /// 0 or 1, which fio wants to be written.
+    pub fn switch(&self) -> Result<bool, String> {
+        match self.text()? {
+            "1" => Ok(true),
+            "0" => Ok(false),
+            other => Err(format!("`{other}` is no switch; expected 0 or 1")),
+        }
+    }
+
+    /// A count of which fio reads no more than the digits: a suffix is an error.
+    pub fn plain(&self, low: u64, high: u64) -> Result<u64, String> {
+        let text = self.text()?;
+        match text.parse() {
+            Ok(n) => within(n, low, high),
+            Err(_) => Err(format!("`{text}` is no count; expected digits alone, such as 8")),
         }
     }
 
@@ -56,7 +76,7 @@ impl<'a> Arg<'a> {
 
     /// A number of bytes, at least one.
     pub fn size(&self) -> Result<u64, String> {
-        self.number(self.text()?).and_then(|n| within(n, 1, u64::MAX))
+        self.number(self.text()?).and_then(|n| within(n, 1, MAX_NUMBER))
     }
 
     /// A number or a percentage from 1 to 100.
@@ -66,7 +86,7 @@ impl<'a> Arg<'a> {
                 let percent = self.number(percent).and_then(|n| within(n, low.min(1), 100))?;
                 Ok(Amount::Percent(percent as u32))
             }
-            None => self.int(low, u64::MAX).map(Amount::Bytes),
+            None => self.int(low, MAX_NUMBER).map(Amount::Bytes),
         }
     }
 
@@ -75,11 +95,39 @@ impl<'a> Arg<'a> {
         time(self.text()?, unit_us)
     }
 
+    /// A time that fio keeps in microseconds of 32 bits.
+    pub fn short_time(&self, unit_us: u64) -> Result<Dur, String> {
+        let time = self.time(unit_us)?;
+        match time <= Dur::from_us(MAX_INT) {
+            true => Ok(time),
+            false => Err(format!("too long; expected at most {MAX_INT} us, fio's limit")),
+        }
+    }
+
     /// One or two times, as in `5-10`.
+    ///
+    /// fio takes the unit of the second for the first of `5-10ms`, and forgets the first's in
+    /// `5s-10s` and `5s:10s`.
     pub fn times(&self, unit_us: u64) -> Result<(Dur, Dur), String> {
-        let (low, high) = split_range(self.text()?);
-        let low = time(low, unit_us)?;
-        let high = high.map_or(Ok(low), |h| time(h, unit_us))?;
+        let text = self.text()?;
+        let Some(at) = [',', ':', '-'].iter().find_map(|&c| text.find(c)) else {
+            return time(text, unit_us).map(|time| (time, time));
+        };
+        let (low, high) = (text[..at].trim(), text[at + 1..].trim());
+        let unit = |text: &str| text.trim_start_matches(|c: char| c.is_ascii_digit()).to_owned();
+        let separator = &text[at..=at];
+        if separator != ","
+            && matches!(unit(low).to_ascii_lowercase().as_str(), "s" | "m" | "h" | "d")
+        {
+            return Err(format!(
+                "fio reads the first of `{text}` as microseconds; expected a comma between them"
+            ));
+        }
+        let low = match separator == "-" && unit(low).is_empty() {
+            true => format!("{low}{}", unit(high)),
+            false => low.to_owned(),
+        };
+        let (low, high) = (time(&low, unit_us)?, time(high, unit_us)?);
         Ok((low.min(high), low.max(high)))
     }
 
@@ -121,24 +169,29 @@ impl<'a> Arg<'a> {
     pub fn number(&self, text: &str) -> Result<u64, String> {
         let text = text.trim();
         let bad = || format!("`{text}` is no number; expected one such as 4096, 4k or 0x1000");
-        if let Some(hex) = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
-            return u64::from_str_radix(hex, 16).map_err(|_| bad());
-        }
-        let split = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-        let number: u64 = text[..split].parse().map_err(|_| match split {
-            0 => bad(),
-            _ => format!("`{text}` is too large; expected at most {}", u64::MAX),
-        })?;
-        let factor = factor(&text[split..].to_ascii_lowercase(), self.kb_base).ok_or_else(bad)?;
-        number
-            .checked_mul(factor)
-            .ok_or_else(|| format!("`{text}` is too large; expected at most {}", u64::MAX))
+        let large = || format!("`{text}` is too large; expected at most {MAX_NUMBER}");
+        let number = match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
+            Some(hex) if hex.starts_with('+') => return Err(bad()),
+            Some(hex) => u64::from_str_radix(hex, 16).map_err(|_| bad())?,
+            None => {
+                let digits = text.strip_prefix('+').unwrap_or(text);
+                let split = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
+                if split == 0 {
+                    return Err(bad());
+                }
+                let number: u64 = digits[..split].parse().map_err(|_| large())?;
+                let suffix = digits[split..].to_ascii_lowercase();
+                let factor = factor(&suffix, self.kb_base).ok_or_else(bad)?;
+                number.checked_mul(factor).ok_or_else(large)?
+            }
+        };
+        if number <= MAX_NUMBER { Ok(number) } else { Err(large()) }
     }
 
     /// As [`Arg::number`], with a sign.
     pub fn signed(&self, text: &str) -> Result<i64, String> {
         let (negative, rest) = text.strip_prefix('-').map_or((false, text), |rest| (true, rest));
-        let n = i64::try_from(self.number(rest)?).map_err(|_| format!("`{text}` is too large"))?;
+        let n = self.number(rest)? as i64; // not above the largest
         Ok(if negative { -n } else { n })
     }
 }
@@ -157,22 +210,20 @@ pub(super) fn one_of<T: Copy>(got: &str, what: &str, choices: &[(&str, T)]) -> R
 fn within(n: u64, low: u64, high: u64) -> Result<u64, String> {
     match (low..=high).contains(&n) {
         true => Ok(n),
-        false if high == u64::MAX => Err(format!("{n} is too small; expected at least {low}")),
+        false if high >= MAX_NUMBER => Err(format!("{n} is too small; expected at least {low}")),
         false => Err(format!("{n} is out of range; expected {low} to {high}")),
     }
 }
 
+/// The bytes of a suffix in lower case. Only all of `kib` is the base that `kb_base` is not.
 fn factor(suffix: &str, kb_base: u64) -> Option<u64> {
-    let letters = suffix.strip_suffix('b').unwrap_or(suffix);
-    let (prefix, other) = letters.strip_suffix('i').map_or((letters, false), |p| (p, true));
-    let base = if other { 2024 - kb_base } else { kb_base };
-    let power = match prefix {
-        "" if !other => 0,
-        "k" => 1,
-        "m" => 2,
-        "g" => 3,
-        "t" => 4,
-        "p" => 5,
+    if matches!(suffix, "" | "b") {
+        return Some(1);
+    }
+    let power = ["k", "m", "g", "t", "p"].iter().position(|p| suffix.starts_with(p))? as u32 + 1;
+    let base = match &suffix[1..] {
+        "" | "b" | "i" => kb_base,
+        "ib" => 2024 - kb_base,
         _ => return None,
     };
     Some(base.pow(power))
@@ -180,7 +231,7 @@ fn factor(suffix: &str, kb_base: u64) -> Option<u64> {
 
 /// The two ends of a range, or the only one.
 fn split_range(text: &str) -> (&str, Option<&str>) {
-    match text.split_once(['-', ':']) {
+    match text.split_once('-').or_else(|| text.split_once(':')) {
         Some((low, high)) => (low.trim(), Some(high.trim())),
         None => (text.trim(), None),
     }
@@ -188,20 +239,26 @@ fn split_range(text: &str) -> (&str, Option<&str>) {
 
 fn time(text: &str, unit_us: u64) -> Result<Dur, String> {
     let text = text.trim();
-    let split = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    let factor = match text[split..].to_ascii_lowercase().as_str() {
+    let digits = text.strip_prefix('+').unwrap_or(text);
+    let split = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
+    let bad = || format!("`{text}` is no time; expected one such as 10, 10s, 500ms or 2m");
+    let factor = match digits[split..].to_ascii_lowercase().as_str() {
         "" => unit_us,
         "us" | "usec" => 1,
         "ms" | "msec" => 1_000,
-        "s" | "sec" => 1_000_000,
+        "s" => 1_000_000,
         "m" => 60_000_000,
         "h" => 3_600_000_000,
         "d" => 86_400_000_000,
-        _ => return Err(format!("`{text}` is no time; expected one such as 10, 10s, 500ms or 2m")),
+        "sec" => {
+            return Err(format!(
+                "fio 3.33 reads `{text}` as microseconds, against its manual; expected {}s",
+                &digits[..split]
+            ));
+        }
+        _ => return Err(bad()),
     };
-    let number = text[..split].parse::<u64>();
-    let number = number
-        .map_err(|_| format!("`{text}` is no time; expected one such as 10, 10s, 500ms or 2m"))?;
+    let number = digits[..split].parse::<u64>().map_err(|_| bad())?;
     match number.checked_mul(factor) {
         Some(us) if us <= MAX_TIME_US => Ok(Dur::from_us(us)),
         _ => Err(format!("`{text}` is too long; expected at most 200 days")),
@@ -222,13 +279,18 @@ mod tests {
         for text in ["4096", "4096b", "4096B", "4k", "4kb", "4kB", "4K", "4KB", "0x1000"] {
             assert_eq!(number(text, 1024), Ok(4096), "{text}");
         }
-        for text in ["1000000", "1mi", "1000ki", "1MiB"] {
+        for text in ["1000000", "1000kib", "1MiB", "+1mib"] {
             assert_eq!(number(text, 1024), Ok(1_000_000), "{text}");
         }
-        assert_eq!(number("1k", 1000), Ok(1000));
-        assert_eq!(number("1kib", 1000), Ok(1024));
+        // 6ki are 6 * 1024, as fio reads it
+        assert_eq!((number("6ki", 1024), number("6ki", 1000)), (Ok(6144), Ok(6000)));
+        assert_eq!((number("1k", 1000), number("1kib", 1000)), (Ok(1000), Ok(1024)));
+        assert_eq!(number("9223372036854775807", 1024), Ok(i64::MAX as u64));
         assert_eq!(number("1p", 1024), Ok(1 << 50));
-        for text in ["", "k", "1.5k", "4x", "-4", "1i", "1ib", "20000p", "99999999999999999999"] {
+        for text in ["", "k", "1.5k", "4x", "-4", "1i", "1ib", "1kbi", "20000p", "0x+1"] {
+            assert!(number(text, 1024).is_err(), "{text}");
+        }
+        for text in ["9223372036854775808", "0x8000000000000000", "99999999999999999999"] {
             assert!(number(text, 1024).is_err(), "{text}");
         }
     }
@@ -240,8 +302,13 @@ mod tests {
         assert_eq!(time("5ms", 1_000_000), Ok(Dur::from_us(5000)));
         assert_eq!(time("2M", 1), Ok(Dur::from_us(120_000_000)));
         assert!(time("1y", 1).is_err() && time("201d", 1).is_err() && time("", 1).is_err());
-        let range = Arg { text: Some("10-5"), kb_base: 1024 }.times(1_000_000);
-        assert_eq!(range, Ok((Dur::from_us(5_000_000), Dur::from_us(10_000_000))));
+        assert!(time("10sec", 1).is_err_and(|why| why.contains("microseconds")));
+        let range = |text| Arg { text: Some(text), kb_base: 1024 }.times(1_000_000);
+        let ms = |low: u64, high: u64| Ok((Dur::from_us(low * 1000), Dur::from_us(high * 1000)));
+        assert_eq!(range("10-5"), ms(5_000, 10_000));
+        assert_eq!((range("5-10ms"), range("5:10s")), (ms(5, 10), ms(5_000, 10_000)));
+        assert_eq!((range("5s,10s"), range("5ms-1s")), (ms(5_000, 10_000), ms(5, 1_000)));
+        assert!(range("5s-10s").is_err() && range("1m:2m").is_err() && range("1-2-3").is_err());
     }
 
     #[test]

@@ -44,6 +44,7 @@ const PIECES: &[&str] = &[
     "zipf:0.5",
     "io_size=",
     "bssplit=",
+    "verify=md5\n",
     "100",
     "kb_base=1000\n",
 ];
@@ -73,7 +74,7 @@ fn survive(text: &str, capacity: u64) -> bool {
         for _ in 0..STEPS {
             stream.wish();
             let Some(step) = stream.next_step() else { break };
-            if let JobStep::Request(r) = step {
+            if let JobStep::Request(r) | JobStep::Check(r) = step {
                 let file = &job.files[r.file as usize];
                 let end = r.offset.checked_add(r.bytes).unwrap();
                 assert!(

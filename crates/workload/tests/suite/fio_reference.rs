@@ -58,7 +58,7 @@ fn ours(job: &str, seed: u64) -> Vec<Line> {
     let mut lines = Vec::new();
     while let Some(step) = stream.next_step() {
         lines.push(match step {
-            JobStep::Request(r) => (op(r.direction), r.file, r.offset, r.bytes),
+            JobStep::Request(r) | JobStep::Check(r) => (op(r.direction), r.file, r.offset, r.bytes),
             JobStep::Sync { .. } | JobStep::EndSync => (HostOp::Flush, 0, 0, 0),
             JobStep::PassEnd => continue,
         });
@@ -155,6 +155,26 @@ fn jobs_without_chance_make_the_same_requests() {
         "rw=randread size=64k percentage_random=0",
         "rw=write size=64k bs=1000 kb_base=1000",
         "rw=write size=64ki bs=4kib",
+        "rw=write size=32k filename=one filename=two",
+        "rw=write size=48k filename=one:two filename=three",
+        "rw=write size=64k verify=crc32c",
+        "rw=write size=64k verify=md5 do_verify=0",
+        "rw=write size=64k verify_pattern=0xff",
+        "rw=write size=64k verify_pattern=0xff verify=0",
+        "rw=write size=32k verify=md5 loops=2",
+        "rw=write size=16k verify=md5 io_size=40k",
+        "rw=write size=32k verify=md5 nrfiles=2",
+        "rw=write size=32k verify=md5 bs=8k fsync=2",
+        "rw=write size=32k verify=md5 end_fsync=1",
+        "rw=write:8k size=32k verify=meta",
+        "rw=read size=32k verify=md5",
+        "rw=randwrite size=64k percentage_random=0 verify=md5",
+        "rw=read size=120ki bs=6ki",
+        "rw=read size=120ki bs=6ki kb_base=1000",
+        "rw=read size=120Kib bs=6KiB kb_base=1000",
+        "rw=write size=96ki bsrange=6ki-6ki",
+        "rw=write size=96ki bssplit=6ki/100 kb_base=1000",
+        "rw=write:6ki size=96ki bs=2ki",
         "rw=write size=65536 bs=0x2000",
         "rw=write bssplit=8k/100 size=64k",
     ];
@@ -320,6 +340,38 @@ fn frequencies(lines: &[Line], block: u64, blocks: u64) -> Vec<f64> {
     let mut counts = vec![0.0; blocks as usize];
     lines.iter().for_each(|l| counts[(l.2 / block) as usize] += 1.0);
     counts
+}
+
+#[test]
+fn what_was_written_is_read_back_in_the_order_of_fio() {
+    need_fio!();
+    for (number, options) in [
+        "rw=randwrite size=256k verify=md5",
+        "rw=randwrite size=256k norandommap verify=md5",
+        "rw=randwrite size=256k bsrange=2k-8k norandommap verify=md5",
+        "rw=randwrite size=128k nrfiles=2 verify=md5",
+    ]
+    .iter()
+    .enumerate()
+    {
+        let text = job(options);
+        for lines in [ours(&text, 1), theirs(&format!("back{number}"), &text)] {
+            let of = |op| lines.iter().filter(move |l| l.0 == op).map(|l| (l.1, l.2, l.3));
+            let (mut writes, reads): (Vec<_>, Vec<_>) =
+                (of(HostOp::Write).collect(), of(HostOp::Read).collect());
+            if options.contains("norandommap") {
+                // only what no later write overlaps, by address
+                let later = writes.clone();
+                let mut number = 0;
+                writes.retain(|w| {
+                    number += 1;
+                    !later[number..].iter().any(|l| l.1 < w.1 + w.2 && w.1 < l.1 + l.2)
+                });
+                writes.sort_unstable();
+            }
+            assert_eq!(reads, writes, "{options}");
+        }
+    }
 }
 
 #[test]

@@ -1,0 +1,35 @@
+//! Jobs that wait for one another, and jobs that read back what they wrote.
+
+use crate::jobs::{WRITE_NS, play, writes};
+use serde_json::json;
+
+#[test]
+fn a_job_waits_for_the_one_that_it_names() {
+    // [a] and its clone write 4 and 4 blocks, [b] one block and [c] waits for [b] alone; [d] for
+    // both of [a]
+    let text = "[global]\nrw=write\ndirect=1\n[a]\nsize=16k\nnumjobs=2\n[b]\nsize=4k\n[c]\n\
+                wait_for=b\nsize=4k\n[d]\nwait_for=a\nsize=4k\n";
+    let (_, jobs) = play(text);
+    let at = |number: usize, key: &str| jobs["jobs"][number][key].as_u64().unwrap();
+    let end = |number: usize| at(number, "start_ns") + at(number, "runtime_ns");
+    assert_eq!((at(0, "start_ns"), at(1, "start_ns"), at(2, "start_ns")), (0, 0, 0));
+    assert_eq!(at(3, "start_ns"), end(2), "[c] begins when [b] ends");
+    assert_eq!(at(4, "start_ns"), end(0).max(end(1)), "[d] begins when both of [a] have ended");
+    assert!(end(2) < end(0), "the test would show nothing");
+}
+
+#[test]
+fn what_was_written_is_read_back_without_pauses() {
+    let (record, jobs) = play(&writes("verify=crc32c"));
+    assert_eq!((&record["host"]["writes"], &record["host"]["reads"]), (&json!(4), &json!(4)));
+    let plain = jobs["jobs"][0]["runtime_ns"].as_u64().unwrap();
+    assert!(plain > 4 * WRITE_NS);
+    // 1 ms after each of the four writes, and none after a read
+    let (_, jobs) = play(&writes("verify=crc32c thinktime=1ms"));
+    assert_eq!(jobs["jobs"][0]["runtime_ns"], plain + 4 * 1_000_000);
+    // a pause is no shorter than the part of it that spins
+    let (_, jobs) = play(&writes("verify=crc32c thinktime=1ms thinktime_spin=3ms"));
+    assert_eq!(jobs["jobs"][0]["runtime_ns"], plain + 4 * 3_000_000);
+    let (record, _) = play(&writes("verify=crc32c do_verify=0"));
+    assert_eq!(record["host"]["reads"], 0);
+}

@@ -1,0 +1,202 @@
+//! Options of fio that change which requests reach a drive, in what order, when, or how many at
+//! once, and that are not simulated. Facts about them are from `HOWTO.rst` and `options.c` of fio
+//! 3.33, for later ones from those of fio 3.34 to 3.42.
+
+/// An option that is an error, unless its value is one that changes nothing.
+pub(super) struct Refused {
+    /// Its names; the first is that of fio's list.
+    pub names: &'static [&'static str],
+    /// The version of fio that has it first; empty where 3.33 has it.
+    pub since: &'static str,
+    /// Values with which fio does the same as without the option.
+    pub harmless: &'static [&'static str],
+    /// Text of the error: what would change, and what to write instead.
+    pub instead: &'static str,
+}
+
+const fn refused(
+    names: &'static [&'static str],
+    harmless: &'static [&'static str],
+    instead: &'static str,
+) -> Refused {
+    Refused { names, since: "", harmless, instead }
+}
+
+const fn later(
+    names: &'static [&'static str],
+    since: &'static str,
+    instead: &'static str,
+) -> Refused {
+    Refused { names, since, harmless: &["0", "none"], instead }
+}
+
+const IOLOG: &str = "recordings are not replayed by a job; run the file with `--trace FILE`, which \
+                     reads fio's iolog and blktrace";
+const IOLOG_OF: &str = "belongs to `read_iolog`; run the file with `--trace FILE`, `--mode` and \
+                        `--speed`";
+const VERIFY: &str = "reading back what was written is not simulated; add a second job with \
+                      rw=read (or randread), the same file and `stonewall`";
+const STRIDED: &str = "zones inside a file are not simulated; use one job for each zone with \
+                       `offset` and `size`, or rw=write:N for a hole after each request";
+const ENGINE_BATCH: &str = "requests are submitted and reaped one at a time; leave it out";
+const FLOW: &str = "shares between jobs are not kept; use `rate_iops` for each of the jobs";
+const TRIMS: &str = "trims of what was written are not added; use rw=trimwrite, or a job with \
+                     rw=randtrim";
+const STREAMS: &str = "the drives take no hints on placement or lifetime; leave it out";
+const COMMAND: &str = "another command would be sent; leave it out";
+const PROTECTION: &str = "metadata and protection information are not simulated; leave it out";
+const LATENCY: &str = "the depth would follow the latency; use a fixed `iodepth`";
+const SPRANDOM: &str = "filling a drive into its steady state is `--precondition`'s; leave it out";
+const MERGE: &str = "several recordings are not merged; run one with `--trace FILE`";
+
+/// All of them.
+pub(super) const REFUSED: &[Refused] = &[
+    refused(&["read_iolog"], &[], IOLOG),
+    refused(&["replay_no_stall"], &["0"], IOLOG_OF),
+    refused(&["replay_redirect"], &[], IOLOG_OF),
+    refused(&["replay_scale"], &["1"], IOLOG_OF),
+    refused(&["replay_align"], &["0"], IOLOG_OF),
+    refused(&["replay_time_scale"], &["100"], IOLOG_OF),
+    refused(&["replay_skip"], &[], IOLOG_OF),
+    refused(&["merge_blktrace_file"], &[], MERGE),
+    refused(&["merge_blktrace_scalars"], &[], MERGE),
+    refused(&["merge_blktrace_iters"], &[], MERGE),
+    refused(&["verify_only"], &["0"], VERIFY),
+    refused(&["verify_backlog"], &["0"], VERIFY),
+    refused(&["verify_backlog_batch"], &["0"], VERIFY),
+    refused(&["experimental_verify"], &["0"], VERIFY),
+    refused(&["verify_state_load"], &["0"], VERIFY),
+    refused(&["trim_percentage"], &["0"], TRIMS),
+    refused(&["trim_backlog"], &["0"], TRIMS),
+    refused(&["trim_backlog_batch"], &["0"], TRIMS),
+    refused(&["zonemode"], &["none"], STRIDED),
+    refused(&["zonesize"], &["0"], STRIDED),
+    refused(&["zonerange"], &["0"], STRIDED),
+    refused(&["zoneskip"], &["0"], STRIDED),
+    refused(&["flow"], &["0"], FLOW),
+    refused(
+        &["rate_process"],
+        &["linear"],
+        "requests at random times are not simulated; use `rate_iops`, or a generated load in open \
+         loop (`--workload … --mode open`)",
+    ),
+    refused(&["iodepth_batch", "iodepth_batch_submit"], &["1"], ENGINE_BATCH),
+    refused(&["iodepth_batch_complete_min", "iodepth_batch_complete"], &["0", "1"], ENGINE_BATCH),
+    refused(&["iodepth_batch_complete_max"], &["0", "1"], ENGINE_BATCH),
+    refused(&["iodepth_low"], &["0"], ENGINE_BATCH),
+    refused(
+        &["rate_min", "ratemin"],
+        &["0"],
+        "a minimum rate would end the job early; only `rate` and `rate_iops` are simulated",
+    ),
+    refused(
+        &["rate_iops_min"],
+        &["0"],
+        "a minimum rate would end the job early; only `rate` and `rate_iops` are simulated",
+    ),
+    refused(
+        &["max_latency"],
+        &["0"],
+        "a long latency would end the job; leave it out, and look at the maximum in its statistics",
+    ),
+    refused(&["latency_target"], &["0"], LATENCY),
+    refused(
+        &["serialize_overlap"],
+        &["0"],
+        "requests that overlap are sent as they come; use iodepth=1 to have them one by one",
+    ),
+    refused(
+        &["io_submit_mode"],
+        &["inline"],
+        "a pool of threads would submit; use `numjobs` for jobs side by side",
+    ),
+    refused(
+        &["lockfile"],
+        &["none"],
+        "jobs would wait for each other's files; use `stonewall` or `wait_for`",
+    ),
+    refused(
+        &["filename_format"],
+        &["$jobname.$jobnum.$filenum"],
+        "files are named by fio's default; name them with `filename`",
+    ),
+    refused(
+        &["opendir"],
+        &[],
+        "files of the machine are not looked for; name them with `filename`",
+    ),
+    refused(
+        &["openfiles"],
+        &["0"],
+        "all files of a job are open; use a smaller `nrfiles`, or file_service_type=sequential",
+    ),
+    refused(
+        &["fill_device", "fill_fs"],
+        &["0"],
+        "nothing runs full here; leave out `size` to use the whole drive",
+    ),
+    refused(&["file_append"], &["0"], "files do not grow; begin at their end with `offset`"),
+    refused(
+        &["sync_file_range"],
+        &[],
+        "the page cache is not simulated; use `fsync` or `fdatasync`",
+    ),
+    refused(&["atomic"], &["0"], "atomic writes are not simulated; use sync=1 for durable ones"),
+    refused(
+        &["pre_read"],
+        &["0"],
+        "files are not read before the job; add a job with rw=read before it, and `stonewall`",
+    ),
+    refused(&["create_only"], &["0"], "files need no creation; leave the job out"),
+    refused(
+        &["exec_prerun"],
+        &[],
+        "a program of the machine does not act on the simulated drive; leave it out",
+    ),
+    refused(
+        &["exec_postrun"],
+        &[],
+        "a program of the machine does not act on the simulated drive; leave it out",
+    ),
+    refused(
+        &["ioscheduler"],
+        &["none", "noop"],
+        "the host has no I/O scheduler, as with `none`; leave it out",
+    ),
+    refused(&["profile"], &[], "a profile makes jobs of its own; write the jobs out"),
+    refused(&["write_hint"], &["none", "not_set"], STREAMS),
+    refused(&["percentage_sequential"], &[], "fio 3.33 refuses it; use `percentage_random`"),
+    refused(&["rwmixcycle"], &[], "fio 3.33 refuses it; leave it out"),
+    refused(&["exit_what"], &["group"], "only jobs of one group can end together; see `exitall`"),
+    refused(
+        &["exitall"],
+        &["0"],
+        "jobs do not end with the first of them; give them the same `runtime` and time_based",
+    ),
+    refused(&["readfua"], &["0"], "reads do not force what is cached to the media; leave it out"),
+    refused(&["writefua"], &["0"], "use sync=1, which sends writes with FUA"),
+    refused(&["sg_write_mode"], &["write"], COMMAND),
+    refused(&["stream_id"], &["0"], STREAMS),
+    refused(&["nowait"], &["0"], "requests wait where there is no room; leave it out"),
+    later(&["fdp"], "3.34", STREAMS),
+    later(&["fdp_pli", "plids"], "3.34", STREAMS),
+    later(&["fdp_pli_select", "plid_select"], "3.36", STREAMS),
+    later(&["dataplacement", "data_placement"], "3.38", STREAMS),
+    later(&["dp_scheme"], "3.38", STREAMS),
+    later(&["num_range"], "3.37", "a trim has one range; use more trims"),
+    later(&["thinkcycles"], "3.37", "processor time is not simulated; use `thinktime`"),
+    later(&["sprandom"], "3.41", SPRANDOM),
+    later(&["spr_op"], "3.41", SPRANDOM),
+    later(&["spr_num_regions"], "3.41", SPRANDOM),
+    later(&["spr_cs"], "3.42", SPRANDOM),
+    later(&["ramp_size"], "3.42", "a ramp goes by time; use `ramp_time`"),
+    later(&["end_syncfs"], "3.42", "use end_fsync=1"),
+    later(&["write_mode"], "3.38", COMMAND),
+    later(&["verify_mode"], "3.38", COMMAND),
+    later(&["deac"], "3.39", COMMAND),
+    later(&["md_per_io_size"], "3.36", PROTECTION),
+    later(&["pi_act"], "3.36", PROTECTION),
+    later(&["pi_chk"], "3.36", PROTECTION),
+    later(&["apptag"], "3.36", PROTECTION),
+    later(&["apptag_mask"], "3.36", PROTECTION),
+];

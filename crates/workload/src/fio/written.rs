@@ -1,0 +1,47 @@
+//! What a pass wrote, in the order in which `verify` reads it back.
+
+use super::options::Options;
+use super::stream::{Direction, JobRequest};
+use std::collections::{BTreeMap, VecDeque};
+
+/// Writes of one pass: in their order where a random map lets no block be written twice, else by
+/// address, without those that a later one overlaps (fio 3.33, `iolog.c`: `log_io_piece`).
+#[derive(Default)]
+pub(super) struct Written {
+    in_order: VecDeque<JobRequest>,
+    /// Bytes by file and first byte.
+    by_address: BTreeMap<(u32, u64), u64>,
+}
+
+impl Written {
+    pub fn add(&mut self, o: &Options, write: JobRequest) {
+        if o.keeps_map() {
+            self.in_order.push_back(write);
+            return;
+        }
+        let (start, end) = (write.offset, write.offset.saturating_add(write.bytes));
+        while let Some((&key, _)) = self
+            .by_address
+            .range((write.file, 0)..(write.file, end))
+            .next_back()
+            .filter(|&(key, bytes)| key.1 + bytes > start)
+        {
+            self.by_address.remove(&key);
+        }
+        self.by_address.insert((write.file, start), write.bytes);
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.in_order.is_empty() && self.by_address.is_empty()
+    }
+
+    /// The next read of what was written.
+    pub fn take(&mut self) -> Option<JobRequest> {
+        let read =
+            |file, offset, bytes| JobRequest { direction: Direction::Read, file, offset, bytes };
+        match self.in_order.pop_front() {
+            Some(write) => Some(read(write.file, write.offset, write.bytes)),
+            None => self.by_address.pop_first().map(|((file, at), bytes)| read(file, at, bytes)),
+        }
+    }
+}

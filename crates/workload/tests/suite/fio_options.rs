@@ -1,0 +1,106 @@
+//! The class of every option of fio, and what is said of it.
+
+use flashatlas_workload::fio::{OptionClass, known_options, options_table, parse};
+use std::collections::HashSet;
+use std::process::Command;
+
+/// Where the documentation prints the table.
+const DOCUMENT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/howto/run-a-fio-job.md");
+const BEGIN: &str = "<!-- options: begin -->\n";
+const END: &str = "<!-- options: end -->\n";
+
+/// What is wrong with a job of 64 KiB that has `line`.
+fn error(line: &str) -> Option<String> {
+    let none = |_: &str| Err(std::io::Error::other("no files here"));
+    let text = format!("[first]\nsize=64k\n[a]\nsize=64k\n{line}\n");
+    parse(&text, "t.fio", &|_| None, &none).err().map(|error| error.to_string())
+}
+
+#[test]
+fn every_option_has_one_class() {
+    let mut seen = HashSet::new();
+    for option in known_options() {
+        assert!(seen.insert(option.name), "{} has two classes", option.name);
+    }
+}
+
+/// `fio --cmdhelp=all` and `--enghelp` are where the lists of names come from.
+#[test]
+fn every_option_that_fio_lists_has_a_class() {
+    let said = |args: &[&str]| {
+        let output = Command::new("fio").args(args).output().ok()?;
+        Some(String::from_utf8(output.stdout).unwrap())
+    };
+    let Some(mut text) = said(&["--cmdhelp=all"]) else {
+        return eprintln!("skipped: fio is not installed");
+    };
+    for engine in ["io_uring", "io_uring_cmd", "libaio", "sg", "pvsync2"] {
+        text += &said(&[&format!("--enghelp={engine}")]).unwrap();
+    }
+    let known: HashSet<&str> = known_options().map(|option| option.name).collect();
+    let names: Vec<&str> = text
+        .lines()
+        .filter(|line| line.contains(": "))
+        .filter_map(|line| line.trim_start().split([' ', ':']).next())
+        .collect();
+    assert!(names.len() > 220, "{}", names.len());
+    for name in names {
+        assert!(known.contains(name), "`{name}` has no class");
+    }
+}
+
+#[test]
+fn what_is_refused_says_what_to_do_instead() {
+    for option in known_options() {
+        let OptionClass::Refused { instead, harmless } = option.class else { continue };
+        let said = error(&format!("{}=77", option.name)).unwrap_or_default();
+        assert_eq!(
+            said,
+            format!("t.fio:5:{}: {}: {instead}", option.name.len() + 2, option.name),
+            "{}",
+            option.name
+        );
+        for value in harmless {
+            assert_eq!(error(&format!("{}={value}", option.name)), None, "{}={value}", option.name);
+        }
+    }
+    assert!(error("read_iolog=three.log").unwrap().contains("--trace FILE"));
+    assert!(error("fdp=1").is_some() && error("zonemode=strided").is_some());
+    assert_eq!(error("zonemode=none"), None);
+}
+
+#[test]
+fn what_is_left_out_is_no_error() {
+    for option in known_options() {
+        if let OptionClass::LeftOut { .. } = option.class {
+            assert_eq!(error(&format!("{}=1", option.name)), None, "{}", option.name);
+        }
+    }
+}
+
+#[test]
+fn reading_back_and_waiting_have_their_limits() {
+    assert_eq!(
+        error("wait_for=x").unwrap(),
+        "t.fio:5:10: wait_for: no job `x` above (there are: first)"
+    );
+    assert!(error("directory=a:b").unwrap().contains("several directories"));
+    assert_eq!(error("wait_for=first"), None);
+    assert!(error("rw=randrw\nverify=md5").unwrap().starts_with("t.fio:5:4: rw: reading back"));
+    assert_eq!(error("rw=randrw\nverify=md5\ndo_verify=0"), None);
+    assert!(error("verify=md6").unwrap().contains("did you mean `md5`?"));
+}
+
+/// FLASHATLAS_WRITE=1 writes the table.
+#[test]
+fn the_documentation_prints_the_table() {
+    let text = std::fs::read_to_string(DOCUMENT).unwrap();
+    let (before, rest) = text.split_once(BEGIN).expect("the table begins");
+    let (printed, after) = rest.split_once(END).expect("the table ends");
+    let table = options_table();
+    if std::env::var_os("FLASHATLAS_WRITE").is_some() {
+        std::fs::write(DOCUMENT, format!("{before}{BEGIN}{table}{END}{after}")).unwrap();
+    } else {
+        assert!(printed == table, "the table has changed; FLASHATLAS_WRITE=1 writes it");
+    }
+}

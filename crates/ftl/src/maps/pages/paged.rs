@@ -111,7 +111,7 @@ impl<C: Cache> Paged<C> {
     /// The same store, of which each entry is loaded alone: where the host goes on between the
     /// copies of a victim, lookups find what was moved in a table of its own.
     pub fn with_single_entries(mut self, params: &Params) -> Paged<C> {
-        self.moved = Moves::new(params.get(GC_PACE) == "paced");
+        self.moved = Moves::new(params.has(GC_PACE) && params.get(GC_PACE) == "paced");
         self
     }
 

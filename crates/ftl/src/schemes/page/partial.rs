@@ -9,7 +9,7 @@
 //! At the pace `paced` the measure is the room of the lane, which stays the same: collection falls
 //! behind by no more than a step leaves over, and makes up for it later. A step has a bound, a lane
 //! does not collect because another one does, and the map knows where pages were moved before that
-//! is written ([`crate::maps::pages::moves`]). The room is enough for the host to find a free block
+//! is written (`maps::pages::moves`). The room is enough for the host to find a free block
 //! whenever it needs one; collection beside that, at once, is for drives on which nearly everything
 //! is valid.
 

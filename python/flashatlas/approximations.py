@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from flashatlas.result import Result
 
 FIRST = (
+    "it stood still:",
     "had never been written",
     "untimed:",
     "volatile",

@@ -20,7 +20,7 @@ use crate::{Environment, Fit, Mode, Precondition, RunError, RunSpec, record};
 use flashatlas_device::params::QUEUE_DEPTH;
 use flashatlas_device::{DriveConfig, Stack};
 use flashatlas_ftl::FREE_CHANGES;
-use flashatlas_types::{PartFault, Seed, drawn_streams};
+use flashatlas_types::{Dur, PartFault, Ps, Seed, drawn_streams};
 use flashatlas_workload::Account;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
@@ -224,6 +224,23 @@ fn left_out(account: &Account, spec: &RunSpec) -> Vec<String> {
     words
 }
 
+/// Longer than this no request may be outstanding without one that completes, or it is said.
+const STILL: Dur = Dur(1_000_000_000_000);
+
+/// What is said of a run that stood still, for how long and from when on.
+fn stood_still((length, from): (Dur, Ps)) -> Option<String> {
+    let seconds = |ps: u64| ps as f64 / 1e12;
+    (length > STILL).then(|| {
+        format!(
+            "it stood still: from {:.2} s on no request completed for {:.2} s while some were \
+             outstanding (ftl.gc_pace=paced bounds what collection does at once; --explain says \
+             what was waited for)",
+            seconds(from.0),
+            seconds(length.0)
+        )
+    })
+}
+
 /// Where the requests of a run came from.
 pub(crate) struct Source<'a> {
     pub path: &'a str,
@@ -296,6 +313,7 @@ pub(crate) fn finish(
         ));
     }
     list.extend(extra);
+    list.extend(stood_still(player.stillest));
     if !config.dropped.is_empty() {
         list.push(format!(
             "settings of {} that belong to parts which are not in use were left out: {}",

@@ -16,6 +16,9 @@ from flashatlas import _core
 from flashatlas.record import Note
 from flashatlas.result import Result
 
+ALARM = 9
+"""The highest rank of notes that are said before the numbers of a run."""
+
 MIDDLE = 50
 """The rank of notes that somebody else's part has."""
 
@@ -62,6 +65,17 @@ def by_note(results: Sequence[Result]) -> dict[str, list[int]]:
             runs.setdefault(key, []).append(i)
     ranked = sorted(found, key=lambda key: rank(found[key][0]["code"]))
     return {_said(found[key]): runs[key] for key in ranked}
+
+
+def alarms(results: Sequence[Result]) -> list[str]:
+    """Return the notes that make numbers doubtful, which are said before them."""
+    found = []
+    for result in results:
+        for each in result.record.get("approximations", []):
+            if rank(each["code"]) <= ALARM:
+                whose = f"{result.name}: " if len(results) > 1 else ""
+                found.append(f"{whose}{each['text']} ({declared()[each['code']]['advice']})")
+    return found
 
 
 def _kind(note: Note) -> tuple[Any, ...]:

@@ -4,6 +4,14 @@ use flashatlas_types::{RANK_MIDDLE, notes};
 use serde_json::Value;
 
 notes! {
+    /// A drive that completed nothing for long.
+    pub(crate) STOOD_STILL = "stood-still", 5,
+        "the drive stood still: from {from:.2} s on no request completed for {seconds:.2} s while \
+         some were outstanding",
+        "`--explain p99.9` says what was waited for. Where it is collection, `-s \
+         ftl.gc_pace=paced` bounds what is collected at once; where it is the host, `-s \
+         timing.passed_max=10ms`.";
+
     /// Units that were read and never written.
     pub(crate) UNMAPPED_READS = "unmapped-reads", 10,
         "{units} of the units read had never been written: they cost no flash operation and look \

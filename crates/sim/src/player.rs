@@ -52,6 +52,11 @@ pub(crate) struct Player {
     pub in_flight: usize,
     /// When the last command was complete.
     pub last_done: Ps,
+    /// The longest time in which commands were in flight and none completed, of what is measured,
+    /// and when it began.
+    pub stillest: (Dur, Ps),
+    /// Since when something is in flight and nothing has completed.
+    still_since: Ps,
     /// Commands handed to the drive.
     pub submitted: u64,
     /// Reads and writes among them that NVMe would send as several.
@@ -93,6 +98,8 @@ impl Player {
             now: Ps::ZERO,
             in_flight: 0,
             last_done: Ps::ZERO,
+            stillest: (Dur::ZERO, Ps::ZERO),
+            still_since: Ps::ZERO,
             submitted: 0,
             longer_than_nvme: 0,
             completed: 0,
@@ -136,6 +143,7 @@ impl Player {
         self.flights.iter_mut().for_each(|f| f.measured = false);
         self.explain.iter_mut().for_each(Explain::reset);
         self.measured_from = self.now;
+        self.stillest = (Dur::ZERO, self.now);
         self.submitted_before = self.submitted;
         (self.level_time, self.level_until) = (0, self.now);
         self.before = self.count();
@@ -209,6 +217,9 @@ impl Player {
         self.tell(&Event::Submitted { op: r.op, bytes, at: self.now });
         if self.start.timed {
             self.count_level(self.now);
+            if self.in_flight == 0 {
+                self.still_since = self.now;
+            }
             self.in_flight += 1;
         } else {
             self.completed += 1;
@@ -361,6 +372,11 @@ impl Player {
             self.in_flight -= 1;
             self.completed += 1;
             self.last_done = d.at;
+            if self.measuring {
+                let since = self.still_since.max(self.measured_from);
+                self.stillest = self.stillest.max((d.at.since(since), since));
+            }
+            self.still_since = d.at;
             if measured {
                 self.tell(&Event::Done { op, bytes, arrived, submitted, at: d.at });
             }

@@ -19,7 +19,7 @@ use crate::{Environment, Fit, Mode, Precondition, RunError, RunSpec, notes, reco
 use flashatlas_device::params::QUEUE_DEPTH;
 use flashatlas_device::{DriveConfig, Stack};
 use flashatlas_ftl::FREE_CHANGES;
-use flashatlas_types::{Note, NoteValue, PartFault, Seed, drawn_streams};
+use flashatlas_types::{Dur, Note, NoteValue, PartFault, Ps, Seed, drawn_streams};
 use flashatlas_workload::Account;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
@@ -202,6 +202,17 @@ fn left_out(account: &Account, spec: &RunSpec) -> Vec<Note> {
     found
 }
 
+/// Longer than this no request may be outstanding without one that completes, or it is said.
+const STILL: Dur = Dur(1_000_000_000_000);
+
+/// Returns a note if no request completed for longer than [`STILL`] while some were outstanding.
+fn stood_still((length, from): (Dur, Ps)) -> Option<Note> {
+    let seconds = |ps: u64| NoteValue::from(ps as f64 / 1e12);
+    (length > STILL).then(|| {
+        notes::STOOD_STILL.with([("from", seconds(from.0)), ("seconds", seconds(length.0))])
+    })
+}
+
 /// Where the requests of a run came from.
 pub(crate) struct Source<'a> {
     pub path: &'a str,
@@ -269,6 +280,7 @@ pub(crate) fn finish(
         list.push(notes::SEVERAL_DRIVES.with([("drives", drives.len().into())]));
     }
     list.extend(extra);
+    list.extend(stood_still(player.stillest));
     if !config.dropped.is_empty() {
         let settings = ("settings", config.dropped.join(", ").into());
         list.push(notes::SETTINGS_UNUSED.with([("drive", config.name.as_str().into()), settings]));

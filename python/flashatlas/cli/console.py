@@ -96,6 +96,8 @@ def _approximations(results: Sequence[Result]) -> None:
 
 def show(results: Sequence[Result]) -> None:
     """The comparison of results: of many, a row each; else as many tables as the width takes."""
+    for alarm in notes_of.alarms(results):
+        say(f"[bold red]{escape(alarm)}[/]")
     many = len(results) >= tables.MANY
     shown = [tables.turned(results)] if many else tables.comparison(results, out.width)
     for number, table in enumerate(shown):

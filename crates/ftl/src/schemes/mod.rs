@@ -10,6 +10,8 @@ mod page;
 mod sast;
 mod superblock;
 
+pub(crate) use page::GC_PACE;
+
 use crate::maps::StoreConfig;
 use crate::{Ftl, FtlContext, MountLimit, Registry};
 use flashatlas_types::{

@@ -17,6 +17,7 @@ pub(crate) mod cmt;
 pub(crate) mod learned;
 pub(crate) mod lines;
 pub(crate) mod misses;
+mod moves;
 pub(crate) mod order;
 pub(crate) mod paged;
 pub(crate) mod resident;

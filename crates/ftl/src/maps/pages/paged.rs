@@ -10,18 +10,19 @@
 
 pub(crate) use super::cache::{Cache, Io};
 use super::misses::Misses;
+use super::moves::Moves;
 use super::{MapOnFlash, MapShape, quota};
 use crate::caching::CachePolicy;
 use crate::maps::{MapContext, MapStore, Replay, Update};
 use crate::pool::{MapQuota, Pool};
 use crate::report::{PageCounters, Reason};
+use crate::schemes::GC_PACE;
 use crate::{FtlContext, MapCounters, MemoryUse, MountReport};
 use flashatlas_nand::Medium;
 use flashatlas_types::{
     BlockId, Class, ConfigError, FtlError, Layout, Lpn, Mechanism, MemoryKind, Note, OpId, OpKind,
     Param, ParamDef, Params, Ppn, SeededBug, Violation,
 };
-use std::collections::BTreeSet;
 
 /// `map.page_bytes`.
 pub(crate) const PAGE_BYTES: Param<u64> = Param::bytes(
@@ -55,9 +56,8 @@ pub(crate) struct Paged<C> {
     cache: C,
     budget: u64,
     entry_bytes: u32,
-    /// Map pages with moves that neither memory nor flash has: they are gathered here until the
-    /// block is erased.
-    moved: BTreeSet<u32>,
+    /// Moves that neither memory nor flash has: they are gathered here until the block is erased.
+    moved: Moves,
     /// Of a store that asks a policy.
     misses: Option<Misses>,
     counters: MapCounters,
@@ -101,11 +101,18 @@ impl<C: Cache> Paged<C> {
             cache: cache(&map, budget),
             budget,
             entry_bytes: shape.entry_bytes,
-            moved: BTreeSet::new(),
+            moved: Moves::new(false),
             misses: None,
             counters: MapCounters::default(),
             map,
         }
+    }
+
+    /// The same store, of which each entry is loaded alone: where the host goes on between the
+    /// copies of a victim, lookups find what was moved in a table of its own.
+    pub fn with_single_entries(mut self, params: &Params) -> Paged<C> {
+        self.moved = Moves::new(params.has(GC_PACE) && params.get(GC_PACE) == "paced");
+        self
     }
 
     /// The same store, which asks a policy what stays in memory and what comes along.
@@ -133,12 +140,12 @@ impl<C: Cache> Paged<C> {
             };
             return Ok((there, true));
         }
-        if !change && self.cache.predicts(&self.map, lpn) {
+        if !change && (self.moved.knows(lpn) || self.cache.predicts(&self.map, lpn)) {
             return Ok((io.cx.command, true));
         }
         if !change
             && let Some(misses) = &self.misses
-            && !self.moved.contains(&page)
+            && !self.moved.pages.contains(&page)
             && let Some(ready) = misses.passing(io.cx.number, page)
         {
             return Ok((ready, true));
@@ -148,9 +155,9 @@ impl<C: Cache> Paged<C> {
             return Ok((self.with(io, |cache, io| cache.fetch(io, lpn))?, false));
         };
         // pages that leave memory are none of these
-        let moved = std::mem::take(&mut self.moved);
+        let moved = std::mem::take(&mut self.moved.pages);
         let ready = self.with(io, |cache, io| misses.missed(cache, io, &moved, lpn, change));
-        self.moved = moved;
+        self.moved.pages = moved;
         self.misses = Some(misses);
         Ok((ready?, false))
     }
@@ -165,7 +172,7 @@ impl<C: Cache> Paged<C> {
         let done = work(&mut self.cache, &mut io)?;
         for page in io.written {
             self.cache.cleaned(page);
-            self.moved.remove(&page);
+            self.moved.written(page, self.map.table.lpns_of(page));
         }
         Ok(done)
     }
@@ -197,7 +204,7 @@ impl<C: Cache> Paged<C> {
     /// Before a map page is loaded: its moves are written, so that flash has what memory lacks.
     fn write_moves_of(&mut self, io: &mut MapContext<'_, '_>, lpn: Lpn) -> Result<(), FtlError> {
         let page = self.map.table.page_of(lpn);
-        if self.moved.contains(&page) {
+        if self.moved.hide(page, lpn) {
             self.write(io, vec![page], Reason::Moved)?;
         }
         Ok(())
@@ -229,7 +236,9 @@ impl<C: Cache> MapStore for Paged<C> {
             let there = if self.cache.holds_page(page) {
                 io.cx.command
             } else {
-                self.write_moves_of(io, Lpn(page * self.map.table.per_page))?;
+                if self.moved.pages.contains(&page) {
+                    self.write(io, vec![page], Reason::Moved)?;
+                }
                 self.map.export_entries(io.cx, page)?
             };
             let bytes = self.map.table.page_bytes();
@@ -277,7 +286,7 @@ impl<C: Cache> MapStore for Paged<C> {
             self.with(io, |cache, io| cache.shrink(io))?;
         } else {
             self.cache.moved(&self.map, update.lpn);
-            self.moved.insert(self.map.table.page_of(update.lpn));
+            self.moved.add(self.map.table.page_of(update.lpn), update.lpn);
         }
         Ok(old)
     }
@@ -301,7 +310,7 @@ impl<C: Cache> MapStore for Paged<C> {
         io: &mut MapContext<'_, '_>,
         block: BlockId,
     ) -> Result<OpId, FtlError> {
-        let moves: Vec<u32> = self.moved.iter().copied().collect();
+        let moves: Vec<u32> = self.moved.pages.iter().copied().collect();
         let moved = self.write(io, moves, Reason::Moved)?;
         if self.map.needs(block) {
             let trims: Vec<u32> = self.map.changes.trimmed().iter().collect();
@@ -362,7 +371,7 @@ impl<C: Cache> MapStore for Paged<C> {
             || format!("{bytes} bytes of {}", self.budget),
         )?;
         for page in self.map.changes.iter() {
-            let known = self.moved.contains(&page) || self.cache.has_changes_of(page);
+            let known = self.moved.pages.contains(&page) || self.cache.has_changes_of(page);
             Violation::unless(known, "what has changed is in memory", || {
                 format!("map page {page}")
             })?;
@@ -397,6 +406,7 @@ impl<C: Cache> MapStore for Paged<C> {
             sram("part of the map in memory", self.budget),
             sram("directory of map pages", self.map.directory_bytes()),
         ];
+        tables.extend(self.moved.table().map(|(table, bytes)| sram(table, bytes)));
         tables.extend(self.cache.tables().into_iter().map(|(table, bytes)| sram(table, bytes)));
         tables.extend(self.misses.iter().flat_map(Misses::memory));
         tables

@@ -64,6 +64,12 @@ impl Table {
         Table { entries: PpnTable::new(pages), per_page, entry_bytes: entry_bytes as usize, shift }
     }
 
+    /// The logical pages whose entries are in a map page.
+    pub fn lpns_of(&self, page: u32) -> std::ops::Range<u32> {
+        let first = page * self.per_page;
+        first..first.saturating_add(self.per_page).min(self.len())
+    }
+
     /// Logical pages.
     pub fn len(&self) -> u32 {
         self.entries.len()

@@ -2,7 +2,7 @@
 //! free blocks, in idle time, and to level wear.
 
 use super::frontier::Frontier;
-use super::{GcMode, PageMapped};
+use super::{GcMode, GcPace, PageMapped};
 use crate::FtlContext;
 use crate::blocks::Role;
 use crate::victims::{Candidates, FRUITLESS_MAX};
@@ -33,7 +33,7 @@ impl PageMapped {
                 // mark
                 if self.pool.free(lane) <= self.settings.low_water {
                     self.collect_to(cx, lane, self.settings.low_water + 1)?;
-                    if self.settings.gc_parallel {
+                    if self.settings.gc_parallel && self.settings.pace != GcPace::Paced {
                         self.collect_beside(cx, lane)?;
                     }
                 }
@@ -274,7 +274,11 @@ impl PageMapped {
     /// Static wear levelling: once a lane has erased as many blocks as a quarter of its own,
     /// compare its extremes, and free the closed block with the fewest erases when they lie too far
     /// apart. Its data goes where collection writes; the block itself is then the first to be used.
-    fn level_wear(&mut self, cx: &mut FtlContext<'_>, lane: u32) -> Result<(), FtlError> {
+    pub(super) fn level_wear(
+        &mut self,
+        cx: &mut FtlContext<'_>,
+        lane: u32,
+    ) -> Result<(), FtlError> {
         if !self.settings.wear_static || self.lanes[lane as usize].erases_until_wear_check > 0 {
             return Ok(());
         }

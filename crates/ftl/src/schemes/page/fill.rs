@@ -20,6 +20,7 @@ impl PageMapped {
             (GcMode::Single, _) => 1,
             (GcMode::Dual, GcPace::Burst) => settings.low_water,
             (GcMode::Dual, GcPace::Even) => settings.low_water + 2,
+            (GcMode::Dual, GcPace::Paced) => settings.blocks_of_room() + 1,
         };
         let frames = self.layout.logical_units.div_ceil(self.layout.slots_per_frame);
         let rows = frames.div_ceil(self.layout.lanes);

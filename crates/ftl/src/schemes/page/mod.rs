@@ -41,6 +41,7 @@ use frontier::{Frontier, Leaving, Pending};
 use history::History;
 use partial::Sweep;
 use rustc_hash::FxHashMap;
+pub(crate) use settings::GC_PACE;
 use settings::{GcMode, GcPace, PARAMS, PageSettings, fits, mount_limit};
 use smallvec::SmallVec;
 
@@ -79,6 +80,7 @@ pub const DEF: SchemeDef = SchemeDef {
         &["ftl.gc_mode=single"],
         &["ftl.streams=2", "ftl.classifier=dac", "ftl.wear_static=true", "ftl.wear_threshold=2"],
         &["ftl.gc_pace=even"],
+        &["ftl.gc_pace=paced"],
     ],
     mechanisms: &[
         Mechanism::new("collection before a write", "gc.foreground"),
@@ -252,7 +254,7 @@ impl PageMapped {
         let copies = buffer.len() - host_units as usize;
         // at an even pace no frame of the host goes before the share of the one before the last
         let mut after: SmallVec<[OpId; 8]> = SmallVec::new();
-        if host_units > 0 && self.settings.pace == GcPace::Even {
+        if host_units > 0 && self.settings.pace != GcPace::Burst {
             after.push(self.lanes[lane as usize].shares[0]);
         }
         for p in &buffer {
@@ -471,7 +473,7 @@ impl Ftl for PageMapped {
 
     fn report(&self) -> FtlReport {
         let mut report = self.report.clone();
-        if self.settings.pace == GcPace::Even {
+        if self.settings.pace != GcPace::Burst {
             report.scheme_details = vec![("partial_frames", self.partial_frames)];
         }
         report.forgets_trims = self.map.forgets_trims();

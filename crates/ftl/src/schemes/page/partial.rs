@@ -5,7 +5,15 @@
 //! steady state that gives back blocks as fast as the host uses them, and no write waits for more
 //! than its share of copies. The host may change pages of the victim in between: those need no
 //! copy. Blocks that run out all the same are collected as at the pace `burst`.
+//!
+//! At the pace `paced` the measure is the room of the lane, which stays the same: collection falls
+//! behind by no more than a step leaves over, and makes up for it later. A step has a bound, a lane
+//! does not collect because another one does, and the map knows where pages were moved before that
+//! is written (`maps::pages::moves`). The room is enough for the host to find a free block
+//! whenever it needs one; collection beside that, at once, is for drives on which nearly everything
+//! is valid.
 
+use super::frontier::{Frontier, Leaving};
 use super::{GcPace, PageMapped};
 use crate::FtlContext;
 use flashatlas_types::{BlockId, Cause, FtlError};
@@ -29,8 +37,12 @@ impl PageMapped {
         let owed = &mut lane_now.owed_slots;
         *owed = (*owed + self.layout.slots_per_frame).min(self.layout.slots_per_block);
         // one victim at most for each frame: where nearly everything is valid, bursts do the rest
-        for _ in 0..self.layout.frames_per_block {
-            if self.lanes[lane as usize].owed_slots == 0 {
+        let most = match self.settings.pace {
+            GcPace::Paced => self.settings.gc_step,
+            _ => self.layout.frames_per_block,
+        };
+        for _ in 0..most {
+            if !self.owes(lane) {
                 break;
             }
             if self.lanes[lane as usize].sweep.is_none() && !self.begin_sweep(cx, lane)? {
@@ -45,12 +57,40 @@ impl PageMapped {
         Ok(())
     }
 
+    /// Whether collection is to go on in a lane.
+    fn owes(&self, lane: u32) -> bool {
+        let wanted = self.settings.blocks_of_room() * self.layout.slots_per_block;
+        match self.settings.pace {
+            // two frames more: the last copies of a victim may wait for the rest of theirs
+            GcPace::Paced => self.room(lane) < wanted + 2 * self.layout.slots_per_frame,
+            _ => self.lanes[lane as usize].owed_slots > 0,
+        }
+    }
+
+    /// Slots of a lane that are free, or will be: those of free blocks, the rest of each frontier,
+    /// and what was passed of the blocks that are leaving. A frame that the host fills takes as
+    /// many as it has, and a frame that is passed gives back those that are not valid.
+    fn room(&self, lane: u32) -> u32 {
+        let (block, frame) = (self.layout.slots_per_block, self.layout.slots_per_frame);
+        let lane_now = &self.lanes[lane as usize];
+        let rest = |f: &Frontier| f.block.map_or(0, |_| block - f.next * frame);
+        let open: u32 = lane_now.frontiers.iter().map(rest).sum();
+        let waiting: usize = lane_now.frontiers.iter().map(|f| f.buffer.len()).sum();
+        let passed = |leaving: &Leaving| match lane_now.sweep {
+            Some(Sweep { victim, next }) if victim == leaving.block => next * frame,
+            _ => block,
+        };
+        let passed: u32 = lane_now.leaving.iter().map(passed).sum();
+        (self.pool.free(lane) * block + open + passed).saturating_sub(waiting as u32)
+    }
+
     /// Choose a victim, if the lane is short of blocks and has one.
     fn begin_sweep(&mut self, cx: &mut FtlContext<'_>, lane: u32) -> Result<bool, FtlError> {
         // a block more than bursts keep: the victim is free only when its last frame has been
         // moved
         let wanted = self.settings.low_water + 2;
-        if self.pool.free(lane) >= wanted || !self.collection_has_room(lane) {
+        let enough = self.settings.pace == GcPace::Even && self.pool.free(lane) >= wanted;
+        if enough || !self.collection_has_room(lane) {
             return Ok(false);
         }
         let Some(victim) = self.pick(cx.flash.medium, lane, self.layout.slots_per_block - 1) else {
@@ -76,6 +116,9 @@ impl PageMapped {
         if next + 1 >= cx.flash.medium.write_pointer(victim) {
             self.lanes[lane as usize].sweep = None;
             self.end_collection(cx, lane, victim)?;
+            if self.settings.pace == GcPace::Paced {
+                self.level_wear(cx, lane)?;
+            }
         }
         Ok(())
     }

@@ -34,14 +34,25 @@ const GC_PARALLEL: Param<bool> = Param::flag(
 )
 .or("true");
 
-const GC_PACE: Param<Text> = Param::choice(
+/// When collection moves the pages of a victim. Map stores look at it, too.
+pub(crate) const GC_PACE: Param<Text> = Param::choice(
     "ftl.gc_pace",
-    &["burst", "even"],
+    &["burst", "even", "paced"],
     "dual mode: `burst`: a lane that is out of blocks collects whole victims before the write that \
      needs one; `even`: it moves a part of a victim with each frame that the host fills (partial \
-     collection)",
+     collection); `paced`: likewise, so that the room of the lane stays the same, at most \
+     ftl.gc_step frames at a time, and what was moved is known to the map before it is written",
 )
 .or("burst");
+
+const GC_STEP: Param<u32> = Param::int(
+    "ftl.gc_step",
+    1,
+    1 << 16,
+    "ftl.gc_pace = paced: frames of a victim that are moved at most with each frame that the host \
+     fills",
+)
+.or("16");
 
 const IDLE_FREE: Param<u32> = Param::int(
     "ftl.idle_free",
@@ -76,6 +87,7 @@ pub(super) const PARAMS: &[ParamDef] = &[
     LOW_WATER.def,
     GC_PARALLEL.def,
     GC_PACE.def,
+    GC_STEP.def,
     IDLE_FREE.def,
     IDLE_VALID.def,
     WEAR_DYNAMIC.def,
@@ -95,11 +107,13 @@ pub(super) enum GcMode {
 pub(super) enum GcPace {
     Burst,
     Even,
+    Paced,
 }
 
 pub(super) struct PageSettings {
     pub mode: GcMode,
     pub pace: GcPace,
+    pub gc_step: u32,
     pub streams: Streams,
     /// A classifier sorts pages.
     pub classified: bool,
@@ -198,11 +212,11 @@ pub(super) fn fits(config: &SchemeConfig<'_>, layout: &Layout) -> Result<(), Con
             "single mode has one frontier; several streams need ftl.gc_mode = dual",
         ));
     }
-    if params.get(GC_MODE) == "single" && params.get(GC_PACE) == "even" {
+    if params.get(GC_MODE) == "single" && params.get(GC_PACE) != "burst" {
         return Err(ConfigError::new(
             "ftl.gc_pace",
-            "single mode moves the survivors of a victim at once; an even pace needs ftl.gc_mode = \
-             dual",
+            "single mode moves the survivors of a victim at once; any other pace needs \
+             ftl.gc_mode = dual",
         ));
     }
     if params.get(GC_MODE) == "dual" && low_water(params, streams) <= streams.collection {
@@ -261,7 +275,12 @@ impl PageSettings {
         let streams = streams(config).expect("the configuration is checked");
         PageSettings {
             mode: if params.get(GC_MODE) == "single" { GcMode::Single } else { GcMode::Dual },
-            pace: if params.get(GC_PACE) == "even" { GcPace::Even } else { GcPace::Burst },
+            pace: match params.get(GC_PACE) {
+                "paced" => GcPace::Paced,
+                "even" => GcPace::Even,
+                _ => GcPace::Burst,
+            },
+            gc_step: params.get(GC_STEP),
             streams,
             classified: params.get(CLASSIFIER) != "none",
             low_water: low_water(params, streams),
@@ -275,6 +294,14 @@ impl PageSettings {
             map_quota: map_quota(config, layout).expect("the configuration is checked"),
             streams_crowd: streams_crowd(params, layout, streams),
         }
+    }
+
+    /// Blocks that a lane has room for at the pace `paced`: the low-water mark, and one for each
+    /// frontier. Then at most one block of room is in each frontier but the one that is full, and
+    /// at most one in the victim that is passed over: more than the mark is left in free blocks
+    /// whenever the host opens one.
+    pub fn blocks_of_room(&self) -> u32 {
+        self.low_water + self.frontiers()
     }
 
     /// Frontiers of a lane: those of the host, and in dual mode those of collection.

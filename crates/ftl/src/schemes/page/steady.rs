@@ -5,7 +5,7 @@
 //! collected first to the newest, and a slot that is to be invalid is given a page whose valid
 //! version comes later: what is there is then an old version of it.
 
-use super::settings::{GcMode, PageSettings};
+use super::settings::{GcMode, GcPace, PageSettings};
 use crate::FtlContext;
 use crate::schemes::SchemeConfig;
 use crate::steady::{Lane, Steady};
@@ -71,6 +71,7 @@ pub(super) fn make(
     let free = settings.map_quota.blocks
         + match settings.mode {
             GcMode::Single => 1,
+            GcMode::Dual if settings.pace == GcPace::Paced => settings.blocks_of_room(),
             GcMode::Dual => settings.low_water + 1,
         };
     let mut lanes: Vec<Vec<(BlockId, u32)>> = Vec::new();

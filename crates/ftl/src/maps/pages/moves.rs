@@ -1,0 +1,85 @@
+//! Where collection has moved pages whose entries are not in the map's memory: they are gathered by
+//! map page, and written together before the collected block is erased.
+//!
+//! At the pace `paced` the host asks for pages in between. What was moved then is a table of its
+//! own in the controller's memory: an entry of it answers a lookup, and others of its map page are
+//! as flash has them. At other paces a lookup in a map page with moves writes it first.
+
+use flashatlas_types::Lpn;
+use std::collections::BTreeSet;
+
+/// Moves that neither the map's memory nor flash has.
+pub(crate) struct Moves {
+    /// Map pages with moves.
+    pub pages: BTreeSet<u32>,
+    /// The pages that were moved, where lookups find them, and how many there were at most.
+    entries: Option<(BTreeSet<u32>, usize)>,
+}
+
+impl Moves {
+    /// None so far. `kept`: lookups find them.
+    pub fn new(kept: bool) -> Moves {
+        Moves { pages: BTreeSet::new(), entries: kept.then(Default::default) }
+    }
+
+    /// Collection moved `lpn`, whose entry is in map page `page`.
+    pub fn add(&mut self, page: u32, lpn: Lpn) {
+        self.pages.insert(page);
+        if let Some((entries, most)) = &mut self.entries {
+            entries.insert(lpn.0);
+            *most = entries.len().max(*most);
+        }
+    }
+
+    /// A map page was written; its entries are `lpns`.
+    pub fn written(&mut self, page: u32, lpns: std::ops::Range<u32>) {
+        if self.pages.remove(&page)
+            && let Some((entries, _)) = &mut self.entries
+        {
+            while let Some(&lpn) = entries.range(lpns.clone()).next() {
+                entries.remove(&lpn);
+            }
+        }
+    }
+
+    /// Whether the table has the entry of a page.
+    pub fn knows(&self, lpn: Lpn) -> bool {
+        self.entries.as_ref().is_some_and(|(entries, _)| entries.contains(&lpn.0))
+    }
+
+    /// Whether flash lacks what a lookup of `lpn` in map page `page` must find there.
+    pub fn hide(&self, page: u32, lpn: Lpn) -> bool {
+        self.pages.contains(&page) && (self.entries.is_none() || self.knows(lpn))
+    }
+
+    /// The table with the bytes that it took at most, where there is one: two page numbers of 4
+    /// bytes an entry.
+    pub fn table(&self) -> Option<(&'static str, u64)> {
+        let (_, most) = self.entries.as_ref()?;
+        Some(("entries that collection moved, not yet written", *most as u64 * 8))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_are_known_until_their_map_page_is_written() {
+        // ten entries a map page
+        let mut moves = Moves::new(true);
+        for lpn in [9, 10, 19, 20, 35] {
+            moves.add(lpn / 10, Lpn(lpn));
+        }
+        assert!(moves.knows(Lpn(19)) && !moves.knows(Lpn(11)));
+        assert!(moves.hide(1, Lpn(19)) && !moves.hide(1, Lpn(11)), "flash has the others");
+        moves.written(1, 10..20);
+        let left: Vec<u32> = (0..40).filter(|&lpn| moves.knows(Lpn(lpn))).collect();
+        assert_eq!((left, moves.pages.len()), (vec![9, 20, 35], 3));
+        assert_eq!(moves.table().unwrap().1, 5 * 8, "at most five at a time, 8 bytes each");
+        // without the table a map page hides whatever is in it
+        let mut moves = Moves::new(false);
+        moves.add(1, Lpn(19));
+        assert!(moves.hide(1, Lpn(11)) && !moves.knows(Lpn(19)) && moves.table().is_none());
+    }
+}

@@ -86,3 +86,56 @@ def test_the_report_has_the_jobs_of_a_job_file(tmp_path):
     result.save(tmp_path / "saved")
     both = [Result.load(tmp_path / "saved"), without]
     assert ">writer<" in write_report(tmp_path / "b.html", "both", both, "").read_text()
+
+
+STARVED = """
+[global]
+direct=1
+[reads]
+rw=randread
+bs=4k
+iodepth=8
+size=12M
+number_ios=20000
+[write]
+rw=write
+bs=4k
+sync=dsync
+number_ios=1
+size=4k
+startdelay=1ms
+"""
+"""Reads that keep one die busy for half a second, and a write that has to be durable."""
+
+ONE_DIE = [
+    *("drive.channels=1", "drive.ways=1", "drive.dies=1", "drive.planes=1", "drive.blocks=256"),
+    *("drive.pages=64", "drive.page_bytes=4096", "timing.t_read=50us", "timing.t_program=500us"),
+    *("timing.channel_rate=400mb", "host.command_time=0", "cache.mode=write-through"),
+]
+
+
+def test_a_write_is_passed_by_reads_for_a_bounded_time(tmp_path):
+    """It waits for the bound, a read that has begun, its transfer of 10.24 us and its program.
+
+    The bound holds at the die and at the channel, so that a transfer may wait for it once more.
+    """
+    job = tmp_path / "starved.fio"
+    job.write_text(STARVED)
+
+    def took_ms(bound: str) -> float:
+        settings = [*ONE_DIE, "drive.logical_pages=8192", f"timing.passed_max={bound}"]
+        found = flashatlas.run("tiny", set=settings, job=job, precondition="fill")
+        assert found.latency["write"]["count"] == 1
+        return found.latency["write"]["max"] / 1e6
+
+    assert took_ms("0") > 100, "without a bound it waits until the reads end"
+    for bound in (1, 3, 10):
+        least = bound + 0.5
+        assert least <= took_ms(f"{bound}ms") <= least + bound + 2 * (0.05 + 0.01024), bound
+    assert (
+        took_ms("10ms")
+        == flashatlas.run(
+            "tiny", set=[*ONE_DIE, "drive.logical_pages=8192"], job=job, precondition="fill"
+        ).latency["write"]["max"]
+        / 1e6
+    ), "ten milliseconds are the default"

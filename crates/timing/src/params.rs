@@ -86,7 +86,7 @@ pub(crate) const PASSED_MAX: Param<Dur> = Param::time(
      is next; 0: as long as they come. Kyber aims at 10 ms for a write (Linux, \
      block/kyber-iosched.c)",
 )
-.or("0");
+.or("10ms");
 
 pub(crate) const SRAM_LATENCY: Param<Dur> =
     Param::time("memory.sram_latency", "one access to a table in SRAM").or("0");

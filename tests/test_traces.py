@@ -46,6 +46,16 @@ def test_stats_are_json_with_every_measure(cli, spc):
     assert stats["compacted_bytes"] == 2 << 20, "an extent of each address space"
 
 
+def test_requests_of_one_instant_carry_times(cli, tmp_path):
+    path = tmp_path / "same.csv"
+    path.write_text("5,R,0,4096\n5,R,4096,4096\n5,R,8192,4096\n")
+    columns = "op=1,offset=2:bytes,size=3:bytes"
+    timed = cli("trace", "info", str(path), "--format", f"columns:time=0:us,{columns}").stdout
+    assert "3 in 0.0 s" in timed and "carries no times" not in timed
+    untimed = cli("trace", "info", str(path), "--format", f"columns:{columns}").stdout
+    assert "carries no times" in untimed, "no column is named that has them"
+
+
 def test_device_maps(spc):
     assert {row["device"] for row in rows(spc)} == {0, 1}
     assert {row["device"] for row in rows(spc, device_map="collapse")} == {0}

@@ -55,7 +55,7 @@ pub fn trace_info(
         let mut value = json!({
             "path": path, "format": input.format, "compression": input.compression,
             "digest": input.digest()?.map(|d| format!("sha256:{d}")),
-            "timed": input.timed && !summary.zero_time(), "operations": input.operations,
+            "timed": input.timed, "operations": input.operations,
             "compacted_bytes": extents, "account": account_json(&input.source.account()),
         });
         let (Value::Object(all), Value::Object(more)) = (&mut value, summary.to_json()) else {

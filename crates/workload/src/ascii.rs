@@ -97,6 +97,16 @@ pub(crate) fn look(head: &[u8]) -> Option<Look> {
     })
 }
 
+/// Whether every address and size in `head` is a multiple of 512, and so may count bytes.
+pub(crate) fn may_be_bytes(head: &[u8]) -> bool {
+    head_lines(head).filter(|line| !line.trim_ascii().is_empty()).all(|line| {
+        let [_, _, address, size, _] = split_blanks::<5>(line).0;
+        [address, size]
+            .iter()
+            .all(|field| field.number("").is_ok_and(|number| number % u64::from(SECTOR_BYTES) == 0))
+    })
+}
+
 /// Whether `head` may count nanoseconds: its times are whole numbers, which may also be
 /// milliseconds.
 pub(crate) fn sniff_nanoseconds(head: &[u8]) -> Sniff {

@@ -12,36 +12,45 @@ pub(crate) struct Flags {
     pub op: Option<HostOp>,
     pub fua: bool,
     pub preflush: bool,
+    /// A command to a zone.
+    pub zone: bool,
 }
 
-const FLAGS: &str = "such as R, WS, FWFSM, D, FF or N";
+const FLAGS: &str = "such as R, WS, FWFSM, D, FF, ZA or N";
 
 /// Decode flags as blkparse and the kernel's tracepoints print them: `F` in front for a flush
 /// before, then `R`, `W`, `D` (discard; `DE`: secure erase), `F` (flush) or `N` (none of these),
-/// then `F` (forced unit access) and `A`, `S`, `M`, `U`, which change nothing.
+/// then `F` (forced unit access) and `A`, `S`, `M`, `U`, which change nothing. Commands to zones:
+/// `ZA` (append) is a write, and its event names the sector; `ZR` (reset) is a trim where the event
+/// has a length; `ZRA`, `ZO`, `ZC` and `ZF` (reset all, open, close, finish) carry no data.
 pub(crate) fn flags(field: Field<'_>) -> Result<Flags, Fault> {
     parse(field.text).ok_or_else(|| field.fault("unknown operation flags", FLAGS))
 }
 
 fn parse(text: &[u8]) -> Option<Flags> {
-    let (preflush, rest) = match text {
+    let (preflush, command) = match text {
         [b'F', rest @ ..] => (true, rest),
         rest => (false, rest),
     };
-    let (op, rest) = match rest {
+    let (op, rest) = match command {
         [b'R', rest @ ..] => (Some(HostOp::Read), rest),
         [b'W', rest @ ..] => (Some(HostOp::Write), rest),
+        // a reset of all zones has no address, and a change of a zone's state moves no data
+        [b'Z', b'R', b'A', rest @ ..] | [b'Z', b'O' | b'C' | b'F', rest @ ..] => (None, rest),
+        [b'Z', b'A', rest @ ..] => (Some(HostOp::Write), rest),
+        [b'Z', b'R', rest @ ..] => (Some(HostOp::Trim), rest),
         [b'D', b'E', rest @ ..] | [b'D', rest @ ..] => (Some(HostOp::Trim), rest),
         // a flush alone: FF from the kernel, FN from blkparse; F where the kernel prints no second
         // letter
         [b'F' | b'N', rest @ ..] if preflush => (Some(HostOp::Flush), rest),
-        [] if preflush => (Some(HostOp::Flush), rest),
+        [] if preflush => (Some(HostOp::Flush), command),
         [b'N', rest @ ..] => (None, rest),
         _ => return None,
     };
     let known = rest.iter().all(|flag| b"FASMU".contains(flag));
     let flush = op == Some(HostOp::Flush);
-    known.then(|| Flags { op, fua: !flush && rest.contains(&b'F'), preflush: preflush && !flush })
+    let fua = !flush && rest.contains(&b'F');
+    known.then(|| Flags { op, fua, preflush: preflush && !flush, zone: command.starts_with(b"Z") })
 }
 
 /// An event in the life of a request. A reader takes one kind, so that each request counts once.
@@ -107,10 +116,16 @@ mod tests {
             ("FN", HostOp::Flush, false, false),
             ("FFS", HostOp::Flush, false, false),
             ("FNF", HostOp::Flush, false, false),
+            ("ZA", HostOp::Write, false, false),
+            ("ZAS", HostOp::Write, false, false),
+            ("FZAF", HostOp::Write, true, true),
+            ("ZR", HostOp::Trim, false, false),
+            ("ZRS", HostOp::Trim, false, false),
         ] {
             assert_eq!(of(text), Some((Some(op), fua, preflush)), "{text}");
         }
         assert_eq!(of("N"), Some((None, false, false)));
-        assert_eq!(["", "X", "WX", "S", "RR"].map(of), [None; 5]);
+        assert_eq!(["ZRA", "ZRAS", "ZO", "ZC", "ZF"].map(of), [Some((None, false, false)); 5]);
+        assert_eq!(["", "X", "WX", "S", "RR", "Z", "ZX"].map(of), [None; 7]);
     }
 }

@@ -93,13 +93,31 @@ fn blkparse_takes_another_action_when_told_or_when_none_was_issued() {
 }
 
 #[test]
+fn commands_to_zones_are_read_where_they_move_data() {
+    let line = |flags: &str, at: &str| format!("259,0 1 1 0.0 100 D {flags} {at} [x]\n");
+    let text = [
+        line("ZA", "2048 + 8"),
+        line("ZR", "4096 + 128"),
+        line("ZR", "8192 + 0"), // no length, as the kernel sends it
+        line("ZRA", "0 + 0"),
+        line("ZO", "0 + 0"),
+        line("ZF", "0 + 0"),
+        line("R", "0 + 8"),
+    ];
+    assert_eq!(
+        with(text.concat().as_bytes(), "blkparse").unwrap(),
+        [record(0, Write, 2048, 8, 0), record(0, Trim, 4096, 128, 0), record(0, Read, 0, 8, 0)]
+    );
+}
+
+#[test]
 fn faults_of_blkparse() {
     let bad = |line: &str| {
         with(format!("  8,0 0 1 0.0 1 D R 8 + 8 [a]\n{line}\n").as_bytes(), "blkparse").unwrap_err()
     };
     assert_eq!(
         bad("  8,0 0 1 0.0 1 D X 8 + 8 [a]"),
-        "2:19: unknown operation flags `X`; expected such as R, WS, FWFSM, D, FF or N"
+        "2:19: unknown operation flags `X`; expected such as R, WS, FWFSM, D, FF, ZA or N"
     );
     assert_eq!(
         bad("8,0 0 1 0.0 1 D R 8 [a]"),

@@ -93,7 +93,7 @@ fn pixel6a() {
     );
     assert_eq!(
         bad("p,1,X,8,16,1.5"),
-        "2:5: unknown operation flags `X`; expected such as R, WS, FWFSM, D, FF or N"
+        "2:5: unknown operation flags `X`; expected such as R, WS, FWFSM, D, FF, ZA or N"
     );
     assert_eq!(bad("p,q,R,8,16,1.5"), "2:3: not a number `q`; expected the number of a device");
 }

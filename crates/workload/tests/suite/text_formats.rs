@@ -166,6 +166,26 @@ fn the_text_of_disksim_ssdsim_and_mqsim() {
         read(decimal.as_bytes()).unwrap(),
         [record(0, Write, 6_357_144, 8, 0), record(US, Read, 8, 1, 0)]
     );
+    // multiples of 512 may be bytes: 65,536 sectors would be a request of 32 MiB
+    let bytes = "0.000 0 8192 4096 0\n0.400 0 1048576 65536 1\n0.900 0 4096 8192 0\n";
+    let spec = "columns:time=0:ms,device=1,offset=2:bytes,size=3:bytes,op=4,read=1,write=0,\
+                delimiter=space";
+    assert_eq!(
+        read(bytes.as_bytes()).unwrap_err(),
+        format!(
+            "more than one reading fits this content: disksim if addresses and sizes are sectors \
+             and times milliseconds, {spec} if they are bytes (time=0:s if times are seconds); \
+             name one (`format`)"
+        )
+    );
+    assert_eq!(
+        read_with(bytes.as_bytes(), Some(spec), &ReadOptions::default()).unwrap(),
+        [
+            record(0, Write, 16, 8, 0),
+            record(400 * US, Read, 2048, 128, 0),
+            record(900 * US, Write, 8, 16, 0)
+        ]
+    );
     // tabs may be DiskSim's, and uFLIP's with its own unit of size
     let tabs = decimal.replace(' ', "\t");
     assert_eq!(

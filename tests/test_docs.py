@@ -44,7 +44,9 @@ CLOUD = ROOT / "out/traces/cloudPhysicsIO.vscsi"
 APART = {"docs/guide.md"}
 """Pages with a test of their own."""
 
-FENCE = re.compile(r"(?:^ *<!-- (.*?) -->\n)?^( *)```(\w*)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
+FENCE = re.compile(
+    r"(?:^ *<!-- ([^\n]*?) -->\n)?^( *)```(\w*)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL
+)
 
 
 @dataclass(frozen=True)

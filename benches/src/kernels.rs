@@ -18,9 +18,10 @@ use std::hint::black_box;
 type Kernel = (&'static str, [u64; 2], fn(u64));
 
 /// The first is what the others are compared with.
-const KERNELS: [Kernel; 13] = [
+const KERNELS: [Kernel; 14] = [
     ("calibration", [20, 60], calibration),
     ("write", [500, 1500], write),
+    ("write-paced", [500, 1500], write_paced),
     ("read", [500, 2500], read),
     ("merge", [500, 1500], merge),
     ("demand-map", [500, 1500], demand_map),
@@ -76,6 +77,8 @@ fn config(extra: &[&str]) -> DriveConfig {
         "map.unit=4KiB",
         "nand.endurance=1000000",
         "cache.bytes=256KiB",
+        "cache.ahead=4",
+        "ftl.gc_pace=burst",
     ]
     .map(str::to_owned)
     .to_vec();
@@ -90,6 +93,14 @@ fn small(extra: &[&str]) -> Ssd {
 /// A write of 4 KiB that makes the drive collect, timed, 16 in flight.
 fn write(count: u64) {
     let mut host = Host::filled(small(&["drive.logical_pages=3000"]));
+    host.age();
+    (0..count).for_each(|_| host.request(true, 16));
+}
+
+/// The same, with collection at the pace that the presets of TLC drives have.
+fn write_paced(count: u64) {
+    let paced = ["drive.logical_pages=3000", "ftl.gc_pace=paced", "cache.ahead=1"];
+    let mut host = Host::filled(small(&paced));
     host.age();
     (0..count).for_each(|_| host.request(true, 16));
 }

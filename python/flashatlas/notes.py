@@ -83,7 +83,7 @@ def _kind(note: Note) -> tuple[Any, ...]:
     if note["code"] not in declared() or note["text"] == note["code"]:
         return (note["code"], note["text"])
     words = [(k, v) for k, v in note["values"].items() if isinstance(v, str)]
-    return (note["code"], *words)
+    return (note["code"], *note["values"], *words)
 
 
 def _said(notes: Sequence[Note]) -> str:

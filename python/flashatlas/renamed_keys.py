@@ -74,6 +74,22 @@ def upgraded(record: dict[str, Any]) -> dict[str, Any]:
     return {**record, **changed}
 
 
+def are_notes(found: Any) -> bool:
+    """Return whether this is a list of notes, of today or of an earlier record."""
+    return isinstance(found, list) and all(isinstance(n, str) or _is_note(n) for n in found)
+
+
+def _is_note(found: Any) -> bool:
+    return (
+        isinstance(found, dict)
+        and set(found) == {"code", "text", "values"}
+        and isinstance(found["code"], str | None)
+        and isinstance(found["text"], str)
+        and isinstance(found["values"], dict)
+        and all(isinstance(value, str | int | float) for value in found["values"].values())
+    )
+
+
 def _note(note: Any) -> Any:
     """Return a note of an earlier record, which was a sentence, as one of today without a code."""
     return {"code": None, "text": note, "values": {}} if isinstance(note, str) else note

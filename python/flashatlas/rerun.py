@@ -106,9 +106,13 @@ def differences(before: Result, after: Result) -> list[str]:
     """
     if before.record.get("results_digest") == after.record["results_digest"]:
         return []
+    was_found, now_found = results_of(before.record), results_of(after.record)
+    # a parameter that an earlier version did not have is no result: what it does shows in others
+    known = was_found["config"]["params"]
+    params = {key: value for key, value in now_found["config"]["params"].items() if key in known}
+    now_found["config"] = {**now_found["config"], "params": params}
     found = [
-        f"{key}: {was!r} before, {now!r} now"
-        for key, was, now in _unequal(results_of(before.record), results_of(after.record))
+        f"{key}: {was!r} before, {now!r} now" for key, was, now in _unequal(was_found, now_found)
     ]
     for name in sorted({*before.tables, *after.tables} if before.tables else ()):
         if before.tables.get(name) != after.tables.get(name):

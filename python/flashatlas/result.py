@@ -28,7 +28,7 @@ from flashatlas.folders import (
     numbered,
     run_folders,
 )
-from flashatlas.renamed_keys import EARLIER_SCHEMA, JUDGED, upgraded
+from flashatlas.renamed_keys import EARLIER_SCHEMA, JUDGED, are_notes, upgraded
 from flashatlas.units import unit_of
 
 ESSENTIAL = ("drive.channels", "ftl.scheme", "layers")
@@ -246,6 +246,12 @@ def _whole_record(path: Path) -> dict[str, Any]:
         wrong = ["oracle.violations"]
     if not wrong and not isinstance(record["config"].get("params"), dict):
         wrong = ["config.params"]
+    if not are_notes(record["approximations"]):
+        wrong.append("approximations")
+    for key in JUDGED:
+        judged = record.get(key, {"reasons": []})
+        if not (isinstance(judged, dict) and are_notes(judged.get("reasons", []))):
+            wrong.append(f"{key}.reasons")
     if wrong:
         raise InputError(f"{path}: damaged: {', '.join(wrong)} is not what it should be")
     return record

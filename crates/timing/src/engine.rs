@@ -4,8 +4,8 @@
 //! transfer in, then tPROG; an erase command cycles, then tBERS. A die serves one operation at a
 //! time (two where cache operations are on: one in the cells, one in the cache register), a channel
 //! one transfer, the host link one transfer each way. Who goes next is decided by class, then by
-//! order of arrival; where `passed_max` is set, the first operation of a class is passed by others for
-//! no longer than that.
+//! order of arrival; where `passed_max` is set, the first operation of a class is passed by others
+//! for no longer than that.
 //!
 //! At one instant: events happen in the order in which they began; what an event frees goes to
 //! those that wait already, then what it releases arrives, in the order of numbers. Operations

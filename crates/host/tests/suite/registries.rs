@@ -6,5 +6,9 @@ use flashatlas_testing::registries::assert_registered;
 #[test]
 fn every_file_is_registered() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/src");
-    assert_registered(folder, &["completion", "wire"], LAYERS.iter().map(|layer| layer.name));
+    assert_registered(
+        folder,
+        &["completion", "notes", "wire"],
+        LAYERS.iter().map(|layer| layer.name),
+    );
 }

@@ -52,7 +52,7 @@ pub struct NoteDef {
     /// Its text. `{name}` stands for a value, `{name:.1}` and `{name:+.0}` for one with that many
     /// digits and, with `+`, with its sign.
     pub text: &'static str,
-    /// What it means for the reader, and what to do.
+    /// Its meaning for the reader, and what to do.
     pub advice: &'static str,
 }
 
@@ -106,10 +106,10 @@ impl fmt::Display for Note {
     }
 }
 
-/// Returns the text of a note with its values, or the name of the first value that is missing.
+/// Returns the text of a note with its values.
 ///
 /// # Errors
-/// That name.
+/// The name of the first value that is missing.
 pub fn said<'t, 'v>(
     text: &'t str,
     value: impl Fn(&str) -> Option<&'v NoteValue>,

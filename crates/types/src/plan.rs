@@ -217,7 +217,7 @@ pub struct Plan {
     deps: Vec<OpId>,
     dram: Vec<DramAccess>,
     base: u64,
-    /// What every operation waits for, itself or through others.
+    /// The operation that every other one waits for, itself or through others.
     first: OpId,
     recording: bool,
 }

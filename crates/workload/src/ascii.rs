@@ -97,7 +97,7 @@ pub(crate) fn look(head: &[u8]) -> Option<Look> {
     })
 }
 
-/// Whether every address and size in `head` is a multiple of 512, and so may count bytes.
+/// Returns whether every address and size in `head` is a multiple of 512, and so may count bytes.
 pub(crate) fn may_be_bytes(head: &[u8]) -> bool {
     head_lines(head).filter(|line| !line.trim_ascii().is_empty()).all(|line| {
         let [_, _, address, size, _] = split_blanks::<5>(line).0;

@@ -60,7 +60,7 @@ TRACE_KEYS = table(
     SHARED,
     refused("File_Path", "", "a flow that plays a trace is no job: `flashatlas run --trace` is"),
     refused("Percentage_To_Be_Executed", "", "`--limit`: this share of the requests"),
-    refused("Relay_Count", "", "the trace so many times over"),
+    refused("Relay_Count", "", "the number of times that the trace is played"),
     refused("Time_Unit", "", "`--format columns:…,time=0:UNIT`"),
 )
 """Every tag of a flow that plays a trace: refused together, with what plays it."""

@@ -47,7 +47,7 @@ fn a_flush_programs_once_the_controller_has_handled_it() {
     }
 }
 
-/// What operations of every command wait for, of random commands on drives of every kind.
+/// Every operation of a command waits for its first one: random commands on drives of every kind.
 #[test]
 fn every_operation_of_a_command_waits_for_its_first() {
     let drives: &[&[&str]] = &[

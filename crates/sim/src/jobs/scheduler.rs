@@ -139,7 +139,7 @@ impl Scheduler<'_> {
         self.unstarted = unstarted;
     }
 
-    /// Whether the job that it is to wait for, or a clone of that one, is not over.
+    /// Returns whether the job that it waits for, or a clone of that job, is not over.
     fn waits_for_a_job(&self, number: usize) -> bool {
         let wait_for = &self.threads[number].stream.job().options.wait_for;
         wait_for.as_ref().is_some_and(|name| {

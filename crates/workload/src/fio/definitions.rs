@@ -219,7 +219,8 @@ fn durable(arg: &Arg<'_>) -> Result<bool, String> {
     one_of(arg.text()?, "sync", &choices)
 }
 
-/// Whether what is written is read back; fio's ways to check it send the same requests.
+/// The option `verify`, which reads back what is written; fio's ways to check it send the same
+/// requests.
 fn verify(arg: &Arg<'_>) -> Result<bool, String> {
     const WAYS: &[&str] = &[
         "0",

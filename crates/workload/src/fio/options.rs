@@ -322,7 +322,7 @@ impl Options {
         }
     }
 
-    /// Whether each pass is followed by reads of what it wrote.
+    /// Returns whether each pass is followed by reads of what it wrote.
     pub fn reads_back(&self) -> bool {
         self.verify && self.do_verify && self.pattern.write
     }

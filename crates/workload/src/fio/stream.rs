@@ -45,7 +45,7 @@ pub enum JobStep {
     /// All requests of the pass must be complete, then what was written is made durable
     /// (`end_fsync`).
     EndSync,
-    /// What was written is read back (`verify`), without a pause or a rate.
+    /// A read of what was written (`verify`), without a pause or a rate.
     Check(JobRequest),
     /// All requests so far must be complete: the next pass begins, or what was written is read
     /// back.
@@ -114,7 +114,7 @@ enum PassState {
     Pass,
     /// The pass is over, its last fsync is to come if there is one.
     Ending,
-    /// What was written is read back.
+    /// Reads of what was written.
     Checking,
     Over,
 }

@@ -1,4 +1,4 @@
-//! What a pass wrote, in the order in which `verify` reads it back.
+//! The writes of a pass, in the order in which `verify` reads it back.
 
 use super::options::Options;
 use super::stream::{Direction, JobRequest};

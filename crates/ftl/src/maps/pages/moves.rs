@@ -1,5 +1,5 @@
-//! Where collection has moved pages whose entries are not in the map's memory: they are gathered by
-//! map page, and written together before the collected block is erased.
+//! Pages that collection has moved and whose entries are not in the map's memory: they are gathered
+//! by map page, and written together before the collected block is erased.
 //!
 //! At the pace `paced` the host asks for pages in between. What was moved then is a table of its
 //! own in the controller's memory: an entry of it answers a lookup, and others of its map page are
@@ -17,12 +17,12 @@ pub(crate) struct Moves {
 }
 
 impl Moves {
-    /// None so far. `kept`: lookups find them.
+    /// Returns an empty set of moves; with `kept`, lookups find them.
     pub fn new(kept: bool) -> Moves {
         Moves { pages: BTreeSet::new(), entries: kept.then(Default::default) }
     }
 
-    /// Collection moved `lpn`, whose entry is in map page `page`.
+    /// Notes that collection moved `lpn`, whose entry is in map page `page`.
     pub fn add(&mut self, page: u32, lpn: Lpn) {
         self.pages.insert(page);
         if let Some((entries, most)) = &mut self.entries {
@@ -31,7 +31,7 @@ impl Moves {
         }
     }
 
-    /// A map page was written; its entries are `lpns`.
+    /// Forgets the moves of a map page that was written; its entries are `lpns`.
     pub fn written(&mut self, page: u32, lpns: std::ops::Range<u32>) {
         if self.pages.remove(&page)
             && let Some((entries, _)) = &mut self.entries
@@ -42,18 +42,18 @@ impl Moves {
         }
     }
 
-    /// Whether the table has the entry of a page.
+    /// Returns whether the table has the entry of a page.
     pub fn knows(&self, lpn: Lpn) -> bool {
         self.entries.as_ref().is_some_and(|(entries, _)| entries.contains(&lpn.0))
     }
 
-    /// Whether flash lacks what a lookup of `lpn` in map page `page` must find there.
+    /// Returns whether flash lacks what a lookup of `lpn` in map page `page` must find there.
     pub fn hide(&self, page: u32, lpn: Lpn) -> bool {
         self.pages.contains(&page) && (self.entries.is_none() || self.knows(lpn))
     }
 
-    /// The table with the bytes that it took at most, where there is one: two page numbers of 4
-    /// bytes an entry.
+    /// Returns the table with the most bytes that it took, at two page numbers of 4 bytes an entry;
+    /// `None` where there is none.
     pub fn table(&self) -> Option<(&'static str, u64)> {
         let (_, most) = self.entries.as_ref()?;
         Some(("entries that collection moved, not yet written", *most as u64 * 8))

@@ -57,7 +57,7 @@ impl PageMapped {
         Ok(())
     }
 
-    /// Whether collection is to go on in a lane.
+    /// Returns whether collection is to go on in a lane.
     fn owes(&self, lane: u32) -> bool {
         let wanted = self.settings.blocks_of_room() * self.layout.slots_per_block;
         match self.settings.pace {
@@ -67,9 +67,10 @@ impl PageMapped {
         }
     }
 
-    /// Slots of a lane that are free, or will be: those of free blocks, the rest of each frontier,
-    /// and what was passed of the blocks that are leaving. A frame that the host fills takes as
-    /// many as it has, and a frame that is passed gives back those that are not valid.
+    /// Returns the slots of a lane that are free, or will be: those of free blocks, the rest of
+    /// each frontier, and what was passed of the blocks that are leaving. A frame that the host
+    /// fills takes as many as it has, and a frame that is passed gives back those that are not
+    /// valid.
     fn room(&self, lane: u32) -> u32 {
         let (block, frame) = (self.layout.slots_per_block, self.layout.slots_per_frame);
         let lane_now = &self.lanes[lane as usize];

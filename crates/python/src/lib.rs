@@ -22,7 +22,7 @@ mod traces;
 pub use environment::add;
 use environment::environment;
 use flashatlas_sim::{AnyPart, Build, Opener as _, Origin, Progress, RunError, RunSpec};
-use flashatlas_types::{NoteValue, PartFault};
+use flashatlas_types::{Interrupted, NoteValue, PartFault, attentive};
 pub use pyo3;
 use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyKeyboardInterrupt};
@@ -31,6 +31,7 @@ use serde_json::json;
 use std::fs::File;
 use std::io::BufWriter;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 create_exception!(flashatlas, FlashAtlasError, PyException, "Anything that FlashAtlas reports.");
@@ -119,6 +120,20 @@ impl Reporter {
     }
 }
 
+/// Returns what looks for signals of the user, at most every [`PROGRESS_EVERY`]: `false` once a
+/// handler of them raised an exception, which is put into `heard`.
+fn signals(heard: Arc<Mutex<Option<PyErr>>>) -> impl FnMut() -> bool + 'static {
+    let mut last = Instant::now();
+    move || {
+        if last.elapsed() < PROGRESS_EVERY {
+            return true;
+        }
+        last = Instant::now();
+        let checked = Python::attach(|py| py.check_signals());
+        checked.map_err(|error| *heard.lock().expect("no look panics") = Some(error)).is_ok()
+    }
+}
+
 /// Run `work` without the interpreter's lock; a broken invariant becomes an [`InternalError`].
 fn guarded<T: Send>(
     py: Python<'_>,
@@ -126,11 +141,18 @@ fn guarded<T: Send>(
     work: impl FnOnce(&mut Reporter) -> Result<T, RunError> + Send,
 ) -> PyResult<T> {
     let mut reporter = Reporter::new(progress);
-    let outcome = py.detach(|| catch_unwind(AssertUnwindSafe(|| work(&mut reporter))));
+    let heard = Arc::new(Mutex::new(None));
+    let look = signals(heard.clone());
+    let outcome =
+        py.detach(|| catch_unwind(AssertUnwindSafe(|| attentive(look, || work(&mut reporter)))));
     match outcome {
         Ok(Ok(value)) => Ok(value),
         Ok(Err(error)) => Err(reporter.raised.take().unwrap_or_else(|| to_python(&error))),
         Err(panic) => {
+            if panic.is::<Interrupted>() {
+                let raised = heard.lock().expect("no look panics").take();
+                return Err(raised.unwrap_or_else(|| to_python(&RunError::Interrupted)));
+            }
             if let Some(fault) = panic.downcast_ref::<PartFault>() {
                 return Err(to_python(&fault.clone().into()));
             }

@@ -14,7 +14,7 @@ use crate::steadiness::Count;
 use crate::{Progress, RunError};
 use flashatlas_device::{Cmd, Done, Reply, Ssd, Stack};
 use flashatlas_types::{
-    Dur, Entries, HostOp, Lpn, Note, Ps, Request, SECTOR_BYTES, Stamp, Tag, Violation,
+    Dur, Entries, HostOp, Lpn, Note, Ps, Request, SECTOR_BYTES, Stamp, Tag, Violation, beat,
 };
 use serde_json::Value;
 
@@ -206,6 +206,7 @@ impl Player {
             .submit(self.now, Tag(u64::from(tag)), cmd, &mut reply)
             .map_err(|e| failed(number, e))?;
         self.submitted += 1;
+        beat(1);
         self.longer_than_nvme += u64::from(r.sectors > NVME_BLOCKS && r.op != HostOp::Trim);
         self.written += if r.op == HostOp::Write { bytes } else { 0 };
         if r.op == HostOp::Read {

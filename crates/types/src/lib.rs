@@ -19,6 +19,7 @@
 //! ```
 
 mod at_once;
+mod attention;
 pub mod content;
 mod dealing;
 pub mod error;
@@ -42,6 +43,7 @@ mod seeded_bug;
 pub mod time;
 
 pub use at_once::{at_once, cores, share};
+pub use attention::{Interrupted, attentive, beat};
 pub use content::Stamp;
 pub use dealing::Dealing;
 pub use error::{ConfigError, FtlError, MediumError, Violation, nearest};

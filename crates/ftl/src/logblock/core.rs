@@ -9,7 +9,10 @@ use crate::superseded::Superseded;
 use crate::trims::{Trims, blocks_kept};
 use crate::{FtlContext, MapCounters, MergeCounters, MountReport, Programmed};
 use flashatlas_nand::{FrameState, Medium, OobRole, ProgramOrder, ReadPart, Unit};
-use flashatlas_types::{BlockId, Cause, FtlError, Layout, Lpn, OpId, Ppn};
+use flashatlas_types::{BlockId, Cause, FtlError, Layout, Lpn, OpId, Ppn, beat};
+
+/// The work of a merge for each block that it erases, in steps of [`beat`].
+const MERGE_STEPS: u32 = 64;
 
 /// What a log-block scheme works with during one call.
 pub(crate) struct LogContext<'a, 'c> {
@@ -261,6 +264,7 @@ impl Core {
         cx: &mut FtlContext<'_>,
         block: BlockId,
     ) -> Result<OpId, FtlError> {
+        beat(MERGE_STEPS);
         assert!(
             self.blocks.valid(block) == 0,
             "block {block} is erased with {} valid pages",

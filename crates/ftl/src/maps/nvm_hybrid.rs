@@ -235,7 +235,7 @@ impl NvmHybrid {
         }
         let header = map.header(io);
         let fenced = self.slots.store(io.cx, segment, header, &entries, &after)?;
-        self.resident.map.copied(fenced, since);
+        self.resident.map.copied(io.cx, fenced, since);
         self.held.touch(segment);
         self.fences[segment as usize] = fenced;
         Ok(fenced)

@@ -14,6 +14,7 @@ mod area;
 mod cache;
 mod changes;
 pub(crate) mod cmt;
+mod copies;
 pub(crate) mod learned;
 pub(crate) mod lines;
 pub(crate) mod misses;
@@ -29,16 +30,15 @@ pub(crate) use settings::{
     DIRECTORY, LANES, MapShape, OVER_PROVISIONING, PACK, ROLL_FORWARD, quota,
 };
 
-use crate::in_flight::forget_complete;
 use crate::maps::{MapContext, Replay};
 use crate::pool::Pool;
 use crate::report::{PageCounters, Reason};
 use crate::{FtlContext, MountReport};
 use area::{Image, MapArea};
 use changes::Changes;
+use copies::Copies;
 use flashatlas_nand::Medium;
-use flashatlas_types::{BlockId, FtlError, Layout, Lpn, OpId, Ppn, SeededBug, Violation};
-use std::collections::VecDeque;
+use flashatlas_types::{BlockId, FtlError, Layout, Lpn, OpId, Ppn, SeededBug, Violation, beat};
 use std::sync::Arc;
 use table::{HEADER_BYTES, Header, Table};
 
@@ -59,9 +59,8 @@ pub(crate) struct MapOnFlash {
     /// are.
     epoch: u64,
     pointed: Vec<u64>,
-    /// Copies that may not be complete, the oldest first, each with the number of the first program
-    /// whose change it holds and nothing that is complete does.
-    in_flight: VecDeque<(OpId, u64)>,
+    /// Copies that may not be complete.
+    copies: Copies,
     pub pages: PageCounters,
 }
 
@@ -79,7 +78,7 @@ impl MapOnFlash {
             marked: None,
             epoch: 1,
             pointed: vec![0; layout.blocks() as usize],
-            in_flight: VecDeque::new(),
+            copies: Copies::default(),
             pages: PageCounters::default(),
         }
     }
@@ -114,18 +113,16 @@ impl MapOnFlash {
 
     /// A copy of changed pages is complete once `op` is: until then no other copy may say that
     /// these changes survive.
-    pub fn copied(&mut self, op: OpId, since: Option<u64>) {
+    pub fn copied(&mut self, cx: &mut FtlContext<'_>, op: OpId, since: Option<u64>) {
         if let (Some(since), true) = (since, op != OpId::NONE) {
-            debug_assert!(self.in_flight.back().is_none_or(|&(before, _)| before <= op));
-            self.in_flight.push_back((op, since));
+            self.copies.push(cx.flash.plan, cx.oldest_unfinished, op, since);
         }
     }
 
     /// Copies that may not be complete: what a FLUSH waits for beside its own, and the erase of a
     /// block that the map on flash may still need.
     pub fn unfinished(&mut self, cx: &mut FtlContext<'_>) -> OpId {
-        forget_complete(&mut self.in_flight, cx.oldest_unfinished, |&(op, _)| op);
-        let ops: Vec<OpId> = self.in_flight.iter().map(|&(op, _)| op).collect();
+        let ops = self.copies.unfinished(cx.oldest_unfinished);
         cx.flash.plan.join(flashatlas_types::Class::Map, &ops)
     }
 
@@ -248,6 +245,7 @@ impl MapOnFlash {
             let newest = group.iter().map(|&p| self.changes.newest(p)).max().unwrap_or(OpId::NONE);
             let mut waits = after.to_vec();
             waits.extend(io.pool.unfinished(newest));
+            beat(1);
             let since = group.iter().filter_map(|&page| self.changes.since(page)).min();
             group.iter().for_each(|&page| self.changes.clear(page));
             if self.area.mending && self.changes.len() == 0 {
@@ -259,7 +257,7 @@ impl MapOnFlash {
             let images: Vec<Image> = group.iter().map(|&page| self.image(header, page)).collect();
             self.pages.writes[reason as usize] += images.len() as u64;
             let op = self.area.write(io, &images, &waits)?;
-            self.copied(op, since);
+            self.copied(io.cx, op, since);
             written.push(op);
         }
         self.note_survival();
@@ -299,8 +297,8 @@ impl MapOnFlash {
     /// The header of a copy that is made now; what it copies counts as unchanged already.
     pub fn header(&mut self, io: &mut MapContext<'_, '_>) -> Header {
         let changed = self.changes.replay_from(io.pool.settled);
-        forget_complete(&mut self.in_flight, io.cx.oldest_unfinished, |&(op, _)| op);
-        let survives = self.in_flight.iter().map(|&(_, since)| since - 1).fold(changed, u64::min);
+        let copied = self.copies.oldest_change(io.cx.oldest_unfinished);
+        let survives = copied.map_or(changed, |since| changed.min(since - 1));
         Header {
             version: io.cx.flash.medium.take_number(),
             upto: io.pool.settled + if SeededBug::MapBeforeData.is_active() { 3 } else { 0 },

@@ -10,7 +10,10 @@ use crate::blocks::Role;
 use crate::maps::MapContext;
 use crate::notes::RESERVE_FILLED;
 use flashatlas_nand::ReadPart;
-use flashatlas_types::{BlockId, Cause, FtlError, OpId, Ppn, SeededBug};
+use flashatlas_types::{BlockId, Cause, FtlError, OpId, Ppn, SeededBug, beat};
+
+/// The work of a victim, in steps of [`beat`]: somebody looks up for each.
+const VICTIM_STEPS: u32 = 64;
 
 impl PageMapped {
     /// Move what is valid in `victim` away and erase it, at once or when the last copy is
@@ -46,6 +49,7 @@ impl PageMapped {
         victim: BlockId,
         cause: Cause,
     ) -> Result<(), FtlError> {
+        beat(VICTIM_STEPS);
         let local = victim.0 - lane * self.layout.blocks_per_lane;
         self.lanes[lane as usize].policy.removed(local);
         self.classifier.removed(lane, local);

@@ -1,0 +1,94 @@
+//! Long work that lets whoever runs it look up. One request may cause any amount of work, such as
+//! the collection of hundreds of blocks, and a simulation must end within half a second of the
+//! user's wish all the same. Work says that it goes on ([`beat`]); whoever runs it hears that, and
+//! may end it ([`attentive`]). The clock that decides how often somebody looks is the listener's.
+
+use std::cell::{Cell, RefCell};
+use std::panic::resume_unwind;
+
+/// The payload with which work unwinds that was ended.
+#[derive(Debug)]
+pub struct Interrupted;
+
+/// Steps between two looks.
+const STEPS: u32 = 64;
+
+type Look = Box<dyn FnMut() -> bool>;
+
+thread_local! {
+    static LOOK: RefCell<Option<Look>> = const { RefCell::new(None) };
+    static LEFT: Cell<u32> = const { Cell::new(STEPS) };
+}
+
+/// Puts back who looked before, even if the work unwinds.
+struct Before(Option<Look>);
+
+impl Drop for Before {
+    fn drop(&mut self) {
+        LOOK.set(self.0.take());
+    }
+}
+
+/// Runs `work` on this thread and calls `look` at least once in every 64 of its steps. The work
+/// unwinds with [`Interrupted`] as soon as that returns `false`.
+pub fn attentive<T>(look: impl FnMut() -> bool + 'static, work: impl FnOnce() -> T) -> T {
+    let _before = Before(LOOK.replace(Some(Box::new(look))));
+    work()
+}
+
+/// Says that `steps` steps of work are done, of at most some ten microseconds each.
+///
+/// # Panics
+/// Unwinds with [`Interrupted`] when the work is to end.
+#[inline]
+pub fn beat(steps: u32) {
+    let left = LEFT.get();
+    if left > steps {
+        LEFT.set(left - steps);
+    } else {
+        look();
+    }
+}
+
+#[cold]
+fn look() {
+    LEFT.set(STEPS);
+    let goes_on = LOOK.with_borrow_mut(|look| look.as_mut().is_none_or(|look| look()));
+    if !goes_on {
+        resume_unwind(Box::new(Interrupted));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+    use std::rc::Rc;
+
+    #[test]
+    fn work_ends_when_somebody_looks_and_says_so() {
+        let looks = Rc::new(Cell::new(0));
+        let seen = looks.clone();
+        let look = move || {
+            seen.set(seen.get() + 1);
+            seen.get() < 3
+        };
+        let steps = Cell::new(0);
+        let endless = AssertUnwindSafe(|| {
+            attentive(look, || {
+                loop {
+                    beat(1);
+                    steps.set(steps.get() + 1);
+                }
+            })
+        });
+        let ended = catch_unwind(endless).unwrap_err();
+        assert!(ended.downcast_ref::<Interrupted>().is_some());
+        assert_eq!(looks.get(), 3);
+        let steps = steps.get();
+        assert!((2 * STEPS - 1..3 * STEPS).contains(&steps), "{steps}: every 64 somebody looks");
+        // nobody listens any more
+        (0..1_000).for_each(|_| beat(STEPS));
+        assert_eq!(looks.get(), 3);
+    }
+}

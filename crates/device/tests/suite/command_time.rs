@@ -5,8 +5,12 @@ use flashatlas_types::{Dur, Lba, OpId, OpKind, Ps, Rng, Seed, Tag};
 use std::collections::BTreeSet;
 
 fn config(settings: &[&str]) -> DriveConfig {
+    drive("tiny", settings)
+}
+
+fn drive(name: &str, settings: &[&str]) -> DriveConfig {
     let settings: Vec<String> = settings.iter().map(|s| (*s).to_owned()).collect();
-    Registry::DRIVES.load("tiny", None, &settings).unwrap()
+    Registry::DRIVES.load(name, None, &settings).unwrap()
 }
 
 /// Let a command run to its completion alone; returns how long it takes, in picoseconds.
@@ -43,6 +47,23 @@ fn a_flush_programs_once_the_controller_has_handled_it() {
         assert_eq!(alone(&mut drive, 1, write), command * US);
         // the controller's work, 4096 bytes at 400 MB/s, tPROG: 0 + 10.24 + 500 us and so on
         let right = command * US + 10_240_000 + 500 * US;
+        assert_eq!(alone(&mut drive, 2, Cmd::Flush), right, "{command} us a command");
+    }
+}
+
+/// The same on a preset as it is: 200 ns of command cycles, 32 KiB (a page of 16 KiB on each of two
+/// planes) at 1.6 GB/s, tPROG of 500 us, in picoseconds: 520.68 us, and the controller's work.
+#[test]
+fn a_flush_of_tlc_small_takes_the_command_time_longer() {
+    let program = 200_000 + 2 * 16_384 * 1_000_000 / 1_600 + 500_000_000;
+    for (command, right) in
+        [(0, 520_680_000), (5, 525_680_000), (50, 570_680_000), (400, 920_680_000)]
+    {
+        assert_eq!(right, program + command * 1_000_000);
+        let time = format!("host.command_time={command}us");
+        let mut drive = drive("tlc-small", &[&time]).build(Seed(1)).unwrap();
+        let write = Cmd::Write { lba: Lba(0), sectors: 8, fua: false, content: 1, data: None };
+        alone(&mut drive, 1, write);
         assert_eq!(alone(&mut drive, 2, Cmd::Flush), right, "{command} us a command");
     }
 }

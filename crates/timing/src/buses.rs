@@ -116,8 +116,11 @@ impl Engine {
                     die.current = NIL;
                     die.phase = Phase::Idle;
                 }
+                let found_for_host = self.is_map_of_a_host_read(n);
                 self.complete(n);
-                self.next_on_die(d);
+                if !(found_for_host && self.rests_on(d)) {
+                    self.next_on_die(d);
+                }
             }
             NodeKind::Program if die.cached == n => {
                 die.loaded = true;

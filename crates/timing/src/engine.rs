@@ -5,7 +5,8 @@
 //! time (two where cache operations are on: one in the cells, one in the cache register), a channel
 //! one transfer, the host link one transfer each way. Who goes next is decided by class, then by
 //! order of arrival; where `passed_max` is set, the first operation of a class is passed by others
-//! for no longer than that.
+//! for no longer than that. A read of the map that a host read waits for is a host read from then
+//! on.
 //!
 //! At one instant: events happen in the order in which they began; what an event frees goes to
 //! those that wait already, then what it releases arrives, in the order of numbers. Operations
@@ -15,6 +16,7 @@
 //! divide by elapsed time.
 
 use crate::agenda::{Agenda, Event};
+use crate::inherit::MapWaits;
 use crate::memory::Memory;
 use crate::nodes::{NIL, Node, NodeKind, Nodes};
 use crate::paths::{Paths, State, Step};
@@ -52,6 +54,7 @@ pub struct Engine {
     pub(crate) ready: Vec<u32>,
     finished: Vec<Finished>,
     paths: Option<Box<Paths>>,
+    pub(crate) map_waits: MapWaits,
 }
 
 /// What an operation does that takes no time and mostly waits for one other alone, and its value.
@@ -124,6 +127,7 @@ impl Engine {
             ready: Vec::new(),
             finished: Vec::new(),
             paths: None,
+            map_waits: MapWaits::default(),
         }
     }
 
@@ -284,6 +288,7 @@ impl Engine {
         );
         self.now = now;
         for (id, op, after) in plan.iter() {
+            self.inherit(id, op, after);
             if let (Some((work, value)), [on]) = (follower(op.kind), after)
                 && self.paths.is_none() // which tell one from the other
                 && self.nodes.follow(id, work, value, *on)
@@ -367,7 +372,7 @@ impl Engine {
 
     /// Start or queue everything that nothing holds back.
     #[inline(always)] // what is ready is mostly one operation: a call would cost as much
-    fn drain(&mut self) {
+    pub(crate) fn drain(&mut self) {
         let mut next = 0;
         while next < self.ready.len() {
             let n = self.ready[next];

@@ -44,6 +44,7 @@ mod agenda;
 mod buses;
 mod dies;
 pub mod engine;
+mod inherit;
 mod memory;
 mod nodes;
 pub mod nvm;

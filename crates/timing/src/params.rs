@@ -48,7 +48,8 @@ pub(crate) const CACHE_PROGRAM: Param<bool> = Param::flag(
 pub(crate) const SUSPEND: Param<Text> = Param::choice(
     "timing.suspend",
     &["none", "program", "erase", "both"],
-    "which operations are suspended when a host read waits for their die",
+    "which operations are suspended when a host read, or a read of the map that one waits for, \
+     waits for their die",
 )
 .or("none");
 
@@ -69,7 +70,7 @@ pub(crate) const SUSPENDS_MAX: Param<u32> = Param::int(
 pub(crate) const SUSPENDED_MAX: Param<Dur> = Param::time(
     "timing.suspended_max",
     "longest stretch for which an operation is suspended: then it runs to its end, whatever reads \
-     wait; 0: as long as there are any",
+     wait; 0: as long as timing.passed_max allows, which bounds it as well",
 )
 .or("1ms");
 
@@ -83,7 +84,7 @@ pub(crate) const PRIORITY: Param<Text> = Param::text(
 pub(crate) const PASSED_MAX: Param<Dur> = Param::time(
     "timing.passed_max",
     "longest that the first operation of a class in a queue is passed by classes before it: then \
-     it is next; 0: as long as they come. Kyber aims at 10 ms for a write (Linux, \
+     it is next; it bounds a suspension as well; 0: as long as they come. Kyber aims at 10 ms for a write (Linux, \
      block/kyber-iosched.c)",
 )
 .or("10ms");

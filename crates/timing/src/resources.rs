@@ -91,6 +91,31 @@ impl Queue {
             self.ranks &= !(1 << node.rank);
         }
     }
+
+    /// Take out an operation of this rank wherever it stands; `false` where it is not here.
+    pub fn take(&mut self, nodes: &mut Nodes, n: u32, rank: u8, now: Ps) -> bool {
+        if self.ranks >> rank & 1 == 0 {
+            return false;
+        }
+        let (head, tail) = self.ends[rank as usize];
+        if head == n {
+            self.pop(nodes, n, now);
+            return true;
+        }
+        let mut before = head;
+        while before != tail {
+            let next = nodes.at(before).queued;
+            if next == n {
+                nodes.at_mut(before).queued = nodes.at(n).queued;
+                if tail == n {
+                    self.ends[rank as usize].1 = before;
+                }
+                return true;
+            }
+            before = next;
+        }
+        false
+    }
 }
 
 /// What a die does.
@@ -102,7 +127,8 @@ pub(crate) enum Phase {
     Channel,
     /// Its cells work until then.
     Cells { until: Ps },
-    /// Its cells stop; reads begin then.
+    /// Its cells stop, or have stopped and what may come at this instant is not there yet; reads
+    /// begin then.
     Suspending,
     /// A page is sensed, and waits until the cache register is free.
     WaitCache,

@@ -24,7 +24,7 @@ pub struct Suspend {
     pub resume: Dur,
     /// Suspensions of one operation.
     pub max: u8,
-    /// Longest stretch of one suspension; 0: no bound.
+    /// Longest stretch of one suspension; 0: [`Times::passed_max`] alone bounds it.
     pub longest: Dur,
 }
 

@@ -8,6 +8,7 @@ mod filled;
 mod images;
 mod learned;
 mod log_blocks_reference;
+mod map_reads;
 mod map_stores;
 mod merge_scripts;
 mod model;

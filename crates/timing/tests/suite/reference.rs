@@ -25,6 +25,10 @@ struct Family {
     past: bool,
     /// Slots of the write cache are freed and awaited.
     slots: bool,
+    /// There is a bound on how long a class is passed.
+    passed: bool,
+    /// Most reads are those of the map and of the host, and commands end.
+    map: bool,
 }
 
 fn random_times(rng: &mut Rng, family: Family) -> Times {
@@ -47,6 +51,9 @@ fn random_times(rng: &mut Rng, family: Family) -> Times {
         (t.link_rate, t.full_duplex) = (1_000_000_000_000 * rng.below(3), rng.below(2) == 0);
         t.channel_rate = [0, 1, 1, 1, 3][rng.below(5) as usize] * 1_000_000_000_000;
         (t.cache_read, t.cache_program) = (family.cache_read, family.cache_program);
+        if family.passed {
+            t.passed_max = Dur(rng.below(4 * family.span));
+        }
         if family.suspend {
             let (program, erase) =
                 [(true, true), (true, false), (false, true)][rng.below(3) as usize];
@@ -91,12 +98,14 @@ fn random_steps(rng: &mut Rng, family: Family, dies: u32, count: u64) -> Vec<Ste
                     freed += u64::from(count);
                     OpKind::FreeSlots(count)
                 }
+                2 if family.map => OpKind::Complete(Tag(u64::MAX - i)),
                 _ => random_kind(rng, family, dies),
             };
             // programs and erases that call themselves host reads are not a thing that a drive
             // issues
             let lowest = if matches!(kind, OpKind::Read { .. }) { 0 } else { 1 };
-            let class = Class::ALL[(lowest + rng.below(5 - lowest)) as usize];
+            let some = if family.map { 2 } else { 5 };
+            let class = Class::ALL[(lowest + rng.below(some - lowest)) as usize];
             let after = if i == 0 {
                 Vec::new()
             } else {
@@ -115,9 +124,17 @@ fn random_steps(rng: &mut Rng, family: Family, dies: u32, count: u64) -> Vec<Ste
         .collect()
 }
 
-fn engine(steps: &[Step], times: &Times, channels: u32, dies: u32) -> (Vec<u64>, Totals) {
+/// Without paths what takes no time shares the place of what it follows.
+fn engine(
+    steps: &[Step],
+    times: &Times,
+    (channels, dies): (u32, u32),
+    paths: bool,
+) -> (Vec<u64>, Totals) {
     let mut player = Player::new(&board(channels, dies), times.clone());
-    player.engine.keep_paths();
+    if paths {
+        player.engine.keep_paths();
+    }
     let mut ids: Vec<OpId> = Vec::new();
     for (i, step) in steps.iter().enumerate() {
         let after: Vec<OpId> = step.after.iter().map(|&i| ids[i]).collect();
@@ -127,7 +144,7 @@ fn engine(steps: &[Step], times: &Times, channels: u32, dies: u32) -> (Vec<u64>,
         }
     }
     player.finish();
-    for (step, &op) in steps.iter().zip(&ids) {
+    for (step, &op) in steps.iter().zip(&ids).filter(|_| paths) {
         follows(&player, op, step.at);
     }
     let s = player.statistics();
@@ -152,7 +169,7 @@ fn follows(player: &Player, op: OpId, issued: u64) {
 }
 
 fn compare(family: Family) {
-    let mut suspends = 0;
+    let (mut suspends, mut raised, mut passed) = (0, (0, 0), 0);
     for case in 0..CASES {
         let mut rng = Rng::stream(Seed(case), family.name);
         let times = random_times(&mut rng, family);
@@ -160,7 +177,7 @@ fn compare(family: Family) {
         let steps = random_steps(&mut rng, family, channels * dies, 2 + case / 75);
         let naive = Naive::run(&steps, &times, (channels, dies));
         let expected = naive.done();
-        let (done, totals) = engine(&steps, &times, channels, dies);
+        let (done, totals) = engine(&steps, &times, (channels, dies), case % 2 == 0);
         let list = || {
             let line = |(i, s): (usize, &Step)| {
                 format!(
@@ -182,8 +199,14 @@ fn compare(family: Family) {
             list()
         );
         suspends += totals.suspends;
+        raised = (raised.0 + naive.raised.0, raised.1 + naive.raised.1);
+        passed += naive.passed;
     }
     assert_eq!(suspends > CASES / 10, family.suspend, "{}: {suspends} suspensions", family.name);
+    assert_eq!(passed > CASES / 10, family.passed, "{}: {passed} went first", family.name);
+    // pages as they were are read by what waits for nothing: few chains are left
+    let enough = family.past || raised.0 > CASES / 4 && raised.1 > CASES / 20;
+    assert!(enough || !family.map, "{}: {raised:?} reads of the map", family.name);
 }
 
 #[test]
@@ -279,6 +302,29 @@ fn slots_of_the_write_cache() {
 }
 
 #[test]
+fn classes_that_are_passed_for_long() {
+    let passed = Family { name: "passed", span: 1_000_000, passed: true, ..Family::default() };
+    compare(passed);
+    compare(Family { name: "passed, ties", span: 4, ..passed });
+    let more = Family { command: true, cache_read: true, cache_program: true, ..passed };
+    compare(Family { name: "passed, caches", ..more });
+    compare(Family { name: "passed, suspension", command: true, suspend: true, ..passed });
+    compare(Family { name: "passed, all, ties", span: 6, suspend: true, ..more });
+}
+
+#[test]
+fn reads_of_the_map_that_host_reads_wait_for() {
+    let map = Family { name: "map", span: 1_000_000, map: true, ..Family::default() };
+    compare(map);
+    compare(Family { name: "map, ties", span: 4, ..map });
+    compare(Family { name: "map, suspension", command: true, suspend: true, ..map });
+    let more = Family { command: true, cache_read: true, cache_program: true, ..map };
+    compare(Family { name: "map, caches", ..more });
+    compare(Family { name: "map, past", past: true, ..more });
+    compare(Family { name: "map, passed, ties", span: 6, suspend: true, passed: true, ..more });
+}
+
+#[test]
 fn everything_at_once() {
     let all = Family {
         name: "all",
@@ -289,6 +335,8 @@ fn everything_at_once() {
         suspend: true,
         slots: true,
         past: false,
+        passed: true,
+        map: true,
     };
     compare(all);
     compare(Family { name: "all, ties", span: 6, ..all });

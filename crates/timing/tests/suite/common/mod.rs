@@ -105,7 +105,8 @@ impl Player {
             *back *= 2;
         }
         let op = self.plan.push(kind, class, after);
-        self.plan.push(OpKind::Complete(Tag(op.0)), class, &[op]);
+        // as the end of a host read it would raise the reads of the map behind it
+        self.plan.push(OpKind::Complete(Tag(op.0)), Class::HostWrite, &[op]);
         op
     }
 
@@ -236,6 +237,8 @@ fn operation(words: &[&str]) -> (OpKind, Class) {
         "delay" => (OpKind::Delay(Dur(number().into())), Class::HostWrite),
         "join" => (OpKind::Join, Class::HostWrite),
         "free" => (OpKind::FreeSlots(number()), Class::HostWrite),
+        // its tag is none of those by which it is known here
+        "complete" => (OpKind::Complete(Tag(u64::MAX)), Class::HostWrite),
         "await" => (OpKind::AwaitSlots(number().into()), Class::HostWrite),
         other => panic!("no operation is called `{other}`"),
     };

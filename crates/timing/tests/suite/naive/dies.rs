@@ -1,6 +1,6 @@
 //! The dies of the naive simulator: cells, cache register, suspension.
 
-use super::{AT_WORK, End, Naive, Stage};
+use super::{AT_WORK, End, Naive, Stage, Where};
 use flashatlas_types::OpKind;
 
 impl Naive<'_> {
@@ -21,17 +21,21 @@ impl Naive<'_> {
         self.on_die(die, &[Stage::Stopping, Stage::Resting]).pop()
     }
 
-    fn queued(&self, die: u32) -> Vec<usize> {
+    pub(super) fn queued(&self, die: u32) -> Vec<usize> {
         self.on_die(die, &[Stage::Queued])
     }
 
-    fn host_reads(&self, die: u32) -> Vec<usize> {
+    fn next_here(&mut self, die: u32) -> Option<usize> {
+        self.next(self.queued(die), Where::Die(die))
+    }
+
+    pub(super) fn host_reads(&self, die: u32) -> Vec<usize> {
         self.queued(die).into_iter().filter(|&i| self.is_host_read(i)).collect()
     }
 
     pub(super) fn arrive_at_die(&mut self, op: usize) {
-        self.arrivals += 1;
-        (self.ops[op].stage, self.ops[op].arrival) = (Stage::Queued, self.arrivals);
+        self.ops[op].stage = Stage::Queued;
+        self.line_up(op);
         let die = self.die(op);
         match self.in_cells(die) {
             None => self.hand_over(die),
@@ -48,9 +52,10 @@ impl Naive<'_> {
         let next = match (self.suspended(die), self.in_register(die)) {
             (Some(op), _) if self.ops[op].stage == Stage::Stopping => None,
             (Some(op), register) => {
-                let bound = self.t.suspend.longest.0;
-                let too_long = bound > 0 && self.now >= self.ops[op].stopped_at + bound;
-                match self.first(self.host_reads(die)) {
+                let rested = self.now - self.ops[op].stopped_at;
+                let bounds = [self.t.suspend.longest.0, self.t.passed_max.0];
+                let too_long = bounds.iter().any(|&bound| bound > 0 && rested >= bound);
+                match self.first(&self.host_reads(die)) {
                     Some(read) if !too_long => Some(read),
                     _ if register.is_some() => None,
                     _ => {
@@ -63,11 +68,12 @@ impl Naive<'_> {
                 }
             }
             (None, Some(held)) => {
-                self.first(self.queued(die)).filter(|&op| self.is_read(op) && self.is_read(held))
+                self.next_here(die).filter(|&op| self.is_read(op) && self.is_read(held))
             }
-            (None, None) => self.first(self.queued(die)),
+            (None, None) => self.next_here(die),
         };
         let Some(op) = next else { return };
+        self.step_out(op, Where::Die(die));
         self.ops[op].stage = if self.is_program(op) { Stage::Load } else { Stage::Command };
         self.release();
         self.ask_bus(op);
@@ -120,22 +126,21 @@ impl Naive<'_> {
     }
 
     /// Cache program: while `current` is programmed, the next page comes to the register.
-    fn load_ahead(&mut self, current: usize) {
+    pub(super) fn load_ahead(&mut self, current: usize) {
         let die = self.die(current);
         let programming = self.is_program(current) && self.ops[current].stage == Stage::Cells;
         let free = self.in_register(die).is_none() && self.suspended(die).is_none();
         if !self.t.cache_program || !programming || !free {
             return;
         }
-        let Some(op) = self.first(self.queued(die)).filter(|&op| self.is_program(op)) else {
-            return;
-        };
+        let Some(op) = self.next_here(die).filter(|&op| self.is_program(op)) else { return };
+        self.step_out(op, Where::Die(die));
         (self.ops[op].stage, self.ops[op].in_register) = (Stage::Load, true);
         self.release();
         self.ask_bus(op);
     }
 
-    fn suspend(&mut self, op: usize) {
+    pub(super) fn suspend(&mut self, op: usize) {
         let (die, s) = (self.die(op), self.t.suspend);
         let may = if self.is_program(op) { s.program } else { s.erase && !self.is_read(op) };
         let elapsed = self.now - self.ops[op].cells_from;

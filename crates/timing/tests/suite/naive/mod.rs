@@ -12,7 +12,10 @@
 //! 2. Released operations arrive in the order in which they were released, those released by one
 //!    step in order of number; each takes effect before the next arrives. Operations issued
 //!    together are issued one by one.
-//! 3. A die and a bus serve by class, then by arrival.
+//! 3. A die and a bus serve by class, then by arrival. With a bound on passing, those classes come
+//!    before all others whose first operation has been that for as long as the bound or longer, and
+//!    of these the one whose first operation has been that for longest. An operation is the first of
+//!    its class from its arrival on, or from when the last of those before it left the queue.
 //! 4. What happens at one instant happens in the order in which it was begun. What an event frees
 //!    goes at once to what already waits for it, before anything that the event released arrives.
 //! 5. A transfer or a command that takes no time does not wait for its bus.
@@ -24,9 +27,18 @@
 //!    before all others.
 //! 8. Suspension: when a host read arrives, or cells begin while one waits; not during a read, not
 //!    while the register is taken, and only if more time is left than the latency. Host reads, and
-//!    nothing else, go before the operation resumes.
+//!    nothing else, go before the operation resumes. It resumes for good at the first chance after
+//!    the shorter one of the bounds on passing and on suspension.
+//! 9. When a read of class host read is issued, or data to the host or the end of a command of this
+//!    class, each unfinished read of class map that it waits for becomes a host read, in order of
+//!    number. It waits for what it names and, a read, for the newest program of its page, and for
+//!    what these wait for; what waits for the end of a command waits for that alone. A read that stands
+//!    in a queue arrives there anew. On a die a program may then be loaded ahead, or an operation be
+//!    suspended. When it leaves a die where nothing but an operation that rests is left, that one
+//!    resumes by an event of this instant that begins then: what the read released comes before.
 
 mod dies;
+mod inherit;
 
 use flashatlas_timing::Times;
 use flashatlas_types::{Class, OpKind};
@@ -73,9 +85,13 @@ const AT_WORK: &[Stage] = {
 #[derive(Clone, Debug)]
 struct State {
     stage: Stage,
+    class: Class,
+    /// It was of class map before.
+    raised: bool,
     in_register: bool,
-    /// Order of arrival at its die, or at its bus.
+    /// Order of arrival at its die, or at its bus, and when that was.
     arrival: u64,
+    arrived_at: u64,
     bus: Option<usize>,
     on_bus: bool,
     cells_from: u64,
@@ -119,7 +135,20 @@ pub struct Naive<'a> {
     held: Vec<(usize, usize)>,
     /// What ends when, in the order in which it was begun.
     pending: Vec<(u64, End, usize)>,
+    /// Who left a queue: the queue, the class, the order of arrival there, and when.
+    left: Vec<(Where, Class, u64, u64)>,
     pub totals: Totals,
+    /// Reads of the map that became host reads, and how many of them stood in a queue.
+    pub raised: (u64, u64),
+    /// How often an operation went before one of a higher class.
+    pub passed: u64,
+}
+
+/// A queue.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Where {
+    Die(u32),
+    Bus(usize),
 }
 
 /// Die, block and page; a block is erased whole.
@@ -138,8 +167,11 @@ impl Naive<'_> {
     pub fn run<'a>(steps: &'a [Step], t: &'a Times, (channels, dies): (u32, u32)) -> Naive<'a> {
         let new = State {
             stage: Stage::Unissued,
+            class: Class::Idle,
+            raised: false,
             in_register: false,
             arrival: 0,
+            arrived_at: 0,
             bus: None,
             on_bus: false,
             cells_from: 0,
@@ -164,12 +196,17 @@ impl Naive<'_> {
             released: Vec::new(),
             held: Vec::new(),
             pending: Vec::new(),
+            left: Vec::new(),
             totals,
+            raised: (0, 0),
+            passed: 0,
         };
         for (i, step) in steps.iter().enumerate() {
             if i == 0 || steps[i - 1].at < step.at {
                 naive.pass(step.at);
             }
+            naive.ops[i].class = step.class;
+            naive.raise_for(i);
             naive.ops[i].stage = Stage::Held;
             naive.hold(i);
             naive.release();
@@ -243,7 +280,7 @@ impl Naive<'_> {
     }
 
     fn is_host_read(&self, op: usize) -> bool {
-        self.is_read(op) && self.steps[op].class == Class::HostRead
+        self.is_read(op) && self.ops[op].class == Class::HostRead
     }
 
     // ---- release and arrival
@@ -356,10 +393,22 @@ impl Naive<'_> {
         if self.bus_time(op) == 0 {
             return self.off_bus(op);
         }
-        self.arrivals += 1;
         let bus = self.bus_of(op);
-        (self.ops[op].arrival, self.ops[op].bus) = (self.arrivals, Some(bus));
+        self.ops[op].bus = Some(bus);
+        self.line_up(op);
         self.grant(bus);
+    }
+
+    /// Stand at the end of a queue.
+    fn line_up(&mut self, op: usize) {
+        self.arrivals += 1;
+        (self.ops[op].arrival, self.ops[op].arrived_at) = (self.arrivals, self.now);
+    }
+
+    /// An operation leaves the queue where it stands.
+    fn step_out(&mut self, op: usize, queue: Where) {
+        let State { class, arrival, .. } = self.ops[op];
+        self.left.push((queue, class, arrival, self.now));
     }
 
     fn grant(&mut self, bus: usize) {
@@ -368,7 +417,8 @@ impl Naive<'_> {
         if here.iter().any(|&i| self.ops[i].on_bus) {
             return;
         }
-        let Some(op) = self.first(here) else { return };
+        let Some(op) = self.next(here, Where::Bus(bus)) else { return };
+        self.step_out(op, Where::Bus(bus));
         let time = self.bus_time(op);
         self.ops[op].on_bus = true;
         self.totals.bus_busy[match self.steps[op].kind {
@@ -378,11 +428,38 @@ impl Naive<'_> {
         self.pending.push((self.now + time, End::Bus, op));
     }
 
+    fn rank(&self, op: usize) -> u8 {
+        self.t.rank[self.ops[op].class as usize]
+    }
+
     /// By class, then by arrival.
-    fn first(&self, among: Vec<usize>) -> Option<usize> {
-        among
-            .into_iter()
-            .min_by_key(|&i| (self.t.rank[self.steps[i].class as usize], self.ops[i].arrival))
+    fn first(&self, among: &[usize]) -> Option<usize> {
+        among.iter().copied().min_by_key(|&i| (self.rank(i), self.ops[i].arrival))
+    }
+
+    /// The operation of a queue that goes next, of all that stand there.
+    fn next(&mut self, queued: Vec<usize>, queue: Where) -> Option<usize> {
+        let first = self.first(&queued)?;
+        let bound = self.t.passed_max.0;
+        if bound == 0 {
+            return Some(first);
+        }
+        // who is the first of a class, and since when
+        let firsts = Class::ALL.into_iter().filter_map(|class| {
+            let those: Vec<usize> =
+                queued.iter().copied().filter(|&i| self.ops[i].class == class).collect();
+            let op = self.first(&those)?;
+            let before = |&&(at, of, arrival, _): &&(Where, Class, u64, u64)| {
+                (at, of) == (queue, class) && arrival < self.ops[op].arrival
+            };
+            let left = self.left.iter().filter(before).map(|&(.., when)| when).max();
+            Some((self.ops[op].arrived_at.max(left.unwrap_or(0)), op))
+        });
+        let overdue = firsts.filter(|&(since, _)| self.now - since >= bound);
+        let next = overdue.min_by_key(|&(since, op)| (since, self.rank(op))).map(|(_, op)| op);
+        let next = next.unwrap_or(first);
+        self.passed += u64::from(next != first);
+        Some(next)
     }
 
     fn off_bus(&mut self, op: usize) {
@@ -403,7 +480,9 @@ impl Naive<'_> {
                 self.ops[op].stage = Stage::Elsewhere;
                 self.on_die(die, &[Stage::Sensed]).into_iter().for_each(|next| self.leave(next));
                 self.complete(op);
-                self.hand_over(die);
+                if !self.waits_to_resume(op) {
+                    self.hand_over(die);
+                }
             }
         }
     }

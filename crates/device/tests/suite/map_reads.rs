@@ -1,0 +1,96 @@
+//! A read whose entry of the map is on flash, while its die programs: the read of the map stops the
+//! program as the read of the page does.
+
+use flashatlas_device::{Cmd, Device, Registry, Reply, Ssd};
+use flashatlas_types::{Class, Lba, OpKind, Ps, Seed, Tag};
+
+/// One die of tlc-small, of which every page takes as long to read.
+fn one_die(store: &str, cache_bytes: &str, suspend: &str) -> Ssd {
+    let settings = [
+        "drive.channels=1".to_owned(),
+        "drive.ways=1".to_owned(),
+        "drive.logical_pages=65536".to_owned(),
+        "timing.t_read_upper=50us".to_owned(),
+        format!("map.store={store}"),
+        format!("map.cache_bytes={cache_bytes}"),
+        format!("timing.suspend={suspend}"),
+    ];
+    Registry::DRIVES.load("tlc-small", None, &settings).unwrap().build(Seed(1)).unwrap()
+}
+
+fn submit(drive: &mut Ssd, at: Ps, tag: u64, cmd: Cmd<'_>) {
+    drive.submit(at, Tag(tag), cmd, &mut Reply::default()).unwrap();
+}
+
+/// Go on until a command is complete; returns when that is.
+fn until_complete(drive: &mut Ssd, tag: u64) -> Ps {
+    let mut done = Vec::new();
+    loop {
+        let at = drive.advance_to_completion(Ps::MAX, &mut done);
+        if done.iter().any(|one| one.tag == Tag(tag)) {
+            return at;
+        }
+    }
+}
+
+fn write(unit: u64, fua: bool) -> Cmd<'static> {
+    Cmd::Write { lba: Lba(unit * 8), sectors: 8, fua, content: 1, data: None }
+}
+
+/// How long a read of unit 0 takes that comes 100 us after a durable write, in picoseconds. It
+/// reads one page of the map.
+fn read_behind_a_program(store: &str, cache_bytes: &str, suspend: &str) -> u64 {
+    let mut drive = one_die(store, cache_bytes, suspend);
+    // unit 0 first, then others until its entry has left memory; all of it is on flash
+    let units = [0].into_iter().chain((64_000..64_800).map(|n| n * 8 % 65_536 + 1));
+    for (tag, unit) in (0..).zip(units.chain([20_007])) {
+        let now = drive.drain();
+        submit(&mut drive, now, tag, write(unit, false));
+        until_complete(&mut drive, tag);
+    }
+    let now = drive.drain();
+    submit(&mut drive, now, 1000, Cmd::Flush);
+    until_complete(&mut drive, 1000);
+    // its entry is in memory
+    let now = drive.drain();
+    submit(&mut drive, now, 1001, write(20_007, true));
+    let (arrives, mut done) = (Ps(now.0 + 100_000_000), Vec::new());
+    drive.advance(arrives, &mut done);
+    assert!(done.is_empty(), "it is programmed meanwhile");
+    submit(&mut drive, arrives, 1002, Cmd::Read { lba: Lba(0), sectors: 8 });
+    let plan = drive.plan().iter().filter(|(_, op, _)| op.class == Class::Map);
+    let kinds: Vec<OpKind> = plan.map(|(_, op, _)| op.kind).collect();
+    assert!(
+        matches!(kinds[..], [OpKind::Read { .. }, OpKind::Memory { .. }]),
+        "{store}: {kinds:?}"
+    );
+    until_complete(&mut drive, 1002).since(arrives).0
+}
+
+/// In microseconds: the command takes 5; a read 0.2 on the channel and 50 in the cells; a page of
+/// the map is 16 KiB at 1.6 GB/s, 10.24, and a unit 4 KiB, 2.56; at 7 GB/s the link takes 0.585143
+/// for a unit, a picosecond begun being a whole one.
+#[test]
+fn a_read_that_misses_the_map_waits_for_no_program() {
+    let alone = 5_000_000
+        + (200_000 + 50_000_000 + 10_240_000)
+        + (200_000 + 50_000_000 + 2_560_000)
+        + 585_143;
+    // the write: the command, the link, 0.2 and a frame of 32 KiB on the channel, tPROG
+    let program = 5_000_000 + 585_143 + 200_000 + 20_480_000 + 500_000_000;
+    for (store, cache_bytes) in [
+        ("dftl", "1KiB"),
+        ("demand", "40KiB"),
+        ("cdftl", "17KiB"),
+        ("tpftl", "1KiB"),
+        ("learnedftl", "1KiB"),
+    ] {
+        let read = |suspend| read_behind_a_program(store, cache_bytes, suspend);
+        // it comes to the die at 105, and waits for the end of the program: 540.050286
+        assert_eq!(read("none"), alone + program - 105_000_000, "{store}");
+        assert_eq!(read("erase"), alone + program - 105_000_000, "{store}");
+        // both reads share one suspension, which takes 20 to begin: 138.785143
+        assert_eq!(read("both"), alone + 20_000_000, "{store}");
+        assert_eq!(read("both"), 138_785_143, "{store}");
+    }
+}

@@ -1,0 +1,179 @@
+//! A read of the map that a host read waits for is a host read itself from then on: it is ranked as
+//! one, and suspends as one.
+//!
+//! A host waits as long for what says where its page is as for the page. Were the read of the map
+//! ranked as the map, or waited it out a program that a read of the page stops, the host would wait
+//! for the lower of the two ("Priority Inheritance Protocols", Sha, Rajkumar, Lehoczky, IEEE
+//! Transactions on Computers 39(9), 1990). Programs and erases that the host read waits for keep
+//! their class.
+
+use crate::engine::Engine;
+use crate::nodes::{NIL, Nodes};
+use crate::resources::Phase;
+use flashatlas_types::{Class, Op, OpId, OpKind};
+use smallvec::SmallVec;
+use std::collections::VecDeque;
+
+/// An operation that may be unfinished: a read of the map, or one that waits for some.
+#[derive(Debug)]
+struct Waiting {
+    id: OpId,
+    /// It reads a page of the map.
+    reads_map: bool,
+    /// A host read waits for it.
+    raised: bool,
+    /// Operations of this list that it waits for.
+    on: SmallVec<[OpId; 2]>,
+}
+
+/// The operations behind which a host read would wait for the map, in order of number.
+#[derive(Debug, Default)]
+pub(crate) struct MapWaits(VecDeque<Waiting>);
+
+impl MapWaits {
+    /// The operation of this number which may be raised.
+    fn find(&mut self, id: OpId) -> Option<&mut Waiting> {
+        // most operations wait for one that is older or newer than all of these
+        if self.0.back().is_none_or(|last| last.id < id) {
+            return None;
+        }
+        let place = self.0.binary_search_by_key(&id, |one| one.id).ok()?;
+        self.0.get_mut(place).filter(|one| !one.raised)
+    }
+
+    /// Whether a read of the map is one that a host read waits for.
+    fn is_raised(&self, id: OpId) -> bool {
+        let place = self.0.binary_search_by_key(&id, |one| one.id);
+        place.is_ok_and(|place| self.0[place].raised && self.0[place].reads_map)
+    }
+
+    /// Forget operations that are complete.
+    fn forget(&mut self, oldest: OpId) {
+        while self.0.front().is_some_and(|one| one.id < oldest) {
+            self.0.pop_front();
+        }
+    }
+
+    /// Take a host read that waits for `on`: returns the reads of the map among these and behind
+    /// them that no host read has waited for, in order of number. Each operation is met once, for
+    /// what it waits for is known when it is issued.
+    fn raise(&mut self, mut on: SmallVec<[OpId; 2]>) -> SmallVec<[OpId; 4]> {
+        let mut reads = SmallVec::new();
+        while let Some(id) = on.pop() {
+            let Some(one) = self.find(id) else { continue };
+            one.raised = true;
+            if one.reads_map {
+                reads.push(id);
+            }
+            on.append(&mut one.on);
+        }
+        reads.sort_unstable();
+        reads
+    }
+}
+
+/// Whether a host waits for this to read: data from flash or over the link, or the end of a read.
+fn is_of_a_host_read(op: &Op) -> bool {
+    let kind = matches!(
+        op.kind,
+        OpKind::Read { .. } | OpKind::Link { inbound: false, .. } | OpKind::Complete(_)
+    );
+    kind && op.class == Class::HostRead
+}
+
+/// The unfinished operations that `op`, which is about to be issued, waits for: those that it names
+/// and, of a read, the program of its page.
+fn waits(nodes: &Nodes, id: OpId, op: &Op, after: &[OpId]) -> SmallVec<[OpId; 4]> {
+    let program = match op.kind {
+        OpKind::Read { block, page, back, .. } => {
+            let seen = OpId(if back == 0 { u64::MAX } else { id.0 - u64::from(back) });
+            nodes.program_of(block, page, seen).map(|n| nodes.at(n).id)
+        }
+        _ => None,
+    };
+    after.iter().copied().filter(|&on| nodes.find(on).is_some()).chain(program).collect()
+}
+
+impl Engine {
+    /// An operation is about to be issued. If it is one of a host read, the reads of the map that
+    /// it waits for inherit its class.
+    #[inline]
+    pub(crate) fn inherit(&mut self, id: OpId, op: &Op, after: &[OpId]) {
+        let reads_map = op.class == Class::Map && matches!(op.kind, OpKind::Read { .. });
+        if reads_map || !self.map_waits.0.is_empty() {
+            self.inherit_map(id, op, after, reads_map);
+        }
+    }
+
+    #[inline(never)]
+    fn inherit_map(&mut self, id: OpId, op: &Op, after: &[OpId], reads_map: bool) {
+        self.map_waits.forget(self.oldest_unfinished());
+        let waits = waits(&self.nodes, id, op, after);
+        let on: SmallVec<[OpId; 2]> =
+            waits.into_iter().filter(|&on| self.map_waits.find(on).is_some()).collect();
+        if is_of_a_host_read(op) {
+            let reads = self.map_waits.raise(on);
+            reads.into_iter().for_each(|read| self.become_host_read(read));
+        } else if reads_map || !on.is_empty() && !matches!(op.kind, OpKind::Complete(_)) {
+            // what waits for the end of a command is sent after it: the drive does not know of it
+            self.map_waits.0.push_back(Waiting { id, reads_map, raised: false, on });
+        }
+    }
+
+    /// Whether a read of the map has become one of the host.
+    #[inline]
+    pub(crate) fn is_map_of_a_host_read(&self, n: u32) -> bool {
+        !self.map_waits.0.is_empty() && self.map_waits.is_raised(self.nodes.at(n).id)
+    }
+
+    /// A read of the map that became one of the host has left its die. If an operation is suspended
+    /// there, and no other read waits, it does not go on before what the end of the read releases
+    /// has arrived, which may be the read that the host waits for. Returns whether that is so.
+    pub(crate) fn rests_on(&mut self, d: u32) -> bool {
+        let die = &mut self.dies[d as usize];
+        let rests = die.suspended != NIL
+            && die.current == NIL
+            && die.cached == NIL
+            && die.phase == Phase::Idle
+            && die.queue.first_host_read(&self.nodes).is_none();
+        if rests {
+            die.phase = Phase::Suspending;
+            self.agenda.set_die(self.now, d);
+        }
+        rests
+    }
+
+    /// A read is one of the host from now on. In the queue where it waits it goes to the end of the
+    /// host reads.
+    fn become_host_read(&mut self, read: OpId) {
+        let Some(n) = self.nodes.find(read) else { return };
+        let rank = self.times.rank[Class::HostRead as usize];
+        let node = self.nodes.at_mut(n);
+        node.host_read = true;
+        let (before, waiting, d) = (node.rank, node.waiting, node.die);
+        let die = &mut self.dies[d as usize];
+        let has_die = die.current == n || die.cached == n;
+        let queue = match has_die {
+            true => &mut self.channels[self.die_channel[d as usize] as usize].queue,
+            false => &mut die.queue,
+        };
+        let queued = waiting == 0 && queue.take(&mut self.nodes, n, before, self.now);
+        self.nodes.at_mut(n).rank = rank;
+        if !queued {
+            return;
+        }
+        queue.push(&mut self.nodes, n, self.now);
+        if has_die {
+            return; // a channel for which an operation waits is at work
+        }
+        let die = &self.dies[d as usize];
+        if die.current == NIL && die.phase == Phase::Idle {
+            self.next_on_die(d);
+        } else {
+            self.try_preload(d);
+            self.try_suspend(d);
+        }
+        self.note_work(d);
+        self.drain();
+    }
+}

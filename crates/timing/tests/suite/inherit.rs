@@ -1,0 +1,175 @@
+//! A read of the map that a host read waits for is a host read itself: expected times are worked
+//! out by hand beside each test. tR is 1000 ps, tPROG 5000, a byte takes 1 ps on a channel; to stop
+//! takes 50, to go on 20.
+
+use crate::common::{board, expect, expect_small, times, times_with};
+use flashatlas_timing::{Suspend, Times};
+use flashatlas_types::Dur;
+
+fn suspends() -> Times {
+    let suspend = Suspend {
+        program: true,
+        erase: true,
+        latency: Dur(50),
+        resume: Dur(20),
+        max: 2,
+        longest: Dur(0),
+    };
+    times_with(|t| t.suspend = suspend)
+}
+
+#[track_caller]
+fn expect_suspends(script: &str, expected: &[(&str, u64)], count: u64) {
+    let mut player = expect_small(suspends(), script, expected);
+    assert_eq!(player.statistics().suspends, count, "suspensions");
+}
+
+/// A program on die 0, whose cells work from 100 on, and 4000 more at 1100.
+const PROGRAM: &str = "a = program 0.0.0 x100\nat 1100\n";
+
+#[test]
+fn a_map_read_suspends_once_a_host_read_waits_for_it() {
+    // m 1150-2150, out until 2250; a 2250 + 20 + 4000; h on die 1 from 2250 on: 3250, 3350
+    let script = format!("{PROGRAM} m = read 0.1.0 x100 map\nh = read 1.1.0 x100 after m");
+    expect_suspends(&script, &[("m", 2_250), ("a", 6_270), ("h", 3_350)], 1);
+    // without a host read m waits for a: 5100-6200
+    expect_suspends(
+        &format!("{PROGRAM} m = read 0.1.0 x100 map"),
+        &[("a", 5_100), ("m", 6_200)],
+        0,
+    );
+    // so it does where a write waits for it: what it lacks is read for nobody
+    for write in ["program 1.1.0 x100", "in x100", "delay 5", "read 1.1.0 x100 gc"] {
+        let script = format!("{PROGRAM} m = read 0.1.0 x100 map\nh = {write} after m");
+        expect_suspends(&script, &[("a", 5_100), ("m", 6_200)], 0);
+    }
+}
+
+#[test]
+fn the_read_behind_the_map_read_shares_its_suspension() {
+    // m 1150-2150, out until 2250, when h comes to the same die: 3250, 3350; a 3350 + 20 + 4000
+    let script = format!("{PROGRAM} m = read 0.1.0 x100 map\nh = read 0.2.0 x100 after m");
+    expect_suspends(&script, &[("m", 2_250), ("h", 3_350), ("a", 7_370)], 1);
+    // a lookup of 7 comes between: a goes on at 2250 and is stopped at 2257, when 20 + 4000 - 7 are
+    // left: h 2307-3407; a 3407 + 20 + 4013
+    let script = format!(
+        "{PROGRAM} m = read 0.1.0 x100 map
+        s = delay 7 after m
+        h = read 0.2.0 x100 after s"
+    );
+    expect_suspends(&script, &[("m", 2_250), ("h", 3_407), ("a", 7_440)], 2);
+}
+
+#[test]
+fn a_map_read_that_stands_in_its_queue_suspends_when_a_host_read_begins_to_wait_for_it() {
+    // m is there at 1100; h comes at 2000, when a has 3100 left: m 2050-3150; a 3150 + 20 + 3100; h
+    // 3150-4250
+    let script = format!("{PROGRAM} m = read 0.1.0 x100 map\nat 2000\nh = read 1.1.0 x100 after m");
+    expect_suspends(&script, &[("m", 3_150), ("a", 6_270), ("h", 4_250)], 1);
+}
+
+#[test]
+fn a_map_read_that_is_under_way_only_changes_its_rank() {
+    // g and m, of the map both, are sensed at 1000; b has their channel 500-2500. h waits for m
+    // from 600 on: m leaves before g, which asked first, 2500-2600; h is sensed until 3600
+    let script = "
+        g = read 0.1.0 x100 map
+        m = read 1.1.0 x100 map
+        at 500
+        b = program 2.0.0 x2000
+        at 600
+        h = read 3.1.0 x100 after m";
+    let four = board(1, 4);
+    expect(&four, times(), script, &[("m", 2_600), ("g", 2_700), ("h", 3_700)]);
+    // when both wait for the channel already, from 1000 on: m goes before g all the same
+    let script = script.replace("at 600", "at 1200");
+    expect(&four, times(), &script, &[("m", 2_600), ("g", 2_700), ("h", 3_700)]);
+    // without h they leave as they came
+    let script = script.split("at 1200").next().unwrap();
+    expect(&four, times(), script, &[("g", 2_600), ("m", 2_700)]);
+}
+
+#[test]
+fn what_the_host_read_waits_through_hands_it_on() {
+    // a lookup in SRAM, a fixed time and a join stand between: m ends at 2250 as before, h begins
+    // 7 later
+    let script = format!(
+        "{PROGRAM} m = read 0.1.0 x100 map
+        s = sram 1 x8 after m
+        d = delay 7 after s
+        j = join after d
+        h = read 1.1.0 x100 after j"
+    );
+    expect_suspends(&script, &[("m", 2_250), ("a", 6_270), ("h", 3_357)], 1);
+    // data that goes to the host
+    let script = format!("{PROGRAM} m = read 0.1.0 x100 map\nh = out x100 after m");
+    expect_suspends(&script, &[("m", 2_250), ("h", 2_250)], 1);
+    // the end of a read
+    let script = format!("{PROGRAM} m = read 0.1.0 x100 map\nh = complete host_read after m");
+    expect_suspends(&script, &[("m", 2_250), ("h", 2_250)], 1);
+    // not that of a write, of which a read that is sent after it is not known to the drive
+    let script = format!(
+        "{PROGRAM} m = read 0.1.0 x100 map
+        c = complete host_write after m
+        d = delay 5 after c
+        h = read 1.1.0 x100 after d"
+    );
+    expect_suspends(&script, &[("m", 6_200), ("c", 6_200), ("h", 7_305)], 0);
+}
+
+#[test]
+fn a_chain_inherits_as_a_whole_and_programs_in_it_keep_their_class() {
+    // a map page is merged and written before the one that is wanted is read. r 1150-2250. w, a
+    // program of the map: in 2250-2350, until 7350. b: in 4900-5000, 2650 left at 7350, when m
+    // stops it: m 7400-8500. h until 9600
+    let script = "
+        a = program 0.0.0 x100
+        at 1100
+        r = read 0.1.0 x100 map
+        w = program 1.1.0 x100 map after r
+        m = read 2.1.0 x100 map after w
+        h = read 3.1.0 x100 after m
+        at 4900
+        b = program 2.0.0 x100";
+    let all = [("r", 2_250), ("w", 7_350), ("m", 8_500), ("h", 9_600), ("a", 6_270)];
+    let mut player = expect(&board(2, 2), suspends(), script, &all);
+    assert_eq!(player.statistics().suspends, 2);
+    // w waits out a program c on its die, as every program does: r until 1100; c in 2000-2100,
+    // until 7100; w, which comes at 2000 as well, in 7100-7200, until 12200; m 13300, h 14400
+    let script = "
+        r = read 0.1.0 x100 map
+        at 2000
+        c = program 1.0.0 x100
+        w = program 1.1.0 x100 map after r
+        m = read 2.1.0 x100 map after w
+        h = read 3.1.0 x100 after m";
+    expect(&board(2, 2), suspends(), script, &[("c", 7_100), ("w", 12_200), ("h", 14_400)]);
+}
+
+#[test]
+fn a_read_of_a_page_that_is_programmed_waits_for_what_its_program_waits_for() {
+    // w programs the page that h reads, after r: r 1150-2250, w in 2250-2350, until 7350; h 8450
+    let script = format!(
+        "{PROGRAM} r = read 0.1.0 x100 map
+        w = program 1.1.0 x100 map after r
+        h = read 1.1.0 x100"
+    );
+    expect_suspends(&script, &[("r", 2_250), ("a", 6_270), ("w", 7_350), ("h", 8_450)], 1);
+}
+
+#[test]
+fn a_map_read_is_ranked_as_a_host_read_where_nothing_is_suspended() {
+    // m comes to the die before the host read b, and is one when h comes: it goes behind b, which
+    // stands with the host reads already, and before n. a until 5100, b 6200, m 7300, n 8400
+    let script = "
+        a = program 0.0.0 x100
+        n = read 0.3.0 x100 map
+        m = read 0.1.0 x100 map
+        b = read 0.2.0 x100
+        h = read 2.1.0 x100 after m";
+    let all = [("a", 5_100), ("b", 6_200), ("m", 7_300), ("n", 8_400), ("h", 8_400)];
+    expect_small(times(), script, &all);
+    // where the map goes first, what inherits goes later: n 6200, b 7300, m 8400
+    let map_first = times_with(|t| t.rank = [1, 0, 2, 3, 4]);
+    expect_small(map_first, script, &[("n", 6_200), ("b", 7_300), ("m", 8_400), ("h", 9_500)]);
+}

@@ -1,0 +1,108 @@
+//! Priorities age: an operation that is the first of its class in a queue is passed for no longer
+//! than `passed_max`, and then waits for no more than what is under way and the first of each other
+//! class that is overdue as well.
+
+use crate::common::{board, expect, expect_small, times, times_with};
+use flashatlas_timing::{Suspend, Times};
+use flashatlas_types::Dur;
+
+fn bounded(bound: u64) -> Times {
+    times_with(|t| t.passed_max = Dur(bound))
+}
+
+/// `count` operations of one kind, the first of them `first`.
+fn many(name: &str, count: u32, kind: &str) -> String {
+    (0..count).map(|i| format!("{name}{i} = {kind}\n")).collect()
+}
+
+#[test]
+fn a_channel_passes_a_class_for_no_longer_than_the_bound() {
+    // r0 is out 1000-1400. w, of collection, waits for the channel from 1000 on, two host reads
+    // from 1300 on, of 400 bytes each: 1400-1800, 1800-2200
+    let script = "
+        r0 = read 0.1.0 x400
+        w = read 1.1.0 x100 gc
+        r1 = read 2.1.0 middle x400
+        r2 = read 3.1.0 middle x400";
+    let four = board(1, 4);
+    let all = [("r0", 1_400), ("r1", 1_800), ("r2", 2_200), ("w", 2_300)];
+    expect(&four, times(), script, &all);
+    // w has been passed for 400 when r0 has left
+    let all = [("r0", 1_400), ("w", 1_500), ("r1", 1_900), ("r2", 2_300)];
+    expect(&four, bounded(400), script, &all);
+    // where it may be passed for 401, r1 goes before it, and r2, the first since 1400, does not
+    let all = [("r0", 1_400), ("r1", 1_800), ("w", 1_900), ("r2", 2_300)];
+    expect(&four, bounded(401), script, &all);
+}
+
+#[test]
+fn the_link_passes_a_class_for_no_longer_than_the_bound() {
+    // ten transfers of host reads of 100 and one of a map; a transfer that is under way ends
+    let script = format!("{}m = out x50 map", many("r", 10, "out x100"));
+    let link = |bound| {
+        let mut t = bounded(bound);
+        t.link_rate = 1_000_000_000_000;
+        t
+    };
+    expect_small(link(0), &script, &[("r9", 1_000), ("m", 1_050)]);
+    // overdue at 250: r2 has the link until 300
+    expect_small(link(250), &script, &[("r2", 300), ("m", 350), ("r3", 450), ("r9", 1_050)]);
+    // both ways of a link that is not full duplex share one queue
+    let mut half = link(250);
+    half.full_duplex = false;
+    let script = format!("{}w = in x50", many("r", 10, "out x100"));
+    expect_small(half, &script, &[("r2", 300), ("w", 350), ("r3", 450)]);
+}
+
+#[test]
+fn of_classes_that_are_overdue_the_one_that_waits_longest_goes_first() {
+    // r0 has the die until 1000, r1 2000, r2 3000; the idle read i came at 0, the one of collection
+    // at 100: both are overdue at 3000, and i goes first although its class goes last; g has its
+    // turn at 4000, then what is left of the host
+    let script =
+        format!("{}i = read 0.2.0 idle\nat 100\ng = read 0.2.1 gc", many("r", 6, "read 0.1.0"));
+    let all = [("r2", 3_000), ("i", 4_000), ("g", 5_000), ("r3", 6_000), ("r5", 8_000)];
+    expect_small(bounded(2_500), &script, &all);
+}
+
+#[test]
+fn the_next_of_a_class_is_passed_anew() {
+    // w0 waits from 0, and goes when r1 has ended, 2000: until 7000. w1 is the first of its class
+    // from 2000 on, and overdue at 7000. r2 has been the first of its own since 1000 and goes
+    // before: 8000, then w1 until 13000, then r3, which has been first since 7000
+    let script = format!(
+        "{}w0 = program 0.2.0\nw1 = program 0.2.1\nw2 = program 0.2.2",
+        many("r", 4, "read 0.1.0")
+    );
+    let all = [("r1", 2_000), ("w0", 7_000), ("r2", 8_000), ("w1", 13_000), ("r3", 14_000)];
+    expect_small(bounded(2_000), &script, &all);
+}
+
+#[test]
+fn a_suspended_operation_rests_for_no_longer_than_either_bound() {
+    // a stops at 1100 and rests from 1150 on; reads of 1000 follow each other: 2150, 3150, 4150.
+    // Counted from 1100, 3000 have passed when the third ends, at 4150, and 2000 when the second
+    // does, at 3150: a has 3900 left, and goes on for 20 longer
+    let script = format!("a = program 0.0.0\nat 1100\n{}", many("r", 6, "read 0.1.0"));
+    let bound = |passed, longest| {
+        let mut t = bounded(passed);
+        t.suspend = Suspend {
+            program: true,
+            erase: true,
+            latency: Dur(50),
+            resume: Dur(20),
+            max: 9,
+            longest: Dur(longest),
+        };
+        t
+    };
+    let two = [("r1", 3_150), ("a", 7_070), ("r2", 8_070)];
+    let three = [("r2", 4_150), ("a", 8_070), ("r3", 9_070)];
+    expect_small(bound(0, 2_000), &script, &two);
+    expect_small(bound(2_000, 0), &script, &two);
+    expect_small(bound(2_000, 3_000), &script, &two);
+    expect_small(bound(3_000, 2_000), &script, &two);
+    expect_small(bound(3_000, 3_000), &script, &three);
+    // without any bound every read goes first
+    expect_small(bound(0, 0), &script, &[("r5", 7_150), ("a", 11_070)]);
+}

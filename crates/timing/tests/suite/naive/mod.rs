@@ -14,8 +14,8 @@
 //!    together are issued one by one.
 //! 3. A die and a bus serve by class, then by arrival. With a bound on passing, those classes come
 //!    before all others whose first operation has been that for as long as the bound or longer, and
-//!    of these the one whose first operation has been that for longest. An operation is the first of
-//!    its class from its arrival on, or from when the last of those before it left the queue.
+//!    of these the one whose first operation has been that for longest. An operation is the first
+//!    of its class from its arrival on, or from when the last of those before it left the queue.
 //! 4. What happens at one instant happens in the order in which it was begun. What an event frees
 //!    goes at once to what already waits for it, before anything that the event released arrives.
 //! 5. A transfer or a command that takes no time does not wait for its bus.
@@ -32,10 +32,11 @@
 //! 9. When a read of class host read is issued, or data to the host or the end of a command of this
 //!    class, each unfinished read of class map that it waits for becomes a host read, in order of
 //!    number. It waits for what it names and, a read, for the newest program of its page, and for
-//!    what these wait for; what waits for the end of a command waits for that alone. A read that stands
-//!    in a queue arrives there anew. On a die a program may then be loaded ahead, or an operation be
-//!    suspended. When it leaves a die where nothing but an operation that rests is left, that one
-//!    resumes by an event of this instant that begins then: what the read released comes before.
+//!    what these wait for; what waits for the end of a command waits for that alone. A read that
+//!    stands in a queue arrives there anew. On a die a program may then be loaded ahead, or an
+//!    operation be suspended. When it leaves a die where nothing but an operation that rests is
+//!    left, that one resumes by an event of this instant that begins then: what the read released
+//!    comes before.
 
 mod dies;
 mod inherit;

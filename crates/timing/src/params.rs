@@ -84,8 +84,8 @@ pub(crate) const PRIORITY: Param<Text> = Param::text(
 pub(crate) const PASSED_MAX: Param<Dur> = Param::time(
     "timing.passed_max",
     "longest that the first operation of a class in a queue is passed by classes before it: then \
-     it is next; it bounds a suspension as well; 0: as long as they come. Kyber aims at 10 ms for a \
-     write (Linux, block/kyber-iosched.c)",
+     it is next; it bounds a suspension as well; 0: as long as they come. Kyber aims at 10 ms for \
+     a write (Linux, block/kyber-iosched.c)",
 )
 .or("10ms");
 

@@ -2,6 +2,7 @@
 //! comes after its transfer.
 
 use crate::engine::Engine;
+use crate::inherit::HostRead;
 use crate::nodes::{NIL, Node, NodeKind};
 use crate::paths::State;
 use crate::resources::Phase;
@@ -116,9 +117,9 @@ impl Engine {
                     die.current = NIL;
                     die.phase = Phase::Idle;
                 }
-                let found_for_host = self.is_map_of_a_host_read(n);
+                let of_map = self.nodes.at(n).host_read == HostRead::OfItsMap;
                 self.complete(n);
-                if !(found_for_host && self.rests_on(d)) {
+                if !(of_map && self.rests_on(d)) {
                     self.next_on_die(d);
                 }
             }

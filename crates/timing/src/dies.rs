@@ -2,6 +2,7 @@
 //! suspension.
 
 use crate::engine::Engine;
+use crate::inherit::HostRead;
 use crate::nodes::{NIL, Node, NodeKind};
 use crate::paths::State;
 use crate::resources::Phase;
@@ -19,7 +20,7 @@ impl Engine {
         die.queue.push(&mut self.nodes, n, self.now);
         if die.current == NIL && die.phase == Phase::Idle {
             self.next_on_die(d);
-        } else if self.nodes.at(n).host_read {
+        } else if self.nodes.at(n).host_read != HostRead::No {
             self.try_suspend(d);
         } else {
             self.try_preload(d);

@@ -16,7 +16,7 @@
 //! divide by elapsed time.
 
 use crate::agenda::{Agenda, Event};
-use crate::inherit::MapWaits;
+use crate::inherit::{HostRead, MapWaits};
 use crate::memory::Memory;
 use crate::nodes::{NIL, Node, NodeKind, Nodes};
 use crate::paths::{Paths, State, Step};
@@ -76,7 +76,10 @@ fn describe(t: &Times, op: &Op, node: &mut Node) {
         OpKind::Read { die, block, page, level, bytes, .. } => {
             (node.work, node.die, node.block, node.page) = (NodeKind::Read, die, block, page);
             (node.time, node.level) = (bus(bytes), level);
-            node.host_read = op.class == Class::HostRead;
+            node.host_read = match op.class {
+                Class::HostRead => HostRead::OfItsData,
+                _ => HostRead::No,
+            };
         }
         OpKind::Program { die, block, page, level, bytes } => {
             (node.work, node.die, node.block, node.page) = (NodeKind::Program, die, block, page);

@@ -8,11 +8,22 @@
 //! their class.
 
 use crate::engine::Engine;
-use crate::nodes::{NIL, Nodes};
+use crate::nodes::NIL;
 use crate::resources::Phase;
 use flashatlas_types::{Class, Op, OpId, OpKind};
 use smallvec::SmallVec;
 use std::collections::VecDeque;
+
+/// For whom a page is read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum HostRead {
+    /// Not for a host.
+    No,
+    /// It is a page of the host.
+    OfItsData,
+    /// It is a page of the map that a read of the host waits for.
+    OfItsMap,
+}
 
 /// An operation that may be unfinished: a read of the map, or one that waits for some.
 #[derive(Debug)]
@@ -28,30 +39,38 @@ struct Waiting {
 
 /// The operations behind which a host read would wait for the map, in order of number.
 #[derive(Debug, Default)]
-pub(crate) struct MapWaits(VecDeque<Waiting>);
+pub(crate) struct MapWaits {
+    list: VecDeque<Waiting>,
+    /// How many of the list no host read waits for.
+    free: usize,
+}
 
 impl MapWaits {
-    /// The operation of this number which may be raised.
+    /// The operation of this number, if it is here and no host read waits for it.
+    #[inline]
     fn find(&mut self, id: OpId) -> Option<&mut Waiting> {
         // most operations wait for one that is older or newer than all of these
-        if self.0.back().is_none_or(|last| last.id < id) {
+        if self.list.back()?.id < id || self.list.front()?.id > id {
             return None;
         }
-        let place = self.0.binary_search_by_key(&id, |one| one.id).ok()?;
-        self.0.get_mut(place).filter(|one| !one.raised)
-    }
-
-    /// Whether a read of the map is one that a host read waits for.
-    fn is_raised(&self, id: OpId) -> bool {
-        let place = self.0.binary_search_by_key(&id, |one| one.id);
-        place.is_ok_and(|place| self.0[place].raised && self.0[place].reads_map)
+        let place = self.list.binary_search_by_key(&id, |one| one.id).ok()?;
+        self.list.get_mut(place).filter(|one| !one.raised)
     }
 
     /// Forget operations that are complete.
+    #[inline]
     fn forget(&mut self, oldest: OpId) {
-        while self.0.front().is_some_and(|one| one.id < oldest) {
-            self.0.pop_front();
+        while let Some(one) = self.list.front()
+            && one.id < oldest
+        {
+            self.free -= usize::from(!one.raised);
+            self.list.pop_front();
         }
+    }
+
+    fn add(&mut self, id: OpId, reads_map: bool, on: SmallVec<[OpId; 2]>) {
+        self.list.push_back(Waiting { id, reads_map, raised: false, on });
+        self.free += 1;
     }
 
     /// Take a host read that waits for `on`: returns the reads of the map among these and behind
@@ -66,6 +85,10 @@ impl MapWaits {
                 reads.push(id);
             }
             on.append(&mut one.on);
+            self.free -= 1;
+        }
+        if self.free == 0 {
+            self.list.clear();
         }
         reads.sort_unstable();
         reads
@@ -81,49 +104,43 @@ fn is_of_a_host_read(op: &Op) -> bool {
     kind && op.class == Class::HostRead
 }
 
-/// The unfinished operations that `op`, which is about to be issued, waits for: those that it names
-/// and, of a read, the program of its page.
-fn waits(nodes: &Nodes, id: OpId, op: &Op, after: &[OpId]) -> SmallVec<[OpId; 4]> {
-    let program = match op.kind {
-        OpKind::Read { block, page, back, .. } => {
-            let seen = OpId(if back == 0 { u64::MAX } else { id.0 - u64::from(back) });
-            nodes.program_of(block, page, seen).map(|n| nodes.at(n).id)
-        }
-        _ => None,
-    };
-    after.iter().copied().filter(|&on| nodes.find(on).is_some()).chain(program).collect()
-}
-
 impl Engine {
     /// An operation is about to be issued. If it is one of a host read, the reads of the map that
     /// it waits for inherit its class.
     #[inline]
     pub(crate) fn inherit(&mut self, id: OpId, op: &Op, after: &[OpId]) {
         let reads_map = op.class == Class::Map && matches!(op.kind, OpKind::Read { .. });
-        if reads_map || !self.map_waits.0.is_empty() {
+        if reads_map || !self.map_waits.list.is_empty() {
             self.inherit_map(id, op, after, reads_map);
         }
     }
 
+    /// An operation waits for those that it names and, a read, for the program of its page.
     #[inline(never)]
     fn inherit_map(&mut self, id: OpId, op: &Op, after: &[OpId], reads_map: bool) {
         self.map_waits.forget(self.oldest_unfinished());
-        let waits = waits(&self.nodes, id, op, after);
-        let on: SmallVec<[OpId; 2]> =
-            waits.into_iter().filter(|&on| self.map_waits.find(on).is_some()).collect();
+        let (waits, nodes) = (&mut self.map_waits, &self.nodes);
+        let mut on = SmallVec::new();
+        let mut wait = |one| {
+            if waits.find(one).is_some() && nodes.find(one).is_some() {
+                on.push(one);
+            }
+        };
+        after.iter().for_each(|&one| wait(one));
+        if let OpKind::Read { block, page, back, .. } = op.kind {
+            let seen = OpId(if back == 0 { u64::MAX } else { id.0 - u64::from(back) });
+            nodes.program_of(block, page, seen).into_iter().for_each(|n| wait(nodes.at(n).id));
+        }
+        if !reads_map && on.is_empty() {
+            return;
+        }
         if is_of_a_host_read(op) {
             let reads = self.map_waits.raise(on);
             reads.into_iter().for_each(|read| self.become_host_read(read));
-        } else if reads_map || !on.is_empty() && !matches!(op.kind, OpKind::Complete(_)) {
+        } else if !matches!(op.kind, OpKind::Complete(_)) {
             // what waits for the end of a command is sent after it: the drive does not know of it
-            self.map_waits.0.push_back(Waiting { id, reads_map, raised: false, on });
+            self.map_waits.add(id, reads_map, on);
         }
-    }
-
-    /// Whether a read of the map has become one of the host.
-    #[inline]
-    pub(crate) fn is_map_of_a_host_read(&self, n: u32) -> bool {
-        !self.map_waits.0.is_empty() && self.map_waits.is_raised(self.nodes.at(n).id)
     }
 
     /// A read of the map that became one of the host has left its die. If an operation is suspended
@@ -149,7 +166,7 @@ impl Engine {
         let Some(n) = self.nodes.find(read) else { return };
         let rank = self.times.rank[Class::HostRead as usize];
         let node = self.nodes.at_mut(n);
-        node.host_read = true;
+        node.host_read = HostRead::OfItsMap;
         let (before, waiting, d) = (node.rank, node.waiting, node.die);
         let die = &mut self.dies[d as usize];
         let has_die = die.current == n || die.cached == n;

@@ -1,5 +1,6 @@
 //! Queues by priority, dies and channels.
 
+use crate::inherit::HostRead;
 use crate::nodes::{NIL, Nodes};
 use flashatlas_types::{Class, Dur, Ps};
 use std::cmp::Reverse;
@@ -68,7 +69,7 @@ impl Queue {
         let mut left = self.ranks;
         while left != 0 {
             let head = self.ends[left.trailing_zeros() as usize].0;
-            if nodes.at(head).host_read {
+            if nodes.at(head).host_read != HostRead::No {
                 return Some(head);
             }
             left &= left - 1;

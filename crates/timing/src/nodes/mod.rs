@@ -2,6 +2,7 @@
 
 mod hazards;
 
+use crate::inherit::HostRead;
 use flashatlas_hints as hints;
 use flashatlas_types::{Dur, Op, OpId, OpKind};
 use hazards::{Draining, Unfinished};
@@ -41,7 +42,7 @@ pub(crate) struct Node {
     /// Kind of the page, as the times of the cells have it.
     pub level: u8,
     /// Read for a host: may suspend a program or an erase.
-    pub host_read: bool,
+    pub host_read: HostRead,
     /// Of a read: its page is in the register, and what is left is the transfer. Of a program or an
     /// erase: it has its die.
     pub halfway: bool,
@@ -430,7 +431,7 @@ impl Node {
             rank,
             suspends: 0,
             level: 0,
-            host_read: false,
+            host_read: HostRead::No,
             halfway: false,
             then: None,
             then_after: 0,

@@ -23,7 +23,7 @@ use crate::paths::{Paths, State, Step};
 use crate::resources::{Bus, Die, Phase, Slots};
 use crate::statistics::Resource;
 use crate::{Statistics, Times, Trajectory};
-use flashatlas_types::{Class, Dur, Layout, Op, OpId, OpKind, Plan, Ps, Tag};
+use flashatlas_types::{Class, Dur, Layout, Op, OpId, OpKind, Plan, Ps, Tag, beat};
 
 /// A host command that is complete.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -346,6 +346,7 @@ impl Engine {
             let end = if stop { self.now } else { until };
             let Some((at, event)) = self.agenda.take(end) else { return };
             self.now = at;
+            beat(1);
             match event {
                 Event::Timer(n) => self.complete(n),
                 Event::Link(way) => self.link_done(way),

@@ -70,15 +70,19 @@ const IDLE_VALID: Param<f64> = Param::ratio(
 )
 .or("0.5");
 
-const WEAR_STATIC: Param<bool> =
-    Param::flag("ftl.wear_static", "move long-lived data out of blocks with few erases")
-        .or("false");
+const WEAR_STATIC: Param<bool> = Param::flag(
+    "ftl.wear_static",
+    "dual mode: static wear levelling: long-lived data moves from the least worn block of a lane \
+         to its most worn one (the cold-data migration of Chang's dual-pool algorithm, SAC 2007)",
+)
+.or("false");
 
 const WEAR_THRESHOLD: Param<u32> = Param::int(
     "ftl.wear_threshold",
     1,
     1 << 30,
-    "static wear levelling acts when the erases of two blocks of a lane differ by more",
+    "ftl.wear_static: data moves when a free block of a lane has been erased more often than the \
+     least worn full one by more than this; the paper leaves it to the drive",
 )
 .or("32");
 
@@ -142,15 +146,17 @@ fn low_water(params: &Params, streams: Streams) -> u32 {
     }
 }
 
-/// Blocks that a lane cannot use for data: the frontiers it keeps open, and what collection needs;
+/// Blocks that a lane cannot use for data: the frontiers it keeps open (with static wear levelling
+/// that of cold data among them), and what collection needs;
 /// where several units share a frame, also the blocks whose last survivors wait for the rest of
 /// theirs; and those of map pages.
 fn reserve(params: &Params, layout: &Layout, streams: Streams, map_quota: u32) -> u64 {
     let (host, collection) = (u64::from(streams.host), u64::from(streams.collection));
     let shared_frames = u64::from(layout.slots_per_frame > 1) * collection;
+    let cold = u64::from(params.get(WEAR_STATIC));
     let collection = match params.get(GC_MODE) {
         "single" => host + 1 + shared_frames,
-        _ => host + collection + u64::from(low_water(params, streams)) + shared_frames,
+        _ => host + collection + cold + u64::from(low_water(params, streams)) + shared_frames,
     };
     collection + u64::from(map_quota)
 }
@@ -304,8 +310,15 @@ impl PageSettings {
         self.low_water + self.frontiers()
     }
 
-    /// Frontiers of a lane: those of the host, and in dual mode those of collection.
+    /// The frontier of cold data, behind those of the host and, in dual mode, of collection.
+    pub fn cold_frontier(&self) -> usize {
+        let of_collection = if self.mode == GcMode::Dual { self.streams.collection } else { 0 };
+        (self.streams.host + of_collection) as usize
+    }
+
+    /// Frontiers of a lane: those of the host, in dual mode those of collection, and with static
+    /// wear levelling that of cold data.
     pub fn frontiers(&self) -> u32 {
-        self.streams.host + if self.mode == GcMode::Dual { self.streams.collection } else { 0 }
+        self.cold_frontier() as u32 + u32::from(self.wear_static)
     }
 }

@@ -208,3 +208,29 @@ fn the_spread_stays_within_the_threshold_over_power_failures() {
     (0..20_000).for_each(|_| hot(&mut drive, &mut rng).unwrap());
     assert!(spread(&drive) <= 5 + 2, "spread {}", spread(&drive));
 }
+
+/// Single mode has no frontier for data that rests and collects for nothing but a write: it refuses
+/// what it would not look at, and takes the defaults.
+#[test]
+fn single_mode_refuses_what_it_does_not_look_at() {
+    let load = |setting: &str| {
+        let settings = ["ftl.gc_mode=single", "cache.mode=write-through", setting];
+        Registry::DRIVES.load("tiny", None, &settings.map(str::to_owned)).map(|_| ())
+    };
+    for setting in [
+        "ftl.wear_static=true",
+        "ftl.wear_threshold=5",
+        "ftl.low_water=3",
+        "ftl.gc_parallel=false",
+        "ftl.gc_step=2",
+        "ftl.idle_free=2",
+        "ftl.idle_valid=0.3",
+    ] {
+        let error = load(setting).expect_err(setting);
+        assert_eq!(error.key, setting.split('=').next().unwrap());
+        assert!(error.why.starts_with("not with ftl.gc_mode = single"), "{}", error.why);
+    }
+    for setting in ["ftl.wear_static=false", "ftl.wear_threshold=32", "ftl.idle_free=0"] {
+        load(setting).unwrap_or_else(|e| panic!("{setting}: {e}"));
+    }
+}

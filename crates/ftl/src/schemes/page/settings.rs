@@ -209,6 +209,35 @@ pub(super) fn mount_limit(config: &SchemeConfig<'_>, layout: &Layout) -> MountLi
     }
 }
 
+/// Refuse what single mode does not look at. A default is no wish, and 0 blocks to restore in idle
+/// time is what single mode does.
+fn refuse_unreached(params: &Params) -> Result<(), ConfigError> {
+    if params.get(GC_MODE) == "dual" {
+        return Ok(());
+    }
+    let cold = "it has no frontier for data that rests; static wear levelling";
+    let one = "it collects when its one reserved block is all that a lane has left; a mark";
+    let idle = "it collects for a write that needs room, never in idle time; this";
+    let unreached = [
+        (WEAR_STATIC.def, cold),
+        (WEAR_THRESHOLD.def, cold),
+        (LOW_WATER.def, one),
+        (GC_PARALLEL.def, "it collects each lane on its own; collecting several at once"),
+        (GC_STEP.def, "it moves the survivors of a victim at once; a bound of the step"),
+        (IDLE_FREE.def, idle),
+        (IDLE_VALID.def, idle),
+    ];
+    for (def, why) in unreached {
+        let default = def.default.map(|text| def.parse(text)).transpose()?;
+        let off = def.key == IDLE_FREE.key() && params.get(IDLE_FREE) == 0;
+        if params.value(def.key) != default.as_ref() && !off {
+            let why = format!("not with ftl.gc_mode = single: {why} needs ftl.gc_mode = dual");
+            return Err(ConfigError::new(def.key, why));
+        }
+    }
+    Ok(())
+}
+
 pub(super) fn fits(config: &SchemeConfig<'_>, layout: &Layout) -> Result<(), ConfigError> {
     let params = config.params;
     let streams = streams(config)?;
@@ -218,6 +247,7 @@ pub(super) fn fits(config: &SchemeConfig<'_>, layout: &Layout) -> Result<(), Con
             "single mode has one frontier; several streams need ftl.gc_mode = dual",
         ));
     }
+    refuse_unreached(params)?;
     if params.get(GC_MODE) == "single" && params.get(GC_PACE) != "burst" {
         return Err(ConfigError::new(
             "ftl.gc_pace",

@@ -2,6 +2,7 @@
 
 use flashatlas_device::{Cmd, Device, Inspect, Registry, Reply, Ssd};
 use flashatlas_ftl::Role;
+use flashatlas_testing::proofs::one_in;
 use flashatlas_types::{BlockId, Cause, Dur, Lba, Ps, Rng, Seed, Tag};
 
 /// Blocks of 16 pages, 128 of them in one lane; a quarter more than data needs.
@@ -97,7 +98,7 @@ fn wrong(
         levelled.spread, levelled.widest, off.spread, levelled.moves
     );
     eprintln!("{found}");
-    let wide = levelled.spread > threshold + 2 || levelled.widest > threshold + 3;
+    let wide = levelled.widest.max(levelled.spread) > threshold + 2;
     (wide || beside > most || levelled.moves == 0.0).then_some(found)
 }
 
@@ -105,9 +106,10 @@ fn with<'a>(base: &[&'a str], more: &[&'a str]) -> Vec<&'a str> {
     base.iter().chain(more).copied().collect()
 }
 
-/// A million writes of the first tenth of a drive of 256 blocks of 64 pages. Without levelling the
-/// blocks of cold data are never erased, and some 70 others share 16,000 erases. With it, all 256
-/// share them: 61 each.
+/// The geometry of 256 blocks of 64 pages, of which a tenth of the addresses is written a million
+/// times (a quarter as often unless all proofs are taken). Without levelling the blocks of cold data
+/// are never erased: 205 blocks hold data, 185 of them cold data, and some 70 others share the 15,625
+/// erases of a million writes, 220 each. With it, all 256 share them: 61 each.
 #[test]
 fn the_spread_stays_within_the_threshold_over_a_million_writes() {
     let base = [
@@ -118,21 +120,22 @@ fn the_spread_stays_within_the_threshold_over_a_million_writes() {
         "drive.over_provisioning=0.25",
         "cache.mode=write-through",
     ];
-    let off = Written::new(&base, 1_000_000);
-    assert!(off.spread > 150, "{}: the drive needs levelling", off.spread);
-    assert!(off.moves == 0.0);
+    let writes = if one_in() == 1 { 1_000_000 } else { 250_000 };
+    let off = Written::new(&base, writes);
+    let shared = writes / 64 / 70;
+    assert!(u64::from(off.spread) > shared * 9 / 10, "{}: too even without levelling", off.spread);
+    assert_eq!(off.moves, 0.0);
     for threshold in [1, 5, 32] {
         let limit = format!("ftl.wear_threshold={threshold}");
-        let levelled = Written::new(&with(&base, &["ftl.wear_static=true", &limit]), 1_000_000);
+        let levelled = Written::new(&with(&base, &["ftl.wear_static=true", &limit]), writes);
         assert_eq!(wrong(&levelled, threshold, &off, 0.03, "greedy"), None);
     }
 }
 
-/// The same whatever picks victims, sorts pages or keeps the map, on one lane and on several. Of
-/// the 25 spare blocks of a lane one is the frontier of cold data, which collection misses: twice
-/// the 0.03 of a large drive are too many, 0.05 are not. (`random` is left out: it also draws blocks
-/// without an invalid page, and with them those that rest because they are worn. `d-choices` draws
-/// one now and then, hence the one erase more between two looks.)
+/// The same whatever picks victims, sorts pages or keeps the map, at every pace, on one lane and on
+/// several. Of the 25 spare blocks of a lane one is the frontier of cold data, which collection
+/// misses: 0.03 more on a large drive may be 0.05 on these. `random` is left out where units share
+/// frames: padded frames of cold data make its blocks worth a draw.
 #[test]
 fn the_spread_stays_within_the_threshold_on_every_kind_of_drive() {
     let kinds: &[&[&str]] = &[
@@ -141,6 +144,10 @@ fn the_spread_stays_within_the_threshold_on_every_kind_of_drive() {
         &["ftl.victim=cat"],
         &["ftl.victim=fifo"],
         &["ftl.victim=d-choices"],
+        &["ftl.victim=random"],
+        &["ftl.victim=random", "drive.channels=2", "drive.ways=2"],
+        &["ftl.victim=random", "ftl.gc_pace=even"],
+        &["ftl.victim=random", "ftl.gc_pace=paced"],
         &["ftl.victim=windowed"],
         &["ftl.gc_pace=even"],
         &["ftl.gc_pace=paced"],

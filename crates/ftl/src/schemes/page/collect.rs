@@ -144,6 +144,9 @@ impl PageMapped {
                 true => fruitful -= 1,
                 false => fruitless -= 1,
             }
+            if self.rests(cx.flash.medium, lane, victim) {
+                continue;
+            }
             self.collect(cx, lane, victim, Cause::Gc)?;
         }
         self.pad_copies(cx, lane)
@@ -217,6 +220,7 @@ impl PageMapped {
                 && !self.finish_sweep(cx, other)?
                 && self.collection_has_room(other)
                 && let Some(victim) = self.pick(cx.flash.medium, other, u32::MAX)
+                && !self.rests(cx.flash.medium, other, victim)
             {
                 self.collect(cx, other, victim, Cause::Gc)?;
             }

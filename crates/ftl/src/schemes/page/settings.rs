@@ -73,7 +73,7 @@ const IDLE_VALID: Param<f64> = Param::ratio(
 const WEAR_STATIC: Param<bool> = Param::flag(
     "ftl.wear_static",
     "dual mode: static wear levelling: long-lived data moves from the least worn block of a lane \
-         to its most worn one (the cold-data migration of Chang's dual-pool algorithm, SAC 2007)",
+     to its most worn one (the cold-data migration of Chang's dual-pool algorithm, SAC 2007)",
 )
 .or("false");
 
@@ -146,10 +146,9 @@ fn low_water(params: &Params, streams: Streams) -> u32 {
     }
 }
 
-/// Blocks that a lane cannot use for data: the frontiers it keeps open (with static wear levelling
-/// that of cold data among them), and what collection needs;
-/// where several units share a frame, also the blocks whose last survivors wait for the rest of
-/// theirs; and those of map pages.
+/// Returns the blocks that a lane cannot use for data: the frontiers it keeps open (with static wear
+/// levelling that of cold data among them), what collection needs, and those of map pages. Where
+/// several units share a frame, also the blocks whose last survivors wait for the rest of theirs.
 fn reserve(params: &Params, layout: &Layout, streams: Streams, map_quota: u32) -> u64 {
     let (host, collection) = (u64::from(streams.host), u64::from(streams.collection));
     let shared_frames = u64::from(layout.slots_per_frame > 1) * collection;

@@ -60,6 +60,20 @@ impl PageMapped {
         (most - most.min(medium.erases(least)) > self.settings.wear_threshold).then_some(least)
     }
 
+    /// Returns whether a victim frees nothing and is too worn to be erased for nothing. A policy that
+    /// draws at random meets blocks at rest, and draws again.
+    pub(super) fn rests(&self, medium: &Medium, lane: u32, victim: BlockId) -> bool {
+        if !self.settings.wear_static
+            || self.pool.blocks.valid(victim) < self.layout.slots_per_block
+        {
+            return false;
+        }
+        let blocks = self.layout.lane_blocks(LaneId(lane));
+        let closed = blocks.filter(|&b| self.pool.blocks.role(b) == Role::Closed);
+        let least = closed.map(|b| medium.erases(b)).min().unwrap_or(0);
+        medium.erases(victim) - least >= self.settings.wear_threshold
+    }
+
     /// A block for cold data leaves collection what it needs.
     fn cold_data_has_room(&self, lane: u32) -> bool {
         let open = |f: &&Frontier| f.block.is_none();

@@ -31,7 +31,7 @@ impl PageMapped {
             GcMode::Dual => {
                 // one block goes to the frontier: what stays behind must not be below the low-water
                 // mark
-                if self.pool.free(lane) <= self.settings.low_water {
+                if self.pool.free(lane) + self.about_to_be_free(lane) <= self.settings.low_water {
                     self.collect_to(cx, lane, self.settings.low_water + 1)?;
                     if self.settings.gc_parallel && self.settings.pace != GcPace::Paced {
                         self.collect_beside(cx, lane)?;

@@ -74,8 +74,7 @@ impl PageMapped {
     fn room(&self, lane: u32) -> u32 {
         let (block, frame) = (self.layout.slots_per_block, self.layout.slots_per_frame);
         let lane_now = &self.lanes[lane as usize];
-        let rest = |f: &Frontier| f.block.map_or(0, |_| block - f.next * frame);
-        let open: u32 = lane_now.frontiers.iter().map(rest).sum();
+        let open: u32 = lane_now.frontiers.iter().map(|f| self.rest(f)).sum();
         let waiting: usize = lane_now.frontiers.iter().map(|f| f.buffer.len()).sum();
         let passed = |leaving: &Leaving| match lane_now.sweep {
             Some(Sweep { victim, next }) if victim == leaving.block => next * frame,
@@ -83,6 +82,24 @@ impl PageMapped {
         };
         let passed: u32 = lane_now.leaving.iter().map(passed).sum();
         (self.pool.free(lane) * block + open + passed).saturating_sub(waiting as u32)
+    }
+
+    /// Returns the slots of a frontier's block that no frame has been programmed into.
+    fn rest(&self, frontier: &Frontier) -> u32 {
+        let left = self.layout.frames_per_block - frontier.next;
+        frontier.block.map_or(0, |_| left * self.layout.slots_per_frame)
+    }
+
+    /// Returns the blocks that the victim passed over gives back without taking one: 1 where what
+    /// is left of it fits each frontier of collection, with a frame over for a torn page, else 0.
+    pub(super) fn about_to_be_free(&self, lane: u32) -> u32 {
+        let lane_now = &self.lanes[lane as usize];
+        let Some(Sweep { victim, .. }) = lane_now.sweep.filter(|_| self.settings.is_paced()) else {
+            return 0;
+        };
+        let needed = self.pool.blocks.valid(victim) + self.layout.slots_per_frame;
+        let host = self.settings.streams.host as usize;
+        u32::from(lane_now.frontiers[host..].iter().all(|f| self.rest(f) >= needed))
     }
 
     /// Choose a victim, if the lane is short of blocks and has one.

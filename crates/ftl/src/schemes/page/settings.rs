@@ -331,12 +331,17 @@ impl PageSettings {
         }
     }
 
-    /// Blocks that a lane has room for at the pace `paced`: the low-water mark, and one for each
-    /// frontier. Then at most one block of room is in each frontier but the one that is full, and
-    /// at most one in the victim that is passed over: more than the mark is left in free blocks
-    /// whenever the host opens one.
+    /// Returns the blocks that a lane has room for at the pace `paced`: the low-water mark, and one
+    /// for each frontier but the one that the host has filled. The rest of the others and the
+    /// passed part of the victim are part of that room, so that the mark is left in free blocks
+    /// when the host opens one; and the victim follows without taking one.
     pub fn blocks_of_room(&self) -> u32 {
-        self.low_water + self.frontiers()
+        self.low_water + self.frontiers() - 1
+    }
+
+    /// Returns whether collection keeps the room of a lane.
+    pub fn is_paced(&self) -> bool {
+        self.pace == GcPace::Paced
     }
 
     /// The frontier of cold data, behind those of the host and, in dual mode, of collection.

@@ -98,8 +98,7 @@ impl PageMapped {
             return 0;
         };
         let needed = self.pool.blocks.valid(victim) + self.layout.slots_per_frame;
-        let host = self.settings.streams.host as usize;
-        u32::from(lane_now.frontiers[host..].iter().all(|f| self.rest(f) >= needed))
+        u32::from(self.frontiers_of_collection(lane).iter().all(|f| self.rest(f) >= needed))
     }
 
     /// Choose a victim, if the lane is short of blocks and has one.

@@ -334,9 +334,10 @@ impl PageSettings {
     /// Returns the blocks that a lane has room for at the pace `paced`: the low-water mark, and one
     /// for each frontier but the one that the host has filled. The rest of the others and the
     /// passed part of the victim are part of that room, so that the mark is left in free blocks
-    /// when the host opens one; and the victim follows without taking one.
+    /// when the host opens one; and the victim follows without taking one. Cold data has room of its
+    /// own.
     pub fn blocks_of_room(&self) -> u32 {
-        self.low_water + self.frontiers() - 1
+        self.low_water + self.cold_frontier() as u32 - 1
     }
 
     /// Returns whether collection keeps the room of a lane.

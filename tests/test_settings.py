@@ -29,26 +29,40 @@ def declared() -> dict[str, dict[str, Any]]:
     return found
 
 
+HOT, MIXED, RANDOM = mechanism_runs.HOT, mechanism_runs.MIXED, mechanism_runs.RANDOM
+COMMITS, ROOMY = mechanism_runs.COMMITS, ["drive.blocks=128", "drive.logical_pages=2048"]
+
+
 def bases() -> list[Run]:
     """Return the runs of which one setting is changed."""
     found = mechanism_runs.runs()
-    hot, mixed, pauses = mechanism_runs.HOT, mechanism_runs.MIXED, mechanism_runs.PAUSES
-    small_map, commits = mechanism_runs.MAP, mechanism_runs.COMMITS
 
     def add(label: str, workload: str, *settings: str, **options: Any) -> None:
         run = {"drive": "tiny", "precondition": "fill", "label": label, "workload": workload}
         timed = {} if options.get("mode") == "open" else {"depth": 4}
         found.append({**run, **timed, "set": list(settings), **options})
 
-    add("page", hot)
-    add("page mixed", mixed)
+    for part in (_collection, _lookups, _shapes, _stores, _hosts):
+        part(add)
+    return found
+
+
+def _collection(add: mechanism_runs.Add) -> None:
+    add("page", HOT)
+    add("page mixed", MIXED)
     for victim in ("fifo", "random", "d-choices", "windowed", "cost-benefit", "cat"):
-        add(victim, hot, f"ftl.victim={victim}")
+        add(victim, HOT, f"ftl.victim={victim}")
     for classifier in ("address", "dac", "two-lru"):
-        add(classifier, hot, f"ftl.classifier={classifier}", "ftl.streams=2", "drive.blocks=64")
-    roomy = ["drive.blocks=128", "drive.logical_pages=2048"]
+        add(classifier, HOT, f"ftl.classifier={classifier}", "ftl.streams=2", "drive.blocks=64")
     for classifier in ("sepbit", "midas"):
-        add(classifier, hot, f"ftl.classifier={classifier}", *roomy)
+        add(classifier, HOT, f"ftl.classifier={classifier}", *ROOMY)
+    add("worn", HOT, "nand.endurance=6", "nand.spare_blocks=8", "drive.blocks=64")
+    add("single", HOT, "ftl.gc_mode=single")
+    add("single mixed", MIXED, "ftl.gc_mode=single")
+    add("wear", HOT, "ftl.wear_static=true", "ftl.wear_threshold=2")
+
+
+def _lookups(add: mechanism_runs.Add) -> None:
     for name in ("shifting", "division", "folding", "radix", "mixer"):
         for ways in (4, 8):
             own = [
@@ -57,11 +71,14 @@ def bases() -> list[Run]:
                 "lookup.sets=256",
                 f"lookup.ways={ways}",
             ]
-            add(f"lpmt {name} {ways}", mechanism_runs.RANDOM, *own, "lookup.extent_pages=1")
+            add(f"lpmt {name} {ways}", RANDOM, *own, "lookup.extent_pages=1")
     for policy in ("set-mod", "striped", "dynamic"):
         own = ["map.store=lpmt", f"lookup.policy={policy}", "lookup.ways=16", "lookup.banks=4"]
         spread = ["lookup.spread=2"] if policy != "set-mod" else []
-        add(f"lpmt {policy}", mechanism_runs.RANDOM, *own, *spread, "lookup.extent_pages=1")
+        add(f"lpmt {policy}", RANDOM, *own, *spread, "lookup.extent_pages=1")
+
+
+def _shapes(add: mechanism_runs.Add) -> None:
     shapes = {
         "units": ["map.unit=512", "drive.planes=2", "drive.frame_planes=2"],
         "wide": ["map.unit=8KiB", "drive.frame_channels=2", "drive.frame_ways=2"],
@@ -81,37 +98,41 @@ def bases() -> list[Run]:
         "short of map": ["map.store=learnedftl", "map.page_bytes=256", "map.cache_bytes=512"],
     }
     for label, own in shapes.items():
-        add(label, mixed, *own)
+        add(label, MIXED, *own)
     times = ["timing.t_program_middle=400us", "timing.t_program_upper=1ms"]
-    add("three bits", mixed, "drive.cell=tlc", "drive.pages=9", "drive.logical_pages=400", *times)
+    add("three bits", MIXED, "drive.cell=tlc", "drive.pages=9", "drive.logical_pages=400", *times)
     add("too fast", "uniform:requests=2000,size=2KiB,interval=1us", mode="open")
-    add("wear", hot, "ftl.wear_static=true", "ftl.wear_threshold=2")
-    add("cached idle", pauses, "cache.bytes=64KiB", mode="open")
-    add("worn", hot, "nand.endurance=6", "nand.spare_blocks=8", "drive.blocks=64")
-    add("single", hot, "ftl.gc_mode=single")
-    add("single mixed", mixed, "ftl.gc_mode=single")
+    add("cached idle", mechanism_runs.PAUSES, "cache.bytes=64KiB", mode="open")
+
+
+def _stores(add: mechanism_runs.Add) -> None:
     paged = ["map.page_bytes=256", "drive.blocks=128", "drive.logical_pages=2048"]
-    framed = [*paged[1:], "map.unit=512", "drive.spare_bytes=128"]
+    framed = ["drive.blocks=128", "drive.logical_pages=9000"]
+    framed += ["map.unit=512", "drive.spare_bytes=128"]
+    filled = "uniform:requests=3000,size=2KiB,flush_every=20"
     for store in ("demand", "dftl", "cdftl", "sftl", "tpftl", "leaftl", "learnedftl"):
         own = [f"map.store={store}", "map.cache_bytes=4KiB"]
-        add(f"{store} commits", commits, *paged, *own)
-        shared = ["map.page_bytes=512", f"map.store={store}", "map.cache_bytes=16KiB"]
-        add(f"{store} shares frames", commits, *framed, *shared)
-        add(f"{store} single", hot, *paged, *own, "ftl.gc_mode=single")
-    add("dram commits", commits, *paged, "map.flush=pages")
-    add("dram shares frames", commits, *framed, "map.flush=pages", "map.page_bytes=512")
-    add("dram segments", commits, *paged, "map.flush=segments", "map.segment_bytes=256")
+        add(f"{store} commits", COMMITS, *paged, *own)
+        shared = ["map.page_bytes=512", f"map.store={store}", "map.cache_bytes=4KiB"]
+        add(f"{store} shares frames", filled, *framed, *shared)
+        add(f"{store} single", HOT, *paged, *own, "ftl.gc_mode=single")
+    add("dram commits", COMMITS, *paged, "map.flush=pages")
+    add("dram shares frames", COMMITS, *framed, "map.flush=pages", "map.page_bytes=512")
+    add("dram segments", COMMITS, *paged, "map.flush=segments", "map.segment_bytes=256")
     groups = ["map.store=learnedftl", "map.group_pages=1", "ftl.streams=2", "map.cache_bytes=512"]
-    add("learnedftl groups", mechanism_runs.RANDOM, *paged, *groups)
+    add("learnedftl groups", RANDOM, *paged, *groups)
     ahead = ["map.store=demand", "map.policy=readahead", "map.readahead_pages=2"]
     reads = "sequential:requests=4000,size=2KiB,read=1"
-    add("demand reads far ahead", reads, *small_map, *ahead, "map.cache_bytes=4KiB")
+    add("demand reads far ahead", reads, *mechanism_runs.MAP, *ahead, "map.cache_bytes=4KiB")
     nvm = ["map.store=nvm-hybrid", "map.segment_bytes=512", "nvm.bytes=2KiB"]
     runs_of_512 = "sequential:requests=600,size=32KiB,flush_every=5"
     shares = ["map.dense_share=0.1", "map.full_share=0.4"]
-    add("nvm nearly full", runs_of_512, *small_map[1:], *nvm, *shares)
-    add("nvm shares frames", commits, *framed, *nvm)
-    hpb = ["layers=hpb-host", "hpb.region=64KiB", "hpb.subregion=64KiB", *small_map]
+    add("nvm nearly full", runs_of_512, *mechanism_runs.MAP[1:], *nvm, *shares)
+    add("nvm shares frames", COMMITS, *framed, *nvm)
+
+
+def _hosts(add: mechanism_runs.Add) -> None:
+    hpb = ["layers=hpb-host", "hpb.region=64KiB", "hpb.subregion=64KiB", *mechanism_runs.MAP]
     hpb += ["map.store=demand", "map.cache_bytes=2KiB", "map.unit=2KiB"]
     often = ["hpb.activation_reads=1", "hpb.host_bytes=2KiB"]
     seldom = ["hpb.activation_reads=3", "hpb.host_bytes=2KiB", "hpb.max_read=2KiB"]
@@ -120,7 +141,6 @@ def bases() -> list[Run]:
     add("hpb replaces", "zipf:requests=6000,size=2KiB,read=0.95", *hpb, *seldom, *host)
     add("hpb forgets", both, *hpb, *often, "hpb.remark=true", "hpb.max_read=2KiB", depth=16)
     add("hpb long", "uniform:requests=3000,size=8KiB,read=0.8", *hpb, "hpb.max_read=8KiB")
-    return found
 
 
 def mode_of(params: dict[str, Any], key: str) -> str:
@@ -159,23 +179,22 @@ def pairs() -> dict[tuple[str, str], list[tuple[Run, Any]]]:
 def others(key: str, param: dict[str, Any], now: Any) -> list[str]:
     """Return values to try for a parameter that is `now`."""
     limits = param["range"]
+    values: list[Any] = []
     if key in TEXTS:
-        return TEXTS[key]
-    if isinstance(now, bool):
-        return [str(not now).lower()]
-    if limits.startswith("a time"):
-        return ["3us", "1ms", "200us", "40ms", "0us"]
-    if "bytes a second" in limits:
-        return ["10MB", "400MB"]
-    if " to " in limits and isinstance(now, int | float):
-        near = [now * 2, now // 2 if isinstance(now, int) else now / 2, now + 1, now - 1, 1, 3, 8]
-        near += [0.1, 0.9] if isinstance(now, float) else [0, 64, 512, 4096]
-        return [str(value) for value in dict.fromkeys(near) if value != now and value >= 0]
-    if ", " in limits:
-        return [name for name in limits.split(", ") if name != str(now)]
-    if isinstance(now, int):
-        return [str(now * 2), str(now // 2), "1000000", "4096"]
-    return []
+        values = TEXTS[key]
+    elif isinstance(now, bool):
+        values = [str(not now).lower()]
+    elif limits.startswith("a time"):
+        values = ["3us", "1ms", "200us", "40ms", "0us"]
+    elif "bytes a second" in limits:
+        values = ["10MB", "400MB"]
+    elif isinstance(now, float):
+        values = [now * 2, now / 2, 0.1, 0.9, now + 1, 1, 3, 8]
+    elif isinstance(now, int):
+        values = [now * 2, now // 2, now + 1, now - 1, 1, 3, 8, 0, 64, 512, 4096, 1_000_000]
+    elif ", " in limits:
+        values = limits.split(", ")
+    return [str(value) for value in dict.fromkeys(values) if value != now and str(value)[0] != "-"]
 
 
 TEXTS: dict[str, list[str]] = {

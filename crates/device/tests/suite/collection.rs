@@ -161,3 +161,42 @@ fn an_even_pace_moves_a_part_of_a_victim_with_each_write() {
         [[true, false], [false, true]]
     );
 }
+
+/// Paced. The room of the lane is kept at three blocks, the low-water mark and one for the frontier
+/// of collection, and two frames: 14 slots. The first 19 of the 32 slots leave 13, so with each
+/// write from the 19th on a slot is passed over that is not valid. Block 1 holds pages 4 to 7, of
+/// which 4, 5 and 6 are written again: three writes pass these slots. The fourth moves 7, which
+/// gives no room, and passes a slot of block 2, of which nothing is valid any more.
+#[test]
+fn paced_passes_a_slot_that_is_not_valid_with_each_write() {
+    for step in ["16", "2"] {
+        let mut drive = Drive::new(&["ftl.gc_pace=paced", &format!("ftl.gc_step={step}")]);
+        drive.write_all(&(0..12).collect::<Vec<u32>>());
+        let before = drive.write_all(&[0, 2, 4, 0]);
+        let writes = drive.write_all(&[5, 6, 9, 10, 11, 8]);
+        let quiet = before.iter().chain(&writes[..5]);
+        assert!(quiet.into_iter().all(|w| w.copies.is_empty() && w.erases.is_empty()));
+        assert_eq!(writes[5].copies.iter().map(|copy| copy.0).collect::<Vec<_>>(), [7]);
+        let [(block, after)] = &writes[5].erases[..] else { panic!("block 1 is erased") };
+        let programs = [&before[2], &writes[0], &writes[1]].map(|write| write.program);
+        let expected = sorted([&programs[..], &[writes[5].copy(7)]].concat());
+        assert_eq!((*block, sorted(after.clone())), (1, expected));
+        // three slots of block 2 are left: three writes later it is erased, without a copy
+        let later = drive.write_all(&[0, 2, 4]);
+        assert!(later.iter().all(|write| write.copies.is_empty()));
+        let erases: Vec<usize> = later.iter().map(|write| write.erases.len()).collect();
+        assert_eq!(erases, [0, 0, 1]);
+    }
+}
+
+/// With a step of one frame the write that moves a page passes nothing else: the four slots of block
+/// 2 take the four writes that follow it, one more than with a larger step.
+#[test]
+fn a_step_bounds_what_is_moved_with_one_write() {
+    let mut drive = Drive::new(&["ftl.gc_pace=paced", "ftl.gc_step=1"]);
+    drive.write_all(&(0..12).collect::<Vec<u32>>());
+    drive.write_all(&[0, 2, 4, 0, 5, 6, 9, 10, 11, 8]);
+    let later = drive.write_all(&[0, 2, 4, 5]);
+    let erases: Vec<usize> = later.iter().map(|write| write.erases.len()).collect();
+    assert_eq!(erases, [0, 0, 0, 1]);
+}

@@ -53,6 +53,7 @@ fn every_operation_of_a_command_waits_for_its_first() {
     let drives: &[&[&str]] = &[
         &["cache.mode=write-through"],
         &["cache.bytes=8KiB", "map.unit=512", "ftl.gc_pace=even"],
+        &["cache.bytes=8KiB", "map.unit=512", "ftl.gc_pace=paced"],
         &["cache.bytes=8KiB", "map.store=dftl", "map.cache_bytes=4KiB"],
         &["cache.mode=write-through", "map.unit=512", "map.store=dftl", "map.cache_bytes=4KiB"],
         &["cache.bytes=8KiB", "ftl.scheme=block", "nand.program_order=any"],

@@ -21,7 +21,7 @@ const SETTINGS: &[(&str, &[&str])] = &[
     ("nand.data", &["none", "none", "none", "ram"]),
     ("ftl.scheme", &["page", "page", "page", "page", "page", "page", "fast"]),
     ("ftl.gc_mode", &["dual", "single"]),
-    ("ftl.gc_pace", &["burst", "even"]),
+    ("ftl.gc_pace", &["burst", "even", "paced"]),
     ("ftl.low_water", &["0", "4"]),
     ("ftl.streams", &["1", "1", "1", "2"]),
     ("ftl.classifier", &["none", "none", "none", "dac"]),

@@ -16,6 +16,8 @@ const DRIVES: &[&[&str]] = &[
     &["cache.mode=write-through", "ftl.gc_mode=single"],
     &["cache.mode=write-through", "ftl.gc_pace=even"],
     &["cache.bytes=8KiB", "map.unit=512", "ftl.gc_pace=even"],
+    &["cache.mode=write-through", "ftl.gc_pace=paced"],
+    &["cache.bytes=8KiB", "map.unit=512", "ftl.gc_pace=paced", "ftl.gc_step=1"],
     &["cache.mode=write-through", "map.unit=512"],
     &["cache.mode=write-through", "drive.frame_channels=2", "map.unit=4KiB"],
     &["cache.mode=write-through", "ftl.scheme=block"],

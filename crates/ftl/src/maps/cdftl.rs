@@ -158,6 +158,11 @@ impl Cache for Cdftl {
         }
     }
 
+    /// No: map pages leave as a whole.
+    fn takes_moves(&self, _: &MapOnFlash, _: Lpn) -> bool {
+        false
+    }
+
     fn fetch(&mut self, io: &mut Io<'_, '_>, lpn: Lpn) -> Result<OpId, FtlError> {
         let page = io.map.table.page_of(lpn);
         let mut evicted = OpId::NONE;

@@ -67,6 +67,8 @@ const CHANGED_SHARE: Param<f64> = Param::ratio(
 /// Map pages in the order of their last use.
 struct Pages {
     pages: IndexList,
+    /// Whether something of a page in memory has changed since it was loaded.
+    changed: Vec<bool>,
     limit: u32,
     page_bytes: u64,
     changed_max: u32,
@@ -77,7 +79,8 @@ impl Pages {
         let page_bytes = u64::from(map.table.page_bytes());
         let limit = (budget / page_bytes).min(u64::from(map.table.pages())) as u32;
         let changed_max = (changed_share * f64::from(limit)) as u32;
-        Pages { pages: IndexList::new(map.table.pages()), limit, page_bytes, changed_max }
+        let changed = vec![false; map.table.pages() as usize];
+        Pages { pages: IndexList::new(map.table.pages()), changed, limit, page_bytes, changed_max }
     }
 }
 
@@ -98,9 +101,9 @@ impl Cache for Pages {
         self.limit - self.pages.len()
     }
 
-    fn evicts_unchanged(&self, map: &MapOnFlash) -> bool {
+    fn evicts_unchanged(&self) -> bool {
         let first = self.pages.first().filter(|_| self.pages.len() == self.limit);
-        first.is_none_or(|victim| !map.changes.contains(victim))
+        first.is_none_or(|victim| !self.changed[victim as usize])
     }
 
     fn used(&mut self, map: &MapOnFlash, lpn: Lpn) {
@@ -111,7 +114,7 @@ impl Cache for Pages {
         let mut evicted = OpId::NONE;
         if self.pages.len() == self.limit {
             let victim = self.pages.first().expect("the limit is not zero");
-            if io.map.changes.contains(victim) {
+            if std::mem::take(&mut self.changed[victim as usize]) {
                 evicted = io.evict(victim, true)?;
             }
             self.pages.remove(victim);
@@ -121,12 +124,21 @@ impl Cache for Pages {
         Ok(ready)
     }
 
-    fn changed(&mut self, _: &MapOnFlash, _: Lpn, _: Ppn) {}
+    /// No: map pages leave as a whole.
+    fn takes_moves(&self, _: &MapOnFlash, _: Lpn) -> bool {
+        false
+    }
 
-    fn cleaned(&mut self, _: u32) {}
+    fn changed(&mut self, map: &MapOnFlash, lpn: Lpn, _: Ppn) {
+        self.changed[map.table.page_of(lpn) as usize] = true;
+    }
+
+    fn cleaned(&mut self, page: u32) {
+        self.changed[page as usize] = false;
+    }
 
     fn has_changes_of(&self, page: u32) -> bool {
-        self.pages.contains(page)
+        self.changed[page as usize]
     }
 
     fn to_flush(&self, map: &MapOnFlash) -> Vec<u32> {

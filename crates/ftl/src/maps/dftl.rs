@@ -39,14 +39,13 @@ pub const DEF: MapStoreDef = MapStoreDef {
     exports_entries: true,
     build: &|&StoreConfig { params, .. }, layout| {
         let share = params.get(PROTECTED_SHARE);
-        let store = Paged::new(params, layout, false, |map, budget| {
+        Box::new(Paged::new(params, layout, false, |map, budget| {
             let limit = (budget / ENTRY_BYTES).min(u64::from(map.table.len())) as u32;
             Dftl {
                 cmt: Cmt::new(limit, (share * f64::from(limit)) as u32, map.table.pages()),
                 cleaned: 0,
             }
-        });
-        Box::new(store.with_single_entries(params))
+        }))
     },
     small: &[
         &["map.page_bytes=64", "map.cache_bytes=16", "map.lanes=1"],

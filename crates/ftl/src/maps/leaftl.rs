@@ -58,6 +58,7 @@ pub const DEF: MapStoreDef = MapStoreDef {
         let (batch, compaction) = (params.get(LEARN_BATCH), params.get(COMPACTION));
         Box::new(Paged::new(params, layout, false, |map, budget| Leaftl {
             pages: IndexList::new(map.table.pages()),
+            changed: vec![false; map.table.pages() as usize],
             groups: vec![
                 SegmentGroup::default();
                 map.table.len().div_ceil(GROUP.min(map.table.per_page)) as usize
@@ -124,6 +125,8 @@ struct Counters {
 
 struct Leaftl {
     pages: IndexList,
+    /// Whether something of a page in memory has changed since it was loaded.
+    changed: Vec<bool>,
     /// Segments of the groups of pages in memory; the others are empty.
     groups: Vec<SegmentGroup>,
     /// Entries of a group.
@@ -200,7 +203,7 @@ impl Leaftl {
         let mut last = OpId::NONE;
         while self.bytes > self.limit {
             let page = self.pages.iter().find(|&p| Some(p) != keep).expect("one page always fits");
-            if io.map.changes.contains(page) {
+            if std::mem::take(&mut self.changed[page as usize]) {
                 last = io.evict(page, true)?;
             }
             let groups = self.groups_of(io.map, page);
@@ -237,6 +240,7 @@ impl Cache for Leaftl {
     }
 
     fn changed(&mut self, map: &MapOnFlash, lpn: Lpn, _: Ppn) {
+        self.changed[map.table.page_of(lpn) as usize] = true;
         self.recent.insert(lpn.0);
         self.until_compaction -= 1;
         if self.until_compaction == 0 {
@@ -248,6 +252,11 @@ impl Cache for Leaftl {
         } else if self.recent.len() == self.batch {
             self.learn_recent(map);
         }
+    }
+
+    /// No: map pages leave as a whole.
+    fn takes_moves(&self, _: &MapOnFlash, _: Lpn) -> bool {
+        false
     }
 
     fn shrink(&mut self, io: &mut Io<'_, '_>) -> Result<OpId, FtlError> {
@@ -298,10 +307,12 @@ impl Cache for Leaftl {
         Ok(io.cx.flash.read(frame, 1 << bit, ReadPart::Whole, Cause::Map, &[ready])?)
     }
 
-    fn cleaned(&mut self, _: u32) {}
+    fn cleaned(&mut self, page: u32) {
+        self.changed[page as usize] = false;
+    }
 
     fn has_changes_of(&self, page: u32) -> bool {
-        self.pages.contains(page)
+        self.changed[page as usize]
     }
 
     fn bytes(&self) -> u64 {

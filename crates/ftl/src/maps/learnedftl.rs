@@ -202,6 +202,11 @@ impl Cache for LearnedFtl {
         self.entries.changed(map, lpn, old);
     }
 
+    /// The model forgot the entry when its page was moved, and may have learned it anew since.
+    fn overlaid(&mut self, map: &MapOnFlash, lpn: Lpn) {
+        self.entries.overlaid(map, lpn);
+    }
+
     fn moved(&mut self, map: &MapOnFlash, lpn: Lpn) {
         self.forget(map, lpn);
     }

@@ -80,8 +80,7 @@ pub(crate) trait Cache: Send {
     }
 
     /// Whether a map page that is fetched now needs no other one to be written.
-    fn evicts_unchanged(&self, map: &MapOnFlash) -> bool {
-        let _ = map;
+    fn evicts_unchanged(&self) -> bool {
         true
     }
 
@@ -102,6 +101,18 @@ pub(crate) trait Cache: Send {
     /// An entry that is in memory has changed from `old`. What is no longer in order, such as a
     /// size, is put right by [`Cache::shrink`].
     fn changed(&mut self, map: &MapOnFlash, lpn: Lpn, old: Ppn);
+
+    /// Returns whether an entry that has just come into memory, and that collection had moved, is
+    /// a changed one there from now on. Otherwise it stays in the table of moves, so that a map
+    /// page that leaves memory need not be written for it.
+    fn takes_moves(&self, map: &MapOnFlash, lpn: Lpn) -> bool {
+        self.holds(map, lpn)
+    }
+
+    /// Takes over such an entry.
+    fn overlaid(&mut self, map: &MapOnFlash, lpn: Lpn) {
+        self.changed(map, lpn, map.table.get(lpn));
+    }
 
     /// An entry that is not in memory has changed, because collection moved its page.
     fn moved(&mut self, map: &MapOnFlash, lpn: Lpn) {

@@ -97,7 +97,7 @@ impl Misses {
         for &page in &ahead {
             let there = page >= io.map.table.pages() || cache.holds_page(page);
             // what nobody has asked for is not worth a write, nor an error
-            let free = cache.evicts_unchanged(io.map);
+            let free = cache.evicts_unchanged();
             if room == 0 || there || !free || moved.contains(&page) || !io.map.on_flash(page) {
                 continue;
             }

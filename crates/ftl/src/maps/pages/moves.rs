@@ -2,11 +2,13 @@
 //! by map page, and written together before the collected block is erased.
 //!
 //! At the pace `paced` the host asks for pages in between. What was moved then is a table of its
-//! own in the controller's memory: an entry of it answers a lookup, and others of its map page are
-//! as flash has them. At other paces a lookup in a map page with moves writes it first.
+//! own in the controller's memory. An entry of it answers a lookup, and lies over what is loaded of
+//! its map page: from then on it is a changed entry like others. At other paces a lookup in a map
+//! page with moves writes it first.
 
 use flashatlas_types::Lpn;
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 /// Moves that neither the map's memory nor flash has.
 pub(crate) struct Moves {
@@ -32,7 +34,7 @@ impl Moves {
     }
 
     /// Forgets the moves of a map page that was written; its entries are `lpns`.
-    pub fn written(&mut self, page: u32, lpns: std::ops::Range<u32>) {
+    pub fn written(&mut self, page: u32, lpns: Range<u32>) {
         if self.pages.remove(&page)
             && let Some((entries, _)) = &mut self.entries
         {
@@ -47,9 +49,32 @@ impl Moves {
         self.entries.as_ref().is_some_and(|(entries, _)| entries.contains(&lpn.0))
     }
 
+    /// Takes the entries of a map page out of the table that are `held` elsewhere from now on; its
+    /// entries are `lpns`. Returns them in ascending order, and none where there is no table.
+    pub fn take(&mut self, page: u32, lpns: Range<u32>, held: impl Fn(Lpn) -> bool) -> Vec<Lpn> {
+        let Some((entries, _)) = &mut self.entries else { return Vec::new() };
+        if !self.pages.contains(&page) {
+            return Vec::new();
+        }
+        let taken: Vec<Lpn> =
+            entries.range(lpns.clone()).map(|&lpn| Lpn(lpn)).filter(|&lpn| held(lpn)).collect();
+        for lpn in &taken {
+            entries.remove(&lpn.0);
+        }
+        if entries.range(lpns).next().is_none() {
+            self.pages.remove(&page);
+        }
+        taken
+    }
+
     /// Returns whether flash lacks what a lookup of `lpn` in map page `page` must find there.
     pub fn hide(&self, page: u32, lpn: Lpn) -> bool {
-        self.pages.contains(&page) && (self.entries.is_none() || self.knows(lpn))
+        self.hide_some(page) || self.knows(lpn)
+    }
+
+    /// Returns whether flash lacks entries of a map page that no table has.
+    pub fn hide_some(&self, page: u32) -> bool {
+        self.entries.is_none() && self.pages.contains(&page)
     }
 
     /// Returns the table with the most bytes that it took, at two page numbers of 4 bytes an entry;
@@ -73,13 +98,21 @@ mod tests {
         }
         assert!(moves.knows(Lpn(19)) && !moves.knows(Lpn(11)));
         assert!(moves.hide(1, Lpn(19)) && !moves.hide(1, Lpn(11)), "flash has the others");
+        assert!(!moves.hide_some(1));
         moves.written(1, 10..20);
         let left: Vec<u32> = (0..40).filter(|&lpn| moves.knows(Lpn(lpn))).collect();
         assert_eq!((left, moves.pages.len()), (vec![9, 20, 35], 3));
         assert_eq!(moves.table().unwrap().1, 5 * 8, "at most five at a time, 8 bytes each");
+        // an entry that came into memory is no move any more, nor is the last one its map page
+        moves.add(0, Lpn(8));
+        assert_eq!(moves.take(0, 0..10, |lpn| lpn.0 == 8), [Lpn(8)]);
+        assert!(!moves.knows(Lpn(8)) && moves.knows(Lpn(9)) && moves.pages.contains(&0));
+        assert_eq!(moves.take(0, 0..10, |_| true), [Lpn(9)]);
+        assert_eq!(moves.pages.iter().copied().collect::<Vec<_>>(), [2, 3]);
         // without the table a map page hides whatever is in it
         let mut moves = Moves::new(false);
         moves.add(1, Lpn(19));
+        assert!(moves.hide_some(1) && moves.take(1, 10..20, |_| true).is_empty());
         assert!(moves.hide(1, Lpn(11)) && !moves.knows(Lpn(19)) && moves.table().is_none());
     }
 }

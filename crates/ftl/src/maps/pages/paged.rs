@@ -101,18 +101,11 @@ impl<C: Cache> Paged<C> {
             cache: cache(&map, budget),
             budget,
             entry_bytes: shape.entry_bytes,
-            moved: Moves::new(false),
+            moved: Moves::new(params.has(GC_PACE) && params.get(GC_PACE) == "paced"),
             misses: None,
             counters: MapCounters::default(),
             map,
         }
-    }
-
-    /// The same store, of which each entry is loaded alone: where the host goes on between the
-    /// copies of a victim, lookups find what was moved in a table of its own.
-    pub fn with_single_entries(mut self, params: &Params) -> Paged<C> {
-        self.moved = Moves::new(params.has(GC_PACE) && params.get(GC_PACE) == "paced");
-        self
     }
 
     /// The same store, which asks a policy what stays in memory and what comes along.
@@ -140,26 +133,39 @@ impl<C: Cache> Paged<C> {
             };
             return Ok((there, true));
         }
-        if !change && (self.moved.knows(lpn) || self.cache.predicts(&self.map, lpn)) {
+        if !change && self.cache.predicts(&self.map, lpn) {
             return Ok((io.cx.command, true));
         }
         if !change
             && let Some(misses) = &self.misses
-            && !self.moved.pages.contains(&page)
+            && !self.moved.hide(page, lpn)
             && let Some(ready) = misses.passing(io.cx.number, page)
         {
             return Ok((ready, true));
         }
         self.write_moves_of(io, lpn)?;
-        let Some(mut misses) = self.misses.take() else {
-            return Ok((self.with(io, |cache, io| cache.fetch(io, lpn))?, false));
+        let ready = match self.misses.take() {
+            None => self.with(io, |cache, io| cache.fetch(io, lpn))?,
+            Some(mut misses) => {
+                // pages that leave memory are none of these
+                let moved = std::mem::take(&mut self.moved.pages);
+                let ready =
+                    self.with(io, |cache, io| misses.missed(cache, io, &moved, lpn, change));
+                self.moved.pages = moved;
+                self.misses = Some(misses);
+                ready?
+            }
         };
-        // pages that leave memory are none of these
-        let moved = std::mem::take(&mut self.moved.pages);
-        let ready = self.with(io, |cache, io| misses.missed(cache, io, &moved, lpn, change));
-        self.moved.pages = moved;
-        self.misses = Some(misses);
-        Ok((ready?, false))
+        self.overlay(page);
+        Ok((ready, false))
+    }
+
+    /// Hands moves of a map page that came into memory to the cache, as far as it takes them.
+    fn overlay(&mut self, page: u32) {
+        let taken = |lpn| self.cache.takes_moves(&self.map, lpn);
+        for lpn in self.moved.take(page, self.map.table.lpns(page), taken) {
+            self.cache.overlaid(&self.map, lpn);
+        }
     }
 
     /// Run `work` on the cache, and tell it afterwards which map pages were written.
@@ -213,6 +219,11 @@ impl<C: Cache> Paged<C> {
 
 impl<C: Cache> MapStore for Paged<C> {
     fn get(&mut self, io: &mut MapContext<'_, '_>, lpn: Lpn) -> Result<(Ppn, OpId), FtlError> {
+        if self.moved.knows(lpn) && !self.cache.holds(&self.map, lpn) {
+            self.counters.lookups += 1;
+            self.counters.hits += 1;
+            return Ok((self.map.table.get(lpn), self.access(io.cx, io.cx.command)));
+        }
         let (there, hit) = self.bring(io, lpn, false)?;
         self.counters.lookups += 1;
         self.counters.hits += u64::from(hit);
@@ -231,12 +242,12 @@ impl<C: Cache> MapStore for Paged<C> {
             (self.map.table.page_of(Lpn(pages.start)), self.map.table.page_of(Lpn(pages.end - 1)));
         let mut read = Vec::with_capacity((last - first + 1) as usize);
         for page in first..=last {
-            // entries that changed in memory lie over what flash has; moves that neither has in
-            // place are written first
+            // entries that changed in memory lie over what flash has, and so does the table of
+            // moves; without it they are written first
             let there = if self.cache.holds_page(page) {
                 io.cx.command
             } else {
-                if self.moved.pages.contains(&page) {
+                if self.moved.hide_some(page) {
                     self.write(io, vec![page], Reason::Moved)?;
                 }
                 self.map.export_entries(io.cx, page)?

@@ -10,8 +10,8 @@
 //! behind by no more than a step leaves over, and makes up for it later. A step has a bound, a lane
 //! does not collect because another one does, and the map knows where pages were moved before that
 //! is written (`maps::pages::moves`). The room is enough for the host to find a free block
-//! whenever it needs one; collection beside that, at once, is for drives on which nearly everything
-//! is valid.
+//! whenever it needs one, or a victim that is about to be one; collection beside that, at once, is
+//! for drives on which nearly everything is valid.
 
 use super::frontier::{Frontier, Leaving};
 use super::{GcPace, PageMapped};

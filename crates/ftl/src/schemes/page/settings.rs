@@ -146,9 +146,10 @@ fn low_water(params: &Params, streams: Streams) -> u32 {
     }
 }
 
-/// Returns the blocks that a lane cannot use for data: the frontiers it keeps open (with static wear
-/// levelling that of cold data among them), what collection needs, and those of map pages. Where
-/// several units share a frame, also the blocks whose last survivors wait for the rest of theirs.
+/// Returns the blocks that a lane cannot use for data: the frontiers it keeps open (with static
+/// wear levelling that of cold data among them), what collection needs, and those of map pages.
+/// Where several units share a frame, also the blocks whose last survivors wait for the rest of
+/// theirs.
 fn reserve(params: &Params, layout: &Layout, streams: Streams, map_quota: u32) -> u64 {
     let (host, collection) = (u64::from(streams.host), u64::from(streams.collection));
     let shared_frames = u64::from(layout.slots_per_frame > 1) * collection;
@@ -334,8 +335,8 @@ impl PageSettings {
     /// Returns the blocks that a lane has room for at the pace `paced`: the low-water mark, and one
     /// for each frontier but the one that the host has filled. The rest of the others and the
     /// passed part of the victim are part of that room, so that the mark is left in free blocks
-    /// when the host opens one; and the victim follows without taking one. Cold data has room of its
-    /// own.
+    /// when the host opens one; and the victim follows without taking one. Cold data has room of
+    /// its own.
     pub fn blocks_of_room(&self) -> u32 {
         self.low_water + self.cold_frontier() as u32 - 1
     }

@@ -6,9 +6,9 @@
 //! `ftl.wear_threshold`, the data of the latter moves into the former. Cold data then rests on the
 //! block that needs rest, and the young block takes part in the wear.
 //!
-//! The paper keeps two pools, so that a block rests until the others have caught up. Here the counts
-//! themselves say so: a block that has just taken cold data is the most worn of its lane, and is
-//! chosen again only when it has become the least worn.
+//! The paper keeps two pools, so that a block rests until the others have caught up. Here the
+//! counts themselves say so: a block that has just taken cold data is the most worn of its lane,
+//! and is chosen again only when it has become the least worn.
 //!
 //! The comparison is made whenever the host opens a block. So data of the host goes only to blocks
 //! that are within the threshold, and a closed block exceeds the least worn one of its lane by at
@@ -60,8 +60,8 @@ impl PageMapped {
         (most - most.min(medium.erases(least)) > self.settings.wear_threshold).then_some(least)
     }
 
-    /// Returns whether a victim frees nothing and is too worn to be erased for nothing. A policy that
-    /// draws at random meets blocks at rest, and draws again.
+    /// Returns whether a victim frees nothing and is too worn to be erased for nothing. A policy
+    /// that draws at random meets blocks at rest, and draws again.
     pub(super) fn rests(&self, medium: &Medium, lane: u32, victim: BlockId) -> bool {
         if !self.settings.wear_static
             || self.pool.blocks.valid(victim) < self.layout.slots_per_block

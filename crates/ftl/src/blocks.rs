@@ -372,6 +372,14 @@ impl FreeBlocks {
         }
     }
 
+    /// Take `block` out of the list.
+    pub fn remove(&mut self, block: BlockId) {
+        match self {
+            FreeBlocks::LeastWorn(heap) => heap.retain(|&Reverse((_, listed))| listed != block),
+            FreeBlocks::Oldest(queue) => queue.retain(|&listed| listed != block),
+        }
+    }
+
     /// Blocks in the list.
     pub fn len(&self) -> u32 {
         match self {

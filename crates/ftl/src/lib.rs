@@ -55,8 +55,8 @@ pub use superseded::Superseded;
 
 use flashatlas_nand::{Flash, Medium, Unit};
 use flashatlas_types::{
-    BlockId, Cause, Entry, FtlError, Lpn, OpId, Param, ParamDef, Ppn, Ps, Stamp, StampSum, Text,
-    Violation,
+    BlockId, Cause, ConfigError, Entry, FtlError, Lpn, OpId, Param, ParamDef, Params, Ppn, Ps,
+    Stamp, StampSum, Text, Violation,
 };
 
 /// The parameter `ftl.scheme`.
@@ -77,9 +77,29 @@ pub const ENTRY_BYTES: Param<u32> = Param::int(
     "map.entry_bytes",
     4,
     8,
-    "bytes of a map entry in the drive's own memory, for the memory report",
+    "4 or 8: bytes of a map entry, in memory and in map pages; page mapping whose map.store is not \
+     lpmt",
 )
 .or("4");
+
+/// Refuses `map.entry_bytes` where there is no map of such entries. The default is no wish.
+///
+/// # Errors
+/// Another value than the default; `instead` says what to set.
+pub(crate) fn refuse_entry_bytes(
+    params: &Params,
+    with: &str,
+    instead: &str,
+) -> Result<(), ConfigError> {
+    let default = ENTRY_BYTES.def.default.map(|text| ENTRY_BYTES.def.parse(text)).transpose()?;
+    if params.value(ENTRY_BYTES.key()) == default.as_ref() {
+        return Ok(());
+    }
+    let why = format!(
+        "not with {with}: its tables have no such entries; leave it out, set it to 4, or {instead}"
+    );
+    Err(ConfigError::new(ENTRY_BYTES.key(), why))
+}
 
 /// Parameters that every scheme understands.
 pub const PARAMS: &[ParamDef] = &[SCHEME.def, UNIT.def, ENTRY_BYTES.def];

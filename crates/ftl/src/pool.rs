@@ -100,6 +100,16 @@ impl Pool {
         Some(block)
     }
 
+    /// Take the free block with the most erases, of equals the last by number, for data that frees
+    /// another.
+    pub fn take_most_worn(&mut self, medium: &Medium, lane: u32) -> Option<BlockId> {
+        let free = &mut self.free[lane as usize];
+        let block = free.iter().max_by_key(|&block| (medium.erases(block), block))?;
+        free.remove(block);
+        self.blocks.set_role(block, Role::Open);
+        Some(block)
+    }
+
     /// Blocks that map pages may still take in a lane.
     pub fn free_for_map(&self, lane: u32) -> u32 {
         self.owed_to_map(lane).min(self.free[lane as usize].len())

@@ -16,6 +16,7 @@ mod naive;
 mod nvm_hybrid;
 mod plan_graph;
 mod power_cuts;
+mod wear;
 mod whole_drives;
 mod worn_out;
 mod write_cache;

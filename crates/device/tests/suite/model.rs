@@ -4,6 +4,7 @@
 //! The array is the model: one stamp for each mapping unit, one byte for each byte. It shares no
 //! code with the drive but the definition of stamps.
 
+use crate::wear::LEVELLED;
 use flashatlas_device::Registry;
 use flashatlas_device::{Cmd, Device, Done, DriveConfig, Inspect, PowerCycle, Reply, Ssd};
 use flashatlas_testing::proofs;
@@ -394,13 +395,13 @@ proptest! {
 
     #[test]
     fn a_drive_is_an_array(
-        drive in 0..DRIVES.len(),
+        drive in 0..DRIVES.len() + LEVELLED.len(),
         fill: bool,
         gap in 0u64..3,
         seed: u64,
         steps in prop::collection::vec(step(), 1..250),
     ) {
-        let mut model = Model::new(DRIVES[drive], seed);
+        let mut model = Model::new([DRIVES, LEVELLED].concat()[drive], seed);
         if fill {
             model.drive.fill(|lpn| Stamp(lpn.0 + 1)).unwrap();
             (0..model.stamps.len()).for_each(|lpn| model.stamps[lpn] = Stamp(lpn as u32 + 1));
@@ -422,7 +423,7 @@ proptest! {
 /// Every drive of the list, long enough that each block is collected many times.
 #[test]
 fn long_runs_on_every_drive() {
-    for settings in DRIVES {
+    for settings in [DRIVES, LEVELLED].concat() {
         let mut model = Model::new(settings, 1);
         let mut rng = flashatlas_types::Rng::stream(Seed(3), "steps");
         for _ in 0..1500 {
@@ -492,7 +493,7 @@ fn a_drive_that_cannot_go_on_says_so_to_every_command() {
 /// drive goes on. (Trims are not persisted yet: a mount brings the pages back.)
 #[test]
 fn a_mount_finds_what_was_flushed() {
-    for settings in DRIVES {
+    for settings in [DRIVES, LEVELLED].concat() {
         let mut model = Model::new(settings, 1);
         let mut rng = flashatlas_types::Rng::stream(Seed(4), "steps");
         for cycle in 0..5 {

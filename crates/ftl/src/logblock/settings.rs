@@ -2,6 +2,7 @@
 
 use super::kept;
 use crate::blocks::{WEAR_DYNAMIC, fits_whole_frames};
+use crate::{SCHEME, refuse_entry_bytes};
 use flashatlas_types::{ConfigError, Layout, Param, ParamDef, Params};
 
 /// Log blocks where nothing was said: those of papers/1, section 4.
@@ -68,6 +69,8 @@ pub(crate) fn fits_budget(
     least: u64,
 ) -> Result<u64, ConfigError> {
     fits_whole_frames(layout, "log-block schemes keep")?;
+    let with = format!("ftl.scheme = {}", params.get(SCHEME));
+    refuse_entry_bytes(params, &with, "set ftl.scheme = page")?;
     let (blocks, spare, kept) = (layout.blocks(), spare(layout, layout.blocks()), kept(layout));
     let data = layout.logical_units.div_ceil(layout.frames_per_block);
     if spare < least {

@@ -9,7 +9,7 @@
 use crate::maps::{MapContext, MapStore, MapStoreDef, Replay, StoreConfig, Update};
 use crate::notes::{BANKS_BY_SUBMISSION, DRAM_FOR_MAP_ALONE, NO_MAP_ON_FLASH};
 use crate::pool::{MapQuota, Pool};
-use crate::{FtlContext, MapCounters, MemoryUse, MountReport};
+use crate::{FtlContext, MapCounters, MemoryUse, MountReport, refuse_entry_bytes};
 use flashatlas_dram as dram;
 use flashatlas_lookup::Extents;
 use flashatlas_lookup::hashes::{HASH, Hash};
@@ -35,6 +35,7 @@ pub const DEF: MapStoreDef = MapStoreDef {
         dram::PARAMS,
     ]),
     fits: &|config, layout| {
+        refuse_entry_bytes(config.params, "map.store = lpmt", "set another map.store")?;
         let (shape, _) = parts(config.params, layout)?;
         hash(config, &shape)?;
         Ok(MapQuota::default())

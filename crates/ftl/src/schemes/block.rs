@@ -14,7 +14,7 @@ use crate::superseded::Superseded;
 use crate::trims::{Trims, blocks_kept};
 use crate::{
     FREE_CHANGES, Ftl, FtlContext, FtlReport, Idle, Located, MemoryUse, MergeClass, MergeCounters,
-    MountLimit, MountReport, Place, Programmed,
+    MountLimit, MountReport, Place, Programmed, SCHEME, refuse_entry_bytes,
 };
 use flashatlas_nand::{Medium, OobRole, ProgramOrder, ReadPart, Unit};
 use flashatlas_types::{
@@ -71,6 +71,8 @@ fn main_pages(params: &Params, layout: &Layout) -> u32 {
 
 fn fits(params: &Params, layout: &Layout) -> Result<(), ConfigError> {
     fits_whole_frames(layout, "block mapping keeps")?;
+    let with = format!("ftl.scheme = {}", params.get(SCHEME));
+    refuse_entry_bytes(params, &with, "set ftl.scheme = page")?;
     let main = main_pages(params, layout);
     if main == 0 {
         return Err(ConfigError::new(

@@ -1,5 +1,5 @@
 //! When the page-mapped FTL collects, and which block: in the foreground when a lane runs out of
-//! free blocks, in idle time, and to level wear.
+//! free blocks, and in idle time.
 
 use super::frontier::Frontier;
 use super::{GcMode, GcPace, PageMapped};
@@ -37,6 +37,7 @@ impl PageMapped {
                         self.collect_beside(cx, lane)?;
                     }
                 }
+                self.level_wear(cx, lane)?;
                 // collection needs as many blocks as it has frontiers; the rest may be written to
                 if self.pool.free(lane) <= self.settings.streams.collection {
                     return Ok(false);
@@ -127,8 +128,9 @@ impl PageMapped {
         let mut fruitful = 2 * self.layout.blocks_per_lane;
         let mut fruitless = fruitful * FRUITLESS_MAX;
         while fruitful > 0 && fruitless > 0 {
+            self.level_wear(cx, lane)?;
             if self.pool.free(lane) >= target {
-                return self.level_wear(cx, lane);
+                return Ok(());
             }
             if !self.collection_has_room(lane) {
                 self.pad_copies(cx, lane)?;
@@ -141,6 +143,9 @@ impl PageMapped {
             match self.pool.blocks.valid(victim) < self.layout.slots_per_block {
                 true => fruitful -= 1,
                 false => fruitless -= 1,
+            }
+            if self.rests(cx.flash.medium, lane, victim) {
+                continue;
             }
             self.collect(cx, lane, victim, Cause::Gc)?;
         }
@@ -160,9 +165,15 @@ impl PageMapped {
         Ok(())
     }
 
+    /// The frontiers of collection, dual mode.
+    pub(super) fn frontiers_of_collection(&self, lane: u32) -> &[Frontier] {
+        let of_collection = self.settings.streams.host as usize..self.settings.cold_frontier();
+        &self.lanes[lane as usize].frontiers[of_collection]
+    }
+
     /// Survivors of any victim fit: each frontier of collection may need a block.
     pub(super) fn collection_has_room(&self, lane: u32) -> bool {
-        let frontiers = &self.lanes[lane as usize].frontiers[self.settings.streams.host as usize..];
+        let frontiers = self.frontiers_of_collection(lane);
         let needed = frontiers.iter().filter(|f| f.block.is_none()).count() as u32;
         let free = self.pool.free(lane);
         free > 0 && free >= needed
@@ -172,7 +183,7 @@ impl PageMapped {
     /// the way on for a drive whose power failed while the last free block was being filled, and
     /// that had not erased the victim yet.
     fn least_valid(&self, lane: u32) -> Option<BlockId> {
-        let frontiers = &self.lanes[lane as usize].frontiers[self.settings.streams.host as usize..];
+        let frontiers = self.frontiers_of_collection(lane);
         let room = |f: &Frontier| match f.block {
             Some(_) => {
                 (self.layout.frames_per_block - f.next) * self.layout.slots_per_frame
@@ -209,6 +220,7 @@ impl PageMapped {
                 && !self.finish_sweep(cx, other)?
                 && self.collection_has_room(other)
                 && let Some(victim) = self.pick(cx.flash.medium, other, u32::MAX)
+                && !self.rests(cx.flash.medium, other, victim)
             {
                 self.collect(cx, other, victim, Cause::Gc)?;
             }
@@ -269,36 +281,5 @@ impl PageMapped {
             );
         }
         (self.pool.blocks.valid(block) <= most).then_some(block)
-    }
-
-    /// Static wear levelling: once a lane has erased as many blocks as a quarter of its own,
-    /// compare its extremes, and free the closed block with the fewest erases when they lie too far
-    /// apart. Its data goes where collection writes; the block itself is then the first to be used.
-    pub(super) fn level_wear(
-        &mut self,
-        cx: &mut FtlContext<'_>,
-        lane: u32,
-    ) -> Result<(), FtlError> {
-        if !self.settings.wear_static || self.lanes[lane as usize].erases_until_wear_check > 0 {
-            return Ok(());
-        }
-        self.lanes[lane as usize].erases_until_wear_check =
-            (self.layout.blocks_per_lane / 4).max(1);
-        let erases = |block: &BlockId| cx.flash.medium.erases(*block);
-        let blocks = || self.layout.lane_blocks(LaneId(lane));
-        let most = blocks()
-            .filter(|&b| self.pool.blocks.role(b) != Role::Bad)
-            .map(|b| erases(&b))
-            .max()
-            .unwrap_or(0);
-        let coldest =
-            blocks().filter(|&b| self.pool.blocks.role(b) == Role::Closed).min_by_key(erases);
-        if let Some(block) = coldest
-            && most - erases(&block) > self.settings.wear_threshold
-            && self.collection_has_room(lane)
-        {
-            self.collect(cx, lane, block, Cause::Wear)?;
-        }
-        Ok(())
     }
 }

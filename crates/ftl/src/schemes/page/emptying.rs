@@ -165,6 +165,9 @@ impl PageMapped {
         lane: u32,
         copies: &mut Vec<Pending>,
     ) -> Result<(), FtlError> {
+        if copies.first().is_some_and(|copy| copy.cause == Cause::Wear) {
+            return self.gather_cold(cx, lane, copies);
+        }
         for copy in copies.drain(..) {
             let lpn = copy.unit.lpn;
             let page = self.sorted_page(lpn);
@@ -214,17 +217,12 @@ impl PageMapped {
             self.lanes[lane as usize].leaving.iter().position(|l| l.read && l.buffered == 0)
         {
             let mut leaving = self.lanes[lane as usize].leaving.swap_remove(i);
-            self.erase(cx, lane, &mut leaving)?;
+            self.erase(cx, &mut leaving)?;
         }
         Ok(())
     }
 
-    fn erase(
-        &mut self,
-        cx: &mut FtlContext<'_>,
-        lane: u32,
-        leaving: &mut Leaving,
-    ) -> Result<(), FtlError> {
+    fn erase(&mut self, cx: &mut FtlContext<'_>, leaving: &mut Leaving) -> Result<(), FtlError> {
         let block = leaving.block;
         leaving.after.extend(self.superseded.take(block, cx.oldest_unfinished));
         if !SeededBug::EraseBeforeMap.is_active() {
@@ -238,8 +236,6 @@ impl PageMapped {
             let gone = history.collected(block, leaving.valid, slots, self.host_units);
             self.classifier.erased(&gone);
         }
-        let lane = &mut self.lanes[lane as usize];
-        lane.erases_until_wear_check = lane.erases_until_wear_check.saturating_sub(1);
         Ok(())
     }
 }

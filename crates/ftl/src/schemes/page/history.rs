@@ -28,6 +28,11 @@ impl History {
         self.opened[block.0 as usize] = Some((f, clock));
     }
 
+    /// The data of block `from` moves into block `to` as it is: its stream and its age go with it.
+    pub fn inherited(&mut self, from: BlockId, to: BlockId) {
+        self.opened[to.0 as usize] = self.opened[from.0 as usize];
+    }
+
     /// The version of a page that is in `at`, or still in a buffer.
     pub fn page(&self, layout: &Layout, lpn: Lpn, at: Ppn, clock: u64) -> Page {
         let block = at.mapped().map(|at| layout.block_of(at));

@@ -20,6 +20,7 @@ mod settings;
 mod steady;
 mod sums;
 mod versions;
+mod wear;
 
 use super::{SchemeDef, SteadyState};
 use crate::blocks::Role;
@@ -93,7 +94,8 @@ pub const DEF: SchemeDef = SchemeDef {
 
 struct Lane {
     policy: Box<dyn VictimPolicy>,
-    /// Host frontiers by stream, then (dual mode) those of collection.
+    /// Host frontiers by stream, then (dual mode) those of collection, then (static wear levelling)
+    /// that of cold data.
     frontiers: Vec<Frontier>,
     leaving: Vec<Leaving>,
     /// At an even pace: the victim that is passed over.
@@ -104,7 +106,6 @@ struct Lane {
     /// the last two frames of the host.
     last_copy: OpId,
     shares: [OpId; 2],
-    erases_until_wear_check: u32,
 }
 
 struct PageMapped {

@@ -54,7 +54,6 @@ impl PageMapped {
             owed_slots: 0,
             last_copy: OpId::NONE,
             shares: [OpId::NONE; 2],
-            erases_until_wear_check: layout.blocks_per_lane,
         };
         let mut ftl = PageMapped {
             map: (parts.store(params.get(STORE)).expect("resolved").build)(
@@ -152,7 +151,7 @@ impl PageMapped {
 
     /// Blocks that are not full are written on. Those with the most room are collection's: a victim
     /// that was moving when the power failed has to fit what is left of the block that it was
-    /// moving to, if no other is free. Returns the other blocks.
+    /// moving to, if no other is free. Cold data has the fullest. Returns the other blocks.
     fn adopt_frontiers(&mut self, medium: &Medium, data: Vec<BlockId>) -> Vec<BlockId> {
         let (mut partial, mut full): (Vec<BlockId>, Vec<BlockId>) =
             data.into_iter().partition(|&b| medium.write_pointer(b) < self.layout.frames_per_block);
@@ -163,7 +162,8 @@ impl PageMapped {
                 continue;
             }
             let lane = &mut self.lanes[self.layout.lane_of(block).0 as usize];
-            match lane.frontiers.iter_mut().rev().find(|f| f.block.is_none()) {
+            let (others, cold) = lane.frontiers.split_at_mut(self.settings.cold_frontier());
+            match others.iter_mut().rev().chain(cold).find(|f| f.block.is_none()) {
                 Some(frontier) => {
                     (frontier.block, frontier.next) = (Some(block), medium.write_pointer(block));
                     self.pool.blocks.set_role(block, Role::Open);

@@ -74,8 +74,10 @@ impl PageMapped {
     fn room(&self, lane: u32) -> u32 {
         let (block, frame) = (self.layout.slots_per_block, self.layout.slots_per_frame);
         let lane_now = &self.lanes[lane as usize];
-        let open: u32 = lane_now.frontiers.iter().map(|f| self.rest(f)).sum();
-        let waiting: usize = lane_now.frontiers.iter().map(|f| f.buffer.len()).sum();
+        // cold data takes a free block only when it gives another one back
+        let frontiers = &lane_now.frontiers[..self.settings.cold_frontier()];
+        let open: u32 = frontiers.iter().map(|f| self.rest(f)).sum();
+        let waiting: usize = frontiers.iter().map(|f| f.buffer.len()).sum();
         let passed = |leaving: &Leaving| match lane_now.sweep {
             Some(Sweep { victim, next }) if victim == leaving.block => next * frame,
             _ => block,
@@ -98,8 +100,7 @@ impl PageMapped {
             return 0;
         };
         let needed = self.pool.blocks.valid(victim) + self.layout.slots_per_frame;
-        let host = self.settings.streams.host as usize;
-        u32::from(lane_now.frontiers[host..].iter().all(|f| self.rest(f) >= needed))
+        u32::from(self.frontiers_of_collection(lane).iter().all(|f| self.rest(f) >= needed))
     }
 
     /// Choose a victim, if the lane is short of blocks and has one.

@@ -70,15 +70,19 @@ const IDLE_VALID: Param<f64> = Param::ratio(
 )
 .or("0.5");
 
-const WEAR_STATIC: Param<bool> =
-    Param::flag("ftl.wear_static", "move long-lived data out of blocks with few erases")
-        .or("false");
+const WEAR_STATIC: Param<bool> = Param::flag(
+    "ftl.wear_static",
+    "dual mode: static wear levelling: long-lived data moves from the least worn block of a lane \
+     to its most worn one (the cold-data migration of Chang's dual-pool algorithm, SAC 2007)",
+)
+.or("false");
 
 const WEAR_THRESHOLD: Param<u32> = Param::int(
     "ftl.wear_threshold",
     1,
     1 << 30,
-    "static wear levelling acts when the erases of two blocks of a lane differ by more",
+    "ftl.wear_static: data moves when a free block of a lane has been erased more often than the \
+     least worn full one by more than this; the paper leaves it to the drive",
 )
 .or("32");
 
@@ -142,15 +146,17 @@ fn low_water(params: &Params, streams: Streams) -> u32 {
     }
 }
 
-/// Blocks that a lane cannot use for data: the frontiers it keeps open, and what collection needs;
-/// where several units share a frame, also the blocks whose last survivors wait for the rest of
-/// theirs; and those of map pages.
+/// Returns the blocks that a lane cannot use for data: the frontiers it keeps open (with static
+/// wear levelling that of cold data among them), what collection needs, and those of map pages.
+/// Where several units share a frame, also the blocks whose last survivors wait for the rest of
+/// theirs.
 fn reserve(params: &Params, layout: &Layout, streams: Streams, map_quota: u32) -> u64 {
     let (host, collection) = (u64::from(streams.host), u64::from(streams.collection));
     let shared_frames = u64::from(layout.slots_per_frame > 1) * collection;
+    let cold = u64::from(params.get(WEAR_STATIC));
     let collection = match params.get(GC_MODE) {
         "single" => host + 1 + shared_frames,
-        _ => host + collection + u64::from(low_water(params, streams)) + shared_frames,
+        _ => host + collection + cold + u64::from(low_water(params, streams)) + shared_frames,
     };
     collection + u64::from(map_quota)
 }
@@ -203,6 +209,35 @@ pub(super) fn mount_limit(config: &SchemeConfig<'_>, layout: &Layout) -> MountLi
     }
 }
 
+/// Refuse what single mode does not look at. A default is no wish, and 0 blocks to restore in idle
+/// time is what single mode does.
+fn refuse_unreached(params: &Params) -> Result<(), ConfigError> {
+    if params.get(GC_MODE) == "dual" {
+        return Ok(());
+    }
+    let cold = "it has no frontier for data that rests; static wear levelling";
+    let one = "it collects when its one reserved block is all that a lane has left; a mark";
+    let idle = "it collects for a write that needs room, never in idle time; this";
+    let unreached = [
+        (WEAR_STATIC.def, cold),
+        (WEAR_THRESHOLD.def, cold),
+        (LOW_WATER.def, one),
+        (GC_PARALLEL.def, "it collects each lane on its own; collecting several at once"),
+        (GC_STEP.def, "it moves the survivors of a victim at once; a bound of the step"),
+        (IDLE_FREE.def, idle),
+        (IDLE_VALID.def, idle),
+    ];
+    for (def, why) in unreached {
+        let default = def.default.map(|text| def.parse(text)).transpose()?;
+        let off = def.key == IDLE_FREE.key() && params.get(IDLE_FREE) == 0;
+        if params.value(def.key) != default.as_ref() && !off {
+            let why = format!("not with ftl.gc_mode = single: {why} needs ftl.gc_mode = dual");
+            return Err(ConfigError::new(def.key, why));
+        }
+    }
+    Ok(())
+}
+
 pub(super) fn fits(config: &SchemeConfig<'_>, layout: &Layout) -> Result<(), ConfigError> {
     let params = config.params;
     let streams = streams(config)?;
@@ -212,6 +247,7 @@ pub(super) fn fits(config: &SchemeConfig<'_>, layout: &Layout) -> Result<(), Con
             "single mode has one frontier; several streams need ftl.gc_mode = dual",
         ));
     }
+    refuse_unreached(params)?;
     if params.get(GC_MODE) == "single" && params.get(GC_PACE) != "burst" {
         return Err(ConfigError::new(
             "ftl.gc_pace",
@@ -299,9 +335,10 @@ impl PageSettings {
     /// Returns the blocks that a lane has room for at the pace `paced`: the low-water mark, and one
     /// for each frontier but the one that the host has filled. The rest of the others and the
     /// passed part of the victim are part of that room, so that the mark is left in free blocks
-    /// when the host opens one; and the victim follows without taking one.
+    /// when the host opens one; and the victim follows without taking one. Cold data has room of
+    /// its own.
     pub fn blocks_of_room(&self) -> u32 {
-        self.low_water + self.frontiers() - 1
+        self.low_water + self.cold_frontier() as u32 - 1
     }
 
     /// Returns whether collection keeps the room of a lane.
@@ -309,8 +346,15 @@ impl PageSettings {
         self.pace == GcPace::Paced
     }
 
-    /// Frontiers of a lane: those of the host, and in dual mode those of collection.
+    /// The frontier of cold data, behind those of the host and, in dual mode, of collection.
+    pub fn cold_frontier(&self) -> usize {
+        let of_collection = if self.mode == GcMode::Dual { self.streams.collection } else { 0 };
+        (self.streams.host + of_collection) as usize
+    }
+
+    /// Frontiers of a lane: those of the host, in dual mode those of collection, and with static
+    /// wear levelling that of cold data.
     pub fn frontiers(&self) -> u32 {
-        self.streams.host + if self.mode == GcMode::Dual { self.streams.collection } else { 0 }
+        self.cold_frontier() as u32 + u32::from(self.wear_static)
     }
 }

@@ -1,0 +1,108 @@
+//! Static wear levelling: the cold-data migration of the dual-pool algorithm (Chang, On Efficient
+//! Wear Leveling for Large-Scale Flash-Memory Storage Systems, SAC 2007).
+//!
+//! Blocks wear unevenly because long-lived data keeps its blocks from being erased. When a free
+//! block has been erased more often than the least worn closed block of its lane by more than
+//! `ftl.wear_threshold`, the data of the latter moves into the former. Cold data then rests on the
+//! block that needs rest, and the young block takes part in the wear.
+//!
+//! The paper keeps two pools, so that a block rests until the others have caught up. Here the
+//! counts themselves say so: a block that has just taken cold data is the most worn of its lane,
+//! and is chosen again only when it has become the least worn.
+//!
+//! The comparison is made whenever the host opens a block. So data of the host goes only to blocks
+//! that are within the threshold, and a closed block exceeds the least worn one of its lane by at
+//! most `ftl.wear_threshold` plus two: one erase after it was last within the threshold, and one
+//! more where a block that collection freed was opened for copies before the next comparison.
+
+use super::PageMapped;
+use super::frontier::{Frontier, Pending};
+use crate::FtlContext;
+use crate::blocks::Role;
+use flashatlas_nand::{Medium, OobRole};
+use flashatlas_types::{BlockId, Cause, FtlError, LaneId};
+
+impl PageMapped {
+    /// Move the data of the least worn blocks of a lane into free ones that are worn too much.
+    #[inline]
+    pub(super) fn level_wear(
+        &mut self,
+        cx: &mut FtlContext<'_>,
+        lane: u32,
+    ) -> Result<(), FtlError> {
+        if !self.settings.wear_static {
+            return Ok(());
+        }
+        while self.cold_data_has_room(lane)
+            && let Some(source) = self.behind(cx.flash.medium, lane)
+        {
+            self.collect(cx, lane, source, Cause::Wear)?;
+            // the source is free at once: what its last frame lacks is padded
+            let cold = self.settings.cold_frontier();
+            if !self.lanes[lane as usize].frontiers[cold].buffer.is_empty() {
+                self.program(cx, lane, cold as u32, true)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The least worn closed block of a lane, if a free one exceeds it by more than the threshold.
+    /// Of several the one that was filled first: its data has lived longest.
+    fn behind(&self, medium: &Medium, lane: u32) -> Option<BlockId> {
+        let most = self.pool.listed(lane).iter().map(|b| medium.erases(b)).max()?;
+        let blocks = self.layout.lane_blocks(LaneId(lane));
+        let closed = blocks.filter(|&b| self.pool.blocks.role(b) == Role::Closed);
+        let filled = |block| {
+            let last = medium.last_programmed(block);
+            last.and_then(|frame| medium.frame_sequence(frame).ok()).unwrap_or(0)
+        };
+        let least = closed.min_by_key(|&b| (medium.erases(b), filled(b)))?;
+        (most - most.min(medium.erases(least)) > self.settings.wear_threshold).then_some(least)
+    }
+
+    /// Returns whether a victim frees nothing and is too worn to be erased for nothing. A policy
+    /// that draws at random meets blocks at rest, and draws again.
+    pub(super) fn rests(&self, medium: &Medium, lane: u32, victim: BlockId) -> bool {
+        if !self.settings.wear_static
+            || self.pool.blocks.valid(victim) < self.layout.slots_per_block
+        {
+            return false;
+        }
+        let blocks = self.layout.lane_blocks(LaneId(lane));
+        let closed = blocks.filter(|&b| self.pool.blocks.role(b) == Role::Closed);
+        let least = closed.map(|b| medium.erases(b)).min().unwrap_or(0);
+        medium.erases(victim) - least >= self.settings.wear_threshold
+    }
+
+    /// A block for cold data leaves collection what it needs.
+    fn cold_data_has_room(&self, lane: u32) -> bool {
+        let open = |f: &&Frontier| f.block.is_none();
+        let needed = self.frontiers_of_collection(lane).iter().filter(open).count() as u32;
+        self.pool.free(lane) > needed.max(1)
+    }
+
+    /// Put copies of a block that was left behind into the frontier of cold data.
+    pub(super) fn gather_cold(
+        &mut self,
+        cx: &mut FtlContext<'_>,
+        lane: u32,
+        copies: &mut Vec<Pending>,
+    ) -> Result<(), FtlError> {
+        let cold = self.settings.cold_frontier();
+        for copy in copies.drain(..) {
+            let frontier = &mut self.lanes[lane as usize].frontiers[cold];
+            if frontier.block.is_none() {
+                let Some(block) = self.pool.take_most_worn(cx.flash.medium, lane) else {
+                    return Err(self.pool.no_space());
+                };
+                cx.flash.open(block, OobRole::default());
+                (frontier.block, frontier.next) = (Some(block), 0);
+                if let Some(history) = &mut self.history {
+                    history.inherited(self.layout.block_of(copy.from), block);
+                }
+            }
+            self.gather(cx, lane, cold as u32, copy)?;
+        }
+        Ok(())
+    }
+}

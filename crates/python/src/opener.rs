@@ -1,6 +1,6 @@
 //! What a run may open: files, standard input, and tables, which Python turns into delimited text.
 
-use flashatlas_sim::{Opener, input::Stream};
+use flashatlas_sim::{Opener, input::Stream, trace_files};
 use pyo3::prelude::*;
 use std::fs::File;
 use std::io::{self, Read};
@@ -10,10 +10,12 @@ use std::sync::{Arc, Mutex};
 /// The name of standard input.
 const STDIN: &str = "-";
 
-/// Whether a trace is a file: neither standard input nor a table that Python holds.
+/// Whether a trace is in files: neither standard input nor a table that Python holds, nor a part of
+/// it.
 #[pyfunction]
 pub fn is_file(path: &str) -> bool {
-    path != STDIN && !path.starts_with(TABLE)
+    let file = |path: &str| path != STDIN && !path.starts_with(TABLE);
+    trace_files(path).map_or_else(|_| file(path), |files| files.iter().all(|path| file(path)))
 }
 
 /// What the names of tables that Python holds begin with.
@@ -45,6 +47,10 @@ impl Opener for ThisProcess {
             return Ok((Box::new(TableText::of(path)?), None));
         }
         Ok((Box::new(file), Some(metadata.len())))
+    }
+
+    fn stopped(&self) -> bool {
+        Python::attach(|py| py.check_signals()).is_err()
     }
 
     fn variable(&self, name: &str) -> Option<String> {

@@ -4,10 +4,13 @@
 use crate::checkpoint::Checkpoint;
 use crate::fit::{Extents, LARGEST_EXTENT};
 use crate::parts::AddedPart;
+use crate::trace_name::TraceName;
 use crate::{Environment, Reading, RunError, RunSpec};
 use flashatlas_device::DriveConfig;
 use flashatlas_types::Seed;
-use flashatlas_workload::{ReadOptions, RecordSource, TraceSummary};
+use flashatlas_workload::{Opened, ReadOptions, RecordSource, TraceSummary};
+use rustc_hash::FxHashMap;
+use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 use std::io::{self, Read};
 use std::sync::{Arc, Mutex};
@@ -16,7 +19,7 @@ use std::sync::{Arc, Mutex};
 pub type Stream = (Box<dyn Read + Send>, Option<u64>);
 
 /// The world outside: files by path, and environment variables.
-pub trait Opener {
+pub trait Opener: Sync {
     /// Open `path` for reading from its start.
     ///
     /// # Errors
@@ -28,16 +31,43 @@ pub trait Opener {
         let _ = name;
         None
     }
+
+    /// Whether the user asked to stop: looked at now and then while a file is read in advance.
+    fn stopped(&self) -> bool {
+        false
+    }
 }
 
-impl<F: Fn(&str) -> io::Result<Stream>> Opener for F {
+impl<F: Fn(&str) -> io::Result<Stream> + Sync> Opener for F {
     fn open(&self, path: &str) -> io::Result<Stream> {
         self(path)
     }
 }
 
+/// A file that a workload is read from.
+pub struct InputPart {
+    /// Its path.
+    pub path: String,
+    /// Its format.
+    pub format: &'static str,
+    /// Whether its records say what they do.
+    pub operations: bool,
+    /// Its bytes, where known.
+    pub length: Option<u64>,
+    /// Where its range on the drive begins.
+    pub start_bytes: u64,
+    /// How long its range is, where that is known.
+    pub bytes: Option<u64>,
+    /// Passes over it, in a merge.
+    pub times: Option<u64>,
+    /// Requests of each pass, where not all.
+    pub requests: Option<u64>,
+    /// Hashes it as it is read.
+    pub(crate) digest: Option<Arc<Mutex<Tap>>>,
+}
+
 /// A workload that is being read.
-pub struct Input {
+pub struct Input<'a> {
     /// Path, or the generator's text.
     pub name: String,
     /// Format, or `generator`.
@@ -49,10 +79,11 @@ pub struct Input {
     /// Whether its records carry times.
     pub timed: bool,
     /// The records.
-    pub source: Box<dyn RecordSource>,
+    pub source: Box<dyn RecordSource + 'a>,
     /// Bytes of the file, where known.
     pub length: Option<u64>,
-    digest: Option<Arc<Mutex<Tap>>>,
+    /// The files: one, or those of a merge; none of a generator.
+    pub parts: Vec<InputPart>,
 }
 
 /// Where the inputs of a run come from.
@@ -65,10 +96,17 @@ pub struct Inputs<'a> {
     pub added: &'a [AddedPart],
     /// How records are read.
     pub options: ReadOptions,
+    /// Sectors of the drive, where there is one.
+    pub capacity: Option<u64>,
+    /// Requests and end of files that were measured, by how they were opened.
+    pub(crate) measured: Arc<Measured>,
 }
 
+/// Requests of a file, and the sector behind its highest address.
+pub(crate) type Measured = Mutex<FxHashMap<String, (u64, u64)>>;
+
 /// Hashes everything that passes.
-struct Tap {
+pub(crate) struct Tap {
     reader: Box<dyn Read + Send>,
     hash: Sha256,
 }
@@ -89,16 +127,81 @@ impl<'a> Inputs<'a> {
     ///
     /// # Errors
     /// Options of reading that mean nothing.
-    pub fn of(env: &Environment<'a>, spec: &RunSpec) -> Result<Inputs<'a>, RunError> {
+    pub fn of(
+        env: &Environment<'a>,
+        spec: &RunSpec,
+        capacity: u64,
+    ) -> Result<Inputs<'a>, RunError> {
         let options = spec.reading.options()?;
-        Ok(Inputs { opener: env.opener, workloads: env.workloads, added: env.added, options })
+        let added = env.added;
+        Ok(Inputs {
+            added,
+            capacity: Some(capacity),
+            ..Inputs::new(env.opener, env.workloads, options)
+        })
     }
 
-    /// Open a trace. With `hashed`, [`Input::digest`] can tell the SHA-256 of the file at the end.
+    /// Those of no run: there is no drive, and no part that was added.
+    pub fn new(
+        opener: &'a dyn Opener,
+        workloads: flashatlas_workload::Registry,
+        options: ReadOptions,
+    ) -> Inputs<'a> {
+        let measured = Arc::default();
+        Inputs { opener, workloads, added: &[], options, capacity: None, measured }
+    }
+
+    /// The same once more.
+    pub(crate) fn again(&self) -> Inputs<'a> {
+        Inputs { measured: Arc::clone(&self.measured), ..*self }
+    }
+
+    /// Open a trace, or several that `path` names. With `hashed`, [`Input::digest`] can tell the
+    /// SHA-256 of the file at the end.
     ///
     /// # Errors
     /// When it cannot be opened or recognised.
-    pub fn trace(&self, path: &str, format: Option<&str>, hashed: bool) -> Result<Input, RunError> {
+    pub fn trace(
+        &self,
+        path: &str,
+        format: Option<&str>,
+        hashed: bool,
+    ) -> Result<Input<'a>, RunError> {
+        match TraceName::of(path)? {
+            TraceName::Merge(parts) => self.merged(&parts, format, hashed),
+            TraceName::File(path) => self.one(&path, format, hashed, &self.options),
+        }
+    }
+
+    /// Open one trace, read with `options`.
+    pub(crate) fn one(
+        &self,
+        path: &str,
+        format: Option<&str>,
+        hashed: bool,
+        options: &ReadOptions,
+    ) -> Result<Input<'a>, RunError> {
+        let (opened, part) = self.opened(path, format, hashed, options)?;
+        Ok(Input {
+            name: path.to_owned(),
+            format: opened.format.name,
+            compression: opened.compression,
+            operations: opened.operations,
+            timed: opened.times,
+            source: opened.source,
+            length: part.length,
+            parts: vec![part],
+        })
+    }
+
+    /// Open a file, read with `options`.
+    pub(crate) fn opened(
+        &self,
+        path: &str,
+        format: Option<&str>,
+        hashed: bool,
+        options: &ReadOptions,
+    ) -> Result<(Opened, InputPart), RunError> {
         let (reader, length) = self
             .opener
             .open(path)
@@ -113,18 +216,20 @@ impl<'a> Inputs<'a> {
         };
         let opened = self
             .workloads
-            .open(reader, format, &self.options)
+            .open(reader, format, options)
             .map_err(|error| RunError::Open { path: path.to_owned(), error: Box::new(error) })?;
-        Ok(Input {
-            name: path.to_owned(),
+        let part = InputPart {
+            path: path.to_owned(),
             format: opened.format.name,
-            compression: opened.compression,
             operations: opened.operations,
-            timed: opened.times,
-            source: opened.source,
             length,
+            start_bytes: 0,
+            bytes: None,
+            times: None,
+            requests: None,
             digest,
-        })
+        };
+        Ok((opened, part))
     }
 
     /// Read a checkpoint for a drive of `config`.
@@ -149,7 +254,7 @@ impl<'a> Inputs<'a> {
     ///
     /// # Errors
     /// When its text says nothing that can be made.
-    pub fn generated(&self, text: &str, capacity: u64, seed: Seed) -> Result<Input, RunError> {
+    pub fn generated(&self, text: &str, capacity: u64, seed: Seed) -> Result<Input<'a>, RunError> {
         let source = self.workloads.generate(text, capacity, seed)?;
         Ok(Input {
             name: text.to_owned(),
@@ -159,7 +264,7 @@ impl<'a> Inputs<'a> {
             timed: true,
             source,
             length: None,
-            digest: None,
+            parts: Vec::new(),
         })
     }
 
@@ -167,7 +272,12 @@ impl<'a> Inputs<'a> {
     ///
     /// # Errors
     /// When it is not given, given twice, or cannot be opened.
-    pub fn workload(&self, spec: &RunSpec, capacity: u64, hashed: bool) -> Result<Input, RunError> {
+    pub fn workload(
+        &self,
+        spec: &RunSpec,
+        capacity: u64,
+        hashed: bool,
+    ) -> Result<Input<'a>, RunError> {
         match (&spec.trace, &spec.workload) {
             (Some(path), None) => self.trace(path, spec.reading.format.as_deref(), hashed),
             (None, Some(text)) => self.generated(text, capacity, Seed(spec.seed)),
@@ -183,16 +293,20 @@ impl<'a> Inputs<'a> {
     }
 }
 
-impl Input {
+impl Input<'_> {
     /// The next record.
     ///
     /// # Errors
     /// With the name of the file.
     #[inline]
     pub fn next_record(&mut self) -> Result<Option<flashatlas_workload::Record>, RunError> {
-        self.source
-            .next()
-            .map_err(|error| RunError::Trace { path: self.name.clone(), error: Box::new(error) })
+        let read = self.source.next();
+        read.map_err(|error| RunError::Trace { path: self.file(), error: Box::new(error) })
+    }
+
+    /// The file of the record that was read last.
+    pub fn file(&self) -> String {
+        self.source.file().unwrap_or(&self.name).to_owned()
     }
 
     /// Share of the file that was read; `None` where its length is not known.
@@ -218,16 +332,64 @@ impl Input {
         ))
     }
 
-    /// SHA-256 of the whole file; reads what is left of it.
+    /// SHA-256 of the whole file, or of the digests of several; reads what is left of them.
     ///
     /// # Errors
     /// When the rest cannot be read.
     pub fn digest(&mut self) -> Result<Option<String>, RunError> {
-        let Some(tap) = &self.digest else { return Ok(None) };
-        io::copy(&mut TapReader(Arc::clone(tap)), &mut io::sink())
-            .map_err(|error| RunError::Io { path: self.name.clone(), error })?;
-        let hash = std::mem::take(&mut tap.lock().expect("only one thread reads").hash);
-        Ok(Some(crate::config_hash::hex(&hash.finalize())))
+        let digests = self.digests()?;
+        Ok(match &digests[..] {
+            [] => None,
+            [one] if self.format != "merge" => Some(one.clone()),
+            _ => Some(crate::config_hash::hex(&Sha256::digest(digests.join("\n")))),
+        })
+    }
+
+    /// SHA-256 of each file that was hashed, in their order; reads what is left of them.
+    fn digests(&self) -> Result<Vec<String>, RunError> {
+        self.parts.iter().filter_map(InputPart::digest).collect()
+    }
+
+    /// What a record says of each file of a merge, copies apart; empty otherwise.
+    ///
+    /// # Errors
+    /// When the rest of a file cannot be read.
+    pub fn parts_json(&self) -> Result<Vec<Value>, RunError> {
+        if self.format != "merge" {
+            return Ok(Vec::new());
+        }
+        let mut said: Vec<Map<String, Value>> = Vec::new();
+        for part in &self.parts {
+            let mut one = Map::new();
+            one.insert("path".into(), part.path.as_str().into());
+            one.insert("format".into(), part.format.into());
+            // a copy is the file that was hashed before it
+            let before = said.iter().rev().find_map(|one| one.get("digest").cloned());
+            let digest = part.digest().transpose()?.map(|hash| format!("sha256:{hash}").into());
+            if let Some(digest) = digest.or(before) {
+                one.insert("digest".into(), digest);
+            }
+            one.insert("start_bytes".into(), part.start_bytes.into());
+            let known = [("bytes", part.bytes), ("times", part.times), ("requests", part.requests)];
+            for (key, value) in known {
+                if let Some(value) = value {
+                    one.insert(key.into(), value.into());
+                }
+            }
+            said.push(one);
+        }
+        Ok(said.into_iter().map(Value::Object).collect())
+    }
+}
+
+impl InputPart {
+    /// SHA-256 of the file, if it was hashed; reads what is left of it.
+    fn digest(&self) -> Option<Result<String, RunError>> {
+        let tap = self.digest.as_ref()?;
+        let rest = io::copy(&mut TapReader(Arc::clone(tap)), &mut io::sink());
+        let hash = tap.lock().expect("only one thread reads").hash.clone();
+        let failed = |error| RunError::Io { path: self.path.clone(), error };
+        Some(rest.map(|_| crate::config_hash::hex(&hash.finalize())).map_err(failed))
     }
 }
 
@@ -237,7 +399,7 @@ impl Input {
 /// # Errors
 /// As reading it, and [`RunError::Interrupted`].
 pub fn summarize(
-    input: &mut Input,
+    input: &mut Input<'_>,
     mut progress: impl FnMut(u64, u64) -> bool,
 ) -> Result<(TraceSummary, u64), RunError> {
     let (mut summary, mut extents) = (TraceSummary::new(), Extents::of(LARGEST_EXTENT));

@@ -55,6 +55,12 @@ notes! {
         "the spare area's transfer, ECC decoding and read retries take no time",
         "Reads of a drive are slower by these.";
 
+    /// Addresses beyond the range of a part.
+    pub(crate) WRAPPED_IN_RANGE = "wrapped-in-range", RANK_MIDDLE,
+        "{requests} requests had addresses beyond the range (`space`) of their part of the merge: \
+         they were taken modulo its size",
+        "Give the part a larger `space`, or none: then its range holds every address of its file.";
+
     /// Addresses beyond the drive.
     pub(crate) ADDRESSES_WRAPPED = "addresses-wrapped", RANK_MIDDLE,
         "addresses were taken modulo the capacity: distinct pages of the trace may share a page \

@@ -98,7 +98,9 @@ fn carry_out(
     let account = input.source.account();
     extra.extend(left_out(&account, spec));
     let packed = (spec.fit == Fit::Compact).then(|| mapper.extent() * 512);
-    let trace = Source { path: &input.name, format: input.format, digest, account, origin, packed };
+    let parts = input.parts_json()?;
+    let trace =
+        Source { path: &input.name, format: input.format, digest, account, origin, packed, parts };
     let mut outcome = finish(spec, &config, player, trace, extra, env, progress)?;
     if let Some((passes, verdict)) = passes {
         outcome.record["settling"] = passes.json().clone();
@@ -152,6 +154,7 @@ fn run_jobs(
         account: Account::default(),
         origin,
         packed: None,
+        parts: Vec::new(),
     };
     let outcome =
         finish(spec, config, player, source, jobs.warnings().chain(said).collect(), env, progress)?;
@@ -183,6 +186,7 @@ fn left_out(account: &Account, spec: &RunSpec) -> Vec<Note> {
             notes::DUPLICATES_DROPPED.with([n("records", account.duplicates_dropped), within]),
         ),
         (account.before_first, notes::BEFORE_FIRST.with([n("records", account.before_first)])),
+        (account.wrapped, notes::WRAPPED_IN_RANGE.with([("requests", account.wrapped.into())])),
         (account.not_selected, notes::NOT_SELECTED.with([n("records", account.not_selected)])),
         (account.gaps_cut, notes::GAPS_CUT.with([n("gaps", account.gaps_cut), longest()])),
         (
@@ -224,6 +228,8 @@ pub(crate) struct Source<'a> {
     pub origin: Option<Header>,
     /// Bytes of the extents that were packed, if they were.
     pub packed: Option<u64>,
+    /// What is said of each file, where there are several.
+    pub parts: Vec<Value>,
 }
 
 /// Check the drive after the last request, and write the record. `extra` are further
@@ -266,6 +272,9 @@ pub(crate) fn finish(
     }
     if let Some(bytes) = source.packed {
         trace.insert("extent_bytes".into(), bytes.into());
+    }
+    if !source.parts.is_empty() {
+        trace.insert("parts".into(), source.parts.into());
     }
     record.insert("trace".into(), Value::Object(trace));
     if let Some(header) = source.origin {
@@ -425,7 +434,7 @@ pub fn save_checkpoint(
     if spec.filesystem.is_some() {
         return Err(RunError::option("filesystem", "it plays no part in preconditioning"));
     }
-    let inputs = Inputs::of(env, spec)?;
+    let inputs = Inputs::of(env, spec, config.shape().sectors)?;
     let with_workload = spec.trace.is_some() || spec.workload.is_some();
     let Prepared { drive, oracle, mapper, .. } =
         caught(|| prepare(spec, &config, &inputs, with_workload, env, progress))?;

@@ -164,4 +164,8 @@ impl<F: Fixed + 'static> RecordSource for FixedSource<F> {
     fn expected(&self) -> Option<u64> {
         None
     }
+
+    fn origin_ps(&self) -> Option<u128> {
+        self.gate.origin_ps()
+    }
 }

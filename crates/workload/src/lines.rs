@@ -228,4 +228,8 @@ impl<F: LineFormat> RecordSource for TextSource<F> {
     fn expected(&self) -> Option<u64> {
         None
     }
+
+    fn origin_ps(&self) -> Option<u128> {
+        self.gate.origin_ps()
+    }
 }

@@ -266,4 +266,12 @@ impl RecordSource for MeteredSource {
     fn expected(&self) -> Option<u64> {
         self.source.expected()
     }
+
+    fn origin_ps(&self) -> Option<u128> {
+        self.source.origin_ps()
+    }
+
+    fn file(&self) -> Option<&str> {
+        self.source.file()
+    }
 }

@@ -28,7 +28,16 @@ def input_files(trace: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Return each file of a record's ``trace`` with its digest; none where there are none."""
     if "digest" not in trace:
         return []
-    return [(part["path"], part["digest"]) for part in trace.get("parts", [trace])]
+    parts = [file for part in trace.get("parts", [trace]) for file in part.get("files", [part])]
+    return [(part["path"], part["digest"]) for part in parts]
+
+
+def part_with_files(part: Mapping[str, Any], change: Callable[[str], str]) -> dict[str, Any]:
+    """Return a part of a record's ``trace`` whose files are called otherwise."""
+    moved = {**part, "path": with_files(part["path"], change)}
+    if "files" in part:
+        moved["files"] = [{**file, "path": change(file["path"])} for file in part["files"]]
+    return moved
 
 
 def must_be_there(trace: Mapping[str, Any]) -> None:

@@ -51,12 +51,20 @@ class Config(TypedDict):
     reading: NotRequired[dict[str, str | int]]
 
 
+class TraceFile(TypedDict):
+    """A file of a part that is several."""
+
+    path: str
+    digest: str
+
+
 class TracePart(TypedDict):
     """A file among several that a run read."""
 
     path: str
     format: str
     digest: str
+    files: NotRequired[list[TraceFile]]
     start_bytes: NotRequired[int]
     bytes: NotRequired[int]
     times: NotRequired[int]

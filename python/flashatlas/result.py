@@ -28,7 +28,7 @@ from flashatlas.folders import (
     numbered,
     run_folders,
 )
-from flashatlas.inputs import with_files
+from flashatlas.inputs import part_with_files, with_files
 from flashatlas.renamed_keys import EARLIER_SCHEMA, JUDGED, are_notes, upgraded
 from flashatlas.units import unit_of
 
@@ -320,7 +320,7 @@ def with_paths(record: Mapping[str, Any], change: Callable[[str], str]) -> dict[
     if "digest" in trace and is_file(trace["path"]):
         trace["path"] = with_files(trace["path"], change)
         if "parts" in trace:
-            trace["parts"] = [{**part, "path": change(part["path"])} for part in trace["parts"]]
+            trace["parts"] = [part_with_files(part, change) for part in trace["parts"]]
     if isinstance(begin := config.get("precondition"), dict):
         config["precondition"] = {
             kind: with_files(file, change) if kind == "trace" else change(file)

@@ -5,6 +5,7 @@ use pyo3::prelude::*;
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::fs::FileExt;
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 /// The name of standard input.
@@ -49,6 +50,10 @@ impl Opener for ThisProcess {
         Ok((Box::new(file), Some(metadata.len())))
     }
 
+    fn names_beside(&self, path: &str) -> Vec<String> {
+        names_beside(path)
+    }
+
     fn stopped(&self) -> bool {
         Python::attach(|py| py.check_signals()).is_err()
     }
@@ -56,6 +61,16 @@ impl Opener for ThisProcess {
     fn variable(&self, name: &str) -> Option<String> {
         std::env::var(name).ok()
     }
+}
+
+/// The names of the files in the folder of `path`; none where it cannot be listed.
+pub fn names_beside(path: &str) -> Vec<String> {
+    let folder = match Path::new(path).parent() {
+        Some(folder) if folder != Path::new("") => folder,
+        _ => Path::new("."),
+    };
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().into_string().ok()).collect()
 }
 
 /// Whether `path` is read as a table: one that Python holds, or a file, by how it begins.

@@ -1,7 +1,7 @@
 //! Traces for Python: summed up, copied to other formats, and as tables.
 
 use crate::environment::environment;
-use crate::opener::is_file;
+use crate::opener::{is_file, names_beside};
 use crate::{InputError, Reporter, guarded, tables};
 use flashatlas_sim::{
     Column, Environment, Input, Inputs, Progress, Reading, RunError, Table, summarize,
@@ -26,7 +26,8 @@ fn parse<T: for<'a> Deserialize<'a>>(what: &str, text: &str) -> PyResult<T> {
 fn account_json(account: &Account) -> Value {
     json!({
         "skipped_bad": account.skipped_bad, "duplicates_dropped": account.duplicates_dropped,
-        "wrapped": account.wrapped, "not_selected": account.not_selected, "gaps_cut": account.gaps_cut,
+        "wrapped": account.wrapped, "not_selected": account.not_selected,
+        "gaps_cut": account.gaps_cut,
         "backward_steps": account.backward_steps,
         "first_jump": account.first_jump.map(|j| json!({ "place": j.place.to_string(),
             "seconds": j.seconds() })),
@@ -71,6 +72,12 @@ pub fn trace_info(
 #[pyfunction]
 pub fn trace_files(name: &str) -> PyResult<Vec<String>> {
     flashatlas_sim::trace_files(name).map_err(|e| crate::to_python(&e))
+}
+
+/// The name of the trace that `name` stands for: of a file of one CPU, all that lie beside it.
+#[pyfunction]
+pub fn whole_trace(name: &str) -> PyResult<String> {
+    flashatlas_sim::whole_trace(name, &names_beside).map_err(|e| crate::to_python(&e))
 }
 
 /// The name of the trace called `name` if its files were `files`.

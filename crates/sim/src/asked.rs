@@ -73,14 +73,14 @@ impl<'a> Asked<'a> {
 pub fn planned(spec: &RunSpec, env: &Environment<'_>) -> Result<Value, RunError> {
     let Asked { config, inputs, requests } = Asked::of(spec, env)?;
     let mut files: Vec<String> = match &requests {
-        Requests::Stream(input) => input.parts.iter().map(|part| part.path.clone()).collect(),
+        Requests::Stream(input) => input.paths(),
         Requests::Jobs(_) => Vec::new(),
     };
     match &spec.precondition {
         Precondition::Trace(path) => {
             let before = inputs.trace(path, spec.before_format(), false)?;
             before.must_say(&spec.reading)?;
-            files.extend(before.parts.into_iter().map(|part| part.path));
+            files.extend(before.paths());
         }
         Precondition::Checkpoint(path) => {
             let opened = env.opener.open(path);

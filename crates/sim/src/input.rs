@@ -4,16 +4,19 @@
 use crate::checkpoint::Checkpoint;
 use crate::fit::{Extents, LARGEST_EXTENT};
 use crate::parts::AddedPart;
-use crate::trace_name::TraceName;
+use crate::trace_name::{TraceName, whole_trace};
 use crate::{Environment, Reading, RunError, RunSpec};
 use flashatlas_device::DriveConfig;
 use flashatlas_types::Seed;
 use flashatlas_workload::{Opened, ReadOptions, RecordSource, TraceSummary};
 use rustc_hash::FxHashMap;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 use std::io::{self, Read};
 use std::sync::{Arc, Mutex};
+
+/// The format of a merge.
+pub(crate) const MERGED: &str = "merge";
 
 /// A byte stream with its length, where that is known.
 pub type Stream = (Box<dyn Read + Send>, Option<u64>);
@@ -30,6 +33,12 @@ pub trait Opener: Sync {
     fn variable(&self, name: &str) -> Option<String> {
         let _ = name;
         None
+    }
+
+    /// The names of the files in the folder of `path`; none where it cannot be listed.
+    fn names_beside(&self, path: &str) -> Vec<String> {
+        let _ = path;
+        Vec::new()
     }
 
     /// Whether the user asked to stop: looked at now and then while a file is read in advance.
@@ -62,8 +71,16 @@ pub struct InputPart {
     pub times: Option<u64>,
     /// Requests of each pass, where not all.
     pub requests: Option<u64>,
+    /// The files: one, or one for each CPU.
+    pub files: Vec<InputFile>,
+}
+
+/// A file that is read.
+pub struct InputFile {
+    /// Its path.
+    pub path: String,
     /// Hashes it as it is read.
-    pub(crate) digest: Option<Arc<Mutex<Tap>>>,
+    tap: Option<Arc<Mutex<Tap>>>,
 }
 
 /// A workload that is being read.
@@ -169,7 +186,9 @@ impl<'a> Inputs<'a> {
     ) -> Result<Input<'a>, RunError> {
         match TraceName::of(path)? {
             TraceName::Merge(parts) => self.merged(&parts, format, hashed),
-            TraceName::File(path) => self.one(&path, format, hashed, &self.options),
+            TraceName::File(_) | TraceName::Cpus(_) => {
+                self.one(path, format, hashed, &self.options)
+            }
         }
     }
 
@@ -183,7 +202,7 @@ impl<'a> Inputs<'a> {
     ) -> Result<Input<'a>, RunError> {
         let (opened, part) = self.opened(path, format, hashed, options)?;
         Ok(Input {
-            name: path.to_owned(),
+            name: part.path.clone(),
             format: opened.format.name,
             compression: opened.compression,
             operations: opened.operations,
@@ -194,7 +213,7 @@ impl<'a> Inputs<'a> {
         })
     }
 
-    /// Open a file, read with `options`.
+    /// Open a file, or those that lie beside it of one recording, read with `options`.
     pub(crate) fn opened(
         &self,
         path: &str,
@@ -202,24 +221,40 @@ impl<'a> Inputs<'a> {
         hashed: bool,
         options: &ReadOptions,
     ) -> Result<(Opened, InputPart), RunError> {
-        let (reader, length) = self
-            .opener
-            .open(path)
-            .map_err(|error| RunError::Io { path: path.to_owned(), error })?;
-        let mut digest = None;
-        let reader: Box<dyn Read + Send> = if hashed {
-            let tap = Arc::new(Mutex::new(Tap { reader, hash: Sha256::new() }));
-            digest = Some(Arc::clone(&tap));
-            Box::new(TapReader(tap))
-        } else {
-            reader
+        let of_blktrace = format.is_none_or(|format| format.starts_with("blktrace"));
+        let name = match TraceName::of(path)? {
+            TraceName::File(path) if !of_blktrace => TraceName::File(path),
+            _ => TraceName::of(&whole_trace(path, &|path| self.opener.names_beside(path))?)?,
         };
-        let opened = self
-            .workloads
-            .open(reader, format, options)
-            .map_err(|error| RunError::Open { path: path.to_owned(), error: Box::new(error) })?;
+        let paths = TraceName::one(&name.text())?;
+        let (mut readers, mut files, mut length) = (Vec::new(), Vec::new(), Some(0));
+        for path in paths {
+            let opened = self.opener.open(&path);
+            let (reader, bytes) =
+                opened.map_err(|error| RunError::Io { path: path.clone(), error })?;
+            length = length.zip(bytes).map(|(all, bytes)| all + bytes);
+            let (reader, tap): (Box<dyn Read + Send>, _) = if hashed {
+                let tap = Arc::new(Mutex::new(Tap { reader, hash: Sha256::new() }));
+                (Box::new(TapReader(Arc::clone(&tap))), Some(tap))
+            } else {
+                (reader, None)
+            };
+            readers.push((path.clone(), reader));
+            files.push(InputFile { path, tap });
+        }
+        let opened = match name {
+            TraceName::Cpus(_) => self.workloads.open_together(readers, format, options),
+            _ => {
+                let (_, reader) = readers.swap_remove(0);
+                self.workloads.open(reader, format, options).map_err(|error| (0, error))
+            }
+        };
+        let opened = opened.map_err(|(number, error)| RunError::Open {
+            path: files[number].path.clone(),
+            error: Box::new(error),
+        })?;
         let part = InputPart {
-            path: path.to_owned(),
+            path: name.text(),
             format: opened.format.name,
             operations: opened.operations,
             length,
@@ -227,7 +262,7 @@ impl<'a> Inputs<'a> {
             bytes: None,
             times: None,
             requests: None,
-            digest,
+            files,
         };
         Ok((opened, part))
     }
@@ -332,42 +367,67 @@ impl Input<'_> {
         ))
     }
 
+    /// The paths of the files that are read, in their order.
+    pub fn paths(&self) -> Vec<String> {
+        let files = self.parts.iter().flat_map(|part| &part.files);
+        files.map(|file| file.path.clone()).collect()
+    }
+
     /// SHA-256 of the whole file, or of the digests of several; reads what is left of them.
     ///
     /// # Errors
     /// When the rest cannot be read.
     pub fn digest(&mut self) -> Result<Option<String>, RunError> {
-        let digests = self.digests()?;
+        let files = self.parts.iter().flat_map(|part| &part.files);
+        let digests: Vec<String> = files.filter_map(InputFile::digest).collect::<Result<_, _>>()?;
         Ok(match &digests[..] {
             [] => None,
-            [one] if self.format != "merge" => Some(one.clone()),
-            _ => Some(crate::config_hash::hex(&Sha256::digest(digests.join("\n")))),
+            [one] if self.format != MERGED => Some(one.clone()),
+            _ => Some(joined(&digests)),
         })
     }
 
-    /// SHA-256 of each file that was hashed, in their order; reads what is left of them.
-    fn digests(&self) -> Result<Vec<String>, RunError> {
-        self.parts.iter().filter_map(InputPart::digest).collect()
-    }
-
-    /// What a record says of each file of a merge, copies apart; empty otherwise.
+    /// What a record says of each file, where there are several; empty otherwise.
     ///
     /// # Errors
     /// When the rest of a file cannot be read.
     pub fn parts_json(&self) -> Result<Vec<Value>, RunError> {
-        if self.format != "merge" {
-            return Ok(Vec::new());
+        let digest =
+            |one: &InputFile| -> Result<Option<String>, RunError> { one.digest().transpose() };
+        if self.format != MERGED {
+            let several = self.parts.iter().filter(|part| part.files.len() > 1);
+            let said = several.flat_map(|part| &part.files).map(|file| {
+                let hash = digest(file)?.map(|hash| format!("sha256:{hash}"));
+                Ok(json!({ "path": file.path, "format": self.format, "digest": hash }))
+            });
+            return said.collect();
         }
         let mut said: Vec<Map<String, Value>> = Vec::new();
         for part in &self.parts {
             let mut one = Map::new();
             one.insert("path".into(), part.path.as_str().into());
             one.insert("format".into(), part.format.into());
+            let digests: Vec<String> =
+                part.files.iter().filter_map(InputFile::digest).collect::<Result<_, _>>()?;
             // a copy is the file that was hashed before it
-            let before = said.iter().rev().find_map(|one| one.get("digest").cloned());
-            let digest = part.digest().transpose()?.map(|hash| format!("sha256:{hash}").into());
-            if let Some(digest) = digest.or(before) {
-                one.insert("digest".into(), digest);
+            let before = said.last().filter(|_| digests.is_empty());
+            for key in ["digest", "files"] {
+                if let Some(value) = before.and_then(|one| one.get(key)) {
+                    one.insert(key.into(), value.clone());
+                }
+            }
+            match &digests[..] {
+                [] => {}
+                [hash] => drop(one.insert("digest".into(), format!("sha256:{hash}").into())),
+                several => {
+                    let hash = format!("sha256:{}", joined(several));
+                    one.insert("digest".into(), hash.into());
+                    let files = part.files.iter().zip(several);
+                    let files = files.map(|(file, hash)| {
+                        json!({ "path": file.path, "digest": format!("sha256:{hash}") })
+                    });
+                    one.insert("files".into(), files.collect());
+                }
             }
             one.insert("start_bytes".into(), part.start_bytes.into());
             let known = [("bytes", part.bytes), ("times", part.times), ("requests", part.requests)];
@@ -382,10 +442,15 @@ impl Input<'_> {
     }
 }
 
-impl InputPart {
+/// The digest of digests, a line each.
+fn joined(digests: &[String]) -> String {
+    crate::config_hash::hex(&Sha256::digest(digests.join("\n")))
+}
+
+impl InputFile {
     /// SHA-256 of the file, if it was hashed; reads what is left of it.
     fn digest(&self) -> Option<Result<String, RunError>> {
-        let tap = self.digest.as_ref()?;
+        let tap = self.tap.as_ref()?;
         let rest = io::copy(&mut TapReader(Arc::clone(tap)), &mut io::sink());
         let hash = tap.lock().expect("only one thread reads").hash.clone();
         let failed = |error| RunError::Io { path: self.path.clone(), error };

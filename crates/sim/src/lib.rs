@@ -67,4 +67,4 @@ pub use record::SCHEMA;
 pub use run::{Outcome, Progress, run, save_checkpoint};
 pub use spec::{Extent, Fit, Mode, Precondition, Reading, RunSpec, Until};
 pub use table::{Column, Table};
-pub use trace_name::{trace_files, trace_with_files};
+pub use trace_name::{trace_files, trace_with_files, whole_trace};

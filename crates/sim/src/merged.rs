@@ -5,7 +5,7 @@
 //! read once before.
 
 use crate::RunError;
-use crate::input::{Input, InputPart, Inputs};
+use crate::input::{Input, InputPart, Inputs, MERGED};
 use crate::trace_name::{PartText, TraceName};
 use flashatlas_types::quantity::quantity;
 use flashatlas_types::{Dur, Param, ParamDef, Params, Ps, SECTOR_BYTES, Text};
@@ -231,7 +231,7 @@ impl<'a> Inputs<'a> {
             said.iter().map(|part: &InputPart| Some(part.length? * part.times.unwrap_or(1))).sum();
         Ok(Input {
             name: TraceName::Merge(resolved).text(),
-            format: "merge",
+            format: MERGED,
             compression: "none",
             operations: said.iter().all(|part| part.operations),
             timed: true,

@@ -1,13 +1,16 @@
 //! Names of traces that stand for several files.
 //!
-//! `merge:FILE,key=value;FILE,key=value` is several traces as one ([`crate::merged`]). Everything
-//! else is one file. A `;` or `,` that belongs to the name of a file, and a backslash, stands
-//! behind a backslash.
+//! `merge:FILE,key=value;FILE,key=value` is several traces as one ([`crate::merged`]), and
+//! `cpus:FILE;FILE` the files of one recording, one for each CPU. Everything else is one file. A
+//! `;` or `,` that belongs to the name of a file, and a backslash, stands behind a backslash.
 
 use crate::RunError;
 
 /// What the name of a merge begins with.
 pub(crate) const MERGE: &str = "merge:";
+
+/// What the name of a recording in several files begins with.
+const CPUS: &str = "cpus:";
 
 /// A part of a merge, as it is written.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -25,6 +28,8 @@ pub(crate) enum TraceName {
     File(String),
     /// Several traces as one.
     Merge(Vec<PartText>),
+    /// A recording in several files.
+    Cpus(Vec<String>),
 }
 
 fn refuse<T>(why: impl Into<String>) -> Result<T, RunError> {
@@ -82,6 +87,17 @@ impl TraceName {
     /// # Errors
     /// A merge without parts, a part without a file or with a merge in it, and stray backslashes.
     pub fn of(text: &str) -> Result<TraceName, RunError> {
+        if let Some(files) = text.strip_prefix(CPUS) {
+            let files = cut(files, ';')?.into_iter().map(|file| without_backslashes(file.trim()));
+            let files: Vec<String> = files.collect();
+            let named = |file: &String| {
+                file.is_empty() || [MERGE, CPUS].iter().any(|kind| file.starts_with(kind))
+            };
+            return match files.iter().any(named) {
+                true => refuse(format!("`{text}`: expected cpus:FILE;FILE, one for each CPU")),
+                false => Ok(TraceName::Cpus(files)),
+            };
+        }
         let Some(parts) = text.strip_prefix(MERGE) else {
             return Ok(TraceName::File(text.to_owned()));
         };
@@ -100,16 +116,33 @@ impl TraceName {
                     number + 1
                 ));
             }
+            TraceName::of(&path)?;
             Ok(PartText { path, settings: without_backslashes(&pieces[1..].join(",")) })
         };
         let parts = cut(parts, ';')?.into_iter().enumerate().map(part);
         Ok(TraceName::Merge(parts.collect::<Result<_, _>>()?))
     }
 
+    /// Returns what `text`, of a part or alone, names: no merge.
+    ///
+    /// # Errors
+    /// As [`TraceName::of`].
+    pub fn one(text: &str) -> Result<Vec<String>, RunError> {
+        match TraceName::of(text)? {
+            TraceName::File(path) => Ok(vec![path]),
+            TraceName::Cpus(files) => Ok(files),
+            TraceName::Merge(_) => refuse(format!("`{text}` is a merge")),
+        }
+    }
+
     /// Returns the text that [`TraceName::of`] reads as this.
     pub fn text(&self) -> String {
         match self {
             TraceName::File(path) => path.clone(),
+            TraceName::Cpus(files) => {
+                let file = |file: &String| with_backslashes(file, &['\\', ',', ';']);
+                format!("{CPUS}{}", files.iter().map(file).collect::<Vec<_>>().join(";"))
+            }
             TraceName::Merge(parts) => {
                 let part = |part: &PartText| {
                     let path = with_backslashes(&part.path, &['\\', ',', ';']);
@@ -125,13 +158,70 @@ impl TraceName {
     pub fn change(&mut self, change: &mut dyn FnMut(&str) -> String) {
         match self {
             TraceName::File(path) => *path = change(path),
+            TraceName::Cpus(files) => files.iter_mut().for_each(|file| *file = change(file)),
             TraceName::Merge(parts) => {
                 for part in parts {
-                    part.path = change(&part.path);
+                    // the name of a part was read before
+                    let mut name = TraceName::of(&part.path)
+                        .unwrap_or_else(|_| TraceName::File(part.path.clone()));
+                    name.change(change);
+                    part.path = name.text();
                 }
             }
         }
     }
+}
+
+/// Returns the name of the trace that `name` stands for: of a file of one CPU, all that `beside`
+/// says lie in its folder.
+///
+/// # Errors
+/// A name that says nothing.
+pub fn whole_trace(name: &str, beside: &dyn Fn(&str) -> Vec<String>) -> Result<String, RunError> {
+    let whole = |path: &str| {
+        let cpus = of_each_cpu(path, beside);
+        if cpus.len() > 1 { TraceName::Cpus(cpus) } else { TraceName::File(path.to_owned()) }
+    };
+    let mut found = TraceName::of(name)?;
+    match &mut found {
+        TraceName::File(path) => return Ok(whole(path).text()),
+        TraceName::Cpus(_) => {}
+        TraceName::Merge(parts) => {
+            for part in parts {
+                if let TraceName::File(path) = TraceName::of(&part.path)? {
+                    part.path = whole(&path).text();
+                }
+            }
+        }
+    }
+    Ok(found.text())
+}
+
+/// Returns the files beside `path` that blktrace wrote with it, `NAME.blktrace.0` and so on, in the
+/// order of their CPUs; all are compressed as `path` is. Empty for another name.
+fn of_each_cpu(path: &str, beside: &dyn Fn(&str) -> Vec<String>) -> Vec<String> {
+    let (folder, name) = path.rfind('/').map_or(("", path), |at| path.split_at(at + 1));
+    let Some((stem, _, suffix)) = cpu_of(name) else { return Vec::new() };
+    let same = |other: &str| match cpu_of(other) {
+        Some((other, cpu, end)) if (other, end) == (stem, suffix) => Some(cpu),
+        _ => None,
+    };
+    let mut found: Vec<(u32, String)> = beside(path)
+        .iter()
+        .filter_map(|name| Some((same(name)?, format!("{folder}{name}"))))
+        .collect();
+    found.sort();
+    found.into_iter().map(|(_, path)| path).collect()
+}
+
+/// Returns what stands before the number of the CPU, the number, and what stands behind it.
+fn cpu_of(name: &str) -> Option<(&str, u32, &str)> {
+    const MARK: &str = ".blktrace.";
+    let at = name.rfind(MARK)? + MARK.len();
+    let digits = name[at..].find(|c: char| !c.is_ascii_digit()).unwrap_or(name.len() - at);
+    let (cpu, suffix) = name[at..].split_at(digits);
+    let known = ["", ".gz", ".bz2", ".xz", ".zst"].contains(&suffix);
+    Some((&name[..at], cpu.parse().ok().filter(|_| known)?, suffix))
 }
 
 /// Returns how the parts of a merge are set, one text a part; `None` for the name of one file.
@@ -187,6 +277,31 @@ mod tests {
         let moved = trace_with_files(name, &["x".into(), r"y\;z".into()]).unwrap();
         assert_eq!(trace_files(&moved).unwrap(), ["x", r"y\;z"]);
         assert_eq!(trace_files("a;b,c").unwrap(), ["a;b,c"], "a file as ever");
+    }
+
+    #[test]
+    fn a_file_of_a_cpu_stands_for_all_that_lie_beside_it() {
+        let names = ["tr.blktrace.10", "tr.blktrace.2", "tr.blktrace.0.gz", "u.blktrace.1", "x"];
+        let beside = |_: &str| names.map(str::to_owned).to_vec();
+        let whole = |name: &str| whole_trace(name, &beside).unwrap();
+        assert_eq!(whole("in/tr.blktrace.2"), "cpus:in/tr.blktrace.2;in/tr.blktrace.10");
+        assert_eq!(whole("tr.blktrace.0.gz"), "tr.blktrace.0.gz", "it is compressed, they are not");
+        assert_eq!(whole("u.blktrace.1"), "u.blktrace.1");
+        assert_eq!(
+            whole("cpus:tr.blktrace.2"),
+            "cpus:tr.blktrace.2",
+            "one alone, if that is meant"
+        );
+        let merge = whole("merge:tr.blktrace.2,times=2;x");
+        assert_eq!(
+            merge,
+            r"merge:cpus:tr.blktrace.2\;tr.blktrace.10,times=2;x".replace(r"\\", r"\")
+        );
+        assert_eq!(trace_files(&merge).unwrap(), ["tr.blktrace.2", "tr.blktrace.10", "x"]);
+        let files = ["a,1".to_owned(), "b".into(), "c".into()];
+        assert_eq!(trace_files(&trace_with_files(&merge, &files).unwrap()).unwrap(), files);
+        assert!(refused("cpus:a;;b").contains("expected cpus:FILE;FILE"));
+        assert!(refused("merge:cpus:merge:a").contains("expected cpus:FILE;FILE"));
     }
 
     #[test]

@@ -54,6 +54,7 @@ pub mod slice;
 pub mod source;
 pub mod summary;
 mod text;
+mod together;
 pub mod write;
 
 pub use create::create;

@@ -4,13 +4,14 @@ use crate::Registry;
 use crate::compress::{Compression, MAGIC_BYTES};
 use crate::error::{OpenError, Place, TraceError, excerpt};
 use crate::format::{FormatDef, Reader, Sniff, Start};
+use crate::formats::blktrace;
 use crate::guess::guess;
 use crate::lines::first_line;
 use crate::settings;
 use crate::source::{Account, ReadOptions, Record, RecordSource};
 use flashatlas_types::{ConfigError, HostOp, Params};
 use std::borrow::Cow;
-use std::io::{self, BufReader, Cursor, Read};
+use std::io::{self, BufRead, BufReader, Cursor, Read};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -52,11 +53,7 @@ impl Registry {
     ) -> Result<Opened, OpenError> {
         let named = format.map(|spec| self.choose(spec)).transpose()?;
         let consumed = Arc::new(AtomicU64::new(0));
-        let input = Metered { reader, consumed: Arc::clone(&consumed) };
-        let input = Ahead::read(input, MAGIC_BYTES);
-        let compression = Compression::detect(input.head());
-        let content = compression.decoder(input).map_err(|e| at_start(e.to_string()))?;
-        let content = Ahead::read(content, SNIFF_BYTES);
+        let (compression, content) = content(reader, &consumed)?;
         if content.head().is_empty() {
             return Err(at_start(
                 content.error.map_or("the trace is empty".to_owned(), |e| e.to_string()),
@@ -77,6 +74,48 @@ impl Registry {
         let Reader { source, times, operations } = reader;
         let source = Box::new(MeteredSource { source, consumed });
         Ok(Opened { format, compression: compression.name(), times, operations, source })
+    }
+
+    /// Open the files of one recording: those of blktrace, one for each CPU. Each is named, for
+    /// errors.
+    ///
+    /// # Errors
+    /// The number of the file, and why, as for one; a format that does not come in several files.
+    pub fn open_together(
+        &self,
+        files: Vec<(String, Box<dyn Read + Send>)>,
+        format: Option<&str>,
+        options: &ReadOptions,
+    ) -> Result<Opened, (usize, OpenError)> {
+        let chosen = self.choose(format.unwrap_or(blktrace::FORMAT.name));
+        let (format, params) = chosen.map_err(|error| (0, error.into()))?;
+        if format.name != blktrace::FORMAT.name {
+            let why = format!("`{}` does not come in a file for each CPU", format.name);
+            return Err((0, ConfigError::allowing("format", why, blktrace::FORMAT.name).into()));
+        }
+        let consumed = Arc::new(AtomicU64::new(0));
+        let (mut compressions, mut heads, mut pieces): (Vec<_>, Vec<_>, Vec<_>) =
+            Default::default();
+        for (number, (name, reader)) in files.into_iter().enumerate() {
+            let (compression, content) =
+                content(reader, &consumed).map_err(|error| (number, error.into()))?;
+            if let (true, Some(error)) = (content.head().is_empty(), &content.error) {
+                return Err((number, at_start(error.to_string()).into()));
+            }
+            compressions.push(compression.name());
+            heads.push(content.head().to_vec());
+            let content = BufReader::with_capacity(CONTENT_BUFFER_BYTES, content);
+            pieces.push((name, Box::new(content) as Box<dyn BufRead + Send>));
+        }
+        compressions.dedup();
+        let heads: Vec<&[u8]> = heads.iter().map(Vec::as_slice).collect();
+        let reader = blktrace::open_together(pieces, &heads, &params, options)?;
+        check_assumed(format, reader.operations, options.assume_op)
+            .map_err(|error| (0, error.into()))?;
+        let Reader { source, times, operations } = reader;
+        let source = Box::new(MeteredSource { source, consumed });
+        let compression = if let [one] = compressions[..] { one } else { "several" };
+        Ok(Opened { format, compression, times, operations, source })
     }
 
     /// The format that `spec` names, and its parameters.
@@ -165,6 +204,18 @@ pub fn open(
     options: &ReadOptions,
 ) -> Result<Opened, OpenError> {
     Registry::STANDARD.open(reader, format, options)
+}
+
+/// The decompressed content of a stream, its start looked at; `consumed` counts what is read.
+fn content(
+    reader: Box<dyn Read + Send>,
+    consumed: &Arc<AtomicU64>,
+) -> Result<(Compression, Ahead<Box<dyn Read + Send>>), TraceError> {
+    let input = Metered { reader, consumed: Arc::clone(consumed) };
+    let input = Ahead::read(input, MAGIC_BYTES);
+    let compression = Compression::detect(input.head());
+    let content = compression.decoder(input).map_err(|e| at_start(e.to_string()))?;
+    Ok((compression, Ahead::read(content, SNIFF_BYTES)))
 }
 
 fn at_start(why: String) -> TraceError {

@@ -36,7 +36,7 @@ from pathlib import Path
 from typing import Any
 
 from flashatlas import parts
-from flashatlas._core import InputError, is_file, trace_files, trace_with_files
+from flashatlas._core import InputError, is_file, trace_files, trace_with_files, whole_trace
 from flashatlas.api import build
 from flashatlas.bundle import add_file, must_stand_alone
 from flashatlas.files import digest_of_content, whole_file
@@ -173,15 +173,20 @@ def _read_by(plan: Plan, *, resolved: bool = True) -> Iterator[tuple[str, Path]]
         spec = run.spec
         named = [("job", spec["job"])]
         trace = spec["trace"] or "-"
-        named += [("trace", file) for file in trace_files(trace)] if is_file(trace) else []
+        named += [("trace", file) for file in _files_of(trace)] if is_file(trace) else []
         named += [("drive", spec["drive"])] if spec["drive_toml"] is not None else []
         begin = spec["precondition"]
         for kind, file in begin.items() if isinstance(begin, Mapping) else []:
-            named += [(kind, one) for one in (trace_files(file) if kind == "trace" else [file])]
+            named += [(kind, one) for one in (_files_of(file) if kind == "trace" else [file])]
         for kind, file in named:
             if file is not None:
                 path = Path(os.path.abspath(file))
                 yield kind, path.resolve() if resolved else path
+
+
+def _files_of(trace: str) -> list[str]:
+    """Return the files of a trace, those of a recording that lie beside it among them."""
+    return trace_files(whole_trace(trace))
 
 
 def _write_study(plan: Plan, inputs: Mapping[Path, Mapping[str, Any]], root: Path) -> Plan:

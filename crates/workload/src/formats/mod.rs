@@ -9,7 +9,7 @@ mod arc;
 mod atlas;
 mod blkparse;
 mod blkreplay;
-mod blktrace;
+pub(crate) mod blktrace;
 pub(crate) mod columns;
 mod csv;
 mod disksim;

@@ -55,7 +55,8 @@ pub fn trace_info(
         })?;
         let mut value = json!({
             "path": input.name, "format": input.format, "compression": input.compression,
-            "parts": input.parts_json()?, "digest": input.digest()?.map(|d| format!("sha256:{d}")),
+            "parts": input.parts_json()?, "guesses": input.guesses(),
+            "digest": input.digest()?.map(|d| format!("sha256:{d}")),
             "timed": input.timed, "operations": input.operations,
             "compacted_bytes": extents, "account": account_json(&input.source.account()),
         });

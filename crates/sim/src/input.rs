@@ -5,9 +5,9 @@ use crate::checkpoint::Checkpoint;
 use crate::fit::{Extents, LARGEST_EXTENT};
 use crate::parts::AddedPart;
 use crate::trace_name::{TraceName, whole_trace};
-use crate::{Environment, Reading, RunError, RunSpec};
+use crate::{Environment, Reading, RunError, RunSpec, notes};
 use flashatlas_device::DriveConfig;
-use flashatlas_types::Seed;
+use flashatlas_types::{Note, Seed};
 use flashatlas_workload::{Opened, ReadOptions, RecordSource, TraceSummary};
 use rustc_hash::FxHashMap;
 use serde_json::{Map, Value, json};
@@ -71,6 +71,8 @@ pub struct InputPart {
     pub times: Option<u64>,
     /// Requests of each pass, where not all.
     pub requests: Option<u64>,
+    /// What its reading rests on, where it is a guess.
+    pub guess: Option<String>,
     /// The files: one, or one for each CPU.
     pub files: Vec<InputFile>,
 }
@@ -262,6 +264,7 @@ impl<'a> Inputs<'a> {
             bytes: None,
             times: None,
             requests: None,
+            guess: opened.guess.clone(),
             files,
         };
         Ok((opened, part))
@@ -365,6 +368,24 @@ impl Input<'_> {
                 self.name, self.format
             ),
         ))
+    }
+
+    /// Notes of formats that were told by their looks, one for each file.
+    pub fn guesses(&self) -> Vec<Note> {
+        let mut found: Vec<Note> = Vec::new();
+        for part in &self.parts {
+            let Some(guess) = &part.guess else { continue };
+            let note = notes::FORMAT_GUESSED.with([
+                ("path", part.path.as_str().into()),
+                ("format", part.format.into()),
+                ("rests_on", guess.as_str().into()),
+            ]);
+            // copies are of one file
+            if !found.contains(&note) {
+                found.push(note);
+            }
+        }
+        found
     }
 
     /// The paths of the files that are read, in their order.

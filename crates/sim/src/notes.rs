@@ -12,6 +12,12 @@ notes! {
          ftl.gc_pace=paced` bounds what is collected at once; where it is the host, `-s \
          timing.passed_max=10ms`.";
 
+    /// A format that nobody named, and no unit in the text.
+    pub(crate) FORMAT_GUESSED = "format-guessed", 4,
+        "{path} was taken for {format} by its looks: {rests_on}",
+        "Name the format (`--format`), with its units where it is `columns`: nothing is guessed \
+         then.";
+
     /// Units that were read and never written.
     pub(crate) UNMAPPED_READS = "unmapped-reads", 10,
         "{units} of the units read had never been written: they cost no flash operation and look \

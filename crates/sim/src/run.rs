@@ -5,7 +5,7 @@ use crate::checkpoint::Header;
 use crate::config_hash::hex;
 use crate::explain::Explain;
 use crate::fit::Mapper;
-use crate::input::Inputs;
+use crate::input::{Input, Inputs};
 use crate::jobs::{self, Jobs};
 use crate::metrics::{Findings, Pace, Start};
 use crate::oracle::Oracle;
@@ -78,7 +78,7 @@ fn carry_out(
         Requests::Jobs(jobs) => return run_jobs(spec, &config, &inputs, &jobs, env, progress),
         Requests::Stream(input) => input,
     };
-    let Prepared { drive, oracle, mut mapper, origin } =
+    let Prepared { drive, oracle, mut mapper, origin, guesses } =
         prepare(spec, &config, &inputs, true, env, progress)?;
     let pace = if spec.mode == Mode::Open { Pace::Times } else { Pace::Drive };
     let start = Start { timed: spec.mode != Mode::Untimed, pace, interval: spec.interval()? };
@@ -88,7 +88,8 @@ fn carry_out(
     let pacing = Pacing { spec, queue_depth: queue_depth as usize, reopen: &reopen };
     let (out_of_order, passes) =
         stream::play(&mut player, &pacing, &mut input, &mut mapper, progress)?;
-    let mut extra: Vec<Note> = passes.iter().filter_map(|(passes, _)| passes.complaint()).collect();
+    let mut extra: Vec<Note> = [input.guesses(), guesses].concat();
+    extra.extend(passes.iter().filter_map(|(passes, _)| passes.complaint()));
     let counted = [(&notes::OUT_OF_ORDER, out_of_order), (&notes::CROSSED_END, mapper.crossed_end)];
     for (note, requests) in counted.into_iter().filter(|(_, requests)| *requests > 0) {
         extra.push(note.with([("requests", requests.into())]));
@@ -132,7 +133,7 @@ fn run_jobs(
     env: &Environment<'_>,
     progress: &mut dyn FnMut(Progress) -> bool,
 ) -> Result<Outcome, RunError> {
-    let Prepared { drive, oracle, origin, .. } =
+    let Prepared { drive, oracle, origin, guesses, .. } =
         prepare(spec, config, inputs, false, env, progress)?;
     let pace = if jobs.in_stages() { Pace::Stages } else { Pace::Drive };
     let mut player = Player::new(
@@ -156,8 +157,15 @@ fn run_jobs(
         packed: None,
         parts: Vec::new(),
     };
-    let outcome =
-        finish(spec, config, player, source, jobs.warnings().chain(said).collect(), env, progress)?;
+    let outcome = finish(
+        spec,
+        config,
+        player,
+        source,
+        jobs.warnings().chain(said).chain(guesses).collect(),
+        env,
+        progress,
+    )?;
     Ok(Outcome { jobs: Some(statistics), ..outcome })
 }
 
@@ -354,6 +362,8 @@ struct Prepared {
     mapper: Mapper,
     /// The header of the checkpoint that it was loaded from.
     origin: Option<Header>,
+    /// Notes of the trace that it was preconditioned with.
+    guesses: Vec<Note>,
 }
 
 fn prepare(
@@ -394,6 +404,7 @@ fn prepare(
         }
         _ => None,
     };
+    let guesses = before.as_ref().map(Input::guesses).unwrap_or_default();
     let pages = f64::from(config.shape().units());
     let counted = matches!(spec.precondition, Precondition::Fill | Precondition::Steady);
     let mut go_on = |requests: u64| {
@@ -406,7 +417,7 @@ fn prepare(
     let origin = checkpoint.as_ref().map(|c| c.header.clone());
     let (drive, oracle) =
         preconditioned(spec, config, &mut mapper, before, checkpoint, &mut go_on)?;
-    Ok(Prepared { drive, oracle, mapper, origin })
+    Ok(Prepared { drive, oracle, mapper, origin, guesses })
 }
 
 /// Carry out the preconditioning of `spec`, and write the drive as a checkpoint to `out`, which

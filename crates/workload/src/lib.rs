@@ -45,6 +45,7 @@ mod guess;
 mod lines;
 pub mod merge;
 mod open;
+mod plausible;
 mod raw;
 mod registry;
 pub mod reuse;
@@ -59,7 +60,7 @@ pub mod write;
 
 pub use create::create;
 pub use error::{OpenError, Place, TraceError};
-pub use format::{FormatDef, Open, Presence, Reader, Sniff, Start, WriterDef};
+pub use format::{Alternative, FormatDef, Open, Presence, Reader, Sniff, Start, WriterDef};
 pub use formats::{FORMATS, format_by_name};
 pub use generators::{Build, GENERATORS, GeneratorDef, generate, generator_by_name};
 pub use merge::{Begin, Merge, MergePart};

@@ -211,6 +211,7 @@ def _lines(found: dict[str, Any]) -> list[tuple[str, str]]:
             found["format"]
             + ("" if found["compression"] == "none" else f", {found['compression']}"),
         ),
+        *(("taken by its looks", guess["values"]["rests_on"]) for guess in found["guesses"]),
         ("requests", f"{requests} in {found['duration_s']:,.1f} s" if found["timed"] else requests),
     ]
     lines += [

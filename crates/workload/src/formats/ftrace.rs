@@ -1,6 +1,6 @@
-//! The kernel's own text of its block events, as `/sys/kernel/tracing/trace`, `trace-cmd report` and
-//! `perf script` print them: `task-pid [cpu] … seconds: block_rq_issue: device flags bytes (command)
-//! sector + sectors … [task]`.
+//! The kernel's own text of its block events, as `/sys/kernel/tracing/trace`, `trace-cmd report`
+//! and `perf script` print them: `task-pid [cpu] … seconds: block_rq_issue: device flags bytes
+//! (command) sector + sectors … [task]`.
 
 use super::blkparse::{extent, is_device};
 use crate::devices::Devices;

@@ -248,12 +248,12 @@ impl<'a> Inputs<'a> {
             TraceName::Cpus(_) => self.workloads.open_together(readers, format, options),
             _ => {
                 let (_, reader) = readers.swap_remove(0);
-                self.workloads.open(reader, format, options).map_err(|error| (0, error))
+                self.workloads.open(reader, format, options).map_err(|error| (0, Box::new(error)))
             }
         };
         let opened = opened.map_err(|(number, error)| RunError::Open {
             path: files[number].path.clone(),
-            error: Box::new(error),
+            error,
         })?;
         let part = InputPart {
             path: name.text(),

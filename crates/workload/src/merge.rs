@@ -183,7 +183,7 @@ impl Part<'_> {
             );
         }
         let request = &mut record.request;
-        request.at = Ps(self.base.0.checked_add(request.at.0).unwrap_or(u64::MAX));
+        request.at = Ps(self.base.0.saturating_add(request.at.0));
         if request.at.0 == u64::MAX {
             return wrong("a time too far from the first request", "at most 213 days");
         }

@@ -86,21 +86,23 @@ impl Registry {
         files: Vec<(String, Box<dyn Read + Send>)>,
         format: Option<&str>,
         options: &ReadOptions,
-    ) -> Result<Opened, (usize, OpenError)> {
+    ) -> Result<Opened, (usize, Box<OpenError>)> {
         let chosen = self.choose(format.unwrap_or(blktrace::FORMAT.name));
-        let (format, params) = chosen.map_err(|error| (0, error.into()))?;
+        let refused = |number, error: OpenError| (number, Box::new(error));
+        let (format, params) = chosen.map_err(|error| refused(0, error.into()))?;
         if format.name != blktrace::FORMAT.name {
             let why = format!("`{}` does not come in a file for each CPU", format.name);
-            return Err((0, ConfigError::allowing("format", why, blktrace::FORMAT.name).into()));
+            let error = ConfigError::allowing("format", why, blktrace::FORMAT.name);
+            return Err(refused(0, error.into()));
         }
         let consumed = Arc::new(AtomicU64::new(0));
         let (mut compressions, mut heads, mut pieces): (Vec<_>, Vec<_>, Vec<_>) =
             Default::default();
         for (number, (name, reader)) in files.into_iter().enumerate() {
             let (compression, content) =
-                content(reader, &consumed).map_err(|error| (number, error.into()))?;
+                content(reader, &consumed).map_err(|error| refused(number, error.into()))?;
             if let (true, Some(error)) = (content.head().is_empty(), &content.error) {
-                return Err((number, at_start(error.to_string()).into()));
+                return Err(refused(number, at_start(error.to_string()).into()));
             }
             compressions.push(compression.name());
             heads.push(content.head().to_vec());
@@ -111,7 +113,7 @@ impl Registry {
         let heads: Vec<&[u8]> = heads.iter().map(Vec::as_slice).collect();
         let reader = blktrace::open_together(pieces, &heads, &params, options)?;
         check_assumed(format, reader.operations, options.assume_op)
-            .map_err(|error| (0, error.into()))?;
+            .map_err(|error| refused(0, error.into()))?;
         let Reader { source, times, operations } = reader;
         let source = Box::new(MeteredSource { source, consumed });
         let compression = if let [one] = compressions[..] { one } else { "several" };

@@ -35,8 +35,9 @@ pub(crate) const FORMAT: FormatDef = FormatDef {
              (queued), whichever the first 64 KiB have; action=C chooses. All other events, \
              commands that were passed through, and payloads are passed over. blktrace writes a \
              file for each CPU, `NAME.blktrace.0` and so on: of one of them all that lie beside it \
-             are read, in order of time; `cpus:FILE;FILE` says which. Times are nanoseconds, addresses sectors of 512 bytes, lengths bytes. A flush \
-             before a request is delivered as one. Every device is an address space of its own.",
+             are read, in order of time; `cpus:FILE;FILE` says which. Times are nanoseconds, \
+             addresses sectors of 512 bytes, lengths bytes. A flush before a request is delivered \
+             as one. Every device is an address space of its own.",
     source: "Linux, include/uapi/linux/blktrace_api.h; blktrace \
              (https://git.kernel.dk/cgit/blktrace).",
     licence: "Whoever recorded a trace sets its terms.",
@@ -141,14 +142,15 @@ pub(crate) fn open_together(
     heads: &[&[u8]],
     params: &Params,
     options: &ReadOptions,
-) -> Result<Reader, (usize, OpenError)> {
+) -> Result<Reader, (usize, Box<OpenError>)> {
     let mut order = None;
     for (number, head) in heads.iter().enumerate().filter(|(_, head)| !head.is_empty()) {
         let found = Order::detect(head);
         if found.is_none() || order.is_some_and(|order| Some(order) != found) {
             let why = if found.is_none() { "no blktrace event but" } else { "another byte order," };
             let fault = Fault { why: why.into(), expected: MAGICS, span: (0, 4) };
-            return Err((number, fault.at(head, |_| Place::Byte(0)).into()));
+            let error = fault.at(head, |_| Place::Byte(0));
+            return Err((number, Box::new(error.into())));
         }
         order = found;
     }

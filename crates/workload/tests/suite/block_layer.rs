@@ -289,7 +289,7 @@ const FTRACE: &str = "\
 #           TASK-PID     CPU#  |||||  TIMESTAMP  FUNCTION
      kworker/0:1-100   [000] ..... 1000.000000: block_rq_issue: 8,0 R 4096 () 1000 + 8 [kworker]
           <idle>-0     [000] d.h1. 1000.000500: block_rq_complete: 8,0 R () 1000 + 8 [0]
-     Web Content-789   [000] ..... 1000.001000: block_rq_issue: 8,0 WS 8192 () 2048 + 16 none,0,0 [x]
+     Web Content-789   [000] ..... 1000.001000: block_rq_issue: 8,0 WS 8192 () 2048 + 16 be,0,0 [x]
 CPU:3 [LOST 4 EVENTS]
      kworker/3:1-77    [003] ..... 1000.002000: block_rq_issue: 8,0 FF 0 () 0 + 0 [kworker/3:1]
      kworker/3:1-77    [003] ..... 1000.002500: block_rq_issue: 8,0 N 36 (12 00 + 24) 0 + 0 [udevd]
@@ -318,7 +318,7 @@ fn the_tools_that_print_events_of_the_kernel_do_it_otherwise() {
     // trace-cmd report, perf script, and bios where no request was recorded
     let one = [record(0, Write, 2048, 16, 0)];
     for text in [
-        "cpus=2\n   fio-789   [000]  1000.001000: block_rq_issue:   8,0 W 8192 () 2048 + 16 [fio]\n",
+        "cpus=2\n  fio-789  [000]  1000.001000: block_rq_issue:  8,0 W 8192 () 2048 + 16 [fio]\n",
         "fio 789 [000] 1000.001000: block:block_rq_issue: 8,0 W 8192 () 2048 + 16 [fio]\n",
         "fio-789 (789) [000] d..1. 1.5: block_bio_queue: 8,0 W 2048 + 16 [fio]\n",
         "fio-789 [000] 1.5: block_rq_issue: 8,0 W 8192 () 2048 + 16 be,0,4 [fio]\n",

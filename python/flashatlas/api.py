@@ -19,6 +19,7 @@ from flashatlas import _core, preconditions
 from flashatlas._core import InputError
 from flashatlas.drive import Drive, Settings, drive_and_text, setting_list
 from flashatlas.files import whole_file
+from flashatlas.foreign import trace_name
 from flashatlas.job import Job
 from flashatlas.names import hint
 from flashatlas.progress import shown_in_cell
@@ -185,7 +186,7 @@ def _file(name: str, given: Any) -> str:
         raise of_wrong_type(name, path, "a path of text")
     if not path:
         raise InputError(f"{name}: an empty path")
-    return path
+    return trace_name(path) if name == "trace" else path
 
 
 _HEADINGS = {
@@ -253,8 +254,11 @@ def compare(
             spec = specification(**together(shared, case))
             layout = json.loads(_core.check_drive(spec["drive"], spec["drive_toml"], spec["set"]))
             for name in (spec["trace"], spec["job"]):
-                if name is not None and _core.is_file(name) and not Path(name).exists():
-                    raise InputError(f"{name}: no such file")
+                if name is None or not _core.is_file(name):
+                    continue
+                for file in _core.trace_files(name):
+                    if not Path(file).exists():
+                        raise InputError(f"{file}: no such file")
         if not layout["keeps_checkpoints"]:
             alone.add(len(specs))
         specs.append(spec)

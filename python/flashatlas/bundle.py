@@ -11,7 +11,8 @@ from pathlib import Path
 
 from flashatlas._core import InputError, is_file, is_table
 from flashatlas.files import digest_of_content, whole_file
-from flashatlas.result import Result, given_results, missing_input, with_paths
+from flashatlas.inputs import input_files, must_be_there
+from flashatlas.result import Result, given_results, with_paths
 from flashatlas.table_traces import open_text
 
 INPUTS = "inputs"
@@ -46,10 +47,10 @@ def bundle(results: Sequence[Result], path: Path) -> Path:
         with_paths(result.record, lambda file: inputs.setdefault(file, _name(file, inputs)))
         if "digest" in trace and not is_file(trace["path"]):
             raise InputError("the trace was standard input or a table: there is no file to pack")
-        if "digest" in trace and not Path(trace["path"]).exists():
-            raise missing_input(trace)
-        if "digest" in trace and _digest(Path(trace["path"])) != trace["digest"]:
-            raise InputError(f"{trace['path']}: not the file that the run read: another digest")
+        must_be_there(trace)
+        for file, digest in input_files(trace):
+            if _digest(Path(file)) != digest:
+                raise InputError(f"{file}: not the file that the run read: another digest")
     with tempfile.TemporaryDirectory(prefix="flashatlas-") as folder:
         root = Path(folder)
         for number, result in enumerate(results, 1):

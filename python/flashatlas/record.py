@@ -46,7 +46,29 @@ class Config(TypedDict):
     flush_every: NotRequired[int]
     extent: NotRequired[str]
     speed: NotRequired[float]
+    merge: NotRequired[list[str]]
+    merge_before: NotRequired[list[str]]
     reading: NotRequired[dict[str, str | int]]
+
+
+class TraceFile(TypedDict):
+    """A file of a part that is several."""
+
+    path: str
+    digest: str
+
+
+class TracePart(TypedDict):
+    """A file among several that a run read."""
+
+    path: str
+    format: str
+    digest: str
+    files: NotRequired[list[TraceFile]]
+    start_bytes: NotRequired[int]
+    bytes: NotRequired[int]
+    times: NotRequired[int]
+    requests: NotRequired[int]
 
 
 class Trace(TypedDict):
@@ -57,6 +79,7 @@ class Trace(TypedDict):
     requests: int
     skipped_bad: int
     digest: NotRequired[str]
+    parts: NotRequired[list[TracePart]]
     extent_bytes: NotRequired[int]
     duplicates_dropped: NotRequired[int]
     not_selected: NotRequired[int]

@@ -5,17 +5,16 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 from flashatlas import parts
 from flashatlas._core import InputError, is_file
 from flashatlas.api import carried_out, specification
+from flashatlas.inputs import input_files, must_be_there
 from flashatlas.result import (
     Result,
     given_results,
     jobs_without_texts,
-    missing_input,
     results_of,
 )
 from flashatlas.run_options import of_groups
@@ -78,8 +77,7 @@ def rerun(result: Result, progress: Progress | None = None) -> Result:
             f"the trace came from {'standard input' if trace['path'] == '-' else 'a table'} "
             f"({trace['digest']}), which nobody kept: run it again with the trace in a file"
         )
-    if "digest" in trace and not Path(trace["path"]).exists():
-        raise missing_input(trace)
+    must_be_there(trace)
     if (why := parts.missing(result.record.get("parts", ()))) is not None:
         raise InputError(f"the run used a part that was added to FlashAtlas: {why}")
     spec = specification_of(result.record)
@@ -89,11 +87,14 @@ def rerun(result: Result, progress: Progress | None = None) -> Result:
         # a line of the drive file that was made of the record is no place that a user could look at
         place = rf"^{re.escape(spec['drive'])}:\d+:\d+: "
         raise InputError(re.sub(place, "config.params of the record: ", str(error))) from error
-    found = again.record["trace"].get("digest")
-    if found != trace.get("digest"):
+    now = again.record["trace"]
+    if now.get("digest") != trace.get("digest"):
+        before, after = dict(input_files(trace)), dict(input_files(now))
+        path = next((path for path in before if before[path] != after.get(path)), trace["path"])
         raise InputError(
-            f"{trace['path']}: not the file that was read: its digest is {found}, the record has "
-            f"{trace.get('digest')}"
+            f"{path}: not the file that was read: its digest is "
+            f"{after.get(path, now.get('digest'))}, the record has "
+            f"{before.get(path, trace.get('digest'))}"
         )
     return again
 

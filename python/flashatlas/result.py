@@ -28,6 +28,7 @@ from flashatlas.folders import (
     numbered,
     run_folders,
 )
+from flashatlas.inputs import part_with_files, with_files
 from flashatlas.renamed_keys import EARLIER_SCHEMA, JUDGED, are_notes, upgraded
 from flashatlas.units import unit_of
 
@@ -317,9 +318,14 @@ def with_paths(record: Mapping[str, Any], change: Callable[[str], str]) -> dict[
     """A record whose paths of input files (trace, job file, precondition) are changed."""
     trace, config = dict(record["trace"]), dict(record["config"])
     if "digest" in trace and is_file(trace["path"]):
-        trace["path"] = change(trace["path"])
+        trace["path"] = with_files(trace["path"], change)
+        if "parts" in trace:
+            trace["parts"] = [part_with_files(part, change) for part in trace["parts"]]
     if isinstance(begin := config.get("precondition"), dict):
-        config["precondition"] = {kind: change(file) for kind, file in begin.items()}
+        config["precondition"] = {
+            kind: with_files(file, change) if kind == "trace" else change(file)
+            for kind, file in begin.items()
+        }
     return {**record, "trace": trace, "config": config}
 
 
@@ -342,12 +348,6 @@ def _beside(record_path: Path, name: str) -> Any:
         return None
     except (OSError, ValueError) as error:
         raise InputError(f"{file}: damaged: {error}") from error
-
-
-def missing_input(trace: Mapping[str, Any]) -> InputError:
-    """That a file which a run read is gone; ``trace`` is that part of its record."""
-    path, digest = trace["path"], trace["digest"]
-    return InputError(f"{path}: no such file; the run read it from there ({digest})")
 
 
 def given_results(given: Any) -> list[Result]:

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from flashatlas import _core
 from flashatlas.files import whole_file
+from flashatlas.foreign import trace_name
 from flashatlas.result import tables_of
 from flashatlas.table_traces import held, name_of, of_text
 
@@ -40,8 +41,9 @@ class Trace:
 
     Args:
         path: The file, plain or compressed (gz, bz2, xz, zst), Parquet and Arrow files among them;
-            ``-``: standard input. Or a table: of Arrow, or what hands itself out as one (polars,
-            DuckDB).
+            ``-``: standard input. Several as one: ``merge:FILE,key=value;FILE``. What an MQSim
+            workload plays: ``mqsim:workload.xml``. Or a table: of Arrow, or what hands itself out
+            as one (polars, DuckDB).
         format: Its format, when its content does not tell; ``flashatlas formats`` lists them. Any
             delimited text is read with ``"columns:time=0:us,op=1,offset=2:bytes,size=3:sectors"``.
         device_map: Address spaces: ``separate``, ``collapse`` or ``select:N``.
@@ -64,9 +66,11 @@ class Trace:
     shift: int = 0
 
     def __post_init__(self) -> None:
-        """Take hold of a table."""
+        """Take hold of a table, and find the trace that another program's workload plays."""
         if not isinstance(self.path, str | os.PathLike):
             object.__setattr__(self, "path", held(self.path))
+        elif isinstance(path := os.fspath(self.path), str):
+            object.__setattr__(self, "path", trace_name(path))
 
     @property
     def name(self) -> str:
@@ -76,8 +80,9 @@ class Trace:
     @property
     def _is_table(self) -> bool:
         """Whether it is Parquet, Arrow, or a table that Python holds."""
-        there = not _core.is_file(self.name) or Path(self.name).is_file()
-        return there and _core.is_table(self.name)
+        files = _core.trace_files(self.name)
+        there = not _core.is_file(self.name) or all(Path(file).is_file() for file in files)
+        return there and len(files) == 1 and _core.is_table(files[0])
 
     @property
     def options(self) -> dict[str, Any]:

@@ -7,6 +7,7 @@ use flashatlas_types::{ConfigError, Entries};
 use sha2::{Digest, Sha256};
 use std::fs::File;
 use std::io;
+use std::path::Path;
 
 /// The files of this machine.
 struct Files;
@@ -16,6 +17,12 @@ impl Opener for Files {
         let file = File::open(path)?;
         let length = file.metadata()?.len();
         Ok((Box::new(file), Some(length)))
+    }
+
+    fn names_beside(&self, path: &str) -> Vec<String> {
+        let folder = Path::new(path).parent().filter(|folder| *folder != Path::new(""));
+        let entries = std::fs::read_dir(folder.unwrap_or(Path::new("."))).into_iter().flatten();
+        entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect()
     }
 
     fn variable(&self, _: &str) -> Option<String> {

@@ -357,6 +357,9 @@ pub fn populate(module: &Bound<'_, PyModule>, extension: Option<Extension>) -> P
     module.add_function(wrap_pyfunction!(image::image_check, module)?)?;
     module.add_function(wrap_pyfunction!(lookup::lookup, module)?)?;
     module.add_function(wrap_pyfunction!(lookup::lookup_planned, module)?)?;
+    module.add_function(wrap_pyfunction!(traces::trace_files, module)?)?;
+    module.add_function(wrap_pyfunction!(traces::whole_trace, module)?)?;
+    module.add_function(wrap_pyfunction!(traces::trace_with_files, module)?)?;
     module.add_function(wrap_pyfunction!(traces::trace_info, module)?)?;
     module.add_function(wrap_pyfunction!(traces::trace_reuse, module)?)?;
     module.add_function(wrap_pyfunction!(traces::trace_convert, module)?)?;

@@ -1,19 +1,22 @@
 //! What a run may open: files, standard input, and tables, which Python turns into delimited text.
 
-use flashatlas_sim::{Opener, input::Stream};
+use flashatlas_sim::{Opener, input::Stream, trace_files};
 use pyo3::prelude::*;
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::fs::FileExt;
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 /// The name of standard input.
 const STDIN: &str = "-";
 
-/// Whether a trace is a file: neither standard input nor a table that Python holds.
+/// Whether a trace is in files: neither standard input nor a table that Python holds, nor a part of
+/// it.
 #[pyfunction]
 pub fn is_file(path: &str) -> bool {
-    path != STDIN && !path.starts_with(TABLE)
+    let file = |path: &str| path != STDIN && !path.starts_with(TABLE);
+    trace_files(path).map_or_else(|_| file(path), |files| files.iter().all(|path| file(path)))
 }
 
 /// What the names of tables that Python holds begin with.
@@ -47,9 +50,27 @@ impl Opener for ThisProcess {
         Ok((Box::new(file), Some(metadata.len())))
     }
 
+    fn names_beside(&self, path: &str) -> Vec<String> {
+        names_beside(path)
+    }
+
+    fn stopped(&self) -> bool {
+        Python::attach(|py| py.check_signals()).is_err()
+    }
+
     fn variable(&self, name: &str) -> Option<String> {
         std::env::var(name).ok()
     }
+}
+
+/// The names of the files in the folder of `path`; none where it cannot be listed.
+pub fn names_beside(path: &str) -> Vec<String> {
+    let folder = match Path::new(path).parent() {
+        Some(folder) if folder != Path::new("") => folder,
+        _ => Path::new("."),
+    };
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().into_string().ok()).collect()
 }
 
 /// Whether `path` is read as a table: one that Python holds, or a file, by how it begins.

@@ -1,7 +1,7 @@
 //! Traces for Python: summed up, copied to other formats, and as tables.
 
 use crate::environment::environment;
-use crate::opener::is_file;
+use crate::opener::{is_file, names_beside};
 use crate::{InputError, Reporter, guarded, tables};
 use flashatlas_sim::{
     Column, Environment, Input, Inputs, Progress, Reading, RunError, Table, summarize,
@@ -26,7 +26,8 @@ fn parse<T: for<'a> Deserialize<'a>>(what: &str, text: &str) -> PyResult<T> {
 fn account_json(account: &Account) -> Value {
     json!({
         "skipped_bad": account.skipped_bad, "duplicates_dropped": account.duplicates_dropped,
-        "not_selected": account.not_selected, "gaps_cut": account.gaps_cut,
+        "wrapped": account.wrapped, "not_selected": account.not_selected,
+        "gaps_cut": account.gaps_cut,
         "backward_steps": account.backward_steps,
         "first_jump": account.first_jump.map(|j| json!({ "place": j.place.to_string(),
             "seconds": j.seconds() })),
@@ -53,7 +54,8 @@ pub fn trace_info(
             reporter.report(Progress { phase: "scan", requests, share })
         })?;
         let mut value = json!({
-            "path": path, "format": input.format, "compression": input.compression,
+            "path": input.name, "format": input.format, "compression": input.compression,
+            "parts": input.parts_json()?, "guesses": input.guesses(),
             "digest": input.digest()?.map(|d| format!("sha256:{d}")),
             "timed": input.timed, "operations": input.operations,
             "compacted_bytes": extents, "account": account_json(&input.source.account()),
@@ -65,6 +67,24 @@ pub fn trace_info(
         Ok(value)
     })?;
     Ok(value.to_string())
+}
+
+/// The files that the trace called `name` is read from: one, or those of a merge.
+#[pyfunction]
+pub fn trace_files(name: &str) -> PyResult<Vec<String>> {
+    flashatlas_sim::trace_files(name).map_err(|e| crate::to_python(&e))
+}
+
+/// The name of the trace that `name` stands for: of a file of one CPU, all that lie beside it.
+#[pyfunction]
+pub fn whole_trace(name: &str) -> PyResult<String> {
+    flashatlas_sim::whole_trace(name, &names_beside).map_err(|e| crate::to_python(&e))
+}
+
+/// The name of the trace called `name` if its files were `files`.
+#[pyfunction]
+pub fn trace_with_files(name: &str, files: Vec<String>) -> PyResult<String> {
+    flashatlas_sim::trace_with_files(name, &files).map_err(|e| crate::to_python(&e))
 }
 
 /// How a trace comes back to what it touched (JSON), for entries that map `page_bytes` each, so
@@ -111,7 +131,7 @@ pub fn trace_reuse(
 /// Where traces come from.
 fn inputs(reading: &Reading) -> Result<Inputs<'static>, RunError> {
     let Environment { opener, workloads, .. } = environment();
-    Ok(Inputs { opener, workloads, added: &[], options: reading.options()? })
+    Ok(Inputs::new(opener, workloads, reading.options()?))
 }
 
 /// A part of a trace: times in picoseconds from its first record.
@@ -152,7 +172,7 @@ impl TraceSlice {
 
 /// The part of a trace that `bounds` say; of a file in the compact format nothing before it is
 /// read.
-fn part(path: &str, reading: &Reading, bounds: Bounds) -> Result<Input, RunError> {
+fn part(path: &str, reading: &Reading, bounds: Bounds) -> Result<Input<'static>, RunError> {
     let inputs = inputs(reading)?;
     let mut input = inputs.trace(path, reading.format.as_deref(), bounds == Bounds::default())?;
     // where pauses are cut, a time depends on all records before it
@@ -230,7 +250,7 @@ pub fn trace_convert(
 }
 
 fn convert(
-    input: &mut Input,
+    input: &mut Input<'_>,
     to: &str,
     format: &str,
     compression: &str,
@@ -277,7 +297,7 @@ fn convert(
 
 /// Reads a trace in batches.
 #[pyclass]
-pub struct TraceReader(Mutex<Input>);
+pub struct TraceReader(Mutex<Input<'static>>);
 
 #[pymethods]
 impl TraceReader {

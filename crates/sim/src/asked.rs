@@ -16,13 +16,13 @@ use serde_json::{Value, json};
 pub(crate) struct Asked<'a> {
     pub config: DriveConfig,
     pub inputs: Inputs<'a>,
-    pub requests: Requests,
+    pub requests: Requests<'a>,
 }
 
 /// Where requests come from.
-pub(crate) enum Requests {
+pub(crate) enum Requests<'a> {
     Jobs(Jobs),
-    Stream(Input),
+    Stream(Input<'a>),
 }
 
 impl<'a> Asked<'a> {
@@ -34,7 +34,7 @@ impl<'a> Asked<'a> {
             check_steady(&config)?;
         }
         let capacity = config.shape().sectors;
-        let inputs = Inputs::of(env, spec)?;
+        let inputs = Inputs::of(env, spec, capacity)?;
         if let Some(path) = &spec.job {
             let jobs = Jobs::read(path, spec, env.opener, capacity)?;
             return Ok(Asked { config, inputs, requests: Requests::Jobs(jobs) });
@@ -72,16 +72,20 @@ impl<'a> Asked<'a> {
 /// As [`crate::run`], as far as they show before anything runs.
 pub fn planned(spec: &RunSpec, env: &Environment<'_>) -> Result<Value, RunError> {
     let Asked { config, inputs, requests } = Asked::of(spec, env)?;
-    let mut files: Vec<&str> = spec.trace.as_deref().into_iter().collect();
+    let mut files: Vec<String> = match &requests {
+        Requests::Stream(input) => input.paths(),
+        Requests::Jobs(_) => Vec::new(),
+    };
     match &spec.precondition {
         Precondition::Trace(path) => {
-            inputs.trace(path, spec.before_format(), false)?.must_say(&spec.reading)?;
-            files.push(path);
+            let before = inputs.trace(path, spec.before_format(), false)?;
+            before.must_say(&spec.reading)?;
+            files.extend(before.paths());
         }
         Precondition::Checkpoint(path) => {
             let opened = env.opener.open(path);
             opened.map_err(|error| RunError::Io { path: path.to_owned(), error })?;
-            files.push(path);
+            files.push(path.clone());
         }
         _ => {}
     }

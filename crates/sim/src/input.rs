@@ -4,19 +4,25 @@
 use crate::checkpoint::Checkpoint;
 use crate::fit::{Extents, LARGEST_EXTENT};
 use crate::parts::AddedPart;
-use crate::{Environment, Reading, RunError, RunSpec};
+use crate::trace_name::{TraceName, whole_trace};
+use crate::{Environment, Reading, RunError, RunSpec, notes};
 use flashatlas_device::DriveConfig;
-use flashatlas_types::Seed;
-use flashatlas_workload::{ReadOptions, RecordSource, TraceSummary};
+use flashatlas_types::{Note, Seed};
+use flashatlas_workload::{Opened, ReadOptions, RecordSource, TraceSummary};
+use rustc_hash::FxHashMap;
+use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 use std::io::{self, Read};
 use std::sync::{Arc, Mutex};
+
+/// The format of a merge.
+pub(crate) const MERGED: &str = "merge";
 
 /// A byte stream with its length, where that is known.
 pub type Stream = (Box<dyn Read + Send>, Option<u64>);
 
 /// The world outside: files by path, and environment variables.
-pub trait Opener {
+pub trait Opener: Sync {
     /// Open `path` for reading from its start.
     ///
     /// # Errors
@@ -28,16 +34,59 @@ pub trait Opener {
         let _ = name;
         None
     }
+
+    /// The names of the files in the folder of `path`; none where it cannot be listed.
+    fn names_beside(&self, path: &str) -> Vec<String> {
+        let _ = path;
+        Vec::new()
+    }
+
+    /// Whether the user asked to stop: looked at now and then while a file is read in advance.
+    fn stopped(&self) -> bool {
+        false
+    }
 }
 
-impl<F: Fn(&str) -> io::Result<Stream>> Opener for F {
+impl<F: Fn(&str) -> io::Result<Stream> + Sync> Opener for F {
     fn open(&self, path: &str) -> io::Result<Stream> {
         self(path)
     }
 }
 
+/// A file that a workload is read from.
+pub struct InputPart {
+    /// Its path.
+    pub path: String,
+    /// Its format.
+    pub format: &'static str,
+    /// Whether its records say what they do.
+    pub operations: bool,
+    /// Its bytes, where known.
+    pub length: Option<u64>,
+    /// Where its range on the drive begins.
+    pub start_bytes: u64,
+    /// How long its range is, where that is known.
+    pub bytes: Option<u64>,
+    /// Passes over it, in a merge.
+    pub times: Option<u64>,
+    /// Requests of each pass, where not all.
+    pub requests: Option<u64>,
+    /// What its reading rests on, where it is a guess.
+    pub guess: Option<String>,
+    /// The files: one, or one for each CPU.
+    pub files: Vec<InputFile>,
+}
+
+/// A file that is read.
+pub struct InputFile {
+    /// Its path.
+    pub path: String,
+    /// Hashes it as it is read.
+    tap: Option<Arc<Mutex<Tap>>>,
+}
+
 /// A workload that is being read.
-pub struct Input {
+pub struct Input<'a> {
     /// Path, or the generator's text.
     pub name: String,
     /// Format, or `generator`.
@@ -49,10 +98,11 @@ pub struct Input {
     /// Whether its records carry times.
     pub timed: bool,
     /// The records.
-    pub source: Box<dyn RecordSource>,
+    pub source: Box<dyn RecordSource + 'a>,
     /// Bytes of the file, where known.
     pub length: Option<u64>,
-    digest: Option<Arc<Mutex<Tap>>>,
+    /// The files: one, or those of a merge; none of a generator.
+    pub parts: Vec<InputPart>,
 }
 
 /// Where the inputs of a run come from.
@@ -65,10 +115,17 @@ pub struct Inputs<'a> {
     pub added: &'a [AddedPart],
     /// How records are read.
     pub options: ReadOptions,
+    /// Sectors of the drive, where there is one.
+    pub capacity: Option<u64>,
+    /// Requests and end of files that were measured, by how they were opened.
+    pub(crate) measured: Arc<Measured>,
 }
 
+/// Requests of a file, and the sector behind its highest address.
+pub(crate) type Measured = Mutex<FxHashMap<String, (u64, u64)>>;
+
 /// Hashes everything that passes.
-struct Tap {
+pub(crate) struct Tap {
     reader: Box<dyn Read + Send>,
     hash: Sha256,
 }
@@ -89,42 +146,128 @@ impl<'a> Inputs<'a> {
     ///
     /// # Errors
     /// Options of reading that mean nothing.
-    pub fn of(env: &Environment<'a>, spec: &RunSpec) -> Result<Inputs<'a>, RunError> {
+    pub fn of(
+        env: &Environment<'a>,
+        spec: &RunSpec,
+        capacity: u64,
+    ) -> Result<Inputs<'a>, RunError> {
         let options = spec.reading.options()?;
-        Ok(Inputs { opener: env.opener, workloads: env.workloads, added: env.added, options })
+        let added = env.added;
+        Ok(Inputs {
+            added,
+            capacity: Some(capacity),
+            ..Inputs::new(env.opener, env.workloads, options)
+        })
     }
 
-    /// Open a trace. With `hashed`, [`Input::digest`] can tell the SHA-256 of the file at the end.
+    /// Those of no run: there is no drive, and no part that was added.
+    pub fn new(
+        opener: &'a dyn Opener,
+        workloads: flashatlas_workload::Registry,
+        options: ReadOptions,
+    ) -> Inputs<'a> {
+        let measured = Arc::default();
+        Inputs { opener, workloads, added: &[], options, capacity: None, measured }
+    }
+
+    /// The same once more.
+    pub(crate) fn again(&self) -> Inputs<'a> {
+        Inputs { measured: Arc::clone(&self.measured), ..*self }
+    }
+
+    /// Open a trace, or several that `path` names. With `hashed`, [`Input::digest`] can tell the
+    /// SHA-256 of the file at the end.
     ///
     /// # Errors
     /// When it cannot be opened or recognised.
-    pub fn trace(&self, path: &str, format: Option<&str>, hashed: bool) -> Result<Input, RunError> {
-        let (reader, length) = self
-            .opener
-            .open(path)
-            .map_err(|error| RunError::Io { path: path.to_owned(), error })?;
-        let mut digest = None;
-        let reader: Box<dyn Read + Send> = if hashed {
-            let tap = Arc::new(Mutex::new(Tap { reader, hash: Sha256::new() }));
-            digest = Some(Arc::clone(&tap));
-            Box::new(TapReader(tap))
-        } else {
-            reader
-        };
-        let opened = self
-            .workloads
-            .open(reader, format, &self.options)
-            .map_err(|error| RunError::Open { path: path.to_owned(), error: Box::new(error) })?;
+    pub fn trace(
+        &self,
+        path: &str,
+        format: Option<&str>,
+        hashed: bool,
+    ) -> Result<Input<'a>, RunError> {
+        match TraceName::of(path)? {
+            TraceName::Merge(parts) => self.merged(&parts, format, hashed),
+            TraceName::File(_) | TraceName::Cpus(_) => {
+                self.one(path, format, hashed, &self.options)
+            }
+        }
+    }
+
+    /// Open one trace, read with `options`.
+    pub(crate) fn one(
+        &self,
+        path: &str,
+        format: Option<&str>,
+        hashed: bool,
+        options: &ReadOptions,
+    ) -> Result<Input<'a>, RunError> {
+        let (opened, part) = self.opened(path, format, hashed, options)?;
         Ok(Input {
-            name: path.to_owned(),
+            name: part.path.clone(),
             format: opened.format.name,
             compression: opened.compression,
             operations: opened.operations,
             timed: opened.times,
             source: opened.source,
-            length,
-            digest,
+            length: part.length,
+            parts: vec![part],
         })
+    }
+
+    /// Open a file, or those that lie beside it of one recording, read with `options`.
+    pub(crate) fn opened(
+        &self,
+        path: &str,
+        format: Option<&str>,
+        hashed: bool,
+        options: &ReadOptions,
+    ) -> Result<(Opened, InputPart), RunError> {
+        let of_blktrace = format.is_none_or(|format| format.starts_with("blktrace"));
+        let name = match TraceName::of(path)? {
+            TraceName::File(path) if !of_blktrace => TraceName::File(path),
+            _ => TraceName::of(&whole_trace(path, &|path| self.opener.names_beside(path))?)?,
+        };
+        let paths = TraceName::one(&name.text())?;
+        let (mut readers, mut files, mut length) = (Vec::new(), Vec::new(), Some(0));
+        for path in paths {
+            let opened = self.opener.open(&path);
+            let (reader, bytes) =
+                opened.map_err(|error| RunError::Io { path: path.clone(), error })?;
+            length = length.zip(bytes).map(|(all, bytes)| all + bytes);
+            let (reader, tap): (Box<dyn Read + Send>, _) = if hashed {
+                let tap = Arc::new(Mutex::new(Tap { reader, hash: Sha256::new() }));
+                (Box::new(TapReader(Arc::clone(&tap))), Some(tap))
+            } else {
+                (reader, None)
+            };
+            readers.push((path.clone(), reader));
+            files.push(InputFile { path, tap });
+        }
+        let opened = match name {
+            TraceName::Cpus(_) => self.workloads.open_together(readers, format, options),
+            _ => {
+                let (_, reader) = readers.swap_remove(0);
+                self.workloads.open(reader, format, options).map_err(|error| (0, Box::new(error)))
+            }
+        };
+        let opened = opened.map_err(|(number, error)| RunError::Open {
+            path: files[number].path.clone(),
+            error,
+        })?;
+        let part = InputPart {
+            path: name.text(),
+            format: opened.format.name,
+            operations: opened.operations,
+            length,
+            start_bytes: 0,
+            bytes: None,
+            times: None,
+            requests: None,
+            guess: opened.guess.clone(),
+            files,
+        };
+        Ok((opened, part))
     }
 
     /// Read a checkpoint for a drive of `config`.
@@ -149,7 +292,7 @@ impl<'a> Inputs<'a> {
     ///
     /// # Errors
     /// When its text says nothing that can be made.
-    pub fn generated(&self, text: &str, capacity: u64, seed: Seed) -> Result<Input, RunError> {
+    pub fn generated(&self, text: &str, capacity: u64, seed: Seed) -> Result<Input<'a>, RunError> {
         let source = self.workloads.generate(text, capacity, seed)?;
         Ok(Input {
             name: text.to_owned(),
@@ -159,7 +302,7 @@ impl<'a> Inputs<'a> {
             timed: true,
             source,
             length: None,
-            digest: None,
+            parts: Vec::new(),
         })
     }
 
@@ -167,7 +310,12 @@ impl<'a> Inputs<'a> {
     ///
     /// # Errors
     /// When it is not given, given twice, or cannot be opened.
-    pub fn workload(&self, spec: &RunSpec, capacity: u64, hashed: bool) -> Result<Input, RunError> {
+    pub fn workload(
+        &self,
+        spec: &RunSpec,
+        capacity: u64,
+        hashed: bool,
+    ) -> Result<Input<'a>, RunError> {
         match (&spec.trace, &spec.workload) {
             (Some(path), None) => self.trace(path, spec.reading.format.as_deref(), hashed),
             (None, Some(text)) => self.generated(text, capacity, Seed(spec.seed)),
@@ -183,16 +331,20 @@ impl<'a> Inputs<'a> {
     }
 }
 
-impl Input {
+impl Input<'_> {
     /// The next record.
     ///
     /// # Errors
     /// With the name of the file.
     #[inline]
     pub fn next_record(&mut self) -> Result<Option<flashatlas_workload::Record>, RunError> {
-        self.source
-            .next()
-            .map_err(|error| RunError::Trace { path: self.name.clone(), error: Box::new(error) })
+        let read = self.source.next();
+        read.map_err(|error| RunError::Trace { path: self.file(), error: Box::new(error) })
+    }
+
+    /// The file of the record that was read last.
+    pub fn file(&self) -> String {
+        self.source.file().unwrap_or(&self.name).to_owned()
     }
 
     /// Share of the file that was read; `None` where its length is not known.
@@ -218,16 +370,112 @@ impl Input {
         ))
     }
 
-    /// SHA-256 of the whole file; reads what is left of it.
+    /// Notes of formats that were told by their looks, one for each file.
+    pub fn guesses(&self) -> Vec<Note> {
+        let mut found: Vec<Note> = Vec::new();
+        for part in &self.parts {
+            let Some(guess) = &part.guess else { continue };
+            let note = notes::FORMAT_GUESSED.with([
+                ("path", part.path.as_str().into()),
+                ("format", part.format.into()),
+                ("rests_on", guess.as_str().into()),
+            ]);
+            // copies are of one file
+            if !found.contains(&note) {
+                found.push(note);
+            }
+        }
+        found
+    }
+
+    /// The paths of the files that are read, in their order.
+    pub fn paths(&self) -> Vec<String> {
+        let files = self.parts.iter().flat_map(|part| &part.files);
+        files.map(|file| file.path.clone()).collect()
+    }
+
+    /// SHA-256 of the whole file, or of the digests of several; reads what is left of them.
     ///
     /// # Errors
     /// When the rest cannot be read.
     pub fn digest(&mut self) -> Result<Option<String>, RunError> {
-        let Some(tap) = &self.digest else { return Ok(None) };
-        io::copy(&mut TapReader(Arc::clone(tap)), &mut io::sink())
-            .map_err(|error| RunError::Io { path: self.name.clone(), error })?;
-        let hash = std::mem::take(&mut tap.lock().expect("only one thread reads").hash);
-        Ok(Some(crate::config_hash::hex(&hash.finalize())))
+        let files = self.parts.iter().flat_map(|part| &part.files);
+        let digests: Vec<String> = files.filter_map(InputFile::digest).collect::<Result<_, _>>()?;
+        Ok(match &digests[..] {
+            [] => None,
+            [one] if self.format != MERGED => Some(one.clone()),
+            _ => Some(joined(&digests)),
+        })
+    }
+
+    /// What a record says of each file, where there are several; empty otherwise.
+    ///
+    /// # Errors
+    /// When the rest of a file cannot be read.
+    pub fn parts_json(&self) -> Result<Vec<Value>, RunError> {
+        let digest =
+            |one: &InputFile| -> Result<Option<String>, RunError> { one.digest().transpose() };
+        if self.format != MERGED {
+            let several = self.parts.iter().filter(|part| part.files.len() > 1);
+            let said = several.flat_map(|part| &part.files).map(|file| {
+                let hash = digest(file)?.map(|hash| format!("sha256:{hash}"));
+                Ok(json!({ "path": file.path, "format": self.format, "digest": hash }))
+            });
+            return said.collect();
+        }
+        let mut said: Vec<Map<String, Value>> = Vec::new();
+        for part in &self.parts {
+            let mut one = Map::new();
+            one.insert("path".into(), part.path.as_str().into());
+            one.insert("format".into(), part.format.into());
+            let digests: Vec<String> =
+                part.files.iter().filter_map(InputFile::digest).collect::<Result<_, _>>()?;
+            // a copy is the file that was hashed before it
+            let before = said.last().filter(|_| digests.is_empty());
+            for key in ["digest", "files"] {
+                if let Some(value) = before.and_then(|one| one.get(key)) {
+                    one.insert(key.into(), value.clone());
+                }
+            }
+            match &digests[..] {
+                [] => {}
+                [hash] => drop(one.insert("digest".into(), format!("sha256:{hash}").into())),
+                several => {
+                    let hash = format!("sha256:{}", joined(several));
+                    one.insert("digest".into(), hash.into());
+                    let files = part.files.iter().zip(several);
+                    let files = files.map(|(file, hash)| {
+                        json!({ "path": file.path, "digest": format!("sha256:{hash}") })
+                    });
+                    one.insert("files".into(), files.collect());
+                }
+            }
+            one.insert("start_bytes".into(), part.start_bytes.into());
+            let known = [("bytes", part.bytes), ("times", part.times), ("requests", part.requests)];
+            for (key, value) in known {
+                if let Some(value) = value {
+                    one.insert(key.into(), value.into());
+                }
+            }
+            said.push(one);
+        }
+        Ok(said.into_iter().map(Value::Object).collect())
+    }
+}
+
+/// The digest of digests, a line each.
+fn joined(digests: &[String]) -> String {
+    crate::config_hash::hex(&Sha256::digest(digests.join("\n")))
+}
+
+impl InputFile {
+    /// SHA-256 of the file, if it was hashed; reads what is left of it.
+    fn digest(&self) -> Option<Result<String, RunError>> {
+        let tap = self.tap.as_ref()?;
+        let rest = io::copy(&mut TapReader(Arc::clone(tap)), &mut io::sink());
+        let hash = tap.lock().expect("only one thread reads").hash.clone();
+        let failed = |error| RunError::Io { path: self.path.clone(), error };
+        Some(rest.map(|_| crate::config_hash::hex(&hash.finalize())).map_err(failed))
     }
 }
 
@@ -237,7 +485,7 @@ impl Input {
 /// # Errors
 /// As reading it, and [`RunError::Interrupted`].
 pub fn summarize(
-    input: &mut Input,
+    input: &mut Input<'_>,
     mut progress: impl FnMut(u64, u64) -> bool,
 ) -> Result<(TraceSummary, u64), RunError> {
     let (mut summary, mut extents) = (TraceSummary::new(), Extents::of(LARGEST_EXTENT));

@@ -229,6 +229,7 @@ impl Live {
             account: Account::default(),
             origin: None,
             packed: None,
+            parts: Vec::new(),
         };
         let Live { spec, config, player, .. } = self;
         let mut quiet = |_: Progress| true;

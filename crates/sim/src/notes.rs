@@ -12,6 +12,12 @@ notes! {
          ftl.gc_pace=paced` bounds what is collected at once; where it is the host, `-s \
          timing.passed_max=10ms`.";
 
+    /// A format that nobody named, and no unit in the text.
+    pub(crate) FORMAT_GUESSED = "format-guessed", 4,
+        "{path} was taken for {format} by its looks: {rests_on}",
+        "Name the format (`--format`), with its units where it is `columns`: nothing is guessed \
+         then.";
+
     /// Units that were read and never written.
     pub(crate) UNMAPPED_READS = "unmapped-reads", 10,
         "{units} of the units read had never been written: they cost no flash operation and look \
@@ -54,6 +60,12 @@ notes! {
     pub(crate) NO_ECC_TIME = "no-ecc-time", 90,
         "the spare area's transfer, ECC decoding and read retries take no time",
         "Reads of a drive are slower by these.";
+
+    /// Addresses beyond the range of a part.
+    pub(crate) WRAPPED_IN_RANGE = "wrapped-in-range", RANK_MIDDLE,
+        "{requests} requests had addresses beyond the range (`space`) of their part of the merge: \
+         they were taken modulo its size",
+        "Give the part a larger `space`, or none: then its range holds every address of its file.";
 
     /// Addresses beyond the drive.
     pub(crate) ADDRESSES_WRAPPED = "addresses-wrapped", RANK_MIDDLE,

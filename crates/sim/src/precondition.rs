@@ -25,7 +25,7 @@ pub(crate) fn preconditioned(
     spec: &RunSpec,
     config: &DriveConfig,
     mapper: &mut Mapper,
-    trace: Option<Input>,
+    trace: Option<Input<'_>>,
     checkpoint: Option<Checkpoint>,
     go_on: &mut dyn FnMut(u64) -> bool,
 ) -> Result<(Stack, Oracle), RunError> {
@@ -82,7 +82,7 @@ pub(crate) fn check_steady(config: &DriveConfig) -> Result<(), RunError> {
 fn play(
     drive: &mut Stack,
     oracle: &mut Oracle,
-    mut trace: Input,
+    mut trace: Input<'_>,
     mapper: &mut Mapper,
     go_on: &mut dyn FnMut(u64) -> bool,
 ) -> Result<(), RunError> {

@@ -3,6 +3,7 @@
 use crate::config_hash::config_hash;
 use crate::environment::Build;
 use crate::oracle::Oracle;
+use crate::trace_name::merge_settings;
 use crate::{Extent, Fit, Mode, Precondition, Reading, RunSpec, Until, notes};
 use flashatlas_device::DriveConfig;
 use flashatlas_types::{Note, Value as Param};
@@ -32,6 +33,10 @@ pub(crate) fn config(spec: &RunSpec, drive: &DriveConfig) -> Value {
     run.insert("precondition".into(), json!(spec.precondition));
     run.insert("fit".into(), json!(spec.fit));
     run.insert("warmup".into(), spec.warmup.into());
+    let before = match &spec.precondition {
+        Precondition::Trace(path) => Some(path.as_str()),
+        _ => None,
+    };
     let given = [
         ("workload", spec.workload.as_ref().map(|text| json!(text))),
         ("filesystem", spec.filesystem.as_ref().map(|text| json!(text))),
@@ -42,6 +47,8 @@ pub(crate) fn config(spec: &RunSpec, drive: &DriveConfig) -> Value {
         ("flush_every", (spec.flush_every > 0).then(|| spec.flush_every.into())),
         ("extent", (spec.extent != Extent::Auto).then(|| json!(spec.extent))),
         ("speed", (spec.mode == Mode::Open).then(|| spec.speed.into())),
+        ("merge", spec.trace.as_deref().and_then(merge_settings).map(|settings| json!(settings))),
+        ("merge_before", before.and_then(merge_settings).map(|settings| json!(settings))),
         ("reading", spec.reading.given().map(|_| reading(&spec.reading))),
     ];
     run.extend(given.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))));

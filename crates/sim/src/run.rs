@@ -5,7 +5,7 @@ use crate::checkpoint::Header;
 use crate::config_hash::hex;
 use crate::explain::Explain;
 use crate::fit::Mapper;
-use crate::input::Inputs;
+use crate::input::{Input, Inputs};
 use crate::jobs::{self, Jobs};
 use crate::metrics::{Findings, Pace, Start};
 use crate::oracle::Oracle;
@@ -78,7 +78,7 @@ fn carry_out(
         Requests::Jobs(jobs) => return run_jobs(spec, &config, &inputs, &jobs, env, progress),
         Requests::Stream(input) => input,
     };
-    let Prepared { drive, oracle, mut mapper, origin } =
+    let Prepared { drive, oracle, mut mapper, origin, guesses } =
         prepare(spec, &config, &inputs, true, env, progress)?;
     let pace = if spec.mode == Mode::Open { Pace::Times } else { Pace::Drive };
     let start = Start { timed: spec.mode != Mode::Untimed, pace, interval: spec.interval()? };
@@ -88,7 +88,8 @@ fn carry_out(
     let pacing = Pacing { spec, queue_depth: queue_depth as usize, reopen: &reopen };
     let (out_of_order, passes) =
         stream::play(&mut player, &pacing, &mut input, &mut mapper, progress)?;
-    let mut extra: Vec<Note> = passes.iter().filter_map(|(passes, _)| passes.complaint()).collect();
+    let mut extra: Vec<Note> = [input.guesses(), guesses].concat();
+    extra.extend(passes.iter().filter_map(|(passes, _)| passes.complaint()));
     let counted = [(&notes::OUT_OF_ORDER, out_of_order), (&notes::CROSSED_END, mapper.crossed_end)];
     for (note, requests) in counted.into_iter().filter(|(_, requests)| *requests > 0) {
         extra.push(note.with([("requests", requests.into())]));
@@ -98,7 +99,9 @@ fn carry_out(
     let account = input.source.account();
     extra.extend(left_out(&account, spec));
     let packed = (spec.fit == Fit::Compact).then(|| mapper.extent() * 512);
-    let trace = Source { path: &input.name, format: input.format, digest, account, origin, packed };
+    let parts = input.parts_json()?;
+    let trace =
+        Source { path: &input.name, format: input.format, digest, account, origin, packed, parts };
     let mut outcome = finish(spec, &config, player, trace, extra, env, progress)?;
     if let Some((passes, verdict)) = passes {
         outcome.record["settling"] = passes.json().clone();
@@ -130,7 +133,7 @@ fn run_jobs(
     env: &Environment<'_>,
     progress: &mut dyn FnMut(Progress) -> bool,
 ) -> Result<Outcome, RunError> {
-    let Prepared { drive, oracle, origin, .. } =
+    let Prepared { drive, oracle, origin, guesses, .. } =
         prepare(spec, config, inputs, false, env, progress)?;
     let pace = if jobs.in_stages() { Pace::Stages } else { Pace::Drive };
     let mut player = Player::new(
@@ -152,9 +155,17 @@ fn run_jobs(
         account: Account::default(),
         origin,
         packed: None,
+        parts: Vec::new(),
     };
-    let outcome =
-        finish(spec, config, player, source, jobs.warnings().chain(said).collect(), env, progress)?;
+    let outcome = finish(
+        spec,
+        config,
+        player,
+        source,
+        jobs.warnings().chain(said).chain(guesses).collect(),
+        env,
+        progress,
+    )?;
     Ok(Outcome { jobs: Some(statistics), ..outcome })
 }
 
@@ -183,6 +194,7 @@ fn left_out(account: &Account, spec: &RunSpec) -> Vec<Note> {
             notes::DUPLICATES_DROPPED.with([n("records", account.duplicates_dropped), within]),
         ),
         (account.before_first, notes::BEFORE_FIRST.with([n("records", account.before_first)])),
+        (account.wrapped, notes::WRAPPED_IN_RANGE.with([("requests", account.wrapped.into())])),
         (account.not_selected, notes::NOT_SELECTED.with([n("records", account.not_selected)])),
         (account.gaps_cut, notes::GAPS_CUT.with([n("gaps", account.gaps_cut), longest()])),
         (
@@ -224,6 +236,8 @@ pub(crate) struct Source<'a> {
     pub origin: Option<Header>,
     /// Bytes of the extents that were packed, if they were.
     pub packed: Option<u64>,
+    /// What is said of each file, where there are several.
+    pub parts: Vec<Value>,
 }
 
 /// Check the drive after the last request, and write the record. `extra` are further
@@ -266,6 +280,9 @@ pub(crate) fn finish(
     }
     if let Some(bytes) = source.packed {
         trace.insert("extent_bytes".into(), bytes.into());
+    }
+    if !source.parts.is_empty() {
+        trace.insert("parts".into(), source.parts.into());
     }
     record.insert("trace".into(), Value::Object(trace));
     if let Some(header) = source.origin {
@@ -345,6 +362,8 @@ struct Prepared {
     mapper: Mapper,
     /// The header of the checkpoint that it was loaded from.
     origin: Option<Header>,
+    /// Notes of the trace that it was preconditioned with.
+    guesses: Vec<Note>,
 }
 
 fn prepare(
@@ -385,6 +404,7 @@ fn prepare(
         }
         _ => None,
     };
+    let guesses = before.as_ref().map(Input::guesses).unwrap_or_default();
     let pages = f64::from(config.shape().units());
     let counted = matches!(spec.precondition, Precondition::Fill | Precondition::Steady);
     let mut go_on = |requests: u64| {
@@ -397,7 +417,7 @@ fn prepare(
     let origin = checkpoint.as_ref().map(|c| c.header.clone());
     let (drive, oracle) =
         preconditioned(spec, config, &mut mapper, before, checkpoint, &mut go_on)?;
-    Ok(Prepared { drive, oracle, mapper, origin })
+    Ok(Prepared { drive, oracle, mapper, origin, guesses })
 }
 
 /// Carry out the preconditioning of `spec`, and write the drive as a checkpoint to `out`, which
@@ -425,7 +445,7 @@ pub fn save_checkpoint(
     if spec.filesystem.is_some() {
         return Err(RunError::option("filesystem", "it plays no part in preconditioning"));
     }
-    let inputs = Inputs::of(env, spec)?;
+    let inputs = Inputs::of(env, spec, config.shape().sectors)?;
     let with_workload = spec.trace.is_some() || spec.workload.is_some();
     let Prepared { drive, oracle, mapper, .. } =
         caught(|| prepare(spec, &config, &inputs, with_workload, env, progress))?;

@@ -49,7 +49,7 @@ impl Scan<'_> {
     ) -> Result<Extents, RunError> {
         let (spec, inputs) = (self.spec, self.inputs);
         let mut extents = Extents::of(size);
-        let mut scan = |mut input: Input, limit: u64| -> Result<(), RunError> {
+        let mut scan = |mut input: Input<'_>, limit: u64| -> Result<(), RunError> {
             let mut requests = 0;
             while requests < limit
                 && let Some(record) = input.next_record()?

@@ -21,12 +21,12 @@ const AHEAD: usize = 16;
 const LATEST_PS: f64 = 200.0 * 86_400e12;
 
 /// How a stream is played.
-pub(crate) struct Pacing<'a> {
+pub(crate) struct Pacing<'a, 'i> {
     pub spec: &'a RunSpec,
     /// Commands that the drive takes at once.
     pub queue_depth: usize,
     /// Opens the workload anew.
-    pub reopen: &'a dyn Fn() -> Result<Input, RunError>,
+    pub reopen: &'a dyn Fn() -> Result<Input<'i>, RunError>,
 }
 
 /// A request that was read ahead.
@@ -39,9 +39,9 @@ struct Coming {
 }
 
 /// A stream of requests on its way to the drive.
-struct Stream<'a> {
+struct Stream<'a, 'i> {
     player: &'a mut Player,
-    pacing: &'a Pacing<'a>,
+    pacing: &'a Pacing<'a, 'i>,
     mapper: &'a mut Mapper,
     /// Requests of the workload so far, those of earlier passes among them.
     number: u64,
@@ -59,8 +59,8 @@ struct Stream<'a> {
 /// with the verdict on it and them.
 pub(crate) fn play(
     player: &mut Player,
-    pacing: &Pacing<'_>,
-    input: &mut Input,
+    pacing: &Pacing<'_, '_>,
+    input: &mut Input<'_>,
     mapper: &mut Mapper,
     progress: &mut dyn FnMut(Progress) -> bool,
 ) -> Result<(u64, Option<(Passes, Verdict)>), RunError> {
@@ -102,11 +102,11 @@ pub(crate) fn play(
     Ok((stream.out_of_order, passes.zip(verdict)))
 }
 
-impl Stream<'_> {
+impl Stream<'_, '_> {
     /// Play `input` to its end, or to the limit; returns how many requests that were.
     fn pass(
         &mut self,
-        input: &mut Input,
+        input: &mut Input<'_>,
         progress: &mut dyn FnMut(Progress) -> bool,
     ) -> Result<u64, RunError> {
         let limit = self.number.saturating_add(self.pacing.spec.limit.unwrap_or(u64::MAX));
@@ -131,7 +131,7 @@ impl Stream<'_> {
     /// played all the same.
     fn read_ahead(
         &mut self,
-        input: &mut Input,
+        input: &mut Input<'_>,
         limit: u64,
         ahead: &mut Vec<Coming>,
     ) -> Result<bool, RunError> {
@@ -143,7 +143,7 @@ impl Stream<'_> {
             self.number += 1;
             let placed = |error| match (error, input.source.account().last_place) {
                 (RunError::Fit(why), Some(place)) => {
-                    RunError::Fit(format!("{}:{place}: {why}", input.name))
+                    RunError::Fit(format!("{}:{place}: {why}", input.file()))
                 }
                 (error, _) => error,
             };
@@ -175,7 +175,7 @@ impl Stream<'_> {
     fn tell(
         &self,
         number: u64,
-        input: &Input,
+        input: &Input<'_>,
         limit: u64,
         progress: &mut dyn FnMut(Progress) -> bool,
     ) -> Result<(), RunError> {

@@ -2,7 +2,7 @@
 //! of time.
 
 use crate::devices::Devices;
-use crate::format::Sniff;
+use crate::format::{Alternative, Sniff};
 use crate::lines::{LineFormat, head_lines, mostly};
 use crate::raw::{Extent, Fault, Raw};
 use crate::text::{extent_fault, split_blanks};
@@ -109,10 +109,10 @@ pub(crate) fn may_be_bytes(head: &[u8]) -> bool {
 
 /// Whether `head` may count nanoseconds: its times are whole numbers, which may also be
 /// milliseconds.
-pub(crate) fn sniff_nanoseconds(head: &[u8]) -> Sniff {
-    if look(head) == Some(Look::Whole) {
-        Sniff::Perhaps("times are nanoseconds")
-    } else {
-        Sniff::No
-    }
+pub(crate) fn sniff_nanoseconds(head: &[u8], readings: &'static [Alternative]) -> Sniff {
+    if look(head) == Some(Look::Whole) { Sniff::Perhaps(readings) } else { Sniff::No }
 }
+
+/// What SSDsim and MQSim take the text for.
+pub(crate) const NANOSECONDS: &str =
+    "times are nanoseconds, addresses and sizes sectors of 512 bytes";

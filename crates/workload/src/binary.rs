@@ -32,10 +32,20 @@ pub(crate) trait Fixed: Send {
         None
     }
 
+    /// What the records of several files are put in order by.
+    fn time(&self, _record: &[u8]) -> u64 {
+        0
+    }
+
     /// Whether `record` begins as one does: if not, nothing behind it can be found.
     fn in_step(&self, _record: &[u8]) -> bool {
         true
     }
+}
+
+/// That a trace ended at `offset` without a request.
+pub(crate) fn nothing(offset: u64) -> TraceError {
+    TraceError::new(Place::Byte(offset), "the trace holds no request", "at least one")
 }
 
 /// The `N` bytes of `record` at `at`.
@@ -45,45 +55,46 @@ pub(crate) fn bytes_at<const N: usize>(record: &[u8], at: usize) -> [u8; N] {
     bytes
 }
 
-/// A binary trace.
-pub(crate) struct FixedSource<F> {
+/// The records of a file as bytes.
+pub(crate) struct Records {
     input: Box<dyn BufRead + Send>,
-    format: F,
     record: [u8; LONGEST],
+    /// Bytes of it that were there.
+    have: usize,
     /// Bytes before the next record.
     offset: u64,
-    gate: Gate,
 }
 
-impl<F: Fixed + 'static> FixedSource<F> {
-    pub fn open(
-        input: Box<dyn BufRead + Send>,
-        format: F,
-        options: &ReadOptions,
-    ) -> Box<dyn RecordSource> {
-        Box::new(FixedSource {
-            input,
-            format,
-            record: [0; LONGEST],
-            offset: 0,
-            gate: Gate::new(options),
-        })
+impl Records {
+    pub fn of(input: Box<dyn BufRead + Send>) -> Records {
+        Records { input, record: [0; LONGEST], have: 0, offset: 0 }
     }
 
-    /// Bring the next record into `self.record`; how many of its bytes there are.
-    fn fetch(&mut self) -> io::Result<usize> {
-        let mut have = 0;
-        while have < self.format.bytes() {
-            let part = fill(&mut *self.input)?.min(self.format.bytes() - have);
+    /// Bring the next record of `bytes`; how many of them there are.
+    pub fn fetch(&mut self, bytes: usize) -> io::Result<usize> {
+        self.have = 0;
+        while self.have < bytes {
+            let part = fill(&mut *self.input)?.min(bytes - self.have);
             if part == 0 {
                 break;
             }
-            self.record[have..have + part].copy_from_slice(&self.input.fill_buf()?[..part]);
+            self.record[self.have..self.have + part]
+                .copy_from_slice(&self.input.fill_buf()?[..part]);
             self.input.consume(part);
-            have += part;
+            self.have += part;
         }
-        self.offset += have as u64;
-        Ok(have)
+        self.offset += self.have as u64;
+        Ok(self.have)
+    }
+
+    /// The record that was brought last, as far as it was there.
+    pub fn record(&self) -> &[u8] {
+        &self.record[..self.have]
+    }
+
+    /// Bytes before the next record, or before what follows the one that was brought last.
+    pub fn offset(&self) -> u64 {
+        self.offset
     }
 
     /// Pass over `bytes`; how many of them are missing.
@@ -101,13 +112,13 @@ impl<F: Fixed + 'static> FixedSource<F> {
         Ok(left)
     }
 
-    /// Read the record at `start`: the raw record, `None` when it holds no request.
-    fn decode(&mut self, have: usize) -> io::Result<Result<Option<Raw>, Fault>> {
-        if have < self.format.bytes() {
-            return Ok(Err(Fault::whole("a truncated record", self.format.truncated())));
+    /// Read what was brought last: the raw record, `None` when it holds no request.
+    pub fn decode<F: Fixed>(&mut self, format: &mut F) -> io::Result<Result<Option<Raw>, Fault>> {
+        if self.have < format.bytes() {
+            return Ok(Err(Fault::whole("a truncated record", format.truncated())));
         }
-        let decoded = self.format.decode(&self.record[..have]);
-        let payload = self.format.payload(&self.record[..have]);
+        let decoded = format.decode(&self.record[..self.have]);
+        let payload = format.payload(&self.record[..self.have]);
         Ok(match self.pass(payload)? {
             0 => decoded,
             _ => Err(Fault::whole(
@@ -118,35 +129,66 @@ impl<F: Fixed + 'static> FixedSource<F> {
     }
 }
 
+/// Take a record that was decoded at `offset`: what `gate` makes of it.
+///
+/// # Errors
+/// A fault that nothing forgives.
+pub(crate) fn admitted<F: Fixed>(
+    gate: &mut Gate,
+    format: &F,
+    record: &[u8],
+    offset: u64,
+    decoded: Result<Option<Raw>, Fault>,
+) -> Result<Option<Record>, TraceError> {
+    let place = |within: usize| Place::Byte(offset + within as u64);
+    let admitted = match decoded {
+        Ok(None) => return Ok(None),
+        Ok(Some(raw)) => gate.admit(&raw, place(0)),
+        Err(fault) => Err(fault),
+    };
+    match admitted {
+        Ok(record) => Ok(record),
+        Err(fault) if record.len() == format.bytes() && !format.in_step(record) => {
+            Err(gate.fail(fault.at(record, place)))
+        }
+        Err(fault) => gate.reject(fault.at(record, place)).map(|()| None),
+    }
+}
+
+/// A binary trace.
+pub(crate) struct FixedSource<F> {
+    records: Records,
+    format: F,
+    gate: Gate,
+}
+
+impl<F: Fixed + 'static> FixedSource<F> {
+    pub fn open(
+        input: Box<dyn BufRead + Send>,
+        format: F,
+        options: &ReadOptions,
+    ) -> Box<dyn RecordSource> {
+        Box::new(FixedSource { records: Records::of(input), format, gate: Gate::new(options) })
+    }
+}
+
 impl<F: Fixed + 'static> RecordSource for FixedSource<F> {
     fn next(&mut self) -> Result<Option<Record>, TraceError> {
         if let Some(record) = self.gate.pending() {
             return Ok(Some(record));
         }
         while !self.gate.ended() {
-            let offset = self.offset;
-            let place = |within: usize| Place::Byte(offset + within as u64);
-            let failed = |e: io::Error| TraceError::new(place(0), e.to_string(), "");
-            let have = self.fetch().map_err(|e| self.gate.fail(failed(e)))?;
-            if have == 0 {
-                return self.gate.finish(|| {
-                    TraceError::new(place(0), "the trace holds no request", "at least one")
-                });
+            let offset = self.records.offset();
+            let failed = |e: io::Error| TraceError::new(Place::Byte(offset), e.to_string(), "");
+            let fetched = self.records.fetch(self.format.bytes());
+            if fetched.map_err(|e| self.gate.fail(failed(e)))? == 0 {
+                return self.gate.finish(|| nothing(offset));
             }
-            let decoded = self.decode(have).map_err(|e| self.gate.fail(failed(e)))?;
-            let admitted = match decoded {
-                Ok(None) => continue,
-                Ok(Some(raw)) => self.gate.admit(&raw, place(0)),
-                Err(fault) => Err(fault),
-            };
-            let record = &self.record[..have];
-            match admitted {
-                Ok(Some(record)) => return Ok(Some(record)),
-                Ok(None) => {}
-                Err(fault) if have == self.format.bytes() && !self.format.in_step(record) => {
-                    return Err(self.gate.fail(fault.at(record, place)));
-                }
-                Err(fault) => self.gate.reject(fault.at(record, place))?,
+            let decoded = self.records.decode(&mut self.format);
+            let decoded = decoded.map_err(|e| self.gate.fail(failed(e)))?;
+            let (gate, record) = (&mut self.gate, self.records.record());
+            if let Some(record) = admitted(gate, &self.format, record, offset, decoded)? {
+                return Ok(Some(record));
             }
         }
         Ok(None)
@@ -158,10 +200,14 @@ impl<F: Fixed + 'static> RecordSource for FixedSource<F> {
     }
 
     fn bytes_read(&self) -> u64 {
-        self.offset
+        self.records.offset()
     }
 
     fn expected(&self) -> Option<u64> {
         None
+    }
+
+    fn origin_ps(&self) -> Option<u128> {
+        self.gate.origin_ps()
     }
 }

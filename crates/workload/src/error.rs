@@ -123,8 +123,8 @@ pub enum OpenError {
     },
     /// Several formats recognise the content: one must be named.
     Ambiguous {
-        /// The names of those formats, and how each reads the content; empty where that is no
-        /// question.
+        /// The formats with their parameters, and what each takes the content for; empty where
+        /// that is no question.
         readings: Vec<(&'static str, &'static str)>,
     },
 }
@@ -153,19 +153,12 @@ impl fmt::Display for OpenError {
                 formats.join(", ")
             ),
             OpenError::Ambiguous { readings } => {
-                let several = readings.len() > 1;
-                let what = if several {
-                    "several trace formats recognise"
-                } else {
-                    "more than one reading fits"
-                };
-                write!(f, "{what} this content: ")?;
-                for (i, (name, difference)) in readings.iter().enumerate() {
-                    let separator = if i == 0 { "" } else { ", " };
-                    match difference {
-                        &"" => write!(f, "{separator}{name}")?,
-                        difference if several => write!(f, "{separator}{name} ({difference})")?,
-                        difference => f.write_str(difference)?,
+                f.write_str("more than one reading fits this content: ")?;
+                for (i, (spec, says)) in readings.iter().enumerate() {
+                    let separator = if i == 0 { "" } else { "; " };
+                    match says {
+                        &"" => write!(f, "{separator}{spec}")?,
+                        says => write!(f, "{separator}`{spec}` if {says}")?,
                     }
                 }
                 f.write_str("; name one (`format`)")

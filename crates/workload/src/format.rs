@@ -23,11 +23,22 @@ pub enum Presence {
 pub enum Sniff {
     /// It is not.
     No,
-    /// It is.
+    /// It is, and says so itself.
     Yes,
-    /// It may be: it looks the same in another format, or with another parameter. The text says
-    /// what this reading makes of it.
-    Perhaps(&'static str),
+    /// It is, by its looks. The text says which units are taken, because none stands in it.
+    Assuming(&'static str),
+    /// It may be: it looks the same in another format, or with another parameter. One of these
+    /// readings is meant.
+    Perhaps(&'static [Alternative]),
+}
+
+/// A reading of content that has several.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Alternative {
+    /// The format with its parameters.
+    pub spec: &'static str,
+    /// What it takes times, addresses and sizes for: equal texts are one reading.
+    pub says: &'static str,
 }
 
 /// What a reader is made from, besides the content.

@@ -178,6 +178,11 @@ impl Gate {
         Err(self.fail(error))
     }
 
+    /// The time that all others count from; `None` before the first record.
+    pub fn origin_ps(&self) -> Option<u128> {
+        self.clock.origin_ps
+    }
+
     pub fn ended(&self) -> bool {
         self.ended
     }

@@ -45,6 +45,11 @@ pub(crate) fn sniff(head: &[u8], format: impl LineFormat) -> Sniff {
     if mostly(head, format) { Sniff::Yes } else { Sniff::No }
 }
 
+/// As [`sniff`], for a format whose text does not say which units it `assumes`.
+pub(crate) fn sniff_assuming(head: &[u8], format: impl LineFormat, assumes: &'static str) -> Sniff {
+    if mostly(head, format) { Sniff::Assuming(assumes) } else { Sniff::No }
+}
+
 /// The whole lines of `head` without their ends. The last one counts only if it is the only one:
 /// the end of `head` may have cut it.
 pub(crate) fn head_lines(head: &[u8]) -> impl Iterator<Item = &[u8]> {
@@ -227,5 +232,9 @@ impl<F: LineFormat> RecordSource for TextSource<F> {
 
     fn expected(&self) -> Option<u64> {
         None
+    }
+
+    fn origin_ps(&self) -> Option<u128> {
+        self.gate.origin_ps()
     }
 }

@@ -3,14 +3,16 @@
 use crate::Registry;
 use crate::compress::{Compression, MAGIC_BYTES};
 use crate::error::{OpenError, Place, TraceError, excerpt};
-use crate::format::{FormatDef, Reader, Sniff, Start};
+use crate::format::{Alternative, FormatDef, Reader, Sniff, Start};
+use crate::formats::blktrace;
 use crate::guess::guess;
 use crate::lines::first_line;
+use crate::plausible::Looks;
 use crate::settings;
 use crate::source::{Account, ReadOptions, Record, RecordSource};
 use flashatlas_types::{ConfigError, HostOp, Params};
 use std::borrow::Cow;
-use std::io::{self, BufReader, Cursor, Read};
+use std::io::{self, BufRead, BufReader, Cursor, Read};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -32,6 +34,8 @@ pub struct Opened {
     /// Whether its records carry operations. If not, they are what [`ReadOptions::assume_op`] says,
     /// else reads: whoever needs to know must refuse that.
     pub operations: bool,
+    /// What the reading of a trace rests on that does not say it, where nobody named its format.
+    pub guess: Option<String>,
     /// The records.
     pub source: Box<dyn RecordSource>,
 }
@@ -52,23 +56,16 @@ impl Registry {
     ) -> Result<Opened, OpenError> {
         let named = format.map(|spec| self.choose(spec)).transpose()?;
         let consumed = Arc::new(AtomicU64::new(0));
-        let input = Metered { reader, consumed: Arc::clone(&consumed) };
-        let input = Ahead::read(input, MAGIC_BYTES);
-        let compression = Compression::detect(input.head());
-        let content = compression.decoder(input).map_err(|e| at_start(e.to_string()))?;
-        let content = Ahead::read(content, SNIFF_BYTES);
+        let (compression, content) = content(reader, &consumed)?;
         if content.head().is_empty() {
             return Err(at_start(
                 content.error.map_or("the trace is empty".to_owned(), |e| e.to_string()),
             )
             .into());
         }
-        let (format, params) = match named {
-            Some(named) => named,
-            None => {
-                let format = self.recognise(content.head(), compression)?;
-                (format, settings::parse("", format.name, format.params)?)
-            }
+        let (format, params, guess) = match named {
+            Some((format, params)) => (format, params, None),
+            None => self.recognise(content.head(), compression)?,
         };
         let head = content.head().to_vec();
         let content = Box::new(BufReader::with_capacity(CONTENT_BUFFER_BYTES, content));
@@ -76,7 +73,51 @@ impl Registry {
         check_assumed(format, reader.operations, options.assume_op)?;
         let Reader { source, times, operations } = reader;
         let source = Box::new(MeteredSource { source, consumed });
-        Ok(Opened { format, compression: compression.name(), times, operations, source })
+        Ok(Opened { format, compression: compression.name(), times, operations, guess, source })
+    }
+
+    /// Open the files of one recording: those of blktrace, one for each CPU. Each is named, for
+    /// errors.
+    ///
+    /// # Errors
+    /// The number of the file, and why, as for one; a format that does not come in several files.
+    pub fn open_together(
+        &self,
+        files: Vec<(String, Box<dyn Read + Send>)>,
+        format: Option<&str>,
+        options: &ReadOptions,
+    ) -> Result<Opened, (usize, Box<OpenError>)> {
+        let chosen = self.choose(format.unwrap_or(blktrace::FORMAT.name));
+        let refused = |number, error: OpenError| (number, Box::new(error));
+        let (format, params) = chosen.map_err(|error| refused(0, error.into()))?;
+        if format.name != blktrace::FORMAT.name {
+            let why = format!("`{}` does not come in a file for each CPU", format.name);
+            let error = ConfigError::allowing("format", why, blktrace::FORMAT.name);
+            return Err(refused(0, error.into()));
+        }
+        let consumed = Arc::new(AtomicU64::new(0));
+        let (mut compressions, mut heads, mut pieces): (Vec<_>, Vec<_>, Vec<_>) =
+            Default::default();
+        for (number, (name, reader)) in files.into_iter().enumerate() {
+            let (compression, content) =
+                content(reader, &consumed).map_err(|error| refused(number, error.into()))?;
+            if let (true, Some(error)) = (content.head().is_empty(), &content.error) {
+                return Err(refused(number, at_start(error.to_string()).into()));
+            }
+            compressions.push(compression.name());
+            heads.push(content.head().to_vec());
+            let content = BufReader::with_capacity(CONTENT_BUFFER_BYTES, content);
+            pieces.push((name, Box::new(content) as Box<dyn BufRead + Send>));
+        }
+        compressions.dedup();
+        let heads: Vec<&[u8]> = heads.iter().map(Vec::as_slice).collect();
+        let reader = blktrace::open_together(pieces, &heads, &params, options)?;
+        check_assumed(format, reader.operations, options.assume_op)
+            .map_err(|error| refused(0, error.into()))?;
+        let Reader { source, times, operations } = reader;
+        let source = Box::new(MeteredSource { source, consumed });
+        let compression = if let [one] = compressions[..] { one } else { "several" };
+        Ok(Opened { format, compression, times, operations, guess: None, source })
     }
 
     /// The format that `spec` names, and its parameters.
@@ -86,27 +127,80 @@ impl Registry {
         Ok((format, settings::parse(parameters, name, format.params)?))
     }
 
-    /// The one format that recognises `head`.
+    /// The one reading of `head` that is plausible, and what it rests on where it is a guess.
     fn recognise(
         &self,
         head: &[u8],
         compression: Compression,
-    ) -> Result<&'static FormatDef, OpenError> {
+    ) -> Result<(&'static FormatDef, Params, Option<String>), OpenError> {
         let sniffed = self.formats.iter().map(|format| (format, (format.sniff)(head)));
         let candidates: Vec<(&'static FormatDef, Sniff)> =
             sniffed.filter(|(_, sniff)| *sniff != Sniff::No).collect();
-        match candidates[..] {
-            [(format, Sniff::Yes)] => Ok(format),
-            [] => Err(OpenError::Unrecognised {
+        if candidates.is_empty() {
+            return Err(OpenError::Unrecognised {
                 compression: compression.name(),
                 excerpt: excerpt(first_line(head)),
                 hint: self.hint(head),
                 formats: self.formats.names(),
-            }),
-            _ => Err(OpenError::Ambiguous {
-                readings: candidates.iter().map(|&(f, sniff)| reading(f, sniff)).collect(),
-            }),
+            });
         }
+        if let [(format, sniff @ (Sniff::Yes | Sniff::Assuming(_)))] = candidates[..] {
+            let params = settings::parse("", format.name, format.params)?;
+            let Sniff::Assuming(says) = sniff else { return Ok((format, params, None)) };
+            let why = Looks::of(format, &params, head).and_then(|l| l.implausible(l.unfit));
+            let doubt = why.map_or(String::new(), |why| format!("; that is {why}: is it so?"));
+            return Ok((format, params, Some(format!("{says}{doubt}"))));
+        }
+        let readings: Vec<Alternative> = candidates
+            .iter()
+            .flat_map(|(format, sniff)| match sniff {
+                Sniff::Perhaps(readings) => readings.to_vec(),
+                Sniff::Assuming(says) => vec![Alternative { spec: format.name, says }],
+                _ => vec![Alternative { spec: format.name, says: "" }],
+            })
+            .collect();
+        self.weighed(&readings, head)
+    }
+
+    /// The only one of several readings that is plausible.
+    fn weighed(
+        &self,
+        readings: &[Alternative],
+        head: &[u8],
+    ) -> Result<(&'static FormatDef, Params, Option<String>), OpenError> {
+        let mut looked = Vec::new();
+        for reading in readings {
+            let (format, params) = self.choose(reading.spec)?;
+            let looks = Looks::of(format, &params, head);
+            looked.push((reading, format, params, looks));
+        }
+        let unfit = looked.iter().filter_map(|(.., looks)| Some(looks.as_ref()?.unfit)).min();
+        let doubt = |looks: &Option<Looks>| match looks {
+            Some(looks) => looks.implausible(unfit.unwrap_or_default()),
+            None => Some("nothing that fits".to_owned()),
+        };
+        let (plausible, others): (Vec<_>, Vec<_>) =
+            looked.into_iter().partition(|(.., looks)| doubt(looks).is_none());
+        let first = plausible.first().map(|(reading, ..)| reading.says);
+        // readings that say the same are one
+        if plausible.iter().any(|(reading, ..)| Some(reading.says) != first || first == Some("")) {
+            return Err(ambiguous(plausible.iter().map(|(reading, ..)| **reading)));
+        }
+        let Some((reading, format, params, _)) = plausible.into_iter().next() else {
+            return Err(ambiguous(readings.iter().copied()));
+        };
+        let not: Vec<String> = others
+            .iter()
+            .map(|(other, .., looks)| {
+                format!(
+                    "`{}` ({}) would be {}",
+                    other.spec,
+                    other.says,
+                    doubt(looks).unwrap_or_default()
+                )
+            })
+            .collect();
+        Ok((format, params, Some(format!("{}; {}", reading.says, not.join("; ")))))
     }
 
     /// What content that no format recognises may be, and what helps.
@@ -138,8 +232,7 @@ impl Registry {
         if first.len() == head.len() {
             return None;
         }
-        let format = self.recognise(first, Compression::None).ok()?;
-        let params = settings::parse("", format.name, format.params).ok()?;
+        let (format, params, _) = self.recognise(first, Compression::None).ok()?;
         let options = ReadOptions::default();
         let start = Start { head, params: &params, options: &options };
         let mut source = (format.open)(Box::new(Cursor::new(head.to_vec())), &start).ok()?.source;
@@ -165,6 +258,18 @@ pub fn open(
     options: &ReadOptions,
 ) -> Result<Opened, OpenError> {
     Registry::STANDARD.open(reader, format, options)
+}
+
+/// The decompressed content of a stream, its start looked at; `consumed` counts what is read.
+fn content(
+    reader: Box<dyn Read + Send>,
+    consumed: &Arc<AtomicU64>,
+) -> Result<(Compression, Ahead<Box<dyn Read + Send>>), TraceError> {
+    let input = Metered { reader, consumed: Arc::clone(consumed) };
+    let input = Ahead::read(input, MAGIC_BYTES);
+    let compression = Compression::detect(input.head());
+    let content = compression.decoder(input).map_err(|e| at_start(e.to_string()))?;
+    Ok((compression, Ahead::read(content, SNIFF_BYTES)))
 }
 
 fn at_start(why: String) -> TraceError {
@@ -193,9 +298,9 @@ fn check_assumed(
     }
 }
 
-/// What `format` would make of content, for the choice between several.
-fn reading(format: &FormatDef, sniff: Sniff) -> (&'static str, &'static str) {
-    (format.name, if let Sniff::Perhaps(difference) = sniff { difference } else { "" })
+/// That one of several readings must be named.
+fn ambiguous(readings: impl Iterator<Item = Alternative>) -> OpenError {
+    OpenError::Ambiguous { readings: readings.map(|one| (one.spec, one.says)).collect() }
 }
 
 /// A reader whose first bytes were looked at; they, and an error met on the way, are read again.
@@ -265,5 +370,13 @@ impl RecordSource for MeteredSource {
 
     fn expected(&self) -> Option<u64> {
         self.source.expected()
+    }
+
+    fn origin_ps(&self) -> Option<u128> {
+        self.source.origin_ps()
+    }
+
+    fn file(&self) -> Option<&str> {
+        self.source.file()
     }
 }

@@ -55,6 +55,18 @@ pub trait RecordSource: Send {
     fn go_on(&mut self) -> bool {
         false
     }
+
+    /// When the first record was submitted, as the trace has it: picoseconds since whatever instant
+    /// its format counts from. `None` before that record, and where the trace does not say.
+    fn origin_ps(&self) -> Option<u128> {
+        None
+    }
+
+    /// The file of the record, or of the error, that was yielded last: of sources that read
+    /// several.
+    fn file(&self) -> Option<&str> {
+        None
+    }
 }
 
 /// What a source left out of its input and changed in it, so far.
@@ -73,6 +85,9 @@ pub struct Account {
     pub backward_steps: u64,
     /// Records that carry an earlier time than the first, and were put at its time.
     pub before_first: u64,
+    /// Requests whose addresses lay beyond the range of their part of a merge, and were taken
+    /// modulo its size.
+    pub wrapped: u64,
     /// Where the record is that was yielded last, in a file.
     pub last_place: Option<Place>,
     /// The first step of time of more than a day ([`JUMP`]), as the trace has it.

@@ -36,6 +36,7 @@ from flashatlas.cli.options import (
 )
 from flashatlas.files import must_be_writable
 from flashatlas.fio_json import to_fio_json
+from flashatlas.inputs import short_name
 from flashatlas.names import hint, registries
 from flashatlas.progress import Bars
 from flashatlas.report import write_report
@@ -129,7 +130,7 @@ def reported(folder: Path, title: str, results: Sequence[Result]) -> str:
 
 
 def _workload(common: Workload) -> str:
-    return common["workload"] or (common["job"] or common["trace"] or Path("nothing")).name
+    return common["workload"] or short_name(str(common["job"] or common["trace"] or "nothing"))
 
 
 def _once(option: str, name: str, names: Sequence[str]) -> str:
@@ -318,7 +319,7 @@ def _short(setting: str) -> str:
     """How a varied value is called in a label: a file by its name."""
     key, _, text = setting.partition("=")
     option = run_options().get(key)
-    return Path(text).name if option is not None and option.kind == "file" else text
+    return short_name(text) if option is not None and option.kind == "file" else text
 
 
 @shared

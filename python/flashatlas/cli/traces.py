@@ -15,6 +15,7 @@ from flashatlas.cli.console import err, out, say
 from flashatlas.cli.options import Json, Quiet, Reading, shared, write_json
 from flashatlas.cli.strict import App
 from flashatlas.fetch import SOURCES, WITH_PACKAGE, fetch
+from flashatlas.inputs import short_name
 from flashatlas.progress import Bars
 from flashatlas.trace import Trace
 
@@ -36,7 +37,7 @@ Lossy = Annotated[
 
 
 def _read(path: Path, common: Reading, quiet: bool) -> dict[str, Any]:
-    with Bars([path.name], enabled=not quiet) as bars:
+    with Bars([short_name(str(path))], enabled=not quiet) as bars:
         return Trace(path, **common).info(lambda *at: bars.update(0, *at))
 
 
@@ -210,6 +211,7 @@ def _lines(found: dict[str, Any]) -> list[tuple[str, str]]:
             found["format"]
             + ("" if found["compression"] == "none" else f", {found['compression']}"),
         ),
+        *(("taken by its looks", guess["values"]["rests_on"]) for guess in found["guesses"]),
         ("requests", f"{requests} in {found['duration_s']:,.1f} s" if found["timed"] else requests),
     ]
     lines += [
@@ -257,13 +259,26 @@ def _lines(found: dict[str, Any]) -> list[tuple[str, str]]:
         ("pauses cut", account["gaps_cut"]),
         ("clock set back", account["backward_steps"]),
         ("repeats dropped", account["duplicates_dropped"]),
+        ("beyond their range", account["wrapped"]),
         ("not selected", account["not_selected"]),
         ("bad records skipped", account["skipped_bad"]),
     ):
         if count:
             lines.append((name, f"{count:,}"))
+    lines += [(f"part {number}", _part(part)) for number, part in enumerate(found["parts"], 1)]
     lines.append(("digest", found["digest"]))
     return lines
+
+
+def _part(part: dict[str, Any]) -> str:
+    """Return what is said of a file among several."""
+    said = f"{part['path']}: {part['format']}"
+    if "start_bytes" not in part:
+        return said
+    to = f" for {tables.size(part['bytes'])}" if "bytes" in part else ""
+    times = f", {part['times']:,} times" if part["times"] > 1 else ""
+    requests = f", {part['requests']:,} requests" if "requests" in part else ""
+    return f"{said}, from {tables.size(part['start_bytes'])}{to}{times}{requests}"
 
 
 def _devices(found: dict[str, Any]) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from flashatlas.foreign import femu, mqsim, mqsim_flows, nvmevirt
 from flashatlas.foreign.description import DriveFile
-from flashatlas.foreign.mqsim_flows import JobFile
+from flashatlas.foreign.mqsim_flows import JobFile, TraceText
 
 KINDS: dict[str, Callable[[str], DriveFile]] = {
     "mqsim": mqsim.described,
@@ -24,6 +24,10 @@ KINDS: dict[str, Callable[[str], DriveFile]] = {
 
 JOBS: dict[str, Callable[[str], JobFile]] = {"mqsim": mqsim_flows.job_file}
 """What writes the workloads of each kind as a job file."""
+
+
+TRACES: dict[str, Callable[[str], TraceText]] = {"mqsim": mqsim_flows.trace_name}
+"""What names the trace that a workload of each kind plays."""
 
 
 class NoCounterpart(UserWarning):
@@ -63,3 +67,25 @@ def job_file(name: str) -> JobFile | None:
     """
     kind, colon, what = name.partition(":")
     return JOBS[kind](what) if colon and kind in JOBS else None
+
+
+def trace_name(name: str) -> str:
+    """The name of the trace that a workload plays: ``mqsim:workload.xml,scenario=2``.
+
+    ``name`` itself if it is none of another program.
+
+    Warns:
+        NoCounterpart: It says what ours has nothing for.
+
+    Raises:
+        InputError: A file that cannot be read, a workload that plays no traces.
+
+    """
+    kind, colon, what = name.partition(":")
+    if not colon or kind not in TRACES:
+        return name
+    trace = TRACES[kind](what)
+    if trace.left:
+        without = f"{name}: these have no counterpart: {', '.join(trace.left)}"
+        warnings.warn(without, NoCounterpart, stacklevel=1)
+    return trace.text

@@ -1,8 +1,9 @@
-"""MQSim's ``workload.xml``, as an fio job file (its README and ``IOGiven_Synthetic.cpp``).
+"""MQSim's ``workload.xml``, as an fio job file or a trace (its README, ``IOGiven_Synthetic.cpp``).
 
 A scenario is a list of flows that run together, each with its part of the drive. A flow is a job:
-its part follows from how many flows there are, and its working set is the first of it. The tags are
-those of CMU-SAFARI/MQSim at commit 7ec40e3, ``src/exec/IOGiven_Parameter_Set.cpp``.
+its part follows from how many flows there are, and its working set is the first of it. Flows that
+play traces are the parts of a merge. The tags are those of CMU-SAFARI/MQSim at commit 7ec40e3,
+``src/exec/IOGiven_Parameter_Set.cpp``.
 """
 
 from __future__ import annotations
@@ -11,12 +12,14 @@ import xml.etree.ElementTree as ET
 from dataclasses import dataclass
 from pathlib import PurePath
 
-from flashatlas._core import InputError
+from flashatlas._core import InputError, trace_with_files
 from flashatlas.foreign.description import number
 from flashatlas.foreign.keys import Given, Key, left_out, nothing, refused, table, used
 from flashatlas.foreign.mqsim import leaves_of, root_of
 
 SECTOR = 512
+
+TRACE_BASED = "IO_Flow_Parameter_Set_Trace_Based"
 
 PARTS = ("Channel_IDs", "Chip_IDs", "Die_IDs", "Plane_IDs")
 
@@ -58,12 +61,12 @@ KEYS = table(
 
 TRACE_KEYS = table(
     SHARED,
-    refused("File_Path", "", "a flow that plays a trace is no job: `flashatlas run --trace` is"),
-    refused("Percentage_To_Be_Executed", "", "`--limit`: this share of the requests"),
-    refused("Relay_Count", "", "the number of times that the trace is played"),
-    refused("Time_Unit", "", "`--format columns:…,time=0:UNIT`"),
+    used("File_Path", "the file of a part of `--trace merge:`; relative to where the run starts"),
+    used("Percentage_To_Be_Executed", "`requests` of the part: the first of each pass"),
+    used("Relay_Count", "`times` of the part, with `gap=0s`"),
+    used("Time_Unit", "`format=columns:…,time=0:UNIT` of the part"),
 )
-"""Every tag of a flow that plays a trace: refused together, with what plays it."""
+"""Every tag of a flow that plays a trace."""
 
 GENERATORS = {"QUEUE_DEPTH": True, "BANDWIDTH": False}
 """``Synthetic_Generator_Type``: true keeps a number of requests in flight."""
@@ -87,15 +90,13 @@ def job_file(what: str) -> JobFile:
         InputError: It is none, has no such scenario, or flows that no job can be.
 
     """
-    path, _, option = what.partition(",scenario=")
-    scenarios = root_of(path, "MQSim_IO_Scenarios", "workload.xml").findall("IO_Scenario")
-    which = number(path, "scenario", option or "1", least=1, read=int)
-    if which > len(scenarios):
-        raise InputError(f"{path}: scenario={which}, but it has {len(scenarios)}")
-    elements = list(scenarios[which - 1])
-    if not elements:
-        raise InputError(f"{path}: scenario {which} has no flow")
-    flows = [_flow(f"{path}: scenario {which}, flow {n}", one) for n, one in enumerate(elements, 1)]
+    path, which, elements = _scenario(what)
+    if any(element.tag == TRACE_BASED for element in elements):
+        raise InputError(
+            f"{path}: scenario {which} plays traces, which is no job: `flashatlas run --trace "
+            f"mqsim:{what}` plays it ({trace_name(what).text})"
+        )
+    flows = [_flow(place, one) for place, one in _placed(path, which, elements)]
     left = [f"{tag} ({KEYS[tag].says})" for flow in flows for tag in flow.left]
     if any(len({flow.found.get(tag) for flow in flows}) > 1 for tag in PARTS):
         left.append(f"{', '.join(PARTS)} (every job may use the whole drive)")
@@ -106,42 +107,85 @@ def job_file(what: str) -> JobFile:
     return JobFile("\n".join(head + shared + blocks), tuple(dict.fromkeys(left)))
 
 
+@dataclass(frozen=True)
+class TraceText:
+    """The name of the trace that a scenario plays, and what of the scenario it leaves out."""
+
+    text: str
+    left: tuple[str, ...]
+
+
+def trace_name(what: str) -> TraceText:
+    """The trace that a scenario plays: ``workload.xml``, or ``workload.xml,scenario=2``.
+
+    A flow has the part of the drive that ``src/exec/Host_System.cpp`` gives it, of equal size for
+    all. MQSim at that commit reads every time as nanoseconds, and leaves out the percentage of a
+    trace that is repeated; here both are as they are written.
+
+    Raises:
+        InputError: It is none, has no such scenario, or flows that play no trace.
+
+    """
+    path, which, elements = _scenario(what)
+    flows = []
+    for place, one in _placed(path, which, elements):
+        if one.tag != TRACE_BASED:
+            raise InputError(
+                f"{place}: <{one.tag}> beside flows that play traces: a run takes jobs or traces; "
+                "put them into scenarios of their own"
+            )
+        flows.append(Given(place, TRACE_KEYS, leaves_of(place, one)))
+    left = [f"{tag} ({TRACE_KEYS[tag].says})" for flow in flows for tag in flow.left]
+    if any(len({flow.found.get(tag) for flow in flows}) > 1 for tag in PARTS):
+        left.append(f"{', '.join(PARTS)} (every flow may use the whole drive)")
+    parts = [_part(flow, n, len(flows)) for n, flow in enumerate(flows)]
+    names = [flow.text("File_Path") for flow in flows]
+    merge = f"merge:{';'.join(f'FILE,{part}' for part in parts)}"
+    return TraceText(trace_with_files(merge, names), tuple(dict.fromkeys(left)))
+
+
+def _part(flow: Given, number_: int, flows: int) -> str:
+    """Return how a flow is set as a part of a merge."""
+    unit = flow.one_of("Time_Unit", UNITS)
+    percentage, times = flow.percent("Percentage_To_Be_Executed", 1), flow.whole("Relay_Count")
+    # six decimals, rounded down, so that the last part ends within the drive
+    begin, share = (100_000_000 * n // flows / 1e6 for n in (number_, 1))
+    settings = [f"at={begin:.6f}%", f"space={share:.6f}%", "begin=recorded"]
+    settings += [f"requests={percentage}%"] if percentage < 100 else []
+    settings += [f"times={times}", "gap=0s"] if times > 1 else []
+    columns = "device=1,offset=2:sectors,size=3:sectors,op=4,read=1,write=0"
+    return ",".join([*settings, f"format=columns:delimiter=space,time=0:{unit},{columns}"])
+
+
+def _scenario(what: str) -> tuple[str, int, list[ET.Element]]:
+    """Return the file of a scenario, its number and its flows.
+
+    Raises:
+        InputError: There is none.
+
+    """
+    path, _, option = what.partition(",scenario=")
+    scenarios = root_of(path, "MQSim_IO_Scenarios", "workload.xml").findall("IO_Scenario")
+    which = number(path, "scenario", option or "1", least=1, read=int)
+    if which > len(scenarios):
+        raise InputError(f"{path}: scenario={which}, but it has {len(scenarios)}")
+    elements = list(scenarios[which - 1])
+    if not elements:
+        raise InputError(f"{path}: scenario {which} has no flow")
+    return path, which, elements
+
+
+def _placed(path: str, which: int, elements: list[ET.Element]) -> list[tuple[str, ET.Element]]:
+    """Return each flow behind the place that errors name."""
+    return [
+        (f"{path}: scenario {which}, flow {n}", element) for n, element in enumerate(elements, 1)
+    ]
+
+
 def _flow(place: str, element: ET.Element) -> Given:
-    found = leaves_of(place, element)
-    if element.tag == "IO_Flow_Parameter_Set_Trace_Based":
-        raise _no_job(place, found)
     if element.tag != "IO_Flow_Parameter_Set_Synthetic":
         raise InputError(f"{place}: <{element.tag}>, expected a flow's parameter set")
-    return Given(place, KEYS, found)
-
-
-def _no_job(place: str, found: dict[str, str]) -> InputError:
-    """Return the error of a flow that plays a trace, with each value and what stands for it."""
-    playing = ("File_Path", "Percentage_To_Be_Executed", "Relay_Count", "Time_Unit")
-    # the names are checked; what is refused is said below, all at once
-    given = Given(
-        place, TRACE_KEYS, {name: text for name, text in found.items() if name not in playing}
-    )
-    given = Given(
-        place,
-        {**TRACE_KEYS, **{name: used(name, "") for name in playing}},
-        {**given.found, **{name: found[name] for name in playing if name in found}},
-    )
-    trace = given.text("File_Path")
-    percentage = given.percent("Percentage_To_Be_Executed", 1)
-    times = given.whole("Relay_Count")
-    unit = given.one_of("Time_Unit", UNITS)
-    layout = f"columns:delimiter=space,time=0:{unit},device=1,offset=2:sectors,size=3:sectors,op=4"
-    steps = [f"`flashatlas run --trace {trace} --format {layout},read=1,write=0`"]
-    if percentage < 100:
-        steps.append(f"with `--limit` at {percentage} % of its requests")
-    if times > 1:
-        steps.append(f"on a file that has these requests {times} times over, each after the last")
-    return InputError(
-        f"{place}: plays the trace {trace}, which is no job "
-        f"(Time_Unit = {given.text('Time_Unit')}, Percentage_To_Be_Executed = {percentage}, "
-        f"Relay_Count = {times}); to play it: {', '.join(steps)}"
-    )
+    return Given(place, KEYS, leaves_of(place, element))
 
 
 def _job(flow: Given, number_: int, flows: int, left: list[str]) -> str:

@@ -36,7 +36,7 @@ from pathlib import Path
 from typing import Any
 
 from flashatlas import parts
-from flashatlas._core import InputError, is_file
+from flashatlas._core import InputError, is_file, trace_files, trace_with_files, whole_trace
 from flashatlas.api import build
 from flashatlas.bundle import add_file, must_stand_alone
 from flashatlas.files import digest_of_content, whole_file
@@ -172,14 +172,21 @@ def _read_by(plan: Plan, *, resolved: bool = True) -> Iterator[tuple[str, Path]]
     for run in plan.runs:
         spec = run.spec
         named = [("job", spec["job"])]
-        named += [("trace", spec["trace"])] if is_file(spec["trace"] or "-") else []
+        trace = spec["trace"] or "-"
+        named += [("trace", file) for file in _files_of(trace)] if is_file(trace) else []
         named += [("drive", spec["drive"])] if spec["drive_toml"] is not None else []
         begin = spec["precondition"]
-        named += list(begin.items()) if isinstance(begin, Mapping) else []
+        for kind, file in begin.items() if isinstance(begin, Mapping) else []:
+            named += [(kind, one) for one in (_files_of(file) if kind == "trace" else [file])]
         for kind, file in named:
             if file is not None:
                 path = Path(os.path.abspath(file))
                 yield kind, path.resolve() if resolved else path
+
+
+def _files_of(trace: str) -> list[str]:
+    """Return the files of a trace, those of a recording that lie beside it among them."""
+    return trace_files(whole_trace(trace))
 
 
 def _write_study(plan: Plan, inputs: Mapping[Path, Mapping[str, Any]], root: Path) -> Plan:
@@ -193,9 +200,13 @@ def _write_study(plan: Plan, inputs: Mapping[Path, Mapping[str, Any]], root: Pat
         quote, text = found[1], found[2]
         kind, colon, rest = text.partition(":")
         for before, literal in (("", text), (f"{kind}:" if colon else "", rest)):
-            place = inputs.get((base / literal).resolve()) if literal else None
-            if place is not None:
-                return f"{quote}{before}{place['name']}{quote}"
+            try:
+                own = [inputs.get((base / one).resolve()) for one in trace_files(literal) if one]
+            except InputError:
+                continue
+            if own and all(one is not None for one in own):
+                names = [one["name"] for one in own if one is not None]
+                return f"{quote}{before}{trace_with_files(literal, names)}{quote}"
         return found[0]
 
     text = re.sub(r"([\"'])((?:(?!\1)[^\n\\])*)\1", moved, study.text)

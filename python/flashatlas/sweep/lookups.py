@@ -97,7 +97,8 @@ def _requests(spec: Mapping[str, Any]) -> int:
     if found is not None:
         return found
     path = source.get("trace", "")
-    return Path(path).stat().st_size // BYTES_OF_A_TRACE if _core.is_file(path) else 0
+    files = _core.trace_files(path) if _core.is_file(path) else []
+    return sum(Path(file).stat().st_size for file in files) // BYTES_OF_A_TRACE
 
 
 def carried_out(spec: Mapping[str, Any], progress: _core.Progress | None) -> LookupResult:

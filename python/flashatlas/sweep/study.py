@@ -12,6 +12,8 @@ from typing import Any
 
 from flashatlas._core import InputError
 from flashatlas.drive import Settings, setting_list
+from flashatlas.foreign import TRACES
+from flashatlas.inputs import with_files
 from flashatlas.names import hint
 from flashatlas.run_options import run_options
 from flashatlas.sweep.axes import AXIS, Axis, axis, flat, settings_of
@@ -226,13 +228,22 @@ def _placed(key: str, value: Any, file: Path) -> Any:
     if not isinstance(value, str):
         return value
     option = run_options().get(key)
+
+    def placed(path: str) -> str:
+        return os.path.relpath(file.parent / path)
+
+    if key == "trace":
+        kind, colon, path = value.partition(":")
+        if colon and kind in TRACES:
+            return f"{kind}:{placed(path)}"
+        return with_files(value, placed)
     if (option is not None and option.kind == "file") or (
         key == "drive" and value.endswith(".toml")
     ):
-        return os.path.relpath(file.parent / value)
+        return placed(value)
     kind, colon, path = value.partition(":")
     if option is not None and colon and f"{kind}:FILE" in option.choices:
-        return f"{kind}:{os.path.relpath(file.parent / path)}"
+        return f"{kind}:{with_files(path, placed) if kind == 'trace' else placed(path)}"
     return value
 
 

@@ -171,12 +171,7 @@ impl LookupWorkload<'_> {
         let mut numbers: FxHashMap<(u32, u64), u32> = FxHashMap::default();
         let mut first: FxHashMap<u32, (u32, u64)> = FxHashMap::default();
         let mut aliases = 0u64;
-        let inputs = Inputs {
-            opener: self.opener,
-            added: &[],
-            workloads: self.workloads,
-            options: spec.reading.options()?,
-        };
+        let inputs = Inputs::new(self.opener, self.workloads, spec.reading.options()?);
         let mut input = match &spec.source {
             Source::Trace(path) => inputs.trace(path, spec.reading.format.as_deref(), false)?,
             Source::Workload(text) => match (unit * SECTOR_BYTES).checked_mul(1 << bits) {

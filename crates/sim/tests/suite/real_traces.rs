@@ -38,7 +38,7 @@ const SMALL: &[(&str, Option<&str>, u64)] = &[
     ("umass_spc_excerpts/uflip_web1.trace.xz", Some("disksim:size=4KiB"), 50_000),
     ("mqsim_samples/wsrch-small.trace.xz", Some("mqsim"), 24_783),
     ("mqsim_samples/tpcc-small.trace.xz", Some("mqsim"), 6_999),
-    ("disksim_ssd/ssd-iozone-aligned2-100K.trace.xz", None, 100_000),
+    ("disksim_ssd/ssd-iozone-aligned2-100K.trace.xz", Some("disksim"), 100_000),
     ("systor17/systor17-additional-sample.csv.gz", None, 999),
     ("blkparse_misc/wiscsee_sqlitewal_events.txt.xz", None, 5_008),
     ("blkparse_misc/wiscsee_blkparse-output.txt", None, 673),

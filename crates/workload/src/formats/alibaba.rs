@@ -2,10 +2,13 @@
 
 use crate::devices::Devices;
 use crate::format::{FormatDef, Presence, Reader};
-use crate::lines::{LineFormat, TextSource, sniff};
+use crate::lines::{LineFormat, TextSource, sniff_assuming};
 use crate::raw::{Fault, MICROSECOND_PS, Raw};
 use crate::text::{byte_extent, split};
 use flashatlas_types::HostOp;
+
+/// What the text does not say.
+const ASSUMES: &str = "times are microseconds, addresses and sizes bytes";
 
 pub(super) const FORMAT: FormatDef = FormatDef {
     name: "alibaba",
@@ -20,7 +23,7 @@ pub(super) const FORMAT: FormatDef = FormatDef {
     times: Presence::Always,
     operations: Presence::Always,
     params: &[],
-    sniff: |head| sniff(head, Alibaba::default()),
+    sniff: |head| sniff_assuming(head, Alibaba::default(), ASSUMES),
     open: |input, start| {
         Ok(Reader::complete(TextSource::open(input, Alibaba::default(), start.options)))
     },

@@ -2,7 +2,7 @@
 
 use crate::error::OpenError;
 use crate::format::{FormatDef, Presence, Reader, Start};
-use crate::lines::{LineFormat, TextSource, sniff};
+use crate::lines::{LineFormat, TextSource, sniff_assuming};
 use crate::raw::{Extent, Fault, Raw, Time};
 use crate::text::{extent_fault, split_blanks};
 use flashatlas_types::{HostOp, Param, SECTOR_BYTES};
@@ -11,6 +11,9 @@ use std::io::BufRead;
 const BLOCK: Param<u64> =
     Param::bytes("block", SECTOR_BYTES as u64, 1 << 20, "bytes of a block, a multiple of 512")
         .or("512");
+
+/// What the text does not say.
+const ASSUMES: &str = "addresses and lengths are blocks of 512 bytes, and there are no times";
 
 pub(super) const FORMAT: FormatDef = FormatDef {
     name: "arc",
@@ -24,7 +27,7 @@ pub(super) const FORMAT: FormatDef = FormatDef {
     times: Presence::Never,
     operations: Presence::Never,
     params: &[BLOCK.def],
-    sniff: |head| sniff(head, Arc { block_sectors: 1, op: HostOp::Read }),
+    sniff: |head| sniff_assuming(head, Arc { block_sectors: 1, op: HostOp::Read }, ASSUMES),
     open,
     writer: None,
 };

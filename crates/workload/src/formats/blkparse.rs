@@ -92,7 +92,7 @@ impl LineFormat for Blkparse {
 }
 
 /// `major,minor`.
-fn is_device(text: &[u8]) -> bool {
+pub(super) fn is_device(text: &[u8]) -> bool {
     let mut parts = text.split(|&b| b == b',');
     let number = |part: Option<&[u8]>| {
         part.is_some_and(|p| !p.is_empty() && p.iter().all(u8::is_ascii_digit))
@@ -100,7 +100,7 @@ fn is_device(text: &[u8]) -> bool {
     number(parts.next()) && number(parts.next()) && parts.next().is_none()
 }
 
-fn extent(op: HostOp, sector: Field<'_>, sectors: Field<'_>) -> Result<Extent, Fault> {
+pub(super) fn extent(op: HostOp, sector: Field<'_>, sectors: Field<'_>) -> Result<Extent, Fault> {
     let (first, count) =
         (sector.number("an address in sectors")?, sectors.number("a length in sectors")?);
     Extent::of_sectors(op, first, count).map_err(|e| extent_fault(e, sector, sectors))

@@ -22,19 +22,22 @@ use crate::error::{OpenError, Place};
 use crate::format::{FormatDef, Presence, Reader, Sniff, Start};
 use crate::raw::{Extent, ExtentError, Fault, NANOSECOND_PS, Raw, Time};
 use crate::rwbs::{ACTION, Action};
+use crate::source::ReadOptions;
 use crate::text::Field;
-use flashatlas_types::HostOp;
+use crate::together::{Piece, Together};
+use flashatlas_types::{HostOp, Params};
 use std::io::BufRead;
 
-pub(super) const FORMAT: FormatDef = FormatDef {
+pub(crate) const FORMAT: FormatDef = FormatDef {
     name: "blktrace",
-    summary: "blktrace, binary: the events of one CPU, or of all as `blkparse -d` merges them",
+    summary: "blktrace, binary: the events of each CPU, or of all as `blkparse -d` merges them",
     quirks: "Both byte orders. One kind of event is read: D (issued), else C (completed), else Q \
              (queued), whichever the first 64 KiB have; action=C chooses. All other events, \
              commands that were passed through, and payloads are passed over. blktrace writes a \
-             file for each CPU: `blkparse -i NAME -d MERGED -O` puts them in order, in the same \
-             format. Times are nanoseconds, addresses sectors of 512 bytes, lengths bytes. A flush \
-             before a request is delivered as one. Every device is an address space of its own.",
+             file for each CPU, `NAME.blktrace.0` and so on: of one of them all that lie beside it \
+             are read, in order of time; `cpus:FILE;FILE` says which. Times are nanoseconds, \
+             addresses sectors of 512 bytes, lengths bytes. A flush before a request is delivered \
+             as one. Every device is an address space of its own.",
     source: "Linux, include/uapi/linux/blktrace_api.h; blktrace \
              (https://git.kernel.dk/cgit/blktrace).",
     licence: "Whoever recorded a trace sets its terms.",
@@ -129,6 +132,34 @@ fn open(input: Box<dyn BufRead + Send>, start: &Start<'_>) -> Result<Reader, Ope
     Ok(Reader::complete(FixedSource::open(input, format, start.options)))
 }
 
+/// The files of one recording, each with the start of its content: a file that is empty is of a CPU
+/// that saw nothing.
+///
+/// # Errors
+/// The number of a file that is none of a recording, or of another machine than the first, and why.
+pub(crate) fn open_together(
+    pieces: Vec<Piece>,
+    heads: &[&[u8]],
+    params: &Params,
+    options: &ReadOptions,
+) -> Result<Reader, (usize, Box<OpenError>)> {
+    let mut order = None;
+    for (number, head) in heads.iter().enumerate().filter(|(_, head)| !head.is_empty()) {
+        let found = Order::detect(head);
+        if found.is_none() || order.is_some_and(|order| Some(order) != found) {
+            let why = if found.is_none() { "no blktrace event but" } else { "another byte order," };
+            let fault = Fault { why: why.into(), expected: MAGICS, span: (0, 4) };
+            let error = fault.at(head, |_| Place::Byte(0));
+            return Err((number, Box::new(error.into())));
+        }
+        order = found;
+    }
+    let order = order.unwrap_or(Order::Little);
+    let action = Action::chosen(params, heads.iter().flat_map(|head| order.actions(head)));
+    let format = Blktrace { order, action, device: None, devices: Devices::default() };
+    Ok(Reader::complete(Together::open(pieces, format, options)))
+}
+
 const MAGICS: &str = "0x65617407 in either byte order";
 
 struct Blktrace {
@@ -201,6 +232,10 @@ impl Fixed for Blktrace {
             fua: data && word & FUA != 0,
             preflush: data && flush,
         }))
+    }
+
+    fn time(&self, event: &[u8]) -> u64 {
+        self.order.u64(bytes_at(event, 8))
     }
 
     fn payload(&self, event: &[u8]) -> u64 {

@@ -2,7 +2,7 @@
 
 use crate::ascii::{Ascii, Look, look, may_be_bytes};
 use crate::error::OpenError;
-use crate::format::{FormatDef, Presence, Reader, Sniff, Start};
+use crate::format::{Alternative, FormatDef, Presence, Reader, Sniff, Start};
 use crate::lines::TextSource;
 use flashatlas_types::{Param, SECTOR_BYTES};
 use std::io::BufRead;
@@ -20,9 +20,9 @@ pub(super) const FORMAT: FormatDef = FormatDef {
     summary: "DiskSim ASCII: time device sector size op, in milliseconds",
     quirks: "1 is a read, 0 a write. Addresses are sectors of 512 bytes, and so are sizes; in the \
              traces that go by the name of uFLIP, whose columns are separated by tabs, sizes are \
-             pages of 4 KiB (size=4KiB). Every device is an address space of its own. Times with \
-             decimals tell the format from those of SSDsim and MQSim. Where every address and size \
-             is a multiple of 512, they may be bytes, and the format must be named.",
+             pages of 4 KiB (size=4KiB). Every device is an address space of its own. No \
+             unit stands in the text: where seconds, or bytes, are as plausible, or the unit of \
+             SSDsim and MQSim for times without decimals, the format must be named.",
     source: "Bucy and others: The DiskSim Simulation Environment, version 4.0, CMU-PDL-08-101 \
              (2008); the SSD extension of Microsoft Research comes with traces in it.",
     licence: "As the trace that was converted.",
@@ -34,21 +34,58 @@ pub(super) const FORMAT: FormatDef = FormatDef {
     writer: None,
 };
 
+/// A reading of the five columns that no format has of its own.
+macro_rules! columns {
+    ($time:literal, $unit:literal) => {
+        concat!(
+            "columns:time=0:",
+            $time,
+            ",device=1,offset=2:",
+            $unit,
+            ",size=3:",
+            $unit,
+            ",op=4,read=1,write=0,delimiter=space"
+        )
+    };
+}
+
+const MS_SECTORS: Alternative = Alternative {
+    spec: "disksim",
+    says: "times are milliseconds, addresses and sizes sectors of 512 bytes",
+};
+const MS_PAGES: Alternative = Alternative {
+    spec: "disksim:size=4KiB",
+    says: "times are milliseconds, addresses sectors and sizes pages of 4 KiB, as in the uFLIP \
+           traces",
+};
+const S_SECTORS: Alternative = Alternative {
+    spec: columns!("s", "sectors"),
+    says: "times are seconds, addresses and sizes sectors of 512 bytes",
+};
+const MS_BYTES: Alternative = Alternative {
+    spec: columns!("ms", "bytes"),
+    says: "times are milliseconds, addresses and sizes bytes",
+};
+const S_BYTES: Alternative = Alternative {
+    spec: columns!("s", "bytes"),
+    says: "times are seconds, addresses and sizes bytes",
+};
+const NS_BYTES: Alternative = Alternative {
+    spec: columns!("ns", "bytes"),
+    says: "times are nanoseconds, addresses and sizes bytes",
+};
+
+/// Decimals are not DiskSim's alone: no unit stands in five columns, so all readings are weighed.
 fn sniff(head: &[u8]) -> Sniff {
-    match look(head) {
-        None => Sniff::No,
-        Some(Look::Decimal | Look::DecimalTabs) if may_be_bytes(head) => Sniff::Perhaps(
-            "disksim if addresses and sizes are sectors and times milliseconds, \
-             columns:time=0:ms,device=1,offset=2:bytes,size=3:bytes,op=4,read=1,write=0,\
-             delimiter=space if they are bytes (time=0:s if times are seconds)",
-        ),
-        Some(Look::Decimal) => Sniff::Yes,
-        Some(Look::DecimalTabs) => Sniff::Perhaps(
-            "disksim if sizes are sectors, disksim:size=4KiB if they are pages of 4 KiB, as in the \
-             uFLIP traces",
-        ),
-        Some(Look::Whole) => Sniff::Perhaps("times are milliseconds"),
-    }
+    Sniff::Perhaps(match (look(head), may_be_bytes(head)) {
+        (None, _) => return Sniff::No,
+        (Some(Look::Decimal), false) => &[MS_SECTORS, S_SECTORS],
+        (Some(Look::Decimal), true) => &[MS_SECTORS, S_SECTORS, MS_BYTES, S_BYTES],
+        (Some(Look::DecimalTabs), false) => &[MS_SECTORS, MS_PAGES, S_SECTORS],
+        (Some(Look::DecimalTabs), true) => &[MS_SECTORS, MS_PAGES, S_SECTORS, MS_BYTES, S_BYTES],
+        (Some(Look::Whole), false) => &[MS_SECTORS],
+        (Some(Look::Whole), true) => &[MS_SECTORS, MS_BYTES, NS_BYTES],
+    })
 }
 
 fn open(input: Box<dyn BufRead + Send>, start: &Start<'_>) -> Result<Reader, OpenError> {

@@ -2,12 +2,15 @@
 
 use crate::error::OpenError;
 use crate::format::{FormatDef, Presence, Reader, Start};
-use crate::lines::{LineFormat, TextSource, head_lines, sniff};
+use crate::lines::{LineFormat, TextSource, head_lines, sniff_assuming};
 use crate::raw::{Fault, Raw, SECOND_PS};
 use crate::rwbs::{ACTION, Action};
 use crate::text::{byte_extent, split_blanks};
 use flashatlas_types::HostOp;
 use std::io::BufRead;
+
+/// What the text does not say.
+const ASSUMES: &str = "times are seconds, addresses and sizes bytes";
 
 pub(super) const FORMAT: FormatDef = FormatDef {
     name: "events",
@@ -21,7 +24,7 @@ pub(super) const FORMAT: FormatDef = FormatDef {
     times: Presence::Always,
     operations: Presence::Always,
     params: &[ACTION.def],
-    sniff: |head| sniff(head, Events { action: None }),
+    sniff: |head| sniff_assuming(head, Events { action: None }, ASSUMES),
     open,
     writer: None,
 };

@@ -2,10 +2,13 @@
 
 use crate::devices::Devices;
 use crate::format::{FormatDef, Presence, Reader};
-use crate::lines::{LineFormat, TextSource, sniff};
+use crate::lines::{LineFormat, TextSource, sniff_assuming};
 use crate::raw::{Extent, Fault, NANOSECOND_PS, Raw};
 use crate::text::{Field, extent_fault, split_blanks};
 use flashatlas_types::HostOp;
+
+/// What the text does not say.
+const ASSUMES: &str = "times are nanoseconds, addresses and sizes sectors of 512 bytes";
 
 pub(super) const FORMAT: FormatDef = FormatDef {
     name: "fiu",
@@ -19,7 +22,7 @@ pub(super) const FORMAT: FormatDef = FormatDef {
     times: Presence::Always,
     operations: Presence::Always,
     params: &[],
-    sniff: |head| sniff(head, Fiu::default()),
+    sniff: |head| sniff_assuming(head, Fiu::default(), ASSUMES),
     open: |input, start| {
         Ok(Reader::complete(TextSource::open(input, Fiu::default(), start.options)))
     },

@@ -9,12 +9,13 @@ mod arc;
 mod atlas;
 mod blkparse;
 mod blkreplay;
-mod blktrace;
+pub(crate) mod blktrace;
 pub(crate) mod columns;
 mod csv;
 mod disksim;
 mod events;
 mod fiu;
+mod ftrace;
 mod iolog;
 pub(crate) mod jsonl;
 mod mqsim;
@@ -48,6 +49,7 @@ pub const FORMATS: &[FormatDef] = &[
     disksim::FORMAT,
     events::FORMAT,
     fiu::FORMAT,
+    ftrace::FORMAT,
     iolog::FORMAT,
     jsonl::FORMAT,
     mqsim::FORMAT,

@@ -1,7 +1,7 @@
 //! MQSim: `time device sector sectors op`, times in nanoseconds.
 
-use crate::ascii::{Ascii, sniff_nanoseconds};
-use crate::format::{FormatDef, Presence, Reader, WriterDef};
+use crate::ascii::{Ascii, NANOSECONDS, sniff_nanoseconds};
+use crate::format::{Alternative, FormatDef, Presence, Reader, WriterDef};
 use crate::lines::TextSource;
 use crate::raw::NANOSECOND_PS;
 use crate::write::{Encoder, Holds, put_number, text_sink};
@@ -19,7 +19,7 @@ pub(super) const FORMAT: FormatDef = FormatDef {
     times: Presence::Always,
     operations: Presence::Always,
     params: &[],
-    sniff: sniff_nanoseconds,
+    sniff: |head| sniff_nanoseconds(head, &[Alternative { spec: "mqsim", says: NANOSECONDS }]),
     open: |input, start| {
         Ok(Reader::complete(TextSource::open(input, Ascii::nanoseconds(), start.options)))
     },

@@ -3,11 +3,14 @@
 use crate::Record;
 use crate::devices::Devices;
 use crate::format::{FormatDef, Presence, Reader, WriterDef};
-use crate::lines::{LineFormat, TextSource, sniff};
+use crate::lines::{LineFormat, TextSource, sniff_assuming};
 use crate::raw::{Fault, Raw};
 use crate::text::{Field, byte_extent, split};
 use crate::write::{Encoder, Holds, put_number, text_sink};
 use flashatlas_types::{Dur, HostOp, SECTOR_BYTES};
+
+/// What the text does not say.
+const ASSUMES: &str = "times are units of 100 ns, addresses and sizes bytes";
 
 pub(super) const FORMAT: FormatDef = FormatDef {
     name: "msr",
@@ -21,7 +24,7 @@ pub(super) const FORMAT: FormatDef = FormatDef {
     times: Presence::Always,
     operations: Presence::Always,
     params: &[],
-    sniff: |head| sniff(head, Msr::default()),
+    sniff: |head| sniff_assuming(head, Msr::default(), ASSUMES),
     open: |input, start| {
         Ok(Reader::complete(TextSource::open(input, Msr::default(), start.options)))
     },

@@ -2,10 +2,13 @@
 //! request.
 
 use crate::format::{FormatDef, Presence, Reader};
-use crate::lines::{LineFormat, TextSource, sniff};
+use crate::lines::{LineFormat, TextSource, sniff_assuming};
 use crate::raw::{Extent, Fault, Raw, SECOND_PS};
 use crate::text::{extent_fault, split_blanks};
 use flashatlas_types::{HostOp, SECTOR_BYTES};
+
+/// What the text does not say.
+const ASSUMES: &str = "times are seconds, addresses and sizes sectors of 512 bytes";
 
 pub(super) const FORMAT: FormatDef = FormatDef {
     name: "nexus5",
@@ -21,7 +24,7 @@ pub(super) const FORMAT: FormatDef = FormatDef {
     times: Presence::Always,
     operations: Presence::Always,
     params: &[],
-    sniff: |head| sniff(head, Nexus5),
+    sniff: |head| sniff_assuming(head, Nexus5, ASSUMES),
     open: |input, start| Ok(Reader::complete(TextSource::open(input, Nexus5, start.options))),
     writer: None,
 };

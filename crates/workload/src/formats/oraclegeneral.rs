@@ -35,7 +35,9 @@ pub(super) const FORMAT: FormatDef = FormatDef {
     times: Presence::Always,
     operations: Presence::Never,
     params: &[UNIT.def],
-    sniff: |head| if fits(head) { Sniff::Yes } else { Sniff::No },
+    sniff: |head| {
+        if fits(head) { Sniff::Assuming("times are seconds, sizes bytes") } else { Sniff::No }
+    },
     open,
     writer: None,
 };

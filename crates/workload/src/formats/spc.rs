@@ -4,11 +4,14 @@
 use crate::Record;
 use crate::devices::Devices;
 use crate::format::{FormatDef, Presence, Reader, WriterDef};
-use crate::lines::{LineFormat, TextSource, sniff};
+use crate::lines::{LineFormat, TextSource, sniff_assuming};
 use crate::raw::{Extent, Fault, Raw, SECOND_PS};
 use crate::text::{extent_fault, split};
 use crate::write::{Encoder, Holds, put_number, put_seconds, text_sink};
 use flashatlas_types::{HostOp, SECTOR_BYTES};
+
+/// What the text does not say.
+const ASSUMES: &str = "times are seconds, addresses sectors of 512 bytes and sizes bytes";
 
 pub(super) const FORMAT: FormatDef = FormatDef {
     name: "spc",
@@ -23,7 +26,7 @@ pub(super) const FORMAT: FormatDef = FormatDef {
     times: Presence::Always,
     operations: Presence::Always,
     params: &[],
-    sniff: |head| sniff(head, Spc::default()),
+    sniff: |head| sniff_assuming(head, Spc::default(), ASSUMES),
     open: |input, start| {
         Ok(Reader::complete(TextSource::open(input, Spc::default(), start.options)))
     },

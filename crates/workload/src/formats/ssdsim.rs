@@ -1,7 +1,7 @@
 //! SSDsim: `time device sector sectors op`, times in nanoseconds.
 
-use crate::ascii::{Ascii, sniff_nanoseconds};
-use crate::format::{FormatDef, Presence, Reader};
+use crate::ascii::{Ascii, NANOSECONDS, sniff_nanoseconds};
+use crate::format::{Alternative, FormatDef, Presence, Reader};
 use crate::lines::TextSource;
 
 pub(super) const FORMAT: FormatDef = FormatDef {
@@ -17,7 +17,7 @@ pub(super) const FORMAT: FormatDef = FormatDef {
     times: Presence::Always,
     operations: Presence::Always,
     params: &[],
-    sniff: sniff_nanoseconds,
+    sniff: |head| sniff_nanoseconds(head, &[Alternative { spec: "ssdsim", says: NANOSECONDS }]),
     open: |input, start| {
         Ok(Reader::complete(TextSource::open(input, Ascii::nanoseconds(), start.options)))
     },

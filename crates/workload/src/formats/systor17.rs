@@ -2,10 +2,13 @@
 
 use crate::devices::Devices;
 use crate::format::{FormatDef, Presence, Reader};
-use crate::lines::{LineFormat, TextSource, sniff};
+use crate::lines::{LineFormat, TextSource, sniff_assuming};
 use crate::raw::{Fault, Raw, SECOND_PS};
 use crate::text::{byte_extent, split};
 use flashatlas_types::HostOp;
+
+/// What the text does not say.
+const ASSUMES: &str = "times are seconds, addresses and sizes bytes";
 
 pub(super) const FORMAT: FormatDef = FormatDef {
     name: "systor17",
@@ -19,7 +22,7 @@ pub(super) const FORMAT: FormatDef = FormatDef {
     times: Presence::Always,
     operations: Presence::Always,
     params: &[],
-    sniff: |head| sniff(head, Systor::default()),
+    sniff: |head| sniff_assuming(head, Systor::default(), ASSUMES),
     open: |input, start| {
         Ok(Reader::complete(TextSource::open(input, Systor::default(), start.options)))
     },

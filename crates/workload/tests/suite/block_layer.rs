@@ -281,3 +281,56 @@ fn events() {
         "1:3: an unknown action `X`; expected D, C or Q"
     );
 }
+
+/// What `/sys/kernel/tracing/trace` shows, with a task whose name has a blank.
+const FTRACE: &str = "\
+# tracer: nop
+#
+#           TASK-PID     CPU#  |||||  TIMESTAMP  FUNCTION
+     kworker/0:1-100   [000] ..... 1000.000000: block_rq_issue: 8,0 R 4096 () 1000 + 8 [kworker]
+          <idle>-0     [000] d.h1. 1000.000500: block_rq_complete: 8,0 R () 1000 + 8 [0]
+     Web Content-789   [000] ..... 1000.001000: block_rq_issue: 8,0 WS 8192 () 2048 + 16 be,0,0 [x]
+CPU:3 [LOST 4 EVENTS]
+     kworker/3:1-77    [003] ..... 1000.002000: block_rq_issue: 8,0 FF 0 () 0 + 0 [kworker/3:1]
+     kworker/3:1-77    [003] ..... 1000.002500: block_rq_issue: 8,0 N 36 (12 00 + 24) 0 + 0 [udevd]
+           fio-9       [003] ..... 1000.002600: sched_switch: prev_comm=fio prev_pid=9
+      fstrim-901       [001] ..... 1000.003000: block_rq_issue: 259,3 D 65536 () 4096 + 128 [fstrim]
+";
+
+#[test]
+fn the_text_of_the_kernel_is_what_was_issued() {
+    let expected = [
+        record(0, Read, 1000, 8, 0),
+        record(1_000_000 * NS, Write, 2048, 16, 0),
+        record(2_000_000 * NS, Flush, 0, 0, 0),
+        record(3_000_000 * NS, Trim, 4096, 128, 1),
+    ];
+    let Opened { format, mut source, .. } =
+        open(Box::new(Cursor::new(FTRACE)), None, &ReadOptions::default()).unwrap();
+    assert_eq!((format.name, drain(&mut *source)), ("ftrace", (expected.to_vec(), None)));
+    assert_eq!(source.account().device_names, ["8,0", "259,3"]);
+    let completed = with(FTRACE.as_bytes(), "ftrace:action=C").unwrap();
+    assert_eq!(completed, [record(0, Read, 1000, 8, 0)]);
+}
+
+#[test]
+fn the_tools_that_print_events_of_the_kernel_do_it_otherwise() {
+    // trace-cmd report, perf script, and bios where no request was recorded
+    let one = [record(0, Write, 2048, 16, 0)];
+    for text in [
+        "cpus=2\n  fio-789  [000]  1000.001000: block_rq_issue:  8,0 W 8192 () 2048 + 16 [fio]\n",
+        "fio 789 [000] 1000.001000: block:block_rq_issue: 8,0 W 8192 () 2048 + 16 [fio]\n",
+        "fio-789 (789) [000] d..1. 1.5: block_bio_queue: 8,0 W 2048 + 16 [fio]\n",
+        "fio-789 [000] 1.5: block_rq_issue: 8,0 W 8192 () 2048 + 16 be,0,4 [fio]\n",
+    ] {
+        assert_eq!(read(text.as_bytes()).unwrap(), one, "{text}");
+    }
+    let bad = |line: &str| with(line.as_bytes(), "ftrace").unwrap_err();
+    assert!(bad("fio-789 1.5 W 8\n").contains("no event of the kernel but"));
+    assert!(bad("f-1 [0] 1.5: block_rq_issue: 8,0 W 8192 ()\n").contains("too few fields"));
+    assert!(bad("f-1 [0] 1.5: block_rq_issue: 8,0\n").contains("too few fields"));
+    assert!(bad("f-1 [0] 1.5: block_rq_issue: 8 W 1 () 0 + 8\n").contains("no device"));
+    assert!(bad("f-1 [0] 1.5: block_rq_issue: 8,0 Q 1 () 0 + 8\n").contains("operation flags"));
+    assert!(bad("f-1 [0] 1.5: block_rq_issue: 8,0 W 1 () x + 8\n").contains("not a number"));
+    assert!(bad("f-1 [0] 1.5: sched_switch: a\n").contains("the trace holds no request"));
+}

@@ -314,16 +314,16 @@ fn nothing_recognised_and_nothing_there() {
     assert_eq!(
         read(b"\n\nonce upon a time\n").unwrap_err(),
         "no trace format recognises `once upon a time` (compression: none); formats: alibaba, arc, \
-         atlas, blkparse, blkreplay, blktrace, columns, csv, disksim, events, fiu, iolog, jsonl, \
-         mqsim, msr, nexus5, oraclegeneral, pixel6a, spc, ssdsim, systor17, tencent, vscsi; name \
-         one (`format`) to \
-         see where it stops"
+         atlas, blkparse, blkreplay, blktrace, columns, csv, disksim, events, fiu, ftrace, iolog, \
+         jsonl, mqsim, msr, nexus5, oraclegeneral, pixel6a, spc, ssdsim, systor17, tencent, \
+         vscsi; name one (`format`) to see where it stops"
     );
     assert_eq!(
         format_by_name("mrs").unwrap_err().to_string(),
         "format: trace format `mrs` is not known; did you mean `msr`? (allowed: alibaba, \
-         arc, atlas, blkparse, blkreplay, blktrace, columns, csv, disksim, events, fiu, iolog, \
-         jsonl, mqsim, msr, nexus5, oraclegeneral, pixel6a, spc, ssdsim, systor17, tencent, vscsi)"
+         arc, atlas, blkparse, blkreplay, blktrace, columns, csv, disksim, events, fiu, ftrace, \
+         iolog, jsonl, mqsim, msr, nexus5, oraclegeneral, pixel6a, spc, ssdsim, systor17, tencent, \
+         vscsi)"
     );
     let unknown = open(Box::new(Cursor::new(vec![1])), Some("mrs"), &ReadOptions::default()).err();
     assert_eq!(unknown, Some(OpenError::Config(format_by_name("mrs").unwrap_err())));

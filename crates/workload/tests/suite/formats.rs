@@ -291,6 +291,7 @@ fn every_format_is_told_from_all_others() {
     // and most of the bad file is bad
     let expected = [
         "columns/plain.csv",
+        "disksim/spaces.txt",
         "disksim/tabs.txt",
         "jsonl/plain.jsonl",
         "mqsim/plain.txt",

@@ -155,29 +155,47 @@ fn the_text_of_disksim_ssdsim_and_mqsim() {
             in_unit(ps)
         );
     }
+    let sectors = "addresses and sizes sectors of 512 bytes";
     assert_eq!(
         read(whole.as_bytes()).unwrap_err(),
-        "several trace formats recognise this content: disksim (times are milliseconds), mqsim \
-         (times are nanoseconds), ssdsim (times are nanoseconds); name one (`format`)"
-    );
-    // decimals are DiskSim's
-    let decimal = "5265.313 0 6357144 8 0\n5265.314 0 8 1 1\n";
-    assert_eq!(
-        read(decimal.as_bytes()).unwrap(),
-        [record(0, Write, 6_357_144, 8, 0), record(US, Read, 8, 1, 0)]
-    );
-    // multiples of 512 may be bytes: 65,536 sectors would be a request of 32 MiB
-    let bytes = "0.000 0 8192 4096 0\n0.400 0 1048576 65536 1\n0.900 0 4096 8192 0\n";
-    let spec = "columns:time=0:ms,device=1,offset=2:bytes,size=3:bytes,op=4,read=1,write=0,\
-                delimiter=space";
-    assert_eq!(
-        read(bytes.as_bytes()).unwrap_err(),
         format!(
-            "more than one reading fits this content: disksim if addresses and sizes are sectors \
-             and times milliseconds, {spec} if they are bytes (time=0:s if times are seconds); \
-             name one (`format`)"
+            "more than one reading fits this content: `disksim` if times are milliseconds, \
+             {sectors}; `mqsim` if times are nanoseconds, {sectors}; `ssdsim` if times are \
+             nanoseconds, {sectors}; name one (`format`)"
         )
     );
+    // decimals are DiskSim's milliseconds, or anybody's seconds
+    let decimal = "5265.313 0 6357144 8 0\n5265.314 0 8 1 1\n";
+    let named = |text: &str, format| {
+        read_with(text.as_bytes(), Some(format), &ReadOptions::default()).unwrap()
+    };
+    let expected = [record(0, Write, 6_357_144, 8, 0), record(US, Read, 8, 1, 0)];
+    assert_eq!(named(decimal, "disksim"), expected);
+    let columns = |time, unit| {
+        format!(
+            "columns:time=0:{time},device=1,offset=2:{unit},size=3:{unit},op=4,read=1,write=0,\
+             delimiter=space"
+        )
+    };
+    let expected = [record(0, Write, 6_357_144, 8, 0), record(MS, Read, 8, 1, 0)];
+    assert_eq!(named(decimal, &columns("s", "sectors")), expected);
+    let seconds = format!("`{}` if times are seconds, {sectors}", columns("s", "sectors"));
+    let ms = format!("`disksim` if times are milliseconds, {sectors}");
+    let asked = |readings: &[&str]| {
+        format!(
+            "more than one reading fits this content: {}; name one (`format`)",
+            readings.join("; ")
+        )
+    };
+    assert_eq!(read(decimal.as_bytes()).unwrap_err(), asked(&[&ms, &seconds]));
+    // multiples of 512 may be bytes: 65,536 sectors would be a request of 32 MiB
+    let bytes = "0.000 0 8192 4096 0\n0.400 0 1048576 65536 1\n0.900 0 4096 8192 0\n";
+    let spec = &*columns("ms", "bytes");
+    let in_bytes = |time, words| {
+        format!("`{}` if times are {words}, addresses and sizes bytes", columns(time, "bytes"))
+    };
+    let (ms_bytes, s_bytes) = (in_bytes("ms", "milliseconds"), in_bytes("s", "seconds"));
+    assert_eq!(read(bytes.as_bytes()).unwrap_err(), asked(&[&ms, &seconds, &ms_bytes, &s_bytes]));
     assert_eq!(
         read_with(bytes.as_bytes(), Some(spec), &ReadOptions::default()).unwrap(),
         [
@@ -188,11 +206,9 @@ fn the_text_of_disksim_ssdsim_and_mqsim() {
     );
     // tabs may be DiskSim's, and uFLIP's with its own unit of size
     let tabs = decimal.replace(' ', "\t");
-    assert_eq!(
-        read(tabs.as_bytes()).unwrap_err(),
-        "more than one reading fits this content: disksim if sizes are sectors, disksim:size=4KiB \
-         if they are pages of 4 KiB, as in the uFLIP traces; name one (`format`)"
-    );
+    let pages = "`disksim:size=4KiB` if times are milliseconds, addresses sectors and sizes pages \
+                 of 4 KiB, as in the uFLIP traces";
+    assert_eq!(read(tabs.as_bytes()).unwrap_err(), asked(&[&ms, pages, &seconds]));
     let uflip =
         read_with(tabs.as_bytes(), Some("disksim:size=4KiB"), &ReadOptions::default()).unwrap();
     assert_eq!(uflip, [record(0, Write, 6_357_144, 64, 0), record(US, Read, 8, 8, 0)]);
@@ -268,4 +284,56 @@ fn iolog_2_has_times_if_it_waits() {
     assert!(log("f wait 10\n"));
     assert!(!log("f add\n"));
     assert!(said("fio version 3 iolog\n1 f read 0 512\n", None).1);
+}
+
+/// The reading that is taken of a text, and what it rests on.
+fn taken(text: &str) -> Result<(&'static str, String), String> {
+    let content = Box::new(std::io::Cursor::new(text.as_bytes().to_vec()));
+    let opened = flashatlas_workload::open(content, None, &ReadOptions::default());
+    let opened = opened.map_err(|error| error.to_string())?;
+    Ok((opened.format.name, opened.guess.unwrap_or_default()))
+}
+
+#[test]
+fn the_only_plausible_reading_is_taken_and_said() {
+    // 40 requests, 50 ns apart if the times are milliseconds: 20 million a second; in seconds 20
+    // thousand. The sizes are 8 sectors
+    let lines = |step: f64, size: u64, unit: u64| -> String {
+        let line = |n: u64| format!("{:.6} 0 {} {size} 0\n", n as f64 * step, n * unit);
+        (0..40).map(line).collect()
+    };
+    let (format, said) = taken(&lines(0.000_05, 8, 9)).unwrap();
+    assert_eq!(format, "columns");
+    assert!(said.starts_with("times are seconds, addresses and sizes sectors"), "{said}");
+    assert!(said.contains("`disksim`") && said.contains("20 million requests a second"), "{said}");
+    // 10 million a second is as fast as anything: just at the limit, both may be meant
+    assert!(taken(&lines(0.000_1, 8, 9)).unwrap_err().contains("more than one reading"));
+    // 1 MiB as bytes is 512 MiB as sectors, more than a command names: bytes, and the unit of time
+    // is asked for
+    let asked = taken(&lines(0.1, 1 << 20, 1 << 20)).unwrap_err();
+    assert!(!asked.contains("sectors") && asked.contains("`columns:time=0:ms,"), "{asked}");
+    // whole numbers: ten hours between requests if they are milliseconds, and 512 of them are the
+    // 213 days that time has
+    let whole: String = (0..900u64).map(|n| format!("{} 0 {n} 9 1\n", n * 36_000_000)).collect();
+    let (format, said) = taken(&whole).unwrap();
+    assert_eq!((format, said.starts_with("times are nanoseconds")), ("mqsim", true));
+    assert!(said.contains("of its first records do not fit"), "{said}");
+}
+
+#[test]
+fn a_guess_that_is_taken_says_its_units_and_its_doubts() {
+    let msr = |step: u64, offset: u64| -> String {
+        let time = |n: u64| 128_166_372_003_061_629 + n * step;
+        (0..40).map(|n| format!("{},hm,0,Read,{offset},4096,100\n", time(n))).collect()
+    };
+    assert_eq!(
+        taken(&msr(10_000, 0)).unwrap(),
+        ("msr", "times are units of 100 ns, addresses and sizes bytes".into())
+    );
+    // 2^49 bytes are 512 TiB
+    let (_, said) = taken(&msr(10_000, 1 << 49)).unwrap();
+    assert!(said.ends_with("; that is an address of 512 TiB: is it so?"), "{said}");
+    // what says its units itself is no guess
+    let csv = "time_ps,op,sector,sectors,fua,device\n0,write,8,16,0,0\n";
+    assert_eq!(taken(csv).unwrap(), ("csv", String::new()));
 }

@@ -1,0 +1,362 @@
+//! Several traces on one drive: `merge:FILE,key=value;FILE,key=value`.
+//!
+//! Each part has a range of the drive's addresses of its own, in which its address 0 is the start.
+//! Where a range ends that is not given follows from the highest address of the file, which is then
+//! read once before.
+
+use crate::RunError;
+use crate::input::{Input, InputPart, Inputs, MERGED};
+use crate::trace_name::{PartText, TraceName};
+use flashatlas_types::quantity::quantity;
+use flashatlas_types::{Dur, Param, ParamDef, Params, Ps, SECTOR_BYTES, Text};
+use flashatlas_workload::{Begin, Merge, MergePart, settings_of};
+
+/// Parts of a merge at most, copies among them: each keeps a file open.
+const MOST_PARTS: usize = 256;
+
+/// Ranges that follow from a file end at a multiple of this many sectors (1 MiB).
+const RANGE_STEP: u64 = 2048;
+
+/// Requests between two looks at whether the user stops it.
+const LOOK_EVERY: u64 = 65_536;
+
+const AT: Param<Text> = Param::text(
+    "at",
+    "where its range begins: bytes, or a share of the drive such as 50%; if not given, behind the \
+     range of the part before",
+)
+.or("");
+const SPACE: Param<Text> = Param::text(
+    "space",
+    "how long its range is: bytes, or a share of the drive; addresses beyond are taken modulo \
+     this. If not given, the range ends behind the highest address of the file, at a whole MiB",
+)
+.or("");
+const TIMES: Param<u64> = Param::int(
+    "times",
+    1,
+    1 << 40,
+    "passes over the file, one after the other, with the same addresses",
+)
+.or("1");
+const GAP: Param<Text> = Param::text(
+    "gap",
+    "from the last request of a pass to the first of the next; if not given, the mean distance \
+     between two requests of the pass",
+)
+.or("");
+const BEGIN: Param<Text> = Param::text(
+    "begin",
+    "when its first request arrives; `recorded`: when the file says, counted from the earliest \
+     part that begins so",
+)
+.or("0s");
+const REQUESTS: Param<Text> = Param::text(
+    "requests",
+    "how many of its requests each pass plays: a number, or a share of them such as 50%",
+)
+.or("");
+const COPIES: Param<u32> =
+    Param::int("copies", 1, 256, "so many of it side by side, each in a range of its own").or("1");
+const DEVICE_MAP: Param<Text> =
+    Param::text("device_map", "its address spaces: `collapse` or `select:N`").or("");
+
+/// What may be set of a part; `format` is the last, because commas belong to it.
+pub const MERGE_PARAMS: &[ParamDef] = &[
+    AT.def,
+    SPACE.def,
+    TIMES.def,
+    GAP.def,
+    BEGIN.def,
+    REQUESTS.def,
+    COPIES.def,
+    DEVICE_MAP.def,
+    FORMAT.def,
+];
+
+const FORMAT: Param<Text> = Param::text(
+    "format",
+    "its format, where its content does not tell; the last of a part: what follows is of it",
+)
+.or("");
+
+/// A part with its settings read.
+struct Setup {
+    path: String,
+    format: Option<String>,
+    params: Params,
+}
+
+/// A number of bytes, or a share of something in hundred-millionths.
+enum Amount {
+    Whole(u64),
+    Share(u64),
+}
+
+/// A hundred per cent, in hundred-millionths.
+const ALL: u64 = 100_000_000;
+
+fn refuse<T>(path: &str, key: &str, why: &str) -> Result<T, RunError> {
+    Err(RunError::option("trace", format!("merge: {path}: {key}: {why}")))
+}
+
+impl Setup {
+    fn of(part: &PartText) -> Result<Setup, RunError> {
+        let text = part.settings.as_str();
+        let format = text
+            .split_once("format=")
+            .filter(|(before, _)| before.trim_end().is_empty() || before.trim_end().ends_with(','));
+        let (rest, format) = match format {
+            Some((before, format)) => (before.trim_end().trim_end_matches(','), Some(format)),
+            None => (text, None),
+        };
+        let params = settings_of(&format!("part:{rest}"), &["part"], "part", MERGE_PARAMS);
+        let params = params
+            .map_err(|error| RunError::option("trace", format!("merge: {}: {error}", part.path)))?;
+        if format.is_some_and(|format| format.trim().is_empty()) {
+            return refuse(&part.path, "format", "has no value");
+        }
+        Ok(Setup {
+            path: part.path.clone(),
+            format: format.map(|format| format.trim().to_owned()),
+            params,
+        })
+    }
+
+    /// The amount that `param` gives: a percentage, or what `whole` reads.
+    fn amount(
+        &self,
+        param: Param<Text>,
+        whole: impl Fn(&str) -> Result<u64, String>,
+    ) -> Result<Option<Amount>, RunError> {
+        let text = self.params.get(param);
+        let wrong = |why: String| refuse(&self.path, param.key(), &why);
+        if text.is_empty() {
+            return Ok(None);
+        }
+        match text.strip_suffix('%') {
+            Some(number) => match hundredths(number.trim()) {
+                Some(share) => Ok(Some(Amount::Share(share))),
+                None => wrong(format!("`{text}` is no share; expected 0% to 100%")),
+            },
+            None => match whole(text) {
+                Ok(number) => Ok(Some(Amount::Whole(number))),
+                Err(why) => wrong(why),
+            },
+        }
+    }
+
+    /// The whole sectors that `param` gives on a drive of `capacity` sectors.
+    fn sectors(&self, param: Param<Text>, capacity: Option<u64>) -> Result<Option<u64>, RunError> {
+        let sector = u64::from(SECTOR_BYTES);
+        match self.amount(param, |text| quantity(text, false))? {
+            None => Ok(None),
+            Some(Amount::Whole(bytes)) if bytes % sector == 0 => Ok(Some(bytes / sector)),
+            Some(Amount::Whole(bytes)) => {
+                let why = format!("{bytes} bytes are no whole sectors; expected a multiple of 512");
+                refuse(&self.path, param.key(), &why)
+            }
+            Some(Amount::Share(share)) => match capacity {
+                Some(capacity) => Ok(Some(of(share, capacity))),
+                None => refuse(
+                    &self.path,
+                    param.key(),
+                    "a share of a drive is known where one is given: `run` has one; write bytes",
+                ),
+            },
+        }
+    }
+
+    fn time(&self, param: Param<Text>, text: &str) -> Result<Dur, RunError> {
+        quantity(text, true).map(Dur).or_else(|why| refuse(&self.path, param.key(), &why))
+    }
+}
+
+/// `share` hundred-millionths of `whole`, without its fraction.
+fn of(share: u64, whole: u64) -> u64 {
+    let part = u128::from(share) * u128::from(whole) / u128::from(ALL);
+    u64::try_from(part).unwrap_or(u64::MAX)
+}
+
+/// A percentage with at most six decimals, in hundred-millionths.
+fn hundredths(text: &str) -> Option<u64> {
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+    let digits = |text: &str| text.bytes().all(|b| b.is_ascii_digit());
+    if whole.is_empty() || !digits(whole) || !digits(fraction) || fraction.len() > 6 {
+        return None;
+    }
+    let share = format!("{whole}{fraction:0<6}").parse().ok();
+    share.filter(|share| *share <= ALL)
+}
+
+impl<'a> Inputs<'a> {
+    /// Opens the parts of a merge. `format` is that of every part which names none.
+    pub(crate) fn merged(
+        &self,
+        parts: &[PartText],
+        format: Option<&str>,
+        hashed: bool,
+    ) -> Result<Input<'a>, RunError> {
+        let setups: Vec<Setup> = parts.iter().map(Setup::of).collect::<Result<_, _>>()?;
+        let all = |setup: &Setup| setup.params.get(COPIES) as usize;
+        if setups.iter().map(all).sum::<usize>() > MOST_PARTS {
+            let why = format!("a merge has more than {MOST_PARTS} parts and copies");
+            return Err(RunError::option("trace", why));
+        }
+        let (mut opened, mut said, mut next) = (Vec::new(), Vec::new(), 0);
+        let mut resolved = Vec::new();
+        for (number, setup) in setups.iter().enumerate() {
+            let format = setup.format.as_deref().or(format);
+            for copy in 0..setup.params.get(COPIES) {
+                let followed = copy + 1 < setup.params.get(COPIES)
+                    || setups.get(number + 1).is_some_and(|next| next.params.get(AT).is_empty());
+                let found =
+                    self.part(setup, format, (copy, next, followed), hashed && copy == 0)?;
+                next = found.1.start_bytes / u64::from(SECTOR_BYTES)
+                    + found.1.bytes.map_or(0, |bytes| bytes / u64::from(SECTOR_BYTES));
+                if copy == 0 {
+                    let text = parts[number].settings.clone();
+                    resolved.push(PartText { path: found.1.path.clone(), settings: text });
+                }
+                opened.push(found.0);
+                said.push(found.1);
+            }
+        }
+        let names: Vec<String> = said.iter().map(|part| part.path.clone()).collect();
+        let source = Merge::new(opened).map_err(|(number, error)| RunError::Trace {
+            path: names[number].clone(),
+            error: Box::new(error),
+        })?;
+        let length =
+            said.iter().map(|part: &InputPart| Some(part.length? * part.times.unwrap_or(1))).sum();
+        Ok(Input {
+            name: TraceName::Merge(resolved).text(),
+            format: MERGED,
+            compression: "none",
+            operations: said.iter().all(|part| part.operations),
+            timed: true,
+            source: Box::new(source),
+            length,
+            parts: said,
+        })
+    }
+
+    /// Opens a part, or one of its copies. `next` is the sector behind the part before; whether
+    /// another one is `followed` by where this one ends.
+    fn part(
+        &self,
+        setup: &Setup,
+        format: Option<&str>,
+        (copy, next, followed): (u32, u64, bool),
+        hashed: bool,
+    ) -> Result<(MergePart<'a>, InputPart), RunError> {
+        let (params, path) = (&setup.params, setup.path.as_str());
+        let mut options = self.options;
+        if !params.get(DEVICE_MAP).is_empty() {
+            options.device_map = params
+                .get(DEVICE_MAP)
+                .parse()
+                .map_err(|error| RunError::option("trace", format!("merge: {path}: {error}")))?;
+        }
+        let (file, said) = self.opened(path, format, hashed, &options)?;
+        if !file.times {
+            let why = format!(
+                "format {} carries no times, which say where its requests stand among the others",
+                said.format
+            );
+            return refuse(path, "format", &why);
+        }
+        let at = if copy == 0 { setup.sectors(AT, self.capacity)? } else { None };
+        let start = at.unwrap_or(next);
+        let given = setup.sectors(SPACE, self.capacity)?;
+        if given == Some(0) {
+            return refuse(path, SPACE.key(), "a range of nothing; expected at least a sector");
+        }
+        let requests = setup.amount(REQUESTS, flashatlas_types::quantity::count)?;
+        let by_share = matches!(requests, Some(Amount::Share(_)));
+        let measured = match by_share || (followed && given.is_none()) {
+            true => Some(self.measured(path, format, &options)?),
+            false => None,
+        };
+        let range = given.or(measured.map(|(_, end)| end.next_multiple_of(RANGE_STEP)));
+        let requests = match (requests, measured) {
+            (Some(Amount::Share(share)), Some((all, _))) => of(share, all),
+            (Some(Amount::Whole(number)), _) => number,
+            _ => u64::MAX,
+        };
+        if requests == 0 {
+            return refuse(path, REQUESTS.key(), "no request is left; expected at least one");
+        }
+        let gap = match params.get(GAP) {
+            "" => None,
+            text => Some(setup.time(GAP, text)?),
+        };
+        let begin = match params.get(BEGIN) {
+            "recorded" => Begin::Recorded,
+            text => Begin::At(Ps(setup.time(BEGIN, text)?.0)),
+        };
+        let sector = u64::from(SECTOR_BYTES);
+        let said = InputPart {
+            start_bytes: start.saturating_mul(sector),
+            bytes: range.map(|range| range.saturating_mul(sector)),
+            times: Some(params.get(TIMES)),
+            requests: Some(requests).filter(|requests| *requests < u64::MAX),
+            ..said
+        };
+        let again = self.again();
+        let (name, format) = (path.to_owned(), format.map(str::to_owned));
+        let reopen = Box::new(move || {
+            let opened = again.opened(&name, format.as_deref(), false, &options);
+            opened.map(|(opened, _)| opened.source).map_err(|error| error.to_string())
+        });
+        let part = MergePart {
+            name: said.path.clone(),
+            source: file.source,
+            reopen,
+            begin,
+            times: params.get(TIMES),
+            gap,
+            requests,
+            start,
+            space: given,
+        };
+        Ok((part, said))
+    }
+
+    /// The requests of a file, and the sector behind its highest address: read once, and kept.
+    fn measured(
+        &self,
+        path: &str,
+        format: Option<&str>,
+        options: &flashatlas_workload::ReadOptions,
+    ) -> Result<(u64, u64), RunError> {
+        let key = format!("{path}\0{format:?}\0{options:?}");
+        if let Some(known) = self.measured.lock().expect("nobody panics with it").get(&key) {
+            return Ok(*known);
+        }
+        let mut input = self.one(path, format, false, options)?;
+        let (mut requests, mut end) = (0, 0);
+        while let Some(record) = input.next_record()? {
+            requests += 1;
+            end = end.max(record.request.lba.0 + u64::from(record.request.sectors));
+            if requests % LOOK_EVERY == 0 && self.opener.stopped() {
+                return Err(RunError::Interrupted);
+            }
+        }
+        self.measured.lock().expect("nobody panics with it").insert(key, (requests, end));
+        Ok((requests, end))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_are_exact() {
+        assert_eq!(hundredths("50"), Some(50_000_000));
+        assert_eq!(hundredths("33.333333"), Some(33_333_333));
+        assert_eq!(of(29_000_000, 100), 29, "which 0.29 * 100 is not");
+        assert_eq!((hundredths("101"), hundredths("-1"), hundredths("")), (None, None, None));
+    }
+}

@@ -1,0 +1,124 @@
+//! The kernel's own text of its block events, as `/sys/kernel/tracing/trace`, `trace-cmd report`
+//! and `perf script` print them: `task-pid [cpu] … seconds: block_rq_issue: device flags bytes
+//! (command) sector + sectors … [task]`.
+
+use super::blkparse::{extent, is_device};
+use crate::devices::Devices;
+use crate::error::OpenError;
+use crate::format::{FormatDef, Presence, Reader, Start};
+use crate::lines::{LineFormat, TextSource, head_lines, sniff};
+use crate::raw::{Extent, Fault, Raw, SECOND_PS, Time};
+use crate::rwbs::{self, ACTION, Action};
+use crate::text::{Field, fields};
+use flashatlas_types::HostOp;
+use std::io::BufRead;
+
+pub(super) const FORMAT: FormatDef = FormatDef {
+    name: "ftrace",
+    summary: "the kernel's text of block events: task-pid [cpu] seconds: block_rq_issue: …",
+    quirks: "What /sys/kernel/tracing/trace, trace-cmd report and perf script print. One kind of \
+             event is read: D (block_rq_issue), else C (block_rq_complete), else Q \
+             (block_bio_queue), whichever the first 64 KiB have; action=C chooses. All other \
+             events, lines that begin with #, and commands that were passed through (N) are passed \
+             over. Times are seconds, addresses and lengths sectors of 512 bytes. Flags, flushes \
+             and zones are as in blkparse. Every device is an address space of its own.",
+    source: "Linux, include/trace/events/block.h and Documentation/trace/ftrace.rst.",
+    licence: "Whoever recorded a trace sets its terms.",
+    times: Presence::Always,
+    operations: Presence::Always,
+    params: &[ACTION.def],
+    sniff: |head| sniff(head, Ftrace { action: None, devices: Devices::default() }),
+    open,
+    writer: None,
+};
+
+const EVENT: &str = "task-pid [cpu] seconds: event: its fields";
+const FIELDS: &str = "device flags … sector + sectors";
+
+struct Ftrace {
+    /// The action that counts; `None`: all that a reader may take.
+    action: Option<Action>,
+    devices: Devices,
+}
+
+fn open(input: Box<dyn BufRead + Send>, start: &Start<'_>) -> Result<Reader, OpenError> {
+    let occurring = head_lines(start.head).filter_map(|line| event(line)?.1);
+    let action = Some(Action::chosen(start.params, occurring));
+    let format = Ftrace { action, devices: Devices::default() };
+    Ok(Reader::complete(TextSource::open(input, format, start.options)))
+}
+
+/// The time of a line, the action of its event if it is one of a request, and what follows. A task
+/// may have blanks in its name, so the time is what stands before the event.
+fn event(line: &[u8]) -> Option<(Field<'_>, Option<Action>, impl Iterator<Item = Field<'_>>)> {
+    let mut rest = fields(line, None);
+    let mut time = None;
+    while let Some(field) = rest.next() {
+        if let (Some(time), Some(name)) = (time, field.text.strip_suffix(b":")) {
+            let name = name.strip_prefix(b"block:").unwrap_or(name);
+            let action = match name {
+                b"block_rq_issue" => Some(Action::Issued),
+                b"block_rq_complete" => Some(Action::Completed),
+                b"block_bio_queue" => Some(Action::Queued),
+                _ => None,
+            };
+            return Some((time, action, rest));
+        }
+        time = seconds(field);
+    }
+    None
+}
+
+/// `field` without its colon, if it is a time.
+fn seconds(field: Field<'_>) -> Option<Field<'_>> {
+    let text = field.text.strip_suffix(b":")?;
+    let digits = text.iter().all(|b| b.is_ascii_digit() || *b == b'.');
+    (digits && text.contains(&b'.')).then_some(Field { text, ..field })
+}
+
+impl LineFormat for Ftrace {
+    fn decode(&mut self, line: &[u8]) -> Result<Option<Raw>, Fault> {
+        let text = line.trim_ascii_start();
+        if text.starts_with(b"#") || text.starts_with(b"CPU:") || text.starts_with(b"cpus=") {
+            return Ok(None);
+        }
+        let Some((time, action, mut rest)) = event(line) else {
+            return Err(Fault::whole("no event of the kernel but", EVENT));
+        };
+        let Some(action) = action else { return Ok(None) };
+        if self.action.is_some_and(|wanted| wanted != action) {
+            return Ok(None);
+        }
+        let few = || Fault::whole("too few fields in an event of a request, ", FIELDS);
+        let (device, flags) = rest.next().zip(rest.next()).ok_or_else(few)?;
+        if !is_device(device.text) {
+            return Err(device.fault("no device", "major,minor"));
+        }
+        let flags = rwbs::flags(flags)?;
+        let Some(op) = flags.op else { return Ok(None) };
+        // the bytes and the command stand before the sector in some events, and not in others
+        let mut before = [Field::default(); 2];
+        let plus = rest.by_ref().find(|field| {
+            before = [before[1], *field];
+            field.text == b"+"
+        });
+        let (Some(_), Some(sectors)) = (plus, rest.next()) else { return Err(few()) };
+        let sector = before[0];
+        // the kernel gives a reset of a zone no length, and how large the zone is stands nowhere
+        if op == HostOp::Trim && flags.zone && sectors.text == b"0" {
+            return Ok(None);
+        }
+        let extent = if op == HostOp::Flush { Extent::NONE } else { extent(op, sector, sectors)? };
+        let time: Time = time.decimal_time(SECOND_PS, "a time in seconds")?;
+        let device = self.devices.number(device)?;
+        Ok(Some(Raw { time, device, op, extent, fua: flags.fua, preflush: flags.preflush }))
+    }
+
+    fn missing(&self) -> (&'static str, &'static str) {
+        ("the trace holds no request", "at least one event of the action that is read")
+    }
+
+    fn devices(&self) -> Option<&Devices> {
+        Some(&self.devices)
+    }
+}

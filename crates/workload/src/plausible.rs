@@ -1,0 +1,82 @@
+//! Whether a reading of a trace can be meant: what it makes of the first records, against what
+//! drives and hosts do.
+
+use crate::format::{FormatDef, Start};
+use crate::source::{ReadOptions, Record};
+use flashatlas_types::{HostOp, Params};
+use std::io::Cursor;
+
+/// Records that are looked at.
+const RECORDS: u64 = 1000;
+
+/// Sectors of a read or write at most: 256 MiB are the 65,536 blocks of 4 KiB that one command of
+/// NVMe may name (NVM Command Set Specification, Read: the number of logical blocks has 16 bits).
+const LARGEST: u64 = 1 << 19;
+
+/// Sectors of a drive at most: 256 TiB; the largest that are sold hold 245.76 TB.
+const FARTHEST: u64 = 1 << 39;
+
+/// Requests a second at most: a drive of PCIe 6.0 is sold with 5.5 million reads of 4 KiB a second.
+const FASTEST: f64 = 1e7;
+
+/// Records from which on a rate says something: fewer may be a burst.
+const ENOUGH: u64 = 32;
+
+/// What a reading makes of the first records.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Looks {
+    records: u64,
+    /// Records that cannot be read so.
+    pub unfit: u64,
+    largest: u64,
+    farthest: u64,
+    span_ps: u64,
+}
+
+impl Looks {
+    /// Reads the start of a trace as `format`; `None` if nothing of it can be read so.
+    pub fn of(format: &FormatDef, params: &Params, head: &[u8]) -> Option<Looks> {
+        // the end of the head may have cut a line
+        let whole = memchr::memrchr(b'\n', head).map_or(head, |end| &head[..=end]);
+        let options = ReadOptions { skip_bad: u64::MAX, ..ReadOptions::default() };
+        let start = Start { head: whole, params, options: &options };
+        let content = Box::new(Cursor::new(whole.to_vec()));
+        let mut source = (format.open)(content, &start).ok()?.source;
+        let mut looks = Looks::default();
+        while looks.records < RECORDS
+            && let Ok(Some(record)) = source.next()
+        {
+            looks.add(&record);
+        }
+        looks.unfit = source.account().skipped_bad;
+        (looks.records > 0).then_some(looks)
+    }
+
+    fn add(&mut self, record: &Record) {
+        let request = &record.request;
+        self.records += 1;
+        self.span_ps = self.span_ps.max(request.at.0);
+        self.farthest = self.farthest.max(request.lba.0 + u64::from(request.sectors));
+        if request.op != HostOp::Trim {
+            self.largest = self.largest.max(request.sectors.into());
+        }
+    }
+
+    /// Returns why no drive or host does this; `None` if one may. Another reading of the same
+    /// records leaves out `least` of them.
+    pub fn implausible(&self, least: u64) -> Option<String> {
+        let seconds = self.span_ps as f64 / 1e12;
+        let rate = (self.records - 1) as f64 / seconds;
+        if self.unfit > least {
+            Some(format!("{} of its first records do not fit", self.unfit))
+        } else if self.largest > LARGEST {
+            Some(format!("a request of {} MiB", self.largest / 2048))
+        } else if self.farthest > FARTHEST {
+            Some(format!("an address of {} TiB", self.farthest >> 31))
+        } else if self.records >= ENOUGH && seconds > 0.0 && rate > FASTEST {
+            Some(format!("{:.0} million requests a second", rate / 1e6))
+        } else {
+            None
+        }
+    }
+}

@@ -1,0 +1,52 @@
+"""The files that a trace is read from: one, or the parts of a merge (``merge:FILE;FILE``)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from flashatlas._core import InputError, trace_files, trace_with_files
+
+
+def with_files(name: str, change: Callable[[str], str]) -> str:
+    """Return the name of a trace whose files are called otherwise.
+
+    Raises:
+        InputError: The name says nothing.
+
+    """
+    return trace_with_files(name, [change(file) for file in trace_files(name)])
+
+
+def short_name(name: str) -> str:
+    """Return the name of a trace without the folders of its files."""
+    return with_files(name, lambda file: Path(file).name)
+
+
+def input_files(trace: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return each file of a record's ``trace`` with its digest; none where there are none."""
+    if "digest" not in trace:
+        return []
+    parts = [file for part in trace.get("parts", [trace]) for file in part.get("files", [part])]
+    return [(part["path"], part["digest"]) for part in parts]
+
+
+def part_with_files(part: Mapping[str, Any], change: Callable[[str], str]) -> dict[str, Any]:
+    """Return a part of a record's ``trace`` whose files are called otherwise."""
+    moved = {**part, "path": with_files(part["path"], change)}
+    if "files" in part:
+        moved["files"] = [{**file, "path": change(file["path"])} for file in part["files"]]
+    return moved
+
+
+def must_be_there(trace: Mapping[str, Any]) -> None:
+    """Refuse a record's ``trace`` whose files are gone.
+
+    Raises:
+        InputError: One is; the error names it and its digest.
+
+    """
+    for path, digest in input_files(trace):
+        if not Path(path).exists():
+            raise InputError(f"{path}: no such file; the run read it from there ({digest})")

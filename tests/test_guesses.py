@@ -1,0 +1,46 @@
+"""Formats told by their looks: units are said, and asked for where two readings are plausible."""
+
+import flashatlas
+import pytest
+from flashatlas import Trace
+
+
+@pytest.fixture
+def msr(tmp_path):
+    """Forty reads of the MSR form, 1 ms apart: no unit stands in it."""
+    lines = [f"{128166372003061629 + n * 10_000},hm,0,Read,{n * 4096},4096,1\n" for n in range(40)]
+    (tmp_path / "m.csv").write_text("".join(lines))
+    return tmp_path / "m.csv"
+
+
+def test_the_units_are_said_before_the_numbers(cli, msr):
+    said = cli("trace", "info", str(msr)).stdout
+    assert said.index("times are units of 100 ns, addresses and sizes bytes") < said.index("reads")
+    said = " ".join(cli("run", "-d", "tiny", "-t", str(msr)).stdout.split())
+    assert said.index("was taken for msr by its looks") < said.index("erases")
+
+
+def test_a_run_has_a_note_unless_the_format_is_named(msr):
+    def notes(**options: str) -> list[dict]:
+        record = flashatlas.run("tiny", trace=msr, **options).record
+        return [note for note in record["approximations"] if note["code"] == "format-guessed"]
+
+    (note,) = notes()
+    assert note["values"]["format"] == "msr" and note["values"]["path"] == str(msr)
+    assert notes(format="msr") == []
+    # the format that is named is of the trace to replay: the one before it is told by its looks
+    (before,) = notes(format="msr", precondition=f"trace:{msr}")
+    assert before["values"]["path"] == str(msr)
+    (guess,) = Trace(msr).info()["guesses"]
+    assert guess["code"] == "format-guessed"
+    assert Trace(msr, format="msr").info()["guesses"] == []
+
+
+def test_it_asks_which_of_two_plausible_readings_is_meant(cli, tmp_path):
+    """512 is a sector and a byte count: 65,536 sectors are 32 MiB, which one command may name."""
+    (tmp_path / "ms_bytes.trace").write_text("0.000 0 8192 4096 0\n0.400 0 1048576 65536 1\n")
+    for command in (("trace", "info"), ("run", "-d", "tiny", "--trace")):
+        done = cli(*command, str(tmp_path / "ms_bytes.trace"))
+        assert done.returncode == 2
+        for unit in ("time=0:s", "time=0:ms", "offset=2:bytes", "offset=2:sectors", "--format"):
+            assert unit in " ".join(done.stderr.split()), unit

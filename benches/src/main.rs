@@ -353,12 +353,8 @@ mod traces {
         let path = synthetic();
         let name = path.to_str().expect("a plain path").to_owned();
         let begin = super::now();
-        let inputs = Inputs {
-            added: &[],
-            opener: &open,
-            workloads: flashatlas_workload::Registry::STANDARD,
-            options: ReadOptions::default(),
-        };
+        let standard = flashatlas_workload::Registry::STANDARD;
+        let inputs = Inputs::new(&open, standard, ReadOptions::default());
         let mut input = inputs.trace(&name, None, true).unwrap_or_else(|e| panic!("{e}"));
         let mut count = 0u64;
         while input.next_record().unwrap_or_else(|e| panic!("{e}")).is_some() {

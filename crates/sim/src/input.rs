@@ -160,7 +160,7 @@ impl<'a> Inputs<'a> {
         })
     }
 
-    /// Those of no run: there is no drive, and no part that was added.
+    /// Returns the inputs of no run: there is no drive, and no part that was added.
     pub fn new(
         opener: &'a dyn Opener,
         workloads: flashatlas_workload::Registry,

@@ -175,6 +175,7 @@ impl Scheduler<'_> {
         thread.leave_ramp(now);
         if thread.state == ThreadState::Ready && !thread.expired && now >= thread.deadline() {
             thread.expired = true;
+            thread.end_syncs = thread.stream.job().files.len();
             let o = &thread.stream.job().options;
             thread.state = if o.end_fsync && thread.last_written {
                 ThreadState::DrainThenSync
@@ -203,8 +204,12 @@ impl Scheduler<'_> {
                 Ok(true)
             }
             ThreadState::DrainThenSync => {
-                thread.state =
-                    if thread.expired { ThreadState::Ending } else { ThreadState::Ready };
+                thread.end_syncs = thread.end_syncs.saturating_sub(1);
+                thread.state = match thread.expired {
+                    true if thread.end_syncs > 0 => ThreadState::DrainThenSync,
+                    true => ThreadState::Ending,
+                    false => ThreadState::Ready,
+                };
                 thread.last_written = false;
                 self.sync(number, RequestKind::EndSync, true)?;
                 Ok(false)
@@ -246,6 +251,17 @@ impl Scheduler<'_> {
             Some(direction) => Some(direction),
             None => match thread.stream.wish() {
                 NextIssue::Other => None,
+                wish @ (NextIssue::After(_) | NextIssue::NotBefore(_)) => {
+                    let at = match wish {
+                        NextIssue::After(gap) => thread.last_issue.0.saturating_add(gap.0),
+                        NextIssue::NotBefore(time) => time.0,
+                        _ => 0,
+                    };
+                    if Ps(at) > now {
+                        return Ok(self.sleep(number, Ps(at)));
+                    }
+                    None
+                }
                 NextIssue::Direction(wish) => {
                     match thread.pacer.pace(&thread.stream.job().options, wish, now) {
                         Pace::Go(direction) => Some(direction),
@@ -284,6 +300,10 @@ impl Scheduler<'_> {
                     waits,
                 )?;
                 Ok(!waits)
+            }
+            Some(JobStep::Pass) => {
+                self.threads[number].last_issue = self.player.now;
+                Ok(true)
             }
             Some(JobStep::EndSync) => {
                 self.threads[number].state = ThreadState::DrainThenSync;
@@ -329,6 +349,7 @@ impl Scheduler<'_> {
         thread.in_flight += 1;
         thread.stats.issue(r.direction, thread.in_flight);
         thread.issued = Some(r.direction);
+        thread.last_issue = self.player.now;
         thread.last_written |= write;
         if waits {
             thread.state = ThreadState::Call;
@@ -347,6 +368,7 @@ impl Scheduler<'_> {
     fn sync(&mut self, number: usize, kind: RequestKind, waits: bool) -> Result<(), RunError> {
         let thread = &mut self.threads[number];
         thread.in_flight += 1;
+        thread.last_issue = self.player.now;
         if waits && thread.state == ThreadState::Ready {
             thread.state = ThreadState::Call;
         }

@@ -50,10 +50,14 @@ pub(super) struct Thread {
     /// The last request, until a pause after it was considered.
     pub issued: Option<Direction>,
     pub last_written: bool,
+    /// When the last request, or line of a replayed log, was issued.
+    pub last_issue: Ps,
     /// Files of the file system that it wrote since its last sync.
     pub dirty: BTreeSet<u64>,
     /// Its time is up, or its rates have settled, and it has noticed.
     pub expired: bool,
+    /// Files that it syncs yet before it ends.
+    pub end_syncs: usize,
     /// Its rates have settled.
     pub settled: bool,
     /// Its requests so far, those of its ramp as well.
@@ -79,8 +83,10 @@ impl Thread {
             towards: None,
             issued: None,
             last_written: false,
+            last_issue: Ps::ZERO,
             dirty: BTreeSet::new(),
             expired: false,
+            end_syncs: 0,
             settled: false,
             completed: Completed::default(),
         }

@@ -5,6 +5,7 @@ mod explain;
 mod golden;
 mod jobs;
 mod jobs_order;
+mod jobs_replay;
 mod own_parts;
 mod precondition;
 mod real_traces;

@@ -2,6 +2,7 @@
 
 use super::distribution::{Distribution, parse_split};
 use super::options::{Engine, FileService, Generator, Options, PATTERNS, Pattern, Sequencer};
+use super::replay::WITHOUT_INFLUENCE;
 use super::value::{Amount, Arg, MAX_INT, one_of};
 use flashatlas_types::Dur;
 
@@ -96,6 +97,30 @@ pub(super) const MODELLED: &[OptionDef] = &[
     aliased("offset", "fileoffset", store!(offset, |a| a.amount(0))),
     option("offset_increment", store!(offset_increment, |a| a.amount(0))),
     option("offset_align", store!(offset_align, |a| a.size().map(Some))),
+    option("read_iolog", |o, a| {
+        o.replay.logs = filenames(a)?;
+        Ok(())
+    }),
+    option("replay_no_stall", |o, a| {
+        o.replay.no_stall = a.switch()?;
+        Ok(())
+    }),
+    option("replay_redirect", |o, a| {
+        o.replay.redirect = Some(a.text()?.to_owned());
+        Ok(())
+    }),
+    option("replay_scale", |o, a| {
+        o.replay.scale = a.int(0, MAX_INT)?;
+        Ok(())
+    }),
+    option("replay_align", |o, a| {
+        o.replay.align = replay_align(a)?;
+        Ok(())
+    }),
+    option("replay_time_scale", |o, a| {
+        o.replay.speed_percent = a.int(1, MAX_INT)?;
+        Ok(())
+    }),
     option("number_ios", store!(number_ios, |a| a.int(1, u64::MAX).map(Some))),
     option("wait_for", store!(wait_for, |a| a.text().map(|t| Some(t.to_owned())))),
     option("filename", add_filenames),
@@ -164,6 +189,13 @@ fn kb_base(arg: &Arg<'_>) -> Result<u64, String> {
         "1000" => Ok(1000),
         "1024" => Ok(1024),
         other => Err(format!("{other} is no base; expected 1000 or 1024")),
+    }
+}
+
+fn replay_align(arg: &Arg<'_>) -> Result<u64, String> {
+    match arg.int(0, MAX_INT)? {
+        n if n == 0 || n.is_power_of_two() => Ok(n),
+        n => Err(format!("{n} is no power of two")),
     }
 }
 
@@ -310,6 +342,10 @@ fn filenames(arg: &Arg<'_>) -> Result<Vec<String>, String> {
 /// reason.
 pub(super) fn left_out(o: &Options) -> Vec<(&'static str, &'static str)> {
     let mut list = Vec::new();
+    let replays = !o.replay.logs.is_empty();
+    let given = |name: &&&str| replays && o.places.contains_key(**name);
+    let of_log = "without influence beside `read_iolog`, as in fio: the log decides";
+    list.extend(WITHOUT_INFLUENCE.iter().filter(given).map(|&name| (name, of_log)));
     if !o.direct {
         list.push((
             "direct",
@@ -329,7 +365,7 @@ pub(super) fn left_out(o: &Options) -> Vec<(&'static str, &'static str)> {
             "without `steadystate_duration` nothing is judged, as in fio: the job runs to its end",
         ));
     }
-    if o.generator == Generator::Lfsr {
+    if o.generator == Generator::Lfsr && !replays {
         list.push((
             "random_generator",
             "lfsr is another permutation of the blocks here than in fio",

@@ -109,6 +109,11 @@ pub(super) const LEFT_OUT: &[LeftOut] = &[
         ],
     },
     LeftOut {
+        why: "how a log is read; it is read whole here",
+        names: &["read_iolog_chunked"],
+        later: &[],
+    },
+    LeftOut {
         why: "reports and logs of fio",
         names: &[
             "write_iolog",
@@ -182,7 +187,7 @@ pub(super) const LEFT_OUT: &[LeftOut] = &[
         later: &[],
     },
     LeftOut {
-        why: "belongs to an option that is refused by itself (zonemode=zbd, read_iolog, flow, \
+        why: "belongs to an option that is refused by itself (zonemode=zbd, flow, \
               latency_target, rate_min, profile)",
         names: &[
             "zonecapacity",
@@ -192,7 +197,6 @@ pub(super) const LEFT_OUT: &[LeftOut] = &[
             "ignore_zone_limits",
             "zone_reset_threshold",
             "zone_reset_frequency",
-            "read_iolog_chunked",
             "flow_id",
             "flow_sleep",
             "latency_window",

@@ -3,6 +3,7 @@
 
 use super::distribution::{Distribution, Share};
 use super::error::Position;
+use super::replay::ReplayOptions;
 use super::settling::Settling;
 use super::value::{Amount, ByDir};
 use flashatlas_types::Dur;
@@ -155,6 +156,8 @@ pub struct Options {
     pub offset_increment: Amount,
     /// `offset_align`.
     pub offset_align: Option<u64>,
+    /// `read_iolog` and what belongs to it.
+    pub replay: ReplayOptions,
     /// `number_ios`.
     pub number_ios: Option<u64>,
     /// `filename`, split at its colons.
@@ -262,6 +265,7 @@ impl Default for Options {
             offset: Amount::Bytes(0),
             offset_increment: Amount::Bytes(0),
             offset_align: None,
+            replay: ReplayOptions::default(),
             number_ios: None,
             filenames: Vec::new(),
             directory: None,
@@ -324,7 +328,7 @@ impl Options {
 
     /// Returns whether each pass is followed by reads of what it wrote.
     pub fn reads_back(&self) -> bool {
-        self.verify && self.do_verify && self.pattern.write
+        self.verify && self.do_verify
     }
 
     /// Alignment of random offsets.

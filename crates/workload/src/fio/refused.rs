@@ -30,10 +30,8 @@ const fn later(
     Refused { names, since, harmless: &["0", "none"], instead }
 }
 
-const IOLOG: &str = "recordings are not replayed by a job; run the file with `--trace FILE`, which \
-                     reads fio's iolog and blktrace";
-const IOLOG_OF: &str = "belongs to `read_iolog`; run the file with `--trace FILE`, `--mode` and \
-                        `--speed`";
+const SKIP: &str =
+    "fio 3.33 heeds it for recordings of blktrace only; take the lines out of the log";
 const VERIFY: &str = "reading back what was written is not simulated; add a second job with \
                       rw=read (or randread), the same file and `stonewall`";
 const STRIDED: &str = "zones inside a file are not simulated; use one job for each zone with \
@@ -51,13 +49,7 @@ const MERGE: &str = "several recordings are not merged; run one with `--trace FI
 
 /// All of them.
 pub(super) const REFUSED: &[Refused] = &[
-    refused(&["read_iolog"], &[], IOLOG),
-    refused(&["replay_no_stall"], &["0"], IOLOG_OF),
-    refused(&["replay_redirect"], &[], IOLOG_OF),
-    refused(&["replay_scale"], &["1"], IOLOG_OF),
-    refused(&["replay_align"], &["0"], IOLOG_OF),
-    refused(&["replay_time_scale"], &["100"], IOLOG_OF),
-    refused(&["replay_skip"], &[], IOLOG_OF),
+    refused(&["replay_skip"], &[], SKIP),
     refused(&["merge_blktrace_file"], &[], MERGE),
     refused(&["merge_blktrace_scalars"], &[], MERGE),
     refused(&["merge_blktrace_iters"], &[], MERGE),

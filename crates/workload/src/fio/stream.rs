@@ -8,8 +8,9 @@
 use super::cursor::{Cursor, Draw};
 use super::layout::Job;
 use super::options::FileService;
+use super::replay::{ReplayStep, Turn};
 use super::written::Written;
-use flashatlas_types::{Rng, Seed};
+use flashatlas_types::{Dur, Rng, Seed};
 
 /// Direction of a request.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -42,8 +43,10 @@ pub enum JobStep {
         /// `fdatasync`, not `fsync`.
         data_only: bool,
     },
+    /// A line of a replayed log without a request.
+    Pass,
     /// All requests of the pass must be complete, then what was written is made durable
-    /// (`end_fsync`).
+    /// (`end_fsync`): once for each file.
     EndSync,
     /// A read of what was written (`verify`), without a pause or a rate.
     Check(JobRequest),
@@ -72,6 +75,10 @@ pub enum NextIssue {
     Direction(Direction),
     /// No request for data, and no rate limit applies.
     Other,
+    /// A line of a replayed log, so long after the one before at the earliest.
+    After(Dur),
+    /// A line of a replayed log, so long after the start of all jobs at the earliest.
+    NotBefore(Dur),
 }
 
 /// Draws that belong to the job, not to one file.
@@ -105,6 +112,10 @@ pub struct JobStream {
     in_pass: u64,
     state: PassState,
     written: Written,
+    /// Lines of the replayed log that are done.
+    replayed: usize,
+    /// Files that are to be synced yet at the end of the pass.
+    end_syncs: usize,
     ready: Option<(usize, PendingIssue)>,
 }
 
@@ -153,8 +164,10 @@ impl JobStream {
             next_file: 0,
             files_done: 0,
             in_pass: 0,
-            state: PassState::Before,
+            state: if job.replay.is_some() { PassState::Pass } else { PassState::Before },
             written: Written::default(),
+            replayed: 0,
+            end_syncs: 0,
             ready: None,
             job: job.clone(),
             seed,
@@ -176,6 +189,13 @@ impl JobStream {
 
     /// What [`JobStream::next_step`] will be; draws the direction of a mixed job.
     pub fn wish(&mut self) -> NextIssue {
+        if let Some(replay) = &self.job.replay {
+            return match replay.steps.get(self.replayed) {
+                Some((Turn::After(gap), _)) => NextIssue::After(*gap),
+                Some((Turn::NotBefore(time), _)) => NextIssue::NotBefore(*time),
+                None => NextIssue::Other,
+            };
+        }
         if self.state == PassState::Pass && self.ready.is_none() && !self.exceeded() {
             self.choose();
         }
@@ -201,6 +221,7 @@ impl JobStream {
     pub fn next_step(&mut self) -> Option<JobStep> {
         match self.state {
             PassState::Before => self.begin_pass(),
+            PassState::Pass if self.job.replay.is_some() => Some(self.replay()),
             PassState::Pass => Some(self.in_pass()),
             PassState::Ending => Some(self.end_pass()),
             PassState::Checking => Some(self.check()),
@@ -293,6 +314,23 @@ impl JobStream {
         self.pass_over()
     }
 
+    /// The next line of the log; after the last one the pass is over.
+    fn replay(&mut self) -> JobStep {
+        let replay = self.job.replay.as_ref().expect("it has a log");
+        let Some(&(_, step)) = replay.steps.get(self.replayed) else { return self.pass_over() };
+        self.replayed += 1;
+        match step {
+            ReplayStep::Data { direction, file, offset, bytes } => {
+                self.issue(JobRequest { direction, file, offset, bytes: bytes.into() })
+            }
+            ReplayStep::Sync { data_only } => {
+                self.last_was_sync = true;
+                JobStep::Sync { data_only }
+            }
+            ReplayStep::Pass => JobStep::Pass,
+        }
+    }
+
     fn issue(&mut self, request: JobRequest) -> JobStep {
         let dir = request.direction as usize;
         self.issues[dir] += 1;
@@ -301,7 +339,7 @@ impl JobStream {
         self.last_was_sync = false;
         self.in_pass += 1;
         if request.direction == Direction::Write && self.job.options.reads_back() {
-            self.written.add(&self.job.options, request);
+            self.written.add(self.job.keeps_map(), request);
         }
         JobStep::Request(request)
     }
@@ -315,13 +353,18 @@ impl JobStream {
 
     fn pass_over(&mut self) -> JobStep {
         self.state = PassState::Ending;
-        if self.job.options.end_fsync && self.job.options.pattern.write && !self.last_was_sync {
-            return JobStep::EndSync;
+        let writes = self.job.writes();
+        if self.job.options.end_fsync && writes && !self.last_was_sync {
+            self.end_syncs = self.files.len();
         }
         self.end_pass()
     }
 
     fn end_pass(&mut self) -> JobStep {
+        if self.end_syncs > 0 {
+            self.end_syncs -= 1;
+            return JobStep::EndSync;
+        }
         if !self.written.is_empty() {
             self.state = PassState::Checking;
             return JobStep::PassEnd;
@@ -339,7 +382,9 @@ impl JobStream {
 
     fn leave_pass(&mut self) -> JobStep {
         // a pass without a request would be followed by another one, for ever
-        self.state = if self.in_pass == 0 { PassState::Over } else { PassState::Before };
+        // one that replays a log has one pass, as in fio
+        let over = self.in_pass == 0 || self.job.replay.is_some();
+        self.state = if over { PassState::Over } else { PassState::Before };
         JobStep::PassEnd
     }
 

@@ -10,7 +10,7 @@ use flashatlas_types::Dur;
 use flashatlas_types::error::nearest;
 
 /// Longest time that a job file may name: simulated time ends after 213 days.
-const MAX_TIME_US: u64 = 200 * 86_400 * 1_000_000;
+pub(super) const MAX_TIME_US: u64 = 200 * 86_400 * 1_000_000;
 
 /// The largest number that fio reads.
 const MAX_NUMBER: u64 = i64::MAX as u64;

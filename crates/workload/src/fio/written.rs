@@ -1,6 +1,5 @@
 //! The writes of a pass, in the order in which `verify` reads it back.
 
-use super::options::Options;
 use super::stream::{Direction, JobRequest};
 use std::collections::{BTreeMap, VecDeque};
 
@@ -14,8 +13,8 @@ pub(super) struct Written {
 }
 
 impl Written {
-    pub fn add(&mut self, o: &Options, write: JobRequest) {
-        if o.keeps_map() {
+    pub fn add(&mut self, keeps_map: bool, write: JobRequest) {
+        if keeps_map {
             self.in_order.push_back(write);
             return;
         }

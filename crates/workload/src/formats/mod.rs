@@ -15,7 +15,7 @@ mod csv;
 mod disksim;
 mod events;
 mod fiu;
-mod iolog;
+pub(crate) mod iolog;
 pub(crate) mod jsonl;
 mod mqsim;
 mod msr;

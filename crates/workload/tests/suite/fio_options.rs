@@ -64,7 +64,7 @@ fn what_is_refused_says_what_to_do_instead() {
             assert_eq!(error(&format!("{}={value}", option.name)), None, "{}={value}", option.name);
         }
     }
-    assert!(error("read_iolog=three.log").unwrap().contains("--trace FILE"));
+    assert!(error("merge_blktrace_file=x").unwrap().contains("--trace FILE"));
     assert!(error("fdp=1").is_some() && error("zonemode=strided").is_some());
     assert_eq!(error("zonemode=none"), None);
 }

@@ -19,7 +19,7 @@ const CAPACITY: u64 = 1 << 40;
 type Line = (HostOp, u32, u64, u64);
 
 /// The version of fio that is installed.
-fn fio() -> Option<String> {
+pub(crate) fn fio() -> Option<String> {
     let output = Command::new("fio").arg("--version").output().ok()?;
     Some(String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
@@ -60,7 +60,7 @@ fn ours(job: &str, seed: u64) -> Vec<Line> {
         lines.push(match step {
             JobStep::Request(r) | JobStep::Check(r) => (op(r.direction), r.file, r.offset, r.bytes),
             JobStep::Sync { .. } | JobStep::EndSync => (HostOp::Flush, 0, 0, 0),
-            JobStep::PassEnd => continue,
+            JobStep::Pass | JobStep::PassEnd => continue,
         });
         assert!(lines.len() < 1_000_000, "an endless job: {job}");
     }
@@ -139,6 +139,8 @@ fn jobs_without_chance_make_the_same_requests() {
         "rw=write size=32k loops=2 end_fsync=1",
         "rw=write size=32k fsync=3 loops=2 fsync_on_close=1",
         "rw=read size=64k fsync=3 end_fsync=1",
+        "rw=write size=96k nrfiles=3 end_fsync=1",
+        "rw=write size=96k nrfiles=3 fsync=2 end_fsync=1 loops=2",
         "rw=write size=96k nrfiles=3",
         "rw=write size=32k nrfiles=3",
         "rw=write size=64k nrfiles=4 loops=2",

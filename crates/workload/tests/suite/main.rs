@@ -9,6 +9,7 @@ mod fio_errors;
 mod fio_mutation;
 mod fio_options;
 mod fio_reference;
+mod fio_replay;
 mod fio_values;
 mod format_errors;
 mod formats;

@@ -49,6 +49,13 @@ class Config(TypedDict):
     reading: NotRequired[dict[str, str | int]]
 
 
+class NamedFile(TypedDict):
+    """A file that a job file names."""
+
+    path: str
+    digest: str
+
+
 class Trace(TypedDict):
     """The requests."""
 
@@ -58,6 +65,7 @@ class Trace(TypedDict):
     skipped_bad: int
     digest: NotRequired[str]
     extent_bytes: NotRequired[int]
+    named: NotRequired[list[NamedFile]]
     duplicates_dropped: NotRequired[int]
     not_selected: NotRequired[int]
     gaps_cut: NotRequired[int]

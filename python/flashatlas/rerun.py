@@ -95,6 +95,14 @@ def rerun(result: Result, progress: Progress | None = None) -> Result:
             f"{trace['path']}: not the file that was read: its digest is {found}, the record has "
             f"{trace.get('digest')}"
         )
+    # a job file that is the same names the same files
+    named = again.record["trace"].get("named", ())
+    for file, before in zip(named, trace.get("named", ()), strict="named" in trace):
+        if file["digest"] != before["digest"]:
+            raise InputError(
+                f"{file['path']}: not the file that was read: its digest is {file['digest']}, the "
+                f"record has {before['digest']}"
+            )
     return again
 
 

@@ -314,10 +314,15 @@ _MADE = ("command", "wall_s", "requests_per_wall_s")
 
 
 def with_paths(record: Mapping[str, Any], change: Callable[[str], str]) -> dict[str, Any]:
-    """A record whose paths of input files (trace, job file, precondition) are changed."""
+    """Return a record whose paths of input files are changed.
+
+    They are the trace or job file, the files that the job file names, and the precondition.
+    """
     trace, config = dict(record["trace"]), dict(record["config"])
     if "digest" in trace and is_file(trace["path"]):
         trace["path"] = change(trace["path"])
+    if "named" in trace:
+        trace["named"] = [{**file, "path": change(file["path"])} for file in trace["named"]]
     if isinstance(begin := config.get("precondition"), dict):
         config["precondition"] = {kind: change(file) for kind, file in begin.items()}
     return {**record, "trace": trace, "config": config}

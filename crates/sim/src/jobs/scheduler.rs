@@ -345,7 +345,7 @@ impl Scheduler<'_> {
         }
         let job = thread.stream.job();
         let waits = r.direction == Direction::Trim && job.options.engine.waits_for_trim();
-        thread.pacer.issue(r.direction, r.bytes);
+        thread.pacer.issue(&job.options, r.direction, r.bytes);
         thread.in_flight += 1;
         thread.stats.issue(r.direction, thread.in_flight);
         thread.issued = Some(r.direction);

@@ -71,7 +71,7 @@ impl Thread {
         let starts = Ps(low.0 + rng.below((high.0 - low.0).saturating_add(1)));
         Thread {
             stream: JobStream::new(job, seed),
-            pacer: Pacer::new(job, Ps::ZERO),
+            pacer: Pacer::new(job, seed, Ps::ZERO),
             stats: Stats::new(Ps::ZERO),
             state: ThreadState::Before,
             depth: job.options.effective_depth(),
@@ -101,7 +101,7 @@ impl Thread {
     /// Statistics and rates begin now.
     pub fn restart(&mut self, now: Ps) {
         self.stats = Stats::new(now);
-        self.pacer = Pacer::new(self.stream.job(), now);
+        self.pacer.restart(self.stream.job(), now);
     }
 
     /// When its time is up.

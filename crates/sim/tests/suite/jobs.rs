@@ -539,13 +539,15 @@ fn file_systems_are_named_in_errors() {
     );
     let spec = json!({ "drive": "tiny", "workload": "uniform:requests=1", "filesystem": "ext4" });
     let spec: RunSpec = serde_json::from_value(spec).unwrap();
-    let refused =
-        run(&spec, &environment(&Files(String::new(), &[])), &mut |_| true).unwrap_err().to_string();
+    let refused = run(&spec, &environment(&Files(String::new(), &[])), &mut |_| true)
+        .unwrap_err()
+        .to_string();
     assert!(refused.contains("filesystem: it is for job files (`job=FILE`)"), "{refused}");
     let spec = json!({ "drive": "jasmine-64gb", "workload": "ext4-sync:operations=1" });
     let spec: RunSpec = serde_json::from_value(spec).unwrap();
-    let refused =
-        run(&spec, &environment(&Files(String::new(), &[])), &mut |_| true).unwrap_err().to_string();
+    let refused = run(&spec, &environment(&Files(String::new(), &[])), &mut |_| true)
+        .unwrap_err()
+        .to_string();
     assert!(refused.contains("use `mode=closed` and `depth=1`"), "{refused}");
 }
 
@@ -556,7 +558,8 @@ fn flushes_are_added_to_a_workload_that_has_none() {
         "mode": "closed", "depth": 1,
     });
     let spec: RunSpec = serde_json::from_value(spec).unwrap();
-    let record = run(&spec, &environment(&Files(String::new(), &[])), &mut |_| true).unwrap().record;
+    let record =
+        run(&spec, &environment(&Files(String::new(), &[])), &mut |_| true).unwrap().record;
     assert_eq!((&record["host"]["writes"], &record["host"]["flushes"]), (&json!(10), &json!(3)));
     assert!(
         record["approximations"].to_string().contains("a FLUSH was added after every 3 writes")

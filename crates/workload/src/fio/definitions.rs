@@ -3,7 +3,7 @@
 use super::distribution::{Distribution, parse_split};
 use super::options::{Engine, FileService, Generator, Options, PATTERNS, Pattern, Sequencer};
 use super::replay::WITHOUT_INFLUENCE;
-use super::value::{Amount, Arg, MAX_INT, one_of};
+use super::value::{Amount, Arg, MAX_INT, MAX_NUMBER, one_of};
 use flashatlas_types::Dur;
 
 /// Largest `iodepth`, `numjobs`, `nrfiles` and other counts of things that take memory.
@@ -127,6 +127,22 @@ pub(super) const MODELLED: &[OptionDef] = &[
     option("directory", store!(directory, directory)),
     aliased("nrfiles", "nr_files", store!(files, count)),
     option("file_service_type", store!(service, service)),
+    option("zonemode", |o, a| {
+        o.zoning.strided = zone_mode(a)?;
+        Ok(())
+    }),
+    option("zonesize", |o, a| {
+        o.zoning.size = a.int(0, MAX_NUMBER)?;
+        Ok(())
+    }),
+    option("zonerange", |o, a| {
+        o.zoning.range = a.int(0, MAX_NUMBER)?;
+        Ok(())
+    }),
+    option("zoneskip", |o, a| {
+        o.zoning.skip = a.int(0, MAX_NUMBER)?;
+        Ok(())
+    }),
     option("numjobs", store!(clones, count)),
     option("iodepth", store!(depth, count)),
     option("ioengine", store!(engine, engine)),
@@ -144,6 +160,7 @@ pub(super) const MODELLED: &[OptionDef] = &[
     option("thinktime_iotime", store!(think_after, |a| a.short_time(SECOND_US))),
     option("rate", |o, a| a.by_dir(&mut o.rate, rate)),
     option("rate_iops", |o, a| a.by_dir(&mut o.rate_iops, rate)),
+    option("rate_process", store!(poisson, rate_process)),
     option("rate_ignore_thinktime", store!(rate_ignores_think, |a| a.switch())),
     option("random_distribution", store!(distribution, Distribution::parse)),
     option("random_generator", store!(generator, generator)),
@@ -189,6 +206,17 @@ fn kb_base(arg: &Arg<'_>) -> Result<u64, String> {
         "1000" => Ok(1000),
         "1024" => Ok(1024),
         other => Err(format!("{other} is no base; expected 1000 or 1024")),
+    }
+}
+
+fn rate_process(arg: &Arg<'_>) -> Result<bool, String> {
+    one_of(arg.text()?, "rate_process", &[("linear", false), ("poisson", true)])
+}
+
+fn zone_mode(arg: &Arg<'_>) -> Result<bool, String> {
+    match arg.text()? {
+        "zbd" => Err("zoned drives are not simulated; use `strided` for parts of a file".into()),
+        text => one_of(text, "zonemode", &[("none", false), ("strided", true)]),
     }
 }
 
@@ -364,6 +392,9 @@ pub(super) fn left_out(o: &Options) -> Vec<(&'static str, &'static str)> {
             "steadystate",
             "without `steadystate_duration` nothing is judged, as in fio: the job runs to its end",
         ));
+    }
+    if o.zoning.strided && o.files_in_turn() > 1 {
+        list.push(("zonemode", "strided is for one file; with several, fio 3.33 leaves it out"));
     }
     if o.generator == Generator::Lfsr && !replays {
         list.push((

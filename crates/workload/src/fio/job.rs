@@ -233,6 +233,14 @@ fn check(o: &Options, section: &Position) -> Result<(), JobError> {
     o.settling
         .check()
         .map_err(|(option, why)| JobError::new(at(option), format!("{option}: {why}")))?;
+    let slow = |dir: &usize| (1..o.sizes[*dir].0).contains(&o.bytes_per_second(*dir));
+    if o.poisson && (0..3).any(|dir| slow(&dir)) {
+        let why = "rate_process: less than one request a second, at which fio 3.33 crashes";
+        return Err(JobError::new(at("rate_process"), why));
+    }
+    o.zoning
+        .check()
+        .map_err(|(option, why)| JobError::new(at(option), format!("{option}: {why}")))?;
     for (dir, name) in ["reads", "writes", "trims"].iter().enumerate() {
         if o.rate[dir] > 0 && o.rate_iops[dir] > 0 {
             return Err(JobError::new(

@@ -24,6 +24,7 @@ mod settling;
 mod stream;
 mod value;
 mod written;
+mod zoning;
 
 pub use catalogue::{KnownOption, OptionClass, known_options, options_table};
 pub use distribution::{Distribution, Share, Zone};
@@ -36,3 +37,4 @@ pub use replay::ReplayOptions;
 pub use settling::{Criterion, Measured, Settling};
 pub use stream::{Direction, JobRequest, JobStep, JobStream, NextIssue};
 pub use value::Amount;
+pub use zoning::Zoning;

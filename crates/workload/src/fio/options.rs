@@ -6,7 +6,9 @@ use super::error::Position;
 use super::replay::ReplayOptions;
 use super::settling::Settling;
 use super::value::{Amount, ByDir};
-use flashatlas_types::Dur;
+use super::zoning::Zoning;
+use crate::generators::math::ln;
+use flashatlas_types::{Dur, Rng};
 use std::collections::BTreeMap;
 
 /// Which requests a job makes.
@@ -168,6 +170,8 @@ pub struct Options {
     pub files: u32,
     /// `file_service_type`.
     pub service: FileService,
+    /// `zonemode` and what belongs to it.
+    pub zoning: Zoning,
     /// `numjobs`.
     pub clones: u32,
     /// `iodepth`, as written.
@@ -198,6 +202,8 @@ pub struct Options {
     pub rate: ByDir<u64>,
     /// `rate_iops`.
     pub rate_iops: ByDir<u64>,
+    /// `rate_process=poisson`: gaps are drawn, with the mean that the rate gives.
+    pub poisson: bool,
     /// `rate_ignore_thinktime`.
     pub rate_ignores_think: bool,
     /// `random_distribution`.
@@ -271,6 +277,7 @@ impl Default for Options {
             directory: None,
             files: 1,
             service: FileService::RoundRobin(1),
+            zoning: Zoning::default(),
             clones: 1,
             depth: 1,
             engine: Engine::Sync,
@@ -286,6 +293,7 @@ impl Default for Options {
             think_after: Dur::ZERO,
             rate: [0; 3],
             rate_iops: [0; 3],
+            poisson: false,
             rate_ignores_think: false,
             distribution: Distribution::Random,
             generator: Generator::Random,
@@ -324,6 +332,15 @@ impl Options {
             0 => self.rate_iops[dir].saturating_mul(self.sizes[dir].0),
             rate => rate,
         }
+    }
+
+    /// Returns a gap between two requests in direction `dir` that have random times, in whole
+    /// microseconds as the mean is in fio (fio 3.33, `backend.c`: `usec_for_io`); zero where
+    /// there is no rate.
+    pub fn drawn_gap(&self, dir: usize, rng: &mut Rng) -> Dur {
+        let per_second = self.bytes_per_second(dir) / self.sizes[dir].0;
+        let mean = 1_000_000u64.checked_div(per_second).unwrap_or(0);
+        Dur::from_us((mean as f64 * -ln(1.0 - rng.unit())) as u64)
     }
 
     /// Returns whether each pass is followed by reads of what it wrote.

@@ -34,8 +34,6 @@ const SKIP: &str =
     "fio 3.33 heeds it for recordings of blktrace only; take the lines out of the log";
 const VERIFY: &str = "reading back what was written is not simulated; add a second job with \
                       rw=read (or randread), the same file and `stonewall`";
-const STRIDED: &str = "zones inside a file are not simulated; use one job for each zone with \
-                       `offset` and `size`, or rw=write:N for a hole after each request";
 const ENGINE_BATCH: &str = "requests are submitted and reaped one at a time; leave it out";
 const FLOW: &str = "shares between jobs are not kept; use `rate_iops` for each of the jobs";
 const TRIMS: &str = "trims of what was written are not added; use rw=trimwrite, or a job with \
@@ -61,17 +59,7 @@ pub(super) const REFUSED: &[Refused] = &[
     refused(&["trim_percentage"], &["0"], TRIMS),
     refused(&["trim_backlog"], &["0"], TRIMS),
     refused(&["trim_backlog_batch"], &["0"], TRIMS),
-    refused(&["zonemode"], &["none"], STRIDED),
-    refused(&["zonesize"], &["0"], STRIDED),
-    refused(&["zonerange"], &["0"], STRIDED),
-    refused(&["zoneskip"], &["0"], STRIDED),
     refused(&["flow"], &["0"], FLOW),
-    refused(
-        &["rate_process"],
-        &["linear"],
-        "requests at random times are not simulated; use `rate_iops`, or a generated load in open \
-         loop (`--workload … --mode open`)",
-    ),
     refused(&["iodepth_batch", "iodepth_batch_submit"], &["1"], ENGINE_BATCH),
     refused(&["iodepth_batch_complete_min", "iodepth_batch_complete"], &["0", "1"], ENGINE_BATCH),
     refused(&["iodepth_batch_complete_max"], &["0", "1"], ENGINE_BATCH),

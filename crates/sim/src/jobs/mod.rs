@@ -5,11 +5,13 @@
 //! [`settling`] ends jobs whose rates have settled; [`stats`] collects what fio would report of
 //! each. Requests come from [`flashatlas_workload::fio::JobStream`].
 
+mod batch;
 mod filesystem;
 mod pacer;
 mod report;
 mod request;
 mod scheduler;
+mod sending;
 mod settling;
 mod stats;
 mod thread;

@@ -4,7 +4,7 @@
 //! request that the drive's queue has no room for waits at the host, first come first served.
 
 use super::Jobs;
-use super::filesystem::{FileSystem, Member};
+use super::filesystem::FileSystem;
 use super::pacer::Pace;
 use super::request::{RequestKind, Waiting};
 use super::settling::Watch;
@@ -26,22 +26,22 @@ const MAX_AT_ONCE: u64 = 1 << 21;
 const LATEST: Ps = Ps(200 * 86_400 * 1_000_000_000_000);
 
 /// The jobs of a file on a drive.
-struct Scheduler<'a> {
-    player: &'a mut Player,
-    filesystem: &'a mut Option<FileSystem>,
-    queue_depth: usize,
-    threads: Vec<Thread>,
+pub(super) struct Scheduler<'a> {
+    pub(super) player: &'a mut Player,
+    pub(super) filesystem: &'a mut Option<FileSystem>,
+    pub(super) queue_depth: usize,
+    pub(super) threads: Vec<Thread>,
     watches: Vec<Watch>,
     /// Jobs that have not started, in order.
     unstarted: Vec<usize>,
     /// Jobs that can act now.
-    ready: BTreeSet<usize>,
+    pub(super) ready: BTreeSet<usize>,
     /// Jobs that wait for a time.
     sleeping: BTreeSet<(Ps, usize)>,
     /// Requests that wait at the host for a place in the drive's queue.
-    host: VecDeque<Waiting>,
+    pub(super) host: VecDeque<Waiting>,
     /// By tag of the player.
-    flying: Vec<Option<Waiting>>,
+    pub(super) flying: Vec<Option<Waiting>>,
     done: Vec<(Waiting, Ps)>,
     over: usize,
 }
@@ -183,6 +183,7 @@ impl Scheduler<'_> {
                 ThreadState::Ending
             };
         }
+        thread.reap_all();
         match thread.state {
             ThreadState::Ready => self.ready_step(number),
             ThreadState::Before | ThreadState::Over | ThreadState::Call => Ok(false),
@@ -192,6 +193,21 @@ impl Scheduler<'_> {
                     thread.state = ThreadState::Ready;
                 }
                 Ok(at <= now)
+            }
+            ThreadState::Reap { full } => {
+                let (in_flight, batch) = (thread.in_flight, thread.batch.as_mut());
+                let batch = batch.expect("only batches are reaped");
+                let reaped = batch.reap(in_flight);
+                if reaped && (!full || batch.is_low(in_flight)) {
+                    thread.state = ThreadState::Ready;
+                }
+                Ok(reaped)
+            }
+            _ if thread.has_unsent() => {
+                use ThreadState::{DrainThenPause, DrainThenUntil};
+                let counted = matches!(thread.state, DrainThenPause(_) | DrainThenUntil(_));
+                self.send(number, counted)?;
+                Ok(true)
             }
             _ if thread.in_flight > 0 => Ok(false),
             ThreadState::DrainThenPause(pause) => {
@@ -237,8 +253,20 @@ impl Scheduler<'_> {
     fn ready_step(&mut self, number: usize) -> Result<bool, RunError> {
         let now = self.player.now;
         let thread = &mut self.threads[number];
-        if thread.in_flight >= thread.depth {
-            return Ok(false);
+        match &thread.batch {
+            None if thread.in_flight >= thread.depth => return Ok(false),
+            Some(batch) => {
+                let taken = thread.in_flight + batch.unreaped;
+                if batch.must_reap(taken, thread.depth) {
+                    thread.state = ThreadState::Reap { full: taken >= thread.depth };
+                    self.send(number, false)?;
+                    return Ok(true);
+                }
+            }
+            None => {}
+        }
+        if let Some(step) = thread.held.take() {
+            return self.take(number, Some(step));
         }
         if let Some(direction) = thread.issued.take() {
             let o = &thread.stream.job().options;
@@ -282,6 +310,15 @@ impl Scheduler<'_> {
     }
 
     fn take(&mut self, number: usize, step: Option<JobStep>) -> Result<bool, RunError> {
+        let thread = &mut self.threads[number];
+        if step.is_some_and(|step| self.filesystem.is_some() || thread.calls(step))
+            && thread.has_unsent()
+        {
+            // fio's engines want what is queued to be sent before a call
+            (thread.held, thread.state) = (step, ThreadState::Reap { full: true });
+            self.send(number, true)?;
+            return Ok(true);
+        }
         match step {
             Some(JobStep::Request(request)) => self.data(number, request),
             Some(JobStep::Check(request)) => {
@@ -347,94 +384,16 @@ impl Scheduler<'_> {
         let waits = r.direction == Direction::Trim && job.options.engine.waits_for_trim();
         thread.pacer.issue(&job.options, r.direction, r.bytes);
         thread.in_flight += 1;
-        thread.stats.issue(r.direction, thread.in_flight);
+        thread.stats.issue(r.direction);
         thread.issued = Some(r.direction);
         thread.last_issue = self.player.now;
         thread.last_written |= write;
         if waits {
             thread.state = ThreadState::Call;
         }
-        self.host.push_back(Waiting {
-            job: number,
-            kind: RequestKind::Data(r.direction),
-            request,
-            bytes: r.bytes,
-            call: waits,
-        });
-        self.submit_waiting()?;
+        let kind = RequestKind::Data(r.direction);
+        self.queue(Waiting { job: number, kind, request, bytes: r.bytes, call: waits })?;
         Ok(!waits)
-    }
-
-    fn sync(&mut self, number: usize, kind: RequestKind, waits: bool) -> Result<(), RunError> {
-        let thread = &mut self.threads[number];
-        thread.in_flight += 1;
-        thread.last_issue = self.player.now;
-        if waits && thread.state == ThreadState::Ready {
-            thread.state = ThreadState::Call;
-        }
-        if let Some(filesystem) = &mut self.filesystem {
-            let files = std::mem::take(&mut thread.dirty).into_iter().collect();
-            let member = Member { job: number, kind, since: self.player.now, files };
-            if filesystem.must_commit(&member) {
-                let first = filesystem.commit(member);
-                return self.journal(first);
-            }
-        }
-        let request =
-            Request { at: self.player.now, op: HostOp::Flush, lba: Lba(0), sectors: 0, fua: false };
-        self.host.push_back(Waiting { job: number, kind, request, bytes: 0, call: waits });
-        self.submit_waiting()
-    }
-
-    /// Send a request of the file system's transaction.
-    fn journal(&mut self, request: Option<Request>) -> Result<(), RunError> {
-        let Some(request) = request else { return Ok(()) };
-        let request = Request { at: self.player.now, ..request };
-        // whose request it is decides whether it is measured: any job's, once one is
-        let job = (0..self.threads.len()).find(|&j| !self.threads[j].in_ramp).unwrap_or(0);
-        self.host.push_back(Waiting {
-            job,
-            kind: RequestKind::Journal,
-            request,
-            bytes: 0,
-            call: false,
-        });
-        self.submit_waiting()
-    }
-
-    /// A request of the transaction is complete.
-    fn journal_done(&mut self, at: Ps) -> Result<(), RunError> {
-        let filesystem = self.filesystem.as_mut().expect("transactions belong to a file system");
-        let (next, done) = filesystem.proceed();
-        for Member { job, kind, since, .. } in done {
-            let thread = &mut self.threads[job];
-            thread.in_flight -= 1;
-            thread.leave_ramp(at);
-            thread.complete_sync(kind, since, at);
-            if thread.state == ThreadState::Call {
-                thread.state = ThreadState::Ready;
-            }
-            self.ready.insert(job);
-        }
-        self.journal(next)
-    }
-
-    /// Hand requests to the drive while its queue has room.
-    fn submit_waiting(&mut self) -> Result<(), RunError> {
-        while self.player.in_flight < self.queue_depth
-            && let Some(waiting) = self.host.pop_front()
-        {
-            if !self.player.measuring && !self.threads[waiting.job].in_ramp {
-                self.player.start_measuring();
-            }
-            let number = self.player.submitted + 1;
-            let tag = self.player.submit(&waiting.request, waiting.request.at, number)? as usize;
-            if tag >= self.flying.len() {
-                self.flying.resize(tag + 1, None);
-            }
-            self.flying[tag] = Some(waiting);
-        }
-        Ok(())
     }
 
     /// Go to the next instant at which a command completes or a job has something to do.
@@ -526,6 +485,9 @@ impl Scheduler<'_> {
                 thread.complete_data(direction, waiting.bytes, waiting.request.at, at);
             }
             kind => thread.complete_sync(kind, waiting.request.at, at),
+        }
+        if let Some(batch) = thread.batch.as_mut().filter(|_| !waiting.call) {
+            batch.unreaped += 1;
         }
         if waiting.call && thread.state == ThreadState::Call {
             thread.state = ThreadState::Ready;

@@ -1,10 +1,11 @@
 //! One running job: what it waits for, how far it is, and what it counted.
 
+use super::batch::Batch;
 use super::pacer::Pacer;
 use super::request::RequestKind;
 use super::stats::{Completed, Stats};
 use flashatlas_types::{Dur, Ps, Rng, Seed};
-use flashatlas_workload::fio::{Direction, Job, JobStream};
+use flashatlas_workload::fio::{Direction, Job, JobStep, JobStream};
 use std::collections::BTreeSet;
 
 /// What a running job waits for.
@@ -20,6 +21,11 @@ pub(super) enum ThreadState {
     DrainThenPause(Dur),
     /// That nothing is in flight; then until that time, unless it has passed.
     DrainThenUntil(Ps),
+    /// That enough is complete to be reaped; until its queue is low, if it was full.
+    Reap {
+        /// It was.
+        full: bool,
+    },
     /// That time.
     Until(Ps),
     /// That nothing is in flight; then the next step.
@@ -38,7 +44,12 @@ pub(super) struct Thread {
     pub stats: Stats,
     pub state: ThreadState,
     pub depth: u32,
+    /// Requests that are queued or sent, and not complete.
     pub in_flight: u32,
+    /// What it sends and reaps at a time, if that is not one.
+    pub batch: Option<Batch>,
+    /// What it does once what it queued was sent and reaped.
+    pub held: Option<JobStep>,
     /// When it may start at the earliest.
     pub starts: Ps,
     pub started: Ps,
@@ -76,6 +87,8 @@ impl Thread {
             state: ThreadState::Before,
             depth: job.options.effective_depth(),
             in_flight: 0,
+            batch: Batch::of(&job.options),
+            held: None,
             starts,
             started: Ps::ZERO,
             epoch: Ps::ZERO,
@@ -113,6 +126,33 @@ impl Thread {
             Ps::MAX
         } else {
             Ps(self.epoch.0.saturating_add(runtime.0))
+        }
+    }
+
+    /// Returns whether it has queued requests that were not sent.
+    pub fn has_unsent(&self) -> bool {
+        self.batch.as_ref().is_some_and(|batch| !batch.unsent.is_empty())
+    }
+
+    /// Reaps all where it waited for all of its requests.
+    pub fn reap_all(&mut self) {
+        use ThreadState::{Drain, DrainThenPause, DrainThenSync, DrainThenUntil, Ending};
+        if let Some(batch) = &mut self.batch
+            && let Drain | DrainThenPause(_) | DrainThenSync | DrainThenUntil(_) | Ending =
+                self.state
+            && self.in_flight == 0
+        {
+            batch.unreaped = 0;
+        }
+    }
+
+    /// Returns whether the job waits for a step as for a system call.
+    pub fn calls(&self, step: JobStep) -> bool {
+        let engine = self.stream.job().options.engine;
+        match step {
+            JobStep::Sync { .. } => engine.waits_for_sync(),
+            JobStep::Request(r) => r.direction == Direction::Trim && engine.waits_for_trim(),
+            _ => false,
         }
     }
 

@@ -4,6 +4,7 @@ mod damaged_texts;
 mod explain;
 mod golden;
 mod jobs;
+mod jobs_batch;
 mod jobs_order;
 mod jobs_replay;
 mod own_parts;

@@ -145,6 +145,22 @@ pub(super) const MODELLED: &[OptionDef] = &[
     }),
     option("numjobs", store!(clones, count)),
     option("iodepth", store!(depth, count)),
+    aliased("iodepth_batch", "iodepth_batch_submit", |o, a| {
+        o.batching.submit = a.int(0, MAX_COUNT)? as u32;
+        Ok(())
+    }),
+    aliased("iodepth_batch_complete_min", "iodepth_batch_complete", |o, a| {
+        o.batching.complete_min = a.int(0, MAX_COUNT)? as u32;
+        Ok(())
+    }),
+    option("iodepth_batch_complete_max", |o, a| {
+        o.batching.complete_max = a.int(0, MAX_COUNT)? as u32;
+        Ok(())
+    }),
+    option("iodepth_low", |o, a| {
+        o.batching.low = a.int(0, MAX_COUNT)? as u32;
+        Ok(())
+    }),
     option("ioengine", store!(engine, engine)),
     option("direct", store!(direct, |a| a.switch())),
     option("buffered", store!(direct, |a| a.switch().map(|b| !b))),

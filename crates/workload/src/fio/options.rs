@@ -116,6 +116,25 @@ pub enum Generator {
     Lfsr,
 }
 
+/// How many requests are sent and reaped at a time; fio's defaults are one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Batching {
+    /// `iodepth_batch`: 0 is `iodepth`.
+    pub submit: u32,
+    /// `iodepth_batch_complete_min`.
+    pub complete_min: u32,
+    /// `iodepth_batch_complete_max`: at least `complete_min`.
+    pub complete_max: u32,
+    /// `iodepth_low`: 0 is `iodepth`.
+    pub low: u32,
+}
+
+impl Default for Batching {
+    fn default() -> Batching {
+        Batching { submit: 1, complete_min: 1, complete_max: 0, low: 0 }
+    }
+}
+
 /// The options of one section, global ones included. Index 0 of three is for reads, 1 for writes, 2
 /// for trims.
 #[derive(Clone, Debug)]
@@ -176,6 +195,8 @@ pub struct Options {
     pub clones: u32,
     /// `iodepth`, as written.
     pub depth: u32,
+    /// `iodepth_batch`, `iodepth_low` and what belongs to them.
+    pub batching: Batching,
     /// `ioengine`.
     pub engine: Engine,
     /// `direct`, or not `buffered`.
@@ -280,6 +301,7 @@ impl Default for Options {
             zoning: Zoning::default(),
             clones: 1,
             depth: 1,
+            batching: Batching::default(),
             engine: Engine::Sync,
             direct: false,
             durable: false,

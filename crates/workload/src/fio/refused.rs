@@ -34,7 +34,6 @@ const SKIP: &str =
     "fio 3.33 heeds it for recordings of blktrace only; take the lines out of the log";
 const VERIFY: &str = "reading back what was written is not simulated; add a second job with \
                       rw=read (or randread), the same file and `stonewall`";
-const ENGINE_BATCH: &str = "requests are submitted and reaped one at a time; leave it out";
 const FLOW: &str = "shares between jobs are not kept; use `rate_iops` for each of the jobs";
 const TRIMS: &str = "trims of what was written are not added; use rw=trimwrite, or a job with \
                      rw=randtrim";
@@ -60,10 +59,6 @@ pub(super) const REFUSED: &[Refused] = &[
     refused(&["trim_backlog"], &["0"], TRIMS),
     refused(&["trim_backlog_batch"], &["0"], TRIMS),
     refused(&["flow"], &["0"], FLOW),
-    refused(&["iodepth_batch", "iodepth_batch_submit"], &["1"], ENGINE_BATCH),
-    refused(&["iodepth_batch_complete_min", "iodepth_batch_complete"], &["0", "1"], ENGINE_BATCH),
-    refused(&["iodepth_batch_complete_max"], &["0", "1"], ENGINE_BATCH),
-    refused(&["iodepth_low"], &["0"], ENGINE_BATCH),
     refused(
         &["rate_min", "ratemin"],
         &["0"],

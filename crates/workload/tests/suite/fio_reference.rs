@@ -16,7 +16,7 @@ use std::process::Command;
 const CAPACITY: u64 = 1 << 40;
 
 /// Kind, file, first byte, bytes.
-type Line = (HostOp, u32, u64, u64);
+pub(crate) type Line = (HostOp, u32, u64, u64);
 
 /// The version of fio that is installed.
 pub(crate) fn fio() -> Option<String> {
@@ -25,7 +25,7 @@ pub(crate) fn fio() -> Option<String> {
 }
 
 /// What fio logs for the options in `job`.
-fn theirs(name: &str, job: &str) -> Vec<Line> {
+pub(crate) fn theirs(name: &str, job: &str) -> Vec<Line> {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR"))
         .join(format!("fio-{}-{name}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
@@ -51,7 +51,7 @@ fn theirs(name: &str, job: &str) -> Vec<Line> {
 }
 
 /// What this crate makes of the same job.
-fn ours(job: &str, seed: u64) -> Vec<Line> {
+pub(crate) fn ours(job: &str, seed: u64) -> Vec<Line> {
     let none = |_: &str| Err(std::io::Error::other("no files here"));
     let layout = parse(job, "job.fio", &|_| None, &none).unwrap().layout(CAPACITY).unwrap();
     let mut stream = JobStream::new(&layout.jobs[0], Seed(seed));
@@ -71,7 +71,7 @@ fn op(direction: Direction) -> HostOp {
     [HostOp::Read, HostOp::Write, HostOp::Trim][direction as usize]
 }
 
-fn job(options: &str) -> String {
+pub(crate) fn job(options: &str) -> String {
     format!("[job]\nioengine=null\n{}\n", options.split_whitespace().collect::<Vec<_>>().join("\n"))
 }
 
@@ -266,7 +266,7 @@ const SIGMAS: f64 = 5.5;
 
 /// Two samples of the same size count nearly the same; `n` draws with probability `p` have a
 /// variance of `n p (1 - p)`.
-fn assert_alike(what: &str, a: f64, b: f64, draws: f64) {
+pub(crate) fn assert_alike(what: &str, a: f64, b: f64, draws: f64) {
     let p = ((a + b) / 2.0 / draws).clamp(0.0, 1.0);
     let sigma = (2.0 * draws * p * (1.0 - p)).sqrt();
     assert!((a - b).abs() <= SIGMAS * sigma + 1.0, "{what}: {a} here, {b} in fio, {draws} draws");

@@ -8,6 +8,7 @@ mod errors;
 mod fio_errors;
 mod fio_mutation;
 mod fio_options;
+mod fio_paced;
 mod fio_reference;
 mod fio_replay;
 mod fio_values;

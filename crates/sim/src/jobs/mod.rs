@@ -7,6 +7,7 @@
 
 mod batch;
 mod filesystem;
+mod flow;
 mod pacer;
 mod report;
 mod request;

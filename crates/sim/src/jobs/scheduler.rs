@@ -5,6 +5,7 @@
 
 use super::Jobs;
 use super::filesystem::FileSystem;
+use super::flow::Flow;
 use super::pacer::Pace;
 use super::request::{RequestKind, Waiting};
 use super::settling::Watch;
@@ -13,8 +14,8 @@ use super::thread::{Thread, ThreadState};
 use crate::player::Player;
 use crate::stream::PROGRESS_EVERY;
 use crate::{Progress, RunError};
-use flashatlas_types::{HostOp, Lba, Ps, Request, SECTOR_BYTES, Seed};
-use flashatlas_workload::fio::{Direction, JobRequest, JobStep, NextIssue};
+use flashatlas_types::{Dur, HostOp, Lba, Ps, Request, SECTOR_BYTES, Seed};
+use flashatlas_workload::fio::{Direction, ExitWhat, JobRequest, JobStep, NextIssue};
 use std::collections::{BTreeSet, VecDeque};
 
 /// Requests of all jobs that can be in flight or wait at the host.
@@ -32,6 +33,9 @@ pub(super) struct Scheduler<'a> {
     pub(super) queue_depth: usize,
     pub(super) threads: Vec<Thread>,
     watches: Vec<Watch>,
+    flows: Vec<Flow>,
+    /// Jobs end with others (`exitall` in any of them).
+    exits: bool,
     /// Jobs that have not started, in order.
     unstarted: Vec<usize>,
     /// Jobs that can act now.
@@ -59,11 +63,15 @@ pub(super) fn play(
     queue_depth: usize,
     progress: &mut dyn FnMut(Progress) -> bool,
 ) -> Result<(Vec<Stats>, Vec<Watch>), RunError> {
+    let mut threads: Vec<Thread> =
+        jobs.layout.jobs.iter().map(|job| Thread::new(job, seed)).collect();
     let mut scheduler = Scheduler {
         player,
         filesystem,
         queue_depth,
-        threads: jobs.layout.jobs.iter().map(|job| Thread::new(job, seed)).collect(),
+        flows: Flow::of(&mut threads),
+        exits: jobs.layout.jobs.iter().any(|job| job.options.exit_all),
+        threads,
         watches: Watch::over(&jobs.layout.jobs),
         unstarted: (0..jobs.layout.jobs.len()).collect(),
         ready: BTreeSet::new(),
@@ -189,11 +197,14 @@ impl Scheduler<'_> {
             ThreadState::Before | ThreadState::Over | ThreadState::Call => Ok(false),
             ThreadState::Until(at) => {
                 if at <= now {
-                    thread.pacer.paused(now);
+                    if std::mem::take(&mut thread.pausing) {
+                        thread.pacer.paused(now);
+                    }
                     thread.state = ThreadState::Ready;
                 }
                 Ok(at <= now)
             }
+            ThreadState::Flow(since) => Ok(self.look_at_flow(number, since)),
             ThreadState::Reap { full } => {
                 let (in_flight, batch) = (thread.in_flight, thread.batch.as_mut());
                 let batch = batch.expect("only batches are reaped");
@@ -204,17 +215,24 @@ impl Scheduler<'_> {
                 Ok(reaped)
             }
             _ if thread.has_unsent() => {
-                use ThreadState::{DrainThenPause, DrainThenUntil};
-                let counted = matches!(thread.state, DrainThenPause(_) | DrainThenUntil(_));
+                use ThreadState::{DrainThenFlow, DrainThenPause, DrainThenUntil};
+                let state = thread.state;
+                let counted =
+                    matches!(state, DrainThenFlow | DrainThenPause(_) | DrainThenUntil(_));
                 self.send(number, counted)?;
                 Ok(true)
             }
             _ if thread.in_flight > 0 => Ok(false),
             ThreadState::DrainThenPause(pause) => {
+                thread.pausing = true;
                 let until = Ps(now.0.saturating_add(pause.0));
                 Ok(self.sleep(number, until))
             }
             ThreadState::DrainThenUntil(until) => Ok(self.sleep(number, until)),
+            ThreadState::DrainThenFlow => {
+                thread.state = ThreadState::Flow(now);
+                Ok(true)
+            }
             ThreadState::Drain => {
                 thread.state = ThreadState::Ready;
                 Ok(true)
@@ -234,6 +252,7 @@ impl Scheduler<'_> {
                 thread.stats.finish(now);
                 thread.state = ThreadState::Over;
                 self.over += 1;
+                self.leave(number);
                 Ok(false)
             }
         }
@@ -275,6 +294,21 @@ impl Scheduler<'_> {
                 return Ok(true);
             }
         }
+        if thread.share.is_some() && !thread.counted && thread.stream.goes_on() {
+            let share = thread.share.as_mut().expect("it has one");
+            let flow = &mut self.flows[share.flow];
+            if flow.is_ahead(share) {
+                let sleeps = share.sleep > Dur::ZERO;
+                thread.state =
+                    if sleeps { ThreadState::DrainThenFlow } else { ThreadState::Flow(now) };
+                return Ok(true);
+            }
+            flow.count(share);
+            thread.counted = true;
+            let flow = share.flow;
+            self.wake_flow(flow);
+        }
+        let thread = &mut self.threads[number];
         let wish = match thread.towards.take() {
             Some(direction) => Some(direction),
             None => match thread.stream.wish() {
@@ -319,6 +353,7 @@ impl Scheduler<'_> {
             self.send(number, true)?;
             return Ok(true);
         }
+        self.threads[number].counted = false;
         match step {
             Some(JobStep::Request(request)) => self.data(number, request),
             Some(JobStep::Check(request)) => {
@@ -402,6 +437,14 @@ impl Scheduler<'_> {
         let start = self.next_start();
         let event = if self.player.in_flight > 0 { self.player.drive.next_event() } else { None };
         let Some(next) = [wake, start, event].into_iter().flatten().min() else {
+            if self.threads.iter().any(|thread| matches!(thread.state, ThreadState::Flow(_))) {
+                return Err(RunError::Unusable(
+                    "flow: each job that runs is ahead of its share, and the others have not \
+                     started: with fio they would wait for ever, too; give a `flow_id` to jobs \
+                     that run together"
+                        .into(),
+                ));
+            }
             return Err(self.player.stalled());
         };
         let look = self.watches.iter().filter_map(Watch::due).min();
@@ -450,18 +493,61 @@ impl Scheduler<'_> {
                     if thread.is_over() {
                         continue;
                     }
-                    thread.settled = true;
-                    if thread.state == ThreadState::Before {
-                        continue; // it starts, and ends at once
-                    }
-                    if let ThreadState::Until(at) = thread.state {
-                        self.sleeping.remove(&(at, number));
-                        thread.state = ThreadState::Until(now);
-                    }
-                    self.ready.insert(number);
+                    thread.end_early(now, number, &mut self.sleeping, &mut self.ready);
                 }
             }
         }
+    }
+
+    /// A job is over: it leaves its flow, and others may end with it.
+    fn leave(&mut self, number: usize) {
+        if let Some(share) = self.threads[number].share.take() {
+            self.flows[share.flow].leave(share);
+            self.wake_flow(share.flow);
+        }
+        if !self.exits {
+            return;
+        }
+        let job = self.threads[number].stream.job();
+        let (group, what, now) = (job.group, job.options.exit_what, self.player.now);
+        for (other, thread) in self.threads.iter_mut().enumerate() {
+            let ends = match what {
+                ExitWhat::Group => thread.stream.job().group == group,
+                ExitWhat::Running => thread.state != ThreadState::Before,
+                ExitWhat::All => true,
+            };
+            if ends && !thread.is_over() {
+                thread.starts = now.min(thread.starts);
+                thread.end_early(now, other, &mut self.sleeping, &mut self.ready);
+            }
+        }
+    }
+
+    /// Lets the jobs that wait for others of a flow look.
+    fn wake_flow(&mut self, flow: usize) {
+        for (number, thread) in self.threads.iter().enumerate() {
+            let waits = matches!(thread.state, ThreadState::Flow(_));
+            if waits && thread.share.is_some_and(|share| share.flow == flow) {
+                self.ready.insert(number);
+            }
+        }
+    }
+
+    /// A job that is ahead of its share looks, after `since`, whether others have caught up;
+    /// whether it goes on now.
+    fn look_at_flow(&mut self, number: usize, since: Ps) -> bool {
+        let now = self.player.now;
+        let thread = &mut self.threads[number];
+        let deadline = thread.deadline();
+        let share = thread.share.expect("only a job of a flow waits for others");
+        if now < deadline && self.flows[share.flow].is_ahead(&share) {
+            if deadline < Ps::MAX {
+                self.sleeping.insert((deadline, number));
+            }
+            return false;
+        }
+        self.sleeping.remove(&(deadline, number));
+        self.sleep(number, share.next_look(since, now))
     }
 
     /// When a job that waits for nothing but its time starts.

@@ -1,6 +1,7 @@
 //! One running job: what it waits for, how far it is, and what it counted.
 
 use super::batch::Batch;
+use super::flow::Share;
 use super::pacer::Pacer;
 use super::request::RequestKind;
 use super::stats::{Completed, Stats};
@@ -26,6 +27,10 @@ pub(super) enum ThreadState {
         /// It was.
         full: bool,
     },
+    /// That others of its flow catch up, since then.
+    Flow(Ps),
+    /// That nothing is in flight; then the others of its flow.
+    DrainThenFlow,
     /// That time.
     Until(Ps),
     /// That nothing is in flight; then the next step.
@@ -48,6 +53,11 @@ pub(super) struct Thread {
     pub in_flight: u32,
     /// What it sends and reaps at a time, if that is not one.
     pub batch: Option<Batch>,
+    /// It sleeps because of a pause.
+    pub pausing: bool,
+    /// Its share of a flow, and whether its next request has been counted there.
+    pub share: Option<Share>,
+    pub counted: bool,
     /// What it does once what it queued was sent and reaped.
     pub held: Option<JobStep>,
     /// When it may start at the earliest.
@@ -69,7 +79,7 @@ pub(super) struct Thread {
     pub expired: bool,
     /// Files that it syncs yet before it ends.
     pub end_syncs: usize,
-    /// Its rates have settled.
+    /// Its rates have settled, or a job has ended it.
     pub settled: bool,
     /// Its requests so far, those of its ramp as well.
     pub completed: Completed,
@@ -88,6 +98,9 @@ impl Thread {
             depth: job.options.effective_depth(),
             in_flight: 0,
             batch: Batch::of(&job.options),
+            pausing: false,
+            share: None,
+            counted: false,
             held: None,
             starts,
             started: Ps::ZERO,
@@ -136,10 +149,12 @@ impl Thread {
 
     /// Reaps all where it waited for all of its requests.
     pub fn reap_all(&mut self) {
-        use ThreadState::{Drain, DrainThenPause, DrainThenSync, DrainThenUntil, Ending};
+        use ThreadState::{
+            Drain, DrainThenFlow, DrainThenPause, DrainThenSync, DrainThenUntil, Ending,
+        };
         if let Some(batch) = &mut self.batch
-            && let Drain | DrainThenPause(_) | DrainThenSync | DrainThenUntil(_) | Ending =
-                self.state
+            && let Drain | DrainThenFlow | DrainThenPause(_) | DrainThenSync | DrainThenUntil(_)
+            | Ending = self.state
             && self.in_flight == 0
         {
             batch.unreaped = 0;
@@ -154,6 +169,25 @@ impl Thread {
             JobStep::Request(r) => r.direction == Direction::Trim && engine.waits_for_trim(),
             _ => false,
         }
+    }
+
+    /// It ends at `now`, as when its time is up; one that has not started ends as it starts.
+    pub fn end_early(
+        &mut self,
+        now: Ps,
+        number: usize,
+        sleeping: &mut BTreeSet<(Ps, usize)>,
+        ready: &mut BTreeSet<usize>,
+    ) {
+        self.settled = true;
+        if self.state == ThreadState::Before {
+            return;
+        }
+        if let ThreadState::Until(at) = self.state {
+            sleeping.remove(&(at, number));
+            self.state = ThreadState::Until(now);
+        }
+        ready.insert(number);
     }
 
     /// It makes no more requests.

@@ -62,7 +62,7 @@ pub(crate) fn play_with(text: &str, files: &[(&str, &str)]) -> (Value, Value) {
     (record, jobs)
 }
 
-fn error(text: &str, changes: Value) -> String {
+pub(crate) fn error(text: &str, changes: Value) -> String {
     try_play(text, changes).expect_err(text).to_string()
 }
 

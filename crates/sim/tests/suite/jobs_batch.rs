@@ -49,7 +49,6 @@ fn batches_have_the_depths_of_fio() {
         "iodepth=8 iodepth_batch=0 iodepth_batch_complete=8",
         "iodepth=8 iodepth_batch_submit=99 iodepth_low=99",
         "iodepth=8 iodepth_batch_complete_min=99",
-        "iodepth=8 iodepth_batch=3 fsync=5",
     ]
     .iter()
     .enumerate()

@@ -7,6 +7,7 @@ mod jobs;
 mod jobs_batch;
 mod jobs_order;
 mod jobs_replay;
+mod jobs_together;
 mod own_parts;
 mod precondition;
 mod real_traces;

@@ -20,6 +20,8 @@ pub(super) struct Draw {
     zone: Rng,
     /// Requests up to and with the next random one.
     until_random: u64,
+    /// Bytes of requests in the zone in turn, in all files.
+    pub zone_bytes: u64,
 }
 
 impl Draw {
@@ -31,6 +33,7 @@ impl Draw {
             order: ["read", "write", "trim"].map(|d| stream(&format!("order.{d}"))),
             zone: stream("zone"),
             until_random: 1,
+            zone_bytes: 0,
         }
     }
 
@@ -48,8 +51,7 @@ pub(super) struct Cursor {
     /// Byte of the file that offsets count from: the job's first, or that of the zone in turn.
     base: u64,
     zones: Option<Zones>,
-    /// Bytes of requests in the zone in turn.
-    zone_bytes: u64,
+
     /// End of the last request by direction, as a byte of the file.
     position: [u64; 3],
     /// Start of the last request by direction, none yet, or none that a trim could be paired with.
@@ -72,7 +74,7 @@ struct Offset {
 
 impl Cursor {
     pub fn new(o: &Options, span: &JobSpan, seed: Seed, number: u32, file: usize) -> Cursor {
-        let zones = o.zoning.zones(o.files_in_turn());
+        let zones = o.zoning.zones();
         let blocks = (span.length / o.smallest()).max(1);
         let mapped = zones.map_or(blocks, |zones| (zones.range / o.smallest()).max(1));
         let stream = |what: &str| Rng::stream(seed, &format!("fio.{number}.{what}.{file}"));
@@ -83,7 +85,6 @@ impl Cursor {
             done: false,
             base: span.offset,
             zones,
-            zone_bytes: 0,
             position: [span.offset; 3],
             start: [None; 3],
             map: o.keeps_map().then(|| BlockMap::new(mapped)),
@@ -97,7 +98,7 @@ impl Cursor {
     /// Start the next pass. What a law has drawn stays drawn.
     pub fn rewind(&mut self) {
         self.done = false;
-        (self.base, self.zone_bytes) = (self.span.offset, 0);
+        self.base = self.span.offset;
         self.reset();
     }
 
@@ -119,7 +120,7 @@ impl Cursor {
     /// there is none left.
     pub fn next(&mut self, o: &Options, dir: usize, draw: &mut Draw) -> Option<(u64, u64)> {
         if let Some(zones) = self.zones {
-            self.choose_zone(zones, dir);
+            self.choose_zone(zones, dir, draw);
         }
         let offset = self.offset(o, dir, draw)?;
         if offset.at >= self.span.length {
@@ -143,15 +144,15 @@ impl Cursor {
         }
         self.start[dir] = Some(at);
         self.position[dir] = at + bytes;
-        self.zone_bytes = self.zone_bytes.saturating_add(bytes);
+        draw.zone_bytes = draw.zone_bytes.saturating_add(bytes);
         Some((at, bytes))
     }
 
     /// Goes to the next zone when enough of this one was used, and to its begin where its end is
     /// reached before (fio 3.33, `io_u.c`: `setup_strided_zone_mode`).
-    fn choose_zone(&mut self, zones: Zones, dir: usize) {
-        if self.zone_bytes >= zones.size {
-            self.zone_bytes = 0;
+    fn choose_zone(&mut self, zones: Zones, dir: usize, draw: &mut Draw) {
+        if draw.zone_bytes >= zones.size {
+            draw.zone_bytes = 0;
             let next = self.base.saturating_add(zones.range).saturating_add(zones.skip);
             self.base = if next >= self.span.file_bytes { self.span.offset } else { next };
             self.position[dir] = self.base;
@@ -159,7 +160,7 @@ impl Cursor {
         if self.position[dir] >= self.base.saturating_add(zones.range) {
             self.position[dir] = self.base;
         }
-        if self.zone_bytes % zones.range == 0 {
+        if draw.zone_bytes % zones.range == 0 {
             self.reset();
         }
     }
@@ -351,7 +352,7 @@ fn zone(zones: &[Zone], absolute: bool, blocks: u64, align: u64, draw: &mut Draw
 
 impl Options {
     /// Files of the job, as `nrfiles` or `filename` says.
-    pub(super) fn files_in_turn(&self) -> usize {
+    fn files_in_turn(&self) -> usize {
         if self.filenames.is_empty() { self.files as usize } else { self.filenames.len() }
     }
 }

@@ -1,13 +1,17 @@
 //! The options that are modelled: each with its names and what it sets.
 
 use super::distribution::{Distribution, parse_split};
-use super::options::{Engine, FileService, Generator, Options, PATTERNS, Pattern, Sequencer};
+use super::options::{
+    Engine, ExitWhat, FileService, Generator, Options, PATTERNS, Pattern, Sequencer,
+};
 use super::replay::WITHOUT_INFLUENCE;
 use super::value::{Amount, Arg, MAX_INT, MAX_NUMBER, one_of};
 use flashatlas_types::Dur;
 
 /// Largest `iodepth`, `numjobs`, `nrfiles` and other counts of things that take memory.
 const MAX_COUNT: u64 = 65_536;
+/// The largest `flow`.
+const MAX_WEIGHT: u64 = 1000;
 const SECOND_US: u64 = 1_000_000;
 
 /// Engines that do block I/O on files or drives, and how.
@@ -212,6 +216,20 @@ pub(super) const MODELLED: &[OptionDef] = &[
     }),
     option("startdelay", store!(start_delay, |a| a.times(SECOND_US))),
     option("loops", store!(loops, |a| a.int(1, MAX_INT))),
+    option("flow", |o, a| {
+        o.flow.weight = a.int(0, MAX_WEIGHT)? as u32;
+        Ok(())
+    }),
+    option("flow_id", |o, a| {
+        o.flow.id = a.int(0, MAX_INT)? as u32;
+        Ok(())
+    }),
+    option("flow_sleep", |o, a| {
+        o.flow.sleep = Dur::from_us(a.int(0, MAX_INT)?);
+        Ok(())
+    }),
+    option("exitall", store!(exit_all, exit_all)),
+    option("exit_what", store!(exit_what, exit_what)),
     aliased("stonewall", "wait_for_previous", store!(stonewall, |a| a.flag())),
     option("new_group", store!(new_group, |a| a.flag())),
     option("group_reporting", store!(group_reporting, |a| a.flag())),
@@ -227,6 +245,21 @@ fn kb_base(arg: &Arg<'_>) -> Result<u64, String> {
 
 fn rate_process(arg: &Arg<'_>) -> Result<bool, String> {
     one_of(arg.text()?, "rate_process", &[("linear", false), ("poisson", true)])
+}
+
+fn exit_all(arg: &Arg<'_>) -> Result<bool, String> {
+    match arg.text {
+        None | Some("1") => Ok(true),
+        Some(_) => Err("fio 3.33 ends all jobs whatever the value is; leave it out, or write \
+                        `exitall` alone"
+            .into()),
+    }
+}
+
+fn exit_what(arg: &Arg<'_>) -> Result<ExitWhat, String> {
+    let choices =
+        [("group", ExitWhat::Group), ("stonewall", ExitWhat::Running), ("all", ExitWhat::All)];
+    one_of(arg.text()?, "exit_what", &choices)
 }
 
 fn zone_mode(arg: &Arg<'_>) -> Result<bool, String> {
@@ -408,9 +441,6 @@ pub(super) fn left_out(o: &Options) -> Vec<(&'static str, &'static str)> {
             "steadystate",
             "without `steadystate_duration` nothing is judged, as in fio: the job runs to its end",
         ));
-    }
-    if o.zoning.strided && o.files_in_turn() > 1 {
-        list.push(("zonemode", "strided is for one file; with several, fio 3.33 leaves it out"));
     }
     if o.generator == Generator::Lfsr && !replays {
         list.push((

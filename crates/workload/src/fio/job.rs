@@ -251,7 +251,6 @@ fn check(o: &Options, section: &Position) -> Result<(), JobError> {
     }
     let replays = !o.replay.logs.is_empty();
     let beside = [
-        ("rw", o.pattern.read || o.pattern.trim, "of a job that reads or trims as well"),
         ("time_based", o.time_based, "of a job with time_based"),
         ("number_ios", o.number_ios.is_some(), "of a job with number_ios"),
     ];

@@ -311,7 +311,7 @@ impl Job {
 
     /// Blocks that its random maps hold.
     fn mapped_blocks(&self) -> u64 {
-        let zones = self.options.zoning.zones(self.files.len());
+        let zones = self.options.zoning.zones();
         let mapped = |file: &JobSpan| zones.map_or(file.length, |zones| zones.range);
         let blocks = |file: &JobSpan| mapped(file) / self.options.smallest();
         if self.keeps_map() { self.files.iter().map(blocks).sum() } else { 0 }

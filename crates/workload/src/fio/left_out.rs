@@ -187,7 +187,7 @@ pub(super) const LEFT_OUT: &[LeftOut] = &[
         later: &[],
     },
     LeftOut {
-        why: "belongs to an option that is refused by itself (zonemode=zbd, flow, \
+        why: "belongs to an option that is refused by itself (zonemode=zbd, \
               latency_target, rate_min, profile)",
         names: &[
             "zonecapacity",
@@ -197,8 +197,6 @@ pub(super) const LEFT_OUT: &[LeftOut] = &[
             "ignore_zone_limits",
             "zone_reset_threshold",
             "zone_reset_frequency",
-            "flow_id",
-            "flow_sleep",
             "latency_window",
             "latency_percentile",
             "latency_run",

@@ -32,7 +32,9 @@ pub use error::{JobError, Position, Warning};
 pub use job::{JobFile, MAX_JOBS, Section, parse};
 pub use layout::{Job, JobSpan, Layout};
 pub use lines::MAX_TEXT_BYTES;
-pub use options::{Batching, Engine, FileService, Generator, Options, Pattern, Sequencer};
+pub use options::{
+    Batching, Engine, ExitWhat, FileService, FlowOptions, Generator, Options, Pattern, Sequencer,
+};
 pub use replay::ReplayOptions;
 pub use settling::{Criterion, Measured, Settling};
 pub use stream::{Direction, JobRequest, JobStep, JobStream, NextIssue};

@@ -135,6 +135,28 @@ impl Default for Batching {
     }
 }
 
+/// Which jobs end with a job, where `exitall` is set.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ExitWhat {
+    /// Those of its group.
+    Group,
+    /// Those that run.
+    Running,
+    /// All, those that have not started, too.
+    All,
+}
+
+/// A share of the requests of several jobs.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct FlowOptions {
+    /// `flow`: the weight; 0 is no share.
+    pub weight: u32,
+    /// `flow_id`: jobs with the same share.
+    pub id: u32,
+    /// `flow_sleep`: the time between two looks of a job that is ahead; zero looks all the time.
+    pub sleep: Dur,
+}
+
 /// The options of one section, global ones included. Index 0 of three is for reads, 1 for writes, 2
 /// for trims.
 #[derive(Clone, Debug)]
@@ -257,6 +279,12 @@ pub struct Options {
     pub loops: u64,
     /// `wait_for`: the job that must be over first.
     pub wait_for: Option<String>,
+    /// `flow` and what belongs to it.
+    pub flow: FlowOptions,
+    /// `exitall`.
+    pub exit_all: bool,
+    /// `exit_what`.
+    pub exit_what: ExitWhat,
     /// `stonewall`.
     pub stonewall: bool,
     /// `new_group`.
@@ -332,6 +360,9 @@ impl Default for Options {
             start_delay: (Dur::ZERO, Dur::ZERO),
             loops: 1,
             wait_for: None,
+            flow: FlowOptions::default(),
+            exit_all: false,
+            exit_what: ExitWhat::Group,
             stonewall: false,
             new_group: false,
             group_reporting: false,

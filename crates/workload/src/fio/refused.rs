@@ -34,7 +34,6 @@ const SKIP: &str =
     "fio 3.33 heeds it for recordings of blktrace only; take the lines out of the log";
 const VERIFY: &str = "reading back what was written is not simulated; add a second job with \
                       rw=read (or randread), the same file and `stonewall`";
-const FLOW: &str = "shares between jobs are not kept; use `rate_iops` for each of the jobs";
 const TRIMS: &str = "trims of what was written are not added; use rw=trimwrite, or a job with \
                      rw=randtrim";
 const STREAMS: &str = "the drives take no hints on placement or lifetime; leave it out";
@@ -58,7 +57,6 @@ pub(super) const REFUSED: &[Refused] = &[
     refused(&["trim_percentage"], &["0"], TRIMS),
     refused(&["trim_backlog"], &["0"], TRIMS),
     refused(&["trim_backlog_batch"], &["0"], TRIMS),
-    refused(&["flow"], &["0"], FLOW),
     refused(
         &["rate_min", "ratemin"],
         &["0"],
@@ -142,12 +140,6 @@ pub(super) const REFUSED: &[Refused] = &[
     refused(&["write_hint"], &["none", "not_set"], STREAMS),
     refused(&["percentage_sequential"], &[], "fio 3.33 refuses it; use `percentage_random`"),
     refused(&["rwmixcycle"], &[], "fio 3.33 refuses it; leave it out"),
-    refused(&["exit_what"], &["group"], "only jobs of one group can end together; see `exitall`"),
-    refused(
-        &["exitall"],
-        &["0"],
-        "jobs do not end with the first of them; give them the same `runtime` and time_based",
-    ),
     refused(&["readfua"], &["0"], "reads do not force what is cached to the media; leave it out"),
     refused(&["writefua"], &["0"], "use sync=1, which sends writes with FUA"),
     refused(&["sg_write_mode"], &["write"], COMMAND),

@@ -97,6 +97,8 @@ pub struct JobStream {
     /// Requests issued since the statistics began, by direction.
     issues: [u64; 3],
     issued_bytes: [u64; 3],
+    /// Bytes that were read back. fio counts them, so that a larger `io_size` ends sooner.
+    checked_bytes: u64,
     loops_left: u64,
     number_limit: Option<u64>,
     mix: usize,
@@ -153,6 +155,7 @@ impl JobStream {
             draw: Draw::new(seed, job.number),
             issues: [0; 3],
             issued_bytes: [0; 3],
+            checked_bytes: 0,
             loops_left: o.loops,
             number_limit: o.number_ios,
             mix: 0,
@@ -234,7 +237,11 @@ impl JobStream {
             self.state = PassState::Over;
             return None;
         }
+        if !self.job.options.time_based {
+            self.loops_left = self.loops_left.saturating_sub(1);
+        }
         self.rewind();
+        self.draw.zone_bytes = 0;
         if self.job.options.pattern.trim_then_write() {
             // a pair counts as two
             self.number_limit = self.number_limit.map(|n| n.saturating_mul(2));
@@ -244,17 +251,27 @@ impl JobStream {
         Some(self.in_pass())
     }
 
-    /// Whether there is another pass.
-    fn keeps_running(&mut self) -> bool {
+    /// Returns whether a request or a sync may come next, not the end of a pass.
+    pub fn goes_on(&self) -> bool {
+        match self.state {
+            PassState::Before => self.keeps_running(),
+            PassState::Pass => match &self.job.replay {
+                Some(replay) => self.replayed < replay.steps.len(),
+                None => self.ready.is_some() || !self.exceeded(),
+            },
+            PassState::Checking => !self.written.is_empty(),
+            PassState::Ending | PassState::Over => false,
+        }
+    }
+
+    /// Returns whether there is another pass.
+    fn keeps_running(&self) -> bool {
         let o = &self.job.options;
-        if o.time_based {
+        if o.time_based || self.loops_left > 0 {
             return true;
         }
-        if self.loops_left > 0 {
-            self.loops_left -= 1;
-            return true;
-        }
-        let done: u64 = self.issued_bytes.iter().sum();
+        let done =
+            self.issued_bytes.iter().fold(self.checked_bytes, |sum, n| sum.saturating_add(*n));
         let limit = self.job.io_size.unwrap_or(self.job.size);
         let rest = limit.saturating_sub(done);
         let files_done = self.files_done == self.files.len() && self.job.io_size.is_none();
@@ -374,9 +391,7 @@ impl JobStream {
 
     fn check(&mut self) -> JobStep {
         let Some(read) = self.written.take() else { return self.leave_pass() };
-        // fio counts it, so that a larger `io_size` ends sooner
-        let bytes = &mut self.issued_bytes[Direction::Read as usize];
-        *bytes = bytes.saturating_add(read.bytes);
+        self.checked_bytes = self.checked_bytes.saturating_add(read.bytes);
         JobStep::Check(read)
     }
 

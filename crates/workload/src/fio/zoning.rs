@@ -22,11 +22,11 @@ pub(super) struct Zones {
 }
 
 impl Zoning {
-    /// Returns the zones of a job with that many files: none with several, as in fio 3.33.
-    pub(super) fn zones(&self, files: usize) -> Option<Zones> {
+    /// Returns the zones of each file.
+    pub(super) fn zones(&self) -> Option<Zones> {
         let range = if self.range == 0 { self.size } else { self.range };
         let zones = Zones { size: self.size, range, skip: self.skip };
-        (self.strided && files == 1).then_some(zones)
+        self.strided.then_some(zones)
     }
 
     /// Returns what is wrong between the options: the one to blame, and why.

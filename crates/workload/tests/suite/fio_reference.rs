@@ -184,6 +184,13 @@ fn jobs_without_chance_make_the_same_requests() {
         "rw=write size=32k verify=md5 end_fsync=1",
         "rw=write:8k size=32k verify=meta",
         "rw=read size=32k verify=md5",
+        "rw=rw size=64k rwmixread=0 verify=md5",
+        "rw=rw size=64k rwmixread=100 verify=md5",
+        "rw=trimwrite size=32k verify=md5",
+        "rw=trimwrite size=32k verify=md5 loops=2",
+        "rw=trim size=32k verify=md5",
+        "rw=rw size=32k rwmixread=0 verify=md5 loops=2 fsync=2",
+        "rw=write size=64k offset=8k zonemode=strided zonesize=16k zoneskip=4k nrfiles=2 loops=2",
         "rw=randwrite size=64k percentage_random=0 verify=md5",
         "rw=read size=120ki bs=6ki",
         "rw=read size=120ki bs=6ki kb_base=1000",
@@ -366,6 +373,7 @@ fn what_was_written_is_read_back_in_the_order_of_fio() {
         "rw=randwrite size=256k norandommap verify=md5",
         "rw=randwrite size=256k bsrange=2k-8k norandommap verify=md5",
         "rw=randwrite size=128k nrfiles=2 verify=md5",
+        "rw=randtrimwrite size=128k verify=md5",
     ]
     .iter()
     .enumerate()
@@ -386,6 +394,26 @@ fn what_was_written_is_read_back_in_the_order_of_fio() {
                 writes.sort_unstable();
             }
             assert_eq!(reads, writes, "{options}");
+        }
+    }
+}
+
+#[test]
+fn a_mixed_job_reads_back_what_it_wrote() {
+    need_fio!();
+    for (number, options) in
+        ["rw=randrw size=256k verify=md5", "rw=rw size=256k verify=md5 rwmixread=30"]
+            .iter()
+            .enumerate()
+    {
+        let text = job(options);
+        for lines in [ours(&text, 1), theirs(&format!("mixed{number}"), &text)] {
+            let writes: Vec<_> =
+                lines.iter().filter(|l| l.0 == HostOp::Write).map(|l| (l.1, l.2, l.3)).collect();
+            let (pass, back) = lines.split_at(lines.len() - writes.len());
+            assert_eq!(pass.len(), 64, "{options}: all blocks are read or written");
+            let back: Vec<_> = back.iter().map(|l| (l.1, l.2, l.3)).collect();
+            assert_eq!(back, writes, "{options}");
         }
     }
 }

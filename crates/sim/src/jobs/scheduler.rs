@@ -427,7 +427,14 @@ impl Scheduler<'_> {
             thread.state = ThreadState::Call;
         }
         let kind = RequestKind::Data(r.direction);
-        self.queue(Waiting { job: number, kind, request, bytes: r.bytes, call: waits })?;
+        self.queue(Waiting {
+            job: number,
+            kind,
+            request,
+            bytes: r.bytes,
+            place: (r.file, r.offset),
+            call: waits,
+        })?;
         Ok(!waits)
     }
 
@@ -568,6 +575,8 @@ impl Scheduler<'_> {
         thread.leave_ramp(at);
         match waiting.kind {
             RequestKind::Data(direction) => {
+                let (file, offset) = waiting.place;
+                thread.stream.complete(direction, file, offset);
                 thread.complete_data(direction, waiting.bytes, waiting.request.at, at);
             }
             kind => thread.complete_sync(kind, waiting.request.at, at),

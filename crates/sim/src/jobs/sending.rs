@@ -67,7 +67,7 @@ impl Scheduler<'_> {
         }
         let request =
             Request { at: self.player.now, op: HostOp::Flush, lba: Lba(0), sectors: 0, fua: false };
-        self.queue(Waiting { job: number, kind, request, bytes: 0, call: waits })
+        self.queue(Waiting { job: number, kind, request, bytes: 0, place: (0, 0), call: waits })
     }
 
     /// Send a request of the file system's transaction.
@@ -81,6 +81,7 @@ impl Scheduler<'_> {
             kind: RequestKind::Journal,
             request,
             bytes: 0,
+            place: (0, 0),
             call: false,
         });
         self.submit_waiting()

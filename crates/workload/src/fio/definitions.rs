@@ -197,6 +197,8 @@ pub(super) const MODELLED: &[OptionDef] = &[
         o.verify |= !o.places.contains_key("verify");
         Ok(())
     }),
+    option("verify_backlog", store!(verify_backlog, |a| a.int(0, MAX_INT))),
+    option("verify_backlog_batch", store!(verify_batch, |a| a.int(0, MAX_INT))),
     option("do_verify", store!(do_verify, |a| a.switch())),
     aliased("runtime", "timeout", store!(runtime, |a| a.time(SECOND_US))),
     option("time_based", store!(time_based, |a| a.flag())),

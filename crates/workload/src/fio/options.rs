@@ -265,6 +265,10 @@ pub struct Options {
     pub verify: bool,
     /// `do_verify`.
     pub do_verify: bool,
+    /// `verify_backlog`: what was written is read back after so many writes; 0 is at the end.
+    pub verify_backlog: u64,
+    /// `verify_backlog_batch`: so many are read back then; 0 is as many as `verify_backlog`.
+    pub verify_batch: u64,
     /// `runtime`; zero is no limit.
     pub runtime: Dur,
     /// `time_based`.
@@ -353,6 +357,8 @@ impl Default for Options {
             seed: None,
             verify: false,
             do_verify: true,
+            verify_backlog: 0,
+            verify_batch: 0,
             runtime: Dur::ZERO,
             time_based: false,
             ramp: Dur::ZERO,

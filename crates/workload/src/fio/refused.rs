@@ -34,8 +34,8 @@ const SKIP: &str =
     "fio 3.33 heeds it for recordings of blktrace only; take the lines out of the log";
 const VERIFY: &str = "reading back what was written is not simulated; add a second job with \
                       rw=read (or randread), the same file and `stonewall`";
-const TRIMS: &str = "trims of what was written are not added; use rw=trimwrite, or a job with \
-                     rw=randtrim";
+const TRIMS: &str = "fio 3.33 crashes at the first of these trims unless rw=trimwrite; use \
+                     rw=trimwrite, or a job with rw=randtrim";
 const STREAMS: &str = "the drives take no hints on placement or lifetime; leave it out";
 const COMMAND: &str = "another command would be sent; leave it out";
 const PROTECTION: &str = "metadata and protection information are not simulated; leave it out";
@@ -50,13 +50,9 @@ pub(super) const REFUSED: &[Refused] = &[
     refused(&["merge_blktrace_scalars"], &[], MERGE),
     refused(&["merge_blktrace_iters"], &[], MERGE),
     refused(&["verify_only"], &["0"], VERIFY),
-    refused(&["verify_backlog"], &["0"], VERIFY),
-    refused(&["verify_backlog_batch"], &["0"], VERIFY),
     refused(&["experimental_verify"], &["0"], VERIFY),
     refused(&["verify_state_load"], &["0"], VERIFY),
-    refused(&["trim_percentage"], &["0"], TRIMS),
     refused(&["trim_backlog"], &["0"], TRIMS),
-    refused(&["trim_backlog_batch"], &["0"], TRIMS),
     refused(
         &["rate_min", "ratemin"],
         &["0"],

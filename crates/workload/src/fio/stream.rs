@@ -114,6 +114,9 @@ pub struct JobStream {
     in_pass: u64,
     state: PassState,
     written: Written,
+    /// Writes that are to be read back yet, of this turn; the direction of what completed last.
+    backs_left: u64,
+    last_done: Option<Direction>,
     /// Lines of the replayed log that are done.
     replayed: usize,
     /// Files that are to be synced yet at the end of the pass.
@@ -135,7 +138,11 @@ enum PassState {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum PendingIssue {
     Data(Direction),
-    Sync { data_only: bool },
+    Sync {
+        data_only: bool,
+    },
+    /// A read of what was written, in the middle of the pass.
+    Back(JobRequest),
 }
 
 impl JobStream {
@@ -169,6 +176,8 @@ impl JobStream {
             in_pass: 0,
             state: if job.replay.is_some() { PassState::Pass } else { PassState::Before },
             written: Written::default(),
+            backs_left: 0,
+            last_done: None,
             replayed: 0,
             end_syncs: 0,
             ready: None,
@@ -312,6 +321,10 @@ impl JobStream {
                     self.last_was_sync = true;
                     return JobStep::Sync { data_only };
                 }
+                Some((_, PendingIssue::Back(read))) => {
+                    self.checked_bytes = self.checked_bytes.saturating_add(read.bytes);
+                    return JobStep::Request(read);
+                }
                 Some((file, PendingIssue::Data(direction))) => {
                     let o = &self.job.options;
                     if let Some((offset, bytes)) =
@@ -333,6 +346,10 @@ impl JobStream {
 
     /// The next line of the log; after the last one the pass is over.
     fn replay(&mut self) -> JobStep {
+        if let Some(read) = self.read_back() {
+            self.checked_bytes = self.checked_bytes.saturating_add(read.bytes);
+            return JobStep::Request(read);
+        }
         let replay = self.job.replay.as_ref().expect("it has a log");
         let Some(&(_, step)) = replay.steps.get(self.replayed) else { return self.pass_over() };
         self.replayed += 1;
@@ -357,6 +374,9 @@ impl JobStream {
         self.in_pass += 1;
         if request.direction == Direction::Write && self.job.options.reads_back() {
             self.written.add(self.job.keeps_map(), request);
+            if self.job.options.verify_backlog > 0 {
+                self.written.fly(request);
+            }
         }
         JobStep::Request(request)
     }
@@ -421,9 +441,40 @@ impl JobStream {
 
     /// Choose the file and the direction of the next request.
     fn choose(&mut self) {
+        if let Some(read) = self.read_back() {
+            self.ready = Some((0, PendingIssue::Back(read)));
+            return;
+        }
         let Some(file) = self.choose_file() else { return };
         let want = self.choose_direction(file);
         self.ready = Some((file, want));
+    }
+
+    /// What `verify_backlog` reads back next: after each so many writes that were not read back yet,
+    /// unless the last that completed was a read (fio 3.33, `io_u.c`: `check_get_verify`).
+    fn read_back(&mut self) -> Option<JobRequest> {
+        let o = &self.job.options;
+        let waiting = self.written.len() as u64;
+        if o.verify_backlog == 0 || waiting == 0 {
+            return None;
+        }
+        if self.backs_left == 0 {
+            if waiting % o.verify_backlog != 0 || self.last_done == Some(Direction::Read) {
+                return None;
+            }
+            self.backs_left = if o.verify_batch == 0 { o.verify_backlog } else { o.verify_batch };
+        }
+        let read = self.written.take_landed()?;
+        self.backs_left -= 1;
+        Some(read)
+    }
+
+    /// A request that it made is complete.
+    pub fn complete(&mut self, direction: Direction, file: u32, offset: u64) {
+        self.last_done = Some(direction);
+        if direction == Direction::Write {
+            self.written.land(file, offset);
+        }
     }
 
     fn choose_file(&mut self) -> Option<usize> {

@@ -58,7 +58,10 @@ pub(crate) fn ours(job: &str, seed: u64) -> Vec<Line> {
     let mut lines = Vec::new();
     while let Some(step) = stream.next_step() {
         lines.push(match step {
-            JobStep::Request(r) | JobStep::Check(r) => (op(r.direction), r.file, r.offset, r.bytes),
+            JobStep::Request(r) | JobStep::Check(r) => {
+                stream.complete(r.direction, r.file, r.offset);
+                (op(r.direction), r.file, r.offset, r.bytes)
+            }
             JobStep::Sync { .. } | JobStep::EndSync => (HostOp::Flush, 0, 0, 0),
             JobStep::Pass | JobStep::PassEnd => continue,
         });
@@ -189,6 +192,19 @@ fn jobs_without_chance_make_the_same_requests() {
         "rw=trimwrite size=32k verify=md5",
         "rw=trimwrite size=32k verify=md5 loops=2",
         "rw=trim size=32k verify=md5",
+        "rw=write size=64k verify=md5 verify_backlog=4",
+        "rw=write size=64k verify=md5 verify_backlog=4 verify_backlog_batch=2",
+        "rw=write size=64k verify=md5 verify_backlog=3",
+        "rw=write size=64k verify=md5 verify_backlog=3 verify_backlog_batch=5 loops=2",
+        "rw=write size=64k verify=md5 verify_backlog=1 fsync=3",
+        "rw=write size=64k verify=md5 verify_backlog=2 verify_backlog_batch=1 end_fsync=1",
+        "rw=write size=64k verify=md5 verify_backlog=4 io_size=200k",
+        "rw=write size=64k verify=md5 verify_backlog=4 do_verify=0",
+        "rw=write size=64k verify_backlog=4",
+        "rw=trimwrite size=32k verify=md5 verify_backlog=2",
+        "rw=write size=64k verify=md5 verify_backlog=4 nrfiles=2",
+        "rw=write size=64k verify=md5 trim_percentage=50",
+        "rw=write size=64k trim_percentage=50 trim_backlog_batch=4",
         "rw=rw size=32k rwmixread=0 verify=md5 loops=2 fsync=2",
         "rw=write size=64k offset=8k zonemode=strided zonesize=16k zoneskip=4k nrfiles=2 loops=2",
         "rw=randwrite size=64k percentage_random=0 verify=md5",

@@ -29,6 +29,7 @@ fn ours(job: &str, log: &str) -> Vec<Line> {
     while let Some(step) = stream.next_step() {
         lines.push(match step {
             JobStep::Request(r) | JobStep::Check(r) => {
+                stream.complete(r.direction, r.file, r.offset);
                 (r.direction as u32, names[r.file as usize].clone(), r.offset, r.bytes)
             }
             JobStep::Sync { data_only } => (3 + u32::from(data_only), String::new(), 0, 0),
@@ -94,6 +95,7 @@ fn logs_make_the_requests_that_fio_makes_of_them() {
         "time_based runtime=3",
         "verify=md5",
         "verify=md5 do_verify=0",
+        "verify=md5 verify_backlog=1",
         "rw=randwrite size=1m verify=md5",
         two_clones,
         "replay_scale=2",

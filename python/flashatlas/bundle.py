@@ -6,9 +6,10 @@ import json
 import re
 import tempfile
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from flashatlas._core import InputError, is_file, is_table
 from flashatlas.files import digest_of_content, whole_file
@@ -42,14 +43,8 @@ def bundle(results: Sequence[Result], path: Path) -> Path:
     inputs: dict[str, str] = {}
     for result in results:
         trace = result.record["trace"]
-        if trace["format"] == "fio":
-            for file, name in logs_beside(Path(trace["path"])):
-                if inputs.setdefault(str(file), name) != name or _taken(inputs, file, name):
-                    raise InputError(f"{file}: another input of the bundle has the name {name}")
+        _place_logs(trace, inputs)
         with_paths(result.record, lambda file: inputs.setdefault(file, _name(file, inputs)))
-        for named in trace.get("named", ()):
-            if _digest(Path(named["path"])) != named["digest"]:
-                raise InputError(f"{named['path']}: not the file that the run read: another digest")
         if "digest" in trace and not is_file(trace["path"]):
             raise InputError("the trace was standard input or a table: there is no file to pack")
         if "digest" in trace and not Path(trace["path"]).exists():
@@ -93,6 +88,23 @@ def _name(file: str, taken: dict[str, str]) -> str:
     path = Path(file)
     names = [path.name, *(f"{number}-{path.name}" for number in range(2, len(taken) + 3))]
     return next(name for name in names if name not in taken.values())
+
+
+def _place_logs(trace: Mapping[str, Any], inputs: dict[str, str]) -> None:
+    """Give the logs that a job file replays their names in the bundle: beside the job file.
+
+    Raises:
+        InputError: They are not those that the run read, or have no place there.
+
+    """
+    if trace["format"] != "fio":
+        return
+    for file, name in logs_beside(Path(trace["path"])):
+        if inputs.setdefault(str(file), name) != name or _taken(inputs, file, name):
+            raise InputError(f"{file}: another input of the bundle has the name {name}")
+    for named in trace.get("named", ()):
+        if _digest(Path(named["path"])) != named["digest"]:
+            raise InputError(f"{named['path']}: not the file that the run read: another digest")
 
 
 def _taken(inputs: dict[str, str], file: Path, name: str) -> bool:

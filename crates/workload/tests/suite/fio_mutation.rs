@@ -70,6 +70,7 @@ fn survive(text: &str, capacity: u64) -> bool {
                 said.starts_with("job.fio:")
                     || said.starts_with("x")
                     || said.starts_with("sizes.fio:")
+                    || said.contains(".log:")
                     || said.contains("no iolog header"),
                 "{said}"
             );

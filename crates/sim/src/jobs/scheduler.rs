@@ -294,8 +294,10 @@ impl Scheduler<'_> {
                 return Ok(true);
             }
         }
-        if thread.share.is_some() && !thread.counted && thread.stream.goes_on() {
-            let share = thread.share.as_mut().expect("it has one");
+        if let Some(share) = &mut thread.share
+            && !thread.counted
+            && thread.stream.goes_on()
+        {
             let flow = &mut self.flows[share.flow];
             if flow.is_ahead(share) {
                 let sleeps = share.sleep > Dur::ZERO;

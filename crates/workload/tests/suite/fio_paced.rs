@@ -2,7 +2,7 @@
 
 use crate::fio_reference::{assert_alike, fio, job, ours, theirs};
 use flashatlas_types::{HostOp, Rng, Seed};
-use flashatlas_workload::fio::parse;
+use flashatlas_workload::fio::{Direction, JobStep, JobStream, parse};
 use flashatlas_workload::{ReadOptions, open};
 use std::collections::BTreeSet;
 use std::process::Command;
@@ -81,4 +81,26 @@ fn random_times_are_spread_as_in_fio() {
         let share = (-(from as f64) / 4000.0).exp() - (-(to as f64) / 4000.0).exp();
         assert_alike(&format!("{from} to {to} us"), count(&ours), share * GAPS as f64, GAPS as f64);
     }
+}
+
+#[test]
+fn what_is_in_flight_is_not_read_back() {
+    let text = job("rw=write size=32k verify=md5 verify_backlog=2");
+    let none = |_: &str| Err(std::io::Error::other("no files here"));
+    let layout = parse(&text, "job.fio", &|_| None, &none).unwrap().layout(1 << 20).unwrap();
+    let mut stream = JobStream::new(&layout.jobs[0], Seed(1));
+    let mut next = || match stream.next_step() {
+        Some(JobStep::Request(r) | JobStep::Check(r)) => (r.direction, r.offset / 4096),
+        step => panic!("{step:?}"),
+    };
+    // four writes, of which none is complete
+    let writes: Vec<_> = (0..4).map(|_| next()).collect();
+    assert_eq!(writes, [0, 1, 2, 3].map(|block| (Direction::Write, block)));
+    stream.complete(Direction::Write, 0, 0);
+    let mut next = || match stream.next_step() {
+        Some(JobStep::Request(r) | JobStep::Check(r)) => (r.direction, r.offset / 4096),
+        step => panic!("{step:?}"),
+    };
+    // the first is read back, the second is not complete
+    assert_eq!([next(), next()], [(Direction::Read, 0), (Direction::Write, 4)]);
 }

@@ -16,6 +16,7 @@ mod sending;
 mod settling;
 mod stats;
 mod thread;
+mod together;
 
 use self::filesystem::FileSystem;
 use crate::config_hash::hex;

@@ -15,7 +15,7 @@ use crate::player::Player;
 use crate::stream::PROGRESS_EVERY;
 use crate::{Progress, RunError};
 use flashatlas_types::{Dur, HostOp, Lba, Ps, Request, SECTOR_BYTES, Seed};
-use flashatlas_workload::fio::{Direction, ExitWhat, JobRequest, JobStep, NextIssue};
+use flashatlas_workload::fio::{Direction, JobRequest, JobStep, NextIssue};
 use std::collections::{BTreeSet, VecDeque};
 
 /// Requests of all jobs that can be in flight or wait at the host.
@@ -33,15 +33,15 @@ pub(super) struct Scheduler<'a> {
     pub(super) queue_depth: usize,
     pub(super) threads: Vec<Thread>,
     watches: Vec<Watch>,
-    flows: Vec<Flow>,
+    pub(super) flows: Vec<Flow>,
     /// Jobs end with others (`exitall` in any of them).
-    exits: bool,
+    pub(super) exits: bool,
     /// Jobs that have not started, in order.
     unstarted: Vec<usize>,
     /// Jobs that can act now.
     pub(super) ready: BTreeSet<usize>,
     /// Jobs that wait for a time.
-    sleeping: BTreeSet<(Ps, usize)>,
+    pub(super) sleeping: BTreeSet<(Ps, usize)>,
     /// Requests that wait at the host for a place in the drive's queue.
     pub(super) host: VecDeque<Waiting>,
     /// By tag of the player.
@@ -259,7 +259,7 @@ impl Scheduler<'_> {
     }
 
     /// Let a job sleep until `until`, or until its time is up; whether that is now.
-    fn sleep(&mut self, number: usize, until: Ps) -> bool {
+    pub(super) fn sleep(&mut self, number: usize, until: Ps) -> bool {
         let until = until.min(self.threads[number].deadline());
         self.threads[number].state = ThreadState::Until(until);
         if until <= self.player.now {
@@ -506,57 +506,6 @@ impl Scheduler<'_> {
                 }
             }
         }
-    }
-
-    /// A job is over: it leaves its flow, and others may end with it.
-    fn leave(&mut self, number: usize) {
-        if let Some(share) = self.threads[number].share.take() {
-            self.flows[share.flow].leave(share);
-            self.wake_flow(share.flow);
-        }
-        if !self.exits {
-            return;
-        }
-        let job = self.threads[number].stream.job();
-        let (group, what, now) = (job.group, job.options.exit_what, self.player.now);
-        for (other, thread) in self.threads.iter_mut().enumerate() {
-            let ends = match what {
-                ExitWhat::Group => thread.stream.job().group == group,
-                ExitWhat::Running => thread.state != ThreadState::Before,
-                ExitWhat::All => true,
-            };
-            if ends && !thread.is_over() {
-                thread.starts = now.min(thread.starts);
-                thread.end_early(now, other, &mut self.sleeping, &mut self.ready);
-            }
-        }
-    }
-
-    /// Lets the jobs that wait for others of a flow look.
-    fn wake_flow(&mut self, flow: usize) {
-        for (number, thread) in self.threads.iter().enumerate() {
-            let waits = matches!(thread.state, ThreadState::Flow(_));
-            if waits && thread.share.is_some_and(|share| share.flow == flow) {
-                self.ready.insert(number);
-            }
-        }
-    }
-
-    /// A job that is ahead of its share looks, after `since`, whether others have caught up;
-    /// whether it goes on now.
-    fn look_at_flow(&mut self, number: usize, since: Ps) -> bool {
-        let now = self.player.now;
-        let thread = &mut self.threads[number];
-        let deadline = thread.deadline();
-        let share = thread.share.expect("only a job of a flow waits for others");
-        if now < deadline && self.flows[share.flow].is_ahead(&share) {
-            if deadline < Ps::MAX {
-                self.sleeping.insert((deadline, number));
-            }
-            return false;
-        }
-        self.sleeping.remove(&(deadline, number));
-        self.sleep(number, share.next_look(since, now))
     }
 
     /// When a job that waits for nothing but its time starts.

@@ -1,5 +1,5 @@
-//! The way of a request from its job to the drive: queued, sent together with others, waiting at the
-//! host; and what a sync makes the file system send.
+//! The way of a request from its job to the drive: queued, sent together with others, waiting at
+//! the host; and what a sync makes the file system send.
 
 use super::filesystem::Member;
 use super::request::{RequestKind, Waiting};

@@ -529,29 +529,6 @@ fn requests_that_end_together_keep_their_tags() {
 }
 
 #[test]
-fn file_systems_are_named_in_errors() {
-    let wrong = |text: &str| error(&writes("fsync=1"), json!({ "filesystem": text }));
-    assert!(wrong("ext5").contains("filesystem `ext5` is not known; did you mean `ext4`?"));
-    assert!(wrong("ext4:fau=true").contains("did you mean `fua`?"));
-    assert!(
-        wrong("ext4")
-            .contains("the journal of 134217728 bytes and the metadata do not fit the drive")
-    );
-    let spec = json!({ "drive": "tiny", "workload": "uniform:requests=1", "filesystem": "ext4" });
-    let spec: RunSpec = serde_json::from_value(spec).unwrap();
-    let refused = run(&spec, &environment(&Files(String::new(), &[])), &mut |_| true)
-        .unwrap_err()
-        .to_string();
-    assert!(refused.contains("filesystem: it is for job files (`job=FILE`)"), "{refused}");
-    let spec = json!({ "drive": "jasmine-64gb", "workload": "ext4-sync:operations=1" });
-    let spec: RunSpec = serde_json::from_value(spec).unwrap();
-    let refused = run(&spec, &environment(&Files(String::new(), &[])), &mut |_| true)
-        .unwrap_err()
-        .to_string();
-    assert!(refused.contains("use `mode=closed` and `depth=1`"), "{refused}");
-}
-
-#[test]
 fn flushes_are_added_to_a_workload_that_has_none() {
     let spec = json!({
         "drive": "tiny", "workload": "uniform:requests=10,size=2KiB", "flush_every": 3,

@@ -103,8 +103,8 @@ fn jobs_keep_to_their_shares_as_in_fio() {
 
 #[test]
 fn a_share_is_kept_one_request_after_the_other() {
-    // fio's count of all begins at 1, so [a] is ahead after its second write (2 of 3), and after its
-    // third (3 of 5) once [b] has written. [b] writes again 5 ms after its first; then [a] ends
+    // fio's count of all begins at 1, so [a] is ahead after its second write (2 of 3), and after
+    // its third (3 of 5) once [b] has written. [b] writes again 5 ms after its first; then [a] ends
     let text =
         "[global]\nrw=write\ndirect=1\nflow=1\n[a]\nsize=16k\n[b]\nsize=16k\nthinktime=5ms\n";
     let (_, jobs) = play(text);

@@ -1,4 +1,4 @@
-//! Zones of random jobs, and random times, beside the real fio.
+//! Zones of random jobs, random times and what is read back, beside the real fio.
 
 use crate::fio_reference::{assert_alike, fio, job, ours, theirs};
 use flashatlas_types::{HostOp, Rng, Seed};
@@ -103,4 +103,26 @@ fn what_is_in_flight_is_not_read_back() {
     };
     // the first is read back, the second is not complete
     assert_eq!([next(), next()], [(Direction::Read, 0), (Direction::Write, 4)]);
+}
+
+#[test]
+fn a_mixed_job_reads_back_what_it_wrote() {
+    if fio().is_none() {
+        return eprintln!("skipped: fio is not installed");
+    }
+    for (number, options) in
+        ["rw=randrw size=256k verify=md5", "rw=rw size=256k verify=md5 rwmixread=30"]
+            .iter()
+            .enumerate()
+    {
+        let text = job(options);
+        for lines in [ours(&text, 1), theirs(&format!("mixed{number}"), &text)] {
+            let writes: Vec<_> =
+                lines.iter().filter(|l| l.0 == HostOp::Write).map(|l| (l.1, l.2, l.3)).collect();
+            let (pass, back) = lines.split_at(lines.len() - writes.len());
+            assert_eq!(pass.len(), 64, "{options}: all blocks are read or written");
+            let back: Vec<_> = back.iter().map(|l| (l.1, l.2, l.3)).collect();
+            assert_eq!(back, writes, "{options}");
+        }
+    }
 }

@@ -415,26 +415,6 @@ fn what_was_written_is_read_back_in_the_order_of_fio() {
 }
 
 #[test]
-fn a_mixed_job_reads_back_what_it_wrote() {
-    need_fio!();
-    for (number, options) in
-        ["rw=randrw size=256k verify=md5", "rw=rw size=256k verify=md5 rwmixread=30"]
-            .iter()
-            .enumerate()
-    {
-        let text = job(options);
-        for lines in [ours(&text, 1), theirs(&format!("mixed{number}"), &text)] {
-            let writes: Vec<_> =
-                lines.iter().filter(|l| l.0 == HostOp::Write).map(|l| (l.1, l.2, l.3)).collect();
-            let (pass, back) = lines.split_at(lines.len() - writes.len());
-            assert_eq!(pass.len(), 64, "{options}: all blocks are read or written");
-            let back: Vec<_> = back.iter().map(|l| (l.1, l.2, l.3)).collect();
-            assert_eq!(back, writes, "{options}");
-        }
-    }
-}
-
-#[test]
 fn a_pass_with_a_map_uses_every_block_once() {
     need_fio!();
     for (number, options) in [

@@ -263,7 +263,10 @@ pub(crate) fn finish(
         trace.insert("digest".into(), format!("sha256:{digest}").into());
     }
     if !source.named.is_empty() {
-        let file = |file: &NamedFile| json!({ "path": file.path, "digest": format!("sha256:{}", file.digest) });
+        let file = |file: &NamedFile| {
+            let digest = format!("sha256:{}", file.digest);
+            json!({ "path": file.path, "digest": digest })
+        };
         trace.insert("named".into(), source.named.iter().map(file).collect());
     }
     trace.insert("requests".into(), player.submitted.into());

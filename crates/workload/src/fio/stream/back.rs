@@ -1,7 +1,7 @@
 //! Requests that come from elsewhere than the pattern: lines of a log, reads of what was written.
 
-use super::super::replay::ReplayStep;
 use super::{Direction, JobRequest, JobStep, JobStream};
+use crate::fio::replay::ReplayStep;
 
 impl JobStream {
     /// The next line of the log; after the last one the pass is over.

@@ -13,7 +13,7 @@ use std::io::Cursor;
 pub(crate) const WRITE_NS: u64 = 251_200;
 
 /// One job file, in memory, and the files beside it.
-struct Files<'a>(String, &'a [(&'a str, &'a str)]);
+pub(crate) struct Files<'a>(pub String, pub &'a [(&'a str, &'a str)]);
 
 impl Opener for Files<'_> {
     fn open(&self, path: &str) -> std::io::Result<Stream> {

@@ -1,6 +1,8 @@
 //! Jobs that wait for one another, and jobs that read back what they wrote.
 
-use crate::jobs::{WRITE_NS, error, play, writes};
+use crate::environment;
+use crate::jobs::{Files, WRITE_NS, error, play, writes};
+use flashatlas_sim::{RunSpec, run};
 use serde_json::json;
 
 #[test]

@@ -424,6 +424,7 @@ def test_bandwidth_and_time_are_rate_and_runtime(tmp_path):
     paced = {"Synthetic_Generator_Type": "BANDWIDTH", "Stop_Time": "2500000001"}
     made = job_file(scenario(tmp_path / "workload.xml", paced))
     # 4,096,000 bytes a second of 4,096 bytes each
+    assert "rate_process=poisson" in made.text
     assert "rate_iops=1000" in made.text and "runtime=2500001us" in made.text
     assert any("exponential" in one for one in made.left)
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -280,3 +282,57 @@ def test_terminated_runs_leave_nothing(tmp_path: Path) -> None:
         process.kill()
     assert process.returncode == 143 and "terminated" in said
     assert not any(tmp_path.glob("flashatlas-*"))
+
+
+def test_a_log_that_a_job_replays_goes_with_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A log lies beside the job file; its digest is recorded, checked and packed."""
+    (tmp_path / "jobs/logs").mkdir(parents=True)
+    log, job = tmp_path / "jobs/logs/three.log", tmp_path / "jobs/replay.fio"
+    log.write_text(
+        "fio version 2 iolog\n/dev/x add\n/dev/x open\n/dev/x write 0 4096\n"
+        "/dev/x read 0 4096\n/dev/x trim 0 4096\n/dev/x close\n"
+    )
+    job.write_text("[replay]\ndirect=1\nread_iolog=logs/three.log\n")
+    monkeypatch.chdir(tmp_path)
+    result = flashatlas.run(job="jobs/replay.fio")
+    host = result.record["host"]
+    assert (host["writes"], host["reads"], host["trims"]) == (1, 1, 1)
+    (named,) = result.record["trace"]["named"]
+    assert named == {
+        "path": "jobs/logs/three.log",
+        "digest": f"sha256:{hashlib.sha256(log.read_bytes()).hexdigest()}",
+    }
+    result.save(tmp_path / "out")
+    assert rerun(Result.load(tmp_path / "out")).record["trace"]["named"][0]["digest"]
+    bundle([result], tmp_path / "x.zip")
+    with zipfile.ZipFile(tmp_path / "x.zip") as archive:
+        inputs = [name for name in archive.namelist() if name.startswith("inputs/")]
+    assert inputs == ["inputs/logs/three.log", "inputs/replay.fio"]
+    log.write_text(log.read_text().replace("4096\n/dev/x read", "8192\n/dev/x read"))
+    with pytest.raises(flashatlas.InputError, match=r"three\.log: not the file that was read"):
+        rerun(Result.load(tmp_path / "out"))
+    with pytest.raises(flashatlas.InputError, match=r"three\.log: not the file that the run read"):
+        bundle([result], tmp_path / "y.zip")
+    (folder,) = unpack(tmp_path / "x.zip", tmp_path / "elsewhere")
+    shutil.rmtree(tmp_path / "jobs")
+    again = rerun(Result.load(folder))
+    assert again.record["results_digest"] == result.record["results_digest"]
+
+
+def test_a_log_that_lies_elsewhere_is_not_packed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "jobs").mkdir()
+    (tmp_path / "a.log").write_text("fio version 2 iolog\nf read 0 4096\n")
+    (tmp_path / "jobs/j.fio").write_text("[j]\nread_iolog=a.log\n")
+    monkeypatch.chdir(tmp_path)
+    # as fio, from the current folder
+    result = flashatlas.run(job="jobs/j.fio")
+    assert result.record["trace"]["named"][0]["path"] == "a.log"
+    with pytest.raises(flashatlas.InputError, match=r"`read_iolog=a.log` does not lie beside"):
+        bundle([result], tmp_path / "x.zip")
+    (tmp_path / "a.log").unlink()
+    with pytest.raises(flashatlas.InputError, match="neither beside the job file nor in the"):
+        flashatlas.run(job="jobs/j.fio")

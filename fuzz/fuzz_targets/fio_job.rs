@@ -1,5 +1,5 @@
-//! Job files. Every include holds a job file of its own, every variable is 4096; the length chooses
-//! the drive.
+//! Job files. Every include holds a job file of its own, every log two requests, every variable is
+//! 4096; the length chooses the drive.
 #![no_main]
 
 use flashatlas_types::Seed;
@@ -10,9 +10,14 @@ const STEPS: u32 = 300;
 /// Jobs that are looked at: a line can ask for thousands.
 const JOBS: usize = 8;
 
+/// What every log holds.
+const LOG: &str = "fio version 3 iolog\n1 f add\n5 f open\n9 f read 4096 8192\n20 g write 0 4096\n";
+
 libfuzzer_sys::fuzz_target!(|data: &[u8]| {
     let Ok(text) = std::str::from_utf8(data) else { return };
-    let include = |_: &str| Ok("[included]\nsize=64k\n".to_owned());
+    let include = |path: &str| {
+        Ok(if path.ends_with(".log") { LOG } else { "[included]\nsize=64k\n" }.to_owned())
+    };
     let Ok(file) = parse(text, "job.fio", &|_| Some("4096".to_owned()), &include) else { return };
     let capacity = [1 << 16, 1 << 24, 1 << 36, u64::MAX][text.len() % 4];
     let Ok(layout) = file.layout(capacity) else { return };
@@ -25,6 +30,7 @@ libfuzzer_sys::fuzz_target!(|data: &[u8]| {
             stream.wish();
             let Some(step) = stream.next_step() else { break };
             if let JobStep::Request(request) | JobStep::Check(request) = step {
+                stream.complete(request.direction, request.file, request.offset);
                 let file = &job.files[request.file as usize];
                 let end = request.offset.checked_add(request.bytes).expect(
                     "the end has an address",

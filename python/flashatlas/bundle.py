@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 import tempfile
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from flashatlas._core import InputError, is_file, is_table
 from flashatlas.files import digest_of_content, whole_file
@@ -42,8 +44,7 @@ def bundle(results: Sequence[Result], path: Path) -> Path:
     inputs: dict[str, str] = {}
     for result in results:
         trace = result.record["trace"]
-        if trace["format"] == "fio":
-            must_stand_alone(Path(trace["path"]))
+        _place_logs(trace, inputs)
         with_paths(result.record, lambda file: inputs.setdefault(file, _name(file, inputs)))
         if "digest" in trace and not is_file(trace["path"]):
             raise InputError("the trace was standard input or a table: there is no file to pack")
@@ -90,6 +91,28 @@ def _name(file: str, taken: dict[str, str]) -> str:
     return next(name for name in names if name not in taken.values())
 
 
+def _place_logs(trace: Mapping[str, Any], inputs: dict[str, str]) -> None:
+    """Give the logs that a job file replays their names in the bundle: beside the job file.
+
+    Raises:
+        InputError: They are not those that the run read, or have no place there.
+
+    """
+    if trace["format"] != "fio":
+        return
+    for file, name in logs_beside(Path(trace["path"])):
+        if inputs.setdefault(str(file), name) != name or _taken(inputs, file, name):
+            raise InputError(f"{file}: another input of the bundle has the name {name}")
+    for named in trace.get("named", ()):
+        if _digest(Path(named["path"])) != named["digest"]:
+            raise InputError(f"{named['path']}: not the file that the run read: another digest")
+
+
+def _taken(inputs: dict[str, str], file: Path, name: str) -> bool:
+    """Return whether another input than `file` has that name in the bundle."""
+    return any(one != str(file) and taken == name for one, taken in inputs.items())
+
+
 def _digest(file: Path) -> str:
     try:
         with open_text(str(file)) if is_table(str(file)) else file.open("rb") as source:
@@ -98,19 +121,24 @@ def _digest(file: Path) -> str:
         raise InputError(f"{file}: cannot be packed: {error.strerror}") from error
 
 
-def must_stand_alone(job: Path) -> None:
-    """Refuse a job file that names others, or the environment: an archive has neither.
+def logs_beside(job: Path) -> list[tuple[Path, str]]:
+    """Return the logs that a job file replays, each with its name as seen from the job file.
 
     Raises:
-        InputError: It does.
+        InputError: The job file names something that an archive has not: other files than logs
+            beside it, or the environment.
 
     """
+    logs: list[tuple[Path, str]] = []
     try:
         lines = job.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{job}: cannot be packed: {error}") from error
     for number, line in enumerate(lines, 1):
-        if line.strip().startswith(("include ", "read_iolog")):
+        key, _, value = line.partition("=")
+        if key.strip() == "read_iolog":
+            logs += [_log(job, number, name) for name in re.split(r"[;#]", value)[0].split(":")]
+        if line.strip().startswith("include "):
             raise InputError(
                 f"{job}:{number}: `{line.strip()}` names another file, which a bundle does not "
                 "take along; put its lines into the job file and run that"
@@ -120,6 +148,24 @@ def must_stand_alone(job: Path) -> None:
                 f"{job}:{number}: `{line.strip()}` names a variable of the environment, which a "
                 "bundle does not take along; put its value there and run that"
             )
+    return logs
+
+
+def _log(job: Path, number: int, name: str) -> tuple[Path, str]:
+    """Return the path of a log and its name as seen from the job file, below whose folder it lies.
+
+    Raises:
+        InputError: It lies elsewhere.
+
+    """
+    name = name.strip()
+    path = Path(name)
+    if path.is_absolute() or ".." in path.parts or not (job.parent / path).is_file():
+        raise InputError(
+            f"{job}:{number}: `read_iolog={name}` does not lie beside the job file; put it there, "
+            "name it by its path from there, and run that"
+        )
+    return job.parent / path, path.as_posix()
 
 
 def unpack(path: Path, folder: Path) -> list[Path]:

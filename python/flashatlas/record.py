@@ -51,8 +51,8 @@ class Config(TypedDict):
     reading: NotRequired[dict[str, str | int]]
 
 
-class TraceFile(TypedDict):
-    """A file of a part that is several."""
+class File(TypedDict):
+    """A file that a trace or a job file consists of or names."""
 
     path: str
     digest: str
@@ -64,7 +64,7 @@ class TracePart(TypedDict):
     path: str
     format: str
     digest: str
-    files: NotRequired[list[TraceFile]]
+    files: NotRequired[list[File]]
     start_bytes: NotRequired[int]
     bytes: NotRequired[int]
     times: NotRequired[int]
@@ -81,6 +81,7 @@ class Trace(TypedDict):
     digest: NotRequired[str]
     parts: NotRequired[list[TracePart]]
     extent_bytes: NotRequired[int]
+    named: NotRequired[list[File]]
     duplicates_dropped: NotRequired[int]
     not_selected: NotRequired[int]
     gaps_cut: NotRequired[int]

@@ -96,6 +96,14 @@ def rerun(result: Result, progress: Progress | None = None) -> Result:
             f"{after.get(path, now.get('digest'))}, the record has "
             f"{before.get(path, trace.get('digest'))}"
         )
+    # a job file that is the same names the same files
+    named = again.record["trace"].get("named", ())
+    for file, before in zip(named, trace.get("named", ()), strict="named" in trace):
+        if file["digest"] != before["digest"]:
+            raise InputError(
+                f"{file['path']}: not the file that was read: its digest is {file['digest']}, the "
+                f"record has {before['digest']}"
+            )
     return again
 
 

@@ -315,12 +315,17 @@ _MADE = ("command", "wall_s", "requests_per_wall_s")
 
 
 def with_paths(record: Mapping[str, Any], change: Callable[[str], str]) -> dict[str, Any]:
-    """A record whose paths of input files (trace, job file, precondition) are changed."""
+    """Return a record whose paths of input files are changed.
+
+    They are the trace or job file, the files that the job file names, and the precondition.
+    """
     trace, config = dict(record["trace"]), dict(record["config"])
     if "digest" in trace and is_file(trace["path"]):
         trace["path"] = with_files(trace["path"], change)
         if "parts" in trace:
             trace["parts"] = [part_with_files(part, change) for part in trace["parts"]]
+    if "named" in trace:
+        trace["named"] = [{**file, "path": change(file["path"])} for file in trace["named"]]
     if isinstance(begin := config.get("precondition"), dict):
         config["precondition"] = {
             kind: with_files(file, change) if kind == "trace" else change(file)

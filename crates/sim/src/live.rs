@@ -226,6 +226,7 @@ impl Live {
             path,
             format: "served",
             digest: None,
+            named: &[],
             account: Account::default(),
             origin: None,
             packed: None,

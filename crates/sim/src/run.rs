@@ -6,7 +6,7 @@ use crate::config_hash::hex;
 use crate::explain::Explain;
 use crate::fit::Mapper;
 use crate::input::{Input, Inputs};
-use crate::jobs::{self, Jobs};
+use crate::jobs::{self, Jobs, NamedFile};
 use crate::metrics::{Findings, Pace, Start};
 use crate::oracle::Oracle;
 use crate::parts;
@@ -99,9 +99,16 @@ fn carry_out(
     let account = input.source.account();
     extra.extend(left_out(&account, spec));
     let packed = (spec.fit == Fit::Compact).then(|| mapper.extent() * 512);
-    let parts = input.parts_json()?;
-    let trace =
-        Source { path: &input.name, format: input.format, digest, account, origin, packed, parts };
+    let trace = Source {
+        path: &input.name,
+        format: input.format,
+        digest,
+        named: &[],
+        account,
+        origin,
+        packed,
+        parts: input.parts_json()?,
+    };
     let mut outcome = finish(spec, &config, player, trace, extra, env, progress)?;
     if let Some((passes, verdict)) = passes {
         outcome.record["settling"] = passes.json().clone();
@@ -152,6 +159,7 @@ fn run_jobs(
         path: &jobs.path,
         format: "fio",
         digest: Some(hex(&Sha256::digest(&jobs.text))),
+        named: &jobs.named,
         account: Account::default(),
         origin,
         packed: None,
@@ -231,6 +239,8 @@ pub(crate) struct Source<'a> {
     pub format: &'static str,
     /// SHA-256 of the file, if it is one.
     pub digest: Option<String>,
+    /// The files that it names, which were read, too.
+    pub named: &'a [NamedFile],
     /// What was left out of it.
     pub account: Account,
     pub origin: Option<Header>,
@@ -264,6 +274,13 @@ pub(crate) fn finish(
     trace.insert("format".into(), source.format.into());
     if let Some(digest) = source.digest {
         trace.insert("digest".into(), format!("sha256:{digest}").into());
+    }
+    if !source.named.is_empty() {
+        let file = |file: &NamedFile| {
+            let digest = format!("sha256:{}", file.digest);
+            json!({ "path": file.path, "digest": digest })
+        };
+        trace.insert("named".into(), source.named.iter().map(file).collect());
     }
     trace.insert("requests".into(), player.submitted.into());
     let account = &source.account;

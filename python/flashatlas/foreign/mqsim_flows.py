@@ -41,7 +41,7 @@ SHARED: list[Key] = [
 KEYS = table(
     SHARED,
     used("Working_Set_Percentage", "`size`"),
-    used("Synthetic_Generator_Type", "`iodepth`, or `rate_iops` for BANDWIDTH"),
+    used("Synthetic_Generator_Type", "`iodepth`, or random times at `rate_iops` for BANDWIDTH"),
     used("Read_Percentage", "`rw`, `rwmixread`"),
     used("Address_Distribution", "`rw`, `random_distribution`"),
     used("Percentage_of_Hot_Region", "`random_distribution=zoned`, with RANDOM_HOTCOLD"),
@@ -245,12 +245,15 @@ def _sizes(flow: Given, left: list[str]) -> list[str]:
 def _pace(flow: Given, left: list[str]) -> list[str]:
     if flow.one_of("Synthetic_Generator_Type", GENERATORS):
         return [f"iodepth={flow.whole('Average_No_of_Reqs_in_Queue', 1)}"]
-    left.append("exponential times between requests (they are at equal ones)")
+    left.append(
+        "times of requests while others are in flight (exponential gaps in whole microseconds, "
+        "each behind the requests before it)"
+    )
     sectors = flow.whole("Average_Request_Size", 1)
     per_second = flow.whole("Bandwidth", SECTOR) // SECTOR // sectors
     if per_second == 0:
         raise InputError(f"{flow.place}: Bandwidth is less than one request a second")
-    return ["iodepth=1024", f"rate_iops={per_second}"]
+    return ["iodepth=1024", f"rate_iops={per_second}", "rate_process=poisson"]
 
 
 def _length(flow: Given) -> list[str]:

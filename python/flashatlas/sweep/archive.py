@@ -38,7 +38,7 @@ from typing import Any
 from flashatlas import parts
 from flashatlas._core import InputError, is_file, trace_files, trace_with_files, whole_trace
 from flashatlas.api import build
-from flashatlas.bundle import add_file, must_stand_alone
+from flashatlas.bundle import add_file, logs_beside
 from flashatlas.files import digest_of_content, whole_file
 from flashatlas.frame import as_file
 from flashatlas.result import with_paths
@@ -148,13 +148,29 @@ def _pack_inputs(plan: Plan, root: Path, traces: bool) -> dict[Path, dict[str, A
     for kind, file in _read_by(plan):
         if file in found:
             continue
-        if kind == "job":
-            must_stand_alone(file)
+        logs = logs_beside(file) if kind == "job" else []
         place = _placed(file, root / INPUTS)
-        found[file] = {"name": place.relative_to(root).as_posix(), "kind": kind,
-                       "bytes": place.stat().st_size, "digest": _digest(place),
-                       "packed": traces or kind != "trace"}  # fmt: skip
+        found[file] = _input(place, root, kind, packed=traces or kind != "trace")
+        for log, name in logs:
+            beside = place.parent / name
+            if not beside.exists():
+                beside.parent.mkdir(parents=True, exist_ok=True)
+                beside.symlink_to(log.resolve())
+            if beside.resolve() != log.resolve():
+                raise InputError(f"{log}: another input of the archive has the name {name}")
+            found[log.resolve()] = _input(beside, root, "log", packed=True)
     return found
+
+
+def _input(place: Path, root: Path, kind: str, *, packed: bool) -> dict[str, Any]:
+    """Return what is said of an input that has its place in the archive."""
+    return {
+        "name": place.relative_to(root).as_posix(),
+        "kind": kind,
+        "bytes": place.stat().st_size,
+        "digest": _digest(place),
+        "packed": packed,
+    }
 
 
 def _placed(file: Path, folder: Path) -> Path:

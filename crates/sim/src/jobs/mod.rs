@@ -5,14 +5,18 @@
 //! [`settling`] ends jobs whose rates have settled; [`stats`] collects what fio would report of
 //! each. Requests come from [`flashatlas_workload::fio::JobStream`].
 
+mod batch;
 mod filesystem;
+mod flow;
 mod pacer;
 mod report;
 mod request;
 mod scheduler;
+mod sending;
 mod settling;
 mod stats;
 mod thread;
+mod together;
 
 use self::filesystem::FileSystem;
 use crate::config_hash::hex;
@@ -25,11 +29,18 @@ use flashatlas_workload::fio::{self, JobError, Layout, Position};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::cell::RefCell;
-use std::io::Read as _;
+use std::io::{ErrorKind, Read as _};
+use std::path::Path;
 use std::sync::Arc;
 
-/// Bytes of a job file, and of each file that it includes.
-const MAX_TEXT_BYTES: u64 = 1 << 20;
+/// Bytes of a log that a job replays.
+const MAX_LOG_BYTES: u64 = 1 << 30;
+
+/// A file that a job file names: the path that it was read from, and its SHA-256.
+pub(crate) struct NamedFile {
+    pub path: String,
+    pub digest: String,
+}
 
 /// A job file that was read and laid out on the drive.
 pub(crate) struct Jobs {
@@ -39,6 +50,8 @@ pub(crate) struct Jobs {
     pub text: String,
     /// SHA-256 of all that was read for it: the file, what it includes, and variables.
     pub digest: String,
+    /// The files that it names, in order: what it includes, and the logs that it replays.
+    pub named: Vec<NamedFile>,
     /// Its jobs on the drive.
     pub layout: Layout,
     /// The file system that they run on, if any, and the sectors of the drive.
@@ -58,8 +71,9 @@ impl Jobs {
         capacity: u64,
     ) -> Result<Jobs, RunError> {
         check(spec)?;
-        let text = read_text(opener, path)
+        let text = read_text(opener, path, fio::MAX_TEXT_BYTES)
             .map_err(|error| RunError::Io { path: path.to_owned(), error })?;
+        let named: RefCell<Vec<NamedFile>> = RefCell::default();
         let hash = RefCell::new(Sha256::new_with_prefix(&text));
         let file = fio::parse(
             &text,
@@ -69,8 +83,15 @@ impl Jobs {
                 hash.borrow_mut().update(format!("\0{name}={value:?}"));
                 value
             },
-            &|path| {
-                let text = read_text(opener, path)?;
+            &|named_path| {
+                let (from, text) = read_named(opener, path, named_path)?;
+                let digest = hex(&Sha256::digest(&text));
+                let file = NamedFile { path: from, digest };
+                let mut named = named.borrow_mut();
+                if named.iter().all(|other| other.path != file.path) {
+                    named.push(file);
+                }
+                let path = named_path;
                 hash.borrow_mut().update(format!("\0{path}\0{text}"));
                 Ok(text)
             },
@@ -97,6 +118,7 @@ impl Jobs {
             path: path.to_owned(),
             text,
             digest: hex(&hash.into_inner().finalize()),
+            named: named.into_inner(),
             layout,
             filesystem: spec.filesystem.clone(),
             capacity,
@@ -170,18 +192,39 @@ fn check(spec: &RunSpec) -> Result<(), RunError> {
     }
 }
 
-fn read_text(opener: &dyn Opener, path: &str) -> std::io::Result<String> {
+/// Reads a file that the job file `job` names, beside it or, as fio does, from the current folder.
+/// Returns its path and its text.
+fn read_named(opener: &dyn Opener, job: &str, path: &str) -> std::io::Result<(String, String)> {
+    let beside = Path::new(job).parent().unwrap_or(Path::new("")).join(path);
+    let beside = beside.to_string_lossy().into_owned();
+    match read_text(opener, &beside, MAX_LOG_BYTES) {
+        Err(error) if error.kind() == ErrorKind::NotFound && beside != path => {
+            let text = read_text(opener, path, MAX_LOG_BYTES).map_err(|error| match error.kind() {
+                ErrorKind::NotFound => std::io::Error::other(
+                    "no such file, neither beside the job file nor in the current folder",
+                ),
+                _ => error,
+            });
+            Ok((path.to_owned(), text?))
+        }
+        text => Ok((beside, text?)),
+    }
+}
+
+fn read_text(opener: &dyn Opener, path: &str, largest: u64) -> std::io::Result<String> {
     let (reader, _) = opener.open(path)?;
     let mut bytes = Vec::new();
-    reader.take(MAX_TEXT_BYTES + 1).read_to_end(&mut bytes)?;
+    reader.take(largest + 1).read_to_end(&mut bytes)?;
     let text = String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
-        std::io::Error::other(format!("not UTF-8 at byte {at}; job files are UTF-8 text"))
+        let what = match largest {
+            fio::MAX_TEXT_BYTES => "job files are UTF-8 text",
+            _ => "expected UTF-8 text (a recording of blktrace is run with `--trace FILE`)",
+        };
+        std::io::Error::other(format!("not UTF-8 at byte {at}; {what}"))
     })?;
-    match text.len() as u64 > MAX_TEXT_BYTES {
-        true => {
-            Err(std::io::Error::other(format!("larger than {MAX_TEXT_BYTES} bytes: no job file")))
-        }
+    match text.len() as u64 > largest {
+        true => Err(std::io::Error::other(format!("larger than {largest} bytes: no job file"))),
         false => Ok(text),
     }
 }

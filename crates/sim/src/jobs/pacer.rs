@@ -1,6 +1,6 @@
 //! When a job may issue its next request: rates and pauses.
 
-use flashatlas_types::{Dur, Ps};
+use flashatlas_types::{Dur, Ps, Rng, Seed};
 use flashatlas_workload::fio::{Direction, Job, Options};
 
 /// Rates and pauses of one job, in fio's way: a rate is kept from its beginning, so that a job that
@@ -10,6 +10,9 @@ pub(super) struct Pacer {
     rates: [u64; 3],
     /// Bytes that count for the rate.
     paced_bytes: [u64; 3],
+    /// Sum of the gaps that were drawn (`rate_process=poisson`), and what they are drawn from.
+    gaps: [Dur; 3],
+    draws: Option<[Rng; 3]>,
     /// When the rate allows the next request.
     next: [Ps; 3],
     /// From when rates are kept.
@@ -32,11 +35,21 @@ pub(super) enum Pace {
 }
 
 impl Pacer {
-    pub fn new(job: &Job, now: Ps) -> Pacer {
-        let rates = [0, 1, 2].map(|dir| job.options.bytes_per_second(dir));
+    pub fn new(job: &Job, seed: Seed, now: Ps) -> Pacer {
+        let draws = job.options.poisson.then(|| {
+            Direction::ALL.map(|direction| {
+                Rng::stream(seed, &format!("fio.{}.gaps.{}", job.number, direction.name()))
+            })
+        });
+        Pacer { draws, ..Pacer::begun(job, now) }
+    }
+
+    fn begun(job: &Job, now: Ps) -> Pacer {
         Pacer {
-            rates,
+            rates: [0, 1, 2].map(|dir| job.options.bytes_per_second(dir)),
             paced_bytes: [0; 3],
+            gaps: [Dur::ZERO; 3],
+            draws: None,
             next: [now; 3],
             epoch: now,
             issued: 0,
@@ -44,6 +57,12 @@ impl Pacer {
             paused_at: 0,
             last_pause: now,
         }
+    }
+
+    /// Begins anew at `now`; what is drawn goes on.
+    pub fn restart(&mut self, job: &Job, now: Ps) {
+        let draws = self.draws.take();
+        *self = Pacer { draws, ..Pacer::begun(job, now) };
     }
 
     /// A request in direction `wish` comes next; a mixed job may be told to take the other
@@ -62,13 +81,30 @@ impl Pacer {
     }
 
     /// A request was issued.
-    pub fn issue(&mut self, direction: Direction, bytes: u64) {
+    pub fn issue(&mut self, o: &Options, direction: Direction, bytes: u64) {
         let dir = direction as usize;
         self.issued += 1;
         if self.rates[dir] > 0 {
-            self.paced_bytes[dir] = self.paced_bytes[dir].saturating_add(bytes);
-            self.next[dir] = later(self.epoch, self.paced_bytes[dir], self.rates[dir]);
+            match &mut self.draws {
+                Some(draws) => {
+                    let gap = o.drawn_gap(dir, &mut draws[dir]);
+                    self.move_on(dir, gap);
+                }
+                None => self.count(dir, bytes),
+            }
         }
+    }
+
+    /// Counts `bytes` for the rate.
+    fn count(&mut self, dir: usize, bytes: u64) {
+        self.paced_bytes[dir] = self.paced_bytes[dir].saturating_add(bytes);
+        self.next[dir] = later(self.epoch, self.paced_bytes[dir], self.rates[dir]);
+    }
+
+    /// The next request comes `gap` later.
+    fn move_on(&mut self, dir: usize, gap: Dur) {
+        self.gaps[dir] = Dur(self.gaps[dir].0.saturating_add(gap.0));
+        self.next[dir] = Ps(self.epoch.0.saturating_add(self.gaps[dir].0));
     }
 
     /// A request is complete.
@@ -104,11 +140,12 @@ impl Pacer {
     /// `rate_ignore_thinktime`: what the pause missed counts as issued, but for one block.
     fn forgive(&mut self, direction: Direction, pause: Dur, block: u64) {
         let dir = direction as usize;
-        if self.rates[dir] > 0 {
+        if self.rates[dir] > 0 && self.draws.is_some() {
+            self.move_on(dir, pause);
+        } else if self.rates[dir] > 0 {
             let missed = u128::from(self.rates[dir]) * u128::from(pause.0) / 1_000_000_000_000;
             let missed = u64::try_from(missed).unwrap_or(u64::MAX).saturating_sub(block);
-            self.paced_bytes[dir] = self.paced_bytes[dir].saturating_add(missed);
-            self.next[dir] = later(self.epoch, self.paced_bytes[dir], self.rates[dir]);
+            self.count(dir, missed);
         }
     }
 }
@@ -149,10 +186,10 @@ mod tests {
     fn a_mixed_job_takes_the_direction_that_may_go_first() {
         let job = job("rw=randrw rate_iops=20,10");
         let o = &job.options;
-        let mut pacer = Pacer::new(&job, Ps::ZERO);
+        let mut pacer = Pacer::new(&job, Seed(1), Ps::ZERO);
         assert_eq!(pacer.pace(o, Direction::Write, Ps::ZERO), Pace::Go(Direction::Write));
-        pacer.issue(Direction::Read, 4096);
-        pacer.issue(Direction::Write, 4096);
+        pacer.issue(&job.options, Direction::Read, 4096);
+        pacer.issue(&job.options, Direction::Write, 4096);
         // reads may go on after 50 ms, writes after 100 ms
         assert_eq!(pacer.pace(o, Direction::Write, Ps::ZERO), Pace::Wait(Direction::Read, ms(50)));
         assert_eq!(pacer.pace(o, Direction::Read, Ps::ZERO), Pace::Wait(Direction::Read, ms(50)));
@@ -163,8 +200,8 @@ mod tests {
     #[test]
     fn a_direction_without_a_share_is_not_taken_instead() {
         let job = job("rw=randrw rwmixread=100 rate_iops=20,10");
-        let mut pacer = Pacer::new(&job, Ps::ZERO);
-        pacer.issue(Direction::Read, 4096);
+        let mut pacer = Pacer::new(&job, Seed(1), Ps::ZERO);
+        pacer.issue(&job.options, Direction::Read, 4096);
         assert_eq!(
             pacer.pace(&job.options, Direction::Read, Ps::ZERO),
             Pace::Wait(Direction::Read, ms(50))
@@ -174,8 +211,8 @@ mod tests {
     #[test]
     fn a_pause_that_does_not_count_is_made_up_for() {
         let job = job("rw=write rate=4096000 thinktime=10ms rate_ignore_thinktime=1");
-        let mut pacer = Pacer::new(&job, Ps::ZERO);
-        pacer.issue(Direction::Write, 4096);
+        let mut pacer = Pacer::new(&job, Seed(1), Ps::ZERO);
+        pacer.issue(&job.options, Direction::Write, 4096);
         pacer.complete();
         assert!(pacer.pause_due(&job.options, Direction::Write, ms(1)));
         // 10 ms would have moved 40960 bytes: all but one block of 4096 counts, so 1 + 9 blocks are

@@ -10,6 +10,8 @@ pub(super) struct Waiting {
     pub kind: RequestKind,
     pub request: Request,
     pub bytes: u64,
+    /// The file of the job and the byte in it, of data.
+    pub place: (u32, u64),
     /// The job waits for it.
     pub call: bool,
 }

@@ -4,7 +4,8 @@
 //! request that the drive's queue has no room for waits at the host, first come first served.
 
 use super::Jobs;
-use super::filesystem::{FileSystem, Member};
+use super::filesystem::FileSystem;
+use super::flow::Flow;
 use super::pacer::Pace;
 use super::request::{RequestKind, Waiting};
 use super::settling::Watch;
@@ -13,7 +14,7 @@ use super::thread::{Thread, ThreadState};
 use crate::player::Player;
 use crate::stream::PROGRESS_EVERY;
 use crate::{Progress, RunError};
-use flashatlas_types::{HostOp, Lba, Ps, Request, SECTOR_BYTES, Seed};
+use flashatlas_types::{Dur, HostOp, Lba, Ps, Request, SECTOR_BYTES, Seed};
 use flashatlas_workload::fio::{Direction, JobRequest, JobStep, NextIssue};
 use std::collections::{BTreeSet, VecDeque};
 
@@ -26,22 +27,25 @@ const MAX_AT_ONCE: u64 = 1 << 21;
 const LATEST: Ps = Ps(200 * 86_400 * 1_000_000_000_000);
 
 /// The jobs of a file on a drive.
-struct Scheduler<'a> {
-    player: &'a mut Player,
-    filesystem: &'a mut Option<FileSystem>,
-    queue_depth: usize,
-    threads: Vec<Thread>,
+pub(super) struct Scheduler<'a> {
+    pub(super) player: &'a mut Player,
+    pub(super) filesystem: &'a mut Option<FileSystem>,
+    pub(super) queue_depth: usize,
+    pub(super) threads: Vec<Thread>,
     watches: Vec<Watch>,
+    pub(super) flows: Vec<Flow>,
+    /// Jobs end with others (`exitall` in any of them).
+    pub(super) exits: bool,
     /// Jobs that have not started, in order.
     unstarted: Vec<usize>,
     /// Jobs that can act now.
-    ready: BTreeSet<usize>,
+    pub(super) ready: BTreeSet<usize>,
     /// Jobs that wait for a time.
-    sleeping: BTreeSet<(Ps, usize)>,
+    pub(super) sleeping: BTreeSet<(Ps, usize)>,
     /// Requests that wait at the host for a place in the drive's queue.
-    host: VecDeque<Waiting>,
+    pub(super) host: VecDeque<Waiting>,
     /// By tag of the player.
-    flying: Vec<Option<Waiting>>,
+    pub(super) flying: Vec<Option<Waiting>>,
     done: Vec<(Waiting, Ps)>,
     over: usize,
 }
@@ -59,11 +63,15 @@ pub(super) fn play(
     queue_depth: usize,
     progress: &mut dyn FnMut(Progress) -> bool,
 ) -> Result<(Vec<Stats>, Vec<Watch>), RunError> {
+    let mut threads: Vec<Thread> =
+        jobs.layout.jobs.iter().map(|job| Thread::new(job, seed)).collect();
     let mut scheduler = Scheduler {
         player,
         filesystem,
         queue_depth,
-        threads: jobs.layout.jobs.iter().map(|job| Thread::new(job, seed)).collect(),
+        flows: Flow::of(&mut threads),
+        exits: jobs.layout.jobs.iter().any(|job| job.options.exit_all),
+        threads,
         watches: Watch::over(&jobs.layout.jobs),
         unstarted: (0..jobs.layout.jobs.len()).collect(),
         ready: BTreeSet::new(),
@@ -175,6 +183,7 @@ impl Scheduler<'_> {
         thread.leave_ramp(now);
         if thread.state == ThreadState::Ready && !thread.expired && now >= thread.deadline() {
             thread.expired = true;
+            thread.end_syncs = thread.stream.job().files.len();
             let o = &thread.stream.job().options;
             thread.state = if o.end_fsync && thread.last_written {
                 ThreadState::DrainThenSync
@@ -182,29 +191,59 @@ impl Scheduler<'_> {
                 ThreadState::Ending
             };
         }
+        thread.reap_all();
         match thread.state {
             ThreadState::Ready => self.ready_step(number),
             ThreadState::Before | ThreadState::Over | ThreadState::Call => Ok(false),
             ThreadState::Until(at) => {
                 if at <= now {
-                    thread.pacer.paused(now);
+                    if std::mem::take(&mut thread.pausing) {
+                        thread.pacer.paused(now);
+                    }
                     thread.state = ThreadState::Ready;
                 }
                 Ok(at <= now)
             }
+            ThreadState::Flow(since) => Ok(self.look_at_flow(number, since)),
+            ThreadState::Reap { full } => {
+                let (in_flight, batch) = (thread.in_flight, thread.batch.as_mut());
+                let batch = batch.expect("only batches are reaped");
+                let reaped = batch.reap(in_flight);
+                if reaped && (!full || batch.is_low(in_flight)) {
+                    thread.state = ThreadState::Ready;
+                }
+                Ok(reaped)
+            }
+            _ if thread.has_unsent() => {
+                use ThreadState::{DrainThenFlow, DrainThenPause, DrainThenUntil};
+                let state = thread.state;
+                let counted =
+                    matches!(state, DrainThenFlow | DrainThenPause(_) | DrainThenUntil(_));
+                self.send(number, counted)?;
+                Ok(true)
+            }
             _ if thread.in_flight > 0 => Ok(false),
             ThreadState::DrainThenPause(pause) => {
+                thread.pausing = true;
                 let until = Ps(now.0.saturating_add(pause.0));
                 Ok(self.sleep(number, until))
             }
             ThreadState::DrainThenUntil(until) => Ok(self.sleep(number, until)),
+            ThreadState::DrainThenFlow => {
+                thread.state = ThreadState::Flow(now);
+                Ok(true)
+            }
             ThreadState::Drain => {
                 thread.state = ThreadState::Ready;
                 Ok(true)
             }
             ThreadState::DrainThenSync => {
-                thread.state =
-                    if thread.expired { ThreadState::Ending } else { ThreadState::Ready };
+                thread.end_syncs = thread.end_syncs.saturating_sub(1);
+                thread.state = match thread.expired {
+                    true if thread.end_syncs > 0 => ThreadState::DrainThenSync,
+                    true => ThreadState::Ending,
+                    false => ThreadState::Ready,
+                };
                 thread.last_written = false;
                 self.sync(number, RequestKind::EndSync, true)?;
                 Ok(false)
@@ -213,13 +252,14 @@ impl Scheduler<'_> {
                 thread.stats.finish(now);
                 thread.state = ThreadState::Over;
                 self.over += 1;
+                self.leave(number);
                 Ok(false)
             }
         }
     }
 
     /// Let a job sleep until `until`, or until its time is up; whether that is now.
-    fn sleep(&mut self, number: usize, until: Ps) -> bool {
+    pub(super) fn sleep(&mut self, number: usize, until: Ps) -> bool {
         let until = until.min(self.threads[number].deadline());
         self.threads[number].state = ThreadState::Until(until);
         if until <= self.player.now {
@@ -232,8 +272,20 @@ impl Scheduler<'_> {
     fn ready_step(&mut self, number: usize) -> Result<bool, RunError> {
         let now = self.player.now;
         let thread = &mut self.threads[number];
-        if thread.in_flight >= thread.depth {
-            return Ok(false);
+        match &thread.batch {
+            None if thread.in_flight >= thread.depth => return Ok(false),
+            Some(batch) => {
+                let taken = thread.in_flight + batch.unreaped;
+                if batch.must_reap(taken, thread.depth) {
+                    thread.state = ThreadState::Reap { full: taken >= thread.depth };
+                    self.send(number, false)?;
+                    return Ok(true);
+                }
+            }
+            None => {}
+        }
+        if let Some(step) = thread.held.take() {
+            return self.take(number, Some(step));
         }
         if let Some(direction) = thread.issued.take() {
             let o = &thread.stream.job().options;
@@ -242,10 +294,38 @@ impl Scheduler<'_> {
                 return Ok(true);
             }
         }
+        if let Some(share) = &mut thread.share
+            && !thread.counted
+            && thread.stream.goes_on()
+        {
+            let flow = &mut self.flows[share.flow];
+            if flow.is_ahead(share) {
+                let sleeps = share.sleep > Dur::ZERO;
+                thread.state =
+                    if sleeps { ThreadState::DrainThenFlow } else { ThreadState::Flow(now) };
+                return Ok(true);
+            }
+            flow.count(share);
+            thread.counted = true;
+            let flow = share.flow;
+            self.wake_flow(flow);
+        }
+        let thread = &mut self.threads[number];
         let wish = match thread.towards.take() {
             Some(direction) => Some(direction),
             None => match thread.stream.wish() {
                 NextIssue::Other => None,
+                wish @ (NextIssue::After(_) | NextIssue::NotBefore(_)) => {
+                    let at = match wish {
+                        NextIssue::After(gap) => thread.last_issue.0.saturating_add(gap.0),
+                        NextIssue::NotBefore(time) => time.0,
+                        _ => 0,
+                    };
+                    if Ps(at) > now {
+                        return Ok(self.sleep(number, Ps(at)));
+                    }
+                    None
+                }
                 NextIssue::Direction(wish) => {
                     match thread.pacer.pace(&thread.stream.job().options, wish, now) {
                         Pace::Go(direction) => Some(direction),
@@ -266,6 +346,16 @@ impl Scheduler<'_> {
     }
 
     fn take(&mut self, number: usize, step: Option<JobStep>) -> Result<bool, RunError> {
+        let thread = &mut self.threads[number];
+        if step.is_some_and(|step| self.filesystem.is_some() || thread.calls(step))
+            && thread.has_unsent()
+        {
+            // fio's engines want what is queued to be sent before a call
+            (thread.held, thread.state) = (step, ThreadState::Reap { full: true });
+            self.send(number, true)?;
+            return Ok(true);
+        }
+        self.threads[number].counted = false;
         match step {
             Some(JobStep::Request(request)) => self.data(number, request),
             Some(JobStep::Check(request)) => {
@@ -284,6 +374,10 @@ impl Scheduler<'_> {
                     waits,
                 )?;
                 Ok(!waits)
+            }
+            Some(JobStep::Pass) => {
+                self.threads[number].last_issue = self.player.now;
+                Ok(true)
             }
             Some(JobStep::EndSync) => {
                 self.threads[number].state = ThreadState::DrainThenSync;
@@ -325,94 +419,25 @@ impl Scheduler<'_> {
         }
         let job = thread.stream.job();
         let waits = r.direction == Direction::Trim && job.options.engine.waits_for_trim();
-        thread.pacer.issue(r.direction, r.bytes);
+        thread.pacer.issue(&job.options, r.direction, r.bytes);
         thread.in_flight += 1;
-        thread.stats.issue(r.direction, thread.in_flight);
+        thread.stats.issue(r.direction);
         thread.issued = Some(r.direction);
+        thread.last_issue = self.player.now;
         thread.last_written |= write;
         if waits {
             thread.state = ThreadState::Call;
         }
-        self.host.push_back(Waiting {
+        let kind = RequestKind::Data(r.direction);
+        self.queue(Waiting {
             job: number,
-            kind: RequestKind::Data(r.direction),
+            kind,
             request,
             bytes: r.bytes,
+            place: (r.file, r.offset),
             call: waits,
-        });
-        self.submit_waiting()?;
+        })?;
         Ok(!waits)
-    }
-
-    fn sync(&mut self, number: usize, kind: RequestKind, waits: bool) -> Result<(), RunError> {
-        let thread = &mut self.threads[number];
-        thread.in_flight += 1;
-        if waits && thread.state == ThreadState::Ready {
-            thread.state = ThreadState::Call;
-        }
-        if let Some(filesystem) = &mut self.filesystem {
-            let files = std::mem::take(&mut thread.dirty).into_iter().collect();
-            let member = Member { job: number, kind, since: self.player.now, files };
-            if filesystem.must_commit(&member) {
-                let first = filesystem.commit(member);
-                return self.journal(first);
-            }
-        }
-        let request =
-            Request { at: self.player.now, op: HostOp::Flush, lba: Lba(0), sectors: 0, fua: false };
-        self.host.push_back(Waiting { job: number, kind, request, bytes: 0, call: waits });
-        self.submit_waiting()
-    }
-
-    /// Send a request of the file system's transaction.
-    fn journal(&mut self, request: Option<Request>) -> Result<(), RunError> {
-        let Some(request) = request else { return Ok(()) };
-        let request = Request { at: self.player.now, ..request };
-        // whose request it is decides whether it is measured: any job's, once one is
-        let job = (0..self.threads.len()).find(|&j| !self.threads[j].in_ramp).unwrap_or(0);
-        self.host.push_back(Waiting {
-            job,
-            kind: RequestKind::Journal,
-            request,
-            bytes: 0,
-            call: false,
-        });
-        self.submit_waiting()
-    }
-
-    /// A request of the transaction is complete.
-    fn journal_done(&mut self, at: Ps) -> Result<(), RunError> {
-        let filesystem = self.filesystem.as_mut().expect("transactions belong to a file system");
-        let (next, done) = filesystem.proceed();
-        for Member { job, kind, since, .. } in done {
-            let thread = &mut self.threads[job];
-            thread.in_flight -= 1;
-            thread.leave_ramp(at);
-            thread.complete_sync(kind, since, at);
-            if thread.state == ThreadState::Call {
-                thread.state = ThreadState::Ready;
-            }
-            self.ready.insert(job);
-        }
-        self.journal(next)
-    }
-
-    /// Hand requests to the drive while its queue has room.
-    fn submit_waiting(&mut self) -> Result<(), RunError> {
-        while self.player.in_flight < self.queue_depth
-            && let Some(waiting) = self.host.pop_front()
-        {
-            if !self.player.measuring && !self.threads[waiting.job].in_ramp {
-                self.player.start_measuring();
-            }
-            let number = self.player.submitted + 1;
-            let tag = self.player.submit(&waiting.request, waiting.request.at, number)? as usize;
-            if tag >= self.flying.len() {
-                self.flying.resize(tag + 1, None);
-            }
-            self.flying[tag] = Some(waiting);
-        }
-        Ok(())
     }
 
     /// Go to the next instant at which a command completes or a job has something to do.
@@ -421,6 +446,14 @@ impl Scheduler<'_> {
         let start = self.next_start();
         let event = if self.player.in_flight > 0 { self.player.drive.next_event() } else { None };
         let Some(next) = [wake, start, event].into_iter().flatten().min() else {
+            if self.threads.iter().any(|thread| matches!(thread.state, ThreadState::Flow(_))) {
+                return Err(RunError::Unusable(
+                    "flow: each job that runs is ahead of its share, and the others have not \
+                     started: with fio they would wait for ever, too; give a `flow_id` to jobs \
+                     that run together"
+                        .into(),
+                ));
+            }
             return Err(self.player.stalled());
         };
         let look = self.watches.iter().filter_map(Watch::due).min();
@@ -469,15 +502,7 @@ impl Scheduler<'_> {
                     if thread.is_over() {
                         continue;
                     }
-                    thread.settled = true;
-                    if thread.state == ThreadState::Before {
-                        continue; // it starts, and ends at once
-                    }
-                    if let ThreadState::Until(at) = thread.state {
-                        self.sleeping.remove(&(at, number));
-                        thread.state = ThreadState::Until(now);
-                    }
-                    self.ready.insert(number);
+                    thread.end_early(now, number, &mut self.sleeping, &mut self.ready);
                 }
             }
         }
@@ -501,9 +526,14 @@ impl Scheduler<'_> {
         thread.leave_ramp(at);
         match waiting.kind {
             RequestKind::Data(direction) => {
+                let (file, offset) = waiting.place;
+                thread.stream.complete(direction, file, offset);
                 thread.complete_data(direction, waiting.bytes, waiting.request.at, at);
             }
             kind => thread.complete_sync(kind, waiting.request.at, at),
+        }
+        if let Some(batch) = thread.batch.as_mut().filter(|_| !waiting.call) {
+            batch.unreaped += 1;
         }
         if waiting.call && thread.state == ThreadState::Call {
             thread.state = ThreadState::Ready;

@@ -163,10 +163,15 @@ impl Stats {
         }
     }
 
-    /// A request was issued; `depth` are in flight, with it.
-    pub fn issue(&mut self, direction: Direction, depth: u32) {
+    /// A request was issued.
+    pub fn issue(&mut self, direction: Direction) {
         self.directions[direction as usize].issued += 1;
-        self.depths[DEPTHS.iter().take_while(|&&bound| depth >= bound).count()] += 1;
+    }
+
+    /// So many requests were sent; `depth` are in flight, with them.
+    pub fn send(&mut self, count: u32, depth: u32) {
+        let class = DEPTHS.iter().take_while(|&&bound| depth >= bound).count();
+        self.depths[class] += u64::from(count);
     }
 
     /// A request that was issued at `since` is complete.

@@ -1,10 +1,12 @@
 //! One running job: what it waits for, how far it is, and what it counted.
 
+use super::batch::Batch;
+use super::flow::Share;
 use super::pacer::Pacer;
 use super::request::RequestKind;
 use super::stats::{Completed, Stats};
 use flashatlas_types::{Dur, Ps, Rng, Seed};
-use flashatlas_workload::fio::{Direction, Job, JobStream};
+use flashatlas_workload::fio::{Direction, Job, JobStep, JobStream};
 use std::collections::BTreeSet;
 
 /// What a running job waits for.
@@ -20,6 +22,15 @@ pub(super) enum ThreadState {
     DrainThenPause(Dur),
     /// That nothing is in flight; then until that time, unless it has passed.
     DrainThenUntil(Ps),
+    /// That enough is complete to be reaped; until its queue is low, if it was full.
+    Reap {
+        /// It was.
+        full: bool,
+    },
+    /// That others of its flow catch up, since then.
+    Flow(Ps),
+    /// That nothing is in flight; then the others of its flow.
+    DrainThenFlow,
     /// That time.
     Until(Ps),
     /// That nothing is in flight; then the next step.
@@ -38,7 +49,17 @@ pub(super) struct Thread {
     pub stats: Stats,
     pub state: ThreadState,
     pub depth: u32,
+    /// Requests that are queued or sent, and not complete.
     pub in_flight: u32,
+    /// What it sends and reaps at a time, if that is not one.
+    pub batch: Option<Batch>,
+    /// It sleeps because of a pause.
+    pub pausing: bool,
+    /// Its share of a flow, and whether its next request has been counted there.
+    pub share: Option<Share>,
+    pub counted: bool,
+    /// What it does once what it queued was sent and reaped.
+    pub held: Option<JobStep>,
     /// When it may start at the earliest.
     pub starts: Ps,
     pub started: Ps,
@@ -50,11 +71,15 @@ pub(super) struct Thread {
     /// The last request, until a pause after it was considered.
     pub issued: Option<Direction>,
     pub last_written: bool,
+    /// When the last request, or line of a replayed log, was issued.
+    pub last_issue: Ps,
     /// Files of the file system that it wrote since its last sync.
     pub dirty: BTreeSet<u64>,
     /// Its time is up, or its rates have settled, and it has noticed.
     pub expired: bool,
-    /// Its rates have settled.
+    /// Files that it syncs yet before it ends.
+    pub end_syncs: usize,
+    /// Its rates have settled, or a job has ended it.
     pub settled: bool,
     /// Its requests so far, those of its ramp as well.
     pub completed: Completed,
@@ -67,11 +92,16 @@ impl Thread {
         let starts = Ps(low.0 + rng.below((high.0 - low.0).saturating_add(1)));
         Thread {
             stream: JobStream::new(job, seed),
-            pacer: Pacer::new(job, Ps::ZERO),
+            pacer: Pacer::new(job, seed, Ps::ZERO),
             stats: Stats::new(Ps::ZERO),
             state: ThreadState::Before,
             depth: job.options.effective_depth(),
             in_flight: 0,
+            batch: Batch::of(&job.options),
+            pausing: false,
+            share: None,
+            counted: false,
+            held: None,
             starts,
             started: Ps::ZERO,
             epoch: Ps::ZERO,
@@ -79,8 +109,10 @@ impl Thread {
             towards: None,
             issued: None,
             last_written: false,
+            last_issue: Ps::ZERO,
             dirty: BTreeSet::new(),
             expired: false,
+            end_syncs: 0,
             settled: false,
             completed: Completed::default(),
         }
@@ -95,7 +127,7 @@ impl Thread {
     /// Statistics and rates begin now.
     pub fn restart(&mut self, now: Ps) {
         self.stats = Stats::new(now);
-        self.pacer = Pacer::new(self.stream.job(), now);
+        self.pacer.restart(self.stream.job(), now);
     }
 
     /// When its time is up.
@@ -108,6 +140,54 @@ impl Thread {
         } else {
             Ps(self.epoch.0.saturating_add(runtime.0))
         }
+    }
+
+    /// Returns whether it has queued requests that were not sent.
+    pub fn has_unsent(&self) -> bool {
+        self.batch.as_ref().is_some_and(|batch| !batch.unsent.is_empty())
+    }
+
+    /// Reaps all where it waited for all of its requests.
+    pub fn reap_all(&mut self) {
+        use ThreadState::{
+            Drain, DrainThenFlow, DrainThenPause, DrainThenSync, DrainThenUntil, Ending,
+        };
+        if let Some(batch) = &mut self.batch
+            && let Drain | DrainThenFlow | DrainThenPause(_) | DrainThenSync | DrainThenUntil(_)
+            | Ending = self.state
+            && self.in_flight == 0
+        {
+            batch.unreaped = 0;
+        }
+    }
+
+    /// Returns whether the job waits for a step as for a system call.
+    pub fn calls(&self, step: JobStep) -> bool {
+        let engine = self.stream.job().options.engine;
+        match step {
+            JobStep::Sync { .. } => engine.waits_for_sync(),
+            JobStep::Request(r) => r.direction == Direction::Trim && engine.waits_for_trim(),
+            _ => false,
+        }
+    }
+
+    /// It ends at `now`, as when its time is up; one that has not started ends as it starts.
+    pub fn end_early(
+        &mut self,
+        now: Ps,
+        number: usize,
+        sleeping: &mut BTreeSet<(Ps, usize)>,
+        ready: &mut BTreeSet<usize>,
+    ) {
+        self.settled = true;
+        if self.state == ThreadState::Before {
+            return;
+        }
+        if let ThreadState::Until(at) = self.state {
+            sleeping.remove(&(at, number));
+            self.state = ThreadState::Until(now);
+        }
+        ready.insert(number);
     }
 
     /// It makes no more requests.

@@ -12,15 +12,18 @@ use std::io::Cursor;
 /// A write of 4 KiB, in nanoseconds.
 pub(crate) const WRITE_NS: u64 = 251_200;
 
-/// One job file, in memory.
-struct Files(String);
+/// One job file, in memory, and the files beside it.
+pub(crate) struct Files<'a>(pub String, pub &'a [(&'a str, &'a str)]);
 
-impl Opener for Files {
+impl Opener for Files<'_> {
     fn open(&self, path: &str) -> std::io::Result<Stream> {
         match path {
             "job.fio" => Ok((Box::new(Cursor::new(self.0.clone().into_bytes())), None)),
             "common.fio" => Ok((Box::new(Cursor::new("size=16k\n".to_owned().into_bytes())), None)),
-            _ => Err(std::io::Error::other("no such file")),
+            _ => match self.1.iter().find(|(name, _)| *name == path) {
+                Some((_, text)) => Ok((Box::new(Cursor::new(text.as_bytes().to_vec())), None)),
+                None => Err(std::io::Error::other("no such file")),
+            },
         }
     }
 
@@ -30,22 +33,36 @@ impl Opener for Files {
 }
 
 fn try_play(text: &str, changes: Value) -> Result<(Value, Value), RunError> {
+    try_play_with(text, &[], changes)
+}
+
+fn try_play_with(
+    text: &str,
+    files: &[(&str, &str)],
+    changes: Value,
+) -> Result<(Value, Value), RunError> {
     let mut spec =
         json!({ "drive": "tiny", "set": ["cache.mode=write-through"], "job": "job.fio" });
     spec.as_object_mut().unwrap().extend(changes.as_object().unwrap().clone());
     let spec: RunSpec = serde_json::from_value(spec).unwrap();
-    run(&spec, &environment(&Files(text.to_owned())), &mut |_| true)
+    run(&spec, &environment(&Files(text.to_owned(), files)), &mut |_| true)
         .map(|outcome| (outcome.record, outcome.jobs.unwrap()))
 }
 
 pub(crate) fn play(text: &str) -> (Value, Value) {
-    let (record, jobs) = try_play(text, json!({})).unwrap_or_else(|e| panic!("{text}: {e}"));
+    play_with(text, &[])
+}
+
+/// With files beside the job file.
+pub(crate) fn play_with(text: &str, files: &[(&str, &str)]) -> (Value, Value) {
+    let played = try_play_with(text, files, json!({}));
+    let (record, jobs) = played.unwrap_or_else(|e| panic!("{text}: {e}"));
     assert_eq!(record["oracle"]["violations"], 0);
     assert_eq!(record["conservation"]["submitted"], record["conservation"]["completed"]);
     (record, jobs)
 }
 
-fn error(text: &str, changes: Value) -> String {
+pub(crate) fn error(text: &str, changes: Value) -> String {
     try_play(text, changes).expect_err(text).to_string()
 }
 
@@ -424,7 +441,7 @@ fn progress_may_stop_the_run() {
     let text = "[job]\nrw=write\ndirect=1\nsize=64k\nloops=10000\n";
     let spec = json!({ "drive": "tiny", "job": "job.fio" });
     let spec: RunSpec = serde_json::from_value(spec).unwrap();
-    let stopped = run(&spec, &environment(&Files(text.to_owned())), &mut |p| p.phase != "run");
+    let stopped = run(&spec, &environment(&Files(text.to_owned(), &[])), &mut |p| p.phase != "run");
     assert!(matches!(stopped, Err(RunError::Interrupted)));
 }
 
@@ -512,34 +529,14 @@ fn requests_that_end_together_keep_their_tags() {
 }
 
 #[test]
-fn file_systems_are_named_in_errors() {
-    let wrong = |text: &str| error(&writes("fsync=1"), json!({ "filesystem": text }));
-    assert!(wrong("ext5").contains("filesystem `ext5` is not known; did you mean `ext4`?"));
-    assert!(wrong("ext4:fau=true").contains("did you mean `fua`?"));
-    assert!(
-        wrong("ext4")
-            .contains("the journal of 134217728 bytes and the metadata do not fit the drive")
-    );
-    let spec = json!({ "drive": "tiny", "workload": "uniform:requests=1", "filesystem": "ext4" });
-    let spec: RunSpec = serde_json::from_value(spec).unwrap();
-    let refused =
-        run(&spec, &environment(&Files(String::new())), &mut |_| true).unwrap_err().to_string();
-    assert!(refused.contains("filesystem: it is for job files (`job=FILE`)"), "{refused}");
-    let spec = json!({ "drive": "jasmine-64gb", "workload": "ext4-sync:operations=1" });
-    let spec: RunSpec = serde_json::from_value(spec).unwrap();
-    let refused =
-        run(&spec, &environment(&Files(String::new())), &mut |_| true).unwrap_err().to_string();
-    assert!(refused.contains("use `mode=closed` and `depth=1`"), "{refused}");
-}
-
-#[test]
 fn flushes_are_added_to_a_workload_that_has_none() {
     let spec = json!({
         "drive": "tiny", "workload": "uniform:requests=10,size=2KiB", "flush_every": 3,
         "mode": "closed", "depth": 1,
     });
     let spec: RunSpec = serde_json::from_value(spec).unwrap();
-    let record = run(&spec, &environment(&Files(String::new())), &mut |_| true).unwrap().record;
+    let record =
+        run(&spec, &environment(&Files(String::new(), &[])), &mut |_| true).unwrap().record;
     assert_eq!((&record["host"]["writes"], &record["host"]["flushes"]), (&json!(10), &json!(3)));
     assert!(
         record["approximations"].to_string().contains("a FLUSH was added after every 3 writes")

@@ -1,6 +1,8 @@
 //! Jobs that wait for one another, and jobs that read back what they wrote.
 
-use crate::jobs::{WRITE_NS, play, writes};
+use crate::environment;
+use crate::jobs::{Files, WRITE_NS, error, play, writes};
+use flashatlas_sim::{RunSpec, run};
 use serde_json::json;
 
 #[test]
@@ -32,4 +34,27 @@ fn what_was_written_is_read_back_without_pauses() {
     assert_eq!(jobs["jobs"][0]["runtime_ns"], plain + 4 * 3_000_000);
     let (record, _) = play(&writes("verify=crc32c do_verify=0"));
     assert_eq!(record["host"]["reads"], 0);
+}
+
+#[test]
+fn file_systems_are_named_in_errors() {
+    let wrong = |text: &str| error(&writes("fsync=1"), json!({ "filesystem": text }));
+    assert!(wrong("ext5").contains("filesystem `ext5` is not known; did you mean `ext4`?"));
+    assert!(wrong("ext4:fau=true").contains("did you mean `fua`?"));
+    assert!(
+        wrong("ext4")
+            .contains("the journal of 134217728 bytes and the metadata do not fit the drive")
+    );
+    let spec = json!({ "drive": "tiny", "workload": "uniform:requests=1", "filesystem": "ext4" });
+    let spec: RunSpec = serde_json::from_value(spec).unwrap();
+    let refused = run(&spec, &environment(&Files(String::new(), &[])), &mut |_| true)
+        .unwrap_err()
+        .to_string();
+    assert!(refused.contains("filesystem: it is for job files (`job=FILE`)"), "{refused}");
+    let spec = json!({ "drive": "jasmine-64gb", "workload": "ext4-sync:operations=1" });
+    let spec: RunSpec = serde_json::from_value(spec).unwrap();
+    let refused = run(&spec, &environment(&Files(String::new(), &[])), &mut |_| true)
+        .unwrap_err()
+        .to_string();
+    assert!(refused.contains("use `mode=closed` and `depth=1`"), "{refused}");
 }

@@ -5,6 +5,7 @@ use super::layout::JobSpan;
 use super::map::BlockMap;
 use super::options::{Generator, Options, Sequencer};
 use super::sampler::Sampler;
+use super::zoning::Zones;
 use flashatlas_types::{Permutation, Rng, Seed};
 
 /// Draws of a size that does not fit before the end of the file are repeated; after this many the
@@ -19,6 +20,8 @@ pub(super) struct Draw {
     zone: Rng,
     /// Requests up to and with the next random one.
     until_random: u64,
+    /// Bytes of requests in the zone in turn, in all files.
+    pub zone_bytes: u64,
 }
 
 impl Draw {
@@ -30,6 +33,7 @@ impl Draw {
             order: ["read", "write", "trim"].map(|d| stream(&format!("order.{d}"))),
             zone: stream("zone"),
             until_random: 1,
+            zone_bytes: 0,
         }
     }
 
@@ -44,6 +48,10 @@ pub(super) struct Cursor {
     /// Nothing is left for this pass.
     pub done: bool,
     span: JobSpan,
+    /// Byte of the file that offsets count from: the job's first, or that of the zone in turn.
+    base: u64,
+    zones: Option<Zones>,
+
     /// End of the last request by direction, as a byte of the file.
     position: [u64; 3],
     /// Start of the last request by direction, none yet, or none that a trim could be paired with.
@@ -66,18 +74,22 @@ struct Offset {
 
 impl Cursor {
     pub fn new(o: &Options, span: &JobSpan, seed: Seed, number: u32, file: usize) -> Cursor {
+        let zones = o.zoning.zones();
         let blocks = (span.length / o.smallest()).max(1);
+        let mapped = zones.map_or(blocks, |zones| (zones.range / o.smallest()).max(1));
         let stream = |what: &str| Rng::stream(seed, &format!("fio.{number}.{what}.{file}"));
         let random = o.pattern.random;
         let uniform = o.distribution == Distribution::Random;
         let permuted = random && uniform && o.generator == Generator::Lfsr;
         Cursor {
             done: false,
+            base: span.offset,
+            zones,
             position: [span.offset; 3],
             start: [None; 3],
-            map: o.keeps_map().then(|| BlockMap::new(blocks)),
+            map: o.keeps_map().then(|| BlockMap::new(mapped)),
             law: if random { Sampler::new(&o.distribution, blocks, stream("law")) } else { None },
-            permutation: permuted.then(|| Permutation::new(blocks, &mut stream("lfsr"))),
+            permutation: permuted.then(|| Permutation::new(mapped, &mut stream("lfsr"))),
             permuted: 0,
             span: span.clone(),
         }
@@ -86,11 +98,12 @@ impl Cursor {
     /// Start the next pass. What a law has drawn stays drawn.
     pub fn rewind(&mut self) {
         self.done = false;
+        self.base = self.span.offset;
         self.reset();
     }
 
     fn reset(&mut self) {
-        self.position = [self.span.offset; 3];
+        self.position = [self.base; 3];
         self.start = [None; 3];
         if let Some(map) = &mut self.map {
             map.reset();
@@ -106,11 +119,14 @@ impl Cursor {
     /// The next request in direction `dir`: its first byte in the file and its length. `None` when
     /// there is none left.
     pub fn next(&mut self, o: &Options, dir: usize, draw: &mut Draw) -> Option<(u64, u64)> {
+        if let Some(zones) = self.zones {
+            self.choose_zone(zones, dir, draw);
+        }
         let offset = self.offset(o, dir, draw)?;
         if offset.at >= self.span.length {
             return None;
         }
-        let at = self.span.offset + offset.at;
+        let at = self.base.checked_add(offset.at)?;
         if o.pattern.trim_then_write() && o.pattern.random && dir == 2 && self.start[2] == Some(at)
         {
             self.start[1] = None; // the same block twice: still a new pair
@@ -123,12 +139,30 @@ impl Cursor {
             && !offset.unmapped
         {
             let block = o.sizes[dir].0;
-            let blocks = map.mark((at - self.span.offset) / block, bytes.div_ceil(block));
+            let blocks = map.mark((at - self.base) / block, bytes.div_ceil(block));
             bytes = bytes.min(blocks * block);
         }
         self.start[dir] = Some(at);
         self.position[dir] = at + bytes;
+        draw.zone_bytes = draw.zone_bytes.saturating_add(bytes);
         Some((at, bytes))
+    }
+
+    /// Goes to the next zone when enough of this one was used, and to its begin where its end is
+    /// reached before (fio 3.33, `io_u.c`: `setup_strided_zone_mode`).
+    fn choose_zone(&mut self, zones: Zones, dir: usize, draw: &mut Draw) {
+        if draw.zone_bytes >= zones.size {
+            draw.zone_bytes = 0;
+            let next = self.base.saturating_add(zones.range).saturating_add(zones.skip);
+            self.base = if next >= self.span.file_bytes { self.span.offset } else { next };
+            self.position[dir] = self.base;
+        }
+        if self.position[dir] >= self.base.saturating_add(zones.range) {
+            self.position[dir] = self.base;
+        }
+        if draw.zone_bytes % zones.range == 0 {
+            self.reset();
+        }
     }
 
     fn offset(&mut self, o: &Options, dir: usize, draw: &mut Draw) -> Option<Offset> {
@@ -138,17 +172,13 @@ impl Cursor {
             draw.until_random = o.random_every;
         }
         if o.pattern.random && o.pattern.trim_then_write() && dir == 1 {
-            return Some(Offset {
-                at: self.start[2]? - self.span.offset,
-                random: true,
-                unmapped: true,
-            });
+            return Some(Offset { at: self.start[2]? - self.base, random: true, unmapped: true });
         }
         if !turn {
             return match o.sequencer {
                 Sequencer::Sequential => self.sequential_or_random(o, dir, draw),
                 Sequencer::Identical => {
-                    let at = self.start[dir].map_or(0, |start| start - self.span.offset);
+                    let at = self.start[dir].map_or(0, |start| start.saturating_sub(self.base));
                     Some(Offset { at, random: false, unmapped: true })
                 }
             };
@@ -172,9 +202,9 @@ impl Cursor {
 
     /// Behind the last request, and the hole of `rw=write:8k` further.
     fn sequential(&mut self, o: &Options, dir: usize) -> Option<u64> {
-        let (first, length, whole) = (self.span.offset, self.span.length, self.span.file_bytes);
+        let (first, length, whole) = (self.base, self.span.length, self.span.file_bytes);
         let position = &mut self.position[dir];
-        if *position >= first + length && o.time_based && o.files_in_turn() == 1 {
+        if *position >= self.span.offset + length && o.time_based && o.files_in_turn() == 1 {
             *position = first;
         }
         if *position >= whole {
@@ -235,7 +265,8 @@ impl Cursor {
     fn random_blocks(&self, o: &Options, dir: usize) -> u64 {
         let align = o.alignment(dir);
         let last = o.sizes[dir].0.saturating_sub(align);
-        self.span.length.min(self.span.file_bytes).saturating_sub(last) / align
+        let bytes = self.span.length.min(self.span.file_bytes);
+        self.zones.map_or(bytes, |zones| zones.range).saturating_sub(last) / align
     }
 
     fn fits(&self, at: u64, bytes: u64) -> bool {

@@ -1,12 +1,17 @@
 //! The options that are modelled: each with its names and what it sets.
 
 use super::distribution::{Distribution, parse_split};
-use super::options::{Engine, FileService, Generator, Options, PATTERNS, Pattern, Sequencer};
-use super::value::{Amount, Arg, MAX_INT, one_of};
+use super::options::{
+    Engine, ExitWhat, FileService, Generator, Options, PATTERNS, Pattern, Sequencer,
+};
+use super::replay::WITHOUT_INFLUENCE;
+use super::value::{Amount, Arg, MAX_INT, MAX_NUMBER, one_of};
 use flashatlas_types::Dur;
 
 /// Largest `iodepth`, `numjobs`, `nrfiles` and other counts of things that take memory.
 const MAX_COUNT: u64 = 65_536;
+/// The largest `flow`.
+const MAX_WEIGHT: u64 = 1000;
 const SECOND_US: u64 = 1_000_000;
 
 /// Engines that do block I/O on files or drives, and how.
@@ -96,14 +101,70 @@ pub(super) const MODELLED: &[OptionDef] = &[
     aliased("offset", "fileoffset", store!(offset, |a| a.amount(0))),
     option("offset_increment", store!(offset_increment, |a| a.amount(0))),
     option("offset_align", store!(offset_align, |a| a.size().map(Some))),
+    option("read_iolog", |o, a| {
+        o.replay.logs = filenames(a)?;
+        Ok(())
+    }),
+    option("replay_no_stall", |o, a| {
+        o.replay.no_stall = a.switch()?;
+        Ok(())
+    }),
+    option("replay_redirect", |o, a| {
+        o.replay.redirect = Some(a.text()?.to_owned());
+        Ok(())
+    }),
+    option("replay_scale", |o, a| {
+        o.replay.scale = a.int(0, MAX_INT)?;
+        Ok(())
+    }),
+    option("replay_align", |o, a| {
+        o.replay.align = replay_align(a)?;
+        Ok(())
+    }),
+    option("replay_time_scale", |o, a| {
+        o.replay.speed_percent = a.int(1, MAX_INT)?;
+        Ok(())
+    }),
     option("number_ios", store!(number_ios, |a| a.int(1, u64::MAX).map(Some))),
     option("wait_for", store!(wait_for, |a| a.text().map(|t| Some(t.to_owned())))),
     option("filename", add_filenames),
     option("directory", store!(directory, directory)),
     aliased("nrfiles", "nr_files", store!(files, count)),
     option("file_service_type", store!(service, service)),
+    option("zonemode", |o, a| {
+        o.zoning.strided = zone_mode(a)?;
+        Ok(())
+    }),
+    option("zonesize", |o, a| {
+        o.zoning.size = a.int(0, MAX_NUMBER)?;
+        Ok(())
+    }),
+    option("zonerange", |o, a| {
+        o.zoning.range = a.int(0, MAX_NUMBER)?;
+        Ok(())
+    }),
+    option("zoneskip", |o, a| {
+        o.zoning.skip = a.int(0, MAX_NUMBER)?;
+        Ok(())
+    }),
     option("numjobs", store!(clones, count)),
     option("iodepth", store!(depth, count)),
+    aliased("iodepth_batch", "iodepth_batch_submit", |o, a| {
+        o.batching.submit = a.int(0, MAX_COUNT)? as u32;
+        Ok(())
+    }),
+    aliased("iodepth_batch_complete_min", "iodepth_batch_complete", |o, a| {
+        o.batching.complete_min = a.int(0, MAX_COUNT)? as u32;
+        Ok(())
+    }),
+    option("iodepth_batch_complete_max", |o, a| {
+        o.batching.complete_max = a.int(0, MAX_COUNT)? as u32;
+        Ok(())
+    }),
+    option("iodepth_low", |o, a| {
+        o.batching.low = a.int(0, MAX_COUNT)? as u32;
+        Ok(())
+    }),
     option("ioengine", store!(engine, engine)),
     option("direct", store!(direct, |a| a.switch())),
     option("buffered", store!(direct, |a| a.switch().map(|b| !b))),
@@ -119,6 +180,7 @@ pub(super) const MODELLED: &[OptionDef] = &[
     option("thinktime_iotime", store!(think_after, |a| a.short_time(SECOND_US))),
     option("rate", |o, a| a.by_dir(&mut o.rate, rate)),
     option("rate_iops", |o, a| a.by_dir(&mut o.rate_iops, rate)),
+    option("rate_process", store!(poisson, rate_process)),
     option("rate_ignore_thinktime", store!(rate_ignores_think, |a| a.switch())),
     option("random_distribution", store!(distribution, Distribution::parse)),
     option("random_generator", store!(generator, generator)),
@@ -135,6 +197,8 @@ pub(super) const MODELLED: &[OptionDef] = &[
         o.verify |= !o.places.contains_key("verify");
         Ok(())
     }),
+    option("verify_backlog", store!(verify_backlog, |a| a.int(0, MAX_INT))),
+    option("verify_backlog_batch", store!(verify_batch, |a| a.int(0, MAX_INT))),
     option("do_verify", store!(do_verify, |a| a.switch())),
     aliased("runtime", "timeout", store!(runtime, |a| a.time(SECOND_US))),
     option("time_based", store!(time_based, |a| a.flag())),
@@ -154,6 +218,20 @@ pub(super) const MODELLED: &[OptionDef] = &[
     }),
     option("startdelay", store!(start_delay, |a| a.times(SECOND_US))),
     option("loops", store!(loops, |a| a.int(1, MAX_INT))),
+    option("flow", |o, a| {
+        o.flow.weight = a.int(0, MAX_WEIGHT)? as u32;
+        Ok(())
+    }),
+    option("flow_id", |o, a| {
+        o.flow.id = a.int(0, MAX_INT)? as u32;
+        Ok(())
+    }),
+    option("flow_sleep", |o, a| {
+        o.flow.sleep = Dur::from_us(a.int(0, MAX_INT)?);
+        Ok(())
+    }),
+    option("exitall", store!(exit_all, exit_all)),
+    option("exit_what", store!(exit_what, exit_what)),
     aliased("stonewall", "wait_for_previous", store!(stonewall, |a| a.flag())),
     option("new_group", store!(new_group, |a| a.flag())),
     option("group_reporting", store!(group_reporting, |a| a.flag())),
@@ -164,6 +242,39 @@ fn kb_base(arg: &Arg<'_>) -> Result<u64, String> {
         "1000" => Ok(1000),
         "1024" => Ok(1024),
         other => Err(format!("{other} is no base; expected 1000 or 1024")),
+    }
+}
+
+fn rate_process(arg: &Arg<'_>) -> Result<bool, String> {
+    one_of(arg.text()?, "rate_process", &[("linear", false), ("poisson", true)])
+}
+
+fn exit_all(arg: &Arg<'_>) -> Result<bool, String> {
+    match arg.text {
+        None | Some("1") => Ok(true),
+        Some(_) => Err("fio 3.33 ends all jobs whatever the value is; leave it out, or write \
+                        `exitall` alone"
+            .into()),
+    }
+}
+
+fn exit_what(arg: &Arg<'_>) -> Result<ExitWhat, String> {
+    let choices =
+        [("group", ExitWhat::Group), ("stonewall", ExitWhat::Running), ("all", ExitWhat::All)];
+    one_of(arg.text()?, "exit_what", &choices)
+}
+
+fn zone_mode(arg: &Arg<'_>) -> Result<bool, String> {
+    match arg.text()? {
+        "zbd" => Err("zoned drives are not simulated; use `strided` for parts of a file".into()),
+        text => one_of(text, "zonemode", &[("none", false), ("strided", true)]),
+    }
+}
+
+fn replay_align(arg: &Arg<'_>) -> Result<u64, String> {
+    match arg.int(0, MAX_INT)? {
+        n if n == 0 || n.is_power_of_two() => Ok(n),
+        n => Err(format!("{n} is no power of two")),
     }
 }
 
@@ -310,6 +421,10 @@ fn filenames(arg: &Arg<'_>) -> Result<Vec<String>, String> {
 /// reason.
 pub(super) fn left_out(o: &Options) -> Vec<(&'static str, &'static str)> {
     let mut list = Vec::new();
+    let replays = !o.replay.logs.is_empty();
+    let given = |name: &&&str| replays && o.places.contains_key(**name);
+    let of_log = "without influence beside `read_iolog`, as in fio: the log decides";
+    list.extend(WITHOUT_INFLUENCE.iter().filter(given).map(|&name| (name, of_log)));
     if !o.direct {
         list.push((
             "direct",
@@ -329,7 +444,7 @@ pub(super) fn left_out(o: &Options) -> Vec<(&'static str, &'static str)> {
             "without `steadystate_duration` nothing is judged, as in fio: the job runs to its end",
         ));
     }
-    if o.generator == Generator::Lfsr {
+    if o.generator == Generator::Lfsr && !replays {
         list.push((
             "random_generator",
             "lfsr is another permutation of the blocks here than in fio",

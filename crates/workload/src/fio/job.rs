@@ -5,6 +5,7 @@ use super::definitions::{MODELLED, endless, left_out};
 use super::error::{JobError, Position, Warning};
 use super::lines::{Env, Include, Item, Lines, quoted};
 use super::options::Options;
+use super::replay::Replay;
 use super::value::Arg;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -32,10 +33,12 @@ pub struct Section {
     pub at: Position,
     /// Its options, and those of the global sections above it.
     pub options: Arc<Options>,
+    /// The logs that its clones replay in turn.
+    pub(super) replays: Vec<Arc<Replay>>,
 }
 
 /// Read a job file. `env` looks up environment variables, `include` reads the files that it
-/// includes.
+/// includes, and the logs that it replays.
 ///
 /// # Errors
 /// The first thing that fio would not accept, or that cannot be simulated and would change which
@@ -58,6 +61,7 @@ pub fn parse(
     }
     reader.close()?;
     check_waits(&reader.sections)?;
+    read_logs(&mut reader.sections, include)?;
     if reader.sections.is_empty() {
         let at = Position { file, line: 1, column: 1 };
         return Err(JobError::new(&at, "no job; expected at least one section besides [global]"));
@@ -137,7 +141,7 @@ impl Reader {
             self.warn(option, at, why);
         }
         let name = options.name.clone().unwrap_or(name);
-        self.sections.push(Section { name, at, options: Arc::new(options) });
+        self.sections.push(Section { name, at, options: Arc::new(options), replays: Vec::new() });
         Ok(())
     }
 
@@ -181,6 +185,20 @@ impl Reader {
     }
 }
 
+/// Reads the logs of the jobs that replay some.
+fn read_logs(sections: &mut [Section], include: Include<'_>) -> Result<(), JobError> {
+    for section in sections {
+        let replay = &section.options.replay;
+        for log in &replay.logs {
+            let at = section.options.places.get("read_iolog").unwrap_or(&section.at);
+            let text = include(log)
+                .map_err(|e| JobError::new(at, format!("read_iolog: cannot read `{log}`: {e}")))?;
+            section.replays.push(Arc::new(Replay::read(replay, log, &text)?));
+        }
+    }
+    Ok(())
+}
+
 /// `wait_for` names one job above, as fio has it.
 fn check_waits(sections: &[Section]) -> Result<(), JobError> {
     for (number, section) in sections.iter().enumerate() {
@@ -215,6 +233,14 @@ fn check(o: &Options, section: &Position) -> Result<(), JobError> {
     o.settling
         .check()
         .map_err(|(option, why)| JobError::new(at(option), format!("{option}: {why}")))?;
+    let slow = |dir: &usize| (1..o.sizes[*dir].0).contains(&o.bytes_per_second(*dir));
+    if o.poisson && (0..3).any(|dir| slow(&dir)) {
+        let why = "rate_process: less than one request a second, at which fio 3.33 crashes";
+        return Err(JobError::new(at("rate_process"), why));
+    }
+    o.zoning
+        .check()
+        .map_err(|(option, why)| JobError::new(at(option), format!("{option}: {why}")))?;
     for (dir, name) in ["reads", "writes", "trims"].iter().enumerate() {
         if o.rate[dir] > 0 && o.rate_iops[dir] > 0 {
             return Err(JobError::new(
@@ -223,12 +249,14 @@ fn check(o: &Options, section: &Position) -> Result<(), JobError> {
             ));
         }
     }
+    let replays = !o.replay.logs.is_empty();
     let beside = [
-        ("rw", o.pattern.read || o.pattern.trim, "of a job that reads or trims as well"),
         ("time_based", o.time_based, "of a job with time_based"),
         ("number_ios", o.number_ios.is_some(), "of a job with number_ios"),
     ];
-    if let Some((option, _, which)) = beside.into_iter().find(|b| b.1 && o.reads_back()) {
+    if let Some((option, _, which)) =
+        beside.into_iter().find(|b| b.1 && o.pattern.write && o.reads_back() && !replays)
+    {
         let why = format!(
             "{option}: reading back (`verify`) {which} is not simulated; use do_verify=0, and a \
              job that reads behind `stonewall`"

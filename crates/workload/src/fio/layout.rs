@@ -4,6 +4,7 @@ use super::definitions::of;
 use super::error::{JobError, Position, Warning};
 use super::job::{JobFile, MAX_JOBS, Section};
 use super::options::Options;
+use super::replay::Replay;
 use super::value::Amount;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -57,6 +58,8 @@ pub struct Job {
     pub io_size: Option<u64>,
     /// The options of its section.
     pub options: Arc<Options>,
+    /// The log that it replays.
+    pub(super) replay: Option<Arc<Replay>>,
 }
 
 /// All jobs of a file on a drive.
@@ -105,8 +108,12 @@ impl JobFile {
                     size: 0,
                     io_size: None,
                     options: Arc::clone(o),
+                    replay: section.replays.iter().cycle().nth(clone as usize).cloned(),
                 };
-                job.size_files(section, capacity)?;
+                match job.replay.clone() {
+                    Some(replay) => job.replayed_files(&replay, section, capacity)?,
+                    None => job.size_files(section, capacity)?,
+                }
                 if let Some(before) = jobs.last().filter(|before: &&Job| before.group == group)
                     && before.options.settling != o.settling
                 {
@@ -159,15 +166,49 @@ impl Job {
     /// Names of the files: those given, or fio's `name.clone.number`.
     fn names(&self, section: &Section) -> Vec<String> {
         let o = &self.options;
-        let folder = |name: String| match &o.directory {
-            Some(folder) if !names_drive(&name) => format!("{folder}/{name}"),
-            _ => name,
-        };
         if o.filenames.is_empty() {
-            (0..o.files).map(|i| folder(format!("{}.{}.{i}", section.name, self.clone))).collect()
+            (0..o.files)
+                .map(|i| self.in_folder(&format!("{}.{}.{i}", section.name, self.clone)))
+                .collect()
         } else {
-            o.filenames.iter().map(|name| folder(name.clone())).collect()
+            o.filenames.iter().map(|name| self.in_folder(name)).collect()
         }
+    }
+
+    /// The name with the job's folder.
+    fn in_folder(&self, name: &str) -> String {
+        match &self.options.directory {
+            Some(folder) if !names_drive(name) => format!("{folder}/{name}"),
+            _ => name.to_owned(),
+        }
+    }
+
+    /// Takes the files of a log, each as long as its requests reach.
+    fn replayed_files(
+        &mut self,
+        replay: &Replay,
+        section: &Section,
+        capacity: u64,
+    ) -> Result<(), JobError> {
+        for (logged, &end) in replay.files.iter().zip(&replay.ends) {
+            let (name, is_drive) = (self.in_folder(logged), names_drive(logged));
+            if end > capacity {
+                let why = format!(
+                    "the log goes to byte {end} of `{name}`; the drive has {capacity} (see \
+                     replay_scale)"
+                );
+                return Err(error(section, "read_iolog", why));
+            }
+            let file_bytes = if is_drive { capacity } else { end };
+            let (start, offset) = (0, 0);
+            self.files.push(JobSpan { name, is_drive, start, offset, length: end, file_bytes });
+        }
+        if let Some(longest) = replay.longest().filter(|bytes| *bytes > MAX_BLOCK_BYTES) {
+            let why = format!("a request of {longest} bytes; expected at most {MAX_BLOCK_BYTES}");
+            return Err(error(section, "read_iolog", why));
+        }
+        self.size = replay.ends.iter().fold(0, |sum, end| sum.saturating_add(*end));
+        Ok(())
     }
 
     /// Find the files, and what the job uses of each.
@@ -258,10 +299,22 @@ impl Job {
         }
     }
 
+    /// Returns whether it writes.
+    pub(super) fn writes(&self) -> bool {
+        self.replay.as_ref().map_or(self.options.pattern.write, |replay| replay.writes)
+    }
+
+    /// Returns whether it remembers which blocks it used.
+    pub(super) fn keeps_map(&self) -> bool {
+        self.replay.is_none() && self.options.keeps_map()
+    }
+
     /// Blocks that its random maps hold.
     fn mapped_blocks(&self) -> u64 {
-        let o = &self.options;
-        if o.keeps_map() { self.files.iter().map(|f| f.length / o.smallest()).sum() } else { 0 }
+        let zones = self.options.zoning.zones();
+        let mapped = |file: &JobSpan| zones.map_or(file.length, |zones| zones.range);
+        let blocks = |file: &JobSpan| mapped(file) / self.options.smallest();
+        if self.keeps_map() { self.files.iter().map(blocks).sum() } else { 0 }
     }
 
     fn check_sizes(&self, section: &Section, smallest: u64) -> Result<(), JobError> {

@@ -100,13 +100,22 @@ pub(super) const LEFT_OUT: &[LeftOut] = &[
             "verify_state_save",
             "verifysort",
             "verifysort_nr",
-            "trim_verify_zero",
         ],
         later: &[
             ("verify_write_sequence", "3.38"),
             ("verify_header_seed", "3.40"),
             ("verify_pattern_interval", "3.40"),
         ],
+    },
+    LeftOut {
+        why: "how a log is read; it is read whole here",
+        names: &["read_iolog_chunked"],
+        later: &[],
+    },
+    LeftOut {
+        why: "fio trims what was written only with `trim_backlog`, which is refused by itself",
+        names: &["trim_percentage", "trim_backlog_batch", "trim_verify_zero"],
+        later: &[],
     },
     LeftOut {
         why: "reports and logs of fio",
@@ -182,7 +191,7 @@ pub(super) const LEFT_OUT: &[LeftOut] = &[
         later: &[],
     },
     LeftOut {
-        why: "belongs to an option that is refused by itself (zonemode=zbd, read_iolog, flow, \
+        why: "belongs to an option that is refused by itself (zonemode=zbd, \
               latency_target, rate_min, profile)",
         names: &[
             "zonecapacity",
@@ -192,9 +201,6 @@ pub(super) const LEFT_OUT: &[LeftOut] = &[
             "ignore_zone_limits",
             "zone_reset_threshold",
             "zone_reset_frequency",
-            "read_iolog_chunked",
-            "flow_id",
-            "flow_sleep",
             "latency_window",
             "latency_percentile",
             "latency_run",

@@ -7,6 +7,8 @@ use std::sync::Arc;
 
 /// fio's own limit on the length of a line.
 const MAX_LINE_BYTES: usize = 8192;
+/// Bytes of a job file, and of each file that it includes.
+pub const MAX_TEXT_BYTES: u64 = 1 << 20;
 /// Files that include each other; fio's own limit.
 const MAX_DEPTH: usize = 16;
 /// Files that are read for one job file, itself included.
@@ -125,6 +127,10 @@ impl<'a> Lines<'a> {
         }
         let text = (self.include)(&path)
             .map_err(|e| JobError::new(at, format!("cannot include `{path}`: {e}")))?;
+        if text.len() as u64 > MAX_TEXT_BYTES {
+            let why = format!("`{path}` is larger than {MAX_TEXT_BYTES} bytes: no job file");
+            return Err(JobError::new(at, why));
+        }
         self.read(&Arc::from(path), &text)
     }
 

@@ -18,18 +18,25 @@ mod lines;
 mod map;
 mod options;
 mod refused;
+mod replay;
 mod sampler;
 mod settling;
 mod stream;
 mod value;
 mod written;
+mod zoning;
 
 pub use catalogue::{KnownOption, OptionClass, known_options, options_table};
 pub use distribution::{Distribution, Share, Zone};
 pub use error::{JobError, Position, Warning};
 pub use job::{JobFile, MAX_JOBS, Section, parse};
 pub use layout::{Job, JobSpan, Layout};
-pub use options::{Engine, FileService, Generator, Options, Pattern, Sequencer};
+pub use lines::MAX_TEXT_BYTES;
+pub use options::{
+    Batching, Engine, ExitWhat, FileService, FlowOptions, Generator, Options, Pattern, Sequencer,
+};
+pub use replay::ReplayOptions;
 pub use settling::{Criterion, Measured, Settling};
 pub use stream::{Direction, JobRequest, JobStep, JobStream, NextIssue};
 pub use value::Amount;
+pub use zoning::Zoning;

@@ -3,9 +3,12 @@
 
 use super::distribution::{Distribution, Share};
 use super::error::Position;
+use super::replay::ReplayOptions;
 use super::settling::Settling;
 use super::value::{Amount, ByDir};
-use flashatlas_types::Dur;
+use super::zoning::Zoning;
+use crate::generators::math::ln;
+use flashatlas_types::{Dur, Rng};
 use std::collections::BTreeMap;
 
 /// Which requests a job makes.
@@ -113,6 +116,47 @@ pub enum Generator {
     Lfsr,
 }
 
+/// How many requests are sent and reaped at a time; fio's defaults are one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Batching {
+    /// `iodepth_batch`: 0 is `iodepth`.
+    pub submit: u32,
+    /// `iodepth_batch_complete_min`.
+    pub complete_min: u32,
+    /// `iodepth_batch_complete_max`: at least `complete_min`.
+    pub complete_max: u32,
+    /// `iodepth_low`: 0 is `iodepth`.
+    pub low: u32,
+}
+
+impl Default for Batching {
+    fn default() -> Batching {
+        Batching { submit: 1, complete_min: 1, complete_max: 0, low: 0 }
+    }
+}
+
+/// Which jobs end with a job, where `exitall` is set.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ExitWhat {
+    /// Those of its group.
+    Group,
+    /// Those that run.
+    Running,
+    /// All, those that have not started, too.
+    All,
+}
+
+/// A share of the requests of several jobs.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct FlowOptions {
+    /// `flow`: the weight; 0 is no share.
+    pub weight: u32,
+    /// `flow_id`: jobs with the same share.
+    pub id: u32,
+    /// `flow_sleep`: the time between two looks of a job that is ahead; zero looks all the time.
+    pub sleep: Dur,
+}
+
 /// The options of one section, global ones included. Index 0 of three is for reads, 1 for writes, 2
 /// for trims.
 #[derive(Clone, Debug)]
@@ -155,6 +199,8 @@ pub struct Options {
     pub offset_increment: Amount,
     /// `offset_align`.
     pub offset_align: Option<u64>,
+    /// `read_iolog` and what belongs to it.
+    pub replay: ReplayOptions,
     /// `number_ios`.
     pub number_ios: Option<u64>,
     /// `filename`, split at its colons.
@@ -165,10 +211,14 @@ pub struct Options {
     pub files: u32,
     /// `file_service_type`.
     pub service: FileService,
+    /// `zonemode` and what belongs to it.
+    pub zoning: Zoning,
     /// `numjobs`.
     pub clones: u32,
     /// `iodepth`, as written.
     pub depth: u32,
+    /// `iodepth_batch`, `iodepth_low` and what belongs to them.
+    pub batching: Batching,
     /// `ioengine`.
     pub engine: Engine,
     /// `direct`, or not `buffered`.
@@ -195,6 +245,8 @@ pub struct Options {
     pub rate: ByDir<u64>,
     /// `rate_iops`.
     pub rate_iops: ByDir<u64>,
+    /// `rate_process=poisson`: gaps are drawn, with the mean that the rate gives.
+    pub poisson: bool,
     /// `rate_ignore_thinktime`.
     pub rate_ignores_think: bool,
     /// `random_distribution`.
@@ -213,6 +265,10 @@ pub struct Options {
     pub verify: bool,
     /// `do_verify`.
     pub do_verify: bool,
+    /// `verify_backlog`: what was written is read back after so many writes; 0 is at the end.
+    pub verify_backlog: u64,
+    /// `verify_backlog_batch`: so many are read back then; 0 is as many as `verify_backlog`.
+    pub verify_batch: u64,
     /// `runtime`; zero is no limit.
     pub runtime: Dur,
     /// `time_based`.
@@ -227,6 +283,12 @@ pub struct Options {
     pub loops: u64,
     /// `wait_for`: the job that must be over first.
     pub wait_for: Option<String>,
+    /// `flow` and what belongs to it.
+    pub flow: FlowOptions,
+    /// `exitall`.
+    pub exit_all: bool,
+    /// `exit_what`.
+    pub exit_what: ExitWhat,
     /// `stonewall`.
     pub stonewall: bool,
     /// `new_group`.
@@ -262,13 +324,16 @@ impl Default for Options {
             offset: Amount::Bytes(0),
             offset_increment: Amount::Bytes(0),
             offset_align: None,
+            replay: ReplayOptions::default(),
             number_ios: None,
             filenames: Vec::new(),
             directory: None,
             files: 1,
             service: FileService::RoundRobin(1),
+            zoning: Zoning::default(),
             clones: 1,
             depth: 1,
+            batching: Batching::default(),
             engine: Engine::Sync,
             direct: false,
             durable: false,
@@ -282,6 +347,7 @@ impl Default for Options {
             think_after: Dur::ZERO,
             rate: [0; 3],
             rate_iops: [0; 3],
+            poisson: false,
             rate_ignores_think: false,
             distribution: Distribution::Random,
             generator: Generator::Random,
@@ -291,6 +357,8 @@ impl Default for Options {
             seed: None,
             verify: false,
             do_verify: true,
+            verify_backlog: 0,
+            verify_batch: 0,
             runtime: Dur::ZERO,
             time_based: false,
             ramp: Dur::ZERO,
@@ -298,6 +366,9 @@ impl Default for Options {
             start_delay: (Dur::ZERO, Dur::ZERO),
             loops: 1,
             wait_for: None,
+            flow: FlowOptions::default(),
+            exit_all: false,
+            exit_what: ExitWhat::Group,
             stonewall: false,
             new_group: false,
             group_reporting: false,
@@ -322,9 +393,18 @@ impl Options {
         }
     }
 
+    /// Returns a gap between two requests in direction `dir` that have random times, in whole
+    /// microseconds as the mean is in fio (fio 3.33, `backend.c`: `usec_for_io`); zero where
+    /// there is no rate.
+    pub fn drawn_gap(&self, dir: usize, rng: &mut Rng) -> Dur {
+        let per_second = self.bytes_per_second(dir) / self.sizes[dir].0;
+        let mean = 1_000_000u64.checked_div(per_second).unwrap_or(0);
+        Dur::from_us((mean as f64 * -ln(1.0 - rng.unit())) as u64)
+    }
+
     /// Returns whether each pass is followed by reads of what it wrote.
     pub fn reads_back(&self) -> bool {
-        self.verify && self.do_verify && self.pattern.write
+        self.verify && self.do_verify
     }
 
     /// Alignment of random offsets.

@@ -30,18 +30,12 @@ const fn later(
     Refused { names, since, harmless: &["0", "none"], instead }
 }
 
-const IOLOG: &str = "recordings are not replayed by a job; run the file with `--trace FILE`, which \
-                     reads fio's iolog and blktrace";
-const IOLOG_OF: &str = "belongs to `read_iolog`; run the file with `--trace FILE`, `--mode` and \
-                        `--speed`";
+const SKIP: &str =
+    "fio 3.33 heeds it for recordings of blktrace only; take the lines out of the log";
 const VERIFY: &str = "reading back what was written is not simulated; add a second job with \
                       rw=read (or randread), the same file and `stonewall`";
-const STRIDED: &str = "zones inside a file are not simulated; use one job for each zone with \
-                       `offset` and `size`, or rw=write:N for a hole after each request";
-const ENGINE_BATCH: &str = "requests are submitted and reaped one at a time; leave it out";
-const FLOW: &str = "shares between jobs are not kept; use `rate_iops` for each of the jobs";
-const TRIMS: &str = "trims of what was written are not added; use rw=trimwrite, or a job with \
-                     rw=randtrim";
+const TRIMS: &str = "fio 3.33 crashes at the first of these trims unless rw=trimwrite; use \
+                     rw=trimwrite, or a job with rw=randtrim";
 const STREAMS: &str = "the drives take no hints on placement or lifetime; leave it out";
 const COMMAND: &str = "another command would be sent; leave it out";
 const PROTECTION: &str = "metadata and protection information are not simulated; leave it out";
@@ -51,39 +45,14 @@ const MERGE: &str = "several recordings are not merged; run one with `--trace FI
 
 /// All of them.
 pub(super) const REFUSED: &[Refused] = &[
-    refused(&["read_iolog"], &[], IOLOG),
-    refused(&["replay_no_stall"], &["0"], IOLOG_OF),
-    refused(&["replay_redirect"], &[], IOLOG_OF),
-    refused(&["replay_scale"], &["1"], IOLOG_OF),
-    refused(&["replay_align"], &["0"], IOLOG_OF),
-    refused(&["replay_time_scale"], &["100"], IOLOG_OF),
-    refused(&["replay_skip"], &[], IOLOG_OF),
+    refused(&["replay_skip"], &[], SKIP),
     refused(&["merge_blktrace_file"], &[], MERGE),
     refused(&["merge_blktrace_scalars"], &[], MERGE),
     refused(&["merge_blktrace_iters"], &[], MERGE),
     refused(&["verify_only"], &["0"], VERIFY),
-    refused(&["verify_backlog"], &["0"], VERIFY),
-    refused(&["verify_backlog_batch"], &["0"], VERIFY),
     refused(&["experimental_verify"], &["0"], VERIFY),
     refused(&["verify_state_load"], &["0"], VERIFY),
-    refused(&["trim_percentage"], &["0"], TRIMS),
     refused(&["trim_backlog"], &["0"], TRIMS),
-    refused(&["trim_backlog_batch"], &["0"], TRIMS),
-    refused(&["zonemode"], &["none"], STRIDED),
-    refused(&["zonesize"], &["0"], STRIDED),
-    refused(&["zonerange"], &["0"], STRIDED),
-    refused(&["zoneskip"], &["0"], STRIDED),
-    refused(&["flow"], &["0"], FLOW),
-    refused(
-        &["rate_process"],
-        &["linear"],
-        "requests at random times are not simulated; use `rate_iops`, or a generated load in open \
-         loop (`--workload … --mode open`)",
-    ),
-    refused(&["iodepth_batch", "iodepth_batch_submit"], &["1"], ENGINE_BATCH),
-    refused(&["iodepth_batch_complete_min", "iodepth_batch_complete"], &["0", "1"], ENGINE_BATCH),
-    refused(&["iodepth_batch_complete_max"], &["0", "1"], ENGINE_BATCH),
-    refused(&["iodepth_low"], &["0"], ENGINE_BATCH),
     refused(
         &["rate_min", "ratemin"],
         &["0"],
@@ -167,12 +136,6 @@ pub(super) const REFUSED: &[Refused] = &[
     refused(&["write_hint"], &["none", "not_set"], STREAMS),
     refused(&["percentage_sequential"], &[], "fio 3.33 refuses it; use `percentage_random`"),
     refused(&["rwmixcycle"], &[], "fio 3.33 refuses it; leave it out"),
-    refused(&["exit_what"], &["group"], "only jobs of one group can end together; see `exitall`"),
-    refused(
-        &["exitall"],
-        &["0"],
-        "jobs do not end with the first of them; give them the same `runtime` and time_based",
-    ),
     refused(&["readfua"], &["0"], "reads do not force what is cached to the media; leave it out"),
     refused(&["writefua"], &["0"], "use sync=1, which sends writes with FUA"),
     refused(&["sg_write_mode"], &["write"], COMMAND),

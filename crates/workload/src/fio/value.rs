@@ -10,10 +10,10 @@ use flashatlas_types::Dur;
 use flashatlas_types::error::nearest;
 
 /// Longest time that a job file may name: simulated time ends after 213 days.
-const MAX_TIME_US: u64 = 200 * 86_400 * 1_000_000;
+pub(super) const MAX_TIME_US: u64 = 200 * 86_400 * 1_000_000;
 
 /// The largest number that fio reads.
-const MAX_NUMBER: u64 = i64::MAX as u64;
+pub(super) const MAX_NUMBER: u64 = i64::MAX as u64;
 /// The largest value of the options that fio keeps in 32 bits. It drops what is above.
 pub(super) const MAX_INT: u64 = u32::MAX as u64;
 

@@ -1,8 +1,7 @@
-//! The writes of a pass, in the order in which `verify` reads it back.
+//! The writes of a pass, in the order in which `verify` reads them back.
 
-use super::options::Options;
 use super::stream::{Direction, JobRequest};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 
 /// Writes of one pass: in their order where a random map lets no block be written twice, else by
 /// address, without those that a later one overlaps (fio 3.33, `iolog.c`: `log_io_piece`).
@@ -11,11 +10,13 @@ pub(super) struct Written {
     in_order: VecDeque<JobRequest>,
     /// Bytes by file and first byte.
     by_address: BTreeMap<(u32, u64), u64>,
+    /// Writes at a file and first byte that are not complete; only counted with a backlog.
+    flying: HashMap<(u32, u64), u32>,
 }
 
 impl Written {
-    pub fn add(&mut self, o: &Options, write: JobRequest) {
-        if o.keeps_map() {
+    pub fn add(&mut self, keeps_map: bool, write: JobRequest) {
+        if keeps_map {
             self.in_order.push_back(write);
             return;
         }
@@ -31,8 +32,28 @@ impl Written {
         self.by_address.insert((write.file, start), write.bytes);
     }
 
+    /// A write begins.
+    pub fn fly(&mut self, write: JobRequest) {
+        *self.flying.entry((write.file, write.offset)).or_default() += 1;
+    }
+
+    /// A write is complete.
+    pub fn land(&mut self, file: u32, offset: u64) {
+        if let Some(count) = self.flying.get_mut(&(file, offset)) {
+            *count -= 1;
+            if *count == 0 {
+                self.flying.remove(&(file, offset));
+            }
+        }
+    }
+
     pub fn is_empty(&self) -> bool {
-        self.in_order.is_empty() && self.by_address.is_empty()
+        self.len() == 0
+    }
+
+    /// Writes that were not read back.
+    pub fn len(&self) -> usize {
+        self.in_order.len() + self.by_address.len()
     }
 
     /// The next read of what was written.
@@ -43,5 +64,12 @@ impl Written {
             Some(write) => Some(read(write.file, write.offset, write.bytes)),
             None => self.by_address.pop_first().map(|((file, at), bytes)| read(file, at, bytes)),
         }
+    }
+
+    /// As [`Written::take`], if that write is complete.
+    pub fn take_landed(&mut self) -> Option<JobRequest> {
+        let ordered = self.in_order.front().map(|write| (write.file, write.offset));
+        let key = ordered.or_else(|| self.by_address.keys().next().copied())?;
+        if self.flying.contains_key(&key) { None } else { self.take() }
     }
 }

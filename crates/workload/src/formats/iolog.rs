@@ -36,22 +36,93 @@ pub(super) const FORMAT: FormatDef = FormatDef {
     }),
 };
 
-const HEADER: &str = "`fio version 2 iolog` or `fio version 3 iolog`";
+/// The first lines that there are.
+pub(crate) const HEADER: &str = "`fio version 2 iolog` or `fio version 3 iolog`";
 const ACTIONS: &str =
     "add, open, close, unlink, read, write, trim, sync, datasync or (version 2) wait";
 
-#[derive(Clone, Copy)]
-enum Version {
+/// The version of a log, which its first line says.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Version {
+    /// Times only as `wait`.
     Two,
+    /// A time in each line.
     Three,
 }
 
-fn version(line: &[u8]) -> Option<Version> {
+/// Returns the version that the first line of a log says.
+pub(crate) fn version(line: &[u8]) -> Option<Version> {
     match line.trim_ascii() {
         b"fio version 2 iolog" => Some(Version::Two),
         b"fio version 3 iolog" => Some(Version::Three),
         _ => None,
     }
+}
+
+/// A line of a log behind its header.
+pub(crate) struct Entry<'a> {
+    /// The field with the time, which version 3 has: microseconds.
+    pub time: Field<'a>,
+    /// The field with the name of the file.
+    pub file: Field<'a>,
+    /// What happened to the file.
+    pub action: Action<'a>,
+}
+
+/// What a line of a log says.
+pub(crate) enum Action<'a> {
+    /// A read, write or trim: the fields with the first byte and the number of bytes.
+    Data(HostOp, Field<'a>, Field<'a>),
+    /// A sync, of data alone or with metadata.
+    Sync {
+        /// `datasync`.
+        data_only: bool,
+    },
+    /// A wait until a time in milliseconds.
+    Wait(u64),
+    /// Something without a request.
+    File,
+}
+
+/// Returns what a line says.
+pub(crate) fn entry(version: Version, line: &[u8]) -> Result<Entry<'_>, Fault> {
+    let (fields, count) = split_blanks::<5>(line);
+    let none = Field::default();
+    let (time, [file, action, offset, length], count) = match version {
+        Version::Two => (none, [fields[0], fields[1], fields[2], fields[3]], count),
+        Version::Three => {
+            (fields[0], [fields[1], fields[2], fields[3], fields[4]], count.saturating_sub(1))
+        }
+    };
+    let op = match action.text {
+        b"read" => Some(HostOp::Read),
+        b"write" => Some(HostOp::Write),
+        b"trim" => Some(HostOp::Trim),
+        _ => None,
+    };
+    let action = match (op, action.text) {
+        (Some(op), _) => {
+            columns(line, count, &[4], "a file, an action, an offset and a length")?;
+            Action::Data(op, offset, length)
+        }
+        (None, text @ (b"sync" | b"datasync")) => {
+            columns(line, count, &[2, 4], "a file and an action, and no or two numbers")?;
+            Action::Sync { data_only: text == b"datasync" }
+        }
+        (None, b"add" | b"open" | b"close" | b"unlink") => {
+            columns(line, count, &[2], "a file and an action")?;
+            Action::File
+        }
+        (None, b"wait") if version == Version::Two => {
+            columns(line, count, &[3, 4], "a file, `wait` and a time")?;
+            Action::Wait(offset.number("a time in milliseconds since the start of the log")?)
+        }
+        (None, b"") => {
+            return Err(Fault::whole("the wrong number of columns in", "a file and an action"));
+        }
+        (None, _) => return Err(action.fault("an unknown action", ACTIONS)),
+    };
+    Ok(Entry { time, file, action })
 }
 
 fn open(input: Box<dyn BufRead + Send>, start: &Start<'_>) -> Result<Reader, OpenError> {
@@ -71,53 +142,31 @@ struct Iolog {
 
 impl LineFormat for Iolog {
     fn decode(&mut self, line: &[u8]) -> Result<Option<Raw>, Fault> {
-        let (fields, count) = split_blanks::<5>(line);
-        let (time, [file, action, offset, length], count) = match self.version {
-            None => {
-                self.version = version(line);
-                return if self.version.is_some() {
-                    Ok(None)
-                } else {
-                    Err(Fault::whole("no iolog header but", HEADER))
-                };
-            }
-            Some(Version::Two) => {
-                (Time::whole(self.waited_ps), [fields[0], fields[1], fields[2], fields[3]], count)
-            }
-            Some(Version::Three) => {
-                let time = fields[0].time(MICROSECOND_PS, "a timestamp in microseconds")?;
-                (time, [fields[1], fields[2], fields[3], fields[4]], count - 1)
-            }
+        let Some(version) = self.version else {
+            self.version = version(line);
+            return match self.version {
+                Some(_) => Ok(None),
+                None => Err(Fault::whole("no iolog header but", HEADER)),
+            };
         };
-        let op = match action.text {
-            b"read" => HostOp::Read,
-            b"write" => HostOp::Write,
-            b"trim" => HostOp::Trim,
-            b"sync" | b"datasync" => HostOp::Flush,
-            b"add" | b"open" | b"close" | b"unlink" => {
-                columns(line, count, &[2], "a file and an action")?;
-                self.devices.number(file)?;
-                return Ok(None);
-            }
-            b"wait" if matches!(self.version, Some(Version::Two)) => {
-                columns(line, count, &[3, 4], "a file, `wait` and a time")?;
-                let until = offset.number("a time in milliseconds since the start of the log")?;
+        let entry = entry(version, line)?;
+        let time = match version {
+            Version::Two => Time::whole(self.waited_ps),
+            Version::Three => entry.time.time(MICROSECOND_PS, "a timestamp in microseconds")?,
+        };
+        let (op, extent) = match entry.action {
+            Action::Data(op, offset, length) => (op, byte_extent(op, offset, length)?),
+            Action::Sync { .. } => (HostOp::Flush, Extent::NONE),
+            Action::Wait(until) => {
                 self.waited_ps = self.waited_ps.max(Time::of(until, MILLISECOND_PS).ps);
                 return Ok(None);
             }
-            b"" => {
-                return Err(Fault::whole("the wrong number of columns in", "a file and an action"));
+            Action::File => {
+                self.devices.number(entry.file)?;
+                return Ok(None);
             }
-            _ => return Err(action.fault("an unknown action", ACTIONS)),
         };
-        let extent = if op == HostOp::Flush {
-            columns(line, count, &[2, 4], "a file and an action, and no or two numbers")?;
-            Extent::NONE
-        } else {
-            columns(line, count, &[4], "a file, an action, an offset and a length")?;
-            byte_extent(op, offset, length)?
-        };
-        let device = self.devices.number(file)?;
+        let device = self.devices.number(entry.file)?;
         Ok(Some(Raw::plain(time, device, op, extent)))
     }
 

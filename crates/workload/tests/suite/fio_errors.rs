@@ -292,8 +292,7 @@ fn warnings_name_each_option_once() {
             "t.fio:5:1: hipri: left out, without influence on the requests: how the host submits \
              and reaps, which takes no time here",
             "t.fio:9:1: threads: left out, without influence on the requests: belongs to an option \
-             that is refused by itself (zonemode=zbd, read_iolog, flow, latency_target, rate_min, \
-             profile)",
+             that is refused by itself (zonemode=zbd, latency_target, rate_min, profile)",
             "t.fio:11:1: direct: 0 is fio's default: the page cache is not simulated, requests go \
              to the drive as with direct=1",
         ]

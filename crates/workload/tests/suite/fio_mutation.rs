@@ -47,11 +47,19 @@ const PIECES: &[&str] = &[
     "verify=md5\n",
     "100",
     "kb_base=1000\n",
+    "read_iolog=x.log\n",
+    "verify_backlog=2\n",
+    "zonesize=8k\nzonemode=strided\n",
 ];
+
+/// What every log holds.
+const LOG: &str = "fio version 3 iolog\n1 f add\n5 f open\n9 f read 4096 8192\n20 g write 0 4096\n";
 
 /// Whether the file was accepted.
 fn survive(text: &str, capacity: u64) -> bool {
-    let include = |_: &str| Ok("[included]\nsize=8k\n".to_owned());
+    let include = |path: &str| {
+        Ok(if path.ends_with(".log") { LOG } else { "[included]\nsize=8k\n" }.to_owned())
+    };
     let layout = match parse(text, "job.fio", &|_| Some("4096".to_owned()), &include)
         .and_then(|f| f.layout(capacity))
     {
@@ -61,7 +69,9 @@ fn survive(text: &str, capacity: u64) -> bool {
             assert!(
                 said.starts_with("job.fio:")
                     || said.starts_with("x")
-                    || said.starts_with("sizes.fio:"),
+                    || said.starts_with("sizes.fio:")
+                    || said.contains(".log:")
+                    || said.contains("no iolog header"),
                 "{said}"
             );
             assert!(!said.contains('\n') && error.at.line > 0 && error.at.column > 0, "{said}");
@@ -75,6 +85,7 @@ fn survive(text: &str, capacity: u64) -> bool {
             stream.wish();
             let Some(step) = stream.next_step() else { break };
             if let JobStep::Request(r) | JobStep::Check(r) = step {
+                stream.complete(r.direction, r.file, r.offset);
                 let file = &job.files[r.file as usize];
                 let end = r.offset.checked_add(r.bytes).unwrap();
                 assert!(

@@ -64,7 +64,7 @@ fn what_is_refused_says_what_to_do_instead() {
             assert_eq!(error(&format!("{}={value}", option.name)), None, "{}={value}", option.name);
         }
     }
-    assert!(error("read_iolog=three.log").unwrap().contains("--trace FILE"));
+    assert!(error("merge_blktrace_file=x").unwrap().contains("--trace FILE"));
     assert!(error("fdp=1").is_some() && error("zonemode=strided").is_some());
     assert_eq!(error("zonemode=none"), None);
 }
@@ -86,8 +86,26 @@ fn reading_back_and_waiting_have_their_limits() {
     );
     assert!(error("directory=a:b").unwrap().contains("several directories"));
     assert_eq!(error("wait_for=first"), None);
-    assert!(error("rw=randrw\nverify=md5").unwrap().starts_with("t.fio:5:4: rw: reading back"));
-    assert_eq!(error("rw=randrw\nverify=md5\ndo_verify=0"), None);
+    let counted = error("rw=write\nverify=md5\nnumber_ios=3").unwrap();
+    assert!(counted.starts_with("t.fio:7:12: number_ios: reading back"), "{counted}");
+    assert_eq!(error("rw=write\nverify=md5\nnumber_ios=3\ndo_verify=0"), None);
+    assert_eq!(error("rw=randrw\nverify=md5"), None);
+    assert_eq!(
+        error("zonemode=strided").unwrap(),
+        "t.fio:5:10: zonemode: zones of no size; expected a zonesize"
+    );
+    assert_eq!(
+        error("zonesize=4k").unwrap(),
+        "t.fio:5:10: zonesize: there are no zones; expected zonemode=strided"
+    );
+    assert!(error("zonemode=zbd").unwrap().contains("zoned drives are not simulated"));
+    assert!(error("exitall=0").unwrap().contains("ends all jobs whatever the value is"));
+    assert!(error("exit_what=groop").unwrap().contains("did you mean `group`?"));
+    assert!(error("flow=1001").unwrap().starts_with("t.fio:5:6: flow: 1001"));
+    assert_eq!(
+        error("rate_process=poisson\nrate=1k").unwrap(),
+        "t.fio:5:14: rate_process: less than one request a second, at which fio 3.33 crashes"
+    );
     assert!(error("verify=md6").unwrap().contains("did you mean `md5`?"));
 }
 

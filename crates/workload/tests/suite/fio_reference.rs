@@ -16,16 +16,16 @@ use std::process::Command;
 const CAPACITY: u64 = 1 << 40;
 
 /// Kind, file, first byte, bytes.
-type Line = (HostOp, u32, u64, u64);
+pub(crate) type Line = (HostOp, u32, u64, u64);
 
 /// The version of fio that is installed.
-fn fio() -> Option<String> {
+pub(crate) fn fio() -> Option<String> {
     let output = Command::new("fio").arg("--version").output().ok()?;
     Some(String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
 /// What fio logs for the options in `job`.
-fn theirs(name: &str, job: &str) -> Vec<Line> {
+pub(crate) fn theirs(name: &str, job: &str) -> Vec<Line> {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR"))
         .join(format!("fio-{}-{name}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
@@ -51,16 +51,19 @@ fn theirs(name: &str, job: &str) -> Vec<Line> {
 }
 
 /// What this crate makes of the same job.
-fn ours(job: &str, seed: u64) -> Vec<Line> {
+pub(crate) fn ours(job: &str, seed: u64) -> Vec<Line> {
     let none = |_: &str| Err(std::io::Error::other("no files here"));
     let layout = parse(job, "job.fio", &|_| None, &none).unwrap().layout(CAPACITY).unwrap();
     let mut stream = JobStream::new(&layout.jobs[0], Seed(seed));
     let mut lines = Vec::new();
     while let Some(step) = stream.next_step() {
         lines.push(match step {
-            JobStep::Request(r) | JobStep::Check(r) => (op(r.direction), r.file, r.offset, r.bytes),
+            JobStep::Request(r) | JobStep::Check(r) => {
+                stream.complete(r.direction, r.file, r.offset);
+                (op(r.direction), r.file, r.offset, r.bytes)
+            }
             JobStep::Sync { .. } | JobStep::EndSync => (HostOp::Flush, 0, 0, 0),
-            JobStep::PassEnd => continue,
+            JobStep::Pass | JobStep::PassEnd => continue,
         });
         assert!(lines.len() < 1_000_000, "an endless job: {job}");
     }
@@ -71,7 +74,7 @@ fn op(direction: Direction) -> HostOp {
     [HostOp::Read, HostOp::Write, HostOp::Trim][direction as usize]
 }
 
-fn job(options: &str) -> String {
+pub(crate) fn job(options: &str) -> String {
     format!("[job]\nioengine=null\n{}\n", options.split_whitespace().collect::<Vec<_>>().join("\n"))
 }
 
@@ -119,6 +122,20 @@ fn jobs_without_chance_make_the_same_requests() {
         "rw=read:-8k size=32k",
         "rw=read:-8k size=32k offset=8k",
         "rw=read:-4k size=32k offset=64k loops=2",
+        "rw=write size=64k zonemode=strided zonesize=16k zoneskip=16k",
+        "rw=write size=64k zonemode=strided zonesize=8k zonerange=16k zoneskip=16k fsync=1",
+        "rw=write size=64k zonemode=strided zonesize=16k zonerange=8k",
+        "rw=write size=40k zonemode=strided zonesize=16k zonerange=16k loops=2",
+        "rw=write size=36k zonemode=strided zonesize=16k zoneskip=4k bs=8k",
+        "rw=write size=64k offset=20k zonemode=strided zonesize=12k zoneskip=4k loops=2",
+        "rw=write size=64k offset=20k zonemode=strided zonesize=12k zoneskip=4k io_size=200k",
+        "rw=write size=64k zonemode=strided zonesize=1m",
+        "rw=write size=64k zonemode=strided zonesize=16k zoneskip=16k nrfiles=2",
+        "rw=write size=64k zonemode=strided zonesize=6k zonerange=10k bs=4k",
+        "rw=write:4k size=64k zonemode=strided zonesize=16k zonerange=32k zoneskip=8k",
+        "rw=trimwrite size=64k zonemode=strided zonesize=16k zoneskip=16k",
+        "rw=write size=64k zonemode=strided zonesize=16k zoneskip=16k verify=md5",
+        "rw=write size=64k zonemode=none zonerange=4k zoneskip=4k",
         "rw=trimwrite size=16k",
         "rw=trimwrite size=16k loops=2",
         "rw=trimwrite size=16k bs=8k io_size=40k",
@@ -139,6 +156,8 @@ fn jobs_without_chance_make_the_same_requests() {
         "rw=write size=32k loops=2 end_fsync=1",
         "rw=write size=32k fsync=3 loops=2 fsync_on_close=1",
         "rw=read size=64k fsync=3 end_fsync=1",
+        "rw=write size=96k nrfiles=3 end_fsync=1",
+        "rw=write size=96k nrfiles=3 fsync=2 end_fsync=1 loops=2",
         "rw=write size=96k nrfiles=3",
         "rw=write size=32k nrfiles=3",
         "rw=write size=64k nrfiles=4 loops=2",
@@ -168,6 +187,26 @@ fn jobs_without_chance_make_the_same_requests() {
         "rw=write size=32k verify=md5 end_fsync=1",
         "rw=write:8k size=32k verify=meta",
         "rw=read size=32k verify=md5",
+        "rw=rw size=64k rwmixread=0 verify=md5",
+        "rw=rw size=64k rwmixread=100 verify=md5",
+        "rw=trimwrite size=32k verify=md5",
+        "rw=trimwrite size=32k verify=md5 loops=2",
+        "rw=trim size=32k verify=md5",
+        "rw=write size=64k verify=md5 verify_backlog=4",
+        "rw=write size=64k verify=md5 verify_backlog=4 verify_backlog_batch=2",
+        "rw=write size=64k verify=md5 verify_backlog=3",
+        "rw=write size=64k verify=md5 verify_backlog=3 verify_backlog_batch=5 loops=2",
+        "rw=write size=64k verify=md5 verify_backlog=1 fsync=3",
+        "rw=write size=64k verify=md5 verify_backlog=2 verify_backlog_batch=1 end_fsync=1",
+        "rw=write size=64k verify=md5 verify_backlog=4 io_size=200k",
+        "rw=write size=64k verify=md5 verify_backlog=4 do_verify=0",
+        "rw=write size=64k verify_backlog=4",
+        "rw=trimwrite size=32k verify=md5 verify_backlog=2",
+        "rw=write size=64k verify=md5 verify_backlog=4 nrfiles=2",
+        "rw=write size=64k verify=md5 trim_percentage=50",
+        "rw=write size=64k trim_percentage=50 trim_backlog_batch=4",
+        "rw=rw size=32k rwmixread=0 verify=md5 loops=2 fsync=2",
+        "rw=write size=64k offset=8k zonemode=strided zonesize=16k zoneskip=4k nrfiles=2 loops=2",
         "rw=randwrite size=64k percentage_random=0 verify=md5",
         "rw=read size=120ki bs=6ki",
         "rw=read size=120ki bs=6ki kb_base=1000",
@@ -250,7 +289,7 @@ const SIGMAS: f64 = 5.5;
 
 /// Two samples of the same size count nearly the same; `n` draws with probability `p` have a
 /// variance of `n p (1 - p)`.
-fn assert_alike(what: &str, a: f64, b: f64, draws: f64) {
+pub(crate) fn assert_alike(what: &str, a: f64, b: f64, draws: f64) {
     let p = ((a + b) / 2.0 / draws).clamp(0.0, 1.0);
     let sigma = (2.0 * draws * p * (1.0 - p)).sqrt();
     assert!((a - b).abs() <= SIGMAS * sigma + 1.0, "{what}: {a} here, {b} in fio, {draws} draws");
@@ -350,6 +389,7 @@ fn what_was_written_is_read_back_in_the_order_of_fio() {
         "rw=randwrite size=256k norandommap verify=md5",
         "rw=randwrite size=256k bsrange=2k-8k norandommap verify=md5",
         "rw=randwrite size=128k nrfiles=2 verify=md5",
+        "rw=randtrimwrite size=128k verify=md5",
     ]
     .iter()
     .enumerate()

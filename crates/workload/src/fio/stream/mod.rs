@@ -5,11 +5,14 @@
 //! `size` (or `io_size`) bytes are issued. Rules were taken from the behaviour of fio 3.33, which
 //! `tests/fio_reference.rs` compares with.
 
+mod back;
+
 use super::cursor::{Cursor, Draw};
 use super::layout::Job;
 use super::options::FileService;
+use super::replay::Turn;
 use super::written::Written;
-use flashatlas_types::{Rng, Seed};
+use flashatlas_types::{Dur, Rng, Seed};
 
 /// Direction of a request.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -42,8 +45,10 @@ pub enum JobStep {
         /// `fdatasync`, not `fsync`.
         data_only: bool,
     },
+    /// A line of a replayed log without a request.
+    Pass,
     /// All requests of the pass must be complete, then what was written is made durable
-    /// (`end_fsync`).
+    /// (`end_fsync`): once for each file.
     EndSync,
     /// A read of what was written (`verify`), without a pause or a rate.
     Check(JobRequest),
@@ -72,6 +77,10 @@ pub enum NextIssue {
     Direction(Direction),
     /// No request for data, and no rate limit applies.
     Other,
+    /// A line of a replayed log, so long after the one before at the earliest.
+    After(Dur),
+    /// A line of a replayed log, so long after the start of all jobs at the earliest.
+    NotBefore(Dur),
 }
 
 /// Draws that belong to the job, not to one file.
@@ -90,6 +99,8 @@ pub struct JobStream {
     /// Requests issued since the statistics began, by direction.
     issues: [u64; 3],
     issued_bytes: [u64; 3],
+    /// Bytes that were read back. fio counts them, so that a larger `io_size` ends sooner.
+    checked_bytes: u64,
     loops_left: u64,
     number_limit: Option<u64>,
     mix: usize,
@@ -105,6 +116,13 @@ pub struct JobStream {
     in_pass: u64,
     state: PassState,
     written: Written,
+    /// Writes that are to be read back yet, of this turn; the direction of what completed last.
+    backs_left: u64,
+    last_done: Option<Direction>,
+    /// Lines of the replayed log that are done.
+    replayed: usize,
+    /// Files that are to be synced yet at the end of the pass.
+    end_syncs: usize,
     ready: Option<(usize, PendingIssue)>,
 }
 
@@ -122,7 +140,11 @@ enum PassState {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum PendingIssue {
     Data(Direction),
-    Sync { data_only: bool },
+    Sync {
+        data_only: bool,
+    },
+    /// A read of what was written, in the middle of the pass.
+    Back(JobRequest),
 }
 
 impl JobStream {
@@ -142,6 +164,7 @@ impl JobStream {
             draw: Draw::new(seed, job.number),
             issues: [0; 3],
             issued_bytes: [0; 3],
+            checked_bytes: 0,
             loops_left: o.loops,
             number_limit: o.number_ios,
             mix: 0,
@@ -153,8 +176,12 @@ impl JobStream {
             next_file: 0,
             files_done: 0,
             in_pass: 0,
-            state: PassState::Before,
+            state: if job.replay.is_some() { PassState::Pass } else { PassState::Before },
             written: Written::default(),
+            backs_left: 0,
+            last_done: None,
+            replayed: 0,
+            end_syncs: 0,
             ready: None,
             job: job.clone(),
             seed,
@@ -176,6 +203,13 @@ impl JobStream {
 
     /// What [`JobStream::next_step`] will be; draws the direction of a mixed job.
     pub fn wish(&mut self) -> NextIssue {
+        if let Some(replay) = &self.job.replay {
+            return match replay.steps.get(self.replayed) {
+                Some((Turn::After(gap), _)) => NextIssue::After(*gap),
+                Some((Turn::NotBefore(time), _)) => NextIssue::NotBefore(*time),
+                None => NextIssue::Other,
+            };
+        }
         if self.state == PassState::Pass && self.ready.is_none() && !self.exceeded() {
             self.choose();
         }
@@ -201,6 +235,7 @@ impl JobStream {
     pub fn next_step(&mut self) -> Option<JobStep> {
         match self.state {
             PassState::Before => self.begin_pass(),
+            PassState::Pass if self.job.replay.is_some() => Some(self.replay()),
             PassState::Pass => Some(self.in_pass()),
             PassState::Ending => Some(self.end_pass()),
             PassState::Checking => Some(self.check()),
@@ -213,7 +248,11 @@ impl JobStream {
             self.state = PassState::Over;
             return None;
         }
+        if !self.job.options.time_based {
+            self.loops_left = self.loops_left.saturating_sub(1);
+        }
         self.rewind();
+        self.draw.zone_bytes = 0;
         if self.job.options.pattern.trim_then_write() {
             // a pair counts as two
             self.number_limit = self.number_limit.map(|n| n.saturating_mul(2));
@@ -223,17 +262,27 @@ impl JobStream {
         Some(self.in_pass())
     }
 
-    /// Whether there is another pass.
-    fn keeps_running(&mut self) -> bool {
+    /// Returns whether a request or a sync may come next, not the end of a pass.
+    pub fn goes_on(&self) -> bool {
+        match self.state {
+            PassState::Before => self.keeps_running(),
+            PassState::Pass => match &self.job.replay {
+                Some(replay) => self.replayed < replay.steps.len(),
+                None => self.ready.is_some() || !self.exceeded(),
+            },
+            PassState::Checking => !self.written.is_empty(),
+            PassState::Ending | PassState::Over => false,
+        }
+    }
+
+    /// Returns whether there is another pass.
+    fn keeps_running(&self) -> bool {
         let o = &self.job.options;
-        if o.time_based {
+        if o.time_based || self.loops_left > 0 {
             return true;
         }
-        if self.loops_left > 0 {
-            self.loops_left -= 1;
-            return true;
-        }
-        let done: u64 = self.issued_bytes.iter().sum();
+        let done =
+            self.issued_bytes.iter().fold(self.checked_bytes, |sum, n| sum.saturating_add(*n));
         let limit = self.job.io_size.unwrap_or(self.job.size);
         let rest = limit.saturating_sub(done);
         let files_done = self.files_done == self.files.len() && self.job.io_size.is_none();
@@ -274,6 +323,10 @@ impl JobStream {
                     self.last_was_sync = true;
                     return JobStep::Sync { data_only };
                 }
+                Some((_, PendingIssue::Back(read))) => {
+                    self.checked_bytes = self.checked_bytes.saturating_add(read.bytes);
+                    return JobStep::Request(read);
+                }
                 Some((file, PendingIssue::Data(direction))) => {
                     let o = &self.job.options;
                     if let Some((offset, bytes)) =
@@ -301,7 +354,10 @@ impl JobStream {
         self.last_was_sync = false;
         self.in_pass += 1;
         if request.direction == Direction::Write && self.job.options.reads_back() {
-            self.written.add(&self.job.options, request);
+            self.written.add(self.job.keeps_map(), request);
+            if self.job.options.verify_backlog > 0 {
+                self.written.fly(request);
+            }
         }
         JobStep::Request(request)
     }
@@ -315,13 +371,18 @@ impl JobStream {
 
     fn pass_over(&mut self) -> JobStep {
         self.state = PassState::Ending;
-        if self.job.options.end_fsync && self.job.options.pattern.write && !self.last_was_sync {
-            return JobStep::EndSync;
+        let writes = self.job.writes();
+        if self.job.options.end_fsync && writes && !self.last_was_sync {
+            self.end_syncs = self.files.len();
         }
         self.end_pass()
     }
 
     fn end_pass(&mut self) -> JobStep {
+        if self.end_syncs > 0 {
+            self.end_syncs -= 1;
+            return JobStep::EndSync;
+        }
         if !self.written.is_empty() {
             self.state = PassState::Checking;
             return JobStep::PassEnd;
@@ -331,15 +392,15 @@ impl JobStream {
 
     fn check(&mut self) -> JobStep {
         let Some(read) = self.written.take() else { return self.leave_pass() };
-        // fio counts it, so that a larger `io_size` ends sooner
-        let bytes = &mut self.issued_bytes[Direction::Read as usize];
-        *bytes = bytes.saturating_add(read.bytes);
+        self.checked_bytes = self.checked_bytes.saturating_add(read.bytes);
         JobStep::Check(read)
     }
 
     fn leave_pass(&mut self) -> JobStep {
         // a pass without a request would be followed by another one, for ever
-        self.state = if self.in_pass == 0 { PassState::Over } else { PassState::Before };
+        // one that replays a log has one pass, as in fio
+        let over = self.in_pass == 0 || self.job.replay.is_some();
+        self.state = if over { PassState::Over } else { PassState::Before };
         JobStep::PassEnd
     }
 
@@ -361,6 +422,10 @@ impl JobStream {
 
     /// Choose the file and the direction of the next request.
     fn choose(&mut self) {
+        if let Some(read) = self.read_back() {
+            self.ready = Some((0, PendingIssue::Back(read)));
+            return;
+        }
         let Some(file) = self.choose_file() else { return };
         let want = self.choose_direction(file);
         self.ready = Some((file, want));

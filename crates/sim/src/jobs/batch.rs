@@ -1,0 +1,83 @@
+//! `iodepth_batch*` and `iodepth_low`: requests that are sent and reaped several at a time.
+//!
+//! A job that leaves these options at fio's defaults has none of this: it sends each request at
+//! once, and one that completes makes room at once. Otherwise a request takes a place from when it
+//! is queued until it is reaped (fio 3.33, `backend.c`: `wait_for_completions`; `ioengines.c`:
+//! `td_io_queue`, `td_io_commit`, `td_io_getevents`).
+
+use super::request::Waiting;
+use flashatlas_workload::fio::Options;
+
+/// What a job has queued and not reaped yet.
+pub(super) struct Batch {
+    /// Requests that are sent together.
+    submit: u32,
+    /// Completions that are waited for.
+    least: u32,
+    /// Completions that are reaped at most, unless more were waited for.
+    most: u32,
+    /// Places taken at which a full queue may be filled again.
+    low: u32,
+    /// Completions are waited for after each request.
+    polls: bool,
+    /// Queued, and not sent.
+    pub unsent: Vec<Waiting>,
+    /// Requests since the last that were sent because they were enough. fio does not count those
+    /// off that were sent while it waited for completions.
+    queued: u32,
+    /// Complete, and not reaped.
+    pub unreaped: u32,
+}
+
+impl Batch {
+    /// That of a job; `None` where it sends and reaps one at a time.
+    pub fn of(o: &Options) -> Option<Batch> {
+        let depth = o.effective_depth();
+        let or_depth = |n: u32| if n == 0 || n > depth { depth } else { n };
+        let batch = Batch {
+            submit: or_depth(o.batching.submit),
+            least: o.batching.complete_min,
+            most: o.batching.complete_max.max(o.batching.complete_min),
+            low: or_depth(o.batching.low),
+            polls: o.batching.complete_min == 0 && o.batching.complete_max == 0,
+            unsent: Vec::new(),
+            queued: 0,
+            unreaped: 0,
+        };
+        let plain = batch.submit == 1 && batch.least == 1 && batch.most == 1 && batch.low == depth;
+        (o.engine.queues() && !plain).then_some(batch)
+    }
+
+    /// Queues a request. Returns whether there are enough to be sent.
+    pub fn queue(&mut self, request: Waiting) -> bool {
+        self.unsent.push(request);
+        self.queued += 1;
+        self.queued >= self.submit
+    }
+
+    /// Returns how many requests fio counts as sent now.
+    pub fn counted(&mut self) -> u32 {
+        std::mem::take(&mut self.queued)
+    }
+
+    /// Returns whether completions must be reaped before the next request; `taken` places of
+    /// `depth` are.
+    pub fn must_reap(&self, taken: u32, depth: u32) -> bool {
+        taken >= depth || (self.polls && taken > 0)
+    }
+
+    /// Reaps what is complete, if it is enough. Returns whether it was.
+    pub fn reap(&mut self, in_flight: u32) -> bool {
+        let least = self.least.max(1).min(in_flight + self.unreaped);
+        if self.unreaped < least {
+            return false;
+        }
+        self.unreaped -= self.unreaped.min(self.most.max(least));
+        true
+    }
+
+    /// Returns whether a queue that was full is empty enough.
+    pub fn is_low(&self, in_flight: u32) -> bool {
+        in_flight + self.unreaped <= self.low
+    }
+}

@@ -1,0 +1,78 @@
+//! `flow`: jobs that keep to shares of their requests.
+//!
+//! A job that has had more than its share waits until others have caught up (fio 3.33, `flow.c`:
+//! `flow_threshold_exceeded`). Jobs that have not started count with their weight, as in fio, those
+//! that are over do not.
+
+use super::thread::Thread;
+use flashatlas_types::{Dur, Ps};
+
+/// The jobs that share.
+pub(super) struct Flow {
+    id: u32,
+    /// One more than the requests of its jobs.
+    count: u64,
+    /// The weights of its jobs.
+    weight: u64,
+}
+
+/// A job's part in a flow.
+#[derive(Clone, Copy)]
+pub(super) struct Share {
+    /// The flow.
+    pub flow: usize,
+    weight: u64,
+    count: u64,
+    /// The time between two looks.
+    pub sleep: Dur,
+}
+
+impl Flow {
+    /// The flows of all jobs; each of `threads` gets its share.
+    pub fn of(threads: &mut [Thread]) -> Vec<Flow> {
+        let mut flows: Vec<Flow> = Vec::new();
+        for thread in threads {
+            let o = thread.stream.job().options.flow;
+            if o.weight == 0 {
+                continue;
+            }
+            let flow = flows.iter().position(|flow| flow.id == o.id).unwrap_or_else(|| {
+                flows.push(Flow { id: o.id, count: 1, weight: 0 });
+                flows.len() - 1
+            });
+            let weight = u64::from(o.weight);
+            flows[flow].weight += weight;
+            thread.share = Some(Share { flow, weight, count: 0, sleep: o.sleep });
+        }
+        flows
+    }
+
+    /// Returns whether a job has had more than its share.
+    pub fn is_ahead(&self, share: &Share) -> bool {
+        u128::from(share.count) * u128::from(self.weight)
+            > u128::from(share.weight) * u128::from(self.count)
+    }
+
+    /// A job goes on.
+    pub fn count(&mut self, share: &mut Share) {
+        self.count += 1;
+        share.count += 1;
+    }
+
+    /// A job is over.
+    pub fn leave(&mut self, share: Share) {
+        self.count -= share.count;
+        self.weight -= share.weight;
+    }
+}
+
+impl Share {
+    /// When a job that has looked at `since` and sleeps between two looks looks next.
+    pub fn next_look(&self, since: Ps, now: Ps) -> Ps {
+        if self.sleep == Dur::ZERO {
+            return now;
+        }
+        let looks = now.since(since).0.div_ceil(self.sleep.0).max(1);
+        Ps(since.0.saturating_add(looks.saturating_mul(self.sleep.0)))
+    }
+}

@@ -1,0 +1,285 @@
+//! `read_iolog`: a log that a job replays, with the times that fio 3.33 makes of it.
+//!
+//! Version 3 says when each line happened. fio keeps the distance between two lines, from the
+//! submission of the first: a job that fell behind does not catch up, and nothing waits behind a
+//! line at time 0. Version 2 says `wait`, until so many milliseconds after the start of all jobs
+//! (`iolog.c`: `delay_since_ttime`, `iolog_delay`, `read_iolog_get`).
+
+use super::error::{JobError, Position};
+use super::stream::Direction;
+use crate::formats::iolog::{Action, Entry, HEADER, Version, entry, version};
+use crate::raw::Fault;
+use crate::text::Field;
+use flashatlas_types::{Dur, HostOp};
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// Lines of a log at most: each takes 32 bytes of memory.
+const MAX_LINES: usize = 1 << 24;
+/// The largest number of bytes that fio reads of a line.
+const MAX_BYTES: u64 = u32::MAX as u64;
+
+/// Options of a replay.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ReplayOptions {
+    /// `read_iolog`, split at its colons: clones take the logs in turn. Empty: no replay.
+    pub logs: Vec<String>,
+    /// `replay_no_stall`: without the times of the log.
+    pub no_stall: bool,
+    /// `replay_redirect`: the file that all requests go to.
+    pub redirect: Option<String>,
+    /// `replay_scale`: offsets are divided by it; 0 is 1.
+    pub scale: u64,
+    /// `replay_align`: offsets are rounded down to a multiple of this power of two; 0 is none.
+    pub align: u64,
+    /// `replay_time_scale`: the speed of a log of version 3 in percent.
+    pub speed_percent: u64,
+}
+
+impl Default for ReplayOptions {
+    fn default() -> ReplayOptions {
+        ReplayOptions {
+            logs: Vec::new(),
+            no_stall: false,
+            redirect: None,
+            scale: 1,
+            align: 0,
+            speed_percent: 100,
+        }
+    }
+}
+
+/// Options that mean nothing to a job that replays a log; fio reads them and goes on.
+pub(super) const WITHOUT_INFLUENCE: &[&str] = &[
+    "rw",
+    "rw_sequencer",
+    "rwmixread",
+    "rwmixwrite",
+    "bs",
+    "bsrange",
+    "bssplit",
+    "bs_unaligned",
+    "bs_is_seq_rand",
+    "ba",
+    "size",
+    "io_size",
+    "filesize",
+    "offset",
+    "offset_increment",
+    "offset_align",
+    "number_ios",
+    "filename",
+    "zonemode",
+    "zonesize",
+    "zonerange",
+    "zoneskip",
+    "nrfiles",
+    "file_service_type",
+    "fsync",
+    "fdatasync",
+    "rate",
+    "rate_iops",
+    "rate_ignore_thinktime",
+    "rate_process",
+    "random_distribution",
+    "random_generator",
+    "norandommap",
+    "percentage_random",
+    "randrepeat",
+    "allrandrepeat",
+    "randseed",
+    "time_based",
+    "loops",
+];
+
+/// What a line of a log makes a job do.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum ReplayStep {
+    /// A request in the file of that number.
+    Data { direction: Direction, file: u32, offset: u64, bytes: u32 },
+    /// An fsync or fdatasync.
+    Sync { data_only: bool },
+    /// No request: a file was opened or closed, or the job waits.
+    Pass,
+}
+
+/// When a line's turn comes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Turn {
+    /// So long after the line before.
+    After(Dur),
+    /// So long after the start of all jobs.
+    NotBefore(Dur),
+}
+
+/// A log that was read.
+#[derive(Clone, Debug)]
+pub(super) struct Replay {
+    /// The names of its files, in order of first appearance.
+    pub files: Vec<String>,
+    /// Where the last request in each file ends.
+    pub ends: Vec<u64>,
+    /// It writes.
+    pub writes: bool,
+    /// Its lines.
+    pub steps: Vec<(Turn, ReplayStep)>,
+}
+
+struct Reader<'a> {
+    o: &'a ReplayOptions,
+    numbers: HashMap<String, u32>,
+    replay: Replay,
+    last_us: u64,
+}
+
+impl Replay {
+    /// Reads the text of the log `name`.
+    ///
+    /// # Errors
+    /// The line that cannot be replayed.
+    pub fn read(o: &ReplayOptions, name: &str, text: &str) -> Result<Replay, JobError> {
+        let mut lines = (1u32..).zip(text.lines());
+        let file: Arc<str> = Arc::from(name);
+        let place =
+            |line, column: usize| Position { file: file.clone(), line, column: column as u32 + 1 };
+        let head = lines.next().map_or("", |(_, line)| line.trim_start_matches('\u{feff}'));
+        let Some(version) = version(head.as_bytes()) else {
+            let why = format!(
+                "no iolog header but `{}`; expected {HEADER} (a recording of blktrace is run with \
+                 `--trace FILE`)",
+                super::lines::quoted(head)
+            );
+            return Err(JobError::new(&place(1, 0), why));
+        };
+        let replay =
+            Replay { files: Vec::new(), ends: Vec::new(), writes: false, steps: Vec::new() };
+        let mut reader = Reader { o, numbers: HashMap::new(), replay, last_us: 0 };
+        for (number, line) in lines {
+            if line.trim().is_empty() {
+                continue;
+            }
+            if reader.replay.steps.len() == MAX_LINES {
+                let why = format!("more than {MAX_LINES} lines; run the log with `--trace FILE`");
+                return Err(JobError::new(&place(number, 0), why));
+            }
+            let read = entry(version, line.as_bytes());
+            read.and_then(|entry| reader.line(version, &entry)).map_err(|fault| {
+                let (from, to) = (fault.span.0, fault.span.1.min(line.len()));
+                let excerpt = crate::error::excerpt(&line.as_bytes()[from.min(to)..to]);
+                let why = format!("{} `{excerpt}`; expected {}", fault.why, fault.expected);
+                JobError::new(&place(number, from), why)
+            })?;
+        }
+        let replay = reader.replay;
+        match replay.steps.iter().any(|(_, step)| matches!(step, ReplayStep::Data { .. })) {
+            true => Ok(replay),
+            false => Err(JobError::new(&place(1, 0), "the log holds no read, write or trim")),
+        }
+    }
+}
+
+impl Replay {
+    /// Bytes of its longest request.
+    pub fn longest(&self) -> Option<u64> {
+        let bytes = |step: &(Turn, ReplayStep)| match step.1 {
+            ReplayStep::Data { bytes, .. } => Some(u64::from(bytes)),
+            _ => None,
+        };
+        self.steps.iter().filter_map(bytes).max()
+    }
+}
+
+impl Reader<'_> {
+    fn line(&mut self, version: Version, entry: &Entry<'_>) -> Result<(), Fault> {
+        let mut turn = match version {
+            Version::Two => Turn::After(Dur::ZERO),
+            Version::Three => {
+                let now = entry.time.number("a timestamp in microseconds")?;
+                let last = std::mem::replace(&mut self.last_us, now);
+                Turn::After(self.gap(last, now).ok_or_else(|| too_late(entry.time))?)
+            }
+        };
+        let step = match entry.action {
+            Action::File => {
+                self.number(entry.file)?;
+                ReplayStep::Pass
+            }
+            Action::Wait(ms) => {
+                if !self.o.no_stall {
+                    turn = Turn::NotBefore(micros(ms, 1000).ok_or_else(|| too_late(entry.file))?);
+                }
+                ReplayStep::Pass
+            }
+            Action::Sync { data_only } => ReplayStep::Sync { data_only },
+            Action::Data(op, offset, length) => self.data(entry.file, op, offset, length)?,
+        };
+        self.replay.steps.push((turn, step));
+        Ok(())
+    }
+
+    /// The distance that fio keeps between lines at `last` and `now`.
+    fn gap(&self, last: u64, now: u64) -> Option<Dur> {
+        if last == 0 || now < last || self.o.no_stall {
+            return Some(Dur::ZERO);
+        }
+        micros(now - last, 1).and_then(|_| {
+            let scaled = u128::from(now - last) * 100 / u128::from(self.o.speed_percent);
+            micros(u64::try_from(scaled).ok()?, 1)
+        })
+    }
+
+    fn data(
+        &mut self,
+        file: Field<'_>,
+        op: HostOp,
+        offset: Field<'_>,
+        length: Field<'_>,
+    ) -> Result<ReplayStep, Fault> {
+        let at = offset.number("an offset in bytes")? / self.o.scale.max(1);
+        let at = if self.o.align > 0 { at & !(self.o.align - 1) } else { at };
+        let bytes = length.number("a length in bytes")?;
+        if bytes == 0 || bytes > MAX_BYTES {
+            return Err(length.fault("a length that fio does not send", "1 to 4294967295 bytes"));
+        }
+        let end = at.checked_add(bytes);
+        let end =
+            end.ok_or_else(|| offset.fault("an address beyond all drives", "an end below 2^64"))?;
+        let file = self.number(file)?;
+        let ends = &mut self.replay.ends[file as usize];
+        *ends = end.max(*ends);
+        let direction = match op {
+            HostOp::Read => Direction::Read,
+            HostOp::Write => Direction::Write,
+            _ => Direction::Trim,
+        };
+        self.replay.writes |= direction == Direction::Write;
+        Ok(ReplayStep::Data { direction, file, offset: at, bytes: bytes as u32 })
+    }
+
+    /// The number of a file.
+    fn number(&mut self, field: Field<'_>) -> Result<u32, Fault> {
+        let name = match &self.o.redirect {
+            Some(name) => Cow::Borrowed(name.as_str()),
+            None => String::from_utf8_lossy(field.text),
+        };
+        if let Some(&number) = self.numbers.get(&*name) {
+            return Ok(number);
+        }
+        let number = self.replay.files.len() as u32;
+        self.replay.files.push(name.clone().into_owned());
+        self.replay.ends.push(0);
+        self.numbers.insert(name.into_owned(), number);
+        Ok(number)
+    }
+}
+
+/// `count` times `unit` microseconds; `None` beyond simulated time.
+fn micros(count: u64, unit: u64) -> Option<Dur> {
+    let us = count.checked_mul(unit)?;
+    (us <= super::value::MAX_TIME_US).then(|| Dur::from_us(us))
+}
+
+fn too_late(field: Field<'_>) -> Fault {
+    field.fault("a time beyond simulated time", "at most 200 days after the line before")
+}

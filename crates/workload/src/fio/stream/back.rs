@@ -1,0 +1,54 @@
+//! Requests that come from elsewhere than the pattern: lines of a log, reads of what was written.
+
+use super::{Direction, JobRequest, JobStep, JobStream};
+use crate::fio::replay::ReplayStep;
+
+impl JobStream {
+    /// The next line of the log; after the last one the pass is over.
+    pub(super) fn replay(&mut self) -> JobStep {
+        if let Some(read) = self.read_back() {
+            self.checked_bytes = self.checked_bytes.saturating_add(read.bytes);
+            return JobStep::Request(read);
+        }
+        let replay = self.job.replay.as_ref().expect("it has a log");
+        let Some(&(_, step)) = replay.steps.get(self.replayed) else { return self.pass_over() };
+        self.replayed += 1;
+        match step {
+            ReplayStep::Data { direction, file, offset, bytes } => {
+                self.issue(JobRequest { direction, file, offset, bytes: bytes.into() })
+            }
+            ReplayStep::Sync { data_only } => {
+                self.last_was_sync = true;
+                JobStep::Sync { data_only }
+            }
+            ReplayStep::Pass => JobStep::Pass,
+        }
+    }
+
+    /// What `verify_backlog` reads back next: after that many writes that were not read back yet,
+    /// unless the last that completed was a read (fio 3.33, `io_u.c`: `check_get_verify`).
+    pub(super) fn read_back(&mut self) -> Option<JobRequest> {
+        let o = &self.job.options;
+        let waiting = self.written.len() as u64;
+        if o.verify_backlog == 0 || waiting == 0 {
+            return None;
+        }
+        if self.backs_left == 0 {
+            if waiting % o.verify_backlog != 0 || self.last_done == Some(Direction::Read) {
+                return None;
+            }
+            self.backs_left = if o.verify_batch == 0 { o.verify_backlog } else { o.verify_batch };
+        }
+        let read = self.written.take_landed()?;
+        self.backs_left -= 1;
+        Some(read)
+    }
+
+    /// A request that it made is complete.
+    pub fn complete(&mut self, direction: Direction, file: u32, offset: u64) {
+        self.last_done = Some(direction);
+        if direction == Direction::Write {
+            self.written.land(file, offset);
+        }
+    }
+}

@@ -21,7 +21,7 @@ from flashatlas.drive import Drive, Settings, drive_and_text, setting_list
 from flashatlas.files import whole_file
 from flashatlas.foreign import trace_name
 from flashatlas.job import Job
-from flashatlas.names import hint
+from flashatlas.names import hint, in_case
 from flashatlas.progress import shown_in_cell
 from flashatlas.result import Result, result_of
 from flashatlas.run_options import (
@@ -155,7 +155,7 @@ def specification(
     if isinstance(trace, Trace):
         twice = [key for key, value in values["reading"].items() if value]
         if twice:
-            raise InputError(f"{twice[0]}: belongs into the Trace that was given")
+            raise _core.about(twice[0], "belongs into the Trace that was given")
         values["reading"] = trace.options
     return {
         "drive": name,
@@ -185,7 +185,7 @@ def _file(name: str, given: Any) -> str:
     if not isinstance(path, str):
         raise of_wrong_type(name, path, "a path of text")
     if not path:
-        raise InputError(f"{name}: an empty path")
+        raise _core.about(name, "an empty path")
     return trace_name(path) if name == "trace" else path
 
 
@@ -317,7 +317,7 @@ def _named(label: str, cases: int) -> Iterator[None]:
     try:
         yield
     except InputError as error:
-        raise InputError(f"{error} (in `{label}`)" if label and cases > 1 else str(error)) from None
+        raise (in_case(error, label) if label and cases > 1 else error) from None
 
 
 class Workers:

@@ -11,7 +11,7 @@ from functools import cache
 from statistics import fmean
 from typing import Any
 
-from flashatlas._core import InputError
+from flashatlas._core import InputError, about
 from flashatlas.frame import Frame
 from flashatlas.names import hint
 from flashatlas.tables import in_unit
@@ -140,7 +140,7 @@ def summary(runs: Frame, of: Sequence[str]) -> list[Group]:
         runs.column(name)
         if name not in runs.numbers:
             near = hint(name, runs.numbers)
-            raise InputError(f"of: `{name}` is what runs were given, not a number they found{near}")
+            raise about("of", f"`{name}` is what runs were given, not a number they found{near}")
     factors = [name for name in runs.factors if name != REPLICATES]
     groups: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
     steady = "steady" in runs.table.column_names

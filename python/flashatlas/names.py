@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 from collections.abc import Iterable
 from typing import Any
@@ -19,18 +18,34 @@ def registries() -> dict[str, Any]:
 
 
 def hint(name: str, names: Iterable[str]) -> str:
-    """Which of the names that there are may have been meant; empty if none is near.
+    """Return which of the names that there are may have been meant; empty if none is near.
 
     Upper and lower case are alike.
     """
-    folded = {known.lower(): known for known in names}
-    near = difflib.get_close_matches(name.lower(), folded, 1)
-    return f"; did you mean `{folded[near[0]]}`?" if near else ""
+    near = _core.nearest(name, list(names))
+    return f"; did you mean `{near}`?" if near else ""
+
+
+def _unknown(name: str, names: Iterable[str]) -> str:
+    known = list(names)
+    return f"`{name}` is not known{hint(name, known)} (allowed: {', '.join(known)})"
 
 
 def unknown(what: str, name: str, names: Iterable[str]) -> _core.InputError:
-    """That nothing of this kind has a name, with the nearest and all that there are."""
-    known = list(names)
-    return _core.InputError(
-        f"{what} `{name}` is not known{hint(name, known)} (allowed: {', '.join(known)})"
-    )
+    """Return the error that nothing of this kind has a name; it lists the nearest and all."""
+    return _core.InputError(f"{what} {_unknown(name, names)}")
+
+
+def unknown_choice(option: str, name: str, names: Iterable[str]) -> _core.InputError:
+    """Return the error that an option of a run has no such choice."""
+    return _core.about(option, _unknown(name, names))
+
+
+def in_case(error: _core.InputError, label: str) -> _core.InputError:
+    """Return an error as one of the case that is called so."""
+    said = _core.InputError(f"{error} (in `{label}`)")
+    for name, value in vars(error).items():
+        setattr(said, name, value)
+    if hasattr(error, "on_command_line"):
+        said.on_command_line = f"{error.on_command_line} (in `{label}`)"
+    return said

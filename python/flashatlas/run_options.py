@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from flashatlas import _core
+from flashatlas.names import unknown_choice
 
 
 @dataclass(frozen=True)
@@ -64,8 +65,7 @@ def chosen(option: RunOption, text: str) -> str | dict[str, str]:
         return {kind: path}
     if text in option.choices and ":" not in text:
         return text
-    allowed = ", ".join(option.choices)
-    raise _core.InputError(f"{option.name} `{text}` is not known (allowed: {allowed})")
+    raise unknown_choice(option.name, text, option.choices)
 
 
 def documentation(groups: Mapping[str, str]) -> str:
@@ -101,7 +101,7 @@ def checked(option: RunOption, given: Any) -> Any:
     name = option.name
     if given is None:
         if option.default is not None and name != "mode":
-            raise _core.InputError(f"{name}: None; leave it out for its default {option.default!r}")
+            raise _core.about(name, f"None; leave it out for its default {option.default!r}")
         return None
     types, expected = KINDS[option.kind]
     if not isinstance(given, types) or (isinstance(given, bool) and option.kind != "flag"):
@@ -110,14 +110,12 @@ def checked(option: RunOption, given: Any) -> Any:
         lowest = (option.least or 0) if option.kind == "count" else -(2**63)
         most = LARGEST.get(name, 2**64 - 1) if option.kind == "count" else 2**63 - 1
         if not lowest <= given <= most:
-            raise _core.InputError(f"{name}: {given}, expected {lowest} to {most}")
+            raise _core.about(name, f"{given}, expected {lowest} to {most}")
     if option.kind == "factor" and not (math.isfinite(given) and given > 0):
-        raise _core.InputError(f"{name}: {given}, expected a number above 0")
+        raise _core.about(name, f"{given}, expected a number above 0")
     return chosen(option, str(given)) if option.kind == "choice" else given
 
 
 def of_wrong_type(name: str, given: Any, expected: str) -> _core.InputError:
     """That something else was expected."""
-    return _core.InputError(
-        f"{name}: {given!r} is of type {type(given).__name__}, expected {expected}"
-    )
+    return _core.about(name, f"{given!r} is of type {type(given).__name__}, expected {expected}")

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from flashatlas._core import InputError
+from flashatlas._core import InputError, about
 from flashatlas.frame import Frame, frame
 from flashatlas.result import Result
 
@@ -72,17 +72,17 @@ def _check(runs: Frame, of: str, between: str, each: Sequence[str]) -> None:
     for option, name in (("between", between), *(("each", name) for name in each)):
         runs.column(name)
         if name in runs.numbers:
-            raise InputError(f"{option}: `{name}` is a result of runs, not a factor (see `of`)")
+            raise about(option, f"`{name}` is a result of runs, not a factor (see ‹of›)")
         if name not in runs.factors:
             factors = ", ".join(runs.factors) or "none"
-            raise InputError(f"{option}: the runs do not differ in `{name}` (factors: {factors})")
+            raise about(option, f"the runs do not differ in `{name}` (factors: {factors})")
         if option == "each" and name == between:
-            raise InputError(
-                f"each: `{name}` is the factor of `between`; expected another one, or none"
+            raise about(
+                "each", f"`{name}` is the factor of ‹between›; expected another one, or none"
             )
     runs.column(of)
     if of not in runs.numbers:
-        raise InputError(f"of: `{of}` is what runs were given, not a number that they found")
+        raise about("of", f"`{of}` is what runs were given, not a number that they found")
 
 
 Pair = tuple[float, float]

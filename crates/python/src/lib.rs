@@ -76,10 +76,44 @@ const BUILD: Build<'static> = Build {
     commit: option_env!("FLASHATLAS_COMMIT"),
 };
 
+/// An [`InputError`] with what else is known of it, as attributes: `field`, `place` (where a setting
+/// was written), `allowed` (whether the message lists what may be given), and `on_command_line`, the
+/// message as the command line spells options.
+fn input_error(error: &RunError) -> PyErr {
+    let raised = InputError::new_err(error.to_string());
+    let (place, allowed) = match error {
+        RunError::Config(error) => (error.place.as_str(), !error.allowed.is_empty()),
+        _ => ("", false),
+    };
+    let set = Python::attach(|py| -> PyResult<()> {
+        let value = raised.value(py);
+        value.setattr("field", error.field())?;
+        value.setattr("place", place)?;
+        value.setattr("allowed", allowed)?;
+        value.setattr("on_command_line", format!("{error:#}"))
+    });
+    set.err().unwrap_or(raised)
+}
+
+/// Returns the error that an option cannot be used. Options in the text `why` stand in angle quotes:
+/// `‹mode=closed›`.
+#[pyfunction]
+fn about(option: &str, why: &str) -> PyErr {
+    input_error(&RunError::option(option.to_owned(), why))
+}
+
+/// Returns the one of `names` that is closest to `got`, if any is close enough to be a slip of the
+/// hand; upper and lower case are alike.
+#[pyfunction]
+fn nearest(got: &str, names: Vec<String>) -> Option<String> {
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    flashatlas_types::nearest(got, &names).map(str::to_owned)
+}
+
 fn to_python(error: &RunError) -> PyErr {
     let text = error.to_string();
     match error.kind() {
-        "input" => InputError::new_err(text),
+        "input" => input_error(error),
         "drive" => DriveError::new_err(text),
         "part" => match error {
             RunError::Part(fault) => policies::part_error(fault),
@@ -232,9 +266,9 @@ fn config_hash(config: &str) -> PyResult<String> {
 #[pyo3(signature = (drive, drive_toml, settings))]
 fn check_drive(drive: &str, drive_toml: Option<&str>, settings: Vec<String>) -> PyResult<String> {
     let config = environment().registry.load(drive, drive_toml, &settings);
-    let config = config.map_err(|e| InputError::new_err(e.to_string()))?;
+    let config = config.map_err(|error| to_python(&error.into()))?;
     let layout = flashatlas_sim::layout(&config);
-    Ok(layout.map_err(|e| InputError::new_err(e.to_string()))?.to_string())
+    Ok(layout.map_err(|error| to_python(&error.into()))?.to_string())
 }
 
 /// Everything that has a name: drives, schemes, victim policies, classifiers, map stores, formats,
@@ -337,6 +371,8 @@ pub fn populate(module: &Bound<'_, PyModule>, extension: Option<Extension>) -> P
     module.add_function(wrap_pyfunction!(planned, module)?)?;
     module.add_function(wrap_pyfunction!(check_drive, module)?)?;
     module.add_function(wrap_pyfunction!(config_hash, module)?)?;
+    module.add_function(wrap_pyfunction!(about, module)?)?;
+    module.add_function(wrap_pyfunction!(nearest, module)?)?;
     module.add_function(wrap_pyfunction!(notes, module)?)?;
     module.add_function(wrap_pyfunction!(note_text, module)?)?;
     module.add_function(wrap_pyfunction!(environment::load_plugin, module)?)?;

@@ -42,7 +42,7 @@ impl<'a> Asked<'a> {
         if spec.filesystem.is_some() {
             return Err(RunError::option(
                 "filesystem",
-                "it is for job files (`job=FILE`); of the generators, ext4-sync sends what ext4 \
+                "it is for job files (‹job=FILE›); of the generators, ext4-sync sends what ext4 \
                  does",
             ));
         }
@@ -51,8 +51,8 @@ impl<'a> Asked<'a> {
             return Err(RunError::option(
                 "mode",
                 format!(
-                    "{}: format {} carries no times, and open loop needs them: use `mode=closed` \
-                     with a depth, or `mode=asap`",
+                    "{}: format {} carries no times, and open loop needs them: use ‹mode=closed› \
+                     with a depth, or ‹mode=asap›",
                     input.name, input.format
                 ),
             ));
@@ -127,7 +127,7 @@ fn check(
     workloads: &flashatlas_workload::Registry,
 ) -> Result<(), RunError> {
     if spec.depth.is_some() && spec.mode != Mode::Closed {
-        return Err(RunError::option("depth", "only closed mode uses one (`mode=closed`)"));
+        return Err(RunError::option("depth", "only closed mode uses one (‹mode=closed›)"));
     }
     if let Some(depth) = spec.depth
         && !(1..=queue_depth).contains(&depth)
@@ -144,30 +144,30 @@ fn check(
     if spec.workload.as_deref().is_some_and(|text| workloads.is_serial(text)) && !one_by_one {
         return Err(RunError::option(
             "mode",
-            "each request of this workload waits for the one before: use `mode=closed` and \
-             `depth=1`",
+            "each request of this workload waits for the one before: use ‹mode=closed› and \
+             ‹depth=1›",
         ));
     }
     if spec.extent != Extent::Auto && spec.fit != Fit::Compact {
-        return Err(RunError::option("extent", "only `fit=compact` packs extents"));
+        return Err(RunError::option("extent", "only ‹fit=compact› packs extents"));
     }
     if spec.until == Until::Steady && spec.fit == Fit::Compact && spec.workload.is_some() {
         return Err(RunError::option(
             "fit",
             "a generator draws other addresses in each pass, and `compact` has packed those of the \
-             first: use `fit=error` or `fit=wrap` with `until=steady`",
+             first: use ‹fit=error› or ‹fit=wrap› with ‹until=steady›",
         ));
     }
     if spec.until == Until::Steady && spec.warmup > 0 {
         return Err(RunError::option(
             "warmup",
-            "with `until=steady` everything before the last pass is warm-up: leave it out",
+            "with ‹until=steady› everything before the last pass is warm-up: leave it out",
         ));
     }
     if spec.speed != 1.0 && spec.mode != Mode::Open {
         return Err(RunError::option(
             "speed",
-            "only open mode keeps the times of the trace (`mode=open`)",
+            "only open mode keeps the times of the trace (‹mode=open›)",
         ));
     }
     if spec.interval()?.is_some() && spec.mode == Mode::Untimed {

@@ -1,8 +1,10 @@
 //! Why a run ended early.
 
+use flashatlas_types::spelling::{spell, spell_name};
 use flashatlas_types::{ConfigError, FtlError, PartFault, Violation};
 use flashatlas_workload::fio::JobError;
 use flashatlas_workload::{OpenError, TraceError};
+use std::borrow::Cow;
 use std::fmt;
 
 /// Why a run produced no record.
@@ -44,8 +46,8 @@ pub enum RunError {
     /// An option of the run cannot be used, alone or beside the others.
     Option {
         /// Which (see [`crate::OPTIONS`]).
-        option: &'static str,
-        /// Why.
+        option: Cow<'static, str>,
+        /// Why; other options in it stand in angle quotes ([`flashatlas_types::spelling`]).
         why: String,
     },
     /// The workload does not fit the drive.
@@ -84,9 +86,10 @@ pub enum RunError {
 }
 
 impl RunError {
-    /// An option that cannot be used.
-    pub(crate) fn option(option: &'static str, why: impl Into<String>) -> RunError {
-        RunError::Option { option, why: why.into() }
+    /// Returns the error that an option cannot be used; other options in the text stand in angle
+    /// quotes.
+    pub fn option(option: impl Into<Cow<'static, str>>, why: impl Into<String>) -> RunError {
+        RunError::Option { option: option.into(), why: why.into() }
     }
 
     /// A word for the kind of error: `input` (the user's to mend), `drive` (the model's answer),
@@ -114,6 +117,21 @@ impl RunError {
     }
 }
 
+impl RunError {
+    /// Returns what is wrong: an option, a key or a file. `None` where it is none of them.
+    pub fn field(&self) -> Option<&str> {
+        match self {
+            RunError::Option { option, .. } => Some(option),
+            RunError::Config(error) => Some(&error.key),
+            RunError::Io { path, .. }
+            | RunError::Open { path, .. }
+            | RunError::Trace { path, .. }
+            | RunError::Checkpoint { path, .. } => Some(path),
+            _ => None,
+        }
+    }
+}
+
 impl From<PartFault> for RunError {
     fn from(fault: PartFault) -> RunError {
         RunError::Part(fault)
@@ -137,12 +155,22 @@ impl fmt::Display for RunError {
         match self {
             RunError::Config(error) => error.fmt(f),
             RunError::Io { path, error } => write!(f, "{path}: {error}"),
-            RunError::Open { path, error } => write!(f, "{path}: {error}"),
-            RunError::Trace { path, error } => write!(f, "{path}:{error}"),
+            RunError::Open { path, error } => {
+                write!(f, "{path}: ")?;
+                error.fmt(f)
+            }
+            RunError::Trace { path, error } => {
+                write!(f, "{path}:")?;
+                error.fmt(f)
+            }
             RunError::Checkpoint { path, error } => write!(f, "{path}: {error}"),
             RunError::Job(error) => error.fmt(f),
-            RunError::Option { option, why } => write!(f, "{option}: {why}"),
-            RunError::Fit(why) | RunError::Unusable(why) => f.write_str(why),
+            RunError::Option { option, why } => {
+                spell_name(f, option)?;
+                f.write_str(": ")?;
+                spell(f, why)
+            }
+            RunError::Fit(why) | RunError::Unusable(why) => spell(f, why),
             RunError::Drive { request, error } => write!(f, "request {request}: {error}"),
             RunError::Refused { request, why } => write!(f, "request {request} was refused: {why}"),
             RunError::Stalled { submitted, completed, waiting } => write!(

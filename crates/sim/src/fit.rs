@@ -115,14 +115,14 @@ impl Mapper {
         if record.device != 0 {
             return Err(RunError::Fit(format!(
                 "request {number} goes to the trace's address space number {}, a drive is one: use \
-                 `fit=compact` to lay them side by side (or `fit=wrap` to let them overlap)",
+                 ‹fit=compact› to lay them side by side (or ‹fit=wrap› to let them overlap)",
                 record.device + 1
             )));
         }
         if r.end().is_none_or(|end| end > self.capacity) {
             return Err(RunError::Fit(format!(
-                "request {number} ends at sector {}, the drive has {}: use `fit=compact` (packs \
-                 the touched extents) or `fit=wrap` (addresses modulo the capacity), or a \
+                "request {number} ends at sector {}, the drive has {}: use ‹fit=compact› (packs \
+                 the touched extents) or ‹fit=wrap› (addresses modulo the capacity), or a \
                  larger drive",
                 r.lba.0.saturating_add(u64::from(r.sectors)),
                 self.capacity

@@ -325,7 +325,7 @@ impl<'a> Inputs<'a> {
             )),
             (None, None) => Err(RunError::option(
                 "workload",
-                "a run needs one: `trace=FILE`, `workload=GENERATOR` or `job=FILE`",
+                "a run needs one: ‹trace=FILE›, ‹workload=GENERATOR› or ‹job=FILE›",
             )),
         }
     }
@@ -364,7 +364,7 @@ impl Input<'_> {
             "assume_op",
             format!(
                 "{}: format {} does not say which operation a request is: give \
-                 `assume_op=read` or `assume_op=write`",
+                 ‹assume_op=read› or ‹assume_op=write›",
                 self.name, self.format
             ),
         ))

@@ -71,7 +71,7 @@ pub(crate) fn preconditioned(
 pub(crate) fn check_steady(config: &DriveConfig) -> Result<(), RunError> {
     if !config.layers().is_empty() {
         let why = "the steady state is a model of the drive alone: with layers use \
-                   `precondition=fill` or a trace";
+                   ‹precondition=fill› or a trace";
         return Err(RunError::option("precondition", why));
     }
     config.scheme().steady_state(&config.scheme_config())?;

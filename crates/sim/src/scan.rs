@@ -100,7 +100,7 @@ fn too_large(
     };
     format!(
         "compacted, the extents of {} KiB that the workload touches need {} MiB, and the drive has \
-         {}: use {ways}, smaller extents (`extent`), or `fit=wrap`",
+         {}: use {ways}, smaller extents (‹extent›), or ‹fit=wrap›",
         extent / 2,
         needed.div_ceil(1 << 20),
         capacity / 2048

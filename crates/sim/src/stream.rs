@@ -204,7 +204,7 @@ impl Stream<'_, '_> {
             return Err(RunError::option(
                 "until",
                 "the passes together last longer than 200 days, where simulated time ends: use \
-                 `mode=closed` or a larger speed",
+                 ‹mode=closed› or a larger speed",
             ));
         }
         Ok(())
@@ -216,7 +216,7 @@ impl Stream<'_, '_> {
             let left_out = match self.number.saturating_sub(self.player.submitted) {
                 0 => String::new(),
                 n => format!(
-                    ", {n} of them trims of what nothing else touches, which `fit=compact` leaves \
+                    ", {n} of them trims of what nothing else touches, which ‹fit=compact› leaves \
                      out"
                 ),
             };

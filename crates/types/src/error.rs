@@ -2,6 +2,7 @@
 //! ([`MediumError`], part of the model), and a broken invariant ([`Violation`] from `check()`, or
 //! an assertion).
 
+use crate::spelling::spell;
 use crate::{BlockId, FrameId, Lpn, Ppn};
 use std::fmt;
 
@@ -78,7 +79,8 @@ impl fmt::Display for ConfigError {
         if !self.place.is_empty() {
             write!(f, "{}: ", self.place)?;
         }
-        write!(f, "{}: {}", self.key, self.why)?;
+        write!(f, "{}: ", self.key)?;
+        spell(f, &self.why)?;
         if let Some(nearest) = &self.nearest {
             write!(f, "; did you mean `{nearest}`?")?;
         }

@@ -40,6 +40,7 @@ pub mod registry;
 pub mod request;
 pub mod rng;
 mod seeded_bug;
+pub mod spelling;
 pub mod time;
 
 pub use at_once::{at_once, cores, share};

@@ -1,6 +1,7 @@
 //! What can be wrong with a trace, and where.
 
 use flashatlas_types::ConfigError;
+use flashatlas_types::spelling::spell;
 use std::borrow::Cow;
 use std::fmt;
 
@@ -87,12 +88,14 @@ impl fmt::Display for Place {
 
 impl fmt::Display for TraceError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.place, self.why)?;
+        write!(f, "{}: ", self.place)?;
+        spell(f, &self.why)?;
         if !self.excerpt.is_empty() {
             write!(f, " `{}`", self.excerpt)?;
         }
         if !self.expected.is_empty() {
-            write!(f, "; expected {}", self.expected)?;
+            f.write_str("; expected ")?;
+            spell(f, &self.expected)?;
         }
         if self.skipped > 0 {
             write!(f, " (bad records skipped before: {})", self.skipped)?;
@@ -146,12 +149,12 @@ impl fmt::Display for OpenError {
         match self {
             OpenError::Config(error) => error.fmt(f),
             OpenError::Trace(error) => error.fmt(f),
-            OpenError::Unrecognised { compression, excerpt, hint, formats } => write!(
-                f,
-                "no trace format recognises `{excerpt}` (compression: {compression}){hint}; \
-                 formats: {}; name one (`format`) to see where it stops",
-                formats.join(", ")
-            ),
+            OpenError::Unrecognised { compression, excerpt, hint, formats } => {
+                write!(f, "no trace format recognises `{excerpt}` (compression: {compression})")?;
+                spell(f, hint)?;
+                write!(f, "; formats: {}; ", formats.join(", "))?;
+                spell(f, "name one (‹format›) to see where it stops")
+            }
             OpenError::Ambiguous { readings } => {
                 f.write_str("more than one reading fits this content: ")?;
                 for (i, (spec, says)) in readings.iter().enumerate() {
@@ -161,7 +164,7 @@ impl fmt::Display for OpenError {
                         says => write!(f, "{separator}`{spec}` if {says}")?,
                     }
                 }
-                f.write_str("; name one (`format`)")
+                spell(f, "; name one (‹format›)")
             }
         }
     }

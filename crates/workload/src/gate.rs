@@ -233,8 +233,8 @@ impl Clock {
         let at = u64::try_from(moved.max(0)).map_err(|_| Fault {
             why: TOO_FAR.into(),
             expected: match gap_max {
-                None => "at most 213 days (`time_gap_max` cuts long gaps)",
-                Some(_) => "at most 213 days (a smaller `time_gap_max` cuts more)",
+                None => "at most 213 days (‹time_gap_max› cuts long gaps)",
+                Some(_) => "at most 213 days (a smaller ‹time_gap_max› cuts more)",
             },
             span: time.span,
         })?;

@@ -244,7 +244,7 @@ impl Registry {
             }
         };
         let name = format.name;
-        Some(format!("; it begins as {name} does (`format={name}`), which stops at {error}"))
+        Some(format!("; it begins as {name} does (‹format={name}›), which stops at {error}"))
     }
 }
 

@@ -48,7 +48,6 @@ from flashatlas.cli.console import (
     err,
     seen_enough,
 )
-from flashatlas.cli.options import flagged
 from flashatlas.cli.strict import App
 from flashatlas.progress import Interrupted
 from flashatlas.sweep.study import StudyError
@@ -141,7 +140,7 @@ def main() -> None:
     except StudyError as error:
         _die(str(error), EXIT_INPUT)
     except InputError as error:
-        _die(flagged(str(error)), EXIT_INPUT)
+        _die(getattr(error, "on_command_line", str(error)), EXIT_INPUT)
     except DriveError as error:
         _die(str(error), EXIT_DRIVE)
     except PartError as error:

@@ -219,6 +219,6 @@ def _explain_setting(key: str, value: str) -> None:
         _core.check_drive("tiny", None, [*chosen_by, f"{key}={value}"])
     except InputError as error:
         # a drive that is too small for a value says nothing about the value
-        if " (allowed: " in str(error) and str(error).startswith(f"set: {key}: "):
+        if error.field == key and error.allowed:
             raise
     say(f"\n{key}={value}")

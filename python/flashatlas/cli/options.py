@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -15,7 +14,7 @@ import typer
 from flashatlas import InputError, _core
 from flashatlas.cli import complete
 from flashatlas.cli.console import seen_enough
-from flashatlas.run_options import RunOption, of_groups, run_options
+from flashatlas.run_options import RunOption, of_groups
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -148,24 +147,6 @@ def shared(command: Command) -> Command:
     with_options.__signature__ = inspect.Signature(keywords)  # type: ignore[attr-defined]
     with_options.__annotations__ = {p.name: p.annotation for p in keywords}
     return with_options  # type: ignore[return-value]
-
-
-OTHER_OPTIONS = ("between", "each", "of", "page", "map_page", "entry", "to_format", "from", "to")
-"""Options of other commands whose names begin messages of the library."""
-
-
-def flagged(message: str) -> str:
-    """An error message that names options of a run, as the command line writes them.
-
-    The core says ``depth: …`` and `` `mode=closed` ``; here that is ``--depth`` and
-    ``--mode closed``.
-    """
-    names = "|".join(["set", *run_options()])
-    first = "|".join([names, *OTHER_OPTIONS])
-    flag = lambda name: f"--{name.replace('_', '-')}"  # noqa: E731
-    message = re.sub(rf"^({first})(?=: | `)", lambda m: flag(m[1]), message)
-    message = re.sub(rf"`({names})=([^`]+)`", lambda m: f"`{flag(m[1])} {m[2]}`", message)
-    return re.sub(rf"`({names})`", lambda m: f"`{flag(m[1])}`", message)
 
 
 def write_json(target: str | None, text: str) -> None:

@@ -10,7 +10,7 @@ import typer
 from rich.table import Table
 
 from flashatlas import InputError, plots, tables
-from flashatlas._core import quantity
+from flashatlas._core import about, quantity
 from flashatlas.cli.console import err, out, say
 from flashatlas.cli.options import Json, Quiet, Reading, shared, write_json
 from flashatlas.cli.strict import App
@@ -104,9 +104,10 @@ def reuse(
     _size("page", page)
     entries, rest = divmod(sizes["map_page"], sizes["entry"])
     if entries == 0 or rest:
-        raise InputError(
-            f"entry: a map page of {map_page} (--map-page) does not hold a whole number of entries "
-            f"of {entry}"
+        raise about(
+            "entry",
+            f"a map page of {map_page} (--map-page) does not hold a whole number of entries "
+            f"of {entry}",
         )
     with Bars([path.name], enabled=not quiet) as bars:
         found = Trace(path, **common).reuse(page, entries, lambda *at: bars.update(0, *at))
@@ -126,9 +127,9 @@ def _size(name: str, text: str) -> int:
     try:
         size = quantity(text)
     except InputError as error:
-        raise InputError(f"{name}: {error}") from error
+        raise about(name, str(error)) from error
     if size == 0:
-        raise InputError(f"{name}: {text}: expected more than nothing")
+        raise about(name, f"{text}: expected more than nothing")
     return size
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from statistics import fmean
 from typing import Any
 
-from flashatlas._core import InputError
+from flashatlas._core import InputError, about
 from flashatlas.frame import Frame
 from flashatlas.intervals import PERCENTILE, REPLICATES, Estimate, estimates
 from flashatlas.names import hint
@@ -147,7 +147,7 @@ def _numbers(before: Frame, after: Frame, of: Sequence[str]) -> list[str]:
         return common
     for name in of:
         if name not in common:
-            raise InputError(f"of: `{name}` is no number of both sides{hint(name, common)}")
+            raise about("of", f"`{name}` is no number of both sides{hint(name, common)}")
     return list(of) or [name for name in FIRST if name in common]
 
 
@@ -160,7 +160,7 @@ def _settings(before: Frame, after: Frame, ignored: Sequence[str]) -> list[str]:
     ]
     for name in ignored:
         if name not in found:
-            raise InputError(f"except: `{name}` is no setting of both sides{hint(name, found)}")
+            raise about("except", f"`{name}` is no setting of both sides{hint(name, found)}")
     return [name for name in found if name not in ignored]
 
 

@@ -175,9 +175,9 @@ def _word(value: Any) -> str:
 
 def _placed(study: Study, error: Exception, label: str) -> InputError:
     """An error of a run, with the place of the axis or setting that it is about."""
-    message = str(error).removeprefix("set: ")
-    # what it is about stands first: a key, or the path of a file
-    about = message.split(": ")[0].split(" ")[0]
+    place = getattr(error, "place", "")
+    message = str(error)[len(f"{place}: ") if place else 0 :]
+    about = getattr(error, "field", None)
     said = f"{message} (run `{label}`)"
     for one in study.axis_list:
         given = [(key, own) for value in one.values for key, own in one.given(value).items()]

@@ -116,7 +116,7 @@ impl SchemeDef {
     pub fn steady_state(&self, config: &SchemeConfig<'_>) -> Result<MakeSteady, ConfigError> {
         let found = self.steady.ok_or_else(|| {
             let why = format!(
-                "the steady state of `{}` has no model: use `precondition=fill` or a trace",
+                "the steady state of `{}` has no model: use ‹precondition=fill› or a trace",
                 self.name
             );
             ConfigError::new("ftl.scheme", why)

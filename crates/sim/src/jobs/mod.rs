@@ -168,7 +168,7 @@ fn check(spec: &RunSpec) -> Result<(), RunError> {
     if let Some((name, _)) = others.into_iter().find(|(_, given)| *given) {
         return Err(RunError::option(
             name,
-            "a job file was given, too: a run takes one of `trace`, `workload` and `job`",
+            "a job file was given, too: a run takes one of ‹trace›, ‹workload› and ‹job›",
         ));
     }
     let given = [

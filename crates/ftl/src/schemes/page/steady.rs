@@ -25,7 +25,7 @@ fn model(config: &SchemeConfig<'_>) -> Result<Steady, ConfigError> {
         ConfigError::new(
             key,
             format!(
-                "{why}: use `precondition=fill` and a warm-up, a trace, or a checkpoint made with \
+                "{why}: use ‹precondition=fill› and a warm-up, a trace, or a checkpoint made with \
                  one that has"
             ),
         )

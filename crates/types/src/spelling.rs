@@ -1,0 +1,64 @@
+//! How messages spell the options of a run. The library and a study write `mode=closed`, the command
+//! line `--mode closed`. The text of an error has an option in angle quotes, `‹mode=closed›`, and
+//! whoever shows the error says with `{:#}` that it is for the command line.
+
+use std::fmt;
+
+/// Writes the name of an option, as the command line does with `{:#}`.
+///
+/// # Errors
+/// Those of the formatter.
+pub fn spell_name(f: &mut fmt::Formatter<'_>, name: &str) -> fmt::Result {
+    match f.alternate() {
+        true => write!(f, "--{}", name.replace('_', "-")),
+        false => f.write_str(name),
+    }
+}
+
+/// Writes a text with its options in backticks, as the command line has them with `{:#}`.
+///
+/// # Errors
+/// Those of the formatter.
+pub fn spell(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
+    let mut rest = text;
+    while let Some((before, marked)) = rest.split_once('‹') {
+        let (named, after) = marked.split_once('›').unwrap_or((marked, ""));
+        write!(f, "{before}`")?;
+        match named.split_once('=') {
+            Some((name, value)) if f.alternate() => {
+                spell_name(f, name)?;
+                write!(f, " {value}`")?;
+            }
+            Some(_) => write!(f, "{named}`")?,
+            None => {
+                spell_name(f, named)?;
+                f.write_str("`")?;
+            }
+        }
+        rest = after;
+    }
+    f.write_str(rest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Text(String);
+
+    impl fmt::Display for Text {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            spell(f, &self.0)
+        }
+    }
+
+    #[test]
+    fn options_are_spelt_as_their_reader_writes_them() {
+        let said = "use ‹mode=closed› with a ‹time_gap_max›, not `mode=open` of the trace";
+        let text = Text(said.into());
+        let library = "use `mode=closed` with a `time_gap_max`, not `mode=open` of the trace";
+        assert_eq!(text.to_string(), library);
+        let command = "use `--mode closed` with a `--time-gap-max`, not `mode=open` of the trace";
+        assert_eq!(format!("{text:#}"), command);
+    }
+}

@@ -189,8 +189,8 @@ fn paced_passes_a_slot_that_is_not_valid_with_each_write() {
     }
 }
 
-/// With a step of one frame the write that moves a page passes nothing else: the four slots of block
-/// 2 take the four writes that follow it, one more than with a larger step.
+/// With a step of one frame the write that moves a page passes nothing else: the four slots of
+/// block 2 take the four writes that follow it, one more than with a larger step.
 #[test]
 fn a_step_bounds_what_is_moved_with_one_write() {
     let mut drive = Drive::new(&["ftl.gc_pace=paced", "ftl.gc_step=1"]);

@@ -6,7 +6,7 @@ use flashatlas_types::{Class, Lba, OpKind, Ps, Seed, Tag};
 
 /// One die of tlc-small, of which every page takes as long to read.
 fn one_die(store: &str, cache_bytes: &str, suspend: &str) -> Ssd {
-    let settings = [
+    let mut settings = vec![
         "drive.channels=1".to_owned(),
         "drive.ways=1".to_owned(),
         "drive.logical_pages=65536".to_owned(),
@@ -15,6 +15,10 @@ fn one_die(store: &str, cache_bytes: &str, suspend: &str) -> Ssd {
         format!("map.cache_bytes={cache_bytes}"),
         format!("timing.suspend={suspend}"),
     ];
+    if store == "cdftl" {
+        // the entry used longest ago leaves, even if it has changed
+        settings.push("map.victim_search=1".to_owned());
+    }
     Registry::DRIVES.load("tlc-small", None, &settings).unwrap().build(Seed(1)).unwrap()
 }
 

@@ -120,7 +120,12 @@ pub(crate) fn entry(version: Version, line: &[u8]) -> Result<Entry<'_>, Fault> {
         (None, b"") => {
             return Err(Fault::whole("the wrong number of columns in", "a file and an action"));
         }
-        (None, _) => return Err(action.fault("an unknown action", ACTIONS)),
+        (None, _) => {
+            if version == Version::Three {
+                time.number("a timestamp in microseconds")?; // which may be what is missing
+            }
+            return Err(action.fault("an unknown action", ACTIONS));
+        }
     };
     Ok(Entry { time, file, action })
 }

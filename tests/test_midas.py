@@ -18,6 +18,7 @@ DRIVE = {
     "drive.logical_pages": 30_400,
     "cache.mode": "write-through",
     "ftl.idle_free": 0,
+    "ftl.gc_pace": "burst",  # as the authors' simulator collects
     "nand.endurance": 1_000_000,
     "ftl.midas_sample": 4,
 }

@@ -346,7 +346,6 @@ impl Engine {
             let end = if stop { self.now } else { until };
             let Some((at, event)) = self.agenda.take(end) else { return };
             self.now = at;
-            beat(1);
             match event {
                 Event::Timer(n) => self.complete(n),
                 Event::Link(way) => self.link_done(way),
@@ -379,6 +378,7 @@ impl Engine {
     pub(crate) fn drain(&mut self) {
         let mut next = 0;
         while next < self.ready.len() {
+            beat(1);
             let n = self.ready[next];
             next += 1;
             let node = self.nodes.at(n);

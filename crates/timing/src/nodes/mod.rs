@@ -4,7 +4,7 @@ mod hazards;
 
 use crate::inherit::HostRead;
 use flashatlas_hints as hints;
-use flashatlas_types::{Dur, Op, OpId, OpKind};
+use flashatlas_types::{Dur, Op, OpId, OpKind, beat};
 use hazards::{Draining, Unfinished};
 
 /// No node, edge or link.
@@ -384,6 +384,7 @@ impl Nodes {
             ready.extend(self.release(waiter));
         }
         while e != NIL {
+            beat(1); // thousands may wait for one
             let Edge { to, for_follower, next } = self.edges[e];
             if for_follower {
                 self.edges[e] = Edge { to, for_follower: false, next: kept };

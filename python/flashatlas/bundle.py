@@ -59,8 +59,8 @@ def bundle(results: Sequence[Result], path: Path) -> Path:
             moved = with_paths(result.record, lambda file: str(root / INPUTS / inputs[file]))
             replace(result, record=moved).save(own)
         with whole_file(path) as temporary, zipfile.ZipFile(temporary, "w") as archive:
-            for file in sorted(p for p in root.rglob("*") if p.is_file()):
-                add_file(archive, file, file.relative_to(root).as_posix())
+            for packed in sorted(p for p in root.rglob("*") if p.is_file()):
+                add_file(archive, packed, packed.relative_to(root).as_posix())
             for source, name in sorted(inputs.items()):
                 add_file(archive, Path(source), f"{INPUTS}/{name}")
     return path

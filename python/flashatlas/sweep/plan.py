@@ -177,14 +177,14 @@ def _placed(study: Study, error: Exception, label: str) -> InputError:
     """An error of a run, with the place of the axis or setting that it is about."""
     place = getattr(error, "place", "")
     message = str(error)[len(f"{place}: ") if place else 0 :]
-    about = getattr(error, "field", None)
+    about = getattr(error, "field", None) or ""
     said = f"{message} (run `{label}`)"
     for one in study.axis_list:
         given = [(key, own) for value in one.values for key, own in one.given(value).items()]
-        if any(about in (key, own) for key, own in given):
+        if about and any(about in (key, own) for key, own in given):
             return StudyError(f"{study.at(f'axes.{one.name}')}{said}")
     for key, value in study.options.items():
-        if about == value:
+        if about and about == value:
             return StudyError(f"{study.at(f'run.{key}')}{said}")
     return StudyError(f"{study.at(f'set.{about}' if '.' in about else f'run.{about}')}{said}")
 

@@ -106,7 +106,7 @@ SAID = {
         "mqsim, msr, spc)"
     ),
     ("trace", "slice", "demo.fatr", "out.fatr", "--from", "5min", "--to", "1min"): (
-        "--from: 5min is not before `to`, which is 1min"
+        "--from: 5min is not before `--to`, which is 1min"
     ),
     ("trace", "slice", "demo.fatr", "out.fatr", "--skip", "99999999"): (
         "the slice holds no request: it has 20054, and 99999999 are left out"

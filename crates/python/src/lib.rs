@@ -76,9 +76,9 @@ const BUILD: Build<'static> = Build {
     commit: option_env!("FLASHATLAS_COMMIT"),
 };
 
-/// An [`InputError`] with what else is known of it, as attributes: `field`, `place` (where a setting
-/// was written), `allowed` (whether the message lists what may be given), and `on_command_line`, the
-/// message as the command line spells options.
+/// Returns an [`InputError`] with what else is known of it, as attributes: `field`, `place` (where
+/// a setting was written), `allowed` (whether the message lists what may be given), and
+/// `on_command_line`, the message as the command line spells options.
 fn input_error(error: &RunError) -> PyErr {
     let raised = InputError::new_err(error.to_string());
     let (place, allowed) = match error {
@@ -95,8 +95,8 @@ fn input_error(error: &RunError) -> PyErr {
     set.err().unwrap_or(raised)
 }
 
-/// Returns the error that an option cannot be used. Options in the text `why` stand in angle quotes:
-/// `‹mode=closed›`.
+/// Returns the error that an option cannot be used. Options in the text `why` stand in angle
+/// quotes: `‹mode=closed›`.
 #[pyfunction]
 fn about(option: &str, why: &str) -> PyErr {
     input_error(&RunError::option(option.to_owned(), why))

@@ -101,9 +101,11 @@ pub fn trace_reuse(
 ) -> PyResult<String> {
     let reading: Reading = parse("reading options", reading)?;
     if page_bytes == 0 || page_bytes % u64::from(SECTOR_BYTES) != 0 {
-        return Err(InputError::new_err(format!(
-            "page: {page_bytes} bytes are no whole sectors; expected a multiple of {SECTOR_BYTES}"
-        )));
+        let bytes = format!("{page_bytes} bytes are no whole sectors");
+        return Err(crate::about(
+            "page",
+            &format!("{bytes}; expected a multiple of {SECTOR_BYTES}"),
+        ));
     }
     if entries == 0 {
         return Err(InputError::new_err("entries: a map page has at least one"));
@@ -155,11 +157,9 @@ impl TraceSlice {
             && first >= end
         {
             let text = |text: &Option<String>| text.clone().unwrap_or_default();
-            return Err(RunError::Unusable(format!(
-                "from: {} is not before `to`, which is {}",
-                text(&self.from),
-                text(&self.to)
-            )));
+            let (first, end) = (text(&self.from), text(&self.to));
+            let why = format!("{first} is not before ‹to›, which is {end}");
+            return Err(RunError::option("from", why));
         }
         Ok(Bounds {
             from: from.map_or(Ps::ZERO, |d| Ps(d.0)),

@@ -122,7 +122,7 @@ impl RunError {
     pub fn field(&self) -> Option<&str> {
         match self {
             RunError::Option { option, .. } => Some(option),
-            RunError::Config(error) => Some(&error.key),
+            RunError::Config(error) => Some(error.option().unwrap_or(&error.key)),
             RunError::Io { path, .. }
             | RunError::Open { path, .. }
             | RunError::Trace { path, .. }

@@ -2,7 +2,7 @@
 //! ([`MediumError`], part of the model), and a broken invariant ([`Violation`] from `check()`, or
 //! an assertion).
 
-use crate::spelling::spell;
+use crate::spelling::{spell, spell_name};
 use crate::{BlockId, FrameId, Lpn, Ppn};
 use std::fmt;
 
@@ -10,7 +10,7 @@ use std::fmt;
 /// written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfigError {
-    /// Full name of the key, such as `ftl.victim`.
+    /// Full name of the key, such as `ftl.victim`, or an option in angle quotes: `‹to_format›`.
     pub key: String,
     /// What is wrong, in one sentence without a full stop.
     pub why: String,
@@ -52,6 +52,11 @@ impl ConfigError {
         }
     }
 
+    /// Returns the option that it is about, if it is about none of the keys of a drive.
+    pub fn option(&self) -> Option<&str> {
+        self.key.strip_prefix('‹')?.strip_suffix('›')
+    }
+
     /// The same error, at a place; a place that is already known is kept.
     #[must_use]
     pub fn at(mut self, place: impl Into<String>) -> ConfigError {
@@ -76,10 +81,19 @@ pub fn nearest<'a>(got: &str, names: &[&'a str]) -> Option<&'a str> {
 
 impl fmt::Display for ConfigError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if !self.place.is_empty() {
-            write!(f, "{}: ", self.place)?;
+        match &self.place[..] {
+            "" => {}
+            option @ "set" => {
+                spell_name(f, option)?;
+                f.write_str(": ")?;
+            }
+            place => write!(f, "{place}: ")?,
         }
-        write!(f, "{}: ", self.key)?;
+        match self.option() {
+            Some(option) => spell_name(f, option)?,
+            None => f.write_str(&self.key)?,
+        }
+        f.write_str(": ")?;
         spell(f, &self.why)?;
         if let Some(nearest) = &self.nearest {
             write!(f, "; did you mean `{nearest}`?")?;

@@ -1,6 +1,6 @@
-//! How messages spell the options of a run. The library and a study write `mode=closed`, the command
-//! line `--mode closed`. The text of an error has an option in angle quotes, `‹mode=closed›`, and
-//! whoever shows the error says with `{:#}` that it is for the command line.
+//! How messages spell the options of a run. The library and a study write `mode=closed`, the
+//! command line `--mode closed`. The text of an error has an option in angle quotes,
+//! `‹mode=closed›`, and whoever shows the error says with `{:#}` that it is for the command line.
 
 use std::fmt;
 

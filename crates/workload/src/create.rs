@@ -8,7 +8,7 @@ use flashatlas_types::{ConfigError, Entry};
 use std::io::Write;
 
 /// What errors call the format that is written.
-const KEY: &str = "to_format";
+const KEY: &str = "‹to_format›";
 
 impl Registry {
     /// A sink that writes `format` (with parameters behind a colon, where it takes any), compressed

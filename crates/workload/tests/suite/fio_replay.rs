@@ -190,7 +190,7 @@ fn logs_that_cannot_be_replayed_say_where() {
             "log:2:10: a length that fio does not send `0`; expected 1 to 4294967295 bytes",
         ),
         ("", "fio version 3 iolog\n5 f wait 3\n", "log:2:5: an unknown action `wait`"),
-        ("", "fio version 3 iolog\nf read 0 1\n", "log:2:8: an unknown action `0`"),
+        ("", "fio version 3 iolog\nf read 0 1\n", "log:2:1: not a number `f`"),
         (
             "",
             "fio version 3 iolog\n1 f open\n99999999999999999 f read 0 1\n",

@@ -95,7 +95,7 @@ impl fmt::Display for TraceError {
         }
         if !self.expected.is_empty() {
             f.write_str("; expected ")?;
-            spell(f, &self.expected)?;
+            spell(f, self.expected)?;
         }
         if self.skipped > 0 {
             write!(f, " (bad records skipped before: {})", self.skipped)?;

@@ -13,6 +13,10 @@ pub struct Interrupted;
 /// Steps between two looks.
 const STEPS: u32 = 64;
 
+/// Steps of a block that is erased: of its collection, its merge or its rewrite. Somebody looks for
+/// each.
+pub const BLOCK_STEPS: u32 = STEPS;
+
 type Look = Box<dyn FnMut() -> bool>;
 
 thread_local! {

@@ -44,7 +44,7 @@ pub mod spelling;
 pub mod time;
 
 pub use at_once::{at_once, cores, share};
-pub use attention::{Interrupted, attentive, beat};
+pub use attention::{BLOCK_STEPS, Interrupted, attentive, beat};
 pub use content::Stamp;
 pub use dealing::Dealing;
 pub use error::{ConfigError, FtlError, MediumError, Violation, nearest};

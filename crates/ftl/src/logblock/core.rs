@@ -9,10 +9,7 @@ use crate::superseded::Superseded;
 use crate::trims::{Trims, blocks_kept};
 use crate::{FtlContext, MapCounters, MergeCounters, MountReport, Programmed};
 use flashatlas_nand::{FrameState, Medium, OobRole, ProgramOrder, ReadPart, Unit};
-use flashatlas_types::{BlockId, Cause, FtlError, Layout, Lpn, OpId, Ppn, beat};
-
-/// The work of a merge for each block that it erases, in steps of [`beat`].
-const MERGE_STEPS: u32 = 64;
+use flashatlas_types::{BLOCK_STEPS, BlockId, Cause, FtlError, Layout, Lpn, OpId, Ppn, beat};
 
 /// What a log-block scheme works with during one call.
 pub(crate) struct LogContext<'a, 'c> {
@@ -264,7 +261,7 @@ impl Core {
         cx: &mut FtlContext<'_>,
         block: BlockId,
     ) -> Result<OpId, FtlError> {
-        beat(MERGE_STEPS);
+        beat(BLOCK_STEPS);
         assert!(
             self.blocks.valid(block) == 0,
             "block {block} is erased with {} valid pages",

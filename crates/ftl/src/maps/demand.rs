@@ -67,7 +67,7 @@ const CHANGED_SHARE: Param<f64> = Param::ratio(
 /// Map pages in the order of their last use.
 struct Pages {
     pages: IndexList,
-    /// Whether something of a page in memory has changed since it was loaded.
+    /// Map pages in memory of which something has changed since they were loaded.
     changed: Vec<bool>,
     limit: u32,
     page_bytes: u64,

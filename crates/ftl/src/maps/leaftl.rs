@@ -125,7 +125,7 @@ struct Counters {
 
 struct Leaftl {
     pages: IndexList,
-    /// Whether something of a page in memory has changed since it was loaded.
+    /// Map pages in memory of which something has changed since they were loaded.
     changed: Vec<bool>,
     /// Segments of the groups of pages in memory; the others are empty.
     groups: Vec<SegmentGroup>,

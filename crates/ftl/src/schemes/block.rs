@@ -18,12 +18,9 @@ use crate::{
 };
 use flashatlas_nand::{Medium, OobRole, ProgramOrder, ReadPart, Unit};
 use flashatlas_types::{
-    BlockId, Cause, Class, ConfigError, FtlError, Layout, Lpn, Mechanism, MediumError, MemoryKind,
-    OpId, OpKind, Param, ParamDef, Params, Ppn, SeededBug, Violation, beat,
+    BLOCK_STEPS, BlockId, Cause, Class, ConfigError, FtlError, Layout, Lpn, Mechanism, MediumError,
+    MemoryKind, OpId, OpKind, Param, ParamDef, Params, Ppn, SeededBug, Violation, beat,
 };
-
-/// The work of a rewrite for each block that it erases, in steps of [`beat`].
-const REWRITE_STEPS: u32 = 64;
 
 pub const DEF: SchemeDef = SchemeDef {
     name: "block",
@@ -288,7 +285,7 @@ impl BlockMapped {
         after: &[OpId],
         cause: Cause,
     ) -> Result<(), FtlError> {
-        beat(REWRITE_STEPS);
+        beat(BLOCK_STEPS);
         if self.free.erase(cx, &mut self.blocks, block, after, cause)?.is_none() {
             self.report.retired_blocks += 1;
         }

@@ -1,8 +1,7 @@
 //! Requests that are sent and reaped several at a time, and requests at random times.
 
+use crate::beside_fio::jobs_of_fio;
 use crate::jobs::{WRITE_NS, play, writes};
-use serde_json::Value;
-use std::process::Command;
 
 /// Shares of the requests by depth, in percent, which fio calculates from what it sent.
 fn depths(options: &str) -> Vec<f64> {
@@ -18,20 +17,10 @@ fn depths(options: &str) -> Vec<f64> {
 
 /// The same of fio, on a file.
 fn of_fio(name: &str, options: &str) -> Option<Vec<f64>> {
-    let folder = std::path::PathBuf::from(env!("CARGO_TARGET_TMPDIR"))
-        .join(format!("batch-{}-{name}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
     let options = options.replace(' ', "\n");
     let text = format!("[job]\nioengine=libaio\nrw=write\nsize=512k\nfilename=f\n{options}\n");
-    std::fs::write(folder.join("job.fio"), text).unwrap();
-    let output = Command::new("fio")
-        .args(["--output-format=json", "job.fio"])
-        .current_dir(&folder)
-        .output()
-        .ok()?;
-    std::fs::remove_dir_all(&folder).unwrap();
-    let found: Value = serde_json::from_slice(&output.stdout).ok()?;
-    let levels = found["jobs"][0]["iodepth_level"].as_object()?.clone();
+    let found = jobs_of_fio(&format!("batch-{name}"), &text, &[])?;
+    let levels = found[0]["iodepth_level"].as_object()?.clone();
     let names = ["1", "2", "4", "8", "16", "32", ">=64"];
     Some(names.iter().map(|name| levels[*name].as_f64().unwrap()).collect())
 }

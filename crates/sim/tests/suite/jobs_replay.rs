@@ -1,7 +1,7 @@
 //! Logs that jobs replay, in times worked out by hand.
 
+use crate::beside_fio::jobs_of_fio;
 use crate::jobs::{WRITE_NS, play_with};
-use std::process::Command;
 
 /// A job that replays `log`.
 fn replay(log: &str, options: &str) -> (serde_json::Value, serde_json::Value) {
@@ -75,21 +75,10 @@ fn clones_replay_the_whole_log_each() {
 
 /// The time that fio takes, in milliseconds, where fio is installed.
 fn of_fio(name: &str, log: &str, options: &str) -> Option<f64> {
-    let folder = std::path::PathBuf::from(env!("CARGO_TARGET_TMPDIR"))
-        .join(format!("replay-{}-{name}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
     let options = options.replace(' ', "\n");
     let text = format!("[job]\nioengine=null\nread_iolog=log\n{options}\n");
-    std::fs::write(folder.join("job.fio"), text).unwrap();
-    std::fs::write(folder.join("log"), log).unwrap();
-    let output = Command::new("fio")
-        .args(["--output-format=json", "job.fio"])
-        .current_dir(&folder)
-        .output()
-        .ok()?;
-    std::fs::remove_dir_all(&folder).unwrap();
-    let found: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-    found["jobs"][0]["job_runtime"].as_f64()
+    let found = jobs_of_fio(&format!("replay-{name}"), &text, &[("log", log)])?;
+    found[0]["job_runtime"].as_f64()
 }
 
 #[test]

@@ -1,25 +1,9 @@
 //! Jobs that end together, and jobs that keep to shares: with times worked out by hand, and beside
 //! the real fio.
 
+use crate::beside_fio::jobs_of_fio;
 use crate::jobs::{WRITE_NS, error, play};
 use serde_json::{Value, json};
-use std::process::Command;
-
-/// What fio says of each job.
-fn of_fio(name: &str, text: &str) -> Option<Vec<Value>> {
-    let folder = std::path::PathBuf::from(env!("CARGO_TARGET_TMPDIR"))
-        .join(format!("together-{}-{name}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
-    std::fs::write(folder.join("job.fio"), text).unwrap();
-    let output = Command::new("fio")
-        .args(["--output-format=json", "job.fio"])
-        .current_dir(&folder)
-        .output()
-        .ok()?;
-    std::fs::remove_dir_all(&folder).unwrap();
-    let found: Value = serde_json::from_slice(&output.stdout).unwrap();
-    found["jobs"].as_array().cloned()
-}
 
 /// `[a]` writes ten blocks in 450 ms, `[b]` beside it and `[c]` after both would take a second.
 fn three(a: &str) -> String {
@@ -49,7 +33,7 @@ fn jobs_end_with_the_first_as_in_fio() {
         let counts = [ours(0), ours(1), ours(2)];
         assert_eq!(counts[0], 10, "{options}");
         assert!(counts[1].abs_diff(*of_b) <= 1 && counts[2].abs_diff(*of_c) <= 1, "{counts:?}");
-        let Some(theirs) = of_fio(&format!("exit{number}"), &text) else {
+        let Some(theirs) = jobs_of_fio(&format!("exit{number}"), &text, &[]) else {
             return eprintln!("skipped: fio is not installed");
         };
         // a job that never started is not in fio's list
@@ -91,7 +75,7 @@ fn jobs_keep_to_their_shares_as_in_fio() {
             let ours = share((0..2).map(|n| writes(&jobs["jobs"][n])).collect());
             // some thousand requests, of which a few at the end have no counterpart
             assert!((ours - shares[0]).abs() < 0.01, "{text}: {ours}");
-            let Some(theirs) = of_fio(&format!("flow{number}{sleep}"), &text) else {
+            let Some(theirs) = jobs_of_fio(&format!("flow{number}{sleep}"), &text, &[]) else {
                 return eprintln!("skipped: fio is not installed");
             };
             let total = |job: &Value| job["write"]["total_ios"].as_f64().unwrap();

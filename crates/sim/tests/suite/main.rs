@@ -1,5 +1,6 @@
 //! Whole runs, tried.
 
+mod beside_fio;
 mod damaged_texts;
 mod explain;
 mod golden;

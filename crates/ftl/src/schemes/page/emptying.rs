@@ -10,10 +10,7 @@ use crate::blocks::Role;
 use crate::maps::MapContext;
 use crate::notes::RESERVE_FILLED;
 use flashatlas_nand::ReadPart;
-use flashatlas_types::{BlockId, Cause, FtlError, OpId, Ppn, SeededBug, beat};
-
-/// The work of a victim, in steps of [`beat`]: somebody looks up for each.
-const VICTIM_STEPS: u32 = 64;
+use flashatlas_types::{BLOCK_STEPS, BlockId, Cause, FtlError, OpId, Ppn, SeededBug, beat};
 
 impl PageMapped {
     /// Move what is valid in `victim` away and erase it, at once or when the last copy is
@@ -49,7 +46,7 @@ impl PageMapped {
         victim: BlockId,
         cause: Cause,
     ) -> Result<(), FtlError> {
-        beat(VICTIM_STEPS);
+        beat(BLOCK_STEPS);
         let local = victim.0 - lane * self.layout.blocks_per_lane;
         self.lanes[lane as usize].policy.removed(local);
         self.classifier.removed(lane, local);

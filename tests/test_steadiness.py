@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import flashatlas
+import pytest
 from flashatlas import steadiness
 
 SHORT = {"label": "short", "precondition": "fill", "workload": "uniform:requests=60,size=2KiB"}
@@ -49,3 +50,37 @@ def test_jobs_in_stages_are_not_judged(tmp_path: Path) -> None:
     assert "steady" not in flashatlas.run(drive="tiny", job=job).record
     job.write_text("[only]\nsize=64k\nbs=2k\nrw=write\n")
     assert "steady" in flashatlas.run(drive="tiny", job=job).record
+
+
+LANES = 4
+PLANES = 2
+PAGES = 32
+MARKED = {
+    "drive.channels": 2,
+    "drive.ways": 1,
+    "drive.blocks": 256,
+    "drive.pages": PAGES,
+    "drive.logical_pages": 90_000,  # of 131,072 units
+}
+
+
+@pytest.mark.parametrize("low_water", [2, 8, 40])
+@pytest.mark.parametrize("pace", ["burst", "paced"])
+@pytest.mark.parametrize("store", ["dram", "dftl"])
+def test_the_steady_state_is_above_the_mark_of_collection(store, pace, low_water) -> None:
+    """A lane below its mark would empty blocks until it is there, at the first writes.
+
+    So it would erase more than it programs; above the mark a lane is ahead by one block at most.
+    """
+    settings = {"map.store": store, "ftl.gc_pace": pace, "ftl.low_water": low_water}
+    nand = flashatlas.run(
+        "tlc-small",
+        workload="uniform:requests=4000,size=4KiB,read=0",
+        set=MARKED | settings,
+        precondition="steady",
+        depth=1,
+    ).record["nand"]
+    erased = sum(nand["erases"].values()) / PLANES
+    programmed = sum(nand["programs"].values()) / (PLANES * PAGES)
+    assert erased >= 20, "collection is at work"
+    assert erased - programmed <= LANES

@@ -1,7 +1,7 @@
 //! What a scheme counted, and what its tables occupy.
 
 use flashatlas_nand::{Counters, Medium};
-use flashatlas_types::{BlockId, Cause, Layout, MemoryKind, Note, SeededBug};
+use flashatlas_types::{BlockId, Cause, Layout, MemoryKind, Note, SeededBug, beat};
 
 /// Size of one table.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -85,6 +85,7 @@ impl MountReport {
 
     /// Spare areas of a block were read.
     pub fn read_spare_areas(&mut self, layout: &Layout, block: BlockId, count: u32) {
+        beat(count);
         self.spare_reads[layout.lane_of(block).0 as usize] += u64::from(count);
     }
 

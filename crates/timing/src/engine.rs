@@ -291,6 +291,7 @@ impl Engine {
         );
         self.now = now;
         for (id, op, after) in plan.iter() {
+            beat(1); // a plan may hold millions of operations
             self.inherit(id, op, after);
             if let (Some((work, value)), [on]) = (follower(op.kind), after)
                 && self.paths.is_none() // which tell one from the other

@@ -10,7 +10,7 @@
 use crate::engine::Engine;
 use crate::nodes::NIL;
 use crate::resources::Phase;
-use flashatlas_types::{Class, Op, OpId, OpKind};
+use flashatlas_types::{Class, Op, OpId, OpKind, beat};
 use smallvec::SmallVec;
 use std::collections::VecDeque;
 
@@ -79,6 +79,7 @@ impl MapWaits {
     fn raise(&mut self, mut on: SmallVec<[OpId; 2]>) -> SmallVec<[OpId; 4]> {
         let mut reads = SmallVec::new();
         while let Some(id) = on.pop() {
+            beat(1); // a million may wait, one for the other
             let Some(one) = self.find(id) else { continue };
             one.raised = true;
             if one.reads_map {

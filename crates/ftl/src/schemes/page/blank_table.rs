@@ -10,7 +10,9 @@
 use super::versions::Versions;
 use crate::blocks::Blocks;
 use flashatlas_nand::Medium;
-use flashatlas_types::{BlockId, Dealing, Lpn, Ppn, PpnShare, PpnTable, at_once, share};
+use flashatlas_types::{
+    BLOCK_STEPS, BlockId, Dealing, Lpn, Ppn, PpnShare, PpnTable, at_once, beat, share,
+};
 
 /// How the work is divided.
 #[derive(Clone, Copy)]
@@ -148,6 +150,7 @@ impl Share<'_> {
     fn fill(&mut self, versions: &Versions<'_>, dealt: &[Dealt], first: usize, window: usize) {
         self.superseded.clear();
         for (number, begin) in (first..).zip((0..self.entries.len()).step_by(window)) {
+            beat(BLOCK_STEPS);
             let count: usize = dealt.iter().map(|dealt| dealt.window(number).len()).sum();
             if count > window / 64 {
                 self.entries.load(begin..begin + window);
@@ -177,6 +180,7 @@ impl Share<'_> {
 #[inline]
 fn for_each_entry(medium: &Medium, block: BlockId, pages: u32, mut visit: impl FnMut(Lpn, Ppn)) {
     let layout = medium.layout();
+    beat(BLOCK_STEPS);
     for frame in (0..medium.write_pointer(block)).map(|index| layout.frame_in(block, index)) {
         if let Ok(lpns) = medium.lpns(frame) {
             let entries = lpns.zip((layout.first_slot(frame).0..).map(Ppn));

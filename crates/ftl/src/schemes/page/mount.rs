@@ -28,7 +28,7 @@ use crate::superseded::Superseded;
 use crate::victims::{LaneShape, Moment, VICTIM};
 use crate::{FtlContext, FtlReport, MountReport};
 use flashatlas_nand::{Medium, OobRole};
-use flashatlas_types::{BlockId, Cause, FtlError, Lpn, OpId, Ppn, Rng, Seed, SeededBug};
+use flashatlas_types::{BlockId, Cause, FtlError, Lpn, OpId, Ppn, Rng, Seed, SeededBug, beat};
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 
@@ -204,6 +204,7 @@ impl PageMapped {
     /// Every slot that an entry leads to is valid.
     fn follow_entries(&mut self, medium: &Medium) {
         for lpn in (0..self.layout.logical_units).map(Lpn) {
+            beat(1);
             let Some(ppn) = self.map.peek(lpn).mapped() else { continue };
             if self.holds(medium, ppn, lpn) {
                 self.pool.blocks.set_valid(ppn);

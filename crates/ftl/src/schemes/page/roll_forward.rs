@@ -6,7 +6,7 @@ use super::blank_table::{self, Division};
 use super::versions::Versions;
 use crate::maps::Replay;
 use flashatlas_nand::Medium;
-use flashatlas_types::{BlockId, FtlError, Ppn};
+use flashatlas_types::{BlockId, FtlError, Ppn, beat};
 
 impl PageMapped {
     /// Take newer entries from the spare areas of these blocks, in this order. Where the map was
@@ -36,6 +36,7 @@ impl PageMapped {
         for &block in blocks {
             versions.read(block);
             for index in 0..medium.write_pointer(block) {
+                beat(1);
                 self.expect_entries(medium, block, index, |_| true);
                 let frame = self.layout.frame_in(block, index);
                 let Ok(sequence) = medium.frame_sequence(frame) else { continue };

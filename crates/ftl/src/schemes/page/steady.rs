@@ -12,7 +12,9 @@ use crate::steady::{Lane, Steady};
 use crate::victims::VICTIM;
 use flashatlas_hints as hints;
 use flashatlas_nand::Unit;
-use flashatlas_types::{BlockId, Cause, ConfigError, LaneId, Lpn, Permutation, Rng, Seed, Stamp};
+use flashatlas_types::{
+    BlockId, Cause, ConfigError, LaneId, Lpn, Permutation, Rng, Seed, Stamp, beat,
+};
 use std::collections::BTreeMap;
 use std::sync::{Arc, mpsc};
 
@@ -252,6 +254,7 @@ impl Pages {
 fn shuffle<T: Copy>(items: &mut [T], rng: &mut Rng) {
     let mut end = items.len();
     while end > 1 {
+        beat(1);
         let mut drawn = [0; 32];
         let count = drawn.len().min(end - 1);
         for (place, i) in drawn.iter_mut().zip((end - count..end).rev()) {

@@ -1,7 +1,7 @@
 //! Which version of a page a mount believes.
 
 use flashatlas_nand::Medium;
-use flashatlas_types::{BlockId, Ppn, SeededBug};
+use flashatlas_types::{BLOCK_STEPS, BlockId, Ppn, SeededBug, beat};
 
 /// Which of two versions of a page was programmed last.
 pub(super) struct Versions<'a> {
@@ -19,6 +19,7 @@ impl<'a> Versions<'a> {
 
     /// The spare areas of a block are read.
     pub fn read(&mut self, block: BlockId) {
+        beat(BLOCK_STEPS);
         let layout = self.medium.layout();
         let frames = (0..self.medium.write_pointer(block)).map(|i| layout.frame_in(block, i));
         let numbers = frames.flat_map(|frame| self.medium.frame_sequence(frame));

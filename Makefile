@@ -67,16 +67,16 @@ $(TRACE): | $(STAMP)
 
 demo: $(STAMP) $(TRACE) ## the main job on a real trace and on a fio job, and a study of every map, with reports in out/
 	$(VENV)/bin/flashatlas compare --job examples/mixed.fio --drive tlc-small --precondition steady --vary ftl.victim=greedy,fifo \
-	  --title "Two fio jobs on an aged drive" --out out/demo-fio > out/demo-fio.txt
+	  --title "Two fio jobs on an aged drive" --force --out out/demo-fio > out/demo-fio.txt
 	@echo "Report: out/demo-fio/report.html"
-	@$(MAKE) --no-print-directory $(if $(wildcard $(FLASHATLAS_TRACES)/blkreplay_natural/linux-mysql.load.gz),demo-traces)
+	@$(if $(wildcard $(FLASHATLAS_TRACES)/blkreplay_natural/linux-mysql.load.gz),$(MAKE) --no-print-directory demo-traces)
 	$(VENV)/bin/flashatlas compare --drive tlc-small --trace $(TRACE) --fit compact --precondition steady --mode open \
 	  --case "greedy:" \
 	  --case "fifo:ftl.victim=fifo" \
 	  --case "d-choices:ftl.victim=d-choices" \
 	  --case "even pace:ftl.gc_pace=even" \
 	  --case "28 % spare:drive.over_provisioning=0.28" \
-	  --title "PostgreSQL on an aged TLC drive" --out out/demo
+	  --title "PostgreSQL on an aged TLC drive" --force --out out/demo
 	$(VENV)/bin/flashatlas trace fetch demo --to $(dir $(TRACE))
 	$(VENV)/bin/flashatlas trace slice $(TRACE) $(dir $(TRACE))pgbench.fatr --skip 40000 --count 5000
 	$(VENV)/bin/flashatlas sweep examples/field.toml --keep record --report out/field.html > out/field.txt
@@ -85,11 +85,11 @@ demo: $(STAMP) $(TRACE) ## the main job on a real trace and on a fio job, and a 
 .PHONY: demo-traces
 demo-traces: $(STAMP) # a database and a phone, where FLASHATLAS_TRACES names a folder with their traces
 	$(VENV)/bin/flashatlas compare --drive mast-4gb --trace $(FLASHATLAS_TRACES)/blkreplay_natural/linux-mysql.load.gz --fit compact \
-	  --precondition steady --mode open --vary ftl.victim=greedy,d-choices,fifo --title "A database" --out out/demo-mysql > out/demo-mysql.txt
+	  --precondition steady --mode open --vary ftl.victim=greedy,d-choices,fifo --title "A database" --force --out out/demo-mysql > out/demo-mysql.txt
 	@echo "Report: out/demo-mysql/report.html"
 	$(VENV)/bin/flashatlas compare --drive ufs-128gb --trace $(FLASHATLAS_TRACES)/mobile_pixel6a/pubg_exec.csv.gz --drop-duplicates 5ms \
 	  --time-gap-max 1s --precondition trace:$(FLASHATLAS_TRACES)/mobile_pixel6a/pubg_precond.csv.gz --mode open \
-	  --case "as it is:" --case "suspend:timing.suspend=both timing.t_suspend=20us" --title "A phone" --out out/demo-phone > out/demo-phone.txt
+	  --case "as it is:" --case "suspend:timing.suspend=both timing.t_suspend=20us" --title "A phone" --force --out out/demo-phone > out/demo-phone.txt
 	@echo "Report: out/demo-phone/report.html"
 
 # each half leaves the cores idle now and then: linking one crate, starting a process, waiting for a clock. Compiling does not:

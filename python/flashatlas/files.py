@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import itertools
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
@@ -62,20 +64,63 @@ def digest_of_content(source: Readable) -> str:
     return f"sha256:{digest.hexdigest()}"
 
 
-def must_be_writable(folder: Path | None) -> None:
-    """Refuse a folder that results cannot be written to, before anything is run for them.
+def must_be_writable(folder: Path | None, called: str | Path | None = None) -> None:
+    """Try to write into a folder, before anything is run for what it is to hold.
+
+    It is made, and removed again where it was not there: what fails later leaves no empty folder.
+
+    Args:
+        folder: The folder; ``None`` is none.
+        called: What an error names, if not the folder.
 
     Raises:
-        InputError: It is a file, or lies in one, or in a folder that may not be written to.
+        InputError: It is a file, or lies in one, or nothing can be written there.
 
     """
     if folder is None:
         return
-    there = next(path for path in (folder, *folder.absolute().parents) if path.exists())
+    called = called or folder
+    new = _missing(folder)
+    there = new[-1].parent if new else folder
     if not there.is_dir():
-        raise InputError(f"{folder}: cannot write: {there} is a file, not a folder")
-    if not os.access(there, os.W_OK):
-        raise InputError(f"{folder}: cannot write: permission denied for {there}")
+        raise InputError(f"{called}: cannot write: {there} is a file, not a folder")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder) as trial:
+            trial.write(b"\0" * 4096)
+    except OSError as error:
+        raise InputError(f"{called}: cannot write: {error.strerror}") from error
+    finally:
+        _remove_empty(new)
+
+
+def _missing(folder: Path) -> list[Path]:
+    """Return the folders that have to be made for this one, itself first."""
+    every = (folder.absolute(), *folder.absolute().parents)
+    return list(itertools.takewhile(lambda path: not path.exists(), every))
+
+
+def _remove_empty(folders: list[Path]) -> None:
+    """Remove those of these folders that hold nothing."""
+    for folder in sorted(folders, key=lambda path: len(path.parts), reverse=True):
+        with contextlib.suppress(OSError):
+            folder.rmdir()
+
+
+def file_must_be_writable(path: str | Path | None) -> None:
+    """Try the folder of a file, before anything is run for it; ``None`` and ``-`` are no file.
+
+    Raises:
+        InputError: It is a folder, or nothing can be written beside it.
+
+    """
+    if path is None or str(path) == "-":
+        return
+    target = Path(os.path.realpath(path))
+    if target.is_dir():
+        raise InputError(f"{path}: cannot write: it is a folder")
+    if not target.exists() or target.is_file():
+        must_be_writable(target.parent, path)
 
 
 @contextmanager
@@ -107,6 +152,30 @@ def write_whole(path: Path, content: str | bytes) -> None:
         file.write(content.encode() if isinstance(content, str) else content)
         file.flush()
         os.fsync(file.fileno())
+
+
+def write_together(
+    contents: Iterable[tuple[Path, bytes]], before: Callable[[], object] = lambda: None
+) -> None:
+    """Write several files, each whole, or none of them.
+
+    All are written under other names first; then ``before`` is called, and they take their names,
+    the last one first.
+
+    Raises:
+        InputError: One cannot be written; what was there before is there still.
+
+    """
+    made: list[Path] = []
+    with contextlib.ExitStack() as stack:
+        stack.callback(_remove_empty, made)
+        for path, content in contents:
+            made += _missing(path.parent)
+            with stack.enter_context(whole_file(path)).open("wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+        before()
 
 
 def cache_folder() -> Path:

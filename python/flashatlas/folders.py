@@ -26,6 +26,20 @@ def numbered(number: int) -> str:
     return f"{number:02d}"
 
 
+def must_have_room(folder: Path | None, force: bool) -> None:
+    """Refuse a folder that holds results, unless they are to be replaced.
+
+    Raises:
+        InputError: It holds a run or a comparison.
+
+    """
+    held = [name for name in (RECORD, COMPARISON) if folder and (folder / name).exists()]
+    if held and not force:
+        raise InputError(
+            f"{folder}: holds results of an earlier time ({held[0]}): --force replaces them"
+        )
+
+
 def clear_run(folder: Path, keep: frozenset[str] = frozenset()) -> bool:
     """Remove the files of a run that are not to be kept; whether there was a run.
 

@@ -6,7 +6,7 @@ import hashlib
 import io
 import json
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 from flashatlas import arrow
 from flashatlas._core import RUN_SCHEMA, InputError, is_file
-from flashatlas.files import write_whole
+from flashatlas.files import write_together
 from flashatlas.folders import (
     COMPARISON,
     COMPARISON_SCHEMA,
@@ -86,6 +86,14 @@ class Result:
         return self.record.get("iops")
 
     @property
+    def worn_out(self) -> dict[str, int] | None:
+        """How the drive wore out before its workload ended: ``request`` and ``retired_blocks``.
+
+        ``None`` when it outlived it.
+        """
+        return self.record.get("worn_out")
+
+    @property
     def violations(self) -> int:
         """Mapping units that did not hold what was last written to them.
 
@@ -120,19 +128,16 @@ class Result:
 
         Returns the path of the record.
 
-        Each file appears whole or not at all, the record last. What an earlier run left there that
+        All files appear whole or none does, the record last. What an earlier run left there that
         this one has not is removed.
         """
-        files = self.files(folder)
-        # the record goes first and comes last: without one, what lies there is no run
-        clear_run(Path(folder), keep=frozenset(files) - {RECORD})
-        for name, content in files.items():
-            write_whole(Path(folder) / name, content)
+        save_one(self, Path(folder))
         return Path(folder) / RECORD
 
     def files(self, folder: str | os.PathLike[str]) -> dict[str, bytes]:
-        """What :meth:`save` writes into this folder: content by name, the record last."""
-        found: dict[str, bytes] = {}
+        """What :meth:`save` writes into this folder: content by name, the record first."""
+        record = with_paths(self.record, lambda file: _relative(file, Path(folder)))
+        found = {RECORD: _json({**({"label": self.label} if self.label else {}), **record})}
         for name, table in self.tables.items():
             buffer = io.BytesIO()
             pq.write_table(self._described(table), buffer, compression="zstd")
@@ -140,8 +145,6 @@ class Result:
         if self.jobs is not None:
             found["jobs.json"] = _json(self.jobs)
         found["made.json"] = _json(self._made())
-        record = with_paths(self.record, lambda file: _relative(file, Path(folder)))
-        found[RECORD] = _json({**({"label": self.label} if self.label else {}), **record})
         return found
 
     def _described(self, table: pa.Table) -> pa.Table:
@@ -382,22 +385,50 @@ def save_one(result: Result, folder: Path) -> int:
     """Save a run in a folder, in place of what an earlier time left there.
 
     Returns how many runs of a comparison were removed.
+
+    Raises:
+        InputError: It cannot be written; what was there before is there still.
+
     """
-    removed = clear_comparison(folder)
-    result.save(folder)
-    return removed
+    files = result.files(folder)
+    removed: list[int] = []
+
+    def clear() -> None:
+        removed.append(clear_comparison(folder))
+        # the record goes first and comes last: without one, what lies there is no run
+        clear_run(folder, keep=frozenset(files) - {RECORD})
+
+    write_together(((folder / name, content) for name, content in files.items()), clear)
+    return removed[0]
 
 
 def save_all(results: Sequence[Result], folder: Path) -> int:
     """Save runs as a comparison in a folder, in place of what an earlier time left there.
 
     Returns how many runs were removed that nothing took the place of.
+
+    Raises:
+        InputError: It cannot be written; what was there before is there still.
+
     """
-    removed = int(clear_run(folder)) + clear_comparison(folder, keep=len(results))
-    for number, result in enumerate(results, 1):
-        result.save(folder / numbered(number))
-    write_whole(folder / COMPARISON, comparison_json(results))
-    return removed
+    removed: list[int] = []
+    kept: dict[Path, set[str]] = {}
+
+    def contents() -> Iterator[tuple[Path, bytes]]:
+        yield folder / COMPARISON, comparison_json(results).encode()
+        for number, result in enumerate(results, 1):
+            inner = folder / numbered(number)
+            files = result.files(inner)
+            kept[inner] = files.keys() - {RECORD}
+            yield from ((inner / name, content) for name, content in files.items())
+
+    def clear() -> None:
+        removed.append(int(clear_run(folder)) + clear_comparison(folder, keep=len(results)))
+        for inner, names in kept.items():
+            clear_run(inner, keep=frozenset(names))
+
+    write_together(contents(), clear)
+    return removed[0]
 
 
 def comparison_json(results: Sequence[Result]) -> str:

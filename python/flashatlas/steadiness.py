@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from flashatlas.notes import texts
+from flashatlas.notes import declared, texts
 from flashatlas.result import Result
 
 
@@ -38,8 +38,18 @@ UNLIKE = (
 )
 """What is said then."""
 
-ADVICE = (
-    "{} numbers would move with a longer run (--precondition, --until steady, --warmup, more "
-    "requests)"
-)
+MOVES = "{} numbers would move with a longer run"
 """What an unsteady run means, with its pronoun."""
+
+
+def advice(results: Sequence[Result]) -> str:
+    """Return what would make these unsteady runs steady: the advice of each reason, once."""
+    codes = [
+        reason["code"] for result in results for reason in result.record["steadiness"]["reasons"]
+    ]
+    known = [declared()[code]["advice"] for code in codes if code in declared()]
+    return " ".join(dict.fromkeys(known)) or OF_OLD_RECORDS
+
+
+OF_OLD_RECORDS = "Play more requests, or begin with `--precondition steady`."
+"""What is advised where a record names no reason by code."""

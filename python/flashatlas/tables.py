@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -115,6 +116,19 @@ def _map_memory(record: dict[str, Any]) -> float | None:
     return sum(value for key, value in memory.items() if key.startswith("map_")) or None
 
 
+def _spare_share(record: dict[str, Any]) -> float | None:
+    """Return the flash beyond what the drive exports, as a share of that."""
+    given = record["config"]["params"].get
+    if (share := given("drive.over_provisioning")) is not None:
+        return float(share)
+    parts = ("channels", "ways", "dies", "planes", "blocks", "pages", "page_bytes")
+    sizes = [given(f"drive.{name}") for name in parts]
+    unit, exported = given("map.unit"), given("drive.logical_pages")
+    if None in sizes or not unit or not exported:
+        return None
+    return float(math.prod(sizes)) / (exported * unit) - 1
+
+
 def _host_part(record: dict[str, Any]) -> float | None:
     parts = record.get("waf_parts", {})
     return sum(parts.get(cause, 0.0) for cause in ("host", "cache_evict", "rmw")) if parts else None
@@ -132,6 +146,12 @@ def _of_paged_maps(key: str) -> Callable[[dict[str, Any]], float | None]:
     return value
 
 
+STEADY = "numbers are steady"
+"""The row that says whether the numbers of a run would stay in a longer one.
+
+A drive's steady state is another thing: that of its flash when a run begins.
+"""
+
 RECLAIMED = ("switch", "partial", "full", "dead", "moved")
 """What reclaiming a log block took."""
 
@@ -147,6 +167,7 @@ GROUPS = (
     (
         "Write amplification",
         (
+            Row("spare share", _spare_share, percent),
             Row("write amplification", path("waf"), lambda x: f"{x:.3f}", "low"),
             Row("  host and cache", _host_part, lambda x: f"{x:.3f}"),
             Row("  collection", path("waf_parts", "gc"), lambda x: f"{x:.3f}", "low"),
@@ -224,8 +245,8 @@ GROUPS = (
     (
         "Checks",
         (
-            Row("passes until it settled", path("settling", "passes"), number),
-            Row("steady state", path("steady"), lambda x: "yes" if x else "no"),
+            Row("passes before the measured one", path("settling", "passes"), number),
+            Row(STEADY, path("steady"), lambda x: "yes" if x else "no"),
             Row("units read, never written", _positive("host", "unmapped_reads"), number),
             Row("units checked by reads", path("oracle", "units_checked"), number),
             Row("units checked at the end", path("oracle", "units_swept"), number),
@@ -337,7 +358,7 @@ TURNED = (
     "read p99",
     "write p99",
     "requests a second",
-    "steady state",
+    STEADY,
     "violations",
 )
 """Rows that become columns where every run has a row; ``flashatlas table`` has the others."""

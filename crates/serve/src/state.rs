@@ -6,7 +6,7 @@ use crate::plan::{CutMode, Refused};
 use crate::recorder::Recorder;
 use flashatlas_nand::Change;
 use flashatlas_sim::{Live, RunError};
-use flashatlas_types::{HostOp, Ps, Request, Rng};
+use flashatlas_types::{FtlError, HostOp, Ps, Request, Rng};
 use hdrhistogram::Histogram;
 
 /// Changes of the medium that wait in memory for the next FLUSH at most.
@@ -48,11 +48,12 @@ impl State {
         if live.drive().ssd().medium().has_lost_power() {
             return self.lost_power().err().unwrap_or(Refused::PowerLost);
         }
+        let no_room = matches!(
+            error,
+            RunError::WornOut { .. } | RunError::Drive { error: FtlError::NoSpace { .. }, .. }
+        );
         let text = error.to_string();
-        let refused = match text.contains("no space") {
-            true => Refused::NoSpace(text),
-            false => Refused::Failed(text),
-        };
+        let refused = if no_room { Refused::NoSpace(text) } else { Refused::Failed(text) };
         if live.drive().failure().is_some() {
             let _ = self.persist(true);
             let _ = self.image.as_mut().map(Image::distrust);

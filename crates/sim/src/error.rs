@@ -61,6 +61,15 @@ pub enum RunError {
         /// Why.
         error: FtlError,
     },
+    /// So many blocks went bad that the data has no room any more.
+    WornOut {
+        /// The request, counted from 1.
+        request: u64,
+        /// Blocks that went bad.
+        retired: u64,
+        /// What the drive said.
+        error: FtlError,
+    },
     /// A command was refused that the replay believed to be inside the drive.
     Refused {
         /// The request, counted from 1.
@@ -108,6 +117,7 @@ impl RunError {
             RunError::Drive { error: FtlError::NoSpace { .. } | FtlError::Medium(_), .. } => {
                 "drive"
             }
+            RunError::WornOut { .. } => "drive",
             // the spare area contradicts the map: without injected faults that is a bug
             RunError::Drive { .. } => "internal",
             RunError::Refused { .. } | RunError::Stalled { .. } | RunError::Broken(_) => "internal",
@@ -172,6 +182,9 @@ impl fmt::Display for RunError {
             }
             RunError::Fit(why) | RunError::Unusable(why) => spell(f, why),
             RunError::Drive { request, error } => write!(f, "request {request}: {error}"),
+            RunError::WornOut { request, retired, error } => {
+                write!(f, "request {request}: worn out: {retired} blocks went bad; {error}")
+            }
             RunError::Refused { request, why } => write!(f, "request {request} was refused: {why}"),
             RunError::Stalled { submitted, completed, waiting } => write!(
                 f,

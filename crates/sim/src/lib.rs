@@ -55,6 +55,7 @@ pub mod steadiness;
 mod stream;
 pub mod table;
 mod trace_name;
+mod worn_out;
 
 pub use environment::{Build, Environment};
 pub use error::RunError;

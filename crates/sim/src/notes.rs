@@ -12,6 +12,12 @@ notes! {
          ftl.gc_pace=paced` bounds what is collected at once; where it is the host, `-s \
          timing.passed_max=10ms`.";
 
+    /// A drive that its workload outlived.
+    pub(crate) WORN_OUT = "worn-out", 3,
+        "the drive is worn out: at request {request} {retired} blocks had gone bad, and the data \
+         had no room; the numbers are of what came before",
+        "`nand.endurance` and the spare share decide how long it lasts.";
+
     /// A format that nobody named, and no unit in the text.
     pub(crate) FORMAT_GUESSED = "format-guessed", 4,
         "{path} was taken for {format} by its looks: {rests_on}",
@@ -23,6 +29,13 @@ notes! {
         "{units} of the units read had never been written: they cost no flash operation and look \
          fast (precondition the drive)",
         "Precondition the drive: `--precondition fill`, `steady` or `trace:FILE`.";
+
+    /// A drive with much more flash than it exports.
+    pub(crate) SPARE_LARGE = "spare-large", 15,
+        "the drive has {share:.0} % more flash than it exports, where drives have 7 to 50: it \
+         collects little, and its write amplification tells nothing of theirs",
+        "Make a drive small by `drive.channels`, `drive.ways` or `drive.dies`, or export more of \
+         it: `drive.over_provisioning=0.28`.";
 
     /// A run without time.
     pub(crate) UNTIMED = "untimed", 20,
@@ -222,13 +235,15 @@ notes! {
     pub(crate) IOPS_UNSTEADY = "iops-unsteady", RANK_MIDDLE,
         "requests a second by {of}: {rounds} (range {range:.0} % of the mean, at most \
          {range_max:.0}; trend {trend:+.0} %, at most {trend_max:.0})",
-        "Play more requests, or begin in a steady state.";
+        "Play more requests, leave out the first ones (`--warmup N`), or repeat the workload until \
+         its rounds are alike (`--until steady`).";
 
     /// A reason against a steady state: write amplification.
     pub(crate) WAF_UNSTEADY = "waf-unsteady", RANK_MIDDLE,
         "write amplification by {of}: {rounds} (range {range:.0} % of the mean, at most \
          {range_max:.0}; trend {trend:+.0} %, at most {trend_max:.0})",
-        "Play more requests, or begin in a steady state.";
+        "Play more requests, leave out the first ones (`--warmup N`), or repeat the workload until \
+         its rounds are alike (`--until steady`).";
 
     /// A reason against a steady state: free blocks.
     pub(crate) FREE_BLOCKS_CHANGE = "free-blocks-change", RANK_MIDDLE,

@@ -89,6 +89,20 @@ impl Oracle {
         }
     }
 
+    /// As [`Oracle::apply`], of a request that was cut short: a unit that still holds what it held
+    /// keeps it. `held` looks at a unit, if it can.
+    pub fn apply_partly(&mut self, r: &Request, content: u64, held: impl Fn(Lpn) -> Option<Stamp>) {
+        let units = r.lba.0 / self.unit_sectors
+            ..(r.lba.0 + u64::from(r.sectors)).div_ceil(self.unit_sectors);
+        let before = self.expected[units.start as usize..units.end as usize].to_vec();
+        self.apply(r, content);
+        for (unit, old) in units.zip(before) {
+            if held(Lpn(unit as u32)) == Some(old) {
+                self.expected[unit as usize] = old;
+            }
+        }
+    }
+
     /// These units are about to be read or written: load what they hold from memory.
     #[inline]
     pub fn expect(&self, units: &[Lpn]) {

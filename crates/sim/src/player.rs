@@ -11,6 +11,7 @@ use crate::oracle::Oracle;
 use crate::precondition::failed;
 use crate::settling::Passes;
 use crate::steadiness::Count;
+use crate::worn_out::WornOut;
 use crate::{Progress, RunError};
 use flashatlas_device::{Cmd, Done, Reply, Ssd, Stack};
 use flashatlas_types::{
@@ -65,6 +66,8 @@ pub(crate) struct Player {
     pub completed: u64,
     /// The measured part has begun.
     pub measuring: bool,
+    /// How the run ended before its workload did.
+    pub worn_out: Option<WornOut>,
     /// Bytes of the writes handed to the drive.
     written: u64,
     /// What the drive had done when measuring began, and its counters with it.
@@ -104,6 +107,7 @@ impl Player {
             longer_than_nvme: 0,
             completed: 0,
             measuring: false,
+            worn_out: None,
             written: 0,
             before: Count::default(),
             start,
@@ -202,9 +206,9 @@ impl Player {
             HostOp::Flush => Cmd::Flush,
         };
         let mut reply = std::mem::take(&mut self.reply);
-        self.drive
-            .submit(self.now, Tag(u64::from(tag)), cmd, &mut reply)
-            .map_err(|e| failed(number, e))?;
+        if let Err(error) = self.drive.submit(self.now, Tag(u64::from(tag)), cmd, &mut reply) {
+            return Err(self.refused(r, number, error));
+        }
         self.submitted += 1;
         beat(1);
         self.longer_than_nvme += u64::from(r.sectors > NVME_BLOCKS && r.op != HostOp::Trim);
@@ -273,7 +277,7 @@ impl Player {
     /// What is said when commands are in flight and nothing will happen any more.
     pub fn stalled(&self) -> RunError {
         if let Some(error) = self.drive.failure() {
-            return failed(self.submitted, error);
+            return self.ended(self.submitted, error);
         }
         RunError::Stalled {
             submitted: self.submitted,
@@ -334,11 +338,11 @@ impl Player {
     pub fn idle(&mut self, until: Ps) -> Result<(), RunError> {
         let from = self.last_done.max(self.now);
         while let Some(at) = self.sample_before(until) {
-            self.drive.idle(from, at).map_err(|e| failed(self.submitted, e))?;
+            self.drive.idle(from, at).map_err(|e| self.ended(self.submitted, e))?;
             self.step(at, &mut |_, _| ());
             self.sample(at.since(self.measured_from).0);
         }
-        self.drive.idle(from, until).map_err(|e| failed(self.submitted, e))
+        self.drive.idle(from, until).map_err(|e| self.ended(self.submitted, e))
     }
 
     /// When a metric wants to look next, if that is not after `until`.

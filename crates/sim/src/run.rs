@@ -19,7 +19,7 @@ use crate::{Environment, Fit, Mode, Precondition, RunError, RunSpec, notes, reco
 use flashatlas_device::params::QUEUE_DEPTH;
 use flashatlas_device::{DriveConfig, Stack};
 use flashatlas_ftl::FREE_CHANGES;
-use flashatlas_types::{Dur, Note, NoteValue, PartFault, Ps, Seed, drawn_streams};
+use flashatlas_types::{Dur, Layout, Note, NoteValue, PartFault, Ps, Seed, drawn_streams};
 use flashatlas_workload::Account;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
@@ -233,6 +233,15 @@ fn stood_still((length, from): (Dur, Ps)) -> Option<Note> {
     })
 }
 
+/// Spare flash above this share of what a drive exports is said.
+const SPARE_MOST: f64 = 0.5;
+
+/// Returns a note if a drive has more spare flash than drives have.
+fn much_spare(layout: &Layout) -> Option<Note> {
+    let share = f64::from(layout.slots()) / f64::from(layout.logical_units) - 1.0;
+    (share > SPARE_MOST).then(|| notes::SPARE_LARGE.with([("share", (100.0 * share).into())]))
+}
+
 /// Where the requests of a run came from.
 pub(crate) struct Source<'a> {
     pub path: &'a str,
@@ -315,6 +324,11 @@ pub(crate) fn finish(
     }
     list.extend(extra);
     list.extend(stood_still(player.stillest));
+    list.extend(much_spare(player.drive.ssd().layout()));
+    list.extend(player.worn_out.map(|end| {
+        let values = [("request", end.request), ("retired", end.retired_blocks)];
+        notes::WORN_OUT.with(values.map(|(name, count)| (name, count.into())))
+    }));
     if !config.dropped.is_empty() {
         let settings = ("settings", config.dropped.join(", ").into());
         list.push(notes::SETTINGS_UNUSED.with([("drive", config.name.as_str().into()), settings]));
@@ -345,6 +359,9 @@ pub(crate) fn finish(
     record.insert("random_streams".into(), json!(drawn));
     record.insert("approximations".into(), json!(record::approximations(spec, list)));
     record.append(&mut body);
+    if let Some(worn_out) = &player.worn_out {
+        record.insert("worn_out".into(), json!(worn_out));
+    }
     if let Some(explained) = player.explained() {
         record.insert("explain".into(), explained);
     }

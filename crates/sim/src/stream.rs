@@ -111,6 +111,17 @@ impl Stream<'_, '_> {
     ) -> Result<u64, RunError> {
         let limit = self.number.saturating_add(self.pacing.spec.limit.unwrap_or(u64::MAX));
         let first = self.number;
+        let played = self.play_until(limit, input, progress);
+        self.player.until_worn_out(played)?;
+        Ok(self.number - first)
+    }
+
+    fn play_until(
+        &mut self,
+        limit: u64,
+        input: &mut Input<'_>,
+        progress: &mut dyn FnMut(Progress) -> bool,
+    ) -> Result<(), RunError> {
         let mut ahead = Vec::with_capacity(AHEAD);
         let mut more = true;
         while more {
@@ -124,7 +135,7 @@ impl Stream<'_, '_> {
             }
             more = read?;
         }
-        Ok(self.number - first)
+        Ok(())
     }
 
     /// Read the next requests; whether there may be more. Those before one that cannot be read are

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
@@ -70,7 +70,8 @@ def notes(results: Sequence[Result]) -> None:
     found = steadiness.unsteady(results)
     if found:
         count = "not steady" if len(results) == 1 else f"{len(found)} of {len(results)} not steady"
-        advice = steadiness.ADVICE.format("its" if len(results) == 1 else "their")
+        moves = steadiness.MOVES.format("its" if len(results) == 1 else "their")
+        advice = steadiness.advice([result for result, _ in found])
         names = [escape(result.name) for result, _ in found]
         if len(found) <= REASONS_MAX:
             names = [
@@ -78,7 +79,8 @@ def notes(results: Sequence[Result]) -> None:
                 for name, (_, reasons) in zip(names, found, strict=True)
             ]
         between = "\n  " if len(found) <= REASONS_MAX else ", "
-        say(f"\n[yellow]{count}[/], {advice}:\n  {between.join(names)}")
+        say(f"\n[yellow]{count}[/], {moves}:\n  {between.join(names)}")
+        say(escape(f"  To make it steady: {advice}"))
     if steadiness.compares_unlike(results):
         say(f"[yellow]unlike[/]: {steadiness.UNLIKE}")
     _approximations(results)
@@ -124,8 +126,8 @@ def replaced(folder: Path, runs: int) -> None:
         err.print(said, highlight=False, markup=False, soft_wrap=True)
 
 
-def finish(results: Iterable[Result]) -> None:
-    """End with an error if any page was wrong."""
+def finish(results: Sequence[Result]) -> None:
+    """End with an error if any page was wrong, or a drive wore out before its workload ended."""
     wrong = [result for result in results if result.violations]
     for result in wrong:
         for example in result.record["oracle"]["examples"]:
@@ -134,3 +136,5 @@ def finish(results: Iterable[Result]) -> None:
             )
     if wrong:
         raise typer.Exit(EXIT_VIOLATION)
+    if any(result.worn_out for result in results):
+        raise typer.Exit(EXIT_DRIVE)

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 import typer
+from rich.markup import escape
 
-from flashatlas import InputError, _core, tables
+from flashatlas import InputError, _core, field_words, tables
 from flashatlas import notes as notes_of
 from flashatlas.cli.console import out, say
 from flashatlas.names import hint, registries
@@ -125,13 +126,36 @@ def explain(
     for choice in words:
         flag = f"--{choice.name.replace('_', '-')}"
         out.print(tables.listing(["", name], [("chosen by", f"{flag} {name}"), (flag, choice.doc)]))
-    if name not in declared and not named and not words:
+    if name not in declared and not named and not words and not _explain_word(name, declared):
         names = [*declared, *(entry.name for entry in entries()), *notes_of.declared()]
         names += [word for option in run_options().values() for word in option.choices]
         raise InputError(
             f"`{name}` is no key, option, or name of a part{hint(name, names)} (numbers of a "
             "record are in docs/FORMATS.md, words of the field in docs/GLOSSARY.md)"
         )
+
+
+def _explain_word(name: str, declared: Mapping[str, Declared]) -> bool:
+    """Print what a word of the field is called here, or that it is not modelled, if it is known."""
+    word = field_words.plain(name)
+    if word in field_words.CALLED:
+        kind, called = field_words.CALLED[word]
+        here = "is" if called == name else f"is called {called} here:"
+        say(f"{escape(name)} {here} a {kind} of {_HOLDERS[kind]}")
+        if kind == "key":
+            _explain_key(called, declared[called])
+    elif word in field_words.NOT_MODELLED:
+        what, has = field_words.NOT_MODELLED[word]
+        elsewhere = f"; {has} has it" if has else ""
+        say(f"{escape(name)} is not modelled ({what}){elsewhere}; see docs/MODELLED.md")
+    elif word in field_words.COMMANDS:
+        say(f"{escape(name)} is called `flashatlas {field_words.COMMANDS[word]}` here")
+    else:
+        return False
+    return True
+
+
+_HOLDERS = {"key": "a drive", "number": "a run record (docs/FORMATS.md)"}
 
 
 def _explain_note(note: Mapping[str, Any]) -> None:

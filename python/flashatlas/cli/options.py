@@ -51,6 +51,7 @@ Json = Annotated[
         help="Write the record as JSON; `-`: to standard output, nothing else.",
     ),
 ]
+Force = Annotated[bool, _option("--force", help="Replace the results that --out holds.")]
 Out = Annotated[Path | None, _option("--out", "-o", metavar="DIR", help="Folder for the results.")]
 Title = Annotated[str | None, _option("--title", help="Title of the report.")]
 Quiet = Annotated[bool, _option("--quiet", "-q", help="No progress bar.")]
@@ -147,6 +148,22 @@ def shared(command: Command) -> Command:
     with_options.__signature__ = inspect.Signature(keywords)  # type: ignore[attr-defined]
     with_options.__annotations__ = {p.name: p.annotation for p in keywords}
     return with_options  # type: ignore[return-value]
+
+
+def try_outputs(folder: Path | None, force: bool, *files: str | Path | None) -> None:
+    """Try whatever a command will write, before it runs anything.
+
+    Raises:
+        InputError: A folder or a file cannot be written, or results would be replaced.
+
+    """
+    from flashatlas.files import file_must_be_writable, must_be_writable  # noqa: PLC0415
+    from flashatlas.folders import must_have_room  # noqa: PLC0415
+
+    must_have_room(folder, force)
+    must_be_writable(folder)
+    for file in files:
+        file_must_be_writable(file)
 
 
 def write_json(target: str | None, text: str) -> None:

@@ -20,6 +20,7 @@ from flashatlas.cli.before import say_cost, say_spare
 from flashatlas.cli.console import command_line, err, finish, notes, out, replaced, say, show
 from flashatlas.cli.options import (
     NO_LAYERS,
+    Force,
     Jobs,
     Json,
     Layers,
@@ -31,10 +32,11 @@ from flashatlas.cli.options import (
     Workload,
     option_value,
     shared,
+    try_outputs,
     with_layers,
     write_json,
 )
-from flashatlas.files import must_be_writable
+from flashatlas.files import file_must_be_writable
 from flashatlas.fio_json import to_fio_json
 from flashatlas.inputs import short_name
 from flashatlas.names import hint, registries
@@ -76,6 +78,7 @@ def run(
     ] = None,
     json_: Json = None,
     out_: Out = None,
+    force: Force = False,
     title: Title = None,
     quiet: Quiet = False,
 ) -> None:
@@ -91,7 +94,7 @@ def run(
         raise InputError("--fio-json is about fio job files: it needs --job")
     if fio_json == json_ == "-":
         raise InputError("--fio-json and --json: only one of them can go to standard output")
-    must_be_writable(out_)
+    try_outputs(out_, force, json_, fio_json)
     say_spare(drive, with_layers(set, layers))
     say_cost([(drive, with_layers(set, layers), common["precondition"])], 1)
     with Bars(["run"], enabled=not quiet) as bars:
@@ -102,20 +105,21 @@ def run(
             progress=lambda *at: bars.update(0, *at),
         )
     result = replace(result, command=command_line())
-    if out_:
-        replaced(out_, save_one(result, out_))
-        drawn = reported(out_, title or f"{result.name}: {_workload(common)}", [result])
-    write_json(json_, result.to_json())
-    write_json(
-        fio_json, json.dumps(to_fio_json(result.record, result.jobs), indent=2) if fio_json else ""
-    )
-    if "-" not in (json_, fio_json):
+    shown = "-" not in (json_, fio_json)
+    if shown:
         show([result])
         if result.jobs is not None:
             out.print()
             out.print(tables.jobs(result.jobs))
         notes([result])
-        if out_:
+    write_json(json_, result.to_json())
+    write_json(
+        fio_json, json.dumps(to_fio_json(result.record, result.jobs), indent=2) if fio_json else ""
+    )
+    if out_:
+        replaced(out_, save_one(result, out_))
+        drawn = reported(out_, title or f"{result.name}: {_workload(common)}", [result])
+        if shown:
             say(drawn)
     finish([result])
 
@@ -375,6 +379,7 @@ def compare(
     jobs: Jobs = None,
     json_: Json = None,
     out_: Out = None,
+    force: Force = False,
     title: Title = None,
     quiet: Quiet = False,
 ) -> None:
@@ -397,7 +402,7 @@ def compare(
         if common[name] != run_options()[name].default:
             flag = f"--{name.replace('_', '-')}"
             raise InputError(f"{flag}: is varied with --vary as well; expected one of the two")
-    must_be_writable(out_)
+    try_outputs(out_, force, json_)
     for name in drive:
         say_spare(name, set)
     say_cost(
@@ -407,14 +412,14 @@ def compare(
     with Bars([c["label"] for c in cases], enabled=not quiet) as bars:
         results = api.compare(cases, jobs=jobs, progress=bars.update, **common)
     results = [replace(result, command=command_line()) for result in results]
-    if out_:
-        replaced(out_, save_all(results, out_))
-        drawn = reported(out_, title or f"Comparison: {_workload(common)}", results)
-    write_json(json_, comparison_json(results))
     if json_ != "-":
         show(results)
         notes(results)
-        if out_:
+    write_json(json_, comparison_json(results))
+    if out_:
+        replaced(out_, save_all(results, out_))
+        drawn = reported(out_, title or f"Comparison: {_workload(common)}", results)
+        if json_ != "-":
             say(drawn)
     finish(results)
 
@@ -436,6 +441,7 @@ def checkpoint(
 
     For example: `flashatlas checkpoint aged.ckpt --drive tlc-small --precondition steady`
     """
+    file_must_be_writable(path)
     say_cost([(drive, set, common["precondition"])], 1)
     with Bars(["checkpoint"], enabled=not quiet) as bars:
         api.save_checkpoint(

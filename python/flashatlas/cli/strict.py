@@ -9,9 +9,9 @@ from collections.abc import Callable
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperCommand
+from typer.core import TyperCommand, TyperGroup
 
-from flashatlas import InputError, parts
+from flashatlas import InputError, field_words, parts
 
 
 def _load(paths: Any) -> Any:
@@ -71,11 +71,32 @@ class OneValueCommand(TyperCommand):
         return super().parse_args(ctx, args)
 
 
+class Commands(TyperGroup):
+    """Commands, which say what another tool's name for one is here."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Find a command as every group does.
+
+        Raises:
+            InputError: There is none of this name, and it is called otherwise here.
+
+        """
+        word = args[0] if args else ""
+        called = field_words.COMMANDS.get(field_words.plain(word))
+        if called in self.commands and word not in self.commands:
+            raise InputError(f"`{word}` is called `{called}` here: see `flashatlas {called} -h`")
+        return super().resolve_command(ctx, args)
+
+
 class App(typer.Typer):
     """A group of such commands; ``-h`` is ``--help``."""
 
     def __init__(self, **options: Any) -> None:
-        super().__init__(context_settings={"help_option_names": ["-h", "--help"]}, **options)
+        super().__init__(
+            cls=Commands,
+            context_settings={"help_option_names": ["-h", "--help"]},
+            **options,
+        )
 
     def command(self, *args: Any, **kwargs: Any) -> Callable[..., Any]:
         """As :meth:`typer.Typer.command`."""

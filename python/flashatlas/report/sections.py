@@ -73,11 +73,12 @@ def steady(runs: Runs) -> str:
     ]
     lines += [steadiness.UNLIKE] if unlike else []
     items = "".join(f"<li>{text(line)}</li>" for line in lines)
-    advice = text(steadiness.ADVICE.format("Its" if runs.single else "Their"))
+    moves = text(steadiness.MOVES.format("Its" if runs.single else "Their"))
+    advice = text(steadiness.advice([result for result, _ in found]))
     head = "The run was" if runs.single else f"{len(found)} of {len(runs)} runs were"
     return (
         f'<div class="verdict warn" role="note"><p><b>{head} not steady:</b> '
-        f"{advice}.</p><details><summary>Reasons</summary><ul>{items}</ul></details></div>"
+        f"{moves}. {advice}</p><details><summary>Reasons</summary><ul>{items}</ul></details></div>"
     )
 
 

@@ -21,7 +21,7 @@ from flashatlas.report.chart import downloads
 from flashatlas.report.document import BASE, document
 from flashatlas.report.html import facts, section, table, table_rows, text
 from flashatlas.report.sections import command, verdict_of
-from flashatlas.steadiness import ADVICE
+from flashatlas.steadiness import MOVES
 from flashatlas.sweep import results
 from flashatlas.sweep.numbers import asked_of, title_of
 from flashatlas.sweep.space import Space, space
@@ -149,7 +149,7 @@ def _unsteady(runs: Frame) -> str:
         return ""
     return (
         f'<div class="verdict warn" role="note"><p><b>{count:,} of {len(runs):,} runs were not '
-        f"steady:</b> {text(ADVICE.format('Their'))}. Each run's report has the reasons.</p></div>"
+        f"steady:</b> {text(MOVES.format('Their'))}. Each run's report has the reasons.</p></div>"
     )
 
 

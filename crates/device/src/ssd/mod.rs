@@ -268,9 +268,10 @@ impl Ssd {
         done
     }
 
-    /// An error that leaves tables and cache half changed: the drive cannot go on.
+    /// Notes an error that leaves tables half changed: the drive cannot go on.
     fn fail(&mut self, error: FtlError) -> FtlError {
         self.failed = Some(error.clone());
+        self.take_back();
         error
     }
 

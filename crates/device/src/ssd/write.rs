@@ -232,8 +232,44 @@ impl Ssd {
     /// Send the `count` least recently written units to the FTL; consecutive pages go together, and
     /// those that follow the last one with it as long as the cache is too full.
     pub(super) fn evict(&mut self, now: Ps, count: u32) -> Result<(), FtlError> {
+        self.leaving_together(|ssd, run, ready| ssd.evict_runs(now, count, run, ready))?;
+        self.expect_evictions();
+        Ok(())
+    }
+
+    /// Lends `work` what lists the units that leave together, and what they wait for. Where it
+    /// fails, [`Ssd::fail`] finds the units that were on their way.
+    fn leaving_together(
+        &mut self,
+        work: impl FnOnce(&mut Ssd, &mut Vec<Unit>, &mut Vec<OpId>) -> Result<(), FtlError>,
+    ) -> Result<(), FtlError> {
         let (mut run, mut ready) =
             (std::mem::take(&mut self.command.run), std::mem::take(&mut self.command.ready));
+        let done = work(self, &mut run, &mut ready);
+        (self.command.run, self.command.ready) = (run, ready);
+        done
+    }
+
+    /// Puts units back into the write cache that were on their way to flash when the drive failed:
+    /// what was acknowledged can still be looked at.
+    pub(super) fn take_back(&mut self) {
+        let all = all_sectors(self.layout.unit_sectors());
+        for unit in self.command.run.drain(..) {
+            if let Some(cache) = &mut self.cache
+                && cache.get(unit.lpn).is_none()
+            {
+                cache.insert(unit.lpn, unit.stamp, unit.stamp, all, unit.bytes, OpId::NONE);
+            }
+        }
+    }
+
+    fn evict_runs(
+        &mut self,
+        now: Ps,
+        count: u32,
+        run: &mut Vec<Unit>,
+        ready: &mut Vec<OpId>,
+    ) -> Result<(), FtlError> {
         let mut left = count;
         while let Some((lpn, surplus)) =
             self.cache.as_ref().and_then(|c| Some((c.oldest()?, c.len() > c.limits.low)))
@@ -243,15 +279,12 @@ impl Ssd {
                 break;
             }
             if !follows {
-                self.send_run(now, &mut run, &mut ready)?;
+                self.send_run(now, run, ready)?;
             }
-            self.take_out(now, lpn, &mut run, &mut ready)?;
+            self.take_out(now, lpn, run, ready)?;
             left = left.saturating_sub(1);
         }
-        self.send_run(now, &mut run, &mut ready)?;
-        (self.command.run, self.command.ready) = (run, ready);
-        self.expect_evictions();
-        Ok(())
+        self.send_run(now, run, ready)
     }
 
     /// Of the units that leave the cache next ask the memory for what the FTL will change, and of
@@ -267,11 +300,12 @@ impl Ssd {
     }
 
     fn evict_page(&mut self, now: Ps, lpn: Lpn) -> Result<(), FtlError> {
-        let (mut run, mut ready) = (Vec::new(), Vec::new());
-        if self.cache.as_ref().is_some_and(|c| c.get(lpn).is_some()) {
-            self.take_out(now, lpn, &mut run, &mut ready)?;
-        }
-        self.send_run(now, &mut run, &mut ready)
+        self.leaving_together(|ssd, run, ready| {
+            if ssd.cache.as_ref().is_some_and(|c| c.get(lpn).is_some()) {
+                ssd.take_out(now, lpn, run, ready)?;
+            }
+            ssd.send_run(now, run, ready)
+        })
     }
 
     /// Take a unit out of the cache, whole: sectors that it lacks are fetched.

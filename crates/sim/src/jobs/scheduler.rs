@@ -81,7 +81,8 @@ pub(super) fn play(
         done: Vec::new(),
         over: 0,
     };
-    scheduler.run(progress)?;
+    let played = scheduler.run(progress);
+    scheduler.player.until_worn_out(played)?;
     Ok((scheduler.threads.into_iter().map(|t| t.stats).collect(), scheduler.watches))
 }
 

@@ -1,0 +1,64 @@
+//! The end of a drive: its blocks went bad until its data had no room.
+//!
+//! That is a result, not a fault: what was measured until then is the record of the run.
+
+use crate::RunError;
+use crate::player::Player;
+use crate::precondition::failed;
+use flashatlas_device::SubmitError;
+use flashatlas_types::{FtlError, Request, Stamp};
+use serde::Serialize;
+
+/// The end of a run that its drive did not outlive.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(crate) struct WornOut {
+    /// The request that found no room, counted from 1.
+    pub request: u64,
+    /// Blocks that had gone bad by then.
+    pub retired_blocks: u64,
+}
+
+impl Player {
+    /// Returns what it means that the drive cannot go on, at a request by number.
+    pub(crate) fn ended(&self, request: u64, error: SubmitError) -> RunError {
+        match (failed(request, error), self.retired()) {
+            (RunError::Drive { request, error: error @ FtlError::NoSpace { .. } }, 1..) => {
+                RunError::WornOut { request, retired: self.retired(), error }
+            }
+            (other, _) => other,
+        }
+    }
+
+    /// As [`Player::ended`], where the drive refused this request. A drive that is worn out may
+    /// have written a part of it: a unit that holds its old version is expected to.
+    pub(crate) fn refused(&mut self, r: &Request, number: u64, error: SubmitError) -> RunError {
+        let ended = self.ended(number, error);
+        if let RunError::WornOut { .. } = ended {
+            let drive = &self.drive;
+            self.oracle.apply_partly(r, number, |unit| {
+                let mut found = [Stamp::ZERO];
+                drive.peek_stamps(unit, &mut found).ok().map(|()| found[0])
+            });
+        }
+        ended
+    }
+
+    /// Returns how many blocks have gone bad since the drives were new.
+    fn retired(&self) -> u64 {
+        self.drive.drives().iter().map(|drive| drive.ftl_report().retired_blocks).sum()
+    }
+
+    /// Ends the run where the drive wore out in its measured part: what is under way completes.
+    ///
+    /// # Errors
+    /// Other errors of `played`, and a drive that wore out before that part.
+    pub(crate) fn until_worn_out(&mut self, played: Result<(), RunError>) -> Result<(), RunError> {
+        match played {
+            Err(RunError::WornOut { request, retired, .. }) if self.measuring => {
+                self.worn_out = Some(WornOut { request, retired_blocks: retired });
+                self.wait_for(0, |_, _| ())
+            }
+            other => other,
+        }
+    }
+}

@@ -1,0 +1,102 @@
+"""Words of the field that are no names here: what they are called, and what is not modelled.
+
+``explain`` looks here before it looks for names that are spelt alike.
+"""
+
+from __future__ import annotations
+
+CALLED = {
+    "waf": ("number", "waf"),
+    "write_amplification": ("number", "waf"),
+    "iops": ("number", "iops"),
+    "throughput": ("number", "bandwidth_bytes_per_s"),
+    "bandwidth": ("number", "bandwidth_bytes_per_s"),
+    "latency": ("number", "latency_ns"),
+    "p50": ("number", "latency_ns.read.p50"),
+    "p99": ("number", "latency_ns.read.p99"),
+    "p999": ("number", "latency_ns.read.p99_9"),
+    "p99.9": ("number", "latency_ns.read.p99_9"),
+    "tail_latency": ("number", "latency_ns.read.p99_9"),
+    "gc_threshold": ("key", "ftl.low_water"),
+    "gc_watermark": ("key", "ftl.low_water"),
+    "watermark": ("key", "ftl.low_water"),
+    "gc_policy": ("key", "ftl.victim"),
+    "victim_selection": ("key", "ftl.victim"),
+    "garbage_collection": ("key", "ftl.gc_mode"),
+    "gc": ("key", "ftl.gc_mode"),
+    "op": ("key", "drive.over_provisioning"),
+    "overprovisioning": ("key", "drive.over_provisioning"),
+    "over_provisioning": ("key", "drive.over_provisioning"),
+    "spare_area": ("key", "drive.over_provisioning"),
+    "ftl": ("key", "ftl.scheme"),
+    "mapping": ("key", "ftl.scheme"),
+    "cmt": ("key", "map.cache_bytes"),
+    "cmt_size": ("key", "map.cache_bytes"),
+    "mapping_cache": ("key", "map.cache_bytes"),
+    "l2p": ("key", "map.store"),
+    "write_buffer": ("key", "cache.bytes"),
+    "write_cache": ("key", "cache.bytes"),
+    "page_size": ("key", "drive.page_bytes"),
+    "trd": ("key", "timing.t_read"),
+    "tr": ("key", "timing.t_read"),
+    "tprog": ("key", "timing.t_program"),
+    "tbers": ("key", "timing.t_erase"),
+    "pe_cycles": ("key", "nand.endurance"),
+    "wear_leveling": ("key", "ftl.wear_static"),
+    "wear_levelling": ("key", "ftl.wear_static"),
+    "suspend": ("key", "timing.suspend"),
+    "queue_depth": ("key", "host.queue_depth"),
+    "iodepth": ("key", "host.queue_depth"),
+}
+"""What the field's word is here: a number of a record, or a key."""
+
+COMMANDS = {
+    "simulate": "run",
+    "sim": "run",
+    "bench": "run",
+    "benchmark": "run",
+    "replay": "run",
+    "plot": "figure",
+    "graph": "figure",
+    "export": "table",
+    "precondition": "checkpoint",
+    "help": "--help",
+    "devices": "drives",
+    "presets": "drives",
+    "reproduction": "reproduce",
+    "fuzz": "check",
+    "nbd": "serve",
+}
+"""What other tools call a command."""
+
+FEMU, SIMPLESSD, MQSIM = "FEMU", "SimpleSSD", "MQSim"
+
+NOT_MODELLED: dict[str, tuple[str, str]] = {
+    "slc_cache": ("a part of the flash written as SLC for speed, and folded later", ""),
+    "pseudo_slc": ("a part of the flash written as SLC for speed, and folded later", ""),
+    "turbowrite": ("a part of the flash written as SLC for speed, and folded later", ""),
+    "qlc": ("cells of four bits; `drive.cell` has slc, mlc and tlc", ""),
+    "plc": ("cells of five bits; `drive.cell` has slc, mlc and tlc", ""),
+    "retention": ("bit errors that grow with time, and rewriting before they do", ""),
+    "read_disturb": ("bit errors of pages whose neighbours are read often", ""),
+    "read_retry": ("reads that are repeated with other voltages", ""),
+    "ecc": ("error correction: decoding takes no time and never fails", ""),
+    "ldpc": ("error correction: decoding takes no time and never fails", ""),
+    "bit_errors": ("errors of single bits; pages are readable or torn", ""),
+    "raid": ("parity over dies (RAIN); the layer `mirror` mirrors whole drives", ""),
+    "power": ("energy and power", SIMPLESSD),
+    "energy": ("energy and power", SIMPLESSD),
+    "temperature": ("heat and throttling", ""),
+    "zns": ("zoned namespaces", FEMU),
+    "fdp": ("flexible data placement", FEMU),
+    "open_channel": ("a drive whose flash the host manages", FEMU),
+    "kv": ("a key-value command set", FEMU),
+    "namespaces": ("several namespaces of one drive", ""),
+    "multi_queue": ("several submission queues of one host", MQSIM),
+}
+"""What a drive may have and no model here has: what it is, and a simulator that has it."""
+
+
+def plain(word: str) -> str:
+    """Return how a word is looked up: in lower case, with underscores, without leading dashes."""
+    return word.strip().lstrip("-").lower().replace("-", "_").replace(" ", "_")

@@ -67,6 +67,7 @@ def test_unlike_runs_have_no_winner(cli, tmp_path):
             "a:",
             "--case",
             "b:ftl.victim=random",
+            "--force",
             "--out",
             str(tmp_path / "out"),
         )

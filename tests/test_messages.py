@@ -158,10 +158,10 @@ def study(tmp_path_factory):
 def test_a_folder_holds_a_run_or_a_comparison(cli, study, tmp_path):
     folder = tmp_path / "X"
     shutil.copytree(study, folder)
-    done = cli("run", *W, "--out", str(folder))
+    done = cli("run", *W, "--out", str(folder), "--force")
     assert "2 runs of an earlier time were removed" in done.stderr
     assert not list(folder.glob("0*")) and not (folder / "compare.json").exists()
-    done = cli("compare", *W, "--vary", "seed=1,2", "--out", str(folder))
+    done = cli("compare", *W, "--vary", "seed=1,2", "--out", str(folder), "--force")
     assert "a run of an earlier time was removed" in done.stderr
     assert not (folder / "run.json").exists()
     table = cli("table", str(folder)).stdout
@@ -285,6 +285,6 @@ def test_files_of_others_are_left_alone(cli, study, tmp_path):
         file.write_text("mine")
     shutil.copytree(study / "01", mine / "7")
     assert cli("compare", *W, "--vary", "seed=1,2", "--out", str(mine)).returncode == 0
-    assert cli("run", *W, "--out", str(mine)).returncode == 0
+    assert cli("run", *W, "--out", str(mine), "--force").returncode == 0
     assert (mine / "7" / "run.json").exists(), "a run of its own, in no comparison"
     assert foreign[0].read_text() == "mine" and not (mine / "02").exists()

@@ -29,7 +29,7 @@ def test_one_value_means_one(cli, arguments, message):
 
 def test_a_folder_holds_the_runs_of_the_last_comparison(cli, tmp_path):
     folder = tmp_path / "out"
-    compare = ("compare", *WORKLOAD, "--out", str(folder), "-q", "--vary")
+    compare = ("compare", *WORKLOAD, "--out", str(folder), "--force", "-q", "--vary")
     first = cli(*compare, "ftl.victim=greedy,fifo,random")
     assert first.returncode == 0 and "removed" not in first.stderr
     (folder / "notes.txt").write_text("mine")

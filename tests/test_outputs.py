@@ -1,4 +1,4 @@
-"""What a command writes: tried before it runs, whole or not at all, and never instead of numbers."""
+"""What a command writes: tried before it runs, whole or not at all, never instead of numbers."""
 
 from __future__ import annotations
 
@@ -137,3 +137,16 @@ def test_the_command_line_says_worn_out(cli: Any, tmp_path: Path) -> None:
     )
     assert warming.returncode == 3
     assert "worn out" in warming.stderr
+
+
+def test_names_are_printed_as_they_are(cli: Any, tmp_path: Path) -> None:
+    """Neither the codes of pictures nor markup are read from data."""
+    name = "a:smile:b[red].csv"
+    (tmp_path / name).write_text("0,host,0,Write,0,4096,0\n1000,host,0,Write,4096,4096,0\n")
+    for command in (("trace", "info", name), ("run", "-d", "tlc-small", "-t", name, "-q")):
+        done = cli(*command)
+        assert name in done.stdout + done.stderr
+        assert "\N{SMILING FACE WITH OPEN MOUTH AND SMILING EYES}" not in done.stdout + done.stderr
+    assert f"{name}.toml: No such file" in cli("run", "-d", f"{name}.toml").stderr
+    done = cli("run", "-d", "tlc-small", "-t", name, "-q", "--json", "/proc/[red]x:smile:")
+    assert "/proc/[red]x:smile:: cannot write" in done.stderr

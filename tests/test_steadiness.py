@@ -34,10 +34,11 @@ def test_terminal_and_report_say_it(cli: Any, tmp_path: Path) -> None:
     said = cli(*[*common, *workload, "--out", str(tmp_path)]).stdout
     assert "not steady" in said
     assert "pages were programmed and 0 erased" in said
+    assert "To make it steady: " in said and "--precondition steady" in said
     page = (tmp_path / "report.html").read_text()
     assert "The run was not steady" in page
     workload = ["--workload", LONG["workload"], "--precondition", "steady", "--warmup", "10000"]
-    said = cli(*[*common, *workload, "--out", str(tmp_path)]).stdout
+    said = cli(*[*common, *workload, "--out", str(tmp_path), "--force"]).stdout
     assert "not steady" not in said
     assert "not steady" not in (tmp_path / "report.html").read_text()
 

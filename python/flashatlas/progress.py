@@ -59,7 +59,7 @@ class Bars(Shown):
     """A bar for each run, or one for all when they are many; lines where there is no terminal."""
 
     def __init__(self, labels: Sequence[str], *, enabled: bool = True) -> None:
-        console = Console(stderr=True)
+        console = Console(stderr=True, emoji=False)
         self._on_terminal = self._progress = Progress(
             TextColumn("{task.description}"),
             BarColumn(),

@@ -167,7 +167,6 @@ GROUPS = (
     (
         "Write amplification",
         (
-            Row("spare share", _spare_share, percent),
             Row("write amplification", path("waf"), lambda x: f"{x:.3f}", "low"),
             Row("  host and cache", _host_part, lambda x: f"{x:.3f}"),
             Row("  collection", path("waf_parts", "gc"), lambda x: f"{x:.3f}", "low"),
@@ -179,6 +178,7 @@ GROUPS = (
             Row("  replaced blocks", path("waf_parts", "replace"), lambda x: f"{x:.3f}"),
             Row("padded units", _positive("nand", "padded_units"), number, "low"),
             Row("erases", _sum("nand", "erases"), number, "low"),
+            Row("spare share", _spare_share, percent),
         ),
     ),
     (

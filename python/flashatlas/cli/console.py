@@ -40,8 +40,8 @@ def _width() -> int | None:
     return int(given) if given.isdecimal() and int(given) > 0 else 110
 
 
-out = _Out(soft_wrap=False, width=_width())
-err = Console(stderr=True)
+out = _Out(soft_wrap=False, width=_width(), emoji=False)
+err = Console(stderr=True, emoji=False)
 
 
 class Terminated(BaseException):

@@ -40,7 +40,7 @@ class Display(Shown):
         self._begun = time.monotonic()
         self._ends: deque[float] = deque([self._begun], maxlen=WINDOW)
         self._workers: dict[str, tuple[float, str]] = {}
-        self._console = Console(stderr=True)
+        self._console = Console(stderr=True, emoji=False)
         self._enabled = enabled
         on_terminal = enabled and self._console.is_terminal
         self._live = (

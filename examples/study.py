@@ -25,7 +25,7 @@ results = flashatlas.compare(
         for victim, cache, trace, seed in axes
     ),
     drive="tlc-small",
-    set={"drive.blocks": 28, "drive.logical_pages": 90_112, "map.store": "dftl"},
+    set={"drive.channels": 1, "drive.ways": 1, "drive.logical_pages": 90_112, "map.store": "dftl"},
     fit="compact",
     precondition="steady",
     until="steady",

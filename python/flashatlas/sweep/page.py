@@ -15,14 +15,13 @@ from typing import Any
 
 from flashatlas.api import build
 from flashatlas.files import write_whole
-from flashatlas.frame import Frame
+from flashatlas.frame import FAILURE, Frame
 from flashatlas.intervals import Group, summary
 from flashatlas.report.chart import downloads
 from flashatlas.report.document import BASE, document
 from flashatlas.report.html import facts, section, table, table_rows, text
 from flashatlas.report.sections import command, verdict_of
 from flashatlas.steadiness import ADVICE
-from flashatlas.sweep import results
 from flashatlas.sweep.numbers import asked_of, title_of
 from flashatlas.sweep.space import Space, space
 from flashatlas.sweep.store import Store
@@ -297,11 +296,11 @@ def _configuration(
 
 
 def _failures(runs: Frame) -> str:
-    if results.FAILURE not in runs.table.column_names:
+    if FAILURE not in runs.table.column_names:
         return ""
     rows = [
         (label, why.splitlines()[0] if why else "unknown")
-        for label, why in zip(runs.column("label"), runs.column(results.FAILURE), strict=True)
+        for label, why in zip(runs.column("label"), runs.column(FAILURE), strict=True)
         if why is not None
     ]
     lead = '<p class="lead"><code>flashatlas sweep … --retry-failed</code> tries them again.</p>'

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from flashatlas._core import InputError
-from flashatlas.frame import Frame
+from flashatlas.frame import FAILURE, Frame
 from flashatlas.intervals import PERCENTILE, REPLICATES, estimates
 from flashatlas.report.chart import rounded
 from flashatlas.report.palette import COLOURS, DASHES
-from flashatlas.sweep import results
 from flashatlas.sweep.numbers import FIRST, SHOWN, higher_is_better, title_of
 from flashatlas.tables import word
 
@@ -181,9 +180,9 @@ def space(runs: Frame, sought: Mapping[str, str] | None = None) -> Space:
         InputError: No run is done.
 
     """
-    if results.FAILURE in runs.table.column_names:
-        failed = runs.table[results.FAILURE].is_valid()
-        runs = Frame(runs.table.filter([not one for one in failed.to_pylist()]))
+    if FAILURE in runs.table.column_names:
+        failed = runs.table[FAILURE].is_valid()
+        runs = replace(runs, table=runs.table.filter([not one for one in failed.to_pylist()]))
     if not len(runs):
         raise InputError("no run of this study is done: nothing to show")
     factors = tuple(_factor(runs, name) for name in runs.factors)

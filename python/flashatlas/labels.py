@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from flashatlas._core import about
+from flashatlas.tables import word
 
 SETTINGS = {
     "ftl.classifier": "classifier",
@@ -60,6 +61,13 @@ def distinct(values: Sequence[Any], words: Sequence[str]) -> dict[Any, str]:
     if len(set(found.values())) == len(found):
         return found
     return {value: str(value) for value in found}
+
+
+def of_levels(values: Sequence[Any], unit: str) -> dict[Any, str]:
+    """Return a word for each value of a factor, no two alike; each number with its own unit."""
+    if all(isinstance(value, str) for value in values):
+        return dict(short(values))
+    return distinct(values, [word(value, unit) for value in values])
 
 
 def short(texts: Iterable[str]) -> dict[str, str]:

@@ -13,10 +13,9 @@ from flashatlas._core import InputError, about
 from flashatlas.files import write_whole
 from flashatlas.frame import Frame
 from flashatlas.intervals import LEAST, Group, summary
-from flashatlas.labels import distinct, short
+from flashatlas.labels import of_levels
 from flashatlas.labels import title_of as setting_title
 from flashatlas.sweep.numbers import title_of
-from flashatlas.tables import word
 
 SUFFIXES = (".tex", ".csv")
 
@@ -113,12 +112,10 @@ def _line(cells: Sequence[str]) -> str:
 def _words(groups: Sequence[Group], runs: Frame, name: str) -> dict[Any, str]:
     """Return the values of a factor as the table has them: numbers upward."""
     values = list(dict.fromkeys(group.factors[name] for group in groups))
-    if all(isinstance(value, str) for value in values):
-        return dict(short(values))
     known = [value for value in values if value is not None]
     if all(isinstance(value, (int, float)) for value in known):
         values = [*sorted(known), *[value for value in values if value is None]]
-    return distinct(values, [word(value, runs.unit(name)) for value in values])
+    return of_levels(values, runs.unit(name))
 
 
 def _cell(group: Group | None, name: str, runs: Frame) -> str:

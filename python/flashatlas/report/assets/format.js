@@ -20,6 +20,7 @@ const formats = {
   memory: missing((n) => scaled(n, 3, BINARY)),
   rate: missing((n) => (n === 0 ? "0" : scaled(n, 6, [["GB/s", 1e9], ["MB/s", 1e6], ["kB/s", 1e3], ["B/s", 1]]))),
   share: missing((x) => `${trimmed(100 * x, 6)} %`),
+  nines: missing((left) => `${trimmed(100 * (1 - left), 14)} %`), // of what is not done yet
   ratio: missing((x) => three.format(x)),
   count: missing((n) => trimmed(n, 15)),
   short: missing((n) => (Math.abs(n) < 10000 ? trimmed(n, 6) : scaled(n, 6, [["G", 1e9], ["M", 1e6], ["k", 1e3]]).replace(" ", " "))),

@@ -191,6 +191,7 @@ class Parallel {
     pen.lineWidth = 1;
     for (const run of runs) {
       pen.strokeStyle = colour(run);
+      pen.setLineDash(unsteady.has(run) ? [5, 3] : []);
       pen.beginPath();
       let open = false; // a run without a number leaves a gap
       this.axes.forEach((axis, i) => {
@@ -204,6 +205,7 @@ class Parallel {
       });
       pen.stroke();
     }
+    pen.setLineDash([]);
     pen.globalAlpha = 1;
   }
 

@@ -67,6 +67,9 @@ def test_frames_go_where_people_work(runs):
     frame = flashatlas.frame(runs)
     assert frame.to_pandas()["waf"].tolist() == frame.to_polars()["waf"].to_list()
     assert polars.DataFrame(frame).shape == (8, frame.table.num_columns)
+    # as documented: a column of records, which is the same table
+    records = polars.from_arrow(frame)
+    assert records.struct.unnest().equals(polars.from_arrow(frame.table))
     shown = frame._repr_html_()
     assert "<th>timing.t_program (ns)</th>" in shown and "8 runs" in shown
     with pytest.raises(flashatlas.InputError, match=r"`ftl.victm` is no column .*`ftl.victim`"):

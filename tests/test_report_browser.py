@@ -437,7 +437,7 @@ def test_a_heading_sorts_the_runs(view):
 
 def test_figures_and_their_data_can_be_kept(view, tmp_path):
     page = view("several")
-    for kind, begins in (("svg", b"<svg"), ("png", b"\x89PNG"), ("csv", b"run,")):
+    for kind, begins in (("svg", b"<svg"), ("png", b"\x89PNG"), ("csv", b"Run,")):
         with page.expect_download() as started:
             page.locator(f'#figure-waf [data-get="{kind}"]').click()
         path = tmp_path / started.value.suggested_filename

@@ -53,7 +53,13 @@ _SUMMED = {name: next(row.value for row in ROWS if row.name == of) for name, of 
 
 @dataclass(frozen=True)
 class Frame:
-    """Runs as an Arrow table: see :func:`frame`."""
+    """Runs as an Arrow table: see :func:`frame`.
+
+    Whatever reads Arrow streams takes a frame as a table: ``polars.DataFrame(runs)``,
+    ``pyarrow.table(runs)``, DuckDB. ``polars.from_arrow`` makes one column of any stream that is no
+    table of pyarrow, with a field for each of ours: give it ``runs.table``, or use
+    :meth:`to_polars`.
+    """
 
     table: pa.Table
     """A row a run. The metadata of a field say its ``role`` (``factor``, ``setting``, ``number``)

@@ -254,7 +254,7 @@ def _parallel() -> str:
         f'<div class="controls">{_select("parallel-by", "Colours")}'
         '<details><summary>Numbers</summary><div class="levels"><fieldset id="parallel-axes">'
         "<legend>Axes</legend></fieldset></div></details></div>"
-        '<div class="wide"><canvas id="parallel" tabindex="0" role="application" '
+        '<div class="scroll wide"><canvas id="parallel" tabindex="0" role="application" '
         'aria-roledescription="parallel coordinates" aria-label="Parallel coordinates of all runs" '
         'aria-describedby="parallel-live"></canvas></div>'
         '<p class="live" id="parallel-live" aria-live="polite"></p>',

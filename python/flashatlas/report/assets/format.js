@@ -12,6 +12,11 @@ function scaled(value, digits, steps) {
 
 const BINARY = [["GiB", 2 ** 30], ["MiB", 2 ** 20], ["KiB", 2 ** 10], ["B", 1]];
 
+/** Units of the numbers behind a format, for those who read them elsewhere. */
+const UNITS = { duration: "ns", bytes: "bytes", memory: "bytes", rate: "bytes/s", share: "of 1" };
+
+const headed = (title, kind) => (UNITS[kind] ? `${title} (${UNITS[kind]})` : title);
+
 const missing = (format) => (value) => (value === null || value === undefined || Number.isNaN(value) ? "–" : format(value));
 
 const formats = {

@@ -75,7 +75,7 @@ function frontOf(across, up, by, panel) {
   });
   const says = `${up.title} over ${across.title}: ${front.size} of ${all.length} configurations are on the front${panels.length > 1 ? "s" : ""}.`;
   const columns = [...shown.map((factor, i) => [`f${i}`, factor.name, "text"]), ["x", across.title, across.format], ["y", up.title, up.format], ["front", "front", "text"], ["runs", "runs", "count"], ["hollow", "not steady", "count"]];
-  const made = { spec: { concat: panels.map(one), columns: Math.min(panels.length, 3) }, data: { front: data }, tables: { front: ["Configurations", columns] }, left: "numbers", titled: true, says };
+  const made = { spec: { concat: panels.map(one), columns: Math.min(panels.length, 3) }, data: { front: data }, tables: { front: ["Configurations", columns] }, left: "numbers", says };
   made.drawn = (view) => view.addEventListener("click", (_, item) => item?.datum?.at !== undefined && pick(all[item.datum.at].runs));
   return { made, names, front: all.filter((each) => front.has(each)), shown };
 }

@@ -61,7 +61,7 @@ function linesOf(number, x, by, panel) {
   const says = least ? `${number.title} over ${x}: least ${formats[number.format](least.mean)} (${least.words.join(", ")}).` : "No run has this number.";
   const columns = [["x", x, "text"], ["by", by, "text"], ["panel", panel, "text"], ["mean", "mean", number.format], ["low", "from", number.format], ["high", "to", number.format], ["bars", "bar", "text"], ["runs", "runs", "count"], ["hollow", "not steady", "count"]];
   return {
-    made: { spec: { concat: panels.map(one), columns: Math.min(panels.length, 3) }, data: { over: data }, tables: { over: [number.title, columns.filter(([, title]) => title)] }, left: "numbers", titled: true, says },
+    made: { spec: { concat: panels.map(one), columns: Math.min(panels.length, 3) }, data: { over: data }, tables: { over: [number.title, columns.filter(([, title]) => title)] }, left: "numbers", says },
     colours,
     bars: new Set(data.bars.filter(Boolean)),
   };
@@ -130,7 +130,7 @@ function heatOf(number, across, down) {
   if (columns <= 12) layer.push({ mark: { type: "text", fontSize: 11 }, encoding: { x, y, text: { field: "text" }, color: ink } });
   const says = rows.length ? `${number.title} over ${down} and ${across}: from ${formats[number.format](least)} to ${formats[number.format](most)}.` : "No run has this number.";
   const spec = { concat: [{ title: `${number.title}: ${down} down, ${across} across`, height: Math.max(120, Math.min(lines * 30, 900)), data: { name: "heat" }, layer, resolve: { scale: { color: "independent" } } }], columns: 1 };
-  return { spec, data: { heat: data }, tables: { heat: [number.title, [["y", down, "text"], ["x", across, "text"], ["mean", number.title, number.format], ["runs", "runs", "count"], ["hollow", "not steady", "count"]]] }, left: "names", titled: true, says };
+  return { spec, data: { heat: data }, tables: { heat: [number.title, [["y", down, "text"], ["x", across, "text"], ["mean", number.title, number.format], ["runs", "runs", "count"], ["hollow", "not steady", "count"]]] }, left: "names", says };
 }
 
 function startHeat() {

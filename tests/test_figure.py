@@ -236,6 +236,38 @@ def test_a_panel_without_data_says_so_and_what_is_left_out_is_said(tmp_path):
     assert path.read_text().count("no data: no run here has it") == 1
 
 
+def test_a_distribution_is_drawn_with_its_tail():
+    shares = {"p50": 1e5, "p90": 2e5, "p99": 1e6, "p99_9": 2e7, "max": 3e7, "mean": 1.5e5}
+    rows = [
+        (
+            {"ftl.victim": victim, "seed": seed},
+            {f"latency_ns.read.{key}": value * seed for key, value in shares.items()}
+            | {"steady": victim == "greedy"},
+        )
+        for victim in ("greedy", "fifo")
+        for seed in (1, 3)
+    ]
+    rows.append(({"ftl.victim": "greedy", "seed": 5}, {"steady": True}))
+    runs = flashatlas.Frame(table_of(rows))
+    found, spec = drawn(runs, x="percentile", y="latency_ns.read", by="ftl.victim", kind="line")
+    greedy = [row for row in found.rows if row["by"] == "greedy"]
+    # seeds 1 and 3 are once and three times the values: their mean is twice, in units of 1 µs
+    assert [(row["x"], row["y"]) for row in greedy] == [
+        ("50 %", 200), ("90 %", 400), ("99 %", 2000), ("99.9 %", 40_000), ("all", 60_000)
+    ]  # fmt: skip
+    assert found.notes[1:] == [
+        "Hollow: 2 of 4 runs were not steady, and would give other numbers if they were longer.",
+        "Not drawn: 1 of 5 runs has no latency_ns.read.",
+    ]
+    axes = spec["layer"][0]["encoding"]
+    assert spec["layer"][0]["mark"]["type"] == "line"
+    assert axes["x"]["title"] == "requests done" and axes["y"]["title"] == "read latency (µs)"
+    # from 100 µs to 90 ms is 900 times
+    assert axes["y"]["scale"] == {"type": "log"}
+    with pytest.raises(InputError, match=r"`waf` has no percentiles .*there are latency_ns\.read"):
+        drawn(runs, x="percentile", y="waf")
+
+
 def test_a_part_of_a_study_is_a_figure_only_where_it_is_asked_for(tmp_path):
     part = flashatlas.Frame(study().table, asked=54)
     with pytest.raises(InputError, match="6 of 54 runs are done: a part of the study") as caught:

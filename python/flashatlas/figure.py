@@ -13,7 +13,7 @@ from flashatlas._core import InputError, about
 from flashatlas.files import write_whole
 from flashatlas.frame import Frame, frame
 from flashatlas.labels import broken
-from flashatlas.points import Asked, Column, Points, points
+from flashatlas.points import PERCENTILE_AXIS, Asked, Column, Points, points
 from flashatlas.result import Result
 
 WIDTHS = {1: 241, 2: 505}
@@ -78,8 +78,9 @@ def figure(
     Args:
         results: The runs, or their :func:`flashatlas.frame`.
         path: ``.pdf``, ``.svg`` or ``.png``.
-        x: The column across (``map.cache_bytes``).
-        y: The column upward (``waf``, ``latency_ns.read.p99``).
+        x: The column across (``map.cache_bytes``); ``percentile``: the distribution of latencies.
+        y: The column upward (``waf``, ``latency_ns.read.p99``); over ``percentile`` a latency with
+            all its percentiles (``latency_ns.read``).
         by: The column told apart by colour, dash and shape.
         panel: The column with a panel a value.
         columns: 1 or 2: as wide as a column or two of a printed page.
@@ -157,7 +158,7 @@ def vega_lite(found: Points, asked: Asked) -> dict[str, Any]:
     drawn: dict[str, Any] = {
         "width": inner,
         "height": height,
-        "layer": _marks(asked.kind, encoding, joined=found.x.numeric)
+        "layer": _marks(asked.kind, encoding, joined=found.x.numeric or asked.x == PERCENTILE_AXIS)
         + ([_no_data(inner, height)] if found.panel else []),
     }
     values = list(found.rows)
@@ -230,7 +231,7 @@ def _upward(found: Points, asked: Asked) -> dict[str, Any]:
         return _number(found.y, {"zero": True})
     if not _is_log("y", asked, ends, WIDE_Y):
         return _number(found.y, {"zero": False})
-    return _number(found.y, {"type": "log"}) | {"axis": {"format": "~g", "labelOverlap": "greedy"}}
+    return _number(found.y, {"type": "log"}) | {"axis": {"format": ",~g", "tickCount": 4}}
 
 
 def _number(title: str, scale: dict[str, Any]) -> dict[str, Any]:

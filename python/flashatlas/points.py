@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+import pyarrow as pa
+
+from flashatlas import arrow
 from flashatlas._core import InputError, about
-from flashatlas.frame import Frame
+from flashatlas.frame import STEADY, Frame
 from flashatlas.intervals import LEAST, PERCENTILE, REPLICATES, Estimate, estimates
 from flashatlas.labels import check_names, distinct, short, title_of
 
@@ -27,6 +30,22 @@ NUMBERS = {
     "nand.erases": "erases",
 }
 """Numbers whose name a reader should not have to decode."""
+
+PERCENTILE_AXIS = "percentile"
+"""What stands across where whole distributions are drawn: ``y`` is then ``latency_ns.OP``."""
+
+DONE = "requests done"
+"""The title of this axis."""
+
+SHARES_DONE = {
+    "p50": "50 %",
+    "p90": "90 %",
+    "p99": "99 %",
+    "p99_9": "99.9 %",
+    "p99_99": "99.99 %",
+    "max": "all",
+}
+"""Percentiles of a record, and the share of requests done within each: a step is a tenth left."""
 
 WITHOUT = "–"
 """The word of a run that has no value of a column."""
@@ -98,6 +117,8 @@ def points(runs: Frame, asked: Asked) -> Points:
             seeds, or a name for what is not in the figure.
 
     """
+    whole, runs = runs, with_percentiles(runs, asked)
+    rows_a_run = max(1, len(runs) // max(len(whole), 1))
     ys = _numbers(runs, asked.y)
     factor, unit = scale(ys, runs.unit(asked.y))
     x = _column(runs, asked.x, asked, to_scale=asked.kind != "bar")
@@ -124,10 +145,51 @@ def points(runs: Frame, asked: Asked) -> Points:
         drawn.append(point | {"unsteady": unsteady})
     notes = [
         *_of_bars(made, asked),
-        *_of_the_unsteady(sum(one["unsteady"] for one in drawn), sum(one["runs"] for one in drawn)),
-        *_left_out(runs, asked, ys, x),
+        *_of_the_unsteady(
+            sum(one["unsteady"] for one in drawn) // rows_a_run,
+            sum(one["runs"] for one in drawn) // rows_a_run,
+        ),
+        *_left_out(whole, runs, asked, ys, x),
     ]
     return Points(drawn, x, _number_title(asked, unit), by, panel, notes)
+
+
+def with_percentiles(runs: Frame, asked: Asked) -> Frame:
+    """Return a row for each run and percentile, if a distribution is to be drawn.
+
+    The tail has as much room as the body: from 99 to 99.9 % is as far as from 90 to 99 %.
+
+    Raises:
+        InputError: ``y`` is no latency of which runs have percentiles.
+
+    """
+    if asked.x != PERCENTILE_AXIS:
+        return runs
+    found = [key for key in SHARES_DONE if f"{asked.y}.{key}" in runs.numbers]
+    if not found:
+        operations = {name.rsplit(".", 1)[0] for name in runs.numbers if PERCENTILE.search(name)}
+        latencies = sorted(name for name in operations if name.startswith("latency_ns."))
+        raise about(
+            "y",
+            f"`{asked.y}` has no percentiles to be drawn over `{PERCENTILE_AXIS}` (there are "
+            f"{', '.join(latencies) or 'none'})",
+        )
+    kept = [name for name in runs.table.column_names if name not in runs.numbers or name == STEADY]
+    own = pa.field(PERCENTILE_AXIS, pa.string(), metadata={"role": "setting"})
+    number = pa.field(asked.y, pa.float64(), metadata={"role": "number", "unit": "ns"})
+    parts = [
+        runs.table.select(kept)
+        .append_column(own, arrow.column([SHARES_DONE[key]] * len(runs), pa.string()))
+        .append_column(
+            number,
+            arrow.column(
+                [None if one is None else float(one) for one in runs.column(f"{asked.y}.{key}")],
+                pa.float64(),
+            ),
+        )
+        for key in found
+    ]
+    return replace(runs, table=pa.concat_tables(parts))
 
 
 def _numbers(runs: Frame, name: str) -> list[Any]:
@@ -149,7 +211,8 @@ def _estimates(groups: Sequence[list[float]], runs: Frame, asked: Asked) -> list
             "bars: an interval is over seeds, and the runs of a point differ in "
             f"{', '.join(others)} as well: name them for x, by or panel, or draw the range"
         )
-    return estimates(groups, percentile=bool(PERCENTILE.search(asked.y)))
+    statistic = asked.x == PERCENTILE_AXIS or PERCENTILE.search(asked.y)
+    return estimates(groups, percentile=bool(statistic))
 
 
 def _of_bars(made: Sequence[Estimate], asked: Asked) -> list[str]:
@@ -177,9 +240,9 @@ def _of_the_unsteady(count: int, total: int) -> list[str]:
     ]
 
 
-def _left_out(runs: Frame, asked: Asked, ys: Sequence[Any], x: Column) -> list[str]:
+def _left_out(whole: Frame, runs: Frame, asked: Asked, ys: Sequence[Any], x: Column) -> list[str]:
     """Return what of the study is not in the figure."""
-    missing = runs.incomplete()
+    missing = whole.incomplete()
     said = [f"Incomplete: {missing}."] if missing else []
     with_number = [row for row, value in enumerate(ys) if value is not None]
     lacking = {
@@ -187,9 +250,9 @@ def _left_out(runs: Frame, asked: Asked, ys: Sequence[Any], x: Column) -> list[s
         asked.x: sum(x.words[row] is None for row in with_number),
     }
     for name, count in lacking.items():
-        if count:
-            have = "has" if count == 1 else "have"
-            said.append(f"Not drawn: {count} of {len(runs)} runs {have} no {name}.")
+        if of_runs := count * len(whole) // max(len(runs), 1):
+            have = "has" if of_runs == 1 else "have"
+            said.append(f"Not drawn: {of_runs} of {len(whole)} runs {have} no {name}.")
     return said
 
 
@@ -226,7 +289,7 @@ def _are_numbers(values: Sequence[Any]) -> bool:
 
 def _column(runs: Frame, name: str, asked: Asked, *, to_scale: bool = False) -> Column:
     """Return a column as it is shown; ``to_scale``: numbers stay numbers."""
-    values, title = runs.column(name), title_of(name, asked.names)
+    values, title = runs.column(name), title_of(name, {PERCENTILE_AXIS: DONE} | {**asked.names})
     found = words(runs, name)
     if to_scale and _are_numbers(list(found)):
         factor, unit = scale(list(found), runs.unit(name))
@@ -256,6 +319,7 @@ def _number_title(asked: Asked, unit: str) -> str:
     if name in asked.names:
         return with_unit(asked.names[name], unit)
     if name.startswith("latency_ns."):
-        _, op, what = name.split(".", 2)
-        return with_unit(f"{op} latency, {what.replace('_', '.')}", unit)
+        _, op, *what = name.split(".", 2)
+        which = f", {what[0].replace('_', '.')}" if what else ""
+        return with_unit(f"{op} latency{which}", unit)
     return with_unit(NUMBERS.get(name, name), unit)

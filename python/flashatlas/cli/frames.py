@@ -44,7 +44,9 @@ def register(app: typer.Typer) -> None:
 
 def figure(
     runs: Runs,
-    x: Annotated[str, typer.Option("--x", metavar="COLUMN", help="Across: a setting.")],
+    x: Annotated[
+        str, typer.Option("--x", metavar="COLUMN", help="Across: a setting, or `percentile`.")
+    ],
     y: Annotated[
         str, typer.Option("--y", metavar="COLUMN", help="Upward: a number of the record.")
     ] = "waf",
@@ -105,6 +107,8 @@ def figure(
 
     For example:
     `flashatlas figure out/study --x map.cache_bytes --y waf --by ftl.victim --panel trace -o f.pdf`
+
+    or: `flashatlas figure out/study --x percentile --y latency_ns.read --by ftl.victim -o tail.pdf`
 
     or: `flashatlas figure results:mixes --x workload --name "zipf theta=0.9=hot" -o mixes.svg`
     """

@@ -180,6 +180,12 @@ def test_after_a_power_failure_there_is_nothing_to_see(tmp_path):
 @needs_nbdkit
 def test_the_page_draws_the_drive(browser):
     page = browser.new_page()
+    # what is written on canvases is no text that a page has
+    page.add_init_script(
+        "window.written = new Set(); const fill = CanvasRenderingContext2D.prototype.fillText;"
+        "CanvasRenderingContext2D.prototype.fillText = function (text, ...place) {"
+        "window.written.add(text); return fill.call(this, text, ...place); };"
+    )
     wrong: list[str] = []
     page.on("console", lambda message: wrong.append(message.text))
     page.on("pageerror", lambda error: wrong.append(str(error)))
@@ -191,6 +197,11 @@ def test_the_page_draws_the_drive(browser):
         assert [row.split()[0] for row in rows] == ["read", "write", "trim", "flush"]
         assert [row.split()[-1] for row in rows] == ["40", "40", "0", "2"]
         assert "1.000 (write cache 1.000)" in page.locator("#flash").inner_text()
+        written = set(page.evaluate("[...window.written]"))
+        assert {"now", "30 s ago", "60 s ago", "90 s ago", "0"} <= written, "the axis across"
+        ends = page.evaluate("[0.7, 1, 3, 20, 21, 700].map(roundUp)")
+        assert ends == [1, 1, 5, 20, 50, 1000]
+        assert any(int(text.replace(",", "")) >= 1 for text in written if text[-1].isdigit())
         colours = page.evaluate(
             """() => { const c = document.getElementById("blocks"), p = c.getContext("2d");
               const all = p.getImageData(0, 0, c.width, c.height).data, found = new Set();

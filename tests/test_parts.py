@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import json
+import pydoc
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -444,3 +447,11 @@ def test_a_python_file_is_a_plugin(tmp_path):
     assert (part["distribution"], part["version"]) == ("mine", "1.2")
     crash = ["crash", "--scheme", "page", "--store", "dram", "--geometry", "mini"]
     assert cli(*crash, "--one-in", "50", "--plugin", str(file)).returncode == 0
+
+
+def test_help_names_every_array_of_a_lane():
+    shown = pydoc.plain(pydoc.render_doc(parts.Lane))
+    read_in_init = inspect.getsource(parts.Lane.__init__)
+    for name in ("slots", "valid", "erases", "closed_at", "changed_at"):
+        assert f"self.{name}" in read_in_init, "there is no such attribute"
+        assert re.search(rf"\|\s+{name}: \S", shown), name

@@ -21,7 +21,7 @@ from flashatlas import InputError, Result, run, tables
 from flashatlas.report import explorer, render, sections, vega, write_report
 from flashatlas.report.chart import thin
 from flashatlas.report.document import asset
-from flashatlas.report.latency import cumulate, decades
+from flashatlas.report.latency import cumulate, decades, nines
 from flashatlas.report.palette import Runs
 from report_fakes import blocks, fake
 
@@ -301,7 +301,14 @@ def test_a_distribution_counts_what_is_done_within_a_time():
     assert all(y == x / 100_000 for x, y in zip(xs[1:], ys[1:], strict=True)), (
         "what is kept is exact"
     )
-    assert max(b - a for a, b in itertools.pairwise(ys)) <= 0.0101
+    # a step of what is left is at most 2 / 200 of ln(100,000) = 0.115, which is 0.05 decades
+    steps = [(1 - a) / (1 - b) for a, b in itertools.pairwise(ys[:-1])]
+    assert max(steps[:-20]) <= 10**0.06, "so that the tail has as many points as the body"
+    assert ys[-2] >= 0.9999
+
+
+def test_the_tail_of_a_distribution_has_room_on_its_axis():
+    assert nines(0.5 / 20_000) == [1.0, 0.5, 0.1, 0.01, 0.001, 0.0001]
 
 
 def test_logarithmic_axes_have_few_round_values():

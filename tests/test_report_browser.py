@@ -6,6 +6,7 @@ What is drawn, what can be reached by keyboard, and what goes out to the network
 from __future__ import annotations
 
 import itertools
+import json
 import re
 from importlib import resources
 from pathlib import Path
@@ -411,6 +412,19 @@ def test_the_same_input_gives_the_same_report():
     assert render("t", several(), "c") == render("t", several(), "c")
 
 
+def test_marks_of_a_study_with_runs_that_were_not_steady_are_hollow(seen):
+    page = seen("study")
+    held = json.loads(page.locator("#report-data").text_content())
+    name = "factor-write-amplification"
+    found = held["charts"][name]["data"][name]["unsteady"]
+    hollow = page.locator(
+        "#figure-factor-write-amplification svg .mark-symbol path[fill='var(--paper)']"
+    )
+    assert hollow.count() == sum(count > 0 for count in found)
+    said = f"Hollow: with a run that was not steady ({sum(found)} of 54)"
+    assert (said in page.locator("#factors .lead").inner_text()) == (sum(found) > 0)
+
+
 def test_a_study_is_drawn_over_its_factors(seen):
     page = seen("study")
     assert (
@@ -437,7 +451,7 @@ def test_a_heading_sorts_the_runs(view):
 
 def test_figures_and_their_data_can_be_kept(view, tmp_path):
     page = view("several")
-    for kind, begins in (("svg", b"<svg"), ("png", b"\x89PNG"), ("csv", b"run,")):
+    for kind, begins in (("svg", b"<svg"), ("png", b"\x89PNG"), ("csv", b"Run,")):
         with page.expect_download() as started:
             page.locator(f'#figure-waf [data-get="{kind}"]').click()
         path = tmp_path / started.value.suggested_filename

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import json
+import textwrap
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from flashatlas import charts
-from flashatlas._core import InputError
+from flashatlas._core import InputError, about
 from flashatlas.files import write_whole
 from flashatlas.frame import Frame, frame
-from flashatlas.intervals import PERCENTILE, REPLICATES, estimates
+from flashatlas.labels import broken
+from flashatlas.points import PERCENTILE_AXIS, Asked, Column, Points, points
 from flashatlas.result import Result
 
 WIDTHS = {1: 241, 2: 505}
@@ -20,13 +23,6 @@ HEIGHTS = (20, 2000)
 """Points of the lowest panel and the highest."""
 
 SUFFIXES = (".pdf", ".svg", ".png")
-
-SCALES = {
-    "ns": ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1, "ns")),
-    "bytes": ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"), (1, "bytes")),
-    "bytes/s": ((1e9, "GB/s"), (1e6, "MB/s"), (1e3, "kB/s"), (1, "bytes/s")),
-}
-"""Units that a long number is written in: the largest that leaves the smallest value above 1."""
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000")
 """Told apart in print and by the colour-blind (Okabe and Ito, 2008)."""
@@ -40,12 +36,21 @@ SIGNS: dict[str, tuple[Any, ...]] = {"color": COLOURS, "shape": SHAPES, "strokeD
 BARS = ("range", "interval")
 """What the bar of a point is: from the least run to the largest, or the interval of the mean."""
 
+LOGS = ("x", "y", "xy", "none")
+"""Axes that may be logarithmic."""
+
+WIDE_X, WIDE_Y = 8, 50
+"""How many times the least value the largest is where an axis is logarithmic unasked."""
+
 CHANNELS = {
     "line": ("color", "shape", "strokeDash"),
     "point": ("color", "shape"),
     "bar": ("color",),
 }
 """What tells the values of ``by`` apart in each kind of figure."""
+
+LETTER = 3.9
+"""Points across a letter of the labels, about."""
 
 
 def figure(
@@ -60,159 +65,112 @@ def figure(
     kind: str = "line",
     height: int | None = None,
     bars: str = BARS[0],
+    log: str | None = None,
+    names: Mapping[str, str] | None = None,
+    allow_incomplete: bool = False,
 ) -> Path:
     """Draw a number over a factor, and write it to a file.
 
     Runs that share ``x``, ``by`` and ``panel`` (seeds, say) are one point: their mean, with a bar
-    from the least to the largest, or over the interval of the mean.
+    from the least to the largest, or over the interval of the mean. A point is hollow if a run of
+    it was not steady. What a reader must know of marks and bars stands under the figure.
 
     Args:
         results: The runs, or their :func:`flashatlas.frame`.
         path: ``.pdf``, ``.svg`` or ``.png``.
-        x: The column across (``map.cache_bytes``).
-        y: The column upward (``waf``, ``latency_ns.read.p99``).
+        x: The column across (``map.cache_bytes``); ``percentile``: the distribution of latencies.
+        y: The column upward (``waf``, ``latency_ns.read.p99``); over ``percentile`` a latency with
+            all its percentiles (``latency_ns.read``).
         by: The column told apart by colour, dash and shape.
         panel: The column with a panel a value.
         columns: 1 or 2: as wide as a column or two of a printed page.
-        kind: ``line``, ``point`` or ``bar``.
+        kind: ``line``, ``point`` or ``bar``. Lines join numbers, never names: between two traces
+            there is nothing.
         height: Points; of one panel.
         bars: ``range``: from the least run to the largest; ``interval``: of 95 % of the mean over
-            seeds (Student's t; the bootstrap for percentiles).
+            seeds (Student's t; the bootstrap for percentiles), from five runs on.
+        log: ``x``, ``y``, ``xy`` or ``none``: which axes are logarithmic; by default the one across
+            where its values are eight times apart, the one upward where they are fifty times.
+        names: What columns and values are to be called, by how they are written.
+        allow_incomplete: Draw a study of which runs are missing; a line under it says how many.
 
     Raises:
-        InputError: A column that is not there, a number that is none, another kind of file.
+        InputError: A column that is not there, a number that is none, another kind of file, or a
+            study that is not done.
 
     """
+    asked = Asked(x, y, by, panel, columns, kind, height, bars, log, names or {})
+    draw(results, path, asked, allow_incomplete=allow_incomplete)
+    return Path(path)
+
+
+def draw(
+    results: Iterable[Result] | Frame, path: str | Path, asked: Asked, *, allow_incomplete: bool
+) -> Points:
+    """Write a figure, and return what is in it."""
     target = Path(path)
+    _check(target, asked)
+    runs = results if isinstance(results, Frame) else frame(results)
+    runs.must_be_whole(allowed=allow_incomplete)
+    found = points(runs, asked)
+    write_whole(target, _drawn(vega_lite(found, asked), target.suffix))
+    return found
+
+
+def _check(target: Path, asked: Asked) -> None:
+    """Refuse what no figure can be."""
     if target.suffix not in SUFFIXES:
         raise InputError(f"{target}: a figure ends in {', '.join(SUFFIXES)}")
-    if columns not in WIDTHS:
-        raise InputError(f"columns `{columns}`: 1 or 2")
-    if kind not in CHANNELS:
-        raise InputError(f"kind `{kind}` is not known (allowed: {', '.join(CHANNELS)})")
-    if height is not None and not HEIGHTS[0] <= height <= HEIGHTS[1]:
-        raise InputError(f"height: {height} points; expected {HEIGHTS[0]} to {HEIGHTS[1]}")
-    if bars not in BARS:
-        raise InputError(f"bars `{bars}` is not known (allowed: {', '.join(BARS)})")
-    runs = results if isinstance(results, Frame) else frame(results)
-    specification = vega_lite(runs, x, y, by, panel, WIDTHS[columns], kind, height, bars)
-    write_whole(target, _drawn(specification, target.suffix))
-    return target
-
-
-def averaged(runs: Frame, x: str, by: str | None, panel: str | None) -> list[str]:
-    """The factors that a figure does not tell apart: its points are means over them."""
-    return [name for name in runs.factors if name not in (x, by, panel)]
+    if asked.columns not in WIDTHS:
+        raise InputError(f"columns `{asked.columns}`: 1 or 2")
+    for option, value, allowed in (
+        ("kind", asked.kind, CHANNELS),
+        ("bars", asked.bars, BARS),
+        ("log", asked.log, (None, *LOGS)),
+    ):
+        if value not in allowed:
+            known = ", ".join(one for one in allowed if one)
+            raise InputError(f"{option} `{value}` is not known (allowed: {known})")
+    if asked.height is not None and not HEIGHTS[0] <= asked.height <= HEIGHTS[1]:
+        raise InputError(f"height: {asked.height} points; expected {HEIGHTS[0]} to {HEIGHTS[1]}")
 
 
 def _drawn(specification: dict[str, Any], suffix: str) -> str | bytes:
-    draw = charts.library()
+    library = charts.library()
     if suffix == ".svg":
-        return draw.vegalite_to_svg(specification)
+        return library.vegalite_to_svg(specification)
     if suffix == ".pdf":
-        return draw.vegalite_to_pdf(specification)
-    return draw.vegalite_to_png(specification, ppi=300)
+        return library.vegalite_to_pdf(specification)
+    return library.vegalite_to_png(specification, ppi=300)
 
 
-def vega_lite(
-    runs: Frame,
-    x: str,
-    y: str,
-    by: str | None,
-    panel: str | None,
-    width: int,
-    kind: str,
-    height: int | None,
-    bars: str = BARS[0],
-) -> dict[str, Any]:
-    """The figure as a Vega-Lite specification, its data in it."""
-    ys = _numbers(runs, y)
-    factor, unit = _scale(ys, runs.unit(y))
-    xs = runs.column(x)
-    across = _axis(runs, x, xs, kind)
-    told_apart = {name: in_words(runs, of) for name, of in (("by", by), ("panel", panel)) if of}
-    values = [
-        {"x": across["values"][row], "y": ys[row] / factor}
-        | {name: words[row] for name, words in told_apart.items()}
-        for row in range(len(runs))
-        if ys[row] is not None and xs[row] is not None
-    ]
-    if bars == "interval":
-        values = _intervals(
-            values, y, [name for name in averaged(runs, x, by, panel) if name != REPLICATES]
-        )
-    panels = len({value["panel"] for value in values}) if panel else 1
-    a_row = min(panels, 4 if width > WIDTHS[1] else 2)
+def vega_lite(found: Points, asked: Asked) -> dict[str, Any]:
+    """Return the figure as a Vega-Lite specification, its data in it."""
+    width = WIDTHS[asked.columns]
+    panels = found.panel.order if found.panel else [""]
+    a_row = min(len(panels), 2 * asked.columns)
     inner = (width - 37 * a_row - 8) / a_row
-    encoding: dict[str, Any] = {
-        "x": across["encoding"],
-        "y": {
-            "field": "y",
-            "type": "quantitative",
-            "title": _title(y, unit),
-            "scale": {"zero": kind == "bar"},
-        },
-    }
-    if by:
-        words = list(dict.fromkeys(value["by"] for value in values))
-        legend = {
-            "title": by,
-            "orient": "top",
-            "columns": 3 if width <= WIDTHS[1] else 6,
-            # the dash of the line would be that of the sign's outline
-            "symbolStrokeWidth": 0,
-        }
-        # legends of one field and one domain are drawn as one
-        for channel in CHANNELS[kind]:
-            signs = SIGNS[channel]
-            signs_of = [signs[i % len(signs)] for i in range(len(words))]
-            scale = {"domain": words, "range": signs_of}
-            shown = None if channel == "strokeDash" else legend
-            encoding[channel] = {
-                "field": "by",
-                "type": "nominal",
-                "scale": scale,
-                "legend": shown,
-            }
-        if kind == "bar":
-            encoding["xOffset"] = {"field": "by", "type": "nominal", "sort": words}
-    mean = {**encoding, "y": {**encoding["y"], "aggregate": "mean"}}
-    line = {key: value for key, value in mean.items() if key != "shape"}
-    point = {key: value for key, value in mean.items() if key != "strokeDash"}
-    # on bars, a rule of a bar's own colour would not be seen
-    apart, colour = ("xOffset", {"color": "black"}) if kind == "bar" else ("color", {})
-    spread = {key: encoding[key] for key in ("x", apart) if key in encoding}
-    marks: list[dict[str, Any]] = []
-    if kind == "line":
-        marks.append({"mark": {"type": "line", "strokeWidth": 1}, "encoding": line})
-    if kind == "bar":
-        marks.append({"mark": {"type": "bar"}, "encoding": mean})
-    else:
-        marks.append({"mark": {"type": "point", "size": 14, "filled": True}, "encoding": point})
-    ends: tuple[dict[str, Any], dict[str, Any]] = (
-        {"field": "y", "aggregate": "min"},
-        {"field": "y", "aggregate": "max"},
-    )
-    if bars == "interval":
-        ends = {"field": "low"}, {"field": "high"}
-    marks.append(
-        {
-            "mark": {"type": "rule", "strokeWidth": 0.75, **colour},
-            "encoding": {**spread, "y": {**ends[0], "type": "quantitative"}, "y2": ends[1]},
-        }
-    )
+    height = asked.height or round(inner * (0.62 if a_row == 1 else 0.8))
+    encoding = {"x": _across(found, asked, inner), "y": _upward(found, asked)}
+    if found.by:
+        encoding |= _told_apart(found.by, asked, width)
+    empty = [panel for panel in panels if not any(r.get("panel") == panel for r in found.rows)]
     drawn: dict[str, Any] = {
         "width": inner,
-        "height": height or round(inner * (0.62 if a_row == 1 else 0.8)),
-        "layer": marks,
+        "height": height,
+        "layer": _marks(asked.kind, encoding, joined=found.x.numeric or asked.x == PERCENTILE_AXIS)
+        + ([_no_data(inner, height)] if found.panel else []),
     }
-    if panel:
+    values = list(found.rows)
+    if found.panel:
+        values += [{"panel": panel, "empty": "no data: no run here has it"} for panel in empty]
         drawn = {
             "facet": {
                 "field": "panel",
                 "type": "nominal",
-                "title": None,
-                "sort": list(dict.fromkeys(value["panel"] for value in values)),
+                "title": found.panel.title,
+                "sort": panels,
+                "header": _lines(panels, inner),
             },
             "columns": a_row,
             "spec": drawn,
@@ -221,28 +179,164 @@ def vega_lite(
         "$schema": "https://vega.github.io/schema/vega-lite/v5.json",
         "data": {"values": values},
         "config": STYLE,
+        **({"title": _under(found.notes, width)} if found.notes else {}),
         **drawn,
     }
 
 
-def _intervals(values: list[dict[str, Any]], y: str, others: Sequence[str]) -> list[dict[str, Any]]:
-    """The mean of each point's runs, with its interval; without one where all seeds agree."""
-    if others:
-        raise InputError(
-            "bars: an interval is over seeds, and the runs of a point differ in "
-            f"{', '.join(others)} as well: name them for x, by or panel, or draw the range"
-        )
-    points: dict[tuple[Any, ...], list[float]] = {}
-    for value in values:
-        points.setdefault(tuple((k, v) for k, v in value.items() if k != "y"), []).append(
-            value["y"]
-        )
-    made = estimates(list(points.values()), percentile=bool(PERCENTILE.search(y)))
-    return [
-        dict(key) | {"y": e.mean, "low": e.mean if e.low is None else e.low,
-                     "high": e.mean if e.high is None else e.high}
-        for key, e in zip(points, made, strict=True)
-    ]  # fmt: skip
+def _under(notes: Sequence[str], width: float) -> dict[str, Any]:
+    """Return the lines under a figure, which say what its marks are."""
+    lines = [line for note in notes for line in textwrap.wrap(note, int(width / 3.3))]
+    return {
+        "text": lines,
+        "orient": "bottom",
+        "anchor": "start",
+        "fontSize": 7,
+        "fontWeight": "normal",
+        "offset": 6,
+    }
+
+
+def _across(found: Points, asked: Asked, inner: float) -> dict[str, Any]:
+    """Return the axis across: numbers to scale, words in their order."""
+    x = found.x
+    if not x.numeric:
+        return {
+            "field": "x",
+            "type": "ordinal",
+            "sort": x.order,
+            "scale": {"domain": x.order},
+            "title": x.title,
+            "axis": _lines(x.order, inner / max(len(x.order), 1)),
+        }
+    log = _is_log("x", asked, x.order, WIDE_X)
+    base = 2 if log and "iB" in x.title else 10
+    values = {"values": x.order} if len(x.order) <= 8 else {}
+    return {
+        "field": "x",
+        "type": "quantitative",
+        "title": x.title,
+        # the first and the last points stand off the edges
+        "scale": {"padding": 6, **({"type": "log", "base": base} if log else {"zero": False})},
+        "axis": {**values, "labelOverlap": "greedy", "labelSeparation": 2},
+    }
+
+
+def _upward(found: Points, asked: Asked) -> dict[str, Any]:
+    """Return the axis upward."""
+    ends = [row[end] for row in found.rows for end in ("low", "high")]
+    if asked.kind == "bar":
+        if asked.log and "y" in asked.log:
+            raise about("log", "`y`: the length of a bar is from zero, which no log axis has")
+        return _number(found.y, {"zero": True})
+    if not _is_log("y", asked, ends, WIDE_Y):
+        return _number(found.y, {"zero": False})
+    return _number(found.y, {"type": "log"}) | {"axis": {"format": ",~g", "tickCount": 4}}
+
+
+def _number(title: str, scale: dict[str, Any]) -> dict[str, Any]:
+    return {"field": "y", "type": "quantitative", "title": title, "scale": scale}
+
+
+def _is_log(axis: str, asked: Asked, values: Sequence[float], wide: float) -> bool:
+    """Whether an axis is logarithmic: because it was asked for, or because it is wide."""
+    least, most = min(values), max(values)
+    if asked.log is not None:
+        if axis in asked.log.removesuffix("none") and least <= 0:
+            raise about("log", f"`{axis}`: a value is {least:g}, and a log axis has none below 0")
+        return axis in asked.log.removesuffix("none")
+    return least > 0 and most / least >= wide
+
+
+def _told_apart(by: Column, asked: Asked, width: float) -> dict[str, Any]:
+    """Return the channels that tell the values of ``by`` apart, with one key for all."""
+    words = by.order
+    room = LETTER * max(map(len, words)) + 25
+    legend = {
+        "title": by.title,
+        "orient": "top",
+        "columns": max(1, min(3 * asked.columns, int(width / room))),
+        "labelLimit": width - 30,
+        # the dash of the line would be that of the sign's outline
+        "symbolStrokeWidth": 0,
+    }
+    found: dict[str, Any] = {}
+    # legends of one field and one domain are drawn as one
+    for channel in CHANNELS[asked.kind]:
+        signs = SIGNS[channel]
+        scale = {"domain": words, "range": [signs[i % len(signs)] for i in range(len(words))]}
+        shown = None if channel == "strokeDash" else legend
+        found[channel] = {"field": "by", "type": "nominal", "scale": scale, "legend": shown}
+    if asked.kind == "bar":
+        found["xOffset"] = {"field": "by", "type": "nominal", "scale": {"domain": words}}
+    return found
+
+
+def _marks(kind: str, encoding: dict[str, Any], *, joined: bool) -> list[dict[str, Any]]:
+    """Return the layers of a panel; what is not steady is hollow, and names are not joined."""
+    without = {"line": "shape", "point": "strokeDash", "bar": "strokeDash", "rule": "shape"}
+    of = {
+        mark: {key: value for key, value in encoding.items() if key != left_out}
+        for mark, left_out in without.items()
+    }
+    # on bars, a rule of a bar's own colour would not be seen
+    apart, colour = ("xOffset", {"color": "black"}) if kind == "bar" else ("color", {})
+    spread = {key: encoding[key] for key in ("x", apart) if key in encoding}
+    ends = {"y": {**encoding["y"], "field": "low"}, "y2": {"field": "high"}}
+    rule = {
+        "transform": [{"filter": "datum.low < datum.high"}],
+        "mark": {"type": "rule", "strokeWidth": 0.75, **colour},
+        "encoding": {**spread, **ends},
+    }
+    there = {"filter": "!isValid(datum.empty)"}
+    line = {
+        "transform": [there],
+        "mark": {"type": "line", "strokeWidth": 1},
+        "encoding": of["line"],
+    }
+    mark = (
+        {"type": "bar"}
+        if kind == "bar"
+        else {"type": "point", "size": 14, "filled": True, "opacity": 1}
+    )
+    own = of["bar" if kind == "bar" else "point"]
+    full = {"transform": [there, {"filter": "datum.unsteady === 0"}], "mark": mark, "encoding": own}
+    outlined = {"stroke" if key == "color" else key: value for key, value in own.items()}
+    hollow = {
+        "transform": [{"filter": "datum.unsteady > 0"}],
+        "mark": {**mark, "filled": False, "fill": "white", "strokeWidth": 1,
+                 **({} if "color" in own else {"stroke": COLOURS[0]})},
+        "encoding": outlined,
+    }  # fmt: skip
+    first = [*([line] if kind == "line" and joined else []), *([] if kind == "bar" else [rule])]
+    return [*first, full, hollow, *([rule] if kind == "bar" else [])]
+
+
+def _no_data(inner: float, height: float) -> dict[str, Any]:
+    """Return the layer that says of a panel that it has nothing in it."""
+    return {
+        "transform": [{"filter": "isValid(datum.empty)"}],
+        "mark": {"type": "text", "fontSize": 7, "limit": inner},
+        "encoding": {
+            "text": {"field": "empty"},
+            "x": {"value": inner / 2},
+            "y": {"value": height / 2},
+        },
+    }
+
+
+def _lines(words: Sequence[str], room: float) -> dict[str, Any]:
+    """Return how labels stand in the room that each has: whole, on lines, or aslant."""
+    letters = max(1, int(room / LETTER))
+    lines = [broken(word, letters) for word in words]
+    longest = max((len(line) for label in lines for line in label.split("\n")), default=0)
+    if longest > letters:
+        return {"labelAngle": -40, "labelAlign": "right", "labelLimit": 130}
+    if all("\n" not in label for label in lines):
+        return {"labelLimit": 0}
+    # Vega has lists of lines, and no map: a word is found by its place
+    texts, places = json.dumps([label.split("\n") for label in lines]), json.dumps(list(words))
+    return {"labelLimit": 0, "labelExpr": f"{texts}[indexof({places}, datum.label)]"}
 
 
 FONT = "Helvetica, Arial, sans-serif"
@@ -261,94 +355,7 @@ STYLE: dict[str, Any] = {
         "symbolSize": 30,
         "offset": 4,
     },
-    "header": {"labelFontSize": 7},
+    "header": {"labelFontSize": 7, "titleFontSize": 7, "titleFontWeight": "normal"},
     "facet": {"spacing": 14},
 }
 """Eight-point type, thin lines: what a two-column page takes."""
-
-
-def _numbers(runs: Frame, name: str) -> list[Any]:
-    values = runs.column(name)
-    if any(not isinstance(value, (int, float)) for value in values if value is not None):
-        raise InputError(f"`{name}` is no number; a figure's height needs one")
-    if all(value is None for value in values):
-        raise InputError(f"`{name}`: no run has it")
-    return values
-
-
-def _scale(values: list[Any], unit: str) -> tuple[float, str]:
-    """A factor and the unit that it leads to, so that numbers are short."""
-    sizes = [abs(value) for value in values if value]
-    for factor, name in SCALES.get(unit, ()):
-        if sizes and min(sizes) >= factor:
-            return factor, name
-    return 1, unit
-
-
-def _axis(runs: Frame, name: str, values: list[Any], kind: str) -> dict[str, Any]:
-    """What is drawn across: numbers to scale (a wide range by powers of two), words in order."""
-    numbers = all(isinstance(v, (int, float)) and not isinstance(v, bool) for v in values)
-    if not numbers or kind == "bar":
-        ordered = sorted(set(values)) if numbers else list(dict.fromkeys(values))
-        factor, unit = _scale(ordered, runs.unit(name)) if numbers else (1, "")
-        words = {v: f"{v / factor:g}" if numbers else _word(v) for v in ordered}
-        return {
-            "values": [words[v] for v in values],
-            "encoding": {
-                "field": "x",
-                "type": "ordinal",
-                "sort": [words[v] for v in ordered],
-                "title": _title(name, unit),
-            },
-        }
-    factor, unit = _scale(values, runs.unit(name))
-    scaled = [value / factor for value in values]
-    ticks = sorted(set(scaled))
-    wide = ticks[0] > 0 and ticks[-1] / ticks[0] >= 8
-    return {
-        "values": scaled,
-        "encoding": {
-            "field": "x",
-            "type": "quantitative",
-            "title": _title(name, unit),
-            # the first and the last points stand off the edges
-            "scale": {"padding": 6, **({"type": "log", "base": 2} if wide else {"zero": False})},
-            "axis": {"values": ticks} if len(ticks) <= 8 else {},
-        },
-    }
-
-
-TITLES = {
-    "waf": "write amplification",
-    "iops": "requests a second",
-    "bandwidth_bytes_per_s": "throughput",
-    "map.hit_ratio": "hits of the map cache",
-    "map.cache_bytes": "map cache",
-}
-"""Columns whose name a reader should not have to decode."""
-
-
-def _title(name: str, unit: str) -> str:
-    if name.startswith("latency_ns."):
-        _, op, what = name.split(".")
-        name = f"{op} latency, {what.replace('_', '.')}"
-    title = TITLES.get(name, name)
-    return f"{title} ({unit})" if unit and unit not in ("ratio", "1/s") else title
-
-
-def in_words(runs: Frame, name: str) -> list[str]:
-    """The values of a column in words; numbers in the unit that keeps them short."""
-    values = runs.column(name)
-    if any(isinstance(v, bool) or not isinstance(v, (int, float)) for v in values):
-        return [_word(value) for value in values]
-    factor, unit = _scale(values, runs.unit(name))
-    return [f"{value / factor:g} {unit}".strip() for value in values]
-
-
-def _word(value: Any) -> str:
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, (int, float)):
-        return f"{value:g}"
-    # of a path, the name is enough
-    return str(value).rsplit("/", 1)[-1] if "/" in str(value) else str(value)

@@ -14,7 +14,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 
 from flashatlas import arrow
-from flashatlas._core import InputError, quantity
+from flashatlas._core import InputError, about, quantity
 from flashatlas.names import hint
 from flashatlas.result import Result, given_results
 from flashatlas.tables import ROWS
@@ -22,6 +22,12 @@ from flashatlas.units import unit_of
 
 SHOWN = ("waf", "iops", "latency_ns.write.p99", "latency_ns.read.p99", "oracle.violations")
 """Numbers that a notebook shows beside the factors."""
+
+FAILURE = "failure"
+"""The column that says why a run has no results; there only where one has none."""
+
+STEADY = "steady"
+"""The column that says whether a run was at a steady state; of lookup studies there is none."""
 
 LEFT_OUT = (
     "approximations",
@@ -47,11 +53,61 @@ _SUMMED = {name: next(row.value for row in ROWS if row.name == of) for name, of 
 
 @dataclass(frozen=True)
 class Frame:
-    """Runs as an Arrow table: see :func:`frame`."""
+    """Runs as an Arrow table: see :func:`frame`.
+
+    Whatever reads Arrow streams takes a frame as a table: ``polars.DataFrame(runs)``,
+    ``pyarrow.table(runs)``, DuckDB. ``polars.from_arrow`` makes one column of any stream that is no
+    table of pyarrow, with a field for each of ours: give it ``runs.table``, or use
+    :meth:`to_polars`.
+    """
 
     table: pa.Table
     """A row a run. The metadata of a field say its ``role`` (``factor``, ``setting``, ``number``)
     and its ``unit``."""
+    asked: int | None = None
+    """Runs that the study has, done or not; ``None`` for runs that are of no study."""
+
+    @property
+    def failures(self) -> int:
+        """How many of the rows are runs that failed: they have settings and no numbers."""
+        if FAILURE not in self.table.column_names:
+            return 0
+        return len(self) - self.table[FAILURE].null_count
+
+    def steady(self) -> list[bool]:
+        """Return for each row whether its numbers may be used: ``False`` for unsteady runs."""
+        if STEADY not in self.table.column_names:
+            return [True] * len(self)
+        return [value is not False for value in self.column(STEADY)]
+
+    def incomplete(self) -> str:
+        """Return what the study lacks, in words; empty where every run has its results."""
+        done = len(self) - self.failures
+        if self.asked is None or done >= self.asked:
+            return ""
+        failed = f" ({self.failures} failed)" if self.failures else ""
+        return f"{done} of {self.asked} runs are done{failed}"
+
+    def must_be_whole(self, *, allowed: bool, with_failures: bool = False) -> None:
+        """Refuse a study of which runs are missing: a part of it would be taken for all of it.
+
+        Args:
+            allowed: Whether a part is what was asked for.
+            with_failures: Whether a run that failed is in what is made, with its reason.
+
+        Raises:
+            InputError: A run has no results.
+
+        """
+        missing = self.incomplete()
+        if allowed or not missing or (with_failures and len(self) == self.asked):
+            return
+        raise about(
+            "allow_incomplete",
+            f"{missing}: a part of the study would be taken for all of it; carry out the others "
+            "(`flashatlas sweep`; `--retry-failed` tries those that failed), or ask for the part "
+            "with ‹allow_incomplete›",
+        )
 
     @property
     def factors(self) -> list[str]:

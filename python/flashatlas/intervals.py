@@ -6,7 +6,7 @@ import math
 import re
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from statistics import fmean
 from typing import Any
@@ -27,6 +27,13 @@ PERCENTILE = re.compile(r"(^|\.)(p\d+(_\d+)?|max|min)$")
 RESAMPLES = 2000
 """Of the bootstrap."""
 
+LEAST = 5
+"""Replicates from which on a figure or a table has an interval; of fewer it has the range.
+
+Student's t of three values is 2.48 standard deviations to each side, so that it says more about
+the count than about the drive; the bootstrap of three never leaves their range.
+"""
+
 MISSING = "intervals need SciPy: pip install 'flashatlas[study]'"
 
 
@@ -36,14 +43,26 @@ class Estimate:
 
     mean: float
     low: float | None
-    """The lower end of the interval; ``None`` with fewer than two different replicates."""
+    """The lower end of the interval; ``None`` where there is none, or where all agree."""
     high: float | None
     count: int
+    least: float
+    most: float
 
     @property
     def half(self) -> float | None:
         """Half of the interval's width."""
         return None if self.low is None or self.high is None else (self.high - self.low) / 2
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """Return both ends of what a figure draws: of the interval, or else of the range.
+
+        An interval of numbers that are never below zero is drawn from zero on.
+        """
+        if self.low is None or self.high is None:
+            return self.least, self.most
+        return max(self.low, 0.0) if self.least >= 0 else self.low, self.high
 
 
 @dataclass(frozen=True)
@@ -56,31 +75,53 @@ class Group:
     """How many of them were no steady state: their numbers would move in longer runs."""
     runs: int
 
-    def said(self, name: str, unit: str) -> str:
-        """An estimate in words: ``1.431 ± 0.02``."""
+    def said(self, name: str, unit: str, *, count: bool = True) -> str:
+        """Return an estimate in words.
+
+        ``1.431 ± 0.02`` with an interval; ``1.431 (1.41–1.45, n = 3)`` with fewer than
+        :data:`LEAST` replicates; the mean alone where all of them agree. ``count``: with ``n``.
+        """
         found = self.estimates.get(name)
         if found is None:
             return "–"
-        half = "" if found.half is None else f" ± {in_unit(found.half, unit)}"
-        return f"{in_unit(found.mean, unit)}{half}"
+        mean = in_unit(found.mean, unit)
+        if found.half is not None:
+            return f"{mean} ± {in_unit(found.half, unit)}"
+        if found.least == found.most:
+            return mean
+        least, most = in_unit(found.least, unit), in_unit(found.most, unit)
+        (low, _, same), (_, _, own) = least.partition(" "), most.partition(" ")
+        ends = f"{low if same == own else least}–{most}"
+        return f"{mean} ({ends}, n = {found.count})" if count else f"{mean} ({ends})"
 
 
-def estimate(values: Sequence[float], *, percentile: bool = False) -> Estimate:
-    """The mean of replicates with its interval of 95 %.
+def estimate(values: Sequence[float], *, percentile: bool = False, least: int = LEAST) -> Estimate:
+    """The mean of replicates with its interval of 95 %, or their range where they are few.
 
     Student's t; for percentiles the bootstrap (bias-corrected and accelerated), because their
     distribution is skewed. It needs more replicates than t to be right: with fewer than about ten
     its intervals are too short.
+
+    Args:
+        values: The replicates.
+        percentile: Whether they are order statistics (:data:`PERCENTILE`).
+        least: Replicates from which on there is an interval, at least 2.
+
     """
-    return estimates([values], percentile=percentile)[0]
+    return estimates([values], percentile=percentile, least=least)[0]
 
 
-def estimates(groups: Sequence[Sequence[float]], *, percentile: bool = False) -> list[Estimate]:
+def estimates(
+    groups: Sequence[Sequence[float]], *, percentile: bool = False, least: int = LEAST
+) -> list[Estimate]:
     """The same for many groups of replicates; the bootstrap takes those of one size at once."""
-    found = [Estimate(fmean(values), None, None, len(values)) for values in groups]
+    found = [
+        Estimate(fmean(values), None, None, len(values), min(values), max(values))
+        for values in groups
+    ]
     of_size: dict[int, list[int]] = {}
     for at, values in enumerate(groups):
-        if any(value != values[0] for value in values):
+        if len(values) >= least and any(value != values[0] for value in values):
             of_size.setdefault(len(values), []).append(at)
     for places in of_size.values():
         samples = [groups[at] for at in places]
@@ -88,7 +129,7 @@ def estimates(groups: Sequence[Sequence[float]], *, percentile: bool = False) ->
         for at, values, end in zip(places, samples, ends, strict=True):
             mean = found[at].mean
             low, high = end or _student(values, mean)
-            found[at] = Estimate(mean, low, high, len(values))
+            found[at] = replace(found[at], low=low, high=high)
     return found
 
 

@@ -101,13 +101,25 @@ class _Policy:
 
 
 class Lane:
-    """What a victim policy sees of its lane: arrays with an element for each block, never copied.
+    """A lane as its victim policy sees it: arrays with an element for each block, never copied.
 
-    They are read only, always current, and stay where they are.
+    The arrays are numpy's, read only, always current, and stay where they are.
+
+    Attributes:
+        slots: Pages (mapping units) of a block.
+        valid: Valid pages of each block (``uint32``).
+        erases: Erases of each block until it was closed last (``uint32``).
+        closed_at: :attr:`clock` when each block was closed (``uint64``); the largest value for one
+            that is no candidate: open, free or bad.
+        changed_at: :attr:`clock` when each block was closed or lost a valid page last (``uint64``).
+
     """
 
     slots: int
-    """Pages (mapping units) of a block."""
+    valid: Any
+    erases: Any
+    closed_at: Any
+    changed_at: Any
 
     def __init__(self, core: Any) -> None:
         numpy = _numpy()

@@ -29,6 +29,8 @@ def significance(
     of: str,
     between: str,
     each: str | Sequence[str] | None = None,
+    *,
+    allow_incomplete: bool = False,
 ) -> list[str]:
     """One sentence for each value of a factor, against the first one.
 
@@ -43,12 +45,15 @@ def significance(
         of: The number that is compared, such as ``waf``.
         between: The factor, such as ``ftl.victim``.
         each: A further factor, or several: a sentence for each of its values.
+        allow_incomplete: Take a study of which runs are missing.
 
     Raises:
-        InputError: No such column, a factor that the runs do not differ in, or no pairs.
+        InputError: No such column, a factor that the runs do not differ in, no pairs, or a study
+            that is not done.
 
     """
     runs = results if isinstance(results, Frame) else frame(results)
+    runs.must_be_whole(allowed=allow_incomplete)
     apart = [] if each is None else [each] if isinstance(each, str) else list(each)
     _check(runs, of, between, apart)
     rows = [row for row in runs.rows() if row[of] is not None]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from flashatlas.frame import Frame
 from flashatlas.notes import declared, texts
 from flashatlas.result import Result
 
@@ -19,6 +20,16 @@ def unsteady(results: Sequence[Result]) -> list[tuple[Result, list[str]]]:
         for result in results
         if result.record.get("steady") is False
     ]
+
+
+def of_frame(runs: Frame) -> str:
+    """Return how many of the runs with results were not steady, as a sentence; empty if none."""
+    count = runs.steady().count(False)
+    if not count:
+        return ""
+    were = "was" if count == 1 else "were"
+    total = len(runs) - runs.failures
+    return f"Unsteady: {count} of {total} runs {were} not steady: {MOVES.format('their')}"
 
 
 def compares_unlike(results: Sequence[Result]) -> bool:

@@ -5,7 +5,7 @@ use crate::RunError;
 use flashatlas_device::Stack;
 use flashatlas_timing::paths::before_issue;
 use flashatlas_timing::{Reason, Step};
-use flashatlas_types::{Cause, HostOp, OpKind, Ps, Tag};
+use flashatlas_types::{Cause, Dur, HostOp, OpKind, Ps, Tag};
 use hdrhistogram::Histogram;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
@@ -13,8 +13,12 @@ use std::collections::BTreeMap;
 /// Reasons, each with a time in picoseconds.
 type Parts = [u128; Reason::ALL.len()];
 
-/// Requests whose critical paths are shown whole.
+/// Requests whose critical paths are shown whole, each of a burst of its own.
 const LONGEST: usize = 5;
+
+/// Bursts whose longest request is kept meanwhile: a request that joins two of them takes the place
+/// of both, and another burst is needed for it.
+const BURSTS: usize = 4 * LONGEST;
 
 /// Completions between two times at which the drives forget what nobody will ask for.
 const FORGET_EVERY: u32 = 1024;
@@ -71,6 +75,32 @@ struct Long {
     steps: Vec<Step>,
 }
 
+/// Keep a request if it is the longest of its burst: of those in the drive at the same time.
+///
+/// `longest` has one request of each burst, the longest first, and at most [`BURSTS`]. `steps`
+/// makes the path of a request that is kept.
+fn keep(
+    longest: &mut Vec<Long>,
+    op: HostOp,
+    arrived: Ps,
+    at: Ps,
+    steps: impl FnOnce() -> Vec<Step>,
+) {
+    let latency = at.since(arrived);
+    let shortest = longest.last().map_or(Dur(0), Long::latency);
+    if longest.len() >= BURSTS && latency <= shortest {
+        return;
+    }
+    let same_burst = |long: &Long| long.arrived < at && arrived < long.at;
+    if longest.iter().any(|long| same_burst(long) && long.latency() >= latency) {
+        return;
+    }
+    longest.retain(|long| !same_burst(long));
+    let place = longest.partition_point(|long| long.latency() >= latency);
+    longest.insert(place, Long { op, arrived, at, steps: steps() });
+    longest.truncate(BURSTS);
+}
+
 /// A request that is complete.
 #[derive(Clone, Copy)]
 pub(crate) struct Completed {
@@ -88,7 +118,7 @@ pub(crate) struct Explain {
     /// Which latencies go into one bin, as in the record's histograms.
     scale: Histogram<u64>,
     ops: [BTreeMap<u64, Bin>; 4],
-    /// The longest first.
+    /// The longest of each burst, the longest first.
     longest: Vec<Long>,
     until_forgotten: u32,
 }
@@ -134,13 +164,10 @@ impl Explain {
         );
         let place = self.scale.lowest_equivalent(latency.ns());
         self.ops[op as usize].entry(place).or_default().add(&bin);
-        let shortest = self.longest.last().map(|long| long.at.since(long.arrived));
-        if self.longest.len() < LONGEST || shortest.is_some_and(|shortest| latency > shortest) {
+        keep(&mut self.longest, op, arrived, at, || {
             steps.reverse();
-            self.longest.push(Long { op, arrived, at, steps });
-            self.longest.sort_by_key(|long| std::cmp::Reverse(long.at.since(long.arrived)));
-            self.longest.truncate(LONGEST);
-        }
+            steps
+        });
     }
 
     /// Now and then, what nobody will ask for any more is forgotten: what ended before `oldest`,
@@ -163,7 +190,7 @@ impl Explain {
             "percentile": self.name,
             "percent": 100.0 * self.percentile,
             "ops": ops,
-            "longest": self.longest.iter().map(Long::to_json).collect::<Vec<_>>(),
+            "longest": self.longest.iter().take(LONGEST).map(Long::to_json).collect::<Vec<_>>(),
         })
     }
 
@@ -199,6 +226,10 @@ impl Explain {
 }
 
 impl Long {
+    fn latency(&self) -> Dur {
+        self.at.since(self.arrived)
+    }
+
     /// Steps with times from the request's arrival on; neighbours of one reason are one.
     fn to_json(&self) -> Value {
         let ns = |at: Ps| at.since(self.arrived).0 as f64 / 1e3;
@@ -243,5 +274,38 @@ fn described(op: OpKind, cause: Option<Cause>) -> String {
         OpKind::Delay(_) => "the controller".into(),
         OpKind::AwaitSlots(_) => "a slot of the write cache".into(),
         OpKind::Join | OpKind::Complete(_) | OpKind::FreeSlots(_) => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Arrival and completion of what is kept of these requests, the longest first.
+    fn kept(requests: &[(u64, u64)]) -> Vec<(u64, u64)> {
+        let mut longest = Vec::new();
+        for &(arrived, at) in requests {
+            keep(&mut longest, HostOp::Read, Ps(arrived), Ps(at), Vec::new);
+        }
+        longest.iter().map(|long| (long.arrived.0, long.at.0)).collect()
+    }
+
+    #[test]
+    fn of_requests_in_the_drive_at_once_the_longest_is_kept() {
+        // 10 to 40 and 20 to 45 overlap: 30 is longer than 25; 50 to 52 came when both had gone
+        assert_eq!(kept(&[(10, 40), (20, 45), (50, 52)]), [(10, 40), (50, 52)]);
+        // 45 to 90 was there with 60 to 80, and is longer
+        assert_eq!(kept(&[(10, 40), (30, 50), (60, 80), (45, 90)]), [(45, 90), (10, 40)]);
+        // one that begins where another ends was never beside it
+        assert_eq!(kept(&[(0, 10), (10, 30)]), [(10, 30), (0, 10)]);
+    }
+
+    #[test]
+    fn no_more_bursts_are_kept_than_asked_for() {
+        let requests: Vec<(u64, u64)> = (1..=100).map(|k| (1000 * k, 1000 * k + k)).collect();
+        let longest = kept(&requests);
+        assert_eq!(longest.len(), BURSTS);
+        assert_eq!(longest[0], (100_000, 100_100));
+        assert_eq!(longest[BURSTS - 1], (81_000, 81_081));
     }
 }

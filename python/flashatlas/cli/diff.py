@@ -11,7 +11,7 @@ import typer
 from rich.markup import escape
 
 from flashatlas import InputError, tables
-from flashatlas.cli.console import EXIT_DIFFERS, out, say
+from flashatlas.cli.console import EXIT_DIFFERS, err, out, say
 from flashatlas.cli.options import Json, write_json
 from flashatlas.frame import Frame
 from flashatlas.sweep.difference import Change, Difference, difference
@@ -78,6 +78,9 @@ def _runs(path: Path) -> Frame:
     found = frame_at([path])
     if not len(found):
         raise InputError(f"{path}: no runs in it")
+    if missing := found.incomplete():
+        # pairs are of runs that both sides have: a part is compared, and said
+        err.print(escape(f"{path}: incomplete: {missing}"), highlight=False, soft_wrap=True)
     return found
 
 

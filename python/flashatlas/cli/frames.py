@@ -7,12 +7,15 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.markup import escape
 
-from flashatlas.cli.console import say
-from flashatlas.figure import BARS, HEIGHTS, averaged
-from flashatlas.figure import figure as draw
+from flashatlas import InputError, steadiness
+from flashatlas.cli.console import err, say
+from flashatlas.cli.options import AllowIncomplete
+from flashatlas.figure import BARS, HEIGHTS, LOGS, draw
 from flashatlas.files import write_whole
 from flashatlas.frame import Frame, as_file
+from flashatlas.points import Asked, averaged
 from flashatlas.significance import significance as sentences
 from flashatlas.sweep.results import frame_at
 
@@ -41,7 +44,9 @@ def register(app: typer.Typer) -> None:
 
 def figure(
     runs: Runs,
-    x: Annotated[str, typer.Option("--x", metavar="COLUMN", help="Across: a setting.")],
+    x: Annotated[
+        str, typer.Option("--x", metavar="COLUMN", help="Across: a setting, or `percentile`.")
+    ],
     y: Annotated[
         str, typer.Option("--y", metavar="COLUMN", help="Upward: a number of the record.")
     ] = "waf",
@@ -66,51 +71,81 @@ def figure(
             "--bars",
             metavar="|".join(BARS),
             help="What the bar of a point is: the range of its runs, or the interval of 95 % of "
-            "their mean over seeds.",
+            "their mean over seeds, from five seeds on.",
         ),
     ] = BARS[0],
+    log: Annotated[
+        str | None,
+        typer.Option(
+            "--log",
+            metavar="|".join(LOGS),
+            help="Axes that are logarithmic; by default those whose values are far apart.",
+        ),
+    ] = None,
+    name: Annotated[
+        list[str],
+        typer.Option(
+            "--name",
+            metavar="WHAT=NAME",
+            help="What a column or a value is called in the figure; may be repeated.",
+        ),
+    ] = [],  # noqa: B006
     height: Annotated[
         int | None,
         typer.Option(
             "--height", min=HEIGHTS[0], max=HEIGHTS[1], metavar="PT", help="Height of a panel."
         ),
     ] = None,
+    allow_incomplete: AllowIncomplete = False,
 ) -> None:
     """Draw a number of many runs over a factor, in the size of a paper's column.
 
     Columns are those of `flashatlas table`. Runs that differ in nothing drawn (seeds, say) are one
     point: the mean, with a bar from the least to the largest, or (`--bars interval`) over the
-    interval of the mean.
+    interval of the mean. Points of runs that were not steady are hollow. What marks and bars are
+    stands under the figure.
 
     For example:
     `flashatlas figure out/study --x map.cache_bytes --y waf --by ftl.victim --panel trace -o f.pdf`
+
+    or: `flashatlas figure out/study --x percentile --y latency_ns.read --by ftl.victim -o tail.pdf`
+
+    or: `flashatlas figure results:mixes --x workload --name "zipf theta=0.9=hot" -o mixes.svg`
     """
     results = frame_at(runs)
-    draw(
-        results,
-        out_,
-        x=x,
-        y=y,
-        by=by,
-        panel=panel,
-        columns=columns,
-        kind=kind,
-        height=height,
-        bars=bars,
-    )
-    over = averaged(results, x, by, panel)
+    asked = Asked(x, y, by, panel, columns, kind, height, bars, log, _named(name))
+    found = draw(results, out_, asked, allow_incomplete=allow_incomplete)
+    over = averaged(results, asked)
     say(f"Figure: {out_}" + (f" (averaged over {', '.join(over)})" if over else ""))
+    for note in found.notes:
+        say(escape(note))
+
+
+def _named(given: list[str]) -> dict[str, str]:
+    """Return the names that columns and values are given; a value may have ``=`` in it."""
+    found = {}
+    for text in given:
+        what, equals, name = text.rpartition("=")
+        if not equals or not what or not name:
+            raise InputError(f"--name `{text}`: expected WHAT=NAME")
+        found[what] = name
+    return found
 
 
 def table(
     runs: Runs,
     out_: TableFile = "-",
+    allow_incomplete: AllowIncomplete = False,
 ) -> None:
     """Write runs as a table: a row a run, every setting and every number a column.
 
+    The column `steady` says which numbers would be others in a longer run.
+
     For example: `flashatlas table out/study -o study.csv`
     """
-    write_frame(frame_at(runs), out_)
+    found = frame_at(runs)
+    found.must_be_whole(allowed=allow_incomplete, with_failures=True)
+    write_frame(found, out_)
     if out_ != "-":
         say(f"Table: {out_}")
 
@@ -127,6 +162,7 @@ def significance(
             "--each", metavar="COLUMN", help="A sentence for each value; may be repeated."
         ),
     ] = [],  # noqa: B006
+    allow_incomplete: AllowIncomplete = False,
 ) -> None:
     """Say whether a difference is more than chance: a sentence for each value of a factor.
 
@@ -135,12 +171,26 @@ def significance(
 
     For example: `flashatlas significance out/study --of waf --between ftl.victim --each trace`
     """
-    for sentence in sentences(frame_at(runs), of, between, each):
-        say(sentence)
+    found = frame_at(runs)
+    for sentence in sentences(found, of, between, each, allow_incomplete=allow_incomplete):
+        say(escape(sentence))
+    say_unsteady(found)
+
+
+def say_unsteady(runs: Frame) -> None:
+    """Say beside a result how many of the runs it rests on were not steady."""
+    if found := steadiness.of_frame(runs):
+        err.print(escape(found), highlight=False, soft_wrap=True)
 
 
 def write_frame(runs: Frame, target: str) -> None:
-    """Write runs to a file by its ending, or as CSV to standard output for ``-``."""
+    """Write runs to a file by its ending, or as CSV to standard output for ``-``.
+
+    What a reader must know of them goes to standard error, which no table is read from.
+    """
+    if missing := runs.incomplete():
+        err.print(escape(f"Incomplete: {missing}"), highlight=False, soft_wrap=True)
+    say_unsteady(runs)
     content = as_file(runs.table, ".csv" if target == "-" else target)
     if target == "-":
         sys.stdout.buffer.write(content)

@@ -60,6 +60,13 @@ Jobs = Annotated[
 ]
 
 
+AllowIncomplete = Annotated[
+    bool,
+    typer.Option(
+        "--allow-incomplete", help="Take a study of which runs are missing; what lacks is said."
+    ),
+]
+
 Options = dict[str, Any]
 """Options of a run that a command takes, by name."""
 

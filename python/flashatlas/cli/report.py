@@ -13,7 +13,7 @@ from rich.progress import track
 
 from flashatlas import InputError, charts
 from flashatlas.cli.console import command_line, err, say
-from flashatlas.cli.options import Jobs, Quiet, Title
+from flashatlas.cli.options import AllowIncomplete, Jobs, Quiet, Title
 from flashatlas.report import write_report
 from flashatlas.result import load_all
 from flashatlas.sweep import results
@@ -48,6 +48,7 @@ def report(
         ),
     ] = False,
     jobs: Jobs = None,
+    allow_incomplete: AllowIncomplete = False,
     quiet: Quiet = False,
 ) -> None:
     """Make one report of runs that were carried out before, or the page of a study.
@@ -58,8 +59,10 @@ def report(
     """
     study = results.store_and_name(runs[0]) if len(runs) == 1 else None
     if study is not None:
-        _of_study(*study, out_, title, each=each, jobs=jobs, quiet=quiet)
+        _of_study(*study, out_, title, each=each, jobs=jobs, allowed=allow_incomplete, quiet=quiet)
         return
+    if allow_incomplete:
+        raise InputError("--allow-incomplete: only a study (STORE:STUDY) has runs that it lacks")
     if each:
         raise InputError("--each: only the page of a study (STORE:STUDY) has a report of each run")
     _of_runs(runs, out_, title)
@@ -90,11 +93,14 @@ def _of_study(
     *,
     each: bool,
     jobs: int | None,
+    allowed: bool,
     quiet: bool,
 ) -> None:
     charts.must_be_there()
     store = Store.open(root)
     study = results.noted(store, name)
+    runs = results.frame_of(store, study)
+    runs.must_be_whole(allowed=allowed, with_failures=True)
     if title:
         study = {**study, "title": title}
     reports = ""
@@ -103,7 +109,7 @@ def _of_study(
         reports = folder.name
         _write_each(store, [run["key"] for run in study["runs"] if store.has(run["key"])], folder,
                     jobs, quiet=quiet)  # fmt: skip
-    write_page(file, results.frame_of(store, study), study, store, reports)
+    write_page(file, runs, study, store, reports)
     say(f"Report: {file}")
 
 

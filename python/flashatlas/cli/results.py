@@ -13,7 +13,8 @@ from rich.markup import escape
 from flashatlas import InputError, tables
 from flashatlas.api import build
 from flashatlas.cli.console import out, say
-from flashatlas.cli.frames import TableFile, write_frame
+from flashatlas.cli.frames import TableFile, say_unsteady, write_frame
+from flashatlas.cli.options import AllowIncomplete
 from flashatlas.cli.strict import App
 from flashatlas.cli.sweep import show_groups
 from flashatlas.frame import Frame
@@ -106,10 +107,23 @@ def show(
         str | None,
         typer.Option("--run", metavar="KEY", help="One run, by the first digits of its key."),
     ] = None,
+    across: Annotated[
+        str | None,
+        typer.Option(
+            "--across",
+            metavar="COLUMN",
+            help="With --out FILE.tex: a column of the table for each value of this factor.",
+        ),
+    ] = None,
+    allow_incomplete: AllowIncomplete = False,
 ) -> None:
-    """Show a study: means and intervals over seeds; or one run, with the command that repeats it.
+    """Show a study: means over seeds with what they spread; or one run, and how to repeat it.
+
+    From five seeds on the spread is the interval of 95 % of the mean, of fewer the range.
 
     For example: `flashatlas results show flashatlas-results:victims --of waf --of iops`
+
+    or: `flashatlas results show STORE:STUDY --of waf --across ftl.victim -o victims.tex`
     """
     store, name = _opened(at)
     if run is not None:
@@ -118,10 +132,14 @@ def show(
     study = results.noted(store, name)
     runs = results.frame_of(store, study)
     if out_ is not None:
-        write_summary(out_, runs, asked_of(runs.numbers, of))
+        runs.must_be_whole(allowed=allow_incomplete)
+        write_summary(out_, runs, asked_of(runs.numbers, of), across)
         say(escape(f"Table: {out_}"))
+        say_unsteady(runs)
         return
-    say(f"[bold]{escape(study['title'])}[/]: {len(runs)} of {len(study['runs'])} runs")
+    if across is not None:
+        raise InputError("--across: it says what is beside each other in the table of --out")
+    say(f"[bold]{escape(study['title'])}[/]: {runs.incomplete() or f'all {len(runs)} runs'}")
     show_groups(runs, of or None)
 
 
@@ -142,6 +160,7 @@ def _show_run(store: Store, digits: str) -> None:
 def export(
     at: At,
     out_: TableFile = "-",
+    allow_incomplete: AllowIncomplete = False,
 ) -> None:
     """Write a study, or all runs of a store, as a table: a row a run.
 
@@ -150,6 +169,7 @@ def export(
     store, name = _opened(at)
     whole = name is None and len(store.studies()) != 1
     runs = Frame(rows.read(store)) if whole else results.frame_of(store, results.noted(store, name))
+    runs.must_be_whole(allowed=allow_incomplete, with_failures=True)
     write_frame(runs, out_)
     if out_ != "-":
         say(f"Table: {out_} ({len(runs)} runs)")

@@ -15,7 +15,7 @@ from flashatlas.cli.console import EXIT_DIFFERS, EXIT_VIOLATION, command_line, e
 from flashatlas.cli.options import Jobs, Quiet
 from flashatlas.files import must_be_writable
 from flashatlas.frame import Frame
-from flashatlas.intervals import PERCENTILE, summary
+from flashatlas.intervals import LEAST, PERCENTILE, summary
 from flashatlas.sweep import execution, results, search, shards
 from flashatlas.sweep.archive import archive
 from flashatlas.sweep.display import Display, first_line
@@ -381,7 +381,7 @@ def _said(plan: Plan, done: execution.Done) -> None:
 
 
 def show_groups(runs: Frame, of: Sequence[str] | None = None) -> None:
-    """A row for each combination of factors, with means and intervals over seeds."""
+    """A row for each combination of factors, with means over seeds and what they spread."""
     wanted = asked_of(runs.numbers, of or ())
     groups = summary(runs, wanted)
     if not groups:
@@ -392,14 +392,17 @@ def show_groups(runs: Frame, of: Sequence[str] | None = None) -> None:
         (
             *(tables.word(group.factors[name], runs.unit(name)) for name in factors),
             str(group.runs) + (f", {group.unsteady} unsteady" if group.unsteady else ""),
-            *(group.said(name, runs.unit(name)) for name in wanted),
+            *(group.said(name, runs.unit(name), count=False) for name in wanted),
         )
         for group in groups[:GROUPS_MAX]
     ]
     out.print(tables.listing(heads, rows))
     if len(groups) > GROUPS_MAX:
         say(f"and {len(groups) - GROUPS_MAX} more (flashatlas results export)")
-    if any(e.half is not None for group in groups for e in group.estimates.values()):
+    found = [e for group in groups for e in group.estimates.values()]
+    if any(e.half is None and e.least < e.most for e in found):
+        say(f"[dim](from–to): the range; an interval needs {LEAST} seeds.[/]")
+    if any(e.half is not None for e in found):
         how = "Student's t" + (
             "; bootstrap for percentiles" if any(map(PERCENTILE.search, wanted)) else ""
         )

@@ -79,24 +79,54 @@ function showCommands(from, to) {
   if (rates.length > KEPT) rates.shift();
 }
 
+/** The least of 1, 2 and 5 with zeros that is no less: the end of an axis. */
+function roundUp(most) {
+  const power = 10 ** Math.floor(Math.log10(most));
+  return [1, 2, 5, 10].map((step) => step * power).find((end) => end >= most * (1 - 1e-9));
+}
+
+/** The axes of the rates: commands a second upward, seconds ago across; returns where a value stands. */
+function axes(canvas, pen, ratio, top) {
+  const edge = { left: 56 * ratio, right: 8 * ratio, top: 10 * ratio, bottom: 20 * ratio };
+  const x = (ago) => canvas.width - edge.right - (ago / (KEPT - 1)) * (canvas.width - edge.left - edge.right);
+  const y = (rate) => canvas.height - edge.bottom - (rate / top) * (canvas.height - edge.top - edge.bottom);
+  pen.font = `${11 * ratio}px system-ui, sans-serif`;
+  pen.fillStyle = colour("--ink-2");
+  pen.strokeStyle = colour("--grid");
+  pen.lineWidth = ratio;
+  pen.textAlign = "right";
+  pen.textBaseline = "middle";
+  for (const rate of [0, top / 2, top]) {
+    pen.beginPath();
+    pen.moveTo(edge.left, y(rate));
+    pen.lineTo(canvas.width - edge.right, y(rate));
+    pen.stroke();
+    pen.fillText(count(rate), edge.left - 6 * ratio, y(rate));
+  }
+  pen.textBaseline = "bottom";
+  for (const ago of [0, 30, 60, 90]) {
+    pen.textAlign = ago ? "center" : "right";
+    pen.fillText(ago ? `${ago} s ago` : "now", x(ago), canvas.height - 2 * ratio);
+  }
+  return { x, y };
+}
+
 function showRates() {
   const canvas = byId("rates"), ratio = devicePixelRatio || 1;
   canvas.width = canvas.clientWidth * ratio;
   canvas.height = canvas.clientHeight * ratio;
   const pen = canvas.getContext("2d");
-  const top = Math.max(1, ...rates.flatMap((now) => Object.values(now)));
+  const most = Math.max(1, ...rates.flatMap((now) => Object.values(now)));
+  const { x, y } = axes(canvas, pen, ratio, roundUp(most));
   for (const [op, name] of Object.entries(COLOURS)) {
     pen.strokeStyle = colour(name);
     pen.lineWidth = 2 * ratio;
     pen.beginPath();
-    rates.forEach((now, i) => {
-      const x = canvas.width * (1 - (rates.length - 1 - i) / (KEPT - 1));
-      pen.lineTo(x, canvas.height * (1 - 0.95 * (now[op] / top)));
-    });
+    rates.forEach((now, i) => pen.lineTo(x(rates.length - 1 - i), y(now[op])));
     pen.stroke();
   }
   key("rates-key", Object.entries(COLOURS));
-  byId("rates-key").append(`up to ${count(top)} a second`);
+  byId("rates-key").append(`commands a second, at most ${count(most)}`);
 }
 
 function showFlash(seen) {

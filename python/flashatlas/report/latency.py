@@ -23,6 +23,9 @@ from flashatlas.tables import duration
 
 OPS = ("read", "write", "trim", "flush")
 
+BEGIN = 0.01
+"""The share of requests at which the axis of a distribution begins."""
+
 PERCENTILES = {
     "p50": "50",
     "p90": "90",
@@ -71,29 +74,31 @@ def _line(runs: Runs, **more: Any) -> dict[str, Any]:
 def cumulate(latencies: list[int], counts: list[int], most: int) -> tuple[list[int], list[float]]:
     """The cumulative distribution of a histogram, with at most about ``most`` points.
 
-    A bin is kept when the share or the logarithm of the latency has moved on by a step that can be
-    seen; what is kept is exact. It begins with nothing at the least latency, so that even a single
-    bin is a line.
+    A bin is kept when the logarithm of the latency, or that of the share which is not done yet, has
+    moved on by a step that can be seen; what is kept is exact. It begins with nothing at the least
+    latency, so that even a single bin is a line.
     """
     order = sorted(range(len(latencies)), key=latencies.__getitem__)
     total = sum(counts)
     span = math.log(max(latencies[order[-1]], 1) / max(latencies[order[0]], 1)) or 1.0
+    tail = math.log(max(total, 2))
     xs, ys = [latencies[order[0]]], [0.0]
-    seen, at, share = 0, -math.inf, -math.inf
+    seen, at, left = 0, -math.inf, math.inf
     for k, place in enumerate(order):
         seen += counts[place]
-        x = math.log(max(latencies[place], 1))
-        if k in (0, len(order) - 1) or (x - at) / span + (seen / total - share) >= 2 / most:
+        x, rest = math.log(max(latencies[place], 1)), math.log(max(total - seen, 0.5))
+        if k in (0, len(order) - 1) or (x - at) / span + (left - rest) / tail >= 2 / most:
             xs.append(latencies[place])
             ys.append(seen / total)
-            at, share = x, seen / total
+            at, left = x, rest
     return xs, ys
 
 
 def distribution(runs: Runs, op: str) -> Chart | Absent:
     """Share of requests done within a time."""
     title = f"{op.capitalize()}: distribution"
-    data: Columns = {"run": [], "x": [], "y": []}
+    data: Columns = {"run": [], "x": [], "y": [], "left": [], "near": []}
+    starts: list[int] = []
     for i, result in enumerate(runs.results):
         table = result.tables.get("latency")
         if table is None:
@@ -109,10 +114,16 @@ def distribution(runs: Runs, op: str) -> Chart | Absent:
         )
         data["run"] += [i] * len(xs)
         data["x"] += [max(x, 1) for x in xs]
-        data["y"] += [rounded(y) for y in ys]
+        data["y"] += [rounded(y, 12) for y in ys]
+        starts.append(next(x for x, y in zip(xs, ys, strict=True) if y >= BEGIN))
     if not data["run"]:
         return Absent(title, "no run has a latency histogram.")
-    low, high = min(data["x"]), max(data["x"])
+    # on a logarithmic axis all of them have no place: they are done at its end
+    end = min((1 - y for y in data["y"] if y < 1), default=1.0) / 2
+    data["left"] = [rounded(max(1 - y, end), 12) for y in data["y"]]
+    # a few requests that took next to nothing would take half of the axis
+    low, high = max(min(starts), 1), max(data["x"])
+    data["near"] = [int(x >= low) for x in data["x"]]
     x = {
         "field": "x",
         "type": "quantitative",
@@ -126,10 +137,10 @@ def distribution(runs: Runs, op: str) -> Chart | Absent:
         ),
     }
     y = {
-        "field": "y",
+        "field": "left",
         "type": "quantitative",
-        "scale": {"domain": [0, 1]},
-        "axis": axis("share", tickCount=5, title=f"share of all {op}s"),
+        "scale": {"type": "log", "domain": [1, end], "nice": False},
+        "axis": axis("nines", values=nines(end), title=f"share of all {op}s done"),
     }
     tooltip = [
         *([] if runs.single else [text_field("run", "run")]),
@@ -154,9 +165,20 @@ def distribution(runs: Runs, op: str) -> Chart | Absent:
         },
         {"cdf": data},
         {"cdf": (title, [RUN, ("x", "Within", "duration"), ("y", "Share done", "share")])},
-        lead="Share of requests done within a time.",
+        lead="Share of requests done within a time. The axis upward is "
+        "logarithmic in what is left, so that the slowest are seen.",
         wide=False,
     )
+
+
+def nines(end: float) -> list[float]:
+    """Return the ticks of a distribution as shares that are not done yet: a half, then tenths.
+
+    >>> nines(0.004)
+    [1.0, 0.5, 0.1, 0.01]
+    """
+    steps = [float(f"1e-{digits}") for digits in range(1, 13)]
+    return [1.0, 0.5, *(left for left in steps if left >= end)]
 
 
 def percentiles(runs: Runs, op: str) -> Chart:

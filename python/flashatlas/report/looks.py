@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from flashatlas.figure import in_words
-from flashatlas.frame import frame
+from flashatlas.frame import Frame, frame
+from flashatlas.points import WITHOUT, words
 from flashatlas.result import Result
 
 COLOURS = 8
@@ -44,7 +44,7 @@ def looks(results: Sequence[Result]) -> Looks:
     runs = frame(results)
     if len(runs.factors) != 2:
         return own
-    levels = [_levels(in_words(runs, name)) for name in runs.factors]
+    levels = [_levels(runs, name) for name in runs.factors]
     # the factor with more values has the colours, of which there are more
     (colour, coloured), (mark, marked) = sorted(
         zip(runs.factors, levels, strict=True), key=lambda of: len(of[1]), reverse=True
@@ -56,10 +56,13 @@ def looks(results: Sequence[Result]) -> Looks:
     return Looks(tuple(place[0]), tuple(place[1]), ((colour, coloured), (mark, marked)))
 
 
-def _levels(values: Sequence[str]) -> tuple[Level, ...]:
+def _levels(runs: Frame, name: str) -> tuple[Level, ...]:
+    """Return the values of a factor in order; what has none comes last."""
+    values, called = runs.column(name), words(runs, name)
+    named = [*called.items(), *([(None, WITHOUT)] if None in values else [])]
     return tuple(
-        Level(name, tuple(i for i, value in enumerate(values) if value == name))
-        for name in dict.fromkeys(values)
+        Level(word, tuple(i for i, own in enumerate(values) if own == value))
+        for value, word in named
     )
 
 

@@ -186,7 +186,7 @@ def _longest(runs: Runs) -> Chart | None:
     fields = ("run", "request", "from", "to", "part", "reason", "what", "time")
     data = columns_of(fields, rows)
     colours = _colours(data["part"])
-    title = "The longest requests"
+    title = "The longest requests, each of a burst of its own"
     x = {
         "field": "from",
         "type": "quantitative",

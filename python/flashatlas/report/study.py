@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from flashatlas.frame import Frame, frame
-from flashatlas.report.chart import Chart, Section, columns_of
+from flashatlas.labels import of_levels
+from flashatlas.report.chart import Chart, Section, columns_of, number_field
 from flashatlas.report.html import section, table, text
 from flashatlas.report.palette import COLOURS, DASHES, Runs, line_key
 from flashatlas.tables import ROWS, TURNED, ranked_rows, word
@@ -44,7 +45,7 @@ class Factors:
         self.panel = next((name for name in rest if name != self.by), None)
         self.spread = [name for name in runs.factors if name not in (self.x, self.by, self.panel)]
 
-    def lead(self, count: int) -> str:
+    def lead(self, count: int, unsteady: int) -> str:
         """What the charts show, in a sentence (HTML)."""
         said = f"{count} runs. Across: <code>{text(self.x)}</code>."
         if self.by:
@@ -54,6 +55,8 @@ class Factors:
         if self.spread:
             names = ", ".join(f"<code>{text(name)}</code>" for name in self.spread)
             said += f" A mark is the mean over {names}, its bar reaches from least to most."
+        if unsteady:
+            said += f" Hollow: with a run that was not steady ({unsteady} of {count})."
         return said
 
 
@@ -70,20 +73,23 @@ def factors(runs: Runs) -> Section:
     """Small multiples: each number over the factors."""
     table_of_runs = frame(runs.results)
     chosen = Factors(table_of_runs)
-    words = {
-        name: [word(value, table_of_runs.unit(name)) for value in table_of_runs.column(name)]
+    called = {
+        name: of_levels(_levels(table_of_runs, name), table_of_runs.unit(name))
         for name in (chosen.x, chosen.by, chosen.panel)
         if name
     }
-    order = [
-        word(value, table_of_runs.unit(chosen.x)) for value in _levels(table_of_runs, chosen.x)
-    ]
-    part = Section("factors", "Over the factors", chosen.lead(len(runs)))
+    words = {
+        name: [own.get(value, "–") for value in table_of_runs.column(name)]
+        for name, own in called.items()
+    }
+    order = list(called[chosen.x].values())
+    steady = table_of_runs.steady()
+    part = Section("factors", "Over the factors", chosen.lead(len(runs), steady.count(False)))
     known = {row.name: row for row in ROWS}
     for name, kind in DRAWN.items():
         values = [known[name].value(result.record) for result in runs.results]
         if any(value is not None for value in values):
-            part.parts.append(_chart(name, kind, values, chosen, words, order))
+            part.parts.append(_chart(name, kind, values, chosen, words, order, steady))
     return part
 
 
@@ -94,8 +100,10 @@ def _chart(
     chosen: Factors,
     words: Mapping[str, Sequence[str]],
     order: Sequence[str],
+    steady: Sequence[bool],
 ) -> Chart:
     groups: dict[tuple[str, str, str], list[float]] = {}
+    unsteady: dict[tuple[str, str, str], int] = {}
     for at, value in enumerate(values):
         if value is not None:
             key = (
@@ -104,9 +112,10 @@ def _chart(
                 words[chosen.panel][at] if chosen.panel else "",
             )
             groups.setdefault(key, []).append(value)
+            unsteady[key] = unsteady.get(key, 0) + (not steady[at])
     rows = [
-        (x, by, panel, sum(found) / len(found), min(found), max(found), len(found))
-        for (x, by, panel), found in groups.items()
+        (*key, sum(found) / len(found), min(found), max(found), len(found), unsteady[key])
+        for key, found in groups.items()
     ]
     colours = list(dict.fromkeys(row[1] for row in rows))
     panels = list(dict.fromkeys(row[2] for row in rows))
@@ -117,9 +126,10 @@ def _chart(
         f"{name} over {chosen.x}: least {named(least[3])} ({' '.join(filter(None, least[:3]))}), "
         f"most {named(most[3])} ({' '.join(filter(None, most[:3]))})."
     )
-    columns = ("x", "by", "panel", "mean", "least", "most", "runs")
-    headings = (chosen.x, chosen.by or "", chosen.panel or "", "Mean", "Least", "Most", "Runs")
-    kinds = ("text", "text", "text", kind, kind, kind, "count")
+    columns = ("x", "by", "panel", "mean", "least", "most", "runs", "unsteady")
+    headings = (chosen.x, chosen.by or "", chosen.panel or "", "Mean", "Least", "Most", "Runs",
+                "Not steady")  # fmt: skip
+    kinds = ("text", "text", "text", kind, kind, kind, "count", "count")
     listed = [
         (column, heading, of)
         for column, heading, of in zip(columns, headings, kinds, strict=True)
@@ -174,6 +184,8 @@ def _panel(
         {"field": field, "title": field, "type": "quantitative", "formatType": kind}
         for field in ("mean", "least", "most")
     ]
+    tooltip.append(number_field("unsteady", "not steady", "count"))
+    hollow = {**colour, "condition": {"test": "datum.unsteady > 0", "value": "var(--paper)"}}
     spread = {**y, "field": "least"}
     return {
         "title": f"{chosen.panel}: {panel}" if panel else "",
@@ -191,7 +203,14 @@ def _panel(
             },
             {
                 "mark": {"type": "point", "filled": True, "size": 45},
-                "encoding": {"x": x, "y": y, "color": colour, "tooltip": tooltip},
+                "encoding": {
+                    "x": x,
+                    "y": y,
+                    "fill": hollow,
+                    "stroke": colour,
+                    "strokeWidth": {"value": 1.5},
+                    "tooltip": tooltip,
+                },
             },
         ],
     }

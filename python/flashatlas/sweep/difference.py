@@ -14,11 +14,10 @@ from statistics import fmean
 from typing import Any
 
 from flashatlas._core import InputError, about
-from flashatlas.frame import Frame
+from flashatlas.frame import FAILURE, Frame
 from flashatlas.intervals import PERCENTILE, REPLICATES, Estimate, estimates
 from flashatlas.names import hint
 from flashatlas.sweep.numbers import FIRST
-from flashatlas.sweep.results import FAILURE
 
 APART = ("key", "made", "wall_s", FAILURE, "label", "trace.path")
 """Columns that say nothing of what was run, or of what was found."""
@@ -44,6 +43,9 @@ FILES = ("trace", "job", "drive", "precondition")
 
 LONGEST_TAIL = 4
 """Parts of a path that may be needed to tell files apart that lie elsewhere."""
+
+PAIRS = 2
+"""Pairs from which on there is an interval: it decides what moved, and few pairs make it wide."""
 
 Key = tuple[tuple[str, Any], ...]
 
@@ -234,7 +236,7 @@ def _changes(name: str, groups: Mapping[Key, Sequence[tuple[Any, Any]]]) -> list
         for _, pairs in rows
         if all(a[name] for a, _ in pairs)
     ]
-    made = iter(estimates(shares, percentile=bool(PERCENTILE.search(name))))
+    made = iter(estimates(shares, percentile=bool(PERCENTILE.search(name)), least=PAIRS))
     found = []
     for key, pairs in rows:
         whole = all(a[name] for a, _ in pairs)

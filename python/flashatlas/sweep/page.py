@@ -15,16 +15,15 @@ from typing import Any
 
 from flashatlas.api import build
 from flashatlas.files import write_whole
-from flashatlas.frame import Frame
-from flashatlas.intervals import Group, summary
+from flashatlas.frame import FAILURE, Frame
+from flashatlas.intervals import LEAST, Group, summary
 from flashatlas.report.chart import downloads
 from flashatlas.report.document import BASE, document
 from flashatlas.report.html import facts, section, table, table_rows, text
 from flashatlas.report.sections import command, verdict_of
 from flashatlas.steadiness import MOVES
-from flashatlas.sweep import results
 from flashatlas.sweep.numbers import asked_of, title_of
-from flashatlas.sweep.space import Space, space
+from flashatlas.sweep.space import Factor, Space, space
 from flashatlas.sweep.store import Store
 from flashatlas.tables import word
 
@@ -120,11 +119,10 @@ def _introduction(found: Space, runs: Frame, study: Mapping[str, Any], again: st
         ("Runs", f"{done:,} of {len(study['runs']):,}" + (f", {failed} failed" if failed else ""))
     ]
     for one in found.factors:
-        shown = ", ".join(one.words[:NAMED])
-        if len(one.words) > NAMED:
-            shown = (
-                f"{', '.join(one.words[: NAMED - 1])} … {one.words[-1]} ({len(one.words)} values)"
-            )
+        words = _in_full(found.runs, one)
+        shown = ", ".join(words[:NAMED])
+        if len(words) > NAMED:
+            shown = f"{', '.join(words[: NAMED - 1])} … {words[-1]} ({len(words)} values)"
         pairs.append((one.name, text(shown)))
     columns = found.runs.table.column_names
     checked, swept, wrong = (
@@ -137,19 +135,36 @@ def _introduction(found: Space, runs: Frame, study: Mapping[str, Any], again: st
         facts(pairs),
         command(again),
         verdict_of(checked, swept, wrong, (), single=False),
+        _incomplete(runs),
         _unsteady(found.runs),
     )
 
 
-def _unsteady(runs: Frame) -> str:
-    if "steady" not in runs.table.column_names:
+def _in_full(runs: Frame, factor: Factor) -> Sequence[str]:
+    """Return the values of a factor as they were given, where the page has short names."""
+    values = [value for value in dict.fromkeys(runs.column(factor.name)) if value is not None]
+    return values if all(isinstance(value, str) for value in values) else factor.words
+
+
+def _incomplete(runs: Frame) -> str:
+    missing = runs.incomplete()
+    if not missing:
         return ""
-    count = sum(1 for value in runs.column("steady") if value is False)
+    return (
+        f'<div class="verdict warn" role="note"><p><b>{text(missing)}:</b> means are over the runs '
+        "that are there, and what is best among them may not be.</p></div>"
+    )
+
+
+def _unsteady(runs: Frame) -> str:
+    count = runs.steady().count(False)
     if not count:
         return ""
     return (
         f'<div class="verdict warn" role="note"><p><b>{count:,} of {len(runs):,} runs were not '
-        f"steady:</b> {text(MOVES.format('Their'))}. Each run's report has the reasons.</p></div>"
+        f"steady:</b> {text(MOVES.format('Their'))}. Marks with such a run are hollow, cells of "
+        "two axes have a dashed frame, lines are dashed. Each run's report has the reasons."
+        "</p></div>"
     )
 
 
@@ -239,7 +254,7 @@ def _parallel() -> str:
         f'<div class="controls">{_select("parallel-by", "Colours")}'
         '<details><summary>Numbers</summary><div class="levels"><fieldset id="parallel-axes">'
         "<legend>Axes</legend></fieldset></div></details></div>"
-        '<div class="wide"><canvas id="parallel" tabindex="0" role="application" '
+        '<div class="scroll wide"><canvas id="parallel" tabindex="0" role="application" '
         'aria-roledescription="parallel coordinates" aria-label="Parallel coordinates of all runs" '
         'aria-describedby="parallel-live"></canvas></div>'
         '<p class="live" id="parallel-live" aria-live="polite"></p>',
@@ -281,7 +296,7 @@ def _configurations(runs: Frame) -> str:
     more = f"; the first {LISTED} of {len(groups):,}" if len(groups) > LISTED else ""
     lead = (
         '<p class="lead">Means over seeds, and half of the interval of 95 % (Student’s t; the '
-        f"bootstrap for percentiles){more}.</p>"
+        f"bootstrap for percentiles), or the range of fewer than {LEAST} seeds{more}.</p>"
     )
     made = table("Configurations", heads, [("", table_rows(rows))])
     folded = f"<details><summary>All of them, as a table</summary>{made}</details>"
@@ -297,11 +312,11 @@ def _configuration(
 
 
 def _failures(runs: Frame) -> str:
-    if results.FAILURE not in runs.table.column_names:
+    if FAILURE not in runs.table.column_names:
         return ""
     rows = [
         (label, why.splitlines()[0] if why else "unknown")
-        for label, why in zip(runs.column("label"), runs.column(results.FAILURE), strict=True)
+        for label, why in zip(runs.column("label"), runs.column(FAILURE), strict=True)
         if why is not None
     ]
     lead = '<p class="lead"><code>flashatlas sweep … --retry-failed</code> tries them again.</p>'

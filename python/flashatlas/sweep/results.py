@@ -11,16 +11,13 @@ import pyarrow as pa
 
 from flashatlas import arrow
 from flashatlas._core import InputError, quantity
-from flashatlas.frame import Frame, frame
+from flashatlas.frame import FAILURE, Frame, frame
 from flashatlas.names import hint
 from flashatlas.result import load_all
 from flashatlas.sweep import rows
 from flashatlas.sweep.plan import Plan
 from flashatlas.sweep.store import Store, is_store
 from flashatlas.units import unit_of
-
-FAILURE = "failure"
-"""The column that says why a run has no results; there only where one has none."""
 
 
 def note(plan: Plan, store: Store, more: Mapping[str, Any] | None = None) -> dict[str, Any]:
@@ -123,7 +120,8 @@ def frame_of(store: Store, study: Mapping[str, Any]) -> Frame:
     order = ["label", *study["axes"]]
     made.sort(key=lambda one: order.index(one[0].name) if one[0].name in order else len(order))
     fields, columns = zip(*made, strict=True)
-    return Frame(pa.table(list(columns), schema=pa.schema(list(fields))))
+    table = pa.table(list(columns), schema=pa.schema(list(fields)))
+    return Frame(table, len(study["runs"]))
 
 
 def _mixed(values: Sequence[Any]) -> pa.Array:

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from flashatlas._core import InputError
-from flashatlas.frame import Frame
+from flashatlas.frame import FAILURE, Frame
 from flashatlas.intervals import PERCENTILE, REPLICATES, estimates
+from flashatlas.labels import of_levels
 from flashatlas.report.chart import rounded
 from flashatlas.report.palette import COLOURS, DASHES
-from flashatlas.sweep import results
 from flashatlas.sweep.numbers import FIRST, SHOWN, higher_is_better, title_of
-from flashatlas.tables import word
 
 NUMBERS = 40
 """Numbers that a page has; those that are asked first, then others in which the runs differ."""
@@ -134,6 +133,7 @@ class Space:
             "factors": [vars(one) for one in self.factors],
             "numbers": [self._number(name) for name in self.numbers],
             "groupOf": self.group_of,
+            "unsteady": [run for run, steady in enumerate(self.runs.steady()) if not steady],
             "signs": {"colours": COLOURS, "dashes": DASHES},
             "shown": self.shown(),
         }
@@ -157,12 +157,11 @@ class Space:
         for group, value in zip(self.group_of, values, strict=True):
             if value is not None:
                 replicates.setdefault(group, []).append(value)
-        several = {group: found for group, found in replicates.items() if len(found) > 1}
-        made = estimates(list(several.values()), percentile=bool(PERCENTILE.search(name)))
-        ends = [(group, e) for group, e in zip(several, made, strict=True) if e.low is not None]
+        made = estimates(list(replicates.values()), percentile=bool(PERCENTILE.search(name)))
+        ends = [(g, e.ends) for g, e in zip(replicates, made, strict=True) if e.low is not None]
         return (
-            {group: _short(e.low) for group, e in ends},
-            {group: _short(e.high) for group, e in ends},
+            {group: _short(low) for group, (low, _) in ends},
+            {group: _short(high) for group, (_, high) in ends},
         )
 
 
@@ -181,9 +180,9 @@ def space(runs: Frame, sought: Mapping[str, str] | None = None) -> Space:
         InputError: No run is done.
 
     """
-    if results.FAILURE in runs.table.column_names:
-        failed = runs.table[results.FAILURE].is_valid()
-        runs = Frame(runs.table.filter([not one for one in failed.to_pylist()]))
+    if FAILURE in runs.table.column_names:
+        failed = runs.table[FAILURE].is_valid()
+        runs = replace(runs, table=runs.table.filter([not one for one in failed.to_pylist()]))
     if not len(runs):
         raise InputError("no run of this study is done: nothing to show")
     factors = tuple(_factor(runs, name) for name in runs.factors)
@@ -207,9 +206,7 @@ def _factor(runs: Frame, name: str) -> Factor:
         isinstance(value, (int, float)) and not isinstance(value, bool) for value in known
     )
     known = sorted(known) if numeric else known
-    words = [word(value, unit) for value in known]
-    if len(set(words)) < len(words):  # rounded alike
-        words = [f"{value:,}" if numeric else str(value) for value in known]
+    words = list(of_levels(known, unit).values())
     at = {value: level for level, value in enumerate(known)}
     return Factor(name, tuple(words), tuple(at.get(value, -1) for value in values), numeric)
 

@@ -7,15 +7,20 @@ import io
 import re
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
-from flashatlas._core import InputError
+from flashatlas._core import InputError, about
 from flashatlas.files import write_whole
 from flashatlas.frame import Frame
-from flashatlas.intervals import Group, summary
+from flashatlas.intervals import LEAST, Group, summary
+from flashatlas.labels import of_levels
+from flashatlas.labels import title_of as setting_title
 from flashatlas.sweep.numbers import title_of
-from flashatlas.tables import word
 
 SUFFIXES = (".tex", ".csv")
+
+UNSTEADY = r"$^{\circ}$"
+"""The mark of a cell with runs that were not steady: as hollow as the mark of a figure."""
 
 SPECIAL = {
     "\\": r"\textbackslash{}",
@@ -29,51 +34,120 @@ SPECIAL = {
 """Signs that LaTeX reads as something else."""
 
 
-def write_summary(path: Path, runs: Frame, of: Sequence[str]) -> Path:
-    """Write a row for each combination of factors, with means and intervals over seeds.
+def write_summary(path: Path, runs: Frame, of: Sequence[str], across: str | None = None) -> Path:
+    """Write a row for each combination of factors, with means over seeds and their spread.
 
     Args:
-        path: ``.tex``: a table for the package ``booktabs``; ``.csv``: mean, and both ends of the
-            interval of 95 %, in the units of the record.
+        path: ``.tex``: a table for the package ``booktabs``; ``.csv``: mean, both ends of the
+            interval of 95 % (from five seeds on), least and most, in the units of the record.
         runs: The runs.
         of: Numbers.
+        across: A factor whose values stand beside each other; of a ``.tex`` only.
 
     Raises:
-        InputError: No such number, or another kind of file.
+        InputError: No such number or factor, or another kind of file.
 
     """
     if path.suffix not in SUFFIXES:
         raise InputError(f"{path}: a table of means ends in {', '.join(SUFFIXES)}")
     groups = summary(runs, of)
-    text = (_latex if path.suffix == ".tex" else _csv)(groups, runs, of)
-    write_whole(path, text)
+    if path.suffix == ".tex":
+        write_whole(path, _latex(groups, runs, of, across))
+        return path
+    if across is not None:
+        raise about("across", "only a .tex has values of a factor beside each other")
+    write_whole(path, _csv(groups, of))
     return path
 
 
-def _latex(groups: Sequence[Group], runs: Frame, of: Sequence[str]) -> str:
+def _latex(groups: Sequence[Group], runs: Frame, of: Sequence[str], across: str | None) -> str:
     factors = list(groups[0].factors)
-    head = " & ".join(escaped(name) for name in [*factors, *map(title_of, of)])
+    if across is not None and across not in factors:
+        known = ", ".join(factors) or "none"
+        raise about("across", f"`{across}` is no factor of these runs (factors: {known})")
+    down = [name for name in factors if name != across]
+    words = {name: _words(groups, runs, name) for name in factors}
+    levels: list[Any] = [None] if across is None else list(words[across])
+    places: dict[tuple[Any, ...], dict[Any, Group]] = {}
+    for group in groups:
+        key = tuple(group.factors[name] for name in down)
+        places.setdefault(key, {})[None if across is None else group.factors[across]] = group
     rows = [
-        " & ".join(
-            escaped(cell)
-            for cell in (
-                *(word(group.factors[name], runs.unit(name)) for name in factors),
-                *(group.said(name, runs.unit(name)) for name in of),
-            )
+        _line(
+            [
+                *(escaped(words[name][value]) for name, value in zip(down, key, strict=True)),
+                *(_cell(own.get(level), name, runs) for name in of for level in levels),
+            ]
         )
-        for group in groups
+        for key, own in places.items()
     ]
+    head = [escaped(setting_title(name, {})) for name in down]
+    titles = [escaped(title_of(name)) for name in of]
+    heads = [_line([*head, *titles])]
+    if across is not None:
+        wide, first = len(levels), len(down) + 1
+        over = [rf"\multicolumn{{{wide}}}{{c}}{{{title}}}" for title in titles]
+        starts = range(first, first + wide * len(of), wide)
+        rules = [rf"\cmidrule(lr){{{start}-{start + wide - 1}}}" for start in starts]
+        below = [escaped(words[across][level]) for level in levels] * len(of)
+        heads = [_line([""] * len(down) + over), " ".join(rules), _line([*head, *below])]
     lines = [
-        r"% means over seeds, and half of the interval of 95 %; needs \usepackage{booktabs}",
-        rf"\begin{{tabular}}{{{'l' * len(factors)}{'r' * len(of)}}}",
+        rf"% {_spread(groups)}; needs \usepackage{{booktabs}}",
+        rf"\begin{{tabular}}{{{'l' * len(down)}{'r' * (len(of) * len(levels))}}}",
         r"\toprule",
-        rf"{head} \\",
+        *heads,
         r"\midrule",
-        *(rf"{row} \\" for row in rows),
+        *rows,
         r"\bottomrule",
+        *_under(groups, runs, len(down) + len(of) * len(levels)),
         r"\end{tabular}",
     ]
     return "\n".join(lines) + "\n"
+
+
+def _line(cells: Sequence[str]) -> str:
+    return rf"{' & '.join(cells)} \\"
+
+
+def _words(groups: Sequence[Group], runs: Frame, name: str) -> dict[Any, str]:
+    """Return the values of a factor as the table has them: numbers upward."""
+    values = list(dict.fromkeys(group.factors[name] for group in groups))
+    known = [value for value in values if value is not None]
+    if all(isinstance(value, (int, float)) for value in known):
+        values = [*sorted(known), *[value for value in values if value is None]]
+    return of_levels(values, runs.unit(name))
+
+
+def _cell(group: Group | None, name: str, runs: Frame) -> str:
+    if group is None:
+        return "--"
+    mark = UNSTEADY if group.unsteady and name in group.estimates else ""
+    return escaped(group.said(name, runs.unit(name))) + mark
+
+
+def _spread(groups: Sequence[Group]) -> str:
+    """Return what stands beside each mean."""
+    counts = {e.count for group in groups for e in group.estimates.values()}
+    found = []
+    if any(count >= LEAST for count in counts):
+        found.append("half of the interval of 95 %")
+    if any(1 < count < LEAST for count in counts):
+        found.append(f"the range with fewer than {LEAST}")
+    return ", ".join(["means over seeds", *found])
+
+
+def _under(groups: Sequence[Group], runs: Frame, wide: int) -> list[str]:
+    """Return the lines of the table that say what of it is not to be relied on."""
+    said = []
+    total = sum(group.runs for group in groups)
+    if unsteady := sum(group.unsteady for group in groups):
+        said.append(
+            f"{UNSTEADY} {unsteady} of {total} runs were not steady, and would give other numbers "
+            "if they were longer."
+        )
+    if missing := runs.incomplete():
+        said.append(f"Incomplete: {escaped(missing)}.")
+    return [rf"\multicolumn{{{wide}}}{{l}}{{\footnotesize {text}}} \\" for text in said]
 
 
 def escaped(text: str) -> str:
@@ -81,16 +155,18 @@ def escaped(text: str) -> str:
     return re.sub("|".join(map(re.escape, SPECIAL)), lambda found: SPECIAL[found[0]], text)
 
 
-def _csv(groups: Sequence[Group], runs: Frame, of: Sequence[str]) -> str:
+def _csv(groups: Sequence[Group], of: Sequence[str]) -> str:
     factors = list(groups[0].factors)
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
-    ends = [f"{name}.{end}" for name in of for end in ("mean", "low", "high")]
-    writer.writerow([*factors, "runs", *ends])
+    ends = ("mean", "low", "high", "least", "most")
+    writer.writerow(
+        [*factors, "runs", "unsteady", *(f"{name}.{end}" for name in of for end in ends)]
+    )
     for group in groups:
-        row = [*(group.factors[name] for name in factors), group.runs]
+        row = [*(group.factors[name] for name in factors), group.runs, group.unsteady]
         for name in of:
             found = group.estimates.get(name)
-            row += [None] * 3 if found is None else [found.mean, found.low, found.high]
+            row += [None] * 5 if found is None else [getattr(found, end) for end in ends]
         writer.writerow(row)
     return buffer.getvalue()

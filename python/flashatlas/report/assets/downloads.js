@@ -24,13 +24,13 @@ function asPicture(svg) {
   });
 }
 
-/** The data of a chart: every data set with its columns, apart by an empty line. */
+/** The data of a chart: every data set with its columns and their units, apart by an empty line. */
 function asText(chart) {
   const quoted = (value) => (/[",\n]/.test(String(value)) ? `"${String(value).replaceAll('"', '""')}"` : (value ?? ""));
   return Object.entries(chart.tables).filter(([name]) => chart.data[name]).map(([name, [, columns]]) => {
     const there = columns.filter(([field]) => field in chart.data[name]);
     const shown = there.map(([field]) => field);
-    return [chart.titled ? there.map(([, title]) => title) : shown, ...rows(chart.data[name]).map((row) => shown.map((field) => row[field]))].map((line) => line.map(quoted).join(",")).join("\n");
+    return [there.map(([, title, kind]) => headed(title, kind)), ...rows(chart.data[name]).map((row) => shown.map((field) => row[field]))].map((line) => line.map(quoted).join(",")).join("\n");
   }).join("\n\n") + "\n";
 }
 

@@ -12,6 +12,11 @@ function scaled(value, digits, steps) {
 
 const BINARY = [["GiB", 2 ** 30], ["MiB", 2 ** 20], ["KiB", 2 ** 10], ["B", 1]];
 
+/** Units of the numbers behind a format, for those who read them elsewhere. */
+const UNITS = { duration: "ns", bytes: "bytes", memory: "bytes", rate: "bytes/s", share: "of 1" };
+
+const headed = (title, kind) => (UNITS[kind] ? `${title} (${UNITS[kind]})` : title);
+
 const missing = (format) => (value) => (value === null || value === undefined || Number.isNaN(value) ? "–" : format(value));
 
 const formats = {
@@ -20,6 +25,7 @@ const formats = {
   memory: missing((n) => scaled(n, 3, BINARY)),
   rate: missing((n) => (n === 0 ? "0" : scaled(n, 6, [["GB/s", 1e9], ["MB/s", 1e6], ["kB/s", 1e3], ["B/s", 1]]))),
   share: missing((x) => `${trimmed(100 * x, 6)} %`),
+  nines: missing((left) => `${trimmed(100 * (1 - left), 14)} %`), // of what is not done yet
   ratio: missing((x) => three.format(x)),
   count: missing((n) => trimmed(n, 15)),
   short: missing((n) => (Math.abs(n) < 10000 ? trimmed(n, 6) : scaled(n, 6, [["G", 1e9], ["M", 1e6], ["k", 1e3]]).replace(" ", " "))),

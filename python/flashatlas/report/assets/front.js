@@ -31,7 +31,7 @@ function fronts(across, up, panel) {
 function frontOf(across, up, by, panel) {
   const { all, front } = fronts(across, up, panel);
   const shown = factors.filter((factor) => factor.name !== "seed" && factor.words.length > 1);
-  const data = { x: [], y: [], by: [], panel: [], front: [], at: [], runs: [], ...Object.fromEntries(shown.map((_, i) => [`f${i}`, []])) };
+  const data = { x: [], y: [], by: [], panel: [], front: [], at: [], runs: [], hollow: [], ...Object.fromEntries(shown.map((_, i) => [`f${i}`, []])) };
   all.forEach((one, at) => {
     const { runs, values } = one;
     data.x.push(values[0]);
@@ -41,6 +41,7 @@ function frontOf(across, up, by, panel) {
     data.front.push(front.has(one) ? "on the front" : "bettered");
     data.at.push(at);
     data.runs.push(runs.length);
+    data.hollow.push(runs.filter((run) => unsteady.has(run)).length);
     shown.forEach((factor, i) => data[`f${i}`].push(wordOf(factor, runs[0])));
   });
   const names = by ? orderOf(by).filter((word) => data.by.includes(word)) : [""];
@@ -53,7 +54,7 @@ function frontOf(across, up, by, panel) {
   };
   const [x, y] = [axisOf(across, "x"), axisOf(up, "y")];
   const colour = { field: "by", type: "nominal", legend: null, scale: { domain: names, range: names.map((_, i) => `var(--run-${i % COLOURS})`) } };
-  const tooltip = [...shown.map((factor, i) => field(`f${i}`, factor.name)), field("x", across.title, across.format), field("y", up.title, up.format), field("front", "front"), field("runs", "runs", "count")];
+  const tooltip = [...shown.map((factor, i) => field(`f${i}`, factor.name)), field("x", across.title, across.format), field("y", up.title, up.format), field("front", "front"), field("runs", "runs", "count"), field("hollow", "not steady", "count")];
   const onFront = (value, otherwise) => ({ condition: { test: "datum.front === 'on the front'", value }, value: otherwise });
   const one = (title) => ({
     title: title ? `${up.title}, ${panel.name}: ${title}` : up.title,
@@ -68,13 +69,13 @@ function frontOf(across, up, by, panel) {
       },
       {
         mark: { type: "point", filled: true, cursor: "pointer" },
-        encoding: { x, y, color: colour, tooltip, size: onFront(110, 34), opacity: onFront(1, 0.45) },
+        encoding: { x, y, ...hollowed(colour), tooltip, size: onFront(110, 34), opacity: onFront(1, 0.45) },
       },
     ],
   });
   const says = `${up.title} over ${across.title}: ${front.size} of ${all.length} configurations are on the front${panels.length > 1 ? "s" : ""}.`;
-  const columns = [...shown.map((factor, i) => [`f${i}`, factor.name, "text"]), ["x", across.title, across.format], ["y", up.title, up.format], ["front", "front", "text"], ["runs", "runs", "count"]];
-  const made = { spec: { concat: panels.map(one), columns: Math.min(panels.length, 3) }, data: { front: data }, tables: { front: ["Configurations", columns] }, left: "numbers", titled: true, says };
+  const columns = [...shown.map((factor, i) => [`f${i}`, factor.name, "text"]), ["x", across.title, across.format], ["y", up.title, up.format], ["front", "front", "text"], ["runs", "runs", "count"], ["hollow", "not steady", "count"]];
+  const made = { spec: { concat: panels.map(one), columns: Math.min(panels.length, 3) }, data: { front: data }, tables: { front: ["Configurations", columns] }, left: "numbers", says };
   made.drawn = (view) => view.addEventListener("click", (_, item) => item?.datum?.at !== undefined && pick(all[item.datum.at].runs));
   return { made, names, front: all.filter((each) => front.has(each)), shown };
 }
@@ -111,7 +112,7 @@ function startFront() {
   const paint = () => {
     const [across, up] = [numberNamed.get(x.value), numberNamed.get(y.value)];
     const found = frontOf(across, up, factorNamed.get(by.value), factorNamed.get(panel.value));
-    colourKey("front-key", by.value ? found.names : []);
+    colourKey("front-key", by.value, by.value ? found.names : []);
     const wish = (number) => `${number.title} ${number.better === "high" ? "high" : "low"}`;
     document.getElementById("front-says").textContent = `${found.made.says} Better is: ${wish(across)}, ${wish(up)}.`;
     frontTable(found, across, up);

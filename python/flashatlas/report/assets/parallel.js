@@ -1,6 +1,7 @@
 // Parallel coordinates: a line a run across axes of factors and numbers. Dragging along an axis chooses a range of it.
 
 const MARGIN = { top: 46, bottom: 22, side: 66 };
+const ROOM = 92; // of an axis with its words: where the page is narrower than all of them, they are scrolled
 
 class Parallel {
   constructor(canvas) {
@@ -27,7 +28,10 @@ class Parallel {
     canvas.addEventListener("pointerdown", (event) => this.press(event));
     canvas.addEventListener("pointermove", (event) => this.move(event));
     canvas.addEventListener("pointerup", () => this.release());
-    canvas.addEventListener("pointercancel", () => this.release());
+    canvas.addEventListener("pointercancel", () => {
+      this.drag = null; // it was a scroll, which chooses nothing
+      this.paint();
+    });
     canvas.addEventListener("keydown", (event) => this.key(event));
     canvas.addEventListener("blur", () => this.select(-1));
     canvas.addEventListener("focus", () => this.select(Math.max(this.cursor, 0)));
@@ -167,11 +171,11 @@ class Parallel {
 
   paint() {
     const { canvas } = this;
-    this.width = canvas.parentElement.clientWidth;
+    this.width = Math.max(canvas.parentElement.clientWidth, 2 * MARGIN.side + ROOM * (this.axes.length - 1));
     this.height = 360;
     const density = Math.max(1, devicePixelRatio || 1);
     Object.assign(canvas, { width: Math.round(this.width * density), height: Math.round(this.height * density) });
-    canvas.style.height = `${this.height}px`;
+    Object.assign(canvas.style, { width: `${this.width}px`, height: `${this.height}px` });
     const pen = canvas.getContext("2d");
     pen.scale(density, density);
     const resolved = resolver(canvas.parentElement);
@@ -191,6 +195,7 @@ class Parallel {
     pen.lineWidth = 1;
     for (const run of runs) {
       pen.strokeStyle = colour(run);
+      pen.setLineDash(unsteady.has(run) ? [5, 3] : []);
       pen.beginPath();
       let open = false; // a run without a number leaves a gap
       this.axes.forEach((axis, i) => {
@@ -204,6 +209,7 @@ class Parallel {
       });
       pen.stroke();
     }
+    pen.setLineDash([]);
     pen.globalAlpha = 1;
   }
 

@@ -22,6 +22,7 @@ function pick(runs) {
       list.append(pair);
     };
     for (const factor of factors) if (factor.levels[run] >= 0) add(factor.name, wordOf(factor, run));
+    if (unsteady.has(run)) add("steady", "no");
     for (const number of numbers.slice(0, 8)) if (number.values[run] !== null) add(number.title, formats[number.format](number.values[run]));
     box.append(title, list);
     const commands = [`flashatlas rerun ${folderOf(run)} --check`];
@@ -41,6 +42,7 @@ class RunsTable {
     this.sort = null;
     this.columns = [
       ...factors.filter((factor) => factor.words.length > 1).map((factor) => ({ title: factor.name, text: (run) => wordOf(factor, run), order: (run) => factor.levels[run], css: "text" })),
+      ...(unsteady.size ? [{ title: "steady", text: (run) => (unsteady.has(run) ? "no" : "yes"), order: (run) => Number(!unsteady.has(run)), css: "text" }] : []),
       ...numbers.slice(0, 10).map((number) => ({ title: number.title, text: (run) => brief(number, number.values[run]), order: (run) => number.values[run] })),
     ];
     const head = document.createElement("tr");

@@ -6,6 +6,7 @@ const factors = space.factors; // name, words of its levels in order, the level 
 const numbers = space.numbers; // name, title, format, better, values, and intervals of groups
 const groupOf = space.groupOf; // runs of one group differ in their seed alone
 const groupSize = groupOf.reduce((sizes, group) => ((sizes[group] = (sizes[group] ?? 0) + 1), sizes), []);
+const unsteady = new Set(space.unsteady); // runs that were no steady state
 const factorNamed = new Map(factors.map((factor) => [factor.name, factor]));
 const numberNamed = new Map(numbers.map((number) => [number.name, number]));
 
@@ -42,8 +43,8 @@ const mean = (values) => values.reduce((sum, value) => sum + value, 0) / values.
 /**
  * Means of a number over runs that share their levels of some factors.
  *
- * `how` says what `low` and `high` are: an interval where only seeds are averaged, otherwise the least and the most of
- * the configurations.
+ * `how` says what `low` and `high` are: an interval where only seeds are averaged and they are enough, otherwise the
+ * least and the most: of few seeds, or of the means of configurations. `hollow` counts runs that were not steady.
  */
 function means(number, by) {
   const found = new Map();
@@ -57,13 +58,14 @@ function means(number, by) {
   return [...found.values()].map(({ words, runs }) => {
     const groups = new Set(runs.map((run) => groupOf[run]));
     const [group] = groups;
-    if (groups.size === 1 && groupSize[group] === runs.length) {
-      const [low, high] = [number.low[group] ?? null, number.high[group] ?? null];
-      return { words, runs, mean: mean(runs.map((run) => number.values[run])), low, high, how: low === null ? "" : "95 % interval" };
+    const hollow = runs.filter((run) => unsteady.has(run)).length;
+    if (groups.size === 1 && groupSize[group] === runs.length && group in number.low) {
+      return { words, runs, hollow, mean: mean(runs.map((run) => number.values[run])), low: number.low[group], high: number.high[group], how: "95 % interval" };
     }
-    const each = [...groups].map((one) => mean(runs.filter((run) => groupOf[run] === one).map((run) => number.values[run])));
+    const valuesOf = (one) => runs.filter((run) => groupOf[run] === one).map((run) => number.values[run]);
+    const each = groups.size === 1 ? valuesOf(group) : [...groups].map((one) => mean(valuesOf(one)));
     const spread = Math.min(...each) < Math.max(...each);
-    return { words, runs, mean: mean(each), low: spread ? Math.min(...each) : null, high: spread ? Math.max(...each) : null, how: spread ? "least to most" : "" };
+    return { words, runs, hollow, mean: mean(each), low: spread ? Math.min(...each) : null, high: spread ? Math.max(...each) : null, how: spread ? "least to most" : "" };
   });
 }
 

@@ -292,6 +292,12 @@ fn count(text: &str) -> PyResult<u64> {
     flashatlas_types::quantity::count(text).map_err(InputError::new_err)
 }
 
+/// Returns the bytes of memory that this process may take; `None` where the system does not say.
+#[pyfunction]
+fn free_memory() -> Option<u64> {
+    opener::ThisProcess.free_memory()
+}
+
 /// Returns whether records say the codes of notes in place of their texts.
 fn notes_are_codes() -> bool {
     opener::ThisProcess.variable("FLASHATLAS_NOTES").as_deref() == Some("codes")
@@ -370,6 +376,7 @@ pub fn populate(module: &Bound<'_, PyModule>, extension: Option<Extension>) -> P
     module.add_function(wrap_pyfunction!(save_checkpoint, module)?)?;
     module.add_function(wrap_pyfunction!(planned, module)?)?;
     module.add_function(wrap_pyfunction!(check_drive, module)?)?;
+    module.add_function(wrap_pyfunction!(free_memory, module)?)?;
     module.add_function(wrap_pyfunction!(config_hash, module)?)?;
     module.add_function(wrap_pyfunction!(about, module)?)?;
     module.add_function(wrap_pyfunction!(nearest, module)?)?;

@@ -61,6 +61,10 @@ impl Opener for ThisProcess {
     fn variable(&self, name: &str) -> Option<String> {
         std::env::var(name).ok()
     }
+
+    fn free_memory(&self) -> Option<u64> {
+        flashatlas_sim::free_memory(&|path| std::fs::read_to_string(path).ok())
+    }
 }
 
 /// The names of the files in the folder of `path`; none where it cannot be listed.

@@ -199,17 +199,24 @@ fn guarded<T: Send>(
 
 /// Carry out a run (JSON of a `RunSpec`) and return its record (JSON), its tables (see [`tables`])
 /// and, for a job file, the statistics of its jobs (JSON). `progress(phase, requests, share)` is
-/// called now and then. Releases the interpreter's lock.
+/// called now and then. Where `within` names a folder, the run reads nothing outside it. Releases
+/// the interpreter's lock.
 #[pyfunction]
-#[pyo3(signature = (spec, progress=None))]
+#[pyo3(signature = (spec, progress=None, within=None))]
 fn run<'py>(
     py: Python<'py>,
     spec: &str,
     progress: Option<Py<PyAny>>,
+    within: Option<&str>,
 ) -> PyResult<(String, Vec<tables::PyTable<'py>>, Option<String>)> {
     let spec = parse(spec)?;
+    let confined = within.map(opener::Confined::to).transpose()?;
     let mut outcome = guarded(py, progress, |reporter| {
-        flashatlas_sim::run(&spec, &environment(), &mut |p| reporter.report(p))
+        let mut env = environment();
+        if let Some(confined) = &confined {
+            env.opener = confined;
+        }
+        flashatlas_sim::run(&spec, &env, &mut |p| reporter.report(p))
     })?;
     if notes_are_codes() {
         flashatlas_sim::say_codes(&mut outcome.record, outcome.jobs.as_mut());

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import ipaddress
 import json
 import re
@@ -159,6 +160,12 @@ def name_of(header: str) -> str:
     return (bare[1] if bare else "").rstrip(".")
 
 
+@functools.cache
+def names_of_machine() -> set[str]:
+    """Return the names of this machine, alone and with its domain: to ask may take seconds."""
+    return {socket.gethostname().lower(), socket.getfqdn().lower()}
+
+
 def own_names(given: str, here: str) -> set[str]:
     """Return the names by which a server may be asked.
 
@@ -171,7 +178,7 @@ def own_names(given: str, here: str) -> set[str]:
     if is_loopback(here):
         names.add("localhost")
     if given == EVERYWHERE:
-        names |= {socket.gethostname().lower(), socket.getfqdn().lower()}
+        names |= names_of_machine()
     return names
 
 

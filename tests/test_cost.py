@@ -65,16 +65,16 @@ FEW = "uniform:requests=10,size=16KiB"
 def test_what_is_certain_by_hand():
     layout = flashatlas.Drive("tlc-nvme-1tb", set=LARGE).layout
     assert layout["physical_units"] == 64 * 3400 * 1152 * 16 == 4_010_803_200
-    # 20 bytes a unit: two stamps of 8, an owner of 4; steady writes all, fill what is exported
-    assert layout["steady_memory_bytes"] == 20 * 4_010_803_200
-    assert layout["fill_memory_bytes"] == 20 * 3_700_000_000
+    # 16 bytes a unit, less than the 17.3 and 17.9 of 1 TB; steady writes all, fill what is exported
+    assert layout["steady_memory_bytes"] == 16 * 4_010_803_200
+    assert layout["fill_memory_bytes"] == 16 * 3_700_000_000
 
 
 @pytest.mark.skipif(cost.free_memory() is None, reason="Linux says what memory is available")
 @pytest.mark.parametrize("precondition", ["fill", "steady"])
 def test_a_drive_that_no_memory_holds_is_refused(cli, precondition):
-    """66 TB: on a machine with more than 69 GiB of memory free this would run for minutes."""
-    if (cost.free_memory() or 0) > 60 << 30:
+    """66 TB: on a machine with more than 55 GiB of memory free this would run for minutes."""
+    if (cost.free_memory() or 0) > 50 << 30:
         pytest.skip("this machine has room for it")
     settings = [f"--set={key}={value}" for key, value in LARGE.items()]
     done = cli("run", "-d", "tlc-nvme-1tb", *settings, "-w", FEW, "--precondition", precondition)
@@ -94,8 +94,8 @@ def test_a_drive_that_no_memory_holds_is_refused(cli, precondition):
 
 
 def layout_gib(precondition: str) -> float:
-    """74.7 GiB (20 x 4,010,803,200 bytes) or 68.9 GiB (20 x 3,700,000,000)."""
-    return {"steady": 74.7, "fill": 68.9}[precondition]
+    """59.8 GiB (16 x 4,010,803,200 bytes) or 55.1 GiB (16 x 3,700,000,000)."""
+    return {"steady": 59.8, "fill": 55.1}[precondition]
 
 
 HELD = """
@@ -135,10 +135,10 @@ def test_a_large_drive_of_which_little_is_written_goes_on(monkeypatch):
 
 
 def test_runs_that_do_not_fit_together_are_fewer(monkeypatch):
-    """By hand: tiny has 1,024 units of which steady takes 20 bytes each, 20,480."""
-    monkeypatch.setattr(cost, "free_memory", lambda: 50_000)
+    """By hand: tiny has 1,024 units of which steady takes 16 bytes each, 16,384."""
+    monkeypatch.setattr(cost, "free_memory", lambda: 40_000)
     cases = [{"seed": seed} for seed in (1, 2, 3)]
-    with pytest.raises(flashatlas.InputError, match=r"3 runs at once take at least 60\.0 KiB"):
+    with pytest.raises(flashatlas.InputError, match=r"3 runs at once take at least 48\.0 KiB"):
         flashatlas.compare(cases, jobs=3, workload=FEW, precondition="steady")
     with pytest.raises(flashatlas.InputError, match="expected at most 2"):
         flashatlas.compare(cases, jobs=3, workload=FEW, precondition="steady")

@@ -41,8 +41,8 @@ pub trait Opener: Sync {
         Vec::new()
     }
 
-    /// Returns the bytes of memory that a run may take ([`crate::free_memory`]); `None` where nobody
-    /// knows.
+    /// Returns the bytes of memory that a run may take (see [`crate::free_memory`]); `None` where
+    /// nobody knows.
     fn free_memory(&self) -> Option<u64> {
         None
     }

@@ -204,8 +204,8 @@ lint-rust: rustdoc
 	@if command -v cargo-deny >/dev/null; then cargo deny --log-level warn check; else echo "cargo-deny is not installed: deny.toml was not checked"; fi
 
 lint-python: $(STAMP) $(TESTS)
-	$(VENV)/bin/ruff check python tests packaging docs/site examples benches
-	$(VENV)/bin/ruff format --check python tests packaging docs/site examples benches
+	$(VENV)/bin/ruff check python tests packaging docs/site examples benches fuzz
+	$(VENV)/bin/ruff format --check python tests packaging docs/site examples benches fuzz
 	$(VENV)/bin/mypy
 
 bench: $(STAMP) $(TESTS) $(call profile) ## throughput beside a floor program; PARTS="engine setup", ROUNDS=5 (least/median of each number), TIMES=2 (longer)
@@ -239,7 +239,8 @@ FUZZ_FLAGS := --cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-covera
   -Cllvm-args=-sanitizer-coverage-trace-compares -Ccodegen-units=8
 FUZZ_HOST = $(shell rustc -vV 2>/dev/null | sed -n 's/host: //p')
 
-fuzz: tools ## fuzz every parser, FUZZ_SECONDS (60) each; what is found lies in out/fuzz
+fuzz: $(STAMP) ## fuzz every parser and every reader in Python, FUZZ_SECONDS (60) each; what is found lies in out/fuzz
+	$(PY) fuzz/readers.py --seconds $(FUZZ_SECONDS) --seed $$(date +%Y%m%d)
 	cd fuzz && RUSTFLAGS="$(FUZZ_FLAGS)" cargo build --release --quiet --target $(FUZZ_HOST)
 	@for target in $$(ls fuzz/fuzz_targets | sed 's/[.]rs$$//'); do \
 	  mkdir -p out/fuzz/$$target && echo "$$target" && \

@@ -123,7 +123,7 @@ def test_reports_of_saved_runs(cli, tmp_path):
     bad = cli("report", "one", "--out", "bad.html")
     assert (
         bad.returncode == 2
-        and "run.json:1:2: not a run record" in bad.stderr
+        and "run.json:1:2: damaged: " in bad.stderr
         and not (tmp_path / "bad.html").exists()
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -53,6 +54,95 @@ def test_a_long_run_is_announced(cli, monkeypatch):
     monkeypatch.setattr("flashatlas.cli.before.free_memory", lambda: 1000)
     said = cli("compare", *few[1:], "--vary", "seed=1,2", "--jobs", "2").stderr
     assert "2 runs at once take more than the 1000 B of memory that are free (--jobs)" in said
+
+
+LARGE = {"drive.blocks": 3400, "drive.logical_pages": 3_700_000_000}
+"""tlc-nvme-1tb with 64 lanes of 3,400 blocks of 1,152 frames of 16 units: 4,010,803,200 units."""
+
+FEW = "uniform:requests=10,size=16KiB"
+
+
+def test_what_is_certain_by_hand():
+    layout = flashatlas.Drive("tlc-nvme-1tb", set=LARGE).layout
+    assert layout["physical_units"] == 64 * 3400 * 1152 * 16 == 4_010_803_200
+    # 16 bytes a unit, less than the 17.3 and 17.9 of 1 TB; steady writes all, fill what is exported
+    assert layout["steady_memory_bytes"] == 16 * 4_010_803_200
+    assert layout["fill_memory_bytes"] == 16 * 3_700_000_000
+
+
+@pytest.mark.skipif(cost.free_memory() is None, reason="Linux says what memory is available")
+@pytest.mark.parametrize("precondition", ["fill", "steady"])
+def test_a_drive_that_no_memory_holds_is_refused(cli, precondition):
+    """66 TB: on a machine with more than 55 GiB of memory free this would run for minutes."""
+    if (cost.free_memory() or 0) > 50 << 30:
+        pytest.skip("this machine has room for it")
+    settings = [f"--set={key}={value}" for key, value in LARGE.items()]
+    done = cli("run", "-d", "tlc-nvme-1tb", *settings, "-w", FEW, "--precondition", precondition)
+    said = f"--precondition: {precondition} writes the whole drive, whose tables then take at least"
+    assert done.returncode == 2 and said in done.stderr, done.stderr
+    assert f"{layout_gib(precondition)} GiB; " in done.stderr
+    found = re.search(r"drive\.blocks=(\d+) and drive\.logical_pages=(\d+)", done.stderr)
+    assert found is not None
+    fits = {"drive.blocks": int(found[1]), "drive.logical_pages": int(found[2])}
+    layout = flashatlas.Drive("tlc-nvme-1tb", set=fits).layout
+    free = cost.free_memory() or 0
+    # it is the largest: a tenth more than is free now, which others change, is too much
+    assert 0.8 * free < layout[f"{precondition}_memory_bytes"] < 1.2 * free
+    with pytest.raises(flashatlas.InputError, match="writes the whole drive") as refused:
+        flashatlas.run("tlc-nvme-1tb", set=LARGE, workload=FEW, precondition=precondition)
+    assert refused.value.field == "precondition"
+
+
+def layout_gib(precondition: str) -> float:
+    """59.8 GiB (16 x 4,010,803,200 bytes) or 55.1 GiB (16 x 3,700,000,000)."""
+    return {"steady": 59.8, "fill": 55.1}[precondition]
+
+
+HELD = """
+import flashatlas, resource, sys
+resource.setrlimit(resource.RLIMIT_AS, (6 << 30, 6 << 30))
+settings = {"drive.blocks": 444, "drive.logical_pages": 488_381_292}
+drive = flashatlas.Drive("tlc-nvme-1tb", set=settings)
+for begin in (lambda: flashatlas.run(drive, workload="uniform:requests=5"),
+              lambda: flashatlas.Device(drive).power_on()):
+    try:
+        begin()
+    except flashatlas.InputError as error:
+        print(error)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="Linux limits address spaces")
+def test_tables_that_the_system_does_not_hand_out_are_refused():
+    """2 TB take 24 bytes for each of 523,763,712 units, 12 GB, where 6 GiB are allowed.
+
+    A process of its own: before, it ended by SIGABRT.
+    """
+    done = subprocess.run([sys.executable, "-c", HELD], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert len(lines) == 2
+    for line in lines:
+        assert "drive.blocks: 444: the system hands out no memory" in line
+        blocks = int(re.search(r"has drive\.blocks=(\d+)", line)[1])
+        assert 0 < 24 * blocks * (523_763_712 // 444) < 6 << 30
+
+
+def test_a_large_drive_of_which_little_is_written_goes_on(monkeypatch):
+    """Only what is certain is refused: with one byte free nothing is, without a precondition."""
+    monkeypatch.setattr(cost, "free_memory", lambda: 1)
+    assert flashatlas.compare([{}], workload=FEW, precondition="none")[0].violations == 0
+
+
+def test_runs_that_do_not_fit_together_are_fewer(monkeypatch):
+    """By hand: tiny has 1,024 units of which steady takes 16 bytes each, 16,384."""
+    monkeypatch.setattr(cost, "free_memory", lambda: 40_000)
+    cases = [{"seed": seed} for seed in (1, 2, 3)]
+    with pytest.raises(flashatlas.InputError, match=r"3 runs at once take at least 48\.0 KiB"):
+        flashatlas.compare(cases, jobs=3, workload=FEW, precondition="steady")
+    with pytest.raises(flashatlas.InputError, match="expected at most 2"):
+        flashatlas.compare(cases, jobs=3, workload=FEW, precondition="steady")
+    assert len(flashatlas.compare(cases, jobs=2, workload=FEW, precondition="steady")) == 3
 
 
 def test_a_share_of_spare_that_was_meant_in_percent(cli):

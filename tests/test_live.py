@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import shutil
+import socket
 import time
 import urllib.error
 import urllib.request
+import warnings
 
 import pytest
 from flashatlas import InputError, PowerLost
 from flashatlas.live import Between, Seen, address, look
-from flashatlas.live.exporter import prometheus
+from flashatlas.live.exporter import Exporter, own_names, prometheus
 from flashatlas.serve import serve
 from nbd import FLUSH, READ, WRITE, Client
 from prometheus_client.parser import text_string_to_metric_families
@@ -108,6 +111,90 @@ def test_an_address_that_is_none_is_an_error(text):
 def test_addresses():
     assert address(":80") == ("127.0.0.1", 80)
     assert address("http://localhost:9/") == ("localhost", 9)
+
+
+def answered(exporter: Exporter, *headers: str) -> int:
+    """The status of a request with these headers and no others."""
+    port = int(exporter.url.rstrip("/").rpartition(":")[2])
+    with socket.create_connection(("127.0.0.1", port), timeout=5) as asking:
+        lines = ["GET /live.json HTTP/1.1", *headers, "", ""]
+        asking.sendall("\r\n".join(lines).encode())
+        return int(asking.makefile("rb").readline().split()[1])
+
+
+@pytest.mark.parametrize("at", ["127.0.0.1:0", "localhost:0"])
+def test_a_page_of_somebody_else_reads_nothing(at):
+    """DNS rebinding: the name of a page leads to 127.0.0.1, and the browser sends that name."""
+    exporter = Exporter(at, lambda: b"{}")
+    try:
+        for own in ("127.0.0.1", "127.0.0.1:9464", "localhost", "LOCALHOST:80", "localhost."):
+            assert answered(exporter, f"Host: {own}") == 200, own
+        others = ("evil.example", "127.0.0.1.evil.example", "localhost.evil.example:9464",
+                  "evil.example:80@127.0.0.1", "192.0.2.1", "[::1]", "")  # fmt: skip
+        for other in others:
+            assert answered(exporter, f"Host: {other}") == 421, other
+        assert answered(exporter) == 421, "no browser leaves it out"
+        assert answered(exporter, "Host: localhost", "Host: evil.example") == 421
+    finally:
+        exporter.close()
+
+
+def test_an_address_that_others_reach_is_said():
+    with pytest.warns(UserWarning, match="0.0.0.0:0 answers everybody who reaches this machine"):
+        exporter = Exporter("0.0.0.0:0", lambda: b"{}")
+    try:
+        assert answered(exporter, f"Host: {socket.gethostname()}:1") == 200
+        assert answered(exporter, "Host: 127.0.0.1") == 200, "that is where it was reached"
+        assert answered(exporter, "Host: evil.example") == 421
+    finally:
+        exporter.close()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        Exporter("127.0.0.1:0", lambda: b"{}").close()
+
+
+def test_names_of_a_server_that_has_another_address(monkeypatch):
+    """One that is reached at 192.0.2.7, and told to answer at a name that leads there."""
+    assert own_names("flash", "192.0.2.7") == {"flash", "192.0.2.7"}
+    assert own_names("192.0.2.7", "192.0.2.7") == {"192.0.2.7"}
+    monkeypatch.setattr("flashatlas.live.exporter.names_of_machine", lambda: {"flash"})
+    assert own_names("0.0.0.0", "192.0.2.7") == {"0.0.0.0", "192.0.2.7", "flash"}
+    assert own_names("0.0.0.0", "127.0.0.1") == {"0.0.0.0", "127.0.0.1", "flash", "localhost"}
+
+
+@pytest.mark.parametrize("at", ["a..b:1", "x" * 70 + ":1"])
+def test_a_host_that_is_no_name(at):
+    with pytest.raises(InputError, match="metrics: "):
+        Exporter(at, lambda: b"{}")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[]", "none of a served drive"),
+        ("[" * 100_000, "damaged: nested too deeply"),
+        ('{"schema": "flashatlas.live/1"}', "drive is missing"),
+        ("<html>", "damaged: Expecting value"),
+    ],
+)
+def test_an_answer_that_is_none(cli, text, said):
+    """`top` asks whoever listens there."""
+    exporter = Exporter("127.0.0.1:0", text.encode)
+    try:
+        done = cli("top", exporter.url)
+    finally:
+        exporter.close()
+    assert done.returncode == 2 and said in done.stderr
+
+
+def test_an_answer_with_other_values(cli):
+    """Each key of it is used, so that one that is gone or another is found."""
+    whole = AFTER.found | {"record": AFTER.record}
+    assert Seen.parse(json.dumps(whole)).requests("write") == 300
+    for key in ("drive", "set", "serving_ns", "in_flight", "record", "tables"):
+        for broken in ({k: v for k, v in whole.items() if k != key}, whole | {key: None}):
+            with pytest.raises(InputError, match=f"damaged: {key} is "):
+                Seen.parse(json.dumps(broken))
 
 
 def fetch(url: str, **options) -> tuple[int, str]:

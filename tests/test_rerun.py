@@ -25,11 +25,12 @@ from conftest import ONE_IN
 from fingerprints import examples
 from flashatlas import citations
 from flashatlas.api import Workers
-from flashatlas.bundle import bundle, unpack
+from flashatlas.bundle import bundle
 from flashatlas.progress import Progress
 from flashatlas.record import Record
 from flashatlas.rerun import differences, rerun
 from flashatlas.result import Result
+from flashatlas.unpacking import unpack
 from typing_extensions import get_type_hints, is_typeddict
 
 ROOT = Path(__file__).parent.parent

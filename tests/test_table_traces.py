@@ -107,7 +107,7 @@ def test_a_run_of_parquet_runs_again_and_packs(tmp_path):
     assert flashatlas.rerun(result).record == result.record
     flashatlas.bundle([result], tmp_path / "all.zip")
     written(TABLE.slice(0, 1), tmp_path / "t.parquet")
-    with pytest.raises(flashatlas.InputError, match="not the file that the run read"):
+    with pytest.raises(flashatlas.InputError, match="not the file that was read"):
         flashatlas.bundle([result], tmp_path / "all.zip")
 
 

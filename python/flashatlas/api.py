@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from flashatlas import _core, preconditions
 from flashatlas._core import InputError
+from flashatlas.cost import must_fit_together
 from flashatlas.drive import Drive, Settings, drive_and_text, setting_list
 from flashatlas.files import whole_file
 from flashatlas.foreign import trace_name
@@ -112,11 +113,17 @@ def run(
 
 
 def carried_out(
-    spec: Mapping[str, Any], progress: Progress | None = None, label: str = ""
+    spec: Mapping[str, Any],
+    progress: Progress | None = None,
+    label: str = "",
+    within: str | os.PathLike[str] | None = None,
 ) -> Result:
-    """Carry out a run as the core takes it: see :func:`specification`."""
+    """Carry out a run as the core takes it: see :func:`specification`.
+
+    Where ``within`` names a folder, the run reads nothing outside it.
+    """
     text, begin = json.dumps(spec), time.perf_counter()
-    outcome = _core.run(text, progress)
+    outcome = _core.run(text, progress, None if within is None else os.fspath(within))
     return result_of(outcome, label, time.perf_counter() - begin)
 
 
@@ -248,6 +255,7 @@ def compare(
     shared: dict[str, Any] = dict(common)
     specs: list[dict[str, Any]] = []
     alone: set[int] = set()
+    certain: list[int] = []
     for case in differences:
         # a mistake in the last case should not cost the time of the first
         with _named(labels[len(specs)], len(differences)):
@@ -259,9 +267,12 @@ def compare(
                 for file in _core.trace_files(name):
                     if not Path(file).exists():
                         raise InputError(f"{file}: no such file")
+        begin = spec["precondition"]
+        certain.append(layout.get(f"{begin}_memory_bytes", 0))
         if not layout["keeps_checkpoints"]:
             alone.add(len(specs))
         specs.append(spec)
+    must_fit_together(certain, min(jobs or os.cpu_count() or 1, len(specs)))
     with (
         tempfile.TemporaryDirectory(prefix="flashatlas-") as folder,
         shown_in_cell(labels, progress) as report,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import tempfile
 import zipfile
@@ -11,11 +10,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from flashatlas._core import InputError, is_file, is_table
-from flashatlas.files import digest_of_content, whole_file
-from flashatlas.inputs import input_files, must_be_there
+from flashatlas._core import InputError, is_file
+from flashatlas.files import whole_file
+from flashatlas.inputs import digest_of_file, must_be_the_same, must_be_there
 from flashatlas.result import Result, given_results, with_paths
-from flashatlas.table_traces import open_text
 
 INPUTS = "inputs"
 """The folder of a bundle with the files that its runs read."""
@@ -49,9 +47,7 @@ def bundle(results: Sequence[Result], path: Path) -> Path:
         if "digest" in trace and not is_file(trace["path"]):
             raise InputError("the trace was standard input or a table: there is no file to pack")
         must_be_there(trace)
-        for file, digest in input_files(trace):
-            if _digest(Path(file)) != digest:
-                raise InputError(f"{file}: not the file that the run read: another digest")
+        must_be_the_same(trace)
     with tempfile.TemporaryDirectory(prefix="flashatlas-") as folder:
         root = Path(folder)
         for number, result in enumerate(results, 1):
@@ -104,21 +100,13 @@ def _place_logs(trace: Mapping[str, Any], inputs: dict[str, str]) -> None:
         if inputs.setdefault(str(file), name) != name or _taken(inputs, file, name):
             raise InputError(f"{file}: another input of the bundle has the name {name}")
     for named in trace.get("named", ()):
-        if _digest(Path(named["path"])) != named["digest"]:
+        if digest_of_file(named["path"]) != named["digest"]:
             raise InputError(f"{named['path']}: not the file that the run read: another digest")
 
 
 def _taken(inputs: dict[str, str], file: Path, name: str) -> bool:
     """Return whether another input than `file` has that name in the bundle."""
     return any(one != str(file) and taken == name for one, taken in inputs.items())
-
-
-def _digest(file: Path) -> str:
-    try:
-        with open_text(str(file)) if is_table(str(file)) else file.open("rb") as source:
-            return digest_of_content(source)
-    except OSError as error:
-        raise InputError(f"{file}: cannot be packed: {error.strerror}") from error
 
 
 def logs_beside(job: Path) -> list[tuple[Path, str]]:
@@ -138,7 +126,7 @@ def logs_beside(job: Path) -> list[tuple[Path, str]]:
         key, _, value = line.partition("=")
         if key.strip() == "read_iolog":
             logs += [_log(job, number, name) for name in re.split(r"[;#]", value)[0].split(":")]
-        if line.strip().startswith("include "):
+        if re.match(r"include\s", line.strip()):
             raise InputError(
                 f"{job}:{number}: `{line.strip()}` names another file, which a bundle does not "
                 "take along; put its lines into the job file and run that"
@@ -168,28 +156,10 @@ def _log(job: Path, number: int, name: str) -> tuple[Path, str]:
     return job.parent / path, path.as_posix()
 
 
-def unpack(path: Path, folder: Path) -> list[Path]:
-    """Unpack a bundle; returns the folders of its runs.
-
-    Raises:
-        InputError: It is no bundle.
-
-    """
-    try:
-        with zipfile.ZipFile(path) as archive:
-            archive.extractall(folder)
-    except (zipfile.BadZipFile, OSError) as error:
-        raise InputError(f"{path}: not a bundle: {error}") from error
-    runs = sorted(p.parent for p in folder.rglob("run.json"))
-    if not runs:
-        raise InputError(f"{path}: not a bundle: no run.json in it")
-    return runs
-
-
 def summary(path: Path) -> str:
     """How many runs and inputs a bundle holds, for a line on the terminal."""
     with zipfile.ZipFile(path) as archive:
         names = archive.namelist()
-        runs = [json.loads(archive.read(n)) for n in names if Path(n).name == "run.json"]
+    runs = sum(Path(name).name == "run.json" for name in names)
     inputs = sum(name.startswith(f"{INPUTS}/") for name in names)
-    return f"{len(runs)} run{'s' * (len(runs) != 1)}, {inputs} input file{'s' * (inputs != 1)}"
+    return f"{runs} run{'s' * (runs != 1)}, {inputs} input file{'s' * (inputs != 1)}"

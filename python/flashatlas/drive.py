@@ -52,7 +52,8 @@ class Drive:
         """What the drive exports and what it is made of.
 
         Bytes, logical and physical units, bytes of a unit, lanes, blocks, slots, pages, dies; and
-        ``memory_bytes``: about what a run on it takes.
+        ``memory_bytes``: about what a run on it takes. ``fill_memory_bytes`` and
+        ``steady_memory_bytes``: what it takes at the least with that precondition.
         """
         name, toml = _text(self.base)
         return json.loads(_core.check_drive(name, toml, setting_list(self.set)))

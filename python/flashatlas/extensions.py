@@ -58,7 +58,7 @@ def load(point: EntryPoint) -> ModuleType:
     """
     try:
         module = importlib.import_module(point.value)
-    except ImportError as error:
+    except (Exception, SystemExit) as error:
         raise ExtensionError(
             f"extension {_named(point)}: its module {point.value} cannot be imported: {error}"
         ) from error

@@ -6,16 +6,18 @@ runs in folders ``01``, ``02`` and so on). What is written takes the place of th
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 from flashatlas._core import InputError
+from flashatlas.untrusted import json_file
 
 RECORD = "run.json"
 COMPARISON = "compare.json"
 COMPARISON_SCHEMA = "flashatlas.compare/1"
 TABLES = ("series", "latency", "wear", "resources", "blocks")
 """The tables that a run may have; their columns are described in ``docs/FORMATS.md``."""
+
+EXPECTED = "what `flashatlas compare` writes"
 
 OF_A_RUN = frozenset({RECORD, "made.json", "jobs.json", *(f"{name}.parquet" for name in TABLES)})
 """What a run may leave in its folder."""
@@ -58,9 +60,8 @@ def clear_comparison(folder: Path, keep: int = 0) -> int:
     Other folders with numbers for names are not touched.
     """
     try:
-        runs = json.loads((folder / COMPARISON).read_text(encoding="utf-8"))["runs"]
-        count = len(runs)
-    except (OSError, ValueError, LookupError, TypeError):
+        count = len(json_file(folder / COMPARISON, EXPECTED)["runs"])
+    except (OSError, InputError, LookupError, TypeError):
         return 0
     removed = 0
     for number in range(keep + 1, count + 1):
@@ -107,10 +108,7 @@ def run_folders(path: Path) -> list[Path]:
 def _compared(folder: Path) -> list[Path]:
     """The folders of all runs of a comparison."""
     file = folder / COMPARISON
-    try:
-        content = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise InputError(f"{file}: damaged: {error}") from error
+    content = json_file(file, EXPECTED)
     runs = content.get("runs") if isinstance(content, dict) else None
     if not isinstance(runs, list) or not runs or not all(isinstance(run, dict) for run in runs):
         raise InputError(f"{file}: damaged: expected a list of runs under `runs`")

@@ -6,7 +6,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from flashatlas._core import InputError, trace_files, trace_with_files
+from flashatlas._core import InputError, is_table, trace_files, trace_with_files
+from flashatlas.files import digest_of_content
+from flashatlas.table_traces import open_text
 
 
 def with_files(name: str, change: Callable[[str], str]) -> str:
@@ -44,9 +46,39 @@ def must_be_there(trace: Mapping[str, Any]) -> None:
     """Refuse a record's ``trace`` whose files are gone.
 
     Raises:
-        InputError: One is; the error names it and its digest.
+        InputError: One is, or is no file; the error names it and its digest.
 
     """
     for path, digest in input_files(trace):
         if not Path(path).exists():
             raise InputError(f"{path}: no such file; the run read it from there ({digest})")
+        if not Path(path).is_file():
+            raise InputError(f"{path}: no file; the run read one from there ({digest})")
+
+
+def must_be_the_same(trace: Mapping[str, Any]) -> None:
+    """Refuse a record's ``trace`` whose files are others now, before anything is said of them.
+
+    Raises:
+        InputError: One is; the error has both digests.
+
+    """
+    for path, before in input_files(trace):
+        if (now := digest_of_file(path)) != before:
+            raise InputError(
+                f"{path}: not the file that was read: its digest is {now}, the record has {before}"
+            )
+
+
+def digest_of_file(path: str) -> str:
+    """Return ``sha256:`` and the digest of a file as runs read it: a table is text for them.
+
+    Raises:
+        InputError: It cannot be read.
+
+    """
+    try:
+        with open_text(path) if is_table(path) else open(path, "rb") as source:
+            return digest_of_content(source)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from error

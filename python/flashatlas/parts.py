@@ -494,7 +494,8 @@ def _add_all_of(path: Path, module: ModuleType, loader: Any) -> None:
     """Run a file as a module, and add the classes that it defines."""
     try:
         loader.exec_module(module)
-    except Exception as error:
+    # a file that ends the program when it is imported would end it as if the run had succeeded
+    except (Exception, SystemExit, GeneratorExit) as error:
         raise InputError(f"{path}: {type(error).__name__}: {error}") from error
     classes = [
         cls

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 from flashatlas import parts
 from flashatlas._core import InputError, is_file
 from flashatlas.api import carried_out, specification
-from flashatlas.inputs import input_files, must_be_there
+from flashatlas.inputs import must_be_the_same, must_be_there
 from flashatlas.result import (
     Result,
     given_results,
@@ -59,12 +60,18 @@ def _drive_file(params: Mapping[str, Any]) -> str:
     return "\n".join(blocks) + "\n"
 
 
-def rerun(result: Result, progress: Progress | None = None) -> Result:
+def rerun(
+    result: Result,
+    progress: Progress | None = None,
+    *,
+    within: str | os.PathLike[str] | None = None,
+) -> Result:
     """Carry out a run again, from its record.
 
     Args:
         result: A result, of this session or loaded (:meth:`Result.load`).
         progress: As for :func:`flashatlas.run`.
+        within: A folder outside which nothing is read: for records that somebody else made.
 
     Raises:
         InputError: An input file is not where the record has it, or is another one now.
@@ -77,24 +84,27 @@ def rerun(result: Result, progress: Progress | None = None) -> Result:
             f"the trace came from {'standard input' if trace['path'] == '-' else 'a table'} "
             f"({trace['digest']}), which nobody kept: run it again with the trace in a file"
         )
+    if "digest" not in trace and trace["format"] != "generator":
+        raise InputError(
+            f"{trace['path']}: the record has no digest of it (trace.digest): what the run read "
+            "cannot be told from another file"
+        )
     must_be_there(trace)
+    must_be_the_same(trace)
     if (why := parts.missing(result.record.get("parts", ()))) is not None:
         raise InputError(f"the run used a part that was added to FlashAtlas: {why}")
     spec = specification_of(result.record)
     try:
-        again = carried_out(spec, progress, result.label)
+        again = carried_out(spec, progress, result.label, within)
     except InputError as error:
         # a line of the drive file that was made of the record is no place that a user could look at
         place = rf"^{re.escape(spec['drive'])}:\d+:\d+: "
         raise InputError(re.sub(place, "config.params of the record: ", str(error))) from error
     now = again.record["trace"]
     if now.get("digest") != trace.get("digest"):
-        before, after = dict(input_files(trace)), dict(input_files(now))
-        path = next((path for path in before if before[path] != after.get(path)), trace["path"])
         raise InputError(
-            f"{path}: not the file that was read: its digest is "
-            f"{after.get(path, now.get('digest'))}, the record has "
-            f"{before.get(path, trace.get('digest'))}"
+            f"{trace['path']}: not what was read: its digest is {now.get('digest')}, the record "
+            f"has {trace.get('digest')}"
         )
     # a job file that is the same names the same files
     named = again.record["trace"].get("named", ())

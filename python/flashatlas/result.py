@@ -6,7 +6,9 @@ import hashlib
 import io
 import json
 import os
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from typing_extensions import TypedDict
 
 from flashatlas import arrow
 from flashatlas._core import RUN_SCHEMA, InputError, is_file
@@ -29,8 +32,10 @@ from flashatlas.folders import (
     run_folders,
 )
 from flashatlas.inputs import part_with_files, with_files
+from flashatlas.record import Record
 from flashatlas.renamed_keys import EARLIER_SCHEMA, JUDGED, are_notes, upgraded
 from flashatlas.units import unit_of
+from flashatlas.untrusted import json_file, keys_must_be, must_be, parquet_file
 
 ESSENTIAL = ("drive.channels", "ftl.scheme", "layers")
 """Parameters that every record has."""
@@ -191,19 +196,19 @@ class Result:
             raise InputError(
                 f"{record_path}: not a whole run record: config.params.{lacking[0]} missing"
             )
+        keys_must_be(record, Record, record_path)
         tables = {}
         for name in TABLES:
             file = record_path.parent / f"{name}.parquet"
             if file.exists():
-                try:
-                    tables[name] = pq.read_table(file)
-                except (pa.ArrowException, OSError) as error:
-                    raise InputError(f"{file}: not a readable Parquet file: {error}") from error
+                tables[name] = parquet_file(file)
         made = _beside(record_path, "made.json") or {}
+        must_be(made, Made, record_path.with_name("made.json"))
         if found == EARLIER_SCHEMA:
             made = {key: record.pop(key) for key in _MADE if key in record}
         else:
             record = with_paths(record, lambda file: _from_folder(file, record_path.parent))
+        _LOADED.append(record_path.absolute())
         return cls(
             record,
             record.pop("label", ""),
@@ -218,6 +223,75 @@ class Result:
         return f"<Result {self.name}: WAF {waf}, {self.violations} violations>"
 
 
+class Made(TypedDict, total=False):
+    """How a run was made (``made.json``)."""
+
+    command: str
+    wall_s: float | None
+
+
+_LOADED: deque[Path] = deque(maxlen=10_000)
+"""Records that were read, the last ones."""
+
+DAMAGE = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError,
+          pa.ArrowException)  # fmt: skip
+"""What is raised where a value is not there, or is another one than it should be."""
+
+
+@contextmanager
+def changed_records_are_bad_input() -> Iterator[None]:
+    """Blame a record for what goes wrong with it, if it is not as a run left it.
+
+    The types of a record are checked when it is read. What is in its open parts, and in the columns
+    of its tables, shows when they are used. Its digest then tells a record that somebody changed
+    from one that a run wrote, with which a failure is a bug.
+
+    Raises:
+        InputError: Such a record was read; the error names it.
+
+    """
+    _LOADED.clear()
+    try:
+        yield
+    except DAMAGE as error:
+        record = next((path for path in dict.fromkeys(_LOADED) if not _is_whole(path)), None)
+        if record is None:
+            raise
+        raise InputError(
+            f"{record}: damaged: it cannot be used as a run record ({type(error).__name__}: "
+            f"{error}); expected what `flashatlas run --out` wrote, unchanged"
+        ) from error
+
+
+def _is_whole(path: Path) -> bool:
+    """Return whether the digest of a record is that of what it says, and of its tables."""
+    try:
+        result = Result.load(path)
+        tables = {name: _as_made(table) for name, table in result.tables.items()}
+        now = digest_of(result.record, tables, result.jobs)
+    except (*DAMAGE, InputError):  # what cannot be digested was never written
+        return False
+    return result.record.get("results_digest") == now
+
+
+def _as_made(table: pa.Table) -> pa.Table:
+    """Return a table that was read with the buffers that it had when the core made it.
+
+    A column that was read says of each value whether it is there, also where all are.
+    """
+    columns = {}
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        whole = column.combine_chunks()
+        if pa.types.is_int64(whole.type):
+            columns[name] = _array("int64", whole.buffers()[1].to_pybytes(), [])
+        elif pa.types.is_float64(whole.type):
+            nan = pc.fill_null(whole, float("nan"))
+            columns[name] = _array("float64", nan.buffers()[1].to_pybytes(), [])
+        else:
+            columns[name] = whole
+    return pa.table(columns)
+
+
 def _json(value: Any) -> bytes:
     return (json.dumps(value, indent=2) + "\n").encode()
 
@@ -230,15 +304,9 @@ def _whole_record(path: Path) -> dict[str, Any]:
 
     """
     try:
-        record = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
+        record = json_file(path, "a run record")
+    except FileNotFoundError as error:
         raise InputError(f"{path}: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path}: not a run record: not UTF-8 at byte {error.start}") from error
-    except json.JSONDecodeError as error:
-        raise InputError(
-            f"{path}:{error.lineno}:{error.colno}: not a run record: {error.msg}"
-        ) from error
     found = record.get("schema") if isinstance(record, dict) else None
     if found not in (RUN_SCHEMA, EARLIER_SCHEMA):
         raise InputError(f"{path}: schema is {found!r}, expected {RUN_SCHEMA!r}")
@@ -349,13 +417,10 @@ def _from_folder(file: str, folder: Path) -> str:
 
 def _beside(record_path: Path, name: str) -> Any:
     """What a JSON file beside a record holds; ``None`` where there is none."""
-    file = record_path.with_name(name)
     try:
-        return json.loads(file.read_text(encoding="utf-8"))
+        return json_file(record_path.with_name(name), f"what `flashatlas run` writes as {name}")
     except FileNotFoundError:
         return None
-    except (OSError, ValueError) as error:
-        raise InputError(f"{file}: damaged: {error}") from error
 
 
 def given_results(given: Any) -> list[Result]:

@@ -294,8 +294,9 @@ impl DriveConfig {
     ///
     /// # Errors
     /// What [`DriveConfig::load`] could not know: a spare area that is too small, factory-bad
-    /// blocks that leave too little room.
+    /// blocks that leave too little room, tables that the system hands out no memory for.
     pub fn build(&self, seed: Seed) -> Result<Ssd, ConfigError> {
+        self.must_have_room(1)?;
         Ssd::new(self, seed)
     }
 
@@ -304,6 +305,7 @@ impl DriveConfig {
     /// # Errors
     /// As for [`DriveConfig::build`].
     pub fn build_stack(&self, seed: Seed) -> Result<Stack, ConfigError> {
+        self.must_have_room(self.drives())?;
         let drives = (0..self.drives()).map(|drive| self.build(seed.of_drive(drive)));
         Stack::over(drives.collect::<Result<_, _>>()?, self)
     }

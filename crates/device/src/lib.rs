@@ -34,6 +34,7 @@ pub mod params;
 pub mod pieces;
 pub mod presets;
 mod registry;
+mod room;
 mod shape;
 mod ssd;
 mod stack;

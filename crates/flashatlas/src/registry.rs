@@ -28,6 +28,10 @@ impl Opener for Files {
     fn variable(&self, _: &str) -> Option<String> {
         None
     }
+
+    fn free_memory(&self) -> Option<u64> {
+        flashatlas_sim::free_memory(&|path| std::fs::read_to_string(path).ok())
+    }
 }
 
 /// `sha256:` and the digest of sources.

@@ -199,17 +199,24 @@ fn guarded<T: Send>(
 
 /// Carry out a run (JSON of a `RunSpec`) and return its record (JSON), its tables (see [`tables`])
 /// and, for a job file, the statistics of its jobs (JSON). `progress(phase, requests, share)` is
-/// called now and then. Releases the interpreter's lock.
+/// called now and then. Where `within` names a folder, the run reads nothing outside it. Releases
+/// the interpreter's lock.
 #[pyfunction]
-#[pyo3(signature = (spec, progress=None))]
+#[pyo3(signature = (spec, progress=None, within=None))]
 fn run<'py>(
     py: Python<'py>,
     spec: &str,
     progress: Option<Py<PyAny>>,
+    within: Option<&str>,
 ) -> PyResult<(String, Vec<tables::PyTable<'py>>, Option<String>)> {
     let spec = parse(spec)?;
+    let confined = within.map(opener::Confined::to).transpose()?;
     let mut outcome = guarded(py, progress, |reporter| {
-        flashatlas_sim::run(&spec, &environment(), &mut |p| reporter.report(p))
+        let mut env = environment();
+        if let Some(confined) = &confined {
+            env.opener = confined;
+        }
+        flashatlas_sim::run(&spec, &env, &mut |p| reporter.report(p))
     })?;
     if notes_are_codes() {
         flashatlas_sim::say_codes(&mut outcome.record, outcome.jobs.as_mut());
@@ -292,6 +299,12 @@ fn count(text: &str) -> PyResult<u64> {
     flashatlas_types::quantity::count(text).map_err(InputError::new_err)
 }
 
+/// Returns the bytes of memory that this process may take; `None` where the system does not say.
+#[pyfunction]
+fn free_memory() -> Option<u64> {
+    opener::ThisProcess.free_memory()
+}
+
 /// Returns whether records say the codes of notes in place of their texts.
 fn notes_are_codes() -> bool {
     opener::ThisProcess.variable("FLASHATLAS_NOTES").as_deref() == Some("codes")
@@ -370,6 +383,7 @@ pub fn populate(module: &Bound<'_, PyModule>, extension: Option<Extension>) -> P
     module.add_function(wrap_pyfunction!(save_checkpoint, module)?)?;
     module.add_function(wrap_pyfunction!(planned, module)?)?;
     module.add_function(wrap_pyfunction!(check_drive, module)?)?;
+    module.add_function(wrap_pyfunction!(free_memory, module)?)?;
     module.add_function(wrap_pyfunction!(config_hash, module)?)?;
     module.add_function(wrap_pyfunction!(about, module)?)?;
     module.add_function(wrap_pyfunction!(nearest, module)?)?;

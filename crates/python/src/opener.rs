@@ -5,7 +5,7 @@ use pyo3::prelude::*;
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::fs::FileExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 /// The name of standard input.
@@ -61,7 +61,60 @@ impl Opener for ThisProcess {
     fn variable(&self, name: &str) -> Option<String> {
         std::env::var(name).ok()
     }
+
+    fn free_memory(&self) -> Option<u64> {
+        flashatlas_sim::free_memory(&|path| std::fs::read_to_string(path).ok())
+    }
 }
+
+/// The files in one folder, and nothing else of this process: what a bundle of somebody else may
+/// read.
+pub struct Confined {
+    root: PathBuf,
+}
+
+impl Confined {
+    /// Returns what opens the files in the folder `root` only.
+    ///
+    /// # Errors
+    /// `root` is not there.
+    pub fn to(root: &str) -> io::Result<Confined> {
+        Ok(Confined { root: Path::new(root).canonicalize()? })
+    }
+
+    /// Returns whether `path` lies in the folder, once every link in it has been followed; the
+    /// error of the system where it is not there.
+    fn holds(&self, path: &str) -> io::Result<bool> {
+        Ok(Path::new(path).canonicalize()?.starts_with(&self.root))
+    }
+}
+
+impl Opener for Confined {
+    fn open(&self, path: &str) -> io::Result<Stream> {
+        // before the system is asked: whether a file is there is no business of a bundle either
+        let outside = || io::Error::new(io::ErrorKind::PermissionDenied, OUTSIDE);
+        if path == STDIN || path.starts_with(TABLE) || !self.holds(path).unwrap_or(false) {
+            return Err(outside());
+        }
+        ThisProcess.open(path)
+    }
+
+    fn names_beside(&self, path: &str) -> Vec<String> {
+        let folder = Path::new(path).parent().and_then(Path::to_str).unwrap_or_default();
+        if self.holds(folder).unwrap_or(false) { names_beside(path) } else { Vec::new() }
+    }
+
+    fn stopped(&self) -> bool {
+        ThisProcess.stopped()
+    }
+
+    fn free_memory(&self) -> Option<u64> {
+        ThisProcess.free_memory()
+    }
+}
+
+/// Why [`Confined`] opens nothing else.
+const OUTSIDE: &str = "is not in the bundle, and a bundle reads nothing else";
 
 /// The names of the files in the folder of `path`; none where it cannot be listed.
 pub fn names_beside(path: &str) -> Vec<String> {

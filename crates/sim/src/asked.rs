@@ -5,6 +5,7 @@ use crate::input::{Input, Inputs};
 use crate::jobs::Jobs;
 use crate::parts;
 use crate::precondition::check_steady;
+use crate::room::certain_bytes;
 use crate::{Environment, Extent, Fit, Mode, Precondition, RunError, RunSpec, Until, record};
 use flashatlas_device::DriveConfig;
 use flashatlas_device::params::QUEUE_DEPTH;
@@ -114,6 +115,8 @@ pub fn layout(config: &DriveConfig) -> Result<Value, ConfigError> {
         "logical_units": layout.logical_units, "unit_bytes": layout.unit_bytes,
         "physical_units": layout.slots(),
         "memory_bytes": u64::from(layout.slots()) * MEMORY_PER_UNIT,
+        "fill_memory_bytes": certain_bytes(&Precondition::Fill, config)?,
+        "steady_memory_bytes": certain_bytes(&Precondition::Steady, config)?,
         "lanes": layout.lanes, "blocks": layout.blocks(),
         "frames_per_block": layout.frames_per_block,
         "slots_per_frame": layout.slots_per_frame, "pages_per_frame": layout.pages_per_frame,

@@ -41,6 +41,12 @@ pub trait Opener: Sync {
         Vec::new()
     }
 
+    /// Returns the bytes of memory that a run may take (see [`crate::free_memory`]); `None` where
+    /// nobody knows.
+    fn free_memory(&self) -> Option<u64> {
+        None
+    }
+
     /// Whether the user asked to stop: looked at now and then while a file is read in advance.
     fn stopped(&self) -> bool {
         false

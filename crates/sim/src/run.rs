@@ -12,6 +12,7 @@ use crate::oracle::Oracle;
 use crate::parts;
 use crate::player::Player;
 use crate::precondition::{checkpoint, preconditioned};
+use crate::room::must_fit;
 use crate::scan::Scan;
 use crate::stream::{self, Pacing};
 use crate::table::Table;
@@ -408,6 +409,7 @@ fn prepare(
     env: &Environment<'_>,
     progress: &mut dyn FnMut(Progress) -> bool,
 ) -> Result<Prepared, RunError> {
+    must_fit(spec, config, env.opener.free_memory())?;
     let capacity = config.shape().sectors;
     let mut checkpoint = match &spec.precondition {
         Precondition::Checkpoint(path) => Some(inputs.checkpoint(path, config)?),

@@ -5,10 +5,11 @@ from __future__ import annotations
 import platform
 import signal
 import sys
+import traceback
 import warnings
 from importlib.metadata import version
 from types import FrameType
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 
@@ -50,6 +51,7 @@ from flashatlas.cli.console import (
 )
 from flashatlas.cli.strict import App
 from flashatlas.progress import Interrupted
+from flashatlas.result import changed_records_are_bad_input
 from flashatlas.sweep.study import StudyError
 
 app = App(
@@ -124,15 +126,20 @@ def _note(message: Warning | str, *_: object, **__: object) -> None:
     err.print(str(message), highlight=False, markup=False, soft_wrap=True)
 
 
-def main() -> None:
-    """Run the command line; every error is one message and an exit code."""
-    for argument in sys.argv[1:]:
+def _must_be_text(arguments: list[str]) -> None:
+    for argument in arguments:
         if any("\udc80" <= letter <= "\udcff" for letter in argument):
             _die(f"{argument!a}: not UTF-8; names of files and other arguments must be", EXIT_INPUT)
+
+
+def main() -> None:
+    """Run the command line; every error is one message and an exit code."""
+    _must_be_text(sys.argv[1:])
     signal.signal(signal.SIGTERM, _terminate)
     warnings.showwarning = _note
     try:
-        app(standalone_mode=True)
+        with changed_records_are_bad_input():
+            app(standalone_mode=True)
     except Terminated:
         _die("terminated; nothing was written", EXIT_TERMINATED)
     except (Interrupted, KeyboardInterrupt):
@@ -155,9 +162,25 @@ def main() -> None:
         seen_enough()
     except OSError as error:
         _die(f"{error.filename or 'standard output'}: {error.strerror}", EXIT_INPUT)
+    except MemoryError:
+        _die("there is not enough memory", EXIT_INPUT)
+    except SystemExit:
+        raise
+    except BaseException as error:
+        _unforeseen(error)
 
 
-def _die(message: str, code: int) -> None:
+def _unforeseen(error: BaseException) -> NoReturn:
+    """End after an exception that nobody expected, with its traceback: exit code 1 is taken."""
+    traceback.print_exception(error)
+    _die(
+        f"{type(error).__name__}: {error}\nThis is a bug of FlashAtlas {flashatlas.__version__}: "
+        "please report it with the command and the lines above.",
+        EXIT_INTERNAL,
+    )
+
+
+def _die(message: str, code: int) -> NoReturn:
     err.print("[bold red]error:[/] ", end="", highlight=False)
     err.print(message, highlight=False, markup=False, soft_wrap=True)
     sys.exit(code)

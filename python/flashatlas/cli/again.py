@@ -12,7 +12,7 @@ import typer
 from flashatlas import InputError, tables
 from flashatlas.api import build
 from flashatlas.bundle import bundle as pack
-from flashatlas.bundle import summary, unpack
+from flashatlas.bundle import summary
 from flashatlas.citations import bibtex
 from flashatlas.cli.console import (
     EXIT_DIFFERS,
@@ -29,7 +29,14 @@ from flashatlas.folders import run_folders
 from flashatlas.progress import Bars
 from flashatlas.rerun import LARGEST_SHOWN, differences
 from flashatlas.rerun import rerun as carried_out_again
-from flashatlas.result import Result, load_all, save_all, save_one
+from flashatlas.result import (
+    Result,
+    changed_records_are_bad_input,
+    load_all,
+    save_all,
+    save_one,
+)
+from flashatlas.unpacking import must_lie_within, unpack
 
 Run = Annotated[
     Path,
@@ -59,23 +66,41 @@ def rerun(
     """Run again what was run before, from its record alone.
 
     The drive is made of the parameters in the record; traces and job files must still be the
-    files that were read.
+    files that were read. A run of a bundle reads nothing outside the bundle.
 
     For example: `flashatlas rerun out/demo --check`
     """
     if path.is_file() and path.suffix == ".zip":
         with tempfile.TemporaryDirectory(prefix="flashatlas-") as folder:
-            _rerun(unpack(path, Path(folder)), check, out_, quiet)
+            try:
+                with changed_records_are_bad_input():
+                    _rerun(unpack(path, Path(folder)), check, out_, quiet, (path, Path(folder)))
+            except InputError as error:
+                # the place that a user can look at
+                said = getattr(error, "on_command_line", str(error))
+                raise InputError(said.replace(folder, str(path))) from error
     else:
         _rerun(run_folders(path), check, out_, quiet)
 
 
-def _rerun(folders: list[Path], check: bool, out_: Path | None, quiet: bool) -> None:
+def _rerun(
+    folders: list[Path],
+    check: bool,
+    out_: Path | None,
+    quiet: bool,
+    bundled: tuple[Path, Path] | None = None,
+) -> None:
     before = [Result.load(folder) for folder in folders]
+    if bundled is not None:
+        for result in before:
+            must_lie_within(result, bundled[1], bundled[0])
+    within = None if bundled is None else bundled[1]
     after = []
     with Bars([result.name for result in before], enabled=not quiet) as bars:
         for number, result in enumerate(before):
-            again = carried_out_again(result, lambda *at, n=number: bars.update(n, *at))
+            again = carried_out_again(
+                result, lambda *at, n=number: bars.update(n, *at), within=within
+            )
             after.append(replace(again, command=command_line()))
     if out_:
         if len(after) == 1:

@@ -12,7 +12,7 @@ from rich.live import Live
 from flashatlas._core import InputError
 from flashatlas.cli.console import out, say
 from flashatlas.cli.strict import App
-from flashatlas.live import PORT, look
+from flashatlas.live import EXPECTED, PORT, look
 from flashatlas.live.terminal import screen
 
 
@@ -46,8 +46,15 @@ def top(
         with terminal or nullcontext():
             while count == 0 or looks < count:
                 time.sleep(every)
-                seen = look(where)
-                shown = screen(before, seen, out.width)
+                try:
+                    seen = look(where)
+                except InputError:
+                    say("The drive is not served any more.")
+                    return
+                try:
+                    shown = screen(before, seen, out.width)
+                except (LookupError, TypeError, ValueError, ArithmeticError) as error:
+                    raise InputError(f"{where}: damaged: {error}; expected {EXPECTED}") from error
                 if terminal:
                     terminal.update(shown, refresh=True)
                 else:
@@ -55,5 +62,3 @@ def top(
                 before, looks = seen, looks + 1
     except KeyboardInterrupt:
         return
-    except InputError:
-        say("The drive is not served any more.")

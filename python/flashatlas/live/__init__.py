@@ -6,14 +6,17 @@
 
 from __future__ import annotations
 
-import json
+import http.client
 import urllib.error
 import urllib.request
 from dataclasses import dataclass
 from typing import Any
 
+from typing_extensions import TypedDict
+
 from flashatlas._core import InputError
 from flashatlas.fio_json import percentile
+from flashatlas.untrusted import json_of, must_be
 
 OPS = ("read", "write", "trim", "flush")
 """Commands of a host, in the order in which they are shown."""
@@ -25,6 +28,94 @@ PORT = 9464
 """Where ``top`` looks if it is not told; the port that OpenTelemetry gave Prometheus exporters."""
 
 
+LARGEST = 64 << 20
+"""Bytes that are read of an answer."""
+
+EXPECTED = "what can be seen of a served drive (flashatlas.live/1)"
+
+
+class Column(TypedDict):
+    """A column of a table."""
+
+    name: str
+    values: list[Any]
+
+
+class Table(TypedDict):
+    """A table."""
+
+    name: str
+    columns: list[Column]
+
+
+class Latency(TypedDict):
+    """Latencies of one operation, in nanoseconds."""
+
+    count: int
+    mean: float
+
+
+class Flash(TypedDict):
+    """Operations of the flash by cause."""
+
+    reads: dict[str, int]
+    programs: dict[str, int]
+    erases: dict[str, int]
+
+
+class Wear(TypedDict):
+    """Erases of blocks."""
+
+    min: int
+    mean: float
+    max: int
+
+
+class Merges(TypedDict, total=False):
+    """Log blocks reclaimed, by how."""
+
+    log_blocks: dict[str, int]
+
+
+class Sometimes(TypedDict, total=False):
+    """The keys of a run record that are shown where they are there."""
+
+    waf: float
+    latency_ns: dict[str, Latency]
+    merges: Merges
+
+
+class Host(TypedDict):
+    """Commands of the host."""
+
+    reads: int
+    writes: int
+    trims: int
+    flushes: int
+
+
+class LiveRecord(Sometimes):
+    """The keys of a run record that are shown."""
+
+    host: Host
+    nand: Flash
+    blocks: dict[str, int]
+    wear: Wear
+
+
+class Found(TypedDict):
+    """What a server says of its drive (``docs/FORMATS.md``)."""
+
+    schema: str
+    drive: str
+    set: list[str]
+    serving_ns: int
+    simulated_ns: int
+    in_flight: int
+    record: LiveRecord
+    tables: list[Table]
+
+
 @dataclass(frozen=True)
 class Seen:
     """A drive as it was at some moment, since serving began (``docs/FORMATS.md``)."""
@@ -32,9 +123,24 @@ class Seen:
     found: dict[str, Any]
 
     @classmethod
-    def parse(cls, text: str | bytes) -> Seen:
-        """From JSON."""
-        return cls(json.loads(text))
+    def parse(cls, text: str | bytes, place: str = "live.json") -> Seen:
+        """Return what a JSON text says of a drive.
+
+        Args:
+            text: The text.
+            place: Where it is from, for messages.
+
+        Raises:
+            InputError: It is none, or something else.
+
+        """
+        said = text.decode(errors="replace") if isinstance(text, bytes) else text
+        found = json_of(said, place, EXPECTED)
+        schema = str(found.get("schema")) if isinstance(found, dict) else ""
+        if not schema.startswith("flashatlas.live/"):
+            raise InputError(f"{place}: the answer is none of a served drive")
+        must_be(found, Found, place)
+        return cls(found)
 
     @property
     def record(self) -> dict[str, Any]:
@@ -144,7 +250,7 @@ def look(at: str) -> Seen:
     url = f"http://{host}:{port}/live.json"
     try:
         with urllib.request.urlopen(url, timeout=5) as answer:
-            seen = Seen.parse(answer.read())
+            return Seen.parse(answer.read(LARGEST), url)
     except urllib.error.HTTPError as error:
         raise InputError(f"{url}: {error.reason}") from None
     except OSError as error:
@@ -152,8 +258,5 @@ def look(at: str) -> Seen:
         raise InputError(
             f"{url}: {why}; `flashatlas serve --metrics {host}:{port}` answers there"
         ) from None
-    except ValueError:
-        raise InputError(f"{url}: the answer is none of a served drive") from None
-    if not str(seen.found.get("schema", "")).startswith("flashatlas.live/"):
-        raise InputError(f"{url}: the answer is none of a served drive")
-    return seen
+    except http.client.HTTPException as error:
+        raise InputError(f"{url}: {type(error).__name__}; expected {EXPECTED}") from None

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import functools
+import ipaddress
 import json
+import re
+import socket
 import threading
+import warnings
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.resources import files
@@ -30,6 +35,19 @@ PAGES = {
     "/live.js": ("live/live.js", "text/javascript"),
     "/report.css": ("report/assets/report.css", "text/css"),
 }
+
+
+PATIENCE_S = 10
+"""Seconds that a client has for its request."""
+
+EVERYWHERE = "0.0.0.0"
+"""Every address of this machine."""
+
+OPEN = (
+    "metrics: {} answers everybody who reaches this machine, without a password; 127.0.0.1 answers "
+    "this machine alone"
+)
+"""What is said where others can ask."""
 
 
 class _Drive(Collector):
@@ -130,6 +148,40 @@ def prometheus(seen: Seen, accept: str = "") -> tuple[bytes, str]:
     return encode(registry), kind
 
 
+def is_loopback(host: str) -> bool:
+    """Return whether an address is one of this machine alone."""
+    return ipaddress.ip_address(host).is_loopback
+
+
+def name_of(header: str) -> str:
+    """Return the name in a ``Host`` header, without the port and the dot of a full name."""
+    name = header.strip().lower()
+    bare = re.fullmatch(r"(\[[^\]]*\]|[^:]*)(?::\d*)?", name)
+    return (bare[1] if bare else "").rstrip(".")
+
+
+@functools.cache
+def names_of_machine() -> set[str]:
+    """Return the names of this machine, alone and with its domain: to ask may take seconds."""
+    return {socket.gethostname().lower(), socket.getfqdn().lower()}
+
+
+def own_names(given: str, here: str) -> set[str]:
+    """Return the names by which a server may be asked.
+
+    Args:
+        given: The host that it was told to answer at.
+        here: The address of this machine at which a client has reached it.
+
+    """
+    names = {given.lower(), here}
+    if is_loopback(here):
+        names.add("localhost")
+    if given == EVERYWHERE:
+        names |= names_of_machine()
+    return names
+
+
 class Exporter:
     """Answers over HTTP what can be seen of a drive."""
 
@@ -149,8 +201,17 @@ class Exporter:
         class Answers(BaseHTTPRequestHandler):
             """One request."""
 
+            timeout = PATIENCE_S
+
             def do_GET(self) -> None:
                 """Answer with a page, with metrics or with JSON."""
+                # another name that leads here is that of a page of somebody else, which would read
+                # with this browser what it cannot reach itself
+                here = self.connection.getsockname()[0]
+                asked = self.headers.get_all("Host") or []
+                if len(asked) != 1 or name_of(asked[0]) not in own_names(host, here):
+                    self.send_error(421, f"asked for another host: this one is {host}:{port}")
+                    return
                 where = self.path.partition("?")[0]
                 try:
                     if where in PAGES:
@@ -181,8 +242,11 @@ class Exporter:
 
         try:
             self._server = ThreadingHTTPServer((host, port), Answers)
-        except OSError as error:
-            raise InputError(f"metrics: {host}:{port}: {error.strerror or error}") from None
+        except (OSError, UnicodeError) as error:
+            why = getattr(error, "strerror", None) or error
+            raise InputError(f"metrics: {host}:{port}: {why}") from None
+        if not is_loopback(str(self._server.server_address[0])):
+            warnings.warn(OPEN.format(f"{host}:{port}"), stacklevel=2)
         self.url = f"http://{host}:{self._server.server_address[1]}/"
         self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
         self._thread.start()

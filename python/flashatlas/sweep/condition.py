@@ -27,6 +27,9 @@ EXPECTED = (
     'map.store in ["dftl", "demand"]'
 )
 
+LONGEST = 4096
+"""Characters of a condition."""
+
 
 @dataclass(frozen=True)
 class Condition:
@@ -41,16 +44,23 @@ class Condition:
     """What a message calls it."""
 
     def __post_init__(self) -> None:
-        self._check(self._tree())
+        try:
+            self._check(self._tree())
+        except RecursionError as error:
+            raise InputError(f"{self.where}: `{_short(self.text)}` is nested too deeply") from error
 
     def _tree(self) -> ast.expr:
         if not isinstance(self.text, str):
             raise InputError(f"{self.where}: {self.text!r}; expected {EXPECTED}")
+        if len(self.text) > LONGEST:
+            raise InputError(
+                f"{self.where}: {len(self.text)} characters; a condition has at most {LONGEST}"
+            )
         try:
             return ast.parse(self.text, mode="eval").body
-        except (SyntaxError, ValueError) as error:
+        except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
             raise InputError(
-                f"{self.where}: `{self.text}` cannot be read; expected {EXPECTED}"
+                f"{self.where}: `{_short(self.text)}` cannot be read; expected {EXPECTED}"
             ) from error
 
     def _check(self, node: ast.AST) -> None:
@@ -58,6 +68,8 @@ class Condition:
         if isinstance(node, (ast.Name, ast.Attribute)):
             self._name(node)
             return
+        if isinstance(node, ast.Constant) and not isinstance(node.value, (str, int, float)):
+            raise InputError(f"{self.where}: `{self.text}`: expected {EXPECTED}")
         if not isinstance(node, known) or (
             isinstance(node, ast.UnaryOp) and not isinstance(node.op, (ast.Not, ast.USub))
         ):
@@ -95,7 +107,11 @@ class Condition:
             return all(found) if isinstance(node.op, ast.And) else any(found)
         if isinstance(node, ast.UnaryOp):
             value = self._value(node.operand, lookup)
-            return not value if isinstance(node.op, ast.Not) else -value
+            if isinstance(node.op, ast.Not):
+                return not value
+            if isinstance(value, bool) or not isinstance(value, (int, float)):
+                raise InputError(f"{self.where}: `{self.text}`: {value!r} is no number")
+            return -value
         left = self._value(node.left, lookup)
         for op, right_node in zip(node.ops, node.comparators, strict=True):
             right = self._value(right_node, lookup)
@@ -122,9 +138,14 @@ class Condition:
         return _COMPARE[type(op)](a, b)
 
 
+def _short(text: str) -> str:
+    """Return a text, or its beginning where a message would be nothing else."""
+    return text if len(text) <= 80 else f"{text[:79]}…"
+
+
 def _number(value: Any) -> float | None:
     """A number, or what a size or a time means; ``None`` for other texts."""
-    if isinstance(value, bool) or value is None:
+    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
         return None
     if isinstance(value, (int, float)):
         return value

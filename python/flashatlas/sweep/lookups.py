@@ -9,14 +9,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from typing_extensions import TypedDict
+
 from flashatlas import _core, lookups
 from flashatlas.cost import Cost
 from flashatlas.folders import RECORD
 from flashatlas.frame import Columns, leaves
-from flashatlas.result import Result
+from flashatlas.result import Made, Result
 from flashatlas.sweep.identity import Digests
 from flashatlas.sweep.plan import Run, requests_of
 from flashatlas.sweep.store import Store
+from flashatlas.untrusted import json_file, must_be
 
 LOOKUP = "lookup"
 """The part of an identity that only these studies have."""
@@ -29,6 +32,16 @@ Measured: 15 MiB with a thousand requests, 101 MiB with a million.
 
 BYTES_OF_A_TRACE = 16
 """Bytes of a trace file for each of its requests, compressed: few, so that memory is enough."""
+
+
+class Kept(TypedDict):
+    """The record of a study of the lookup engine, as far as it is read again."""
+
+    config: dict[str, Any]
+    source: Any
+    address: Any
+    unit_sectors: int
+    seed: int
 
 
 @dataclass(frozen=True)
@@ -118,6 +131,10 @@ def load(store: Store, key: str) -> Result | LookupResult:
     entry = store.entry(key)
     if entry is None or LOOKUP not in entry["identity"]:
         return store.load(key)
-    texts = ((store.folder(key) / name).read_text("utf-8") for name in (RECORD, "made.json"))
-    record, made = map(json.loads, texts)
-    return LookupResult(record, made["wall_s"])
+    record, made = (
+        json_file(store.folder(key) / name, "what `flashatlas lookup` found")
+        for name in (RECORD, "made.json")
+    )
+    must_be(record, Kept, store.folder(key) / RECORD)
+    must_be(made, Made, store.folder(key) / "made.json")
+    return LookupResult(record, made.get("wall_s"))

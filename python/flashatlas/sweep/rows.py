@@ -27,6 +27,7 @@ from flashatlas.result import Result
 from flashatlas.sweep import lookups
 from flashatlas.sweep.lookups import LookupResult
 from flashatlas.sweep.store import Store
+from flashatlas.untrusted import parquet_file
 
 FILES_MAX = 64
 """Files of rows from which on they are made one."""
@@ -40,6 +41,10 @@ BATCH_S = 5.0
 FIRST = ("key", "made", "wall_s")
 """Columns of a row beside those of a frame: the run, when it was made (Unix time), and how long it
 took."""
+
+
+KINDS = {"key": pa.string(), "made": pa.float64()}
+"""The types of the columns that tell runs apart."""
 
 
 class Row:
@@ -143,12 +148,12 @@ def _files(store: Store, columns: Collection[str] | None) -> pa.Table:
         files = sorted(folder.glob("*.parquet")) if folder.is_dir() else []
         try:
             if len(files) > FILES_MAX:
-                whole = _each_once(_joined([_read(file, None) for file in files]))
+                whole = _each_once(_joined([_read(file, None) for file in files], folder))
                 _write(store, whole)
                 for file in files:
                     file.unlink(missing_ok=True)
                 return _chosen(whole, columns)
-            return _joined([_read(file, columns) for file in files])
+            return _joined([_read(file, columns) for file in files], folder)
         except FileNotFoundError:
             continue
     raise InputError(f"{folder}: its files keep changing; try again")
@@ -156,17 +161,16 @@ def _files(store: Store, columns: Collection[str] | None) -> pa.Table:
 
 def _read(file: Path, columns: Collection[str] | None) -> pa.Table:
     try:
-        parquet = pq.ParquetFile(file)
-        if columns is None:
-            return parquet.read()
-        names = [n for n in parquet.schema_arrow.names if n in FIRST or n in columns]
-        return parquet.read(columns=names)
-    except FileNotFoundError:
-        raise
-    except (pa.ArrowException, OSError) as error:
-        raise InputError(
-            f"{file}: not a readable Parquet file: {error}; rows follow from runs: remove it"
-        ) from error
+        table = parquet_file(file, None if columns is None else {*FIRST, *columns})
+    except InputError as error:
+        raise InputError(f"{error}; rows follow from runs: remove it") from error
+    for name, kind in KINDS.items():
+        if name not in table.column_names or table[name].type != kind:
+            raise InputError(
+                f"{file}: damaged: expected a column `{name}` of {kind}; rows follow from runs: "
+                "remove it"
+            )
+    return table
 
 
 def _chosen(table: pa.Table, columns: Collection[str] | None) -> pa.Table:
@@ -175,9 +179,15 @@ def _chosen(table: pa.Table, columns: Collection[str] | None) -> pa.Table:
     return table.select([n for n in table.column_names if n in FIRST or n in columns])
 
 
-def _joined(tables: Sequence[pa.Table]) -> pa.Table:
+def _joined(tables: Sequence[pa.Table], folder: Path) -> pa.Table:
     if not tables:
         return pa.table(
             {"key": arrow.column([], pa.string()), "made": arrow.column([], pa.float64())}
         )
-    return pa.concat_tables(tables, promote_options="permissive")
+    try:
+        return pa.concat_tables(tables, promote_options="permissive")
+    except pa.ArrowException as error:
+        raise InputError(
+            f"{folder}: its tables do not fit each other: {error}; rows follow from runs: remove "
+            "them"
+        ) from error

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import socket
 import time
@@ -27,9 +28,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+from typing_extensions import TypedDict
+
 from flashatlas._core import InputError
 from flashatlas.files import write_whole
 from flashatlas.result import Result
+from flashatlas.untrusted import json_file, must_be
 
 SCHEMA = "flashatlas.store/1"
 MARK = "flashatlas-store.json"
@@ -52,6 +56,51 @@ def _something_else(root: Path) -> bool:
 def is_store(path: Path) -> bool:
     """Whether a folder is a store."""
     return (path / MARK).is_file()
+
+
+KEY = re.compile("[0-9a-f]{40}")
+"""The digest of what a run depends on: it is the name of a folder."""
+
+
+class Identity(TypedDict):
+    """What the results of a run depend on, as far as it is read again."""
+
+    sources: str
+
+
+class Entry(TypedDict):
+    """What ``entry.json`` of a run says."""
+
+    key: str
+    identity: Identity
+    files: dict[str, int]
+    made: float
+
+
+class NotedRun(TypedDict):
+    """A run of a study."""
+
+    key: str
+    label: str
+    axes: dict[str, str | int | float | bool | None]
+
+
+class Noted(TypedDict):
+    """What is noted of a study."""
+
+    name: str
+    title: str
+    source: str | None
+    text: str
+    when: float
+    axes: list[str]
+    runs: list[NotedRun]
+
+
+class Failure(TypedDict, total=False):
+    """Why a run is not there."""
+
+    error: str
 
 
 class Keepable(Protocol):
@@ -87,8 +136,8 @@ class Store:
                 raise InputError(f"{root}: no store of results: `flashatlas sweep` makes one")
             write_whole(mark, json.dumps({"schema": SCHEMA}) + "\n")
         try:
-            found = json.loads(mark.read_text(encoding="utf-8"))["schema"]
-        except (ValueError, LookupError, TypeError) as error:
+            found = json_file(mark, SCHEMA)["schema"]
+        except (LookupError, TypeError) as error:
             raise InputError(f"{mark}: damaged: expected {SCHEMA}") from error
         if found != SCHEMA:
             raise InputError(
@@ -109,9 +158,10 @@ class Store:
         """What ``entry.json`` of a run says; ``None`` if the run is not there, or not whole."""
         folder = self.folder(key)
         try:
-            entry: dict[str, Any] = json.loads((folder / ENTRY).read_text(encoding="utf-8"))
+            entry: dict[str, Any] = json_file(folder / ENTRY, "an entry of a store")
+            must_be(entry, Entry, folder / ENTRY)
             whole = all((folder / f).stat().st_size == n for f, n in entry["files"].items())
-        except (OSError, ValueError, LookupError, TypeError, AttributeError):
+        except (OSError, ValueError, InputError):
             return None
         return entry if whole else None
 
@@ -186,10 +236,11 @@ class Store:
 
     def failure(self, key: str) -> dict[str, Any] | None:
         """Why a run is not there; ``None`` if it never failed."""
+        file = self.root / "failures" / f"{key}.json"
         try:
-            file = self.root / "failures" / f"{key}.json"
-            found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
-        except (OSError, ValueError):
+            found: dict[str, Any] = json_file(file, "why a run failed")
+            must_be(found, Failure, file)
+        except (OSError, InputError):
             return None
         return found
 
@@ -209,13 +260,20 @@ class Store:
             InputError: The note is damaged.
 
         """
+        if "/" in name:
+            return None
         file = self.root / "studies" / f"{name}.json"
         try:
-            found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+            found: dict[str, Any] = json_file(file, "what is noted of a study")
         except FileNotFoundError:
             return None
-        except (OSError, ValueError) as error:
-            raise InputError(f"{file}: damaged: {error}") from error
+        must_be(found, Noted, file)
+        for run in found["runs"]:
+            if not KEY.fullmatch(run["key"]):
+                raise InputError(
+                    f"{file}: damaged: `{run['key']}` is no key of a run: expected 40 digits from "
+                    "0 to f"
+                )
         return found
 
     def studies(self) -> list[str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -20,11 +19,7 @@ from flashatlas.sweep.axes import AXIS, Axis, axis, flat, settings_of
 from flashatlas.sweep.condition import Condition
 from flashatlas.sweep.lines import line_of
 from flashatlas.sweep.objectives import Search, search_of
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
+from flashatlas.untrusted import text_of, toml_of
 
 PARTS = ("name", "title", "store", "run", "set", "axes", "zip", "exclude", "search")
 """What a study file may have."""
@@ -164,17 +159,10 @@ def load(path: str | os.PathLike[str]) -> Study:
     """
     file = Path(path)
     try:
-        text = file.read_text(encoding="utf-8")
-        content = tomllib.loads(text)
-    except OSError as error:
+        text = text_of(file, "a study")
+    except FileNotFoundError as error:
         raise InputError(f"{file}: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise InputError(f"{file}: not UTF-8 at byte {error.start}") from error
-    except tomllib.TOMLDecodeError as error:
-        found = re.search(r"\(at line (\d+), column (\d+)\)", str(error))
-        place = f":{found[1]}:{found[2]}" if found else ""
-        why = str(error).partition(" (at ")[0]
-        raise InputError(f"{file}{place}: {why}") from error
+    content = toml_of(text, file)
     for key in content:
         if key not in PARTS:
             raise InputError(

@@ -1,0 +1,166 @@
+//! Memory of the machine, and drives that are larger.
+//!
+//! A table that is only asked for takes nothing: the system hands out pages when they are written.
+//! So a drive of which little is written may be larger than the memory, and one that is filled may
+//! not: the process would be ended by the kernel, and a notebook with it.
+
+use crate::{Precondition, RunError, RunSpec};
+use flashatlas_device::DriveConfig;
+use flashatlas_types::ConfigError;
+
+/// Bytes that a unit certainly takes once it was written. Measured where little else is taken, on
+/// `tlc-nvme-1tb`: 17.9 for each unit that is exported (`fill`), 17.3 for each that there is
+/// (`steady`); on smaller drives and with log-block schemes 21 to 34.
+const CERTAIN_PER_UNIT: u64 = 16;
+
+/// Returns the bytes that a run takes at the least, because its precondition writes them; 0 where
+/// that depends on a trace.
+///
+/// # Errors
+/// When no such drive can be made.
+pub(crate) fn certain_bytes(
+    precondition: &Precondition,
+    config: &DriveConfig,
+) -> Result<u64, ConfigError> {
+    let units = match precondition {
+        Precondition::Fill => u64::from(config.shape().units()),
+        // every block was written when the drive has reached its steady state
+        Precondition::Steady => u64::from(config.layout()?.slots()) * u64::from(config.drives()),
+        _ => 0,
+    };
+    Ok(units * CERTAIN_PER_UNIT)
+}
+
+/// Refuse a precondition that certainly takes more memory than is `free`.
+///
+/// # Errors
+/// [`RunError::Option`] that names the largest drive that fits.
+pub(crate) fn must_fit(
+    spec: &RunSpec,
+    config: &DriveConfig,
+    free: Option<u64>,
+) -> Result<(), RunError> {
+    let needed = certain_bytes(&spec.precondition, config)?;
+    let Some(free) = free.filter(|&free| free < needed) else { return Ok(()) };
+    let what = if spec.precondition == Precondition::Fill { "fill" } else { "steady" };
+    Err(RunError::option(
+        "precondition",
+        format!(
+            "{what} writes the whole drive, whose tables then take at least {}; {} of memory are \
+             available. {}; or begin with ‹precondition=none›",
+            gibibytes(needed),
+            gibibytes(free),
+            config.largest(config.blocks_in(free, needed))
+        ),
+    ))
+}
+
+fn gibibytes(bytes: u64) -> String {
+    format!("{:.1} GiB", bytes as f64 / (1u64 << 30) as f64)
+}
+
+/// How one version of control groups says what a group may take and what it takes.
+struct Version {
+    root: &'static str,
+    limit: &'static str,
+    usage: &'static str,
+    /// What of `memory.stat` is content of files, which the kernel drops when it needs the room.
+    files: [&'static str; 2],
+}
+
+const V1: Version = Version {
+    root: "/sys/fs/cgroup/memory",
+    limit: "memory.limit_in_bytes",
+    usage: "memory.usage_in_bytes",
+    files: ["total_inactive_file", "total_active_file"],
+};
+const V2: Version = Version {
+    root: "/sys/fs/cgroup",
+    limit: "memory.max",
+    usage: "memory.current",
+    files: ["inactive_file", "active_file"],
+};
+
+/// Returns the bytes of memory that this process may take: what Linux says is available
+/// (`MemAvailable` of `/proc/meminfo`), and what the limits of its control groups leave, of both
+/// versions (`cgroups(7)`). Swap is not counted: tables are gone through in no order that it could
+/// follow. `None` where the system is not Linux. `read` gives the content of a file, if it is
+/// there.
+pub fn free_memory(read: &dyn Fn(&str) -> Option<String>) -> Option<u64> {
+    let available = field(&read("/proc/meminfo")?, "MemAvailable:")?.saturating_mul(1024);
+    let own = read("/proc/self/cgroup").unwrap_or_default();
+    let limits = own.lines().filter_map(|line| {
+        let (_, group) = line.split_once(':')?;
+        let (controllers, path) = group.split_once(':')?;
+        let version = match controllers {
+            "" => V2,
+            _ if controllers.split(',').any(|one| one == "memory") => V1,
+            _ => return None,
+        };
+        left_of(&version, path, read)
+    });
+    limits.chain([available]).min()
+}
+
+/// What is left in a group and in those that it lies in; a container sees its own as the root.
+fn left_of(version: &Version, path: &str, read: &dyn Fn(&str) -> Option<String>) -> Option<u64> {
+    let inside = path.trim_matches('/');
+    let ends = inside.match_indices('/').map(|(at, _)| at).chain([0, inside.len()]);
+    let left = ends.filter_map(|end| {
+        let of = |file: &str| read(&format!("{}/{}/{file}", version.root, &inside[..end]));
+        let limit: u64 = of(version.limit)?.trim().parse().ok()?;
+        let usage: u64 = of(version.usage)?.trim().parse().ok()?;
+        let stat = of("memory.stat").unwrap_or_default();
+        let files: u64 = version.files.iter().filter_map(|name| field(&stat, name)).sum();
+        Some(limit.saturating_sub(usage.saturating_sub(files)))
+    });
+    left.min()
+}
+
+/// The number behind `name` at the beginning of a line.
+fn field(text: &str, name: &str) -> Option<u64> {
+    let mut lines = text.lines().map(str::split_whitespace);
+    lines.find_map(|mut words| (words.next() == Some(name)).then(|| words.next()?.parse().ok())?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::free_memory;
+
+    fn free(files: &[(&str, &str)]) -> Option<u64> {
+        free_memory(&|path| {
+            files.iter().find(|(name, _)| *name == path).map(|(_, text)| (*text).to_owned())
+        })
+    }
+
+    const MEMINFO: (&str, &str) = ("/proc/meminfo", "MemTotal: 9 kB\nMemAvailable:    1000 kB\n");
+
+    #[test]
+    fn what_is_free_is_the_least_of_the_machine_and_its_groups() {
+        assert_eq!(free(&[]), None);
+        assert_eq!(free(&[MEMINFO]), Some(1_024_000));
+        // version 2: 900,000 - (500,000 - 100,000 - 20,000) = 520,000; the root has no limit file
+        let own = ("/proc/self/cgroup", "0::/a/b\n");
+        let v2 = [
+            MEMINFO,
+            own,
+            ("/sys/fs/cgroup/a/b/memory.max", "max\n"),
+            ("/sys/fs/cgroup/a/b/memory.current", "1\n"),
+            ("/sys/fs/cgroup/a/memory.max", "900000\n"),
+            ("/sys/fs/cgroup/a/memory.current", "500000\n"),
+            ("/sys/fs/cgroup/a/memory.stat", "anon 1\ninactive_file 100000\nactive_file 20000\n"),
+        ];
+        assert_eq!(free(&v2), Some(520_000));
+        // version 1 in a container, which sees its own group as the root: 700,000 - 650,000
+        let v1 = [
+            MEMINFO,
+            ("/proc/self/cgroup", "9:cpu:/x\n4:memory:/docker/1\n0::/\n"),
+            ("/sys/fs/cgroup/memory//memory.limit_in_bytes", "700000\n"),
+            ("/sys/fs/cgroup/memory//memory.usage_in_bytes", "650000\n"),
+        ];
+        assert_eq!(free(&v1), Some(50_000));
+        // a limit that is not reached for long is not what holds
+        let wide = [MEMINFO, own, ("/sys/fs/cgroup/a/memory.max", "99999999\n")];
+        assert_eq!(free(&wide), Some(1_024_000));
+    }
+}

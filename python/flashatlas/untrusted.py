@@ -1,0 +1,268 @@
+"""What somebody else made, read with care: JSON, TOML, Parquet, and the types of what they hold.
+
+A file that is damaged, or made to do harm, is bad input: an :class:`~flashatlas.InputError` with
+the place and with what was expected, never another exception.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import math
+import re
+import sys
+import types
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Any, Union, get_args, get_origin
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from typing_extensions import get_type_hints, is_typeddict
+
+from flashatlas._core import InputError
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+UNPACKED_MAX = 1 << 30
+"""Bytes that a compressed file may unpack to, however small it is."""
+
+UNPACKED_TIMES = 20
+"""Times its own size that a larger one may unpack to: texts of traces take about a tenth."""
+
+LARGEST = 2**64 - 1
+"""The largest whole number of a record."""
+
+SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+"""How JSON writes half a character: two halves make one, and one alone is no text."""
+
+NAMES: dict[Any, str] = {
+    str: "a text",
+    int: "a whole number",
+    float: "a number",
+    bool: "true or false",
+    type(None): "null",
+}
+"""How messages call types."""
+
+
+def unpacked_at_most(own: int) -> int:
+    """Return the bytes that a compressed file of this size may unpack to."""
+    return max(UNPACKED_MAX, UNPACKED_TIMES * own)
+
+
+def text_of(path: Path, what: str) -> str:
+    """Return a text file.
+
+    Args:
+        path: The file.
+        what: What it should be, for messages: ``a run record``.
+
+    Raises:
+        FileNotFoundError: There is none.
+        InputError: It cannot be read, or is not UTF-8.
+
+    """
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}; expected {what}") from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: not UTF-8 at byte {error.start}; expected {what}") from error
+
+
+def json_of(text: str, place: object, what: str) -> Any:
+    """Return what a JSON text holds.
+
+    Raises:
+        InputError: It is none (with line and column), is nested deeper than Python reads, or holds
+            a number or a text that no file of ours does.
+
+    """
+    try:
+        found = json.loads(text, parse_int=_whole, parse_float=_finite, parse_constant=_no_constant)
+        if SURROGATE.search(text):
+            json.dumps(found, ensure_ascii=False).encode()
+    except json.JSONDecodeError as error:
+        at = f"{place}:{error.lineno}:{error.colno}"
+        raise InputError(f"{at}: damaged: {error.msg}; expected {what}") from error
+    except UnicodeEncodeError as error:
+        raise InputError(f"{place}: damaged: half a character; expected {what}") from error
+    except ValueError as error:
+        raise InputError(f"{place}: damaged: {error}; expected {what}") from error
+    except RecursionError as error:
+        raise InputError(f"{place}: damaged: nested too deeply; expected {what}") from error
+    return found
+
+
+def _whole(text: str) -> int:
+    # not int(): it refuses 5,000 digits with a sentence about Python
+    if len(text) > 21 or not -LARGEST <= int(text) <= LARGEST:
+        raise ValueError(f"a number of {len(text)} digits, beyond 64 bits")
+    return int(text)
+
+
+def _finite(text: str) -> float:
+    if not math.isfinite(found := float(text)):
+        raise ValueError(f"{text[:20]} is beyond every number")
+    return found
+
+
+def _no_constant(text: str) -> float:
+    raise ValueError(f"{text} is no JSON")
+
+
+def json_file(path: Path, what: str) -> Any:
+    """Return what a JSON file holds.
+
+    Raises:
+        FileNotFoundError: There is none.
+        InputError: As :func:`text_of` and :func:`json_of`.
+
+    """
+    return json_of(text_of(path, what), path, what)
+
+
+def toml_of(text: str, place: object) -> dict[str, Any]:
+    """Return what a TOML text holds.
+
+    Raises:
+        InputError: It is none (with line and column), or is nested deeper than Python reads.
+
+    """
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        found = re.search(r"\(at line (\d+), column (\d+)\)", str(error))
+        at = f":{found[1]}:{found[2]}" if found else ""
+        raise InputError(f"{place}{at}: {str(error).partition(' (at ')[0]}") from error
+    except RecursionError as error:
+        raise InputError(f"{place}: nested too deeply; expected TOML") from error
+    except ValueError as error:
+        raise InputError(f"{place}: {error}; expected TOML") from error
+
+
+def parquet_file(path: Path, columns: Collection[str] | None = None) -> pa.Table:
+    """Return the table in a Parquet file; of its columns those in ``columns``, all by default.
+
+    Raises:
+        FileNotFoundError: There is none.
+        InputError: It is none, is damaged, or unpacks to more than its size allows.
+
+    """
+    try:
+        with pq.ParquetFile(path) as parquet:
+            about = parquet.metadata
+            groups = map(about.row_group, range(about.num_row_groups))
+            # a row takes at least a byte a column, however well a run of equal ones is packed
+            declared = max(sum(group.total_byte_size for group in groups),
+                           about.num_rows * about.num_columns)  # fmt: skip
+            most = unpacked_at_most(path.stat().st_size)
+            if declared > most:
+                raise InputError(
+                    f"{path}: {path.stat().st_size} bytes that unpack to {declared}, of a file of "
+                    f"this size at most {most} are read"
+                )
+            if columns is None:
+                return parquet.read()
+            return parquet.read(columns=[n for n in parquet.schema_arrow.names if n in columns])
+    except FileNotFoundError:
+        raise
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise InputError(f"{path}: not a readable Parquet file: {error}") from error
+
+
+def must_be(value: Any, kind: Any, place: object, key: str = "") -> None:
+    """Refuse a value that is not of a type, such as a ``TypedDict``.
+
+    Keys that the type does not know are left alone: a later version may have more.
+
+    Raises:
+        InputError: The error names the key, and what was expected there.
+
+    """
+    if (wrong := _wrong(value, kind, key)) is not None:
+        raise InputError(f"{place}: damaged: {wrong}")
+
+
+def keys_must_be(value: Mapping[str, Any], kind: Any, place: object) -> None:
+    """Refuse an object whose keys are not of their types; one that is missing is left alone.
+
+    Raises:
+        InputError: As :func:`must_be`.
+
+    """
+    for name, inner in _fields(kind).items():
+        if name in value:
+            must_be(value[name], inner, place, name)
+
+
+def _wrong(value: Any, kind: Any, key: str) -> str | None:
+    """Return what is wrong with a value; ``None`` if nothing is."""
+    origin, inner = get_origin(kind), get_args(kind)
+    found: str | None = None
+    if kind is Any:
+        pass
+    elif is_typeddict(kind):
+        found = _wrong_dict(value, kind, key)
+    elif origin in (Union, types.UnionType):
+        each = [_wrong(value, one, key) for one in inner]
+        plain = all(one in NAMES for one in inner)
+        if None not in each:
+            found = _said(value, kind, key) if plain else each[-1]
+    elif origin in (dict, list) and isinstance(value, origin):
+        items = value.items() if origin is dict else enumerate(value)
+        found = _first(items, inner[-1], key)
+    elif origin in (dict, list) or not _is_plain(value, kind):
+        found = _said(value, kind, key)
+    return found
+
+
+def _is_plain(value: Any, kind: Any) -> bool:
+    """Return whether a value is of a plain type; truths are no numbers, whole numbers are."""
+    if isinstance(value, bool):
+        return kind is bool
+    return isinstance(value, (int, float) if kind is float else kind)
+
+
+def _first(items: Any, kind: Any, key: str) -> str | None:
+    found = (_wrong(value, kind, f"{key}.{name}" if key else str(name)) for name, value in items)
+    return next((wrong for wrong in found if wrong is not None), None)
+
+
+@functools.cache
+def _fields(kind: Any) -> Mapping[str, Any]:
+    return get_type_hints(kind)
+
+
+def _wrong_dict(value: Any, kind: Any, key: str) -> str | None:
+    if not isinstance(value, dict):
+        return _said(value, dict, key)
+    for name in sorted(kind.__required_keys__):
+        if name not in value:
+            return f"{key}.{name} is missing" if key else f"{name} is missing"
+    for name, inner in _fields(kind).items():
+        if name in value:
+            wrong = _wrong(value[name], inner, f"{key}.{name}" if key else name)
+            if wrong is not None:
+                return wrong
+    return None
+
+
+def _said(value: Any, kind: Any, key: str) -> str:
+    if get_origin(kind) in (Union, types.UnionType):
+        expected = " or ".join(NAMES[one] for one in get_args(kind))
+    elif kind is dict or get_origin(kind) is dict:
+        expected = "an object"
+    elif get_origin(kind) is list:
+        expected = "a list"
+    else:
+        expected = NAMES[kind]
+    shown = json.dumps(value, default=repr)
+    shown = shown if len(shown) <= 40 else f"{shown[:39]}…"
+    return f"{key or 'it'} is {shown}; expected {expected}"

@@ -11,11 +11,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from flashatlas._core import InputError, is_file, is_table
-from flashatlas.files import digest_of_content, whole_file
-from flashatlas.inputs import input_files, must_be_there
+from flashatlas._core import InputError, is_file
+from flashatlas.files import whole_file
+from flashatlas.inputs import digest_of_file, input_files, must_be_there
 from flashatlas.result import Result, given_results, with_paths
-from flashatlas.table_traces import open_text
 
 INPUTS = "inputs"
 """The folder of a bundle with the files that its runs read."""
@@ -50,7 +49,7 @@ def bundle(results: Sequence[Result], path: Path) -> Path:
             raise InputError("the trace was standard input or a table: there is no file to pack")
         must_be_there(trace)
         for file, digest in input_files(trace):
-            if _digest(Path(file)) != digest:
+            if digest_of_file(file) != digest:
                 raise InputError(f"{file}: not the file that the run read: another digest")
     with tempfile.TemporaryDirectory(prefix="flashatlas-") as folder:
         root = Path(folder)
@@ -104,21 +103,13 @@ def _place_logs(trace: Mapping[str, Any], inputs: dict[str, str]) -> None:
         if inputs.setdefault(str(file), name) != name or _taken(inputs, file, name):
             raise InputError(f"{file}: another input of the bundle has the name {name}")
     for named in trace.get("named", ()):
-        if _digest(Path(named["path"])) != named["digest"]:
+        if digest_of_file(named["path"]) != named["digest"]:
             raise InputError(f"{named['path']}: not the file that the run read: another digest")
 
 
 def _taken(inputs: dict[str, str], file: Path, name: str) -> bool:
     """Return whether another input than `file` has that name in the bundle."""
     return any(one != str(file) and taken == name for one, taken in inputs.items())
-
-
-def _digest(file: Path) -> str:
-    try:
-        with open_text(str(file)) if is_table(str(file)) else file.open("rb") as source:
-            return digest_of_content(source)
-    except OSError as error:
-        raise InputError(f"{file}: cannot be packed: {error.strerror}") from error
 
 
 def logs_beside(job: Path) -> list[tuple[Path, str]]:

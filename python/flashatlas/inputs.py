@@ -6,7 +6,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from flashatlas._core import InputError, trace_files, trace_with_files
+from flashatlas._core import InputError, is_table, trace_files, trace_with_files
+from flashatlas.files import digest_of_content
+from flashatlas.table_traces import open_text
 
 
 def with_files(name: str, change: Callable[[str], str]) -> str:
@@ -38,6 +40,31 @@ def part_with_files(part: Mapping[str, Any], change: Callable[[str], str]) -> di
     if "files" in part:
         moved["files"] = [{**file, "path": change(file["path"])} for file in part["files"]]
     return moved
+
+
+def with_inputs(trace: Mapping[str, Any], change: Callable[[str], str]) -> dict[str, Any]:
+    """Return a record's ``trace`` whose input files are called otherwise.
+
+    Standard input and tables are among them, by the names that the record has for them.
+    """
+    moved = {**trace, "path": with_files(trace["path"], change)}
+    if "parts" in trace:
+        moved["parts"] = [part_with_files(part, change) for part in trace["parts"]]
+    return moved
+
+
+def digest_of_file(path: str) -> str:
+    """Return the digest of a file as records have it: of a table, that of the text it stands for.
+
+    Raises:
+        InputError: It cannot be read.
+
+    """
+    try:
+        with open_text(path) if is_table(path) else open(path, "rb") as source:
+            return digest_of_content(source)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from error
 
 
 def must_be_there(trace: Mapping[str, Any]) -> None:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from flashatlas import parts
-from flashatlas._core import InputError, is_file
+from flashatlas._core import InputError
 from flashatlas.api import carried_out, specification
-from flashatlas.inputs import input_files, must_be_there
+from flashatlas.elsewhere import at_hand, other_file
+from flashatlas.inputs import input_files
 from flashatlas.result import (
     Result,
     given_results,
@@ -59,28 +61,34 @@ def _drive_file(params: Mapping[str, Any]) -> str:
     return "\n".join(blocks) + "\n"
 
 
-def rerun(result: Result, progress: Progress | None = None) -> Result:
+def rerun(
+    result: Result,
+    progress: Progress | None = None,
+    *,
+    trace: str | os.PathLike[str] | None = None,
+    inputs: str | os.PathLike[str] | None = None,
+) -> Result:
     """Carry out a run again, from its record.
 
     Args:
         result: A result, of this session or loaded (:meth:`Result.load`).
         progress: As for :func:`flashatlas.run`.
+        trace: The trace or job file that the run read, where it lies now: its content must be the
+            same.
+        inputs: A folder in which input files are looked for, below it as well, that are not where
+            the record has them: by the digest that the record holds, the file of a precondition by
+            its name.
 
     Raises:
-        InputError: An input file is not where the record has it, or is another one now.
+        InputError: An input file is nowhere, or is another one now.
 
     """
     (result,) = given_results(result)
-    trace = result.record["trace"]
-    if "digest" in trace and not is_file(trace["path"]):
-        raise InputError(
-            f"the trace came from {'standard input' if trace['path'] == '-' else 'a table'} "
-            f"({trace['digest']}), which nobody kept: run it again with the trace in a file"
-        )
-    must_be_there(trace)
+    record = at_hand(result.record, trace, inputs)
+    read = record["trace"]
     if (why := parts.missing(result.record.get("parts", ()))) is not None:
         raise InputError(f"the run used a part that was added to FlashAtlas: {why}")
-    spec = specification_of(result.record)
+    spec = specification_of(record)
     try:
         again = carried_out(spec, progress, result.label)
     except InputError as error:
@@ -88,22 +96,15 @@ def rerun(result: Result, progress: Progress | None = None) -> Result:
         place = rf"^{re.escape(spec['drive'])}:\d+:\d+: "
         raise InputError(re.sub(place, "config.params of the record: ", str(error))) from error
     now = again.record["trace"]
-    if now.get("digest") != trace.get("digest"):
-        before, after = dict(input_files(trace)), dict(input_files(now))
-        path = next((path for path in before if before[path] != after.get(path)), trace["path"])
-        raise InputError(
-            f"{path}: not the file that was read: its digest is "
-            f"{after.get(path, now.get('digest'))}, the record has "
-            f"{before.get(path, trace.get('digest'))}"
-        )
+    if now.get("digest") != read.get("digest"):
+        before, after = dict(input_files(read)), dict(input_files(now))
+        path = next((path for path in before if before[path] != after.get(path)), read["path"])
+        found, expected = after.get(path, now.get("digest")), before.get(path, read.get("digest"))
+        raise InputError(other_file(path, found, expected))
     # a job file that is the same names the same files
-    named = again.record["trace"].get("named", ())
-    for file, before in zip(named, trace.get("named", ()), strict="named" in trace):
+    for file, before in zip(now.get("named", ()), read.get("named", ()), strict="named" in read):
         if file["digest"] != before["digest"]:
-            raise InputError(
-                f"{file['path']}: not the file that was read: its digest is {file['digest']}, the "
-                f"record has {before['digest']}"
-            )
+            raise InputError(other_file(file["path"], file["digest"], before["digest"]))
     return again
 
 

@@ -2,12 +2,23 @@
 
 use flashatlas_types::{RANK_MIDDLE, notes};
 
+/// Before what a simulation leaves out: numbers of clients are wrong by it.
+const RANK_FIRST: u8 = 20;
+
 notes! {
     /// Every served drive.
     pub(crate) SERVED_AT_ARRIVAL = "served-at-arrival", RANK_MIDDLE,
         "served: a request is decided when it arrives, in the order in which the drive's lock was \
          had; a client that waits for one before it sends the next is a depth of 1",
         "See docs/howto/serve-a-drive.md.";
+
+    /// A served drive whose replies went out later than the drive was done.
+    pub(crate) REPLIES_LATE = "replies-late", RANK_FIRST,
+        "replies went out later than the drive was done: by {p50} us in the median and {p99} us at \
+         p99, beside {drive} us that the drive's own commands take at p99 ({op}); what clients \
+         measure has both",
+        "Take latencies from the record, not from the client; or serve slower (`--time 10`), with \
+         fewer requests in flight, or on a machine with cores to spare.";
 
     /// A served drive that takes no FLUSH.
     pub(crate) FLUSH_IGNORED = "flush-ignored", RANK_MIDDLE,

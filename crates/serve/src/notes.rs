@@ -2,9 +2,6 @@
 
 use flashatlas_types::{RANK_MIDDLE, notes};
 
-/// Before what a simulation leaves out: numbers of clients are wrong by it.
-const RANK_FIRST: u8 = 20;
-
 notes! {
     /// Every served drive.
     pub(crate) SERVED_AT_ARRIVAL = "served-at-arrival", RANK_MIDDLE,
@@ -13,7 +10,7 @@ notes! {
         "See docs/howto/serve-a-drive.md.";
 
     /// A served drive whose replies went out later than the drive was done.
-    pub(crate) REPLIES_LATE = "replies-late", RANK_FIRST,
+    pub(crate) REPLIES_LATE = "replies-late", 8,
         "replies went out later than the drive was done: by {p50} us in the median and {p99} us at \
          p99, beside {drive} us that the drive's own commands take at p99 ({op}); what clients \
          measure has both",

@@ -57,6 +57,13 @@ pub fn late_note(late: &Histogram<u64>, found: &Value) -> Option<Note> {
     })
 }
 
+/// The note that replies are late, with what helps: who looks at a drive has no list of notes.
+fn with_advice(note: Note) -> Value {
+    let mut said = json!(note);
+    said["advice"] = REPLIES_LATE.advice.into();
+    said
+}
+
 /// Record and tables as one object, with what is said of serving.
 pub fn served(outcome: Outcome, of: OfServing<'_>) -> Value {
     let Outcome { mut record, tables, .. } = outcome;
@@ -98,7 +105,7 @@ pub fn live(plan: &Plan, live: &mut Live, clock: Ps, late: &Histogram<u64>) -> V
         "simulated_ns": simulated_ns,
         "in_flight": in_flight,
         "late_ns": of_late(late),
-        "notes": note.into_iter().collect::<Vec<_>>(),
+        "notes": note.into_iter().map(with_advice).collect::<Vec<_>>(),
         "record": record,
         "tables": tables.iter().map(table).collect::<Vec<_>>(),
     })

@@ -184,12 +184,7 @@ impl<D: Disk + 'static> Image<D> {
     }
 
     /// A new image: the header comes last, so that a file whose making was cut says so.
-    fn format(
-        &mut self,
-        text: &[u8],
-        medium: &mut Medium,
-        aged: Option<&Held>,
-    ) -> io::Result<()> {
+    fn format(&mut self, text: &[u8], medium: &mut Medium, aged: Option<&Held>) -> io::Result<()> {
         self.disk.set_length(0)?;
         self.disk.set_length(self.places.end)?;
         self.disk.write_at(&MAKING, 0)?;

@@ -10,7 +10,7 @@ use flashatlas_device::DriveConfig;
 use flashatlas_nand::Medium;
 use flashatlas_nand::image::Image as Held;
 use flashatlas_sim::checkpoint::{Origin, load_with_origin};
-use flashatlas_sim::{AddedPart, Environment, Kept, Live, RunError, RunSpec};
+use flashatlas_sim::{Environment, Kept, Live, RunError, RunSpec};
 use flashatlas_types::{Rng, SECTOR_BYTES, Seed};
 use serde_json::{Map, Value, json};
 use std::fs::File;
@@ -34,7 +34,7 @@ pub fn powered_on(
     let spec: RunSpec = serde_json::from_value(spec).expect("its keys are those of a run");
     let was_there = plan.image.as_deref().is_none_or(Path::exists);
     let (image, found) = (None, Found::default());
-    let mut kept = KeptOn { plan, added: env.added, open, verify, image, found, origin: None };
+    let mut kept = KeptOn { plan, env, open, verify, image, found, origin: None };
     let mut live = match Live::begin::<ServeError>(&spec, env, &mut kept) {
         Ok(live) => live,
         Err(error) => {
@@ -54,7 +54,7 @@ pub fn powered_on(
 /// The disk of an image, and what becomes of it while the drive is powered on.
 struct KeptOn<'a> {
     plan: &'a Plan,
-    added: &'a [AddedPart],
+    env: &'a Environment<'a>,
     open: Option<Open<'a>>,
     verify: Verify,
     image: Option<AnyImage>,
@@ -76,7 +76,7 @@ impl KeptOn<'_> {
         }
     }
 
-    /// What the plan's checkpoint holds, if it names one.
+    /// What the plan's checkpoint holds, if it names one. It is of the same drive without bytes.
     fn aged(&mut self, config: &DriveConfig) -> Result<Option<Held>, ServeError> {
         let Some(path) = &self.plan.checkpoint else { return Ok(None) };
         if !config.layers().is_empty() {
@@ -86,12 +86,16 @@ impl KeptOn<'_> {
         }
         let named = path.display().to_string();
         let file = File::open(path).map_err(|error| RunError::Io { path: named.clone(), error })?;
-        let read = load_with_origin(config, self.added, &mut BufReader::new(file));
-        let (held, origin) = read
-            .map_err(|error| RunError::Checkpoint { path: named.clone(), error: Box::new(error) })?;
-        // the rules of flash are checked on a medium without bytes, which is let go
-        let why = |why| RunError::Unusable(format!("{named}: no state that a drive can be in: {why}"));
-        config.medium_from(held.clone()).map_err(why)?;
+        let (plan, mut set) = (self.plan, self.plan.set.clone());
+        set.push("nand.data=none".into());
+        let loaded = self.env.registry.load(&plan.drive, plan.drive_toml.as_deref(), &set);
+        let own = loaded.map_err(RunError::from)?;
+        let (held, origin) = load_with_origin(&own, self.env.added, &mut BufReader::new(file))
+            .map_err(|error| RunError::Checkpoint { path: named.clone(), error: error.into() })?;
+        // the rules of flash are checked on a medium that is let go
+        own.medium_from(held.clone()).map_err(|why| {
+            RunError::Unusable(format!("{named}: no state that a drive can be in: {why}"))
+        })?;
         self.origin = Some(origin);
         Ok(Some(held))
     }

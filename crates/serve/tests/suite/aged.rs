@@ -57,7 +57,10 @@ fn every_scheme_and_store_begins_full() {
             assert_eq!(record["config"]["precondition"], "fill", "{name}");
             assert!(record.get("checkpoint").is_none(), "it was asked for as a fill: {name}");
         }
-        let said = check(&Plan { set: aged.set.clone(), ..plan(config, &folder.path().join("drive.img")) });
+        let said = check(&Plan {
+            set: aged.set.clone(),
+            ..plan(config, &folder.path().join("drive.img"))
+        });
         let said = said.unwrap_or_else(|e| panic!("{name}: {e}"));
         assert_eq!(said["sound"], true, "{name}: {said}");
         assert_eq!(said["units"]["written"], said["units"]["all"], "{name}: {said}");

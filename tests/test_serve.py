@@ -446,7 +446,7 @@ def test_a_served_drive_begins_aged_and_the_record_says_so(cli, tmp_path):
     assert cli(*again).returncode == 0
     wrong = cli(*again, "--precondition", "filled")
     assert wrong.returncode == 2 and "did you mean `fill`" in wrong.stderr
-    layered = cli("serve", "-d", "tiny", "--layers", "hard", "--precondition", "fill", "-q",
+    layered = cli("serve", "-d", "tlc-small", "--layers", "hard", "--precondition", "fill", "-q",
                   "--image", "b.img", "--run", "true")  # fmt: skip
     assert layered.returncode == 2 and "without layers" in layered.stderr
     assert not (tmp_path / "b.img").exists()

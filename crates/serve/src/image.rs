@@ -107,12 +107,12 @@ impl<D: Disk + 'static> Image<D> {
         let (blocks, lanes) = (layout.blocks() as usize, layout.lanes as usize);
         let spares = medium.rules().spare_blocks;
         let blank = disk.length()? == 0 || is_unfinished(&disk)?;
-        if !blank && aged.is_some() {
-            return Err(ImageError::Holds);
-        }
         let text = if blank { header.text() } else { read_text(&disk)? };
         if !blank {
             header.must_suit(&text)?;
+            if aged.is_some() {
+                return Err(ImageError::Holds);
+            }
         }
         let places = Places::of(&layout, medium.rules().nvm_bytes, text.len());
         let mut image = Image {

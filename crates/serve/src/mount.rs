@@ -9,8 +9,7 @@ use crate::plan::{Plan, ServeError};
 use flashatlas_device::DriveConfig;
 use flashatlas_nand::Medium;
 use flashatlas_nand::image::Image as Held;
-use flashatlas_sim::checkpoint::{Origin, load_with_origin};
-use flashatlas_sim::{Environment, Kept, Live, RunError, RunSpec};
+use flashatlas_sim::{Environment, Kept, Live, Made, RunError, RunSpec, checkpointed};
 use flashatlas_types::{Rng, SECTOR_BYTES, Seed};
 use serde_json::{Map, Value, json};
 use std::fs::File;
@@ -60,7 +59,7 @@ struct KeptOn<'a> {
     image: Option<AnyImage>,
     found: Found,
     /// Of the checkpoint that was laid out.
-    origin: Option<Origin>,
+    origin: Option<Made>,
 }
 
 impl KeptOn<'_> {
@@ -90,7 +89,7 @@ impl KeptOn<'_> {
         set.push("nand.data=none".into());
         let loaded = self.env.registry.load(&plan.drive, plan.drive_toml.as_deref(), &set);
         let own = loaded.map_err(RunError::from)?;
-        let (held, origin) = load_with_origin(&own, self.env.added, &mut BufReader::new(file))
+        let (held, origin) = checkpointed(&own, self.env.added, &mut BufReader::new(file))
             .map_err(|error| RunError::Checkpoint { path: named.clone(), error: error.into() })?;
         // the rules of flash are checked on a medium that is let go
         own.medium_from(held.clone()).map_err(|why| {

@@ -13,7 +13,7 @@ notes! {
     pub(crate) REPLIES_LATE = "replies-late", 8,
         "replies went out later than the drive was done: by {p50} us in the median and {p99} us at \
          p99, beside {drive} us that the drive's own commands take at p99 ({op}); what clients \
-         measure has both",
+         measure has both, and what NBD and they add",
         "Take latencies from the record, not from the client; or serve slower (`--time 10`), with \
          fewer requests in flight, or on a machine with cores to spare.";
 

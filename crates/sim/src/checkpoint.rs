@@ -342,24 +342,6 @@ pub fn save(
     (checkpoint.image, checkpoint.expected, written)
 }
 
-/// How a checkpoint came to be, for the record of a drive that began as it.
-#[derive(Clone, Debug)]
-pub struct Origin(pub(crate) Header);
-
-/// Read a drive that is switched off, and how it came to be.
-///
-/// # Errors
-/// As [`load`].
-pub fn load_with_origin(
-    config: &DriveConfig,
-    added: &[AddedPart],
-    input: &mut dyn Read,
-) -> Result<(Image, Origin), CheckpointError> {
-    let checkpoint = Checkpoint::read(input, config)?;
-    checkpoint.must_have(added)?;
-    Ok((checkpoint.image, Origin(checkpoint.header)))
-}
-
 /// Read a drive that is switched off, and what it must read as.
 ///
 /// # Errors

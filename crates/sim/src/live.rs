@@ -4,20 +4,22 @@
 //! Everything else is a run's: the oracle compares the stamp of every unit that is read, the
 //! metrics see every command, and the end is a record and its tables.
 
-use crate::checkpoint::{Header, Origin, on_flash};
+use crate::checkpoint::{Checkpoint, CheckpointError, Header, on_flash};
 use crate::metrics::{Findings, Pace, Start};
 use crate::oracle::Oracle;
 use crate::player::Player;
 use crate::precondition::failed;
 use crate::run::{Source, finish};
-use crate::{Environment, Outcome, Precondition, Progress, RunError, RunSpec};
+use crate::{AddedPart, Environment, Outcome, Precondition, Progress, RunError, RunSpec};
 use flashatlas_device::params::QUEUE_DEPTH;
 use flashatlas_device::{DeviceShape, DriveConfig, Stack};
 use flashatlas_nand::Medium;
+use flashatlas_nand::image::Image;
 use flashatlas_types::{HostOp, Lpn, Note, PartFault, Ps, Request, Seed, Stamp, drawn_streams};
 use flashatlas_workload::Account;
 use rustc_hash::FxHashMap;
 use serde_json::{Map, Value};
+use std::io::Read;
 
 /// Where the flash of a drive is kept while the drive is off. `E` is what may go wrong with it.
 pub trait Kept<E> {
@@ -39,6 +41,24 @@ pub trait Kept<E> {
     /// # Errors
     /// What is to be said instead of what the mount says.
     fn mount_failed(&mut self, medium: &mut Medium) -> Result<(), E>;
+}
+
+/// How a checkpoint was made, for the record of a drive that begins as it.
+#[derive(Clone, Debug)]
+pub struct Made(Header);
+
+/// Read from a checkpoint what is on flash, and how it was made.
+///
+/// # Errors
+/// As [`crate::checkpoint::load`].
+pub fn checkpointed(
+    config: &DriveConfig,
+    added: &[AddedPart],
+    input: &mut dyn Read,
+) -> Result<(Image, Made), CheckpointError> {
+    let checkpoint = Checkpoint::read(input, config)?;
+    checkpoint.must_have(added)?;
+    Ok((checkpoint.image, Made(checkpoint.header)))
 }
 
 /// A drive under requests from elsewhere.
@@ -126,10 +146,10 @@ impl Live {
 
     /// Say in the record how what was laid out came to be: the precondition as it was asked for,
     /// and the checkpoint where it was one.
-    pub fn began_as(&mut self, precondition: Precondition, origin: Origin) {
+    pub fn began_as(&mut self, precondition: Precondition, made: Made) {
         let given = matches!(precondition, Precondition::Checkpoint(_));
         self.spec.precondition = precondition;
-        self.origin = given.then_some(origin.0);
+        self.origin = given.then_some(made.0);
     }
 
     /// What the drive exports.

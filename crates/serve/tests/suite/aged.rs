@@ -102,7 +102,9 @@ fn an_image_that_holds_a_drive_is_no_place_for_a_checkpoint() {
 fn what_is_no_checkpoint_or_of_another_drive_leaves_no_image() {
     let folder = tempfile::tempdir().unwrap();
     let aged = filled(&first_drive(), folder.path());
-    let other = Plan { set: [&aged.set[..], &["drive.pages=4".into()]].concat(), ..aged.clone() };
+    let mut all = drives().into_iter().map(|(_, config)| config);
+    let other = all.rfind(|config| config.layers().is_empty()).expect("another drive");
+    let other = Plan { set: over_tiny(&other), ..aged.clone() };
     let said = refused(&other);
     assert!(said.contains("the checkpoint is of another drive"), "{said}");
     fs::write(aged.checkpoint.as_ref().unwrap(), "a letter").unwrap();

@@ -66,7 +66,7 @@ impl Disk for Failing {
 /// refuse, be it of another drive.
 #[test]
 fn an_image_that_cannot_be_made_leaves_nothing() {
-    let mut all = drives().into_iter();
+    let mut all = drives().into_iter().filter(|(_, config)| config.layers().is_empty());
     let (_, config) = all.next().expect("a drive");
     let (_, other) = all.next_back().expect("another drive");
     let mut failures = 0;

@@ -37,11 +37,18 @@ fn reads_as(server: &Server<Still>, from: u64, byte: u8) -> bool {
 /// in memory and in an image, which is sound, and is mounted the next time without the checkpoint.
 #[test]
 fn every_scheme_and_store_begins_full() {
-    let mut tried = 0;
+    let (mut tried, mut unequal) = (0, Vec::new());
     for (name, config) in drives().iter().filter(|(_, config)| config.layers().is_empty()) {
         tried += 1;
         let folder = tempfile::tempdir().unwrap();
         let aged = filled(config, folder.path());
+        let begun = Server::begin(&Plan { image: None, ..aged.clone() }, Still::default());
+        if let Err(why) = begun {
+            // the format of checkpoints has map pages of one length: said, and nothing is served
+            assert!(why.to_string().contains("map pages in ascending slots"), "{name}: {why}");
+            unequal.push(name.clone());
+            continue;
+        }
         for image in [None, aged.image.clone()] {
             let server = begin(&Plan { image, ..aged.clone() });
             let (bytes, unit) = (server.bytes(), u64::from(server.unit_bytes()));
@@ -75,7 +82,7 @@ fn every_scheme_and_store_begins_full() {
         assert!(reads_as(&server, 2, 0), "{name}");
         assert_eq!(server.end().complaint, None, "{name}");
     }
-    assert!(tried > 5, "{tried}");
+    assert!(tried > 5 && unequal.len() <= 2, "{tried}, {unequal:?}");
 }
 
 fn first_drive() -> DriveConfig {

@@ -88,8 +88,8 @@ pub struct Image<D> {
 impl<D: Disk + 'static> Image<D> {
     /// Open the image on `disk` for the drive whose blank medium this is, or make one where nothing
     /// is, or a making that was cut. `on_flash` are the drive's parameters that decide what is
-    /// where. Lays out on `medium` what the image holds; the content of data stays there, to be read
-    /// when it is needed. A new image holds what `aged` does.
+    /// where. Lays out on `medium` what the image holds; the content of data stays there, to be
+    /// read when it is needed. A new image holds what `aged` does.
     ///
     /// # Errors
     /// What is no image of this drive, and one that cannot be made: nothing is there then. One that

@@ -63,8 +63,8 @@ struct KeptOn<'a> {
 }
 
 impl KeptOn<'_> {
-    /// Where no drive came of an image that was made for it, nothing is left of that: the next start
-    /// is that of another drive, maybe. After a power failure it stays, as was asked for.
+    /// Where no drive came of an image that was made for it, nothing is left of that: the next
+    /// start may be another drive's. After a power failure it stays, as was asked for.
     fn undo(&mut self, error: &ServeError, was_there: bool) {
         let made = self.image.as_ref().is_some_and(Image::is_new);
         if let (Some(path), false) = (&self.plan.image, was_there)

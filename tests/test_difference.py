@@ -7,6 +7,7 @@ import math
 
 import pytest
 from flashatlas import InputError
+from flashatlas.cli.diff import _amount
 from flashatlas.frame import Frame, table_of
 from flashatlas.intervals import estimate
 from flashatlas.sweep.difference import difference
@@ -138,3 +139,62 @@ def test_files_are_told_by_their_names_unless_these_are_the_same():
     found = difference(of("/a/1.csv", "/b/1.csv"), of("/a/1.csv", "/b/1.csv", 0.5))
     assert [change.before for change in found.changes] == [1.0, 2.0]
     assert len(found.moved(0)) == 1
+
+
+def test_runs_that_differ_in_one_setting_are_told_how_to_be_compared():
+    sides = [runs(noisy, more={"map.cache_bytes": size}) for size in (65536, 32768)]
+    with pytest.raises(InputError) as refused:
+        difference(*sides)
+    # 65,536 and 32,768 bytes
+    assert str(refused.value).endswith(
+        "map.cache_bytes is 64.0 KiB there and 32.0 KiB here; `except=map.cache_bytes` compares "
+        "them all the same"
+    )
+    assert "`--except map.cache_bytes`" in refused.value.on_command_line
+    for ignored in ("map.cache_bytes", "map.*"):
+        assert len(difference(*sides, ignored=[ignored]).changes) == 2
+
+
+def test_runs_of_one_side_that_only_differ_in_what_is_ignored_have_no_one_partner():
+    """Greedy and FIFO of a seed would both be the partner: the last of them was taken silently."""
+    with pytest.raises(InputError, match="runs with greedy and fifo that differ in nothing else"):
+        difference(runs(noisy), runs(noisy), ignored=["ftl.victim"])
+    sides = [runs(noisy, victims=(victim,)) for victim in ("greedy", "fifo")]
+    (waf,) = difference(*sides, ignored=["ftl.victim"]).changes
+    assert waf.pairs == 5 and waf.after - waf.before == pytest.approx(0.5)
+
+
+def test_a_setting_that_is_none_is_answered_with_those_that_differ():
+    sides = [runs(noisy, more={"map.cache_bytes": size}) for size in (65536, 32768)]
+    with pytest.raises(InputError, match=r"differ in: ftl.victim, seed, map.cache_bytes\)"):
+        difference(*sides, ignored=["xyzzy"])
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "said"),
+    [
+        (482_000, "ns", "482 µs"),
+        (700_416, "bytes", "684.0 KiB"),
+        (441_700_000, "bytes/s", "441.7 MB/s"),
+        (512, "blocks", "512 blocks"),
+        (1.5, "ratio", "1.5"),
+    ],
+)
+def test_a_number_is_said_with_its_unit(value, unit, said):
+    assert _amount(value, unit) == said
+
+
+def test_settings_and_numbers_of_the_command_have_units(cli, tmp_path):
+    options = ["-w", "uniform:requests=400,size=2KiB,read=0.5", "-q"]
+    for folder, depth in (("a", "4"), ("b", "16")):
+        done = cli("compare", *options, "--out", folder, "--depth", depth, "--vary",
+                   "timing.t_read=20us,40us")  # fmt: skip
+        assert done.returncode == 0, done.stderr
+    found = cli("diff", "a", "b", "--except", "depth", "--of", "iops", "--json", "d.json")
+    assert found.returncode == 1
+    assert found.stdout.splitlines()[1].split()[:2] in (["20", "µs"], ["40", "µs"])
+    assert " 1/s " in found.stdout
+    cli("diff", "a", "b", "--except", "depth", "--json", "d.json")
+    moved = json.loads((tmp_path / "d.json").read_text())["moved"]
+    units = {one["number"]: one["unit"] for one in moved}
+    assert units["latency_ns.read.p99"] == "ns"

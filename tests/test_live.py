@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import shutil
 import socket
@@ -14,9 +15,12 @@ import pytest
 from flashatlas import InputError, PowerLost
 from flashatlas.live import Between, Seen, address, look
 from flashatlas.live.exporter import Exporter, own_names, prometheus
+from flashatlas.live.terminal import screen
+from flashatlas.notes import alarms
 from flashatlas.serve import serve
 from nbd import FLUSH, READ, WRITE, Client
 from prometheus_client.parser import text_string_to_metric_families
+from rich.console import Console
 
 needs_nbdkit = pytest.mark.skipif(
     shutil.which("nbdkit") is None, reason="nbdkit is not installed (make system-tests)"
@@ -262,6 +266,45 @@ def test_after_a_power_failure_there_is_nothing_to_see(tmp_path):
     assert fetch(f"{drive.metrics_url}live.json")[0] == 503
     with pytest.raises(PowerLost):
         drive.stop()
+
+
+DOUBT = {
+    "code": "replies-late",
+    "text": "replies went out later: 2307 us at p99, beside 102 us",
+    "values": {"p99": 2307},
+    "advice": "Take latencies from the record",
+}
+
+
+def test_the_terminal_says_first_what_makes_latencies_of_clients_doubtful():
+    late = Seen({**AFTER.found, "notes": [DOUBT]})
+    console = Console(width=120, record=True, file=io.StringIO())
+    console.print(screen(BEFORE, late, 120))
+    lines = console.export_text().splitlines()
+    assert lines[1] == f"{DOUBT['text']} ({DOUBT['advice']})"
+    # a server of an earlier version says none
+    assert AFTER.notes == []
+
+
+@needs_nbdkit
+def test_a_server_whose_replies_are_late_says_so_wherever_it_is_looked_at(cli, browser):
+    """A drive that answers in some microseconds: no clock wakes a thread up as exactly as that."""
+    fast = {"timing.t_read": "1us", "timing.t_program": "1us", "cache.mode": "write-through"}
+    with serve("tiny", set=fast, time="real", metrics="127.0.0.1:0") as drive:
+        used(drive, 40)
+        (note,) = look(drive.metrics_url).found["notes"]
+        assert note["code"] == "replies-late"
+        shown = cli("top", drive.metrics_url, "--count", "1", "--every", "0.1").stdout
+        assert "replies went out later than the drive was done" in " ".join(shown.split())
+        page = browser.new_page()
+        page.goto(drive.metrics_url)
+        page.wait_for_function("!document.getElementById('notes').hidden")
+        assert "--time 10" in page.locator("#notes").inner_text()
+        page.close()
+    codes = [note["code"] for note in drive.result.record["approximations"]]
+    assert "replies-late" in codes
+    (alarm,) = alarms([drive.result])
+    assert "Take latencies from the record" in alarm
 
 
 @needs_nbdkit

@@ -147,6 +147,89 @@ def test_a_bundle_runs_elsewhere(tmp_path: Path, trace: Path) -> None:
         unpack(tmp_path / "x/01/run.json", tmp_path / "y")
 
 
+def test_a_record_alone_finds_its_inputs(tmp_path: Path, trace: Path) -> None:
+    """The record has the digest of each file: where it lies, and how it is called, is nothing."""
+    other = tmp_path / "b.spc"
+    other.write_text("0,0,4096,w,0.5\n0,8,4096,r,0.6\n")
+    begin = tmp_path / "begin.spc"
+    begin.write_text("0,0,8192,w,0\n")
+    source = f"merge:{trace};{other}"
+    result = flashatlas.run("tlc-small", trace=source, precondition=f"trace:{begin}")
+    result.save(tmp_path / "out")
+    alone = tmp_path / "mail/run.json"
+    alone.parent.mkdir()
+    shutil.copy(tmp_path / "out/run.json", alone)
+    elsewhere = tmp_path / "there/deep"
+    elsewhere.mkdir(parents=True)
+    trace.rename(elsewhere / "renamed.csv")
+    other.rename(elsewhere / other.name)
+    (tmp_path / "apart").mkdir()
+    begin = begin.rename(tmp_path / "apart" / begin.name)
+    (elsewhere / "decoy.spc").write_text("0,0,4096,w,0\n")
+    lonely = Result.load(alone)
+    with pytest.raises(flashatlas.InputError, match=r"some\.spc: no such file.*for a bundle"):
+        rerun(lonely)
+    with pytest.raises(flashatlas.InputError, match=r"read 2 files .*`inputs=DIR` finds each"):
+        rerun(lonely, trace=elsewhere / "renamed.csv")
+    with pytest.raises(flashatlas.InputError, match=r"begin\.spc: no such file.*precondition"):
+        rerun(lonely, inputs=elsewhere.parent)
+    begin.rename(elsewhere / begin.name)
+    assert differences(result, rerun(lonely, inputs=elsewhere.parent)) == []
+    with pytest.raises(flashatlas.InputError, match=r"no file below .* is it; if you have it not"):
+        rerun(lonely, inputs=tmp_path / "mail")
+    with pytest.raises(flashatlas.InputError, match="nowhere: no such folder"):
+        rerun(lonely, inputs=tmp_path / "nowhere")
+    # the record names no digest of the precondition's file: two of its name are not told apart
+    (tmp_path / "there" / begin.name).write_text("0,0,4096,w,0\n")
+    with pytest.raises(flashatlas.InputError, match="several files have the name"):
+        rerun(lonely, inputs=elsewhere.parent)
+
+
+def test_what_came_through_a_pipe_is_named_for_a_rerun(
+    tmp_path: Path, trace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with trace.open("rb") as pipe:
+        piped = subprocess.run(
+            [*FLASHATLAS, "run", "-t", "-", "-d", "tlc-small", "--out", str(tmp_path / "x"), "-q"],
+            stdin=pipe, capture_output=True, check=True,
+        )  # fmt: skip
+    assert piped.returncode == 0
+    before = Result.load(tmp_path / "x")
+    with pytest.raises(flashatlas.InputError, match=r"standard input .* which nobody kept; say"):
+        rerun(before)
+    assert differences(before, rerun(before, trace=trace)) == []
+    trace.write_text(trace.read_text() + "0,0,4096,r,9\n")
+    with pytest.raises(flashatlas.InputError, match="not the file that was read: its digest is"):
+        rerun(before, trace=trace)
+
+
+def test_a_generator_has_no_trace_to_be_named(trace: Path) -> None:
+    result = flashatlas.run(workload="sequential:requests=20,size=2KiB")
+    with pytest.raises(flashatlas.InputError, match="the run read none: its requests came from a"):
+        rerun(result, trace=trace)
+
+
+def test_a_study_is_packed_and_run_elsewhere(tmp_path: Path, trace: Path, cli: Any) -> None:
+    (tmp_path / "s.toml").write_text(
+        f'name = "s"\nstore = "kept"\n[run]\ndrive = "tlc-small"\ntrace = "{trace}"\n'
+        '[axes]\nftl.victim = ["greedy", "fifo"]\n'
+    )
+    cli("sweep", "s.toml", "--shard", "1/2", "-q")
+    halfway = cli("bundle", "kept:s")
+    assert halfway.returncode == 2
+    assert "1 of the 2 runs of `s` are there: carry out the others first" in halfway.stderr
+    assert not (tmp_path / "s.zip").exists()
+    cli("sweep", "s.toml", "-q")
+    packed = cli("bundle", "kept:s")
+    assert packed.returncode == 0 and "2 runs, 1 input file" in packed.stdout, packed.stderr
+    again = cli("rerun", "kept:s", "--check")
+    assert [line.split(":")[0] for line in again.stdout.splitlines()] == ["greedy", "fifo"]
+    shutil.rmtree(tmp_path / "kept")
+    trace.unlink()
+    again = cli("rerun", "s.zip", "--check")
+    assert again.returncode == 0 and again.stdout.count("the same results") == 2, again.stderr
+
+
 def test_a_job_file_that_names_others_is_not_packed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -318,6 +401,14 @@ def test_a_log_that_a_job_replays_goes_with_it(
         bundle([result], tmp_path / "y.zip")
     (folder,) = unpack(tmp_path / "x.zip", tmp_path / "elsewhere")
     shutil.rmtree(tmp_path / "jobs")
+    # the job file is known by its digest, its logs lie beside it
+    found = rerun(Result.load(tmp_path / "out"), inputs=tmp_path / "elsewhere")
+    assert found.record["results_digest"] == result.record["results_digest"]
+    lone = tmp_path / "lone"
+    lone.mkdir()
+    shutil.copy(folder / "inputs/replay.fio", lone)
+    with pytest.raises(flashatlas.InputError, match="with the logs that it replays beside it"):
+        rerun(Result.load(tmp_path / "out"), inputs=lone)
     again = rerun(Result.load(folder))
     assert again.record["results_digest"] == result.record["results_digest"]
 

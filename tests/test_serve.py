@@ -10,6 +10,7 @@ import random
 import re
 import shutil
 import signal
+import socket
 import struct
 import subprocess
 import sys
@@ -391,6 +392,88 @@ def test_replies_are_held_until_the_drive_would_answer():
     assert drive.result.latency["read"]["mean"] > 20e6, "in simulated time"
     assert drive.result.wall_s > 0.1, "five reads of 20 ms, on the wall clock"
     assert served["time"] == 1 and served["late_ns"]["count"] == 7
+
+
+def overwritten(drive) -> float:
+    """Write 300 units at random, and return the write amplification of that."""
+    drawn = random.Random(3)
+    for number in range(300):
+        drive.write(2048 * drawn.randrange(2000), numbered(number))
+    drive.flush()
+    return drive.power_off().waf
+
+
+def test_a_drive_begins_aged_and_its_writes_cost_what_an_aged_drives_do(tmp_path):
+    """A blank drive takes 300 units without a copy; one in its steady state copies for them."""
+    blank, aged = Device("tiny", set=SMALL[:3]), {}
+    for kind in ("fill", "steady", f"checkpoint:{tmp_path / 'aged.ckpt'}"):
+        if kind.startswith("checkpoint"):
+            flashatlas.save_checkpoint(
+                tmp_path / "aged.ckpt", "tiny", set=SMALL[:3], precondition="steady"
+            )
+        image = tmp_path / f"{kind[:5]}.img"
+        drive = Device("tiny", set=SMALL[:3], image=image, precondition=kind)
+        # every unit is allocated and none has bytes
+        assert drive.read(0, 2048 * 2000) == bytes(2048 * 2000)
+        aged[kind[:5]] = overwritten(drive)
+        found = flashatlas.image_check(image)
+        assert found["sound"] and found["units"]["written"] == 2000
+    assert 0.9 < overwritten(blank) <= 1.01
+    assert aged["steady"[:5]] > 1.05
+    # the checkpoint is the same steady state, and the requests are the same
+    assert aged["check"] == aged["stead"]
+
+
+def test_a_served_drive_begins_aged_and_the_record_says_so(cli, tmp_path):
+    (tmp_path / "before.spc").write_text("0,0,4096,w,0\n0,100,2048,w,0.1\n")
+    done = cli(
+        "serve", "-d", "tiny", *GIVEN[:6], "--precondition", "trace:before.spc", "--image", "a.img",
+        "--run", "true", "--out", "o", "-q",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    record = json.loads((tmp_path / "o/run.json").read_text())
+    assert record["config"]["precondition"] == {"trace": "../before.spc"}
+    codes = [note["code"] for note in record["approximations"]]
+    assert {"precondition-trace", "power-cycled"} <= {*codes}
+    # sectors 0 to 7 and 100 to 103 are three units of 2 KiB
+    said = flashatlas.image_check(tmp_path / "a.img")
+    assert said["sound"] and said["units"]["written"] == 3
+    again = ("serve", "-d", "tiny", *GIVEN[:6], "--image", "a.img", "--run", "true", "-q")
+    refused = cli(*again, "--precondition", "fill")
+    assert refused.returncode == 2
+    assert "--precondition: a.img holds a drive, which begins as it was left" in refused.stderr
+    assert "(`--image FILE`)" in refused.stderr
+    assert cli(*again).returncode == 0
+    wrong = cli(*again, "--precondition", "filled")
+    assert wrong.returncode == 2 and "did you mean `fill`" in wrong.stderr
+    layered = cli("serve", "-d", "tlc-small", "--layers", "hard", "--precondition", "fill", "-q",
+                  "--image", "b.img", "--run", "true")  # fmt: skip
+    assert layered.returncode == 2 and "without layers" in layered.stderr
+    assert not (tmp_path / "b.img").exists()
+
+
+def test_serving_that_does_not_begin_leaves_no_image(tmp_path):
+    """Else the next start, of the drive that was meant, is refused as one of another drive."""
+    image = tmp_path / "drive.img"
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        failing = [
+            ({"metrics": f"127.0.0.1:{port}"}, "in use"),
+            ({"port": port}, "in use"),
+            ({"record": tmp_path / "no/such.fatr"}, "No such file"),
+            ({"cut_after": 1, "precondition": "checkpoint:missing"}, "No such file"),
+        ]
+        for options, why in failing:
+            with pytest.raises(InputError, match=why):
+                serve("tiny", set=SMALL, image=image, **options)
+            assert not image.exists(), options
+    with serve("tiny", set=[*SMALL, "drive.blocks=98"], image=image):
+        # whoever fails beside it leaves it alone
+        with pytest.raises(InputError, match="another process has it open"):
+            serve("tiny", set=SMALL, image=image)
+        assert image.exists()
 
 
 def test_what_clients_send_is_a_trace(cli, tmp_path):

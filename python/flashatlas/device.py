@@ -17,12 +17,15 @@ from __future__ import annotations
 
 import json
 import os
+import tempfile
 import time
+from pathlib import Path
 from types import TracebackType
 
 from flashatlas import _core, served
 from flashatlas.drive import Drive, Settings
 from flashatlas.result import Result
+from flashatlas.trace import Progress
 
 
 class Device:
@@ -44,11 +47,13 @@ class Device:
         *,
         set: Settings = (),
         image: str | os.PathLike[str] | None = None,
+        precondition: str = "none",
         cut_after: int | None = None,
         cut_mode: str = "prefix",
         ignore_flush: bool = False,
         ignore_fua: bool = False,
         seed: int = 1,
+        progress: Progress | None = None,
     ) -> None:
         """Power a drive on.
 
@@ -57,6 +62,7 @@ class Device:
             set: Parameters that differ from the drive's.
             image: File that holds the drive's flash, as ``flashatlas serve`` has it; in memory if
                 not given.
+            precondition: What the drive begins as, as :func:`flashatlas.serve` has it.
             cut_after: The power fails in the operation of the flash after so many, those of this
                 first mount among them.
             cut_mode: What the operation in which the power fails leaves: nothing (``prefix``), or
@@ -65,17 +71,22 @@ class Device:
             ignore_flush: FLUSH and FUA are answered and not carried out: for tests that must fail.
             ignore_fua: FUA is answered and not carried out, FLUSH is: likewise.
             seed: Seed of everything random.
+            progress: Called while the drive is preconditioned, as by :func:`flashatlas.run`.
 
         Raises:
             InputError: It is no drive, or the image of another one.
             PowerLost: The power failed in the mount.
 
         """
-        told = served.plan(drive, set, image, cut_mode, ignore_flush, ignore_fua, seed)
-        self._core = _core.Device(json.dumps(told))
-        self._begin = time.perf_counter()
-        self.damage: list[str] = []
-        self.power_on(cut_after)
+        told = served.plan(
+            drive, set, image, cut_mode, ignore_flush, ignore_fua, seed, precondition
+        )
+        with tempfile.TemporaryDirectory(prefix="flashatlas-") as folder:
+            told = served.aged(told, drive, set, Path(folder), progress)
+            self._core = _core.Device(json.dumps(told))
+            self._begin = time.perf_counter()
+            self.damage: list[str] = []
+            self.power_on(cut_after)
 
     def __enter__(self) -> Device:
         return self

@@ -42,6 +42,31 @@ def part_with_files(part: Mapping[str, Any], change: Callable[[str], str]) -> di
     return moved
 
 
+def with_inputs(trace: Mapping[str, Any], change: Callable[[str], str]) -> dict[str, Any]:
+    """Return a record's ``trace`` whose input files are called otherwise.
+
+    Standard input and tables are among them, by the names that the record has for them.
+    """
+    moved = {**trace, "path": with_files(trace["path"], change)}
+    if "parts" in trace:
+        moved["parts"] = [part_with_files(part, change) for part in trace["parts"]]
+    return moved
+
+
+def digest_of_file(path: str) -> str:
+    """Return the digest of a file as records have it: of a table, that of the text it stands for.
+
+    Raises:
+        InputError: It cannot be read.
+
+    """
+    try:
+        with open_text(path) if is_table(path) else open(path, "rb") as source:
+            return digest_of_content(source)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from error
+
+
 def must_be_there(trace: Mapping[str, Any]) -> None:
     """Refuse a record's ``trace`` whose files are gone.
 
@@ -68,17 +93,3 @@ def must_be_the_same(trace: Mapping[str, Any]) -> None:
             raise InputError(
                 f"{path}: not the file that was read: its digest is {now}, the record has {before}"
             )
-
-
-def digest_of_file(path: str) -> str:
-    """Return ``sha256:`` and the digest of a file as runs read it: a table is text for them.
-
-    Raises:
-        InputError: It cannot be read.
-
-    """
-    try:
-        with open_text(path) if is_table(path) else open(path, "rb") as source:
-            return digest_of_content(source)
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}") from error

@@ -9,9 +9,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from flashatlas import parts
-from flashatlas._core import InputError, is_file
+from flashatlas._core import InputError
 from flashatlas.api import carried_out, specification
-from flashatlas.inputs import must_be_the_same, must_be_there
+from flashatlas.elsewhere import at_hand, other_file
+from flashatlas.inputs import input_files
 from flashatlas.result import (
     Result,
     given_results,
@@ -64,6 +65,8 @@ def rerun(
     result: Result,
     progress: Progress | None = None,
     *,
+    trace: str | os.PathLike[str] | None = None,
+    inputs: str | os.PathLike[str] | None = None,
     within: str | os.PathLike[str] | None = None,
 ) -> Result:
     """Carry out a run again, from its record.
@@ -71,29 +74,29 @@ def rerun(
     Args:
         result: A result, of this session or loaded (:meth:`Result.load`).
         progress: As for :func:`flashatlas.run`.
+        trace: The trace or job file that the run read, where it lies now: its content must be the
+            same.
+        inputs: A folder in which input files are looked for, below it as well, that are not where
+            the record has them: by the digest that the record holds, the file of a precondition by
+            its name.
         within: A folder outside which nothing is read: for records that somebody else made.
 
     Raises:
-        InputError: An input file is not where the record has it, or is another one now.
+        InputError: An input file is nowhere, or is another one now.
 
     """
     (result,) = given_results(result)
-    trace = result.record["trace"]
-    if "digest" in trace and not is_file(trace["path"]):
+    said = result.record["trace"]
+    if "digest" not in said and said["format"] != "generator":
         raise InputError(
-            f"the trace came from {'standard input' if trace['path'] == '-' else 'a table'} "
-            f"({trace['digest']}), which nobody kept: run it again with the trace in a file"
-        )
-    if "digest" not in trace and trace["format"] != "generator":
-        raise InputError(
-            f"{trace['path']}: the record has no digest of it (trace.digest): what the run read "
+            f"{said['path']}: the record has no digest of it (trace.digest): what the run read "
             "cannot be told from another file"
         )
-    must_be_there(trace)
-    must_be_the_same(trace)
+    record = at_hand(result.record, trace, inputs)
+    read = record["trace"]
     if (why := parts.missing(result.record.get("parts", ()))) is not None:
         raise InputError(f"the run used a part that was added to FlashAtlas: {why}")
-    spec = specification_of(result.record)
+    spec = specification_of(record)
     try:
         again = carried_out(spec, progress, result.label, within)
     except InputError as error:
@@ -101,19 +104,15 @@ def rerun(
         place = rf"^{re.escape(spec['drive'])}:\d+:\d+: "
         raise InputError(re.sub(place, "config.params of the record: ", str(error))) from error
     now = again.record["trace"]
-    if now.get("digest") != trace.get("digest"):
-        raise InputError(
-            f"{trace['path']}: not what was read: its digest is {now.get('digest')}, the record "
-            f"has {trace.get('digest')}"
-        )
+    if now.get("digest") != read.get("digest"):
+        before, after = dict(input_files(read)), dict(input_files(now))
+        path = next((path for path in before if before[path] != after.get(path)), read["path"])
+        found, expected = after.get(path, now.get("digest")), before.get(path, read.get("digest"))
+        raise InputError(other_file(path, found, expected))
     # a job file that is the same names the same files
-    named = again.record["trace"].get("named", ())
-    for file, before in zip(named, trace.get("named", ()), strict="named" in trace):
+    for file, before in zip(now.get("named", ()), read.get("named", ()), strict="named" in read):
         if file["digest"] != before["digest"]:
-            raise InputError(
-                f"{file['path']}: not the file that was read: its digest is {file['digest']}, the "
-                f"record has {before['digest']}"
-            )
+            raise InputError(other_file(file["path"], file["digest"], before["digest"]))
     return again
 
 

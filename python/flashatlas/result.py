@@ -31,7 +31,7 @@ from flashatlas.folders import (
     numbered,
     run_folders,
 )
-from flashatlas.inputs import part_with_files, with_files
+from flashatlas.inputs import with_files, with_inputs
 from flashatlas.record import Record
 from flashatlas.renamed_keys import EARLIER_SCHEMA, JUDGED, are_notes, upgraded
 from flashatlas.units import unit_of
@@ -356,7 +356,11 @@ def results_of(record: Mapping[str, Any]) -> dict[str, Any]:
     for key in JUDGED:
         if key in found:
             found[key] = {k: v for k, v in found[key].items() if k != "reasons"}
-    return with_paths(found, lambda _: "")
+    found = with_paths(found, lambda _: "")
+    if "digest" in found["trace"] and not is_file(record["trace"]["path"]):
+        # what was standard input or a table may be a file the next time
+        found["trace"] = with_inputs(found["trace"], lambda _: "")
+    return found
 
 
 def jobs_without_texts(jobs: Any) -> Any:
@@ -392,9 +396,7 @@ def with_paths(record: Mapping[str, Any], change: Callable[[str], str]) -> dict[
     """
     trace, config = dict(record["trace"]), dict(record["config"])
     if "digest" in trace and is_file(trace["path"]):
-        trace["path"] = with_files(trace["path"], change)
-        if "parts" in trace:
-            trace["parts"] = [part_with_files(part, change) for part in trace["parts"]]
+        trace = with_inputs(trace, change)
     if "named" in trace:
         trace["named"] = [{**file, "path": change(file["path"])} for file in trace["named"]]
     if isinstance(begin := config.get("precondition"), dict):

@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import re
@@ -15,6 +16,7 @@ import signal
 import subprocess
 import tempfile
 import time
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -23,6 +25,7 @@ from flashatlas import _core, parts, served
 from flashatlas._core import DriveError, InputError, PowerLost
 from flashatlas.drive import Drive, Settings
 from flashatlas.result import Result
+from flashatlas.trace import Progress
 
 if TYPE_CHECKING:
     from flashatlas.live.exporter import Exporter
@@ -197,6 +200,8 @@ def serve(
     ignore_fua: bool = False,
     record: str | os.PathLike[str] | None = None,
     metrics: str | None = None,
+    precondition: str = "none",
+    progress: Progress | None = None,
     seed: int = 1,
 ) -> Serving:
     """Serve a drive to real programs, as a block device over NBD.
@@ -225,10 +230,14 @@ def serve(
             that runs replay. It is there when the server has ended, or its power has failed.
         metrics: Answer at this ``HOST:PORT``, over HTTP, what can be seen of the drive: a page,
             Prometheus' text (``/metrics``), JSON. Nothing can be changed there.
+        precondition: What a drive in memory or in a new image begins as, without layers: ``none``,
+            ``fill``, ``steady``, ``trace:FILE`` or ``checkpoint:FILE``, as for
+            :func:`flashatlas.run`. What was written so reads as zeros.
+        progress: Called while the drive is preconditioned, as by :func:`flashatlas.run`.
         seed: Seed of everything random.
 
     Raises:
-        InputError: Nothing can be served like that; nothing was changed.
+        InputError: Nothing can be served like that; nothing was changed, and no image was left.
 
     """
     if shutil.which("nbdkit") is None:
@@ -239,15 +248,22 @@ def serve(
         raise InputError("socket and port: expected one of them")
     if record is not None and Path(record).suffix != ".fatr":
         raise InputError(f"record: {os.fspath(record)}: what is recorded is a .fatr")
-    told = served.plan(drive, set, image, cut_mode, ignore_flush, ignore_fua, seed)
+    told = served.plan(drive, set, image, cut_mode, ignore_flush, ignore_fua, seed, precondition)
     pace = "none" if time == "none" else {"real": _slower(time)}
+    libraries = _libraries(told)
+    seconds = None if cut_at is None else _seconds(cut_at)
     folder = Path(tempfile.mkdtemp(prefix="flashatlas-serve-"))  # mode 0700
+    try:
+        told = served.aged(told, drive, set, folder, progress)
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
     path = Path(socket) if socket is not None else folder / "socket"
     told |= {
-        "plugins": _libraries(told),
+        "plugins": libraries,
         "time": pace,
         "cut_after": cut_after,
-        "cut_at": None if cut_at is None else _seconds(cut_at),
+        "cut_at": seconds,
         "trace": None if record is None else os.path.abspath(record),
         "record": str(folder / "record.json"),
         "live": None if metrics is None else str(folder / LIVE),
@@ -265,6 +281,7 @@ def serve(
     command += ["--tls", "require", f"--tls-certificates={tls}"] if tls is not None else []
     command += ["--filter", "exitlast"] if once else []
     command += [str(PLUGIN), f"plan={folder / 'plan.json'}"]
+    new_image = None if image is None or os.path.lexists(image) else Path(image)
     with (folder / "log").open("wb") as log:
         # a Ctrl-C is for whoever serves, which then ends the server
         environment = {**MALLOC, **os.environ}
@@ -276,11 +293,23 @@ def serve(
         if metrics is not None:
             serving.answer(metrics)
         _wait_until_ready(serving)
+    except PowerLost:
+        serving.kill()
+        raise
     except BaseException:
         serving.kill()
+        if new_image is not None:
+            _remove_unused(new_image)
         raise
     serving.damage = [line for line in serving._said().splitlines() if line.startswith(OURS)]
     return serving
+
+
+def _remove_unused(image: Path) -> None:
+    """Remove an image that was made for a drive that nobody was served: the next may be another."""
+    with suppress(OSError), image.open("rb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # somebody else may serve it by now
+        image.unlink()
 
 
 def _libraries(told: dict[str, Any]) -> list[str]:

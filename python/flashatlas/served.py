@@ -8,14 +8,18 @@ from __future__ import annotations
 
 import json
 import os
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from flashatlas import _core
 from flashatlas._core import InputError
+from flashatlas.api import save_checkpoint
 from flashatlas.drive import Drive, Settings, drive_and_text, setting_list
 from flashatlas.result import Result, digest_of
+from flashatlas.run_options import checked, run_options
+from flashatlas.trace import Progress
 
 CUT_MODES = ("prefix", "torn", "subset")
 """What a power failure leaves of what the flash was doing."""
@@ -29,6 +33,7 @@ def plan(
     ignore_flush: bool,
     ignore_fua: bool,
     seed: int,
+    precondition: str = "none",
 ) -> dict[str, Any]:
     """What the drive is told (``Plan`` of the crate ``serve``), checked.
 
@@ -51,9 +56,61 @@ def plan(
         "cut_mode": cut_mode,
         "ignore_flush": ignore_flush,
         "ignore_fua": ignore_fua,
+        "precondition": _begins(precondition, image),
         "build": json.loads(_core.build())["sources"],
         "seed": seed,
     }
+
+
+def _begins(precondition: str, image: str | os.PathLike[str] | None) -> str | dict[str, str]:
+    """Return a precondition as the core takes it.
+
+    Raises:
+        InputError: It is none, or the image is there already.
+
+    """
+    chosen = checked(run_options()["precondition"], precondition)
+    if chosen != "none" and image is not None and _is_image(image):
+        raise _core.about(
+            "precondition",
+            f"{os.fspath(image)} holds a drive, which begins as it was left: leave it out, or name "
+            "a new image (‹image=FILE›)",
+        )
+    return chosen  # type: ignore[no-any-return]
+
+
+def _is_image(path: str | os.PathLike[str]) -> bool:
+    try:
+        _core.image_info(os.path.abspath(path))
+    except InputError:  # nothing, or no image, which is refused when it is opened
+        return False
+    return True
+
+
+def aged(
+    told: dict[str, Any],
+    drive: str | os.PathLike[str] | Drive,
+    set: Settings,
+    folder: Path,
+    progress: Progress | None,
+) -> dict[str, Any]:
+    """Return a plan with the checkpoint that its drive begins as, made in ``folder`` if need be.
+
+    Raises:
+        InputError: The drive cannot be preconditioned like that.
+
+    """
+    begins = told["precondition"]
+    if begins == "none":
+        return told
+    if isinstance(begins, dict) and "checkpoint" in begins:
+        return {**told, "checkpoint": os.path.abspath(begins["checkpoint"])}
+    asked = begins if isinstance(begins, str) else ":".join(next(iter(begins.items())))
+    path = save_checkpoint(
+        folder / "aged.ckpt", drive, set=set, precondition=asked, seed=told["seed"],
+        progress=progress,
+    )  # fmt: skip
+    return {**told, "checkpoint": str(path.absolute())}
 
 
 def result(found: dict[str, Any], wall_s: float) -> Result:
@@ -70,5 +127,8 @@ def result(found: dict[str, Any], wall_s: float) -> Result:
         for table in found["tables"]
     }
     record = found["record"]
+    if record["config"]["precondition"] == "steady":  # drawn before the drive was served
+        streams = {*record["random_streams"], "precondition.steady"}
+        record["random_streams"] = sorted(streams)
     record["results_digest"] = digest_of(record, tables, None)
     return Result(record, "", tables, wall_s=wall_s)

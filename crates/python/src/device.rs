@@ -3,6 +3,7 @@
 use crate::environment::environment;
 use crate::{DriveError, InputError, PowerLost, guarded, to_python};
 use flashatlas_serve::{Clock, Disk, Memory, Open, Plan, Refused, ServeError, Server, on_file};
+use flashatlas_sim::Precondition;
 use flashatlas_types::Ps;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -66,6 +67,11 @@ impl Device {
             let open = on_file(plan).unwrap_or_else(in_memory);
             Ok(Server::begin_on(plan, &environment(), Some(open), NoClock))
         })?;
+        if matches!(begun, Ok(_) | Err(ServeError::PowerLost)) {
+            // from now on it begins as the image holds it
+            self.plan.checkpoint = None;
+            self.plan.precondition = Precondition::None;
+        }
         let server = begun.map_err(|error| match error {
             ServeError::Run(error) => to_python(&error),
             ServeError::Image(..) => InputError::new_err(error.to_string()),

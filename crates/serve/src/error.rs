@@ -20,6 +20,8 @@ pub enum ImageError {
     },
     /// Another process has it open.
     InUse,
+    /// It holds a drive, and another one was to be laid out in it.
+    Holds,
 }
 
 impl std::fmt::Display for ImageError {
@@ -31,6 +33,10 @@ impl std::fmt::Display for ImageError {
                 f,
                 "it is the image of another drive: {key} = {has} there, {expected} here; nothing \
                  was changed"
+            ),
+            ImageError::Holds => f.write_str(
+                "it holds a drive, which begins as it was left: a precondition is for a new image; \
+                 nothing was changed",
             ),
             ImageError::InUse => f.write_str("another process has it open"),
         }

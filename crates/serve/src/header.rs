@@ -5,8 +5,11 @@ use crate::error::ImageError;
 use crate::frame::word;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use std::io;
 
 const MAGIC: [u8; 8] = *b"FAIMAGE\n";
+/// What stands there while an image is made: a process that ended then leaves it.
+pub const MAKING: [u8; 8] = *b"FAMAKING";
 const VERSION: u32 = 2;
 /// Bytes before the text.
 pub const HEADER_BYTES: usize = 24;
@@ -72,6 +75,18 @@ pub fn header_bytes(text: &[u8]) -> Vec<u8> {
     head.extend([0; 4]);
     head.extend(text);
     head
+}
+
+/// Whether the making of an image on `disk` was cut: nothing is in it.
+///
+/// # Errors
+/// As the host says.
+pub fn is_unfinished(disk: &impl Disk) -> io::Result<bool> {
+    let mut head = [0; MAKING.len()];
+    Ok(disk.length()? >= MAKING.len() as u64 && {
+        disk.read_at(&mut head, 0)?;
+        head == MAKING
+    })
 }
 
 /// The text of the header on `disk`.

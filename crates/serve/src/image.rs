@@ -18,21 +18,20 @@
 //! Nothing in a file is trusted: a frame whose head or content does not match its checksum is a
 //! page that cannot be read, and the scheme mounts what is there as after a power failure.
 
+use crate::aged::{Laid, frames_of, lay};
 use crate::disk::Disk;
 use crate::error::ImageError;
 use crate::frame::{ERASED, Frame, Head, PROGRAMMED, TORN, long, word};
-use crate::header::{Header, header_bytes, read_text};
+use crate::header::{Header, MAKING, header_bytes, is_unfinished, read_text};
+use crate::mark::{Mark, NONE};
 use crate::places::{BLOCK_BYTES, LANE_BYTES, MARK_BYTES, OnDisk, Places};
-use flashatlas_nand::image::{BAD, ERASE_FAILS, PROGRAM_FAILS};
+use flashatlas_nand::image::{BAD, ERASE_FAILS, Image as Held, PROGRAM_FAILS};
 use flashatlas_nand::{Change, Medium, OobRole, Unit};
 use flashatlas_types::{BlockId, FrameId, LaneId, Layout};
 use rustc_hash::FxHashMap;
 use serde_json::{Map, Value};
 use std::io;
 use std::sync::Arc;
-
-/// No block.
-const NONE: u32 = u32::MAX;
 
 /// What a mount of an image found in it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -52,39 +51,6 @@ pub enum Verify {
     New,
     /// The content of all.
     All,
-}
-
-/// What was durable when it was written: the content of frames up to a program, but for those of
-/// blocks that may have been erased since.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Mark {
-    sequence: u64,
-    erased: [u32; 2],
-}
-
-impl Mark {
-    const NOTHING: Mark = Mark { sequence: 0, erased: [NONE; 2] };
-
-    fn encode(self) -> [u8; MARK_BYTES] {
-        let mut bytes = [0; MARK_BYTES];
-        bytes[4..8].copy_from_slice(&self.erased[0].to_le_bytes());
-        bytes[8..12].copy_from_slice(&self.erased[1].to_le_bytes());
-        bytes[16..24].copy_from_slice(&self.sequence.to_le_bytes());
-        let sum = crc32c::crc32c(&bytes[4..]);
-        bytes[..4].copy_from_slice(&sum.to_le_bytes());
-        bytes
-    }
-
-    fn decode(bytes: &[u8; MARK_BYTES]) -> Mark {
-        match word(bytes, 0) == crc32c::crc32c(&bytes[4..]) {
-            true => Mark { sequence: long(bytes, 16), erased: [word(bytes, 4), word(bytes, 8)] },
-            false => Mark::NOTHING,
-        }
-    }
-
-    fn vouches_for(&self, block: BlockId, sequence: u64) -> bool {
-        sequence <= self.sequence && !self.erased.contains(&block.0)
-    }
 }
 
 /// An open image.
@@ -115,30 +81,38 @@ pub struct Image<D> {
     /// The block whose erase was written since then.
     erased: u32,
     buffer: Vec<u8>,
+    /// It was made when it was opened.
+    is_new: bool,
 }
 
 impl<D: Disk + 'static> Image<D> {
     /// Open the image on `disk` for the drive whose blank medium this is, or make one where nothing
-    /// is. `on_flash` are the drive's parameters that decide what is where. Lays out on `medium`
-    /// what the image holds; the content of data stays there, to be read when it is needed.
+    /// is, or a making that was cut. `on_flash` are the drive's parameters that decide what is
+    /// where. Lays out on `medium` what the image holds; the content of data stays there, to be
+    /// read when it is needed. A new image holds what `aged` does.
     ///
     /// # Errors
-    /// What is no image of this drive. Nothing was changed.
+    /// What is no image of this drive, and one that cannot be made: nothing is there then. One that
+    /// was there is no place for `aged`. Nothing was changed.
     pub fn open(
         disk: D,
         drive: &str,
         on_flash: &Map<String, Value>,
         medium: &mut Medium,
         verify: Verify,
+        aged: Option<&Held>,
     ) -> Result<(Image<D>, Found), ImageError> {
         let header = Header { drive: drive.to_owned(), on_flash: on_flash.clone() };
         let layout = medium.shared_layout();
         let (blocks, lanes) = (layout.blocks() as usize, layout.lanes as usize);
         let spares = medium.rules().spare_blocks;
-        let blank = disk.length()? == 0;
+        let blank = disk.length()? == 0 || is_unfinished(&disk)?;
         let text = if blank { header.text() } else { read_text(&disk)? };
         if !blank {
             header.must_suit(&text)?;
+            if aged.is_some() {
+                return Err(ImageError::Holds);
+            }
         }
         let places = Places::of(&layout, medium.rules().nvm_bytes, text.len());
         let mut image = Image {
@@ -158,12 +132,18 @@ impl<D: Disk + 'static> Image<D> {
             durable: 0,
             erased: NONE,
             buffer: Vec::new(),
+            is_new: blank,
             layout,
         };
         let (disk, layout) = (image.disk.clone(), image.layout.clone());
         medium.keep_bytes_in(Arc::new(OnDisk { disk, layout, places }));
         if blank {
-            image.format(&text, medium)?;
+            let made = image.format(&text, medium, aged);
+            if made.is_err() {
+                // a file that is no image would be refused at the next start
+                drop(image.disk.set_length(0));
+            }
+            made?;
             return Ok((image, Found::default()));
         }
         let length = image.disk.length()?;
@@ -177,6 +157,11 @@ impl<D: Disk + 'static> Image<D> {
         let found = image.lay_out(medium, verify)?;
         (image.written, image.durable) = (medium.sequence(), medium.sequence());
         Ok((image, found))
+    }
+
+    /// Whether it was made when it was opened.
+    pub fn is_new(&self) -> bool {
+        self.is_new
     }
 
     pub(crate) fn layout(&self) -> &Layout {
@@ -198,9 +183,11 @@ impl<D: Disk + 'static> Image<D> {
         &self.disk
     }
 
-    /// A blank image: the header comes last, so that a file whose making was cut is no image.
-    fn format(&mut self, text: &[u8], medium: &Medium) -> io::Result<()> {
+    /// A new image: the header comes last, so that a file whose making was cut says so.
+    fn format(&mut self, text: &[u8], medium: &mut Medium, aged: Option<&Held>) -> io::Result<()> {
+        self.disk.set_length(0)?;
         self.disk.set_length(self.places.end)?;
+        self.disk.write_at(&MAKING, 0)?;
         for block in (0..self.layout.blocks()).map(BlockId).filter(|&b| medium.is_bad(b)) {
             self.health[block.0 as usize] = BAD;
             self.write_block(block)?;
@@ -208,9 +195,42 @@ impl<D: Disk + 'static> Image<D> {
         for lane in 0..self.layout.lanes {
             self.write_lane(LaneId(lane))?;
         }
+        if let Some(held) = aged {
+            self.put(held)?;
+            lay(held, medium);
+            (self.written, self.durable) = (held.sequence, held.sequence);
+            self.put_mark(Mark { sequence: held.sequence, erased: [NONE; 2] })?;
+        }
         self.disk.sync()?;
         self.disk.write_at(&header_bytes(text), 0)?;
         self.disk.sync()
+    }
+
+    /// Write what a medium held, in the order of its blocks: nobody sees the image meanwhile.
+    fn put(&mut self, held: &Held) -> io::Result<()> {
+        for block in (0..self.layout.blocks()).map(BlockId) {
+            let at = block.0 as usize;
+            (self.erases[at], self.health[at]) = (held.erases[at], held.health[at]);
+            self.roles[at] = OobRole(held.roles[at]);
+            self.write_block(block)?;
+        }
+        for lane in (0..self.layout.lanes).map(LaneId) {
+            self.spares[lane.0 as usize] = held.spares[lane.0 as usize];
+            self.write_lane(lane)?;
+        }
+        let layout = self.layout.clone();
+        for (frame, state) in frames_of(held, &layout) {
+            match state {
+                Laid::Torn => self.write_frame(frame, TORN, 0, &[])?,
+                Laid::Holds(sequence, units) => {
+                    self.write_frame(frame, PROGRAMMED, sequence, &units)?;
+                }
+            }
+        }
+        if !held.nvm.is_empty() {
+            self.disk.write_at(&held.nvm, self.places.nvm)?;
+        }
+        Ok(())
     }
 
     fn lay_out(&mut self, medium: &mut Medium, verify: Verify) -> io::Result<Found> {

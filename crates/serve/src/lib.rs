@@ -4,12 +4,14 @@
 //! [`Server`] is what a binding of an NBD server calls, from any number of threads. It knows no
 //! socket and no clock: the binding has a [`Clock`].
 
+mod aged;
 mod disk;
 mod error;
 mod frame;
 mod header;
 mod image;
 mod look;
+mod mark;
 mod mount;
 mod notes;
 mod parts;

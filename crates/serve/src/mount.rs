@@ -1,5 +1,6 @@
 //! Powering a drive on: a blank one, or what an image holds, mounted as after a power failure.
 
+use crate::aged::lay;
 use crate::disk::{Disk, Open};
 use crate::error::ImageError;
 use crate::header::CAPACITY;
@@ -7,10 +8,13 @@ use crate::image::{Found, Image, Verify};
 use crate::plan::{Plan, ServeError};
 use flashatlas_device::DriveConfig;
 use flashatlas_nand::Medium;
-use flashatlas_sim::{Environment, Kept, Live, RunError, RunSpec};
+use flashatlas_nand::image::Image as Held;
+use flashatlas_sim::{Environment, Kept, Live, Made, RunError, RunSpec, checkpointed};
 use flashatlas_types::{Rng, SECTOR_BYTES, Seed};
 use serde_json::{Map, Value, json};
-use std::path::PathBuf;
+use std::fs::File;
+use std::io::BufReader;
+use std::path::{Path, PathBuf};
 
 type AnyImage = Image<Box<dyn Disk>>;
 
@@ -27,8 +31,19 @@ pub fn powered_on(
         "drive": plan.drive, "drive_toml": plan.drive_toml, "set": set, "seed": plan.seed,
     });
     let spec: RunSpec = serde_json::from_value(spec).expect("its keys are those of a run");
-    let mut kept = KeptOn { plan, open, verify, image: None, found: Found::default() };
-    let mut live = Live::begin::<ServeError>(&spec, env, &mut kept)?;
+    let was_there = plan.image.as_deref().is_none_or(Path::exists);
+    let (image, found) = (None, Found::default());
+    let mut kept = KeptOn { plan, env, open, verify, image, found, origin: None };
+    let mut live = match Live::begin::<ServeError>(&spec, env, &mut kept) {
+        Ok(live) => live,
+        Err(error) => {
+            kept.undo(&error, was_there);
+            return Err(error);
+        }
+    };
+    if let Some(origin) = kept.origin.take() {
+        live.began_as(plan.precondition.clone(), origin);
+    }
     if let (Some(operations), None) = (plan.cut_after, &kept.image) {
         live.drive().ssd_mut().faults().cut_power_after(operations);
     }
@@ -38,13 +53,52 @@ pub fn powered_on(
 /// The disk of an image, and what becomes of it while the drive is powered on.
 struct KeptOn<'a> {
     plan: &'a Plan,
+    env: &'a Environment<'a>,
     open: Option<Open<'a>>,
     verify: Verify,
     image: Option<AnyImage>,
     found: Found,
+    /// Of the checkpoint that was laid out.
+    origin: Option<Made>,
 }
 
 impl KeptOn<'_> {
+    /// Where no drive came of an image that was made for it, nothing is left of that: the next
+    /// start may be another drive's. After a power failure it stays, as was asked for.
+    fn undo(&mut self, error: &ServeError, was_there: bool) {
+        let made = self.image.as_ref().is_some_and(Image::is_new);
+        if let (Some(path), false) = (&self.plan.image, was_there)
+            && !matches!(error, ServeError::PowerLost)
+            && (made || std::fs::metadata(path).is_ok_and(|file| file.len() == 0))
+        {
+            drop(std::fs::remove_file(path));
+        }
+    }
+
+    /// What the plan's checkpoint holds, if it names one. It is of the same drive without bytes.
+    fn aged(&mut self, config: &DriveConfig) -> Result<Option<Held>, ServeError> {
+        let Some(path) = &self.plan.checkpoint else { return Ok(None) };
+        if !config.layers().is_empty() {
+            let why = "a checkpoint holds a drive without layers: serve the drive without them, or \
+                       let a client age it";
+            return Err(RunError::option("precondition", why).into());
+        }
+        let named = path.display().to_string();
+        let file = File::open(path).map_err(|error| RunError::Io { path: named.clone(), error })?;
+        let (plan, mut set) = (self.plan, self.plan.set.clone());
+        set.push("nand.data=none".into());
+        let loaded = self.env.registry.load(&plan.drive, plan.drive_toml.as_deref(), &set);
+        let own = loaded.map_err(RunError::from)?;
+        let (held, origin) = checkpointed(&own, self.env.added, &mut BufReader::new(file))
+            .map_err(|error| RunError::Checkpoint { path: named.clone(), error: error.into() })?;
+        // the rules of flash are checked on a medium that is let go
+        own.medium_from(held.clone()).map_err(|why| {
+            RunError::Unusable(format!("{named}: no state that a drive can be in: {why}"))
+        })?;
+        self.origin = Some(origin);
+        Ok(Some(held))
+    }
+
     fn failed(&self, error: ImageError) -> ServeError {
         let path = self.plan.image.clone();
         ServeError::Image(path.unwrap_or_else(|| PathBuf::from("the image")), error)
@@ -58,7 +112,13 @@ impl Kept<ServeError> for KeptOn<'_> {
         medium: &mut Medium,
         on_flash: &Map<String, Value>,
     ) -> Result<bool, ServeError> {
-        let Some(open) = self.open.take() else { return Ok(false) };
+        let aged = self.aged(config)?;
+        let Some(open) = self.open.take() else {
+            if let Some(held) = &aged {
+                lay(held, medium);
+            }
+            return Ok(aged.is_some());
+        };
         let inner = medium.layout();
         if config.shape().unit_sectors * SECTOR_BYTES < inner.unit_bytes {
             let why = format!(
@@ -70,7 +130,8 @@ impl Kept<ServeError> for KeptOn<'_> {
             return Err(RunError::Unusable(why).into());
         }
         let identity = identity(config, on_flash);
-        let opened = Image::open(open()?, &self.plan.drive, &identity, medium, self.verify);
+        let drive = &self.plan.drive;
+        let opened = Image::open(open()?, drive, &identity, medium, self.verify, aged.as_ref());
         let (image, found) = opened.map_err(|error| self.failed(error))?;
         (self.image, self.found) = (Some(image), found);
         if let Some(operations) = self.plan.cut_after {

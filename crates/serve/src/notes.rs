@@ -9,6 +9,14 @@ notes! {
          had; a client that waits for one before it sends the next is a depth of 1",
         "See docs/howto/serve-a-drive.md.";
 
+    /// A served drive whose replies went out later than the drive was done.
+    pub(crate) REPLIES_LATE = "replies-late", 8,
+        "replies went out later than the drive was done: by {p50} us in the median and {p99} us at \
+         p99, beside {drive} us that the drive's own commands take at p99 ({op}); what clients \
+         measure has both, and what NBD and they add",
+        "Take latencies from the record, not from the client; or serve slower (`--time 10`), with \
+         fewer requests in flight, or on a machine with cores to spare.";
+
     /// A served drive that takes no FLUSH.
     pub(crate) FLUSH_IGNORED = "flush-ignored", RANK_MIDDLE,
         "FLUSH and FUA were answered and not carried out (ignore_flush)",

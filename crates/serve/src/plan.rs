@@ -1,7 +1,7 @@
 //! What is served, and why it may not be.
 
 use crate::error::ImageError;
-use flashatlas_sim::RunError;
+use flashatlas_sim::{Precondition, RunError};
 use serde::Deserialize;
 use std::path::PathBuf;
 
@@ -47,6 +47,12 @@ pub struct Plan {
     /// The image; bytes are in memory only without one.
     #[serde(default)]
     pub image: Option<PathBuf>,
+    /// What the drive begins as, where the image is a new one or there is none: a checkpoint.
+    #[serde(default)]
+    pub checkpoint: Option<PathBuf>,
+    /// How that came to be, for the record.
+    #[serde(default)]
+    pub precondition: Precondition,
     /// When replies go out.
     #[serde(default)]
     pub time: Time,

@@ -1,13 +1,17 @@
 //! What is said of a drive, in the end and meanwhile, as one object for whoever writes it.
 
 use crate::image::Found;
+use crate::notes::REPLIES_LATE;
 use crate::plan::{Plan, Time};
 use flashatlas_sim::metrics::Findings;
 use flashatlas_sim::table::{Column, Table};
 use flashatlas_sim::{Live, Outcome};
-use flashatlas_types::{Ps, SECTOR_BYTES};
+use flashatlas_types::{Note, NoteValue, Ps, SECTOR_BYTES};
 use hdrhistogram::Histogram;
 use serde_json::{Value, json};
+
+/// Replies that are later than that share of the drive's own latency are worth a note.
+const LATE_SHARE: f64 = 0.1;
 
 /// What is said of serving.
 pub struct OfServing<'a> {
@@ -23,6 +27,43 @@ pub struct OfServing<'a> {
     pub recorded: Option<Value>,
 }
 
+/// How late replies went out, in nanoseconds; `None` where none went out at the drive's time.
+fn of_late(late: &Histogram<u64>) -> Option<Value> {
+    (!late.is_empty()).then(|| {
+        json!({
+            "count": late.len(),
+            "p50": late.value_at_quantile(0.5),
+            "p99": late.value_at_quantile(0.99),
+            "max": late.max(),
+        })
+    })
+}
+
+/// The note that replies were late, if they were by more than a tenth of what the drive's commands
+/// take: of the operation where it weighs most. `found` is what the metrics say.
+pub fn late_note(late: &Histogram<u64>, found: &Value) -> Option<Note> {
+    let p99 = late.value_at_quantile(0.99);
+    let ops = found.get("latency_ns")?.as_object()?;
+    let of_op = |(op, numbers): (&String, &Value)| Some((op.clone(), numbers["p99"].as_f64()?));
+    let (op, drive) = ops.iter().filter_map(of_op).min_by(|a, b| a.1.total_cmp(&b.1))?;
+    let us = |ns: f64| NoteValue::from((ns / 1e3).round() as u64);
+    (p99 as f64 > LATE_SHARE * drive).then(|| {
+        REPLIES_LATE.with([
+            ("p50", us(late.value_at_quantile(0.5) as f64)),
+            ("p99", us(p99 as f64)),
+            ("drive", us(drive)),
+            ("op", op.as_str().into()),
+        ])
+    })
+}
+
+/// The note that replies are late, with what helps: who looks at a drive has no list of notes.
+fn with_advice(note: Note) -> Value {
+    let mut said = json!(note);
+    said["advice"] = REPLIES_LATE.advice.into();
+    said
+}
+
 /// Record and tables as one object, with what is said of serving.
 pub fn served(outcome: Outcome, of: OfServing<'_>) -> Value {
     let Outcome { mut record, tables, .. } = outcome;
@@ -32,13 +73,8 @@ pub fn served(outcome: Outcome, of: OfServing<'_>) -> Value {
         Time::Real(slower) => slower,
     };
     let mut said = json!({ "time": slower, "fua_writes": fua_writes });
-    if !late.is_empty() {
-        said["late_ns"] = json!({
-            "count": late.len(),
-            "p50": late.value_at_quantile(0.5),
-            "p99": late.value_at_quantile(0.99),
-            "max": late.max(),
-        });
+    if let Some(late) = of_late(late) {
+        said["late_ns"] = late;
     }
     if !found.damaged.is_empty() || !found.damaged_blocks.is_empty() {
         said["damaged"] = json!({
@@ -54,10 +90,12 @@ pub fn served(outcome: Outcome, of: OfServing<'_>) -> Value {
 }
 
 /// What can be seen of a drive while it is served, as one object.
-pub fn live(plan: &Plan, live: &mut Live, clock: Ps) -> Value {
+pub fn live(plan: &Plan, live: &mut Live, clock: Ps, late: &Histogram<u64>) -> Value {
     let shape = live.shape();
     let (simulated_ns, in_flight) = (live.now().0 / 1000, live.in_flight());
     let Findings { record, tables } = live.look();
+    let record = Value::Object(record);
+    let note = late_note(late, &record);
     json!({
         "schema": "flashatlas.live/1",
         "drive": plan.drive,
@@ -66,6 +104,8 @@ pub fn live(plan: &Plan, live: &mut Live, clock: Ps) -> Value {
         "serving_ns": clock.0 / 1000,
         "simulated_ns": simulated_ns,
         "in_flight": in_flight,
+        "late_ns": of_late(late),
+        "notes": note.into_iter().map(with_advice).collect::<Vec<_>>(),
         "record": record,
         "tables": tables.iter().map(table).collect::<Vec<_>>(),
     })

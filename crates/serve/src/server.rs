@@ -6,7 +6,7 @@ use crate::mount::powered_on;
 use crate::notes::{FLUSH_IGNORED, FUA_IGNORED, SERVED_AT_ARRIVAL};
 use crate::parts::{STANDARD_PARTS, environment};
 use crate::plan::{Plan, Refused, ServeError, Time};
-use crate::record::{OfServing, live, served};
+use crate::record::{OfServing, late_note, live, served};
 use crate::recorder::Recorder;
 use crate::state::State;
 use crate::sync::{AtomicBool, AtomicU64, AtomicUsize, Mutex, MutexGuard, Ordering};
@@ -144,7 +144,9 @@ impl<C: Clock> Server<C> {
     /// [`Refused`]: nothing is served any more.
     pub fn look(&self) -> Result<Value, Refused> {
         let clock = self.clock.now();
-        Ok(live(&self.plan, self.lock().on()?, clock))
+        let mut state = self.lock();
+        let late = state.late.clone();
+        Ok(live(&self.plan, state.on()?, clock, &late))
     }
 
     /// Let the power fail in the next operation of the flash.
@@ -393,7 +395,7 @@ impl<C: Clock> Server<C> {
         if let Some(Err(why)) = state.image.as_mut().map(Image::close) {
             return Ended { record: None, complaint: Some(format!("the image: {why}")) };
         }
-        let Some(live) = state.live.take() else {
+        let Some(mut live) = state.live.take() else {
             return Ended { record: None, complaint: Some("it has ended".into()) };
         };
         let mut extra = vec![SERVED_AT_ARRIVAL.note()];
@@ -402,6 +404,7 @@ impl<C: Clock> Server<C> {
         } else if self.plan.ignore_fua {
             extra.push(FUA_IGNORED.note());
         }
+        extra.extend(late_note(&state.late, &Value::Object(live.look().record)));
         match live.finish(env, "served", extra) {
             Ok(outcome) => {
                 let of = OfServing {

@@ -61,7 +61,7 @@ mod worn_out;
 pub use environment::{Build, Environment};
 pub use error::RunError;
 pub use input::{Input, Inputs, Opener, summarize};
-pub use live::{Kept, Live};
+pub use live::{Kept, Live, Made, checkpointed};
 pub use merged::MERGE_PARAMS;
 pub use options::{OPTIONS, OptionGroup, OptionKind, RunOption};
 pub use parts::{AddedPart, AnyPart, Origin, Parts};

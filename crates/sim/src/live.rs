@@ -4,20 +4,22 @@
 //! Everything else is a run's: the oracle compares the stamp of every unit that is read, the
 //! metrics see every command, and the end is a record and its tables.
 
-use crate::checkpoint::on_flash;
+use crate::checkpoint::{Checkpoint, CheckpointError, Header, on_flash};
 use crate::metrics::{Findings, Pace, Start};
 use crate::oracle::Oracle;
 use crate::player::Player;
 use crate::precondition::failed;
 use crate::run::{Source, finish};
-use crate::{Environment, Outcome, Progress, RunError, RunSpec};
+use crate::{AddedPart, Environment, Outcome, Precondition, Progress, RunError, RunSpec};
 use flashatlas_device::params::QUEUE_DEPTH;
 use flashatlas_device::{DeviceShape, DriveConfig, Stack};
 use flashatlas_nand::Medium;
+use flashatlas_nand::image::Image;
 use flashatlas_types::{HostOp, Lpn, Note, PartFault, Ps, Request, Seed, Stamp, drawn_streams};
 use flashatlas_workload::Account;
 use rustc_hash::FxHashMap;
 use serde_json::{Map, Value};
+use std::io::Read;
 
 /// Where the flash of a drive is kept while the drive is off. `E` is what may go wrong with it.
 pub trait Kept<E> {
@@ -41,6 +43,24 @@ pub trait Kept<E> {
     fn mount_failed(&mut self, medium: &mut Medium) -> Result<(), E>;
 }
 
+/// How a checkpoint was made, for the record of a drive that begins as it.
+#[derive(Clone, Debug)]
+pub struct Made(Header);
+
+/// Read from a checkpoint what is on flash, and how it was made.
+///
+/// # Errors
+/// As [`crate::checkpoint::load`].
+pub fn checkpointed(
+    config: &DriveConfig,
+    added: &[AddedPart],
+    input: &mut dyn Read,
+) -> Result<(Image, Made), CheckpointError> {
+    let checkpoint = Checkpoint::read(input, config)?;
+    checkpoint.must_have(added)?;
+    Ok((checkpoint.image, Made(checkpoint.header)))
+}
+
 /// A drive under requests from elsewhere.
 pub struct Live {
     spec: RunSpec,
@@ -49,6 +69,8 @@ pub struct Live {
     /// What the next write is called: above everything that is on the drive.
     content: u64,
     awaited: Awaited,
+    /// The header of the checkpoint that it began as, where one was given.
+    origin: Option<Header>,
 }
 
 /// Commands that somebody waits for. Tags are used again as soon as a command is complete; tickets
@@ -115,11 +137,19 @@ impl Live {
             // one program holds 2^16 writes at most
             content += drive.ssd().medium().sequence() << 16;
         }
-        let start = Start { timed: true, pace: Pace::Times, interval: spec.interval()? };
+        let start = Start { timed: true, pace: Pace::Clients, interval: spec.interval()? };
         let mut player = Player::new(drive, oracle, env.metrics, start);
         player.start_measuring();
         let (spec, awaited) = (spec.clone(), Awaited::default());
-        Ok(Live { spec, config, player, content, awaited })
+        Ok(Live { spec, config, player, content, awaited, origin: None })
+    }
+
+    /// Say in the record how what was laid out came to be: the precondition as it was asked for,
+    /// and the checkpoint where it was one.
+    pub fn began_as(&mut self, precondition: Precondition, made: Made) {
+        let given = matches!(precondition, Precondition::Checkpoint(_));
+        self.spec.precondition = precondition;
+        self.origin = given.then_some(made.0);
     }
 
     /// What the drive exports.
@@ -222,17 +252,17 @@ impl Live {
         extra: Vec<Note>,
     ) -> Result<Outcome, RunError> {
         self.wait_for(0)?;
+        let Live { spec, config, player, origin, .. } = self;
         let source = Source {
             path,
             format: "served",
             digest: None,
             named: &[],
             account: Account::default(),
-            origin: None,
+            origin,
             packed: None,
             parts: Vec::new(),
         };
-        let Live { spec, config, player, .. } = self;
         let mut quiet = |_: Progress| true;
         PartFault::catching(|| finish(&spec, &config, player, source, extra, env, &mut quiet))
             .unwrap_or_else(|fault| Err(fault.into()))

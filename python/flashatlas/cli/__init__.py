@@ -47,6 +47,7 @@ from flashatlas.cli.console import (
     EXIT_TERMINATED,
     Terminated,
     err,
+    kept_at,
     seen_enough,
 )
 from flashatlas.cli.strict import App
@@ -140,10 +141,10 @@ def main() -> None:
     try:
         with changed_records_are_bad_input():
             app(standalone_mode=True)
-    except Terminated:
-        _die("terminated; nothing was written", EXIT_TERMINATED)
-    except (Interrupted, KeyboardInterrupt):
-        _die("interrupted; nothing was written", EXIT_INTERRUPTED)
+    except Terminated as stop:
+        _die(f"terminated; {kept_at(stop)}", EXIT_TERMINATED)
+    except (Interrupted, KeyboardInterrupt) as stop:
+        _die(f"interrupted; {kept_at(stop)}", EXIT_INTERRUPTED)
     except StudyError as error:
         _die(str(error), EXIT_INPUT)
     except InputError as error:

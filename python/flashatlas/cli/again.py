@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.markup import escape
 
 from flashatlas import InputError, tables
 from flashatlas.api import build
@@ -25,23 +26,24 @@ from flashatlas.cli.console import (
     show,
 )
 from flashatlas.cli.options import Out, Quiet
-from flashatlas.folders import run_folders
 from flashatlas.progress import Bars
 from flashatlas.rerun import LARGEST_SHOWN, differences
 from flashatlas.rerun import rerun as carried_out_again
 from flashatlas.result import (
     Result,
     changed_records_are_bad_input,
-    load_all,
     save_all,
     save_one,
 )
+from flashatlas.sweep.results import named_results, study_at
 from flashatlas.unpacking import must_lie_within, unpack
 
 Run = Annotated[
     Path,
     typer.Argument(
-        metavar="DIR", help="A folder that `run --out` or `compare --out` wrote, or a bundle."
+        metavar="DIR",
+        help="A folder that `run --out` or `compare --out` wrote, a record (run.json), a bundle, "
+        "or a study (STORE:STUDY).",
     ),
 ]
 
@@ -60,46 +62,69 @@ def rerun(
             "--check", help="Only say whether the results are the same; exit code 1 if not."
         ),
     ] = False,
+    trace: Annotated[
+        Path | None,
+        typer.Option(
+            "--trace",
+            "-t",
+            metavar="FILE",
+            help="The trace or job file that the run read, where it lies now; it must be the same.",
+        ),
+    ] = None,
+    inputs: Annotated[
+        Path | None,
+        typer.Option(
+            "--inputs",
+            metavar="DIR",
+            help="Look here, and below, for input files that are not where the record has them: by "
+            "the digest in the record, the file of a precondition by its name.",
+        ),
+    ] = None,
     out_: Out = None,
     quiet: Quiet = False,
 ) -> None:
     """Run again what was run before, from its record alone.
 
-    The drive is made of the parameters in the record; traces and job files must still be the
-    files that were read. A run of a bundle reads nothing outside the bundle.
+    The drive is made of the parameters in the record; traces and job files must be the files that
+    were read. Where they are not at hand, ask whoever made the record for a bundle. A run of a
+    bundle reads nothing outside the bundle.
 
     For example: `flashatlas rerun out/demo --check`
+
+    or: `flashatlas rerun run.json --inputs traces --check`
     """
+    elsewhere = {"trace": trace, "inputs": inputs}
     if path.is_file() and path.suffix == ".zip":
+        if given := [name for name, file in elsewhere.items() if file is not None]:
+            raise InputError(f"--{given[0]}: a bundle has its inputs: {path} is run without it")
         with tempfile.TemporaryDirectory(prefix="flashatlas-") as folder:
             try:
                 with changed_records_are_bad_input():
-                    _rerun(unpack(path, Path(folder)), check, out_, quiet, (path, Path(folder)))
+                    runs = [(one.name, Result.load(one)) for one in unpack(path, Path(folder))]
+                    for _, result in runs:
+                        must_lie_within(result, Path(folder), path)
+                    _rerun(runs, check, out_, quiet, within=Path(folder))
             except InputError as error:
                 # the place that a user can look at
                 said = getattr(error, "on_command_line", str(error))
                 raise InputError(said.replace(folder, str(path))) from error
     else:
-        _rerun(run_folders(path), check, out_, quiet)
+        _rerun(named_results(path), check, out_, quiet, **elsewhere)
 
 
 def _rerun(
-    folders: list[Path],
+    runs: list[tuple[str, Result]],
     check: bool,
     out_: Path | None,
     quiet: bool,
-    bundled: tuple[Path, Path] | None = None,
+    **elsewhere: Path | None,
 ) -> None:
-    before = [Result.load(folder) for folder in folders]
-    if bundled is not None:
-        for result in before:
-            must_lie_within(result, bundled[1], bundled[0])
-    within = None if bundled is None else bundled[1]
+    before = [result for _, result in runs]
     after = []
     with Bars([result.name for result in before], enabled=not quiet) as bars:
         for number, result in enumerate(before):
             again = carried_out_again(
-                result, lambda *at, n=number: bars.update(n, *at), within=within
+                result, lambda *at, n=number: bars.update(n, *at), **elsewhere
             )
             after.append(replace(again, command=command_line()))
     if out_:
@@ -112,12 +137,12 @@ def _rerun(
         notes(after)
         say("")
     same = True
-    for folder, was, now in zip(folders, before, after, strict=True):
+    for (name, was), now in zip(runs, after, strict=True):
         found = differences(was, now)
         same = same and not found
-        say(f"{folder.name if len(folders) > 1 else was.name}: {_verdict(was, found)}")
+        say(escape(f"{name if len(runs) > 1 else was.name}: {_verdict(was, found)}"))
         for line in found[:LARGEST_SHOWN]:
-            say(f"  {line}")
+            say(escape(f"  {line}"))
         if len(found) > LARGEST_SHOWN:
             say(f"  and {len(found) - LARGEST_SHOWN} more")
     finish(after)
@@ -144,15 +169,26 @@ def bundle(
 ) -> None:
     """Pack runs and the traces, job files and checkpoints that they read into one file.
 
-    `flashatlas rerun FILE.zip --check` runs it elsewhere.
+    `flashatlas rerun FILE.zip --check` runs it elsewhere. Of a study, every run must be there.
 
     For example: `flashatlas bundle out/demo -o demo.zip`
+
+    or: `flashatlas bundle flashatlas-results:victims`
     """
-    if not path.is_dir():
-        raise InputError(f"{path}: not a folder of runs")
-    target = out_ or path.with_name(f"{path.resolve().name}.zip")
-    pack(load_all([path]), target)
-    say(f"Bundle: {target} ({tables.size(target.stat().st_size)}: {summary(target)})")
+    study = study_at(path)
+    if study is None and not path.is_dir():
+        raise InputError(f"{path}: not a folder of runs, and no study (STORE:STUDY)")
+    target = out_ or _beside(path, study[1]["name"] if study else path.resolve().name)
+    pack([result for _, result in named_results(path)], target)
+    said = f"Bundle: {target} ({tables.size(target.stat().st_size)}: {summary(target)})"
+    say(escape(said))
+
+
+def _beside(path: Path, name: str) -> Path:
+    """Return where a bundle goes that has no other place."""
+    return (
+        path.resolve().with_name(f"{name}.zip") if path.is_dir() else path.with_name(f"{name}.zip")
+    )
 
 
 def cite(path: Run) -> None:
@@ -160,7 +196,7 @@ def cite(path: Run) -> None:
 
     For example: `flashatlas cite out/demo > flash.bib`
     """
-    text, unknown = bibtex([result.record for result in load_all([path])])
+    text, unknown = bibtex([result.record for _, result in named_results(path)])
     say(text)
     for part in unknown:
         err.print(f"{part} has no paper: it is in common use", highlight=False)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NoReturn
 
@@ -15,6 +16,7 @@ from rich.markup import escape
 
 from flashatlas import notes as notes_of
 from flashatlas import reasons, steadiness, tables
+from flashatlas.progress import Interrupted
 from flashatlas.result import Result
 
 EXIT_DIFFERS, EXIT_INPUT, EXIT_DRIVE, EXIT_VIOLATION, EXIT_PART, EXIT_POWER = 1, 2, 3, 4, 5, 6
@@ -46,6 +48,25 @@ err = Console(stderr=True, emoji=False)
 
 class Terminated(BaseException):
     """SIGTERM came: what is open is closed and removed, as at an interruption."""
+
+
+NOTHING_KEPT = "nothing was written"
+"""What is said of an interrupted command that leaves nothing."""
+
+
+@contextmanager
+def keeping(what: Callable[[], str]) -> Iterator[None]:
+    """Say at an interruption what is kept all the same, instead of :data:`NOTHING_KEPT`."""
+    try:
+        yield
+    except (Interrupted, KeyboardInterrupt, Terminated) as stop:
+        stop.kept = what()  # type: ignore[union-attr]
+        raise
+
+
+def kept_at(stop: BaseException) -> str:
+    """Return what an interrupted command leaves."""
+    return getattr(stop, "kept", NOTHING_KEPT)
 
 
 def command_line() -> str:

@@ -45,7 +45,8 @@ def diff(
         typer.Option(
             "--except",
             metavar="COLUMN",
-            help="A setting in which pairs may differ, such as ftl.victim; may be repeated.",
+            help="A setting in which pairs may differ, such as ftl.victim, or several: 'map.*'; "
+            "may be repeated.",
         ),
     ] = [],  # noqa: B006
     tolerance: Annotated[
@@ -88,10 +89,10 @@ def _show(found: Difference, moved: list[Change], tolerance: float) -> None:
     names = list(dict.fromkeys(name for change in moved for name in change.settings))
     rows = [
         (
-            *(tables.word(change.settings.get(name), unit_of(name)) for name in names),
+            *(tables.word(change.settings.get(name), found.units[name]) for name in names),
             change.number,
-            tables.in_unit(change.before, unit_of(change.number)),
-            tables.in_unit(change.after, unit_of(change.number)),
+            _amount(change.before, found.units[change.number]),
+            _amount(change.after, found.units[change.number]),
             _share(change),
             ", ".join(_part(change, part) for part in list(change.parts)[:3]),
         )
@@ -105,8 +106,18 @@ def _show(found: Difference, moved: list[Change], tolerance: float) -> None:
     say(f"{len(moved)} of {len(found.changes)} numbers moved{beyond}")
     for which, only in (("A", found.only_before), ("B", found.only_after)):
         if only:
-            named = " ".join(f"{name}={value}" for name, value in only[0].items())
+            named = " ".join(
+                f"{name}={tables.word(value, found.units[name])}" for name, value in only[0].items()
+            )
             say(escape(f"{len(only)} runs are in {which} only, such as {named or 'its only one'}"))
+
+
+def _amount(value: float, unit: str) -> str:
+    """Return a number with its unit."""
+    if unit == "bytes/s":
+        return tables.speed(value)
+    text = tables.in_unit(value, unit)
+    return text if unit in ("ns", "bytes", "ratio", "share", "") else f"{text} {unit}"
 
 
 def _part(change: Change, part: str) -> str:
@@ -127,7 +138,7 @@ def _share(change: Change) -> str:
 
 def _as_json(found: Difference, moved: list[Change]) -> str:
     content = {
-        "moved": [asdict(change) for change in moved],
+        "moved": [{**asdict(change), "unit": found.units[change.number]} for change in moved],
         "compared": len(found.changes),
         "only_a": found.only_before,
         "only_b": found.only_after,

@@ -25,9 +25,10 @@ from flashatlas.cli.console import (
     say,
     show,
 )
-from flashatlas.cli.options import Json, Layers, Out, Set, Title, with_layers, write_json
+from flashatlas.cli.options import Json, Layers, Out, Quiet, Set, Title, with_layers, write_json
 from flashatlas.cli.runs import Drive, reported
 from flashatlas.files import must_be_writable
+from flashatlas.progress import Bars
 from flashatlas.result import save_one
 from flashatlas.serve import Serving
 from flashatlas.serve import serve as begin
@@ -51,6 +52,15 @@ def serve(
             "failure. Without it bytes are in memory only.",
         ),
     ] = None,
+    precondition: Annotated[
+        str,
+        typer.Option(
+            "--precondition",
+            metavar="none|fill|steady|trace:FILE|checkpoint:FILE",
+            help="What a drive in memory, or in a new image, begins as; what was written so reads "
+            "as zeros.",
+        ),
+    ] = "none",
     time: Annotated[
         str,
         typer.Option(
@@ -146,6 +156,7 @@ def serve(
         ),
     ] = None,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of everything random.")] = 1,
+    quiet: Quiet = False,
     json_: Json = None,
     out_: Out = None,
     title: Title = None,
@@ -158,14 +169,18 @@ def serve(
 
     For example: `flashatlas serve -d tlc-small --run 'nbdinfo "$uri"'`
 
+    or: `flashatlas serve -d tlc-small --precondition steady --image aged.img`
+
     or: `flashatlas serve -d tlc-small --image drive.img --run 'fio --name=a --ioengine=nbd
     --uri="$uri" --rw=randwrite --bs=4k --iodepth=16 --size=64M --verify=crc32c'`
     """
     must_be_writable(out_)
     serving = _begun(
         drive,
+        quiet,
         set=with_layers(set, layers),
         image=image,
+        precondition=precondition,
         time=time,
         socket=socket,
         port=port,
@@ -211,9 +226,11 @@ def serve(
         raise InputError(f"--record: {recorded['path']}: {recorded['error']}")
 
 
-def _begun(*given: Any, **options: Any) -> Serving:
+def _begun(drive: str, quiet: bool, **options: Any) -> Serving:
+    aging = options["precondition"] != "none"
     try:
-        return begin(*given, **options)
+        with Bars(["precondition"], enabled=aging and not quiet) as bars:
+            return begin(drive, progress=lambda *at: bars.update(0, *at), **options)
     except PowerLost as lost:
         err.print(str(lost))
         raise typer.Exit(EXIT_POWER) from None

@@ -11,7 +11,15 @@ import typer
 from rich.markup import escape
 
 from flashatlas import InputError, charts, parts, tables
-from flashatlas.cli.console import EXIT_DIFFERS, EXIT_VIOLATION, command_line, err, out, say
+from flashatlas.cli.console import (
+    EXIT_DIFFERS,
+    EXIT_VIOLATION,
+    command_line,
+    err,
+    keeping,
+    out,
+    say,
+)
 from flashatlas.cli.options import Jobs, Quiet
 from flashatlas.files import must_be_writable
 from flashatlas.frame import Frame
@@ -177,27 +185,25 @@ def sweep(
     noted = results.note(plan, kept)
     due, done = execution.due(part.runs, kept, retry_failed=retry_failed)
     where = execution.Where(cluster, jobs, _options(cluster, cluster_option))
-    try:
+    with keeping(lambda: _kept(part, kept)):
         with Display(len(due), done.there, enabled=not quiet) as display:
             execution.carry_out(due, kept, done, where=where, keep=keep, watcher=display)
-    finally:
-        if done.not_begun:
-            err.print(
-                f"{done.carried_out} of {len(due)} runs are done and in {kept.root}; the same "
-                "command goes on",
-                highlight=False,
-                markup=False,
-            )
-    _said(plan, done)
-    if done.there or done.carried_out:
-        runs = results.frame_of(kept, noted)
-        show_groups(runs)
-        _finish(runs, noted, kept, page)
-    if done.failed:
-        raise typer.Exit(EXIT_DIFFERS)
-    if packed is not None:
-        archive(plan, kept, packed, command_line(), traces=traces, more=with_)
-        say(escape(f"Archive: {packed}"))
+        _said(plan, done)
+        if done.there or done.carried_out:
+            runs = results.frame_of(kept, noted)
+            show_groups(runs)
+            _finish(runs, noted, kept, page)
+        if done.failed:
+            raise typer.Exit(EXIT_DIFFERS)
+        if packed is not None:
+            archive(plan, kept, packed, command_line(), traces=traces, more=with_)
+            say(escape(f"Archive: {packed}"))
+
+
+def _kept(plan: Plan, store: Store) -> str:
+    """Return what a study leaves that was stopped."""
+    done = sum(store.has(run.key) for run in plan.runs)
+    return f"{done} of {len(plan.runs)} runs are done and in {store.root}; the same command goes on"
 
 
 def _archive_can_be(
@@ -250,7 +256,11 @@ def _search(
         say(f"at most {search.most(definition):,} runs")
         return
     kept = Store.open(definition.store, create=True)
-    with Display(search.most(definition), 0, enabled=not quiet) as display:
+    said = f"the runs that are done are in {kept.root}; the same command goes on"
+    with (
+        keeping(lambda: said),
+        Display(search.most(definition), 0, enabled=not quiet) as display,
+    ):
         found = search.carry_out(
             definition, kept, where=where, keep=keep, watcher=display, retry_failed=retry_failed
         )

@@ -159,6 +159,11 @@ class Seen:
                 return {column["name"]: column["values"] for column in table["columns"]}
         return {}
 
+    @property
+    def notes(self) -> list[str]:
+        """What makes numbers of its clients doubtful, with what helps."""
+        return [f"{note['text']} ({note['advice']})" for note in self.found.get("notes", ())]
+
     def requests(self, op: str) -> int:
         """Commands so far."""
         return self.record["host"][KEYS[op]]

@@ -170,6 +170,9 @@ async function tick() {
     const seen = await answer.json();
     document.title = `${seen.drive}, served`;
     byId("title").textContent = `${seen.drive} ${seen.set.join(" ")}`;
+    const doubts = (seen.notes ?? []).map((note) => `${note.text} (${note.advice})`).join(" ");
+    byId("notes").hidden = doubts === "";
+    if (byId("notes").textContent !== doubts) byId("notes").textContent = doubts;
     byId("state").textContent = `Serving for ${(seen.serving_ns / 1e9).toFixed(0)} s, ` +
       `${(seen.simulated_ns / 1e9).toFixed(1)} s of the drive's own time; ` +
       `${seen.in_flight} commands in flight`;

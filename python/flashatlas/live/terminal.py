@@ -41,7 +41,8 @@ def screen(before: Seen, seen: Seen, width: int) -> RenderableType:
         style="dim",
     )
     between = Between(before, seen)
-    return Group(title, _commands(between), _flash(between), *_blocks(seen, width))
+    doubts = [Text(said, style="bold red") for said in seen.notes]
+    return Group(title, *doubts, _commands(between), _flash(between), *_blocks(seen, width))
 
 
 def _commands(between: Between) -> Table:

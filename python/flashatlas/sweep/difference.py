@@ -6,6 +6,7 @@ same requests, so that the noise of seeds is no part of a difference.
 
 from __future__ import annotations
 
+import fnmatch
 import math
 import re
 from collections.abc import Mapping, Sequence
@@ -18,6 +19,7 @@ from flashatlas.frame import FAILURE, Frame
 from flashatlas.intervals import PERCENTILE, REPLICATES, Estimate, estimates
 from flashatlas.names import hint
 from flashatlas.sweep.numbers import FIRST
+from flashatlas.tables import word
 
 APART = ("key", "made", "wall_s", FAILURE, "label", "trace.path")
 """Columns that say nothing of what was run, or of what was found."""
@@ -95,6 +97,8 @@ class Difference:
     only_before: tuple[Mapping[str, Any], ...]
     """Settings of runs without a partner."""
     only_after: tuple[Mapping[str, Any], ...]
+    units: Mapping[str, str] = field(default_factory=dict)
+    """Of settings, as of numbers: a time is in nanoseconds."""
 
     def moved(self, tolerance: float) -> list[Change]:
         """What moved, the largest first."""
@@ -113,23 +117,20 @@ def difference(
         before: Runs.
         after: Other ones.
         of: Numbers; by default those that are asked first, with :data:`EVERY` all.
-        ignored: Settings in which pairs may differ.
+        ignored: Settings in which pairs may differ, or patterns of them such as ``map.*``.
 
     Raises:
-        InputError: No such number or setting, or no run of one side has the settings of one of the
-            other.
+        InputError: No such number or setting, no run of one side has the settings of one of the
+            other, or one side has several runs that differ in what is ignored alone.
 
     """
     numbers = _numbers(before, after, of)
-    settings = _settings(before, after, ignored)
+    settings, without = _settings(before, after, ignored)
     tails = _tails(before, after)
-    sides = [_by_settings(runs, settings, tails) for runs in (before, after)]
+    sides = [_by_settings(runs, settings, without, tails) for runs in (before, after)]
     both = [key for key in sides[0] if key in sides[1]]
     if not both:
-        raise InputError(
-            "no run of one side has the settings of a run of the other, so that there is nothing "
-            f"to compare: {_apart(*sides)}"
-        )
+        raise _nothing_alike(sides[0], sides[1], before)
     varied = _varied([key for side in sides for key in side])
     groups: dict[Key, list[tuple[Any, Any]]] = {}
     for key in both:
@@ -140,7 +141,8 @@ def difference(
         tuple(_shown(key, varied) for key in side if key not in other)
         for side, other in (sides, sides[::-1])
     ]
-    return Difference(tuple(changes), *only)
+    units = {name: before.unit(name) for name in (*settings, *numbers)}
+    return Difference(tuple(changes), only[0], only[1], units)
 
 
 def _numbers(before: Frame, after: Frame, of: Sequence[str]) -> list[str]:
@@ -153,37 +155,73 @@ def _numbers(before: Frame, after: Frame, of: Sequence[str]) -> list[str]:
     return list(of) or [name for name in FIRST if name in common]
 
 
-def _settings(before: Frame, after: Frame, ignored: Sequence[str]) -> list[str]:
-    """Columns that say what was run."""
+def _settings(before: Frame, after: Frame, ignored: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return the columns that say what was run: those that pairs share, and those ignored."""
     found = [
         name
         for name in before.table.column_names
         if name in after.table.column_names and name not in before.numbers and name not in APART
     ]
-    for name in ignored:
-        if name not in found:
-            raise about("except", f"`{name}` is no setting of both sides{hint(name, found)}")
-    return [name for name in found if name not in ignored]
+    without: list[str] = []
+    for pattern in ignored:
+        matched = fnmatch.filter(found, pattern)
+        if not matched:
+            near = hint(pattern, found) or _differing(before, after, found)
+            raise about("except", f"`{pattern}` is no setting of both sides{near}")
+        without += matched
+    return [name for name in found if name not in without], without
 
 
-def _apart(before: Mapping[Key, Any], after: Mapping[Key, Any]) -> str:
-    """In which settings no run of one side is like one of the other."""
-    said = []
+def _differing(before: Frame, after: Frame, settings: Sequence[str]) -> str:
+    """Return which settings pairs may differ in, for a message."""
+    names = [n for n in settings if len({*before.column(n), *after.column(n)}) > 1]
+    return f" (runs differ in: {', '.join(names) or 'none'})"
+
+
+def _nothing_alike(before: Mapping[Key, Any], after: Mapping[Key, Any], runs: Frame) -> InputError:
+    """Return the error that no two runs can be paired, with the settings that keep them apart."""
+    apart: list[str] = []
+    said: list[str] = []
     for at, (name, _) in enumerate(next(iter(before), ())):
         values = [list(dict.fromkeys(key[at][1] for key in side)) for side in (before, after)]
         if not set(values[0]) & set(values[1]):
-            said.append(f"{name} is {values[0][0]} there and {values[1][0]} here")
-    return "; ".join(said) or "each setting by itself is on both sides, never all at once"
+            shown = [", ".join(word(one, runs.unit(name)) for one in side) for side in values]
+            apart.append(name)
+            said.append(f"{name} is {shown[0]} there and {shown[1]} here")
+    why = "; ".join(said) or "each setting by itself is on both sides, never all at once"
+    options = " ".join(f"‹except={name}›" for name in apart)
+    how = f"; {options} compares them all the same" if apart else ""
+    return about(
+        "except",
+        "no run of one side has the settings of a run of the other, so that there is nothing to "
+        f"compare: {why}{how}",
+    )
 
 
 def _by_settings(
-    runs: Frame, settings: Sequence[str], tails: Mapping[str, int]
+    runs: Frame, settings: Sequence[str], without: Sequence[str], tails: Mapping[str, int]
 ) -> dict[Key, dict[str, Any]]:
+    """Return the runs that did not fail, by their settings.
+
+    Raises:
+        InputError: Several have the same, and differ in what is ignored.
+
+    """
     found: dict[Key, dict[str, Any]] = {}
     for row in runs.rows():
-        if row.get(FAILURE) is None:
-            key = tuple((name, _tail(row.get(name), tails.get(name))) for name in settings)
-            found[key] = row
+        if row.get(FAILURE) is not None:
+            continue
+        key = tuple((name, _tail(row.get(name), tails.get(name))) for name in settings)
+        for name in without:
+            values = [one.get(name) for one in (found.get(key, row), row)]
+            if values[0] != values[1]:
+                shown = " and ".join(word(value, runs.unit(name)) for value in values)
+                raise about(
+                    "except",
+                    f"{name}: one side has runs with {shown} that differ in nothing else, so that "
+                    "a run of the other has no one partner; give sides with one of them each",
+                )
+        found[key] = row
     return found
 
 

@@ -51,8 +51,6 @@ class Done:
     carried_out: int = 0
     failed: dict[str, Mapping[str, Any]] = field(default_factory=dict)
     """Failures by key of the run: those of now, and earlier ones that were not tried again."""
-    not_begun: int = 0
-    """Runs that were left when it was stopped."""
     seconds: float = 0.0
 
 
@@ -102,7 +100,6 @@ def carry_out(
         try:
             workers.carry_out(runs, done)
         finally:
-            done.not_begun = len(runs) - workers.ended
             done.seconds = time.monotonic() - begun
     return done
 
@@ -138,7 +135,6 @@ class Crew:
         self._taken = 0
         self._slots, self._slots_until = 0, 0.0
         self._rows = RowWriter(store)
-        self.ended = 0
         self._client.subscribe_topic(worker.TOPIC, lambda event: self._news.put(("told", event)))
 
     def carry_out(self, runs: Sequence[Run], done: Done) -> None:
@@ -155,7 +151,6 @@ class Crew:
             for key, future in self._landed(by_key):
                 run = by_key[key]
                 self._taken -= run.cost.bytes
-                self.ended += 1
                 failure = self._settled(run, future, done)
                 if self._watcher:
                     self._watcher.ended(run, failure)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,10 @@ import pyarrow as pa
 
 from flashatlas import arrow
 from flashatlas._core import InputError, quantity
+from flashatlas.folders import run_folders
 from flashatlas.frame import FAILURE, Frame, frame
 from flashatlas.names import hint
-from flashatlas.result import load_all
+from flashatlas.result import Result, load_all
 from flashatlas.sweep import rows
 from flashatlas.sweep.plan import Plan
 from flashatlas.sweep.store import Store, is_store
@@ -159,6 +161,42 @@ def store_and_name(path: Path) -> tuple[Path, str | None] | None:
     return None
 
 
+def study_at(path: Path) -> tuple[Store, dict[str, Any]] | None:
+    """Return a store, and what is noted of the study that a path names; ``None`` if it is no store.
+
+    Raises:
+        InputError: The store has no such study, or several and none is named.
+
+    """
+    found = store_and_name(path)
+    if found is None:
+        return None
+    store = Store.open(found[0])
+    return store, noted(store, found[1])
+
+
+def named_results(path: Path) -> list[tuple[str, Result]]:
+    """Return the runs that a path stands for, each with its name among them.
+
+    A folder of results has folders of runs, a study (``STORE:STUDY``) has labels.
+
+    Raises:
+        InputError: No results, a damaged one, or a study of which runs are not there.
+
+    """
+    study = study_at(path)
+    if study is None:
+        return [(folder.name, Result.load(folder)) for folder in run_folders(path)]
+    store, content = study
+    there = [run for run in content["runs"] if store.has(run["key"])]
+    if len(there) < len(content["runs"]):
+        raise InputError(
+            f"{path}: {len(there)} of the {len(content['runs'])} runs of `{content['name']}` are "
+            "there: carry out the others first (`flashatlas sweep`)"
+        )
+    return [(run["label"], replace(store.load(run["key"]), label=run["label"])) for run in there]
+
+
 def frame_at(paths: Sequence[Path]) -> Frame:
     """The runs that paths stand for: folders of results, or one store (``STORE:STUDY``)."""
     found = [store_and_name(path) for path in paths]
@@ -166,5 +204,6 @@ def frame_at(paths: Sequence[Path]) -> Frame:
         return frame(load_all(paths))
     if len(found) > 1 or found[0] is None:
         raise InputError("a store of results stands alone: expected one STORE or STORE:STUDY")
-    store = Store.open(found[0][0])
-    return frame_of(store, noted(store, found[0][1]))
+    study = study_at(paths[0])
+    assert study is not None, "the path is a store"
+    return frame_of(*study)

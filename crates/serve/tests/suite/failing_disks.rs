@@ -62,6 +62,33 @@ impl Disk for Failing {
     }
 }
 
+/// A disk that fills up while an image is made on it: nothing is left that the next start would
+/// refuse, be it of another drive.
+#[test]
+fn an_image_that_cannot_be_made_leaves_nothing() {
+    let mut all = drives().into_iter().filter(|(_, config)| config.layers().is_empty());
+    let (_, config) = all.next().expect("a drive");
+    let (_, other) = all.next_back().expect("another drive");
+    let mut failures = 0;
+    for after in 0.. {
+        let disk = Memory::default();
+        let broken = Failing::over(&disk);
+        broken.fail_after((after, i64::MAX));
+        if powered_on(&plan(&config, Path::new("in memory")), broken.clone()).is_ok() {
+            break;
+        }
+        if disk.length().unwrap() > 0 {
+            // whole, and the disk failed later: the mount itself writes
+            continue;
+        }
+        failures += 1;
+        let again = powered_on(&plan(&other, Path::new("in memory")), disk);
+        assert!(again.is_ok(), "after {after} writes: {:?}", again.err());
+    }
+    // at least the sign that it is being made, a lane, and the header
+    assert!(failures >= 3, "{failures}");
+}
+
 /// Write units over and over, every fifth with a FLUSH, until the disk fails; returns whether it
 /// did. Then everything durable is looked for on the disk, which works again.
 fn play(plan: &Plan, blank: &Memory, failing: (i64, i64)) -> bool {

@@ -159,7 +159,7 @@ fn examine(
     written: &Written,
 ) -> Result<(), String> {
     let mut medium = config.build(SEED).map_err(|e| e.to_string())?.into_medium();
-    let opened = Image::open(disk, "tiny", &Map::new(), &mut medium, Verify::New);
+    let opened = Image::open(disk, "tiny", &Map::new(), &mut medium, Verify::New, None);
     opened.map_err(|e| format!("the image: {e}"))?;
     let mut drive = config.build_stack(SEED).map_err(|e| e.to_string())?;
     drive.remount([medium], config, SEED).map_err(|e| format!("the mount: {e}"))?;
@@ -199,7 +199,7 @@ fn play(config: &DriveConfig, rng: &mut Rng, steps: u32, faults: bool) -> Result
     }
     let mut blank = config.build(SEED).map_err(|e| e.to_string())?.into_medium();
     let disk = Remembering::failing(rng.clone());
-    let opened = Image::open(disk, "tiny", &Map::new(), &mut blank, Verify::New);
+    let opened = Image::open(disk, "tiny", &Map::new(), &mut blank, Verify::New, None);
     let (mut image, _) = opened.map_err(|e| e.to_string())?;
     drop(image.disk().left()); // a file whose making was cut is no image
     drive.remount([blank], config, SEED).map_err(|e| e.to_string())?;

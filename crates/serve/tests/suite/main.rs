@@ -1,5 +1,6 @@
 //! Drives with real bytes, under clients that write, lose their server and their power.
 
+mod aged;
 mod bad_images;
 mod failing_disks;
 mod lost_servers;

@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 /// A drive with an image on `disk`.
 fn mounted(config: &DriveConfig, disk: Memory) -> (Stack, Image<Memory>) {
     let mut medium = config.build(SEED).expect("a drive").into_medium();
-    let opened = Image::open(disk, "tiny", &Map::new(), &mut medium, Verify::New);
+    let opened = Image::open(disk, "tiny", &Map::new(), &mut medium, Verify::New, None);
     let (image, _) = opened.unwrap_or_else(|e| panic!("{e}"));
     let mut drive = config.build_stack(SEED).expect("a drive");
     drive.remount([medium], config, SEED).unwrap_or_else(|e| panic!("{e}"));

@@ -84,6 +84,54 @@ fn the_record_says_how_late_a_reply_was() {
     );
 }
 
+fn notes(record: &serde_json::Value, code: &str) -> Vec<serde_json::Value> {
+    let all = record["approximations"].as_array().unwrap().iter();
+    all.filter(|note| note["code"] == code).cloned().collect()
+}
+
+/// A page is sensed in 50 us, and each sleep is 70 us longer than it should be: what a client
+/// measures is more than twice what the drive takes, which is said before the numbers.
+#[test]
+fn late_replies_are_a_note_with_both_times() {
+    let clock = Arc::new(Sleepy(Still::default()));
+    let server = Server::begin(&plan(json!({ "real": 1.0 })), Arc::clone(&clock)).unwrap();
+    server.write(&[7; 2048], 0, false).unwrap();
+    server.read(&mut [0; 2048], 0).unwrap();
+    let seen = server.look().unwrap();
+    let record = server.end().record.unwrap()["record"].clone();
+    let found = notes(&record, "replies-late");
+    assert_eq!(found.len(), 1, "{record}");
+    let values = &found[0]["values"];
+    let drive_us = (record["latency_ns"]["read"]["p99"].as_f64().unwrap() / 1e3).round();
+    assert_eq!((&values["op"], values["drive"].as_f64()), (&json!("read"), Some(drive_us)));
+    let late_us = (record["served"]["late_ns"]["p99"].as_f64().unwrap() / 1e3).round();
+    assert!(late_us >= 70.0 && values["p99"].as_f64() == Some(late_us), "{values}");
+    assert_eq!(seen["notes"][0]["text"], found[0]["text"], "whoever looks sees it as well");
+    assert!(seen["notes"][0]["advice"].as_str().unwrap().contains("--time 10"));
+    assert_eq!(seen["late_ns"], record["served"]["late_ns"]);
+
+    let on_time = Server::begin(&plan(json!({ "real": 1.0 })), Still::default()).unwrap();
+    on_time.write(&[7; 2048], 0, false).unwrap();
+    assert_eq!(on_time.look().unwrap()["notes"], json!([]));
+    let record = on_time.end().record.unwrap()["record"].clone();
+    assert_eq!(notes(&record, "replies-late").len(), 0);
+}
+
+/// A client waits for each reply: nothing arrives faster than the drive is done, however large the
+/// share of the last command in the whole is.
+#[test]
+fn one_flush_is_no_host_that_outruns_the_drive() {
+    for time in [json!("none"), json!({ "real": 1.0 })] {
+        let server = Server::begin(&plan(time), Still::default()).unwrap();
+        server.write(&[7; 2048], 0, false).unwrap();
+        server.flush().unwrap();
+        let record = server.end().record.unwrap()["record"].clone();
+        let reasons = record["steadiness"]["reasons"].as_array().unwrap();
+        assert!(!reasons.is_empty(), "two commands are no steady state");
+        assert!(reasons.iter().all(|reason| reason["code"] != "backlog"), "{reasons:?}");
+    }
+}
+
 #[test]
 fn at_once_no_time_passes_for_the_client_and_depths_are_those_of_the_clients() {
     let server = Arc::new(Server::begin(&plan(json!("none")), Still::default()).unwrap());

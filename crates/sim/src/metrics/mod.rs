@@ -144,6 +144,9 @@ pub enum Pace {
     Times,
     /// Jobs that begin one after the other, each with a load of its own.
     Stages,
+    /// Clients that wait for replies, and think in between: neither their pace nor the last
+    /// command's wait says how the drive keeps up.
+    Clients,
 }
 
 /// How a metric begins.

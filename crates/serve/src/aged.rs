@@ -1,0 +1,72 @@
+//! A drive that begins as a checkpoint holds it. A checkpoint has stamps and no bytes: what was
+//! written before serving began reads as zeros.
+
+use flashatlas_nand::image::Image;
+use flashatlas_nand::{Change, FrameState, Medium, OobRole, Unit};
+use flashatlas_types::{BlockId, FrameId, LaneId, Layout, Lpn, Stamp};
+use std::sync::Arc;
+
+/// A frame that is not erased.
+pub enum Laid {
+    /// Its program was cut.
+    Torn,
+    /// The number of its program, and what its slots hold.
+    Holds(u64, Vec<Unit>),
+}
+
+/// Returns every frame of `held` that is not erased, in ascending order.
+pub fn frames_of<'a>(
+    held: &'a Image,
+    layout: &'a Layout,
+) -> impl Iterator<Item = (FrameId, Laid)> + 'a {
+    let page = held.map_bytes.len() / held.map_slots.len().max(1);
+    let map_page = move |slot: u32| -> Option<Arc<[u8]>> {
+        let at = held.map_slots.binary_search(&slot).ok()?;
+        Some(held.map_bytes[at * page..(at + 1) * page].into())
+    };
+    let unit = move |slot: u32| Unit {
+        lpn: Lpn(held.lpns[slot as usize]),
+        stamp: Stamp(held.stamps[slot as usize]),
+        bytes: map_page(slot),
+    };
+    held.state.iter().enumerate().filter_map(move |(at, &state)| {
+        let frame = FrameId(at as u32);
+        if state == FrameState::Erased as u8 {
+            return None;
+        }
+        if state == FrameState::Torn as u8 {
+            return Some((frame, Laid::Torn));
+        }
+        let sequence = u64::from(held.sequence_low[at]) | u64::from(held.sequence_high[at]) << 32;
+        let first = layout.first_slot(frame).0;
+        let units = (first..first + layout.slots_per_frame).map(unit).collect();
+        Some((frame, Laid::Holds(sequence, units)))
+    })
+}
+
+/// Lay out on a blank medium what `held` holds.
+pub fn lay(held: &Image, medium: &mut Medium) {
+    let layout = medium.shared_layout();
+    for (at, (&erases, &health)) in held.erases.iter().zip(&held.health).enumerate() {
+        medium.lay_block(BlockId(at as u32), erases, health);
+        if held.next[at] > 0 {
+            medium.redo(&Change::Open(BlockId(at as u32), OobRole(held.roles[at])));
+        }
+    }
+    for (frame, state) in frames_of(held, &layout) {
+        match state {
+            Laid::Torn => medium.tear(frame),
+            Laid::Holds(sequence, units) => {
+                medium.redo(&Change::Program { frame, sequence, units });
+            }
+        }
+    }
+    for (lane, &left) in held.spares.iter().enumerate() {
+        medium.lay_spares(LaneId(lane as u32), left);
+    }
+    if !held.nvm.is_empty() {
+        medium.redo(&Change::Store { address: 0, bytes: held.nvm.clone() });
+        medium.redo(&Change::Fence);
+    }
+    medium.redo(&Change::Number(held.sequence));
+}

@@ -1,0 +1,41 @@
+//! What of an image was durable: who opens it need not look at that again.
+
+use crate::frame::{long, word};
+use crate::places::MARK_BYTES;
+use flashatlas_types::BlockId;
+
+/// No block.
+pub const NONE: u32 = u32::MAX;
+
+/// What was durable when it was written: the content of frames up to a program, but for those of
+/// blocks that may have been erased since.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Mark {
+    pub sequence: u64,
+    pub erased: [u32; 2],
+}
+
+impl Mark {
+    pub const NOTHING: Mark = Mark { sequence: 0, erased: [NONE; 2] };
+
+    pub fn encode(self) -> [u8; MARK_BYTES] {
+        let mut bytes = [0; MARK_BYTES];
+        bytes[4..8].copy_from_slice(&self.erased[0].to_le_bytes());
+        bytes[8..12].copy_from_slice(&self.erased[1].to_le_bytes());
+        bytes[16..24].copy_from_slice(&self.sequence.to_le_bytes());
+        let sum = crc32c::crc32c(&bytes[4..]);
+        bytes[..4].copy_from_slice(&sum.to_le_bytes());
+        bytes
+    }
+
+    pub fn decode(bytes: &[u8; MARK_BYTES]) -> Mark {
+        match word(bytes, 0) == crc32c::crc32c(&bytes[4..]) {
+            true => Mark { sequence: long(bytes, 16), erased: [word(bytes, 4), word(bytes, 8)] },
+            false => Mark::NOTHING,
+        }
+    }
+
+    pub fn vouches_for(&self, block: BlockId, sequence: u64) -> bool {
+        sequence <= self.sequence && !self.erased.contains(&block.0)
+    }
+}

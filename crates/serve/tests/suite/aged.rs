@@ -1,0 +1,139 @@
+//! Drives that begin as a checkpoint holds them: full, and reading as zeros.
+
+use crate::{Still, begin, drives, plan};
+use flashatlas_crash::subject::over_tiny;
+use flashatlas_device::DriveConfig;
+use flashatlas_serve::{Plan, STANDARD_PARTS, Server, check, environment};
+use flashatlas_sim::{Precondition, RunSpec, save_checkpoint};
+use serde_json::json;
+use std::fs;
+use std::path::Path;
+
+/// A drive that was filled, kept in `folder`, and the plan of a new image that begins as it.
+fn filled(config: &DriveConfig, folder: &Path) -> Plan {
+    let own = plan(config, &folder.join("drive.img"));
+    let set: Vec<String> =
+        over_tiny(config).into_iter().filter(|s| !s.starts_with("nand.data")).collect();
+    let spec = json!({ "drive": "tiny", "set": set, "precondition": "fill" });
+    let spec: RunSpec = serde_json::from_value(spec).unwrap();
+    let path = folder.join("full.ckpt");
+    let mut out = fs::File::create(&path).unwrap();
+    let env = environment(&STANDARD_PARTS, &own);
+    save_checkpoint(&spec, &env, ("full.ckpt", &mut out), &mut |_| true)
+        .unwrap_or_else(|e| panic!("{e}"));
+    Plan { checkpoint: Some(path), precondition: Precondition::Fill, set, ..own }
+}
+
+fn reads_as(server: &Server<Still>, from: u64, byte: u8) -> bool {
+    let unit = u64::from(server.unit_bytes());
+    (from..server.bytes() / unit).all(|at| {
+        let mut out = vec![!byte; unit as usize];
+        server.read(&mut out, at * unit).unwrap();
+        out.iter().all(|&b| b == byte)
+    })
+}
+
+/// Every unit was written once, and no byte of it was kept: all is allocated, and zeros. The same
+/// in memory and in an image, which is sound, and is mounted the next time without the checkpoint.
+#[test]
+fn every_scheme_and_store_begins_full() {
+    let (mut tried, mut unequal) = (0, Vec::new());
+    for (name, config) in drives().iter().filter(|(_, config)| config.layers().is_empty()) {
+        tried += 1;
+        let folder = tempfile::tempdir().unwrap();
+        let aged = filled(config, folder.path());
+        let begun = Server::begin(&Plan { image: None, ..aged.clone() }, Still::default());
+        if let Err(why) = begun {
+            // the format of checkpoints has map pages of one length: said, and nothing is served
+            assert!(why.to_string().contains("map pages in ascending slots"), "{name}: {why}");
+            unequal.push(name.clone());
+            continue;
+        }
+        for image in [None, aged.image.clone()] {
+            let server = begin(&Plan { image, ..aged.clone() });
+            let (bytes, unit) = (server.bytes(), u64::from(server.unit_bytes()));
+            assert_eq!(server.extents(0, bytes).unwrap(), [(bytes, false)], "{name}");
+            assert!(reads_as(&server, 0, 0), "{name}");
+            server.write(&vec![7; unit as usize], 0, true).unwrap();
+            server.write(&[9; 512], unit, true).unwrap();
+            let ended = server.end();
+            assert_eq!(ended.complaint, None, "{name}");
+            let record = &ended.record.unwrap()["record"];
+            assert_eq!(record["oracle"]["violations"], 0, "{name}");
+            assert_eq!(record["host"]["unmapped_reads"], 0, "{name}");
+            assert_eq!(record["config"]["precondition"], "fill", "{name}");
+            assert!(record.get("checkpoint").is_none(), "it was asked for as a fill: {name}");
+        }
+        let said = check(&Plan {
+            set: aged.set.clone(),
+            ..plan(config, &folder.path().join("drive.img"))
+        });
+        let said = said.unwrap_or_else(|e| panic!("{name}: {e}"));
+        assert_eq!(said["sound"], true, "{name}: {said}");
+        assert_eq!(said["units"]["written"], said["units"]["all"], "{name}: {said}");
+        let server = begin(&plan(config, &folder.path().join("drive.img")));
+        let unit = server.unit_bytes() as usize;
+        let mut out = vec![0; 2 * unit];
+        server.read(&mut out, 0).unwrap();
+        assert!(out[..unit].iter().all(|&b| b == 7), "{name}");
+        // a sector of an aged unit was written: the rest of the unit is zeros, as it was
+        assert!(out[unit..unit + 512].iter().all(|&b| b == 9), "{name}");
+        assert!(out[unit + 512..].iter().all(|&b| b == 0), "{name}");
+        assert!(reads_as(&server, 2, 0), "{name}");
+        assert_eq!(server.end().complaint, None, "{name}");
+    }
+    assert!(tried > 5 && unequal.len() <= 2, "{tried}, {unequal:?}");
+}
+
+fn first_drive() -> DriveConfig {
+    let mut all = drives().into_iter().map(|(_, config)| config);
+    all.find(|config| config.layers().is_empty()).expect("one without layers")
+}
+
+fn refused(plan: &Plan) -> String {
+    Server::begin(plan, Still::default()).map(drop).expect_err("it was served").to_string()
+}
+
+#[test]
+fn an_image_that_holds_a_drive_is_no_place_for_a_checkpoint() {
+    let folder = tempfile::tempdir().unwrap();
+    let aged = filled(&first_drive(), folder.path());
+    let path = aged.image.clone().unwrap();
+    assert_eq!(begin(&aged).end().complaint, None);
+    let before = fs::read(&path).unwrap();
+    assert!(refused(&aged).contains("a precondition is for a new image; nothing was changed"));
+    assert!(fs::read(&path).unwrap() == before);
+}
+
+#[test]
+fn what_is_no_checkpoint_or_of_another_drive_leaves_no_image() {
+    let folder = tempfile::tempdir().unwrap();
+    let aged = filled(&first_drive(), folder.path());
+    let mut all = drives().into_iter().map(|(_, config)| config);
+    let other = all.rfind(|config| config.layers().is_empty()).expect("another drive");
+    let other = Plan { set: over_tiny(&other), ..aged.clone() };
+    let said = refused(&other);
+    assert!(said.contains("the checkpoint is of another drive"), "{said}");
+    fs::write(aged.checkpoint.as_ref().unwrap(), "a letter").unwrap();
+    assert!(refused(&aged).contains("full.ckpt: "), "{}", refused(&aged));
+    assert!(!aged.image.unwrap().exists(), "nothing is left of the attempt");
+}
+
+/// A process that was killed while it made an image left a file with that sign; a file of zeros is
+/// somebody's.
+#[test]
+fn an_image_whose_making_was_cut_is_made_anew() {
+    let folder = tempfile::tempdir().unwrap();
+    let aged = filled(&first_drive(), folder.path());
+    let path = aged.image.clone().unwrap();
+    let mut cut = vec![0xa5; 100_000];
+    cut[..8].copy_from_slice(b"FAMAKING");
+    fs::write(&path, &cut).unwrap();
+    let server = begin(&aged);
+    assert!(reads_as(&server, 0, 0));
+    assert_eq!(server.end().complaint, None);
+    drop(server);
+    fs::write(&path, vec![0; 100_000]).unwrap();
+    assert!(refused(&aged).contains("byte 0: not an image"));
+    assert_eq!(fs::read(&path).unwrap(), vec![0; 100_000]);
+}

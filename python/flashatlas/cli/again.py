@@ -25,7 +25,7 @@ from flashatlas.cli.console import (
     say,
     show,
 )
-from flashatlas.cli.options import Out, Quiet
+from flashatlas.cli.options import Force, Out, Quiet, try_outputs
 from flashatlas.progress import Bars
 from flashatlas.rerun import LARGEST_SHOWN, differences
 from flashatlas.rerun import rerun as carried_out_again
@@ -81,6 +81,7 @@ def rerun(
         ),
     ] = None,
     out_: Out = None,
+    force: Force = False,
     quiet: Quiet = False,
 ) -> None:
     """Run again what was run before, from its record alone.
@@ -93,6 +94,7 @@ def rerun(
 
     or: `flashatlas rerun run.json --inputs traces --check`
     """
+    try_outputs(out_, force)
     elsewhere = {"trace": trace, "inputs": inputs}
     if path.is_file() and path.suffix == ".zip":
         if given := [name for name, file in elsewhere.items() if file is not None]:

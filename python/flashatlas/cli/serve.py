@@ -25,9 +25,19 @@ from flashatlas.cli.console import (
     say,
     show,
 )
-from flashatlas.cli.options import Json, Layers, Out, Quiet, Set, Title, with_layers, write_json
+from flashatlas.cli.options import (
+    Force,
+    Json,
+    Layers,
+    Out,
+    Quiet,
+    Set,
+    Title,
+    try_outputs,
+    with_layers,
+    write_json,
+)
 from flashatlas.cli.runs import Drive, reported
-from flashatlas.files import must_be_writable
 from flashatlas.progress import Bars
 from flashatlas.result import save_one
 from flashatlas.serve import Serving
@@ -159,6 +169,7 @@ def serve(
     quiet: Quiet = False,
     json_: Json = None,
     out_: Out = None,
+    force: Force = False,
     title: Title = None,
 ) -> None:
     """Serve a drive to real programs, as a block device over NBD (nbdkit).
@@ -174,7 +185,7 @@ def serve(
     or: `flashatlas serve -d tlc-small --image drive.img --run 'fio --name=a --ioengine=nbd
     --uri="$uri" --rw=randwrite --bs=4k --iodepth=16 --size=64M --verify=crc32c'`
     """
-    must_be_writable(out_)
+    try_outputs(out_, force)
     serving = _begun(
         drive,
         quiet,

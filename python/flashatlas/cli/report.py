@@ -15,7 +15,7 @@ from flashatlas import InputError, charts
 from flashatlas.cli.console import command_line, err, say
 from flashatlas.cli.options import AllowIncomplete, Jobs, Quiet, Title
 from flashatlas.report import write_report
-from flashatlas.result import load_all
+from flashatlas.result import changed_records_are_bad_input, load_all
 from flashatlas.sweep import results
 from flashatlas.sweep.page import write_page
 from flashatlas.sweep.store import Store
@@ -69,10 +69,11 @@ def report(
 
 
 def _of_runs(runs: Sequence[Path], file: Path, title: str | None) -> None:
-    loaded = load_all(runs)
-    commands = dict.fromkeys(result.command for result in loaded if result.command)
-    name = title or ("One run" if len(loaded) == 1 else f"{len(loaded)} runs")
-    write_report(file, name, loaded, "\n".join(commands) or command_line())
+    with changed_records_are_bad_input():
+        loaded = load_all(runs)
+        commands = dict.fromkeys(result.command for result in loaded if result.command)
+        name = title or ("One run" if len(loaded) == 1 else f"{len(loaded)} runs")
+        write_report(file, name, loaded, "\n".join(commands) or command_line())
     say(f"Report: {file}")
 
 

@@ -105,6 +105,14 @@ def aged(
         return told
     if isinstance(begins, dict) and "checkpoint" in begins:
         return {**told, "checkpoint": os.path.abspath(begins["checkpoint"])}
+    shown = {key: told[key] for key in ("drive", "drive_toml", "set", "seed")}
+    shown["workload"] = "uniform:requests=1"
+    if not json.loads(_core.planned(json.dumps(shown)))["layout"]["keeps_checkpoints"]:
+        raise _core.about(
+            "precondition",
+            "a checkpoint holds a drive without layers and without bytes: serve the drive without "
+            "them, or let a client age it",
+        )
     asked = begins if isinstance(begins, str) else ":".join(next(iter(begins.items())))
     path = save_checkpoint(
         folder / "aged.ckpt", drive, set=set, precondition=asked, seed=told["seed"],

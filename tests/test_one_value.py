@@ -48,5 +48,5 @@ def test_a_run_is_loaded_with_its_jobs_and_leaves_nothing_of_another(tmp_path):
     flashatlas.run("tiny", workload="uniform:requests=10,size=2KiB").save(tmp_path / "run")
     assert Result.load(tmp_path / "run").jobs is None
     (tmp_path / "run" / "jobs.json").write_text("{")
-    with pytest.raises(flashatlas.InputError, match=r"jobs.json: damaged"):
+    with pytest.raises(flashatlas.InputError, match=r"jobs.json:1:2: damaged"):
         Result.load(tmp_path / "run")

@@ -150,3 +150,11 @@ def test_names_are_printed_as_they_are(cli: Any, tmp_path: Path) -> None:
     assert f"{name}.toml: No such file" in cli("run", "-d", f"{name}.toml").stderr
     done = cli("run", "-d", "tlc-small", "-t", name, "-q", "--json", "/proc/[red]x:smile:")
     assert "/proc/[red]x:smile:: cannot write" in done.stderr
+
+
+def test_a_worn_out_drive_is_run_again(cli: Any) -> None:
+    worn = ("run", "-d", "tiny", "-s", "nand.endurance=20", "-w", "uniform:requests=2e6,size=2KiB")
+    assert cli(*worn, "-q", "--out", "r").returncode == 3
+    again = cli("rerun", "r", "--check", "-q")
+    assert again.returncode == 0, "it wears out at the same request"
+    assert "the same results" in again.stdout

@@ -279,7 +279,18 @@ def test_the_exit_code_says_that_the_power_failed(cli, tmp_path):
 
 
 def test_a_signal_ends_it_in_order(tmp_path):
-    command = [sys.executable, "-m", "flashatlas", "serve", *GIVEN, "--image", "d.img", "-o", "o"]
+    command = [
+        sys.executable,
+        "-m",
+        "flashatlas",
+        "serve",
+        *GIVEN,
+        "--image",
+        "d.img",
+        "--force",
+        "-o",
+        "o",
+    ]
     # a shell's background jobs, and what they start, ignore it otherwise
     signal.signal(signal.SIGINT, signal.default_int_handler)
     for number in (signal.SIGTERM, signal.SIGINT):

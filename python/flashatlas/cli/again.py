@@ -20,6 +20,7 @@ from flashatlas.cli.console import (
     command_line,
     err,
     finish,
+    must_be_right,
     notes,
     replaced,
     say,
@@ -129,11 +130,6 @@ def _rerun(
                 result, lambda *at, n=number: bars.update(n, *at), **elsewhere
             )
             after.append(replace(again, command=command_line()))
-    if out_:
-        if len(after) == 1:
-            replaced(out_, save_one(after[0], out_))
-        else:
-            replaced(out_, save_all(after, out_))
     if not check:
         show(after)
         notes(after)
@@ -147,7 +143,12 @@ def _rerun(
             say(escape(f"  {line}"))
         if len(found) > LARGEST_SHOWN:
             say(f"  and {len(found) - LARGEST_SHOWN} more")
-    finish(after)
+    if out_:
+        one = len(after) == 1
+        replaced(out_, save_one(after[0], out_) if one else save_all(after, out_))
+    if not check:
+        finish(after)
+    must_be_right(after)
     if check and not same:
         raise typer.Exit(EXIT_DIFFERS)
 

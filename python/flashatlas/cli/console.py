@@ -149,6 +149,13 @@ def replaced(folder: Path, runs: int) -> None:
 
 def finish(results: Sequence[Result]) -> None:
     """End with an error if any page was wrong, or a drive wore out before its workload ended."""
+    must_be_right(results)
+    if any(result.worn_out for result in results):
+        raise typer.Exit(EXIT_DRIVE)
+
+
+def must_be_right(results: Sequence[Result]) -> None:
+    """End with an error if any page was wrong."""
     wrong = [result for result in results if result.violations]
     for result in wrong:
         for example in result.record["oracle"]["examples"]:
@@ -157,5 +164,3 @@ def finish(results: Sequence[Result]) -> None:
             )
     if wrong:
         raise typer.Exit(EXIT_VIOLATION)
-    if any(result.worn_out for result in results):
-        raise typer.Exit(EXIT_DRIVE)

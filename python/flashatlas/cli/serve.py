@@ -185,7 +185,7 @@ def serve(
     or: `flashatlas serve -d tlc-small --image drive.img --run 'fio --name=a --ioengine=nbd
     --uri="$uri" --rw=randwrite --bs=4k --iodepth=16 --size=64M --verify=crc32c'`
     """
-    try_outputs(out_, force)
+    try_outputs(out_, force, json_)
     serving = _begun(
         drive,
         quiet,
@@ -219,16 +219,16 @@ def serve(
         err.print(str(lost))
         raise typer.Exit(EXIT_POWER) from None
     recorded = result.record["served"].get("recorded", {})
-    if out_:
-        replaced(out_, save_one(result, out_))
-        said = reported(out_, title or f"{result.name}, served", [result])
-    write_json(json_, result.to_json())
     if json_ != "-":
         show([result])
         notes([result])
         if "requests" in recorded:
             say(f"Trace: {record} ({recorded['requests']:,} requests)")
-        if out_:
+    write_json(json_, result.to_json())
+    if out_:
+        replaced(out_, save_one(result, out_))
+        said = reported(out_, title or f"{result.name}, served", [result])
+        if json_ != "-":
             say(said)
     finish([result])
     if status:

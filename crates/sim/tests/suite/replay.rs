@@ -346,14 +346,27 @@ fn idle_time_is_used_between_requests_and_not_beyond_its_limits() {
 /// A blank drive holds nothing, so a trace of reads costs nothing and says so; a full drive goes
 /// on.
 #[test]
-fn no_space_is_an_error() {
-    // every block wears out after its second erase: the drive must end, and say why
-    let message = error(json!({
+fn a_drive_that_wears_out_ends_the_run_with_its_record() {
+    // every block wears out after its second erase: 128 blocks are erased 256 times at most
+    let mut spec = json!({
         "drive": "tiny", "set": ["nand.endurance=2", "cache.mode=write-through"],
         "precondition": "fill",
         "workload": "uniform:requests=100000,size=2KiB"
-    }));
-    assert!(message.contains("no space"), "{message}");
+    });
+    let record = record(spec.clone());
+    let erases = record["nand"]["erases"]["gc"].as_u64().unwrap();
+    assert!((128..=256).contains(&erases), "{erases}");
+    let played = record["trace"]["requests"].as_u64().unwrap();
+    assert_eq!(record["worn_out"]["request"], played + 1);
+    // 640 pages need 80 of the 128 blocks
+    let retired = record["worn_out"]["retired_blocks"].as_u64().unwrap();
+    assert!((1..=48).contains(&retired), "{retired}");
+    assert_eq!(record["oracle"]["violations"], 0);
+    assert_eq!(record["oracle"]["units_swept"], 640);
+    // before anything was measured there is nothing to record
+    spec["warmup"] = 50_000.into();
+    let message = error(spec);
+    assert!(message.contains("worn out"), "{message}");
 }
 
 #[test]

@@ -26,6 +26,7 @@ def test_a_run_that_lives_on_free_blocks_is_named_with_its_reason() -> None:
     assert steadiness.compares_unlike(results), "one erases, the other does not"
     assert not steadiness.compares_unlike(results[1:])
     assert not steadiness.unsteady(results[1:])
+    assert [result.steady for result in results] == [False, True]
 
 
 def test_terminal_and_report_say_it(cli: Any, tmp_path: Path) -> None:

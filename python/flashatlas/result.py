@@ -91,6 +91,14 @@ class Result:
         return self.record.get("iops")
 
     @property
+    def steady(self) -> bool | None:
+        """Whether its numbers would stay in a longer run; the record's ``steadiness`` says why not.
+
+        ``None`` for jobs in stages, which are not judged.
+        """
+        return self.record.get("steady")
+
+    @property
     def worn_out(self) -> dict[str, int] | None:
         """How the drive wore out before its workload ended: ``request`` and ``retired_blocks``.
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from flashatlas._core import InputError, is_file
 from flashatlas.files import whole_file
-from flashatlas.inputs import digest_of_file, must_be_the_same, must_be_there
+from flashatlas.inputs import digest_of_file, must_be_as_read
 from flashatlas.result import Result, given_results, with_paths
 
 INPUTS = "inputs"
@@ -46,8 +46,7 @@ def bundle(results: Sequence[Result], path: Path) -> Path:
         with_paths(result.record, lambda file: inputs.setdefault(file, _name(file, inputs)))
         if "digest" in trace and not is_file(trace["path"]):
             raise InputError("the trace was standard input or a table: there is no file to pack")
-        must_be_there(trace)
-        must_be_the_same(trace)
+        must_be_as_read(trace)
     with tempfile.TemporaryDirectory(prefix="flashatlas-") as folder:
         root = Path(folder)
         for number, result in enumerate(results, 1):

@@ -8,7 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from flashatlas._core import InputError, about, is_file, trace_files
-from flashatlas.inputs import digest_of_file, input_files, with_inputs
+from flashatlas.inputs import (
+    digest_of_file,
+    input_files,
+    not_as_read,
+    other_file,
+    with_inputs,
+)
 from flashatlas.result import with_paths
 
 ASK = (
@@ -144,17 +150,7 @@ def _not_there(path: str, digest: str) -> str | None:
     if not is_file(path):
         source = "standard input" if path == "-" else "a table"
         return f"the trace came from {source} ({digest}), which nobody kept"
-    if not Path(path).exists():
-        return f"{path}: no such file; the run read it from there ({digest})"
-    if not Path(path).is_file():
-        return f"{path}: no file; the run read one from there ({digest})"
-    found = digest_of_file(path)
-    return None if found == digest else other_file(path, found, digest)
-
-
-def other_file(path: str, found: str | None, digest: str | None) -> str:
-    """Return a message about a file with another content than the one that was read."""
-    return f"{path}: not the file that was read: its digest is {found}, the record has {digest}"
+    return not_as_read(path, digest)
 
 
 def _nowhere(why: str, root: Path | None, *, alone: bool, logs: bool = False) -> InputError:

@@ -11,9 +11,11 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from flashatlas._core import InputError
+
+T = TypeVar("T")
 
 
 @contextmanager
@@ -154,10 +156,8 @@ def write_whole(path: Path, content: str | bytes) -> None:
         os.fsync(file.fileno())
 
 
-def write_together(
-    contents: Iterable[tuple[Path, bytes]], before: Callable[[], object] = lambda: None
-) -> None:
-    """Write several files, each whole, or none of them.
+def write_together(contents: Iterable[tuple[Path, bytes]], before: Callable[[], T]) -> T:
+    """Write several files, each whole, or none of them; return what ``before`` does.
 
     All are written under other names first; then ``before`` is called, and they take their names,
     the last one first.
@@ -175,7 +175,7 @@ def write_together(
                 file.write(content)
                 file.flush()
                 os.fsync(file.fileno())
-        before()
+        return before()
 
 
 def cache_folder() -> Path:

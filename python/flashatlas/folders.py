@@ -28,7 +28,7 @@ def numbered(number: int) -> str:
     return f"{number:02d}"
 
 
-def must_have_room(folder: Path | None, force: bool) -> None:
+def must_hold_no_results(folder: Path | None, force: bool) -> None:
     """Refuse a folder that holds results, unless they are to be replaced.
 
     Raises:

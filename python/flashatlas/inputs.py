@@ -67,29 +67,28 @@ def digest_of_file(path: str) -> str:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from error
 
 
-def must_be_there(trace: Mapping[str, Any]) -> None:
-    """Refuse a record's ``trace`` whose files are gone.
+def must_be_as_read(trace: Mapping[str, Any]) -> None:
+    """Refuse a record's ``trace`` whose files are gone, or others now.
 
     Raises:
-        InputError: One is, or is no file; the error names it and its digest.
+        InputError: One is; the error names it and its digests.
 
     """
     for path, digest in input_files(trace):
-        if not Path(path).exists():
-            raise InputError(f"{path}: no such file; the run read it from there ({digest})")
-        if not Path(path).is_file():
-            raise InputError(f"{path}: no file; the run read one from there ({digest})")
+        if (why := not_as_read(path, digest)) is not None:
+            raise InputError(why)
 
 
-def must_be_the_same(trace: Mapping[str, Any]) -> None:
-    """Refuse a record's ``trace`` whose files are others now, before anything is said of them.
+def not_as_read(path: str, digest: str) -> str | None:
+    """Return why a file is not the one that a run read there; ``None`` if it is."""
+    if not Path(path).exists():
+        return f"{path}: no such file; the run read it from there ({digest})"
+    if not Path(path).is_file():
+        return f"{path}: no file; the run read one from there ({digest})"
+    found = digest_of_file(path)
+    return None if found == digest else other_file(path, found, digest)
 
-    Raises:
-        InputError: One is; the error has both digests.
 
-    """
-    for path, before in input_files(trace):
-        if (now := digest_of_file(path)) != before:
-            raise InputError(
-                f"{path}: not the file that was read: its digest is {now}, the record has {before}"
-            )
+def other_file(path: str, found: str | None, digest: str | None) -> str:
+    """Return a message about a file with another content than the one that was read."""
+    return f"{path}: not the file that was read: its digest is {found}, the record has {digest}"

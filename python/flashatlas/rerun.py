@@ -11,8 +11,8 @@ from typing import Any
 from flashatlas import parts
 from flashatlas._core import InputError
 from flashatlas.api import carried_out, specification
-from flashatlas.elsewhere import at_hand, other_file
-from flashatlas.inputs import input_files
+from flashatlas.elsewhere import at_hand
+from flashatlas.inputs import input_files, other_file
 from flashatlas.result import (
     Result,
     given_results,

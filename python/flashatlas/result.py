@@ -466,15 +466,14 @@ def save_one(result: Result, folder: Path) -> int:
 
     """
     files = result.files(folder)
-    removed: list[int] = []
 
-    def clear() -> None:
-        removed.append(clear_comparison(folder))
+    def clear() -> int:
+        removed = clear_comparison(folder)
         # the record goes first and comes last: without one, what lies there is no run
         clear_run(folder, keep=frozenset(files) - {RECORD})
+        return removed
 
-    write_together(((folder / name, content) for name, content in files.items()), clear)
-    return removed[0]
+    return write_together(((folder / name, content) for name, content in files.items()), clear)
 
 
 def save_all(results: Sequence[Result], folder: Path) -> int:
@@ -486,7 +485,6 @@ def save_all(results: Sequence[Result], folder: Path) -> int:
         InputError: It cannot be written; what was there before is there still.
 
     """
-    removed: list[int] = []
     kept: dict[Path, set[str]] = {}
 
     def contents() -> Iterator[tuple[Path, bytes]]:
@@ -497,13 +495,13 @@ def save_all(results: Sequence[Result], folder: Path) -> int:
             kept[inner] = files.keys() - {RECORD}
             yield from ((inner / name, content) for name, content in files.items())
 
-    def clear() -> None:
-        removed.append(int(clear_run(folder)) + clear_comparison(folder, keep=len(results)))
+    def clear() -> int:
+        removed = int(clear_run(folder)) + clear_comparison(folder, keep=len(results))
         for inner, names in kept.items():
             clear_run(inner, keep=frozenset(names))
+        return removed
 
-    write_together(contents(), clear)
-    return removed[0]
+    return write_together(contents(), clear)
 
 
 def comparison_json(results: Sequence[Result]) -> str:

@@ -306,7 +306,7 @@ impl DriveConfig {
     /// As for [`DriveConfig::build`].
     pub fn build_stack(&self, seed: Seed) -> Result<Stack, ConfigError> {
         self.must_have_room(self.drives())?;
-        let drives = (0..self.drives()).map(|drive| self.build(seed.of_drive(drive)));
+        let drives = (0..self.drives()).map(|drive| Ssd::new(self, seed.of_drive(drive)));
         Stack::over(drives.collect::<Result<_, _>>()?, self)
     }
 

@@ -22,9 +22,10 @@ impl Player {
     /// Returns what it means that the drive cannot go on, at a request by number.
     pub(crate) fn ended(&self, request: u64, error: SubmitError) -> RunError {
         match (failed(request, error), self.retired()) {
-            (RunError::Drive { request, error: error @ FtlError::NoSpace { .. } }, 1..) => {
-                RunError::WornOut { request, retired: self.retired(), error }
-            }
+            (
+                RunError::Drive { request, error: error @ FtlError::NoSpace { .. } },
+                retired @ 1..,
+            ) => RunError::WornOut { request, retired, error },
             (other, _) => other,
         }
     }

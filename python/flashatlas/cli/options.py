@@ -165,9 +165,9 @@ def try_outputs(folder: Path | None, force: bool, *files: str | Path | None) -> 
 
     """
     from flashatlas.files import file_must_be_writable, must_be_writable  # noqa: PLC0415
-    from flashatlas.folders import must_have_room  # noqa: PLC0415
+    from flashatlas.folders import must_hold_no_results  # noqa: PLC0415
 
-    must_have_room(folder, force)
+    must_hold_no_results(folder, force)
     must_be_writable(folder)
     for file in files:
         file_must_be_writable(file)

@@ -267,7 +267,7 @@ def fuzz(
 
 
 def main() -> int:
-    """Fuzz for so many seconds each."""
+    """Fuzz each reader for ``--seconds``."""
     asked = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     asked.add_argument("--seconds", type=float, default=60.0)
     asked.add_argument("--seed", type=int, default=1)

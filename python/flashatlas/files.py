@@ -55,7 +55,7 @@ class Readable(Protocol):
     """What bytes can be read from."""
 
     def read(self, size: int, /) -> bytes:
-        """So many bytes, fewer at the end."""
+        """Return at most ``size`` bytes."""
 
 
 def digest_of_content(source: Readable) -> str:

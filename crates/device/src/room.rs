@@ -49,8 +49,8 @@ impl DriveConfig {
         u32::try_from(blocks).map_or(self.params.get(BLOCKS), |n| n.min(self.params.get(BLOCKS)))
     }
 
-    /// Returns the settings of this drive with so many blocks a plane, in a sentence: the largest
-    /// that fits.
+    /// Returns a sentence with the settings of the largest drive that fits: this one with `blocks`
+    /// blocks a plane.
     pub fn largest(&self, blocks: u32) -> String {
         let all = self.params.get(BLOCKS);
         if blocks == 0 {
@@ -66,7 +66,7 @@ impl DriveConfig {
     }
 }
 
-/// Returns whether the system hands out the tables of so many units, all at once.
+/// Returns whether the system hands out the tables of `units` units, all at once.
 fn is_handed_out(units: u64) -> bool {
     let mut held: [Vec<u8>; TABLES.len()] = Default::default();
     held.iter_mut().zip(TABLES).all(|(table, bytes)| {

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use std::io;
 
 const MAGIC: [u8; 8] = *b"FAIMAGE\n";
-/// What stands there while an image is made: a process that ended then leaves it.
+/// The sign that stands there while an image is made: a process that ended then leaves it.
 pub const MAKING: [u8; 8] = *b"FAMAKING";
 const VERSION: u32 = 2;
 /// Bytes before the text.
@@ -77,7 +77,7 @@ pub fn header_bytes(text: &[u8]) -> Vec<u8> {
     head
 }
 
-/// Whether the making of an image on `disk` was cut: nothing is in it.
+/// Returns whether the making of an image on `disk` was cut: nothing is in it.
 ///
 /// # Errors
 /// As the host says.

@@ -92,8 +92,8 @@ impl<D: Disk + 'static> Image<D> {
     /// read when it is needed. A new image holds what `aged` does.
     ///
     /// # Errors
-    /// What is no image of this drive, and one that cannot be made: nothing is there then. One that
-    /// was there is no place for `aged`. Nothing was changed.
+    /// The file is no image of this drive, or holds a drive where `aged` is given: it is unchanged.
+    /// A new image cannot be made: the file is empty then.
     pub fn open(
         disk: D,
         drive: &str,
@@ -159,7 +159,7 @@ impl<D: Disk + 'static> Image<D> {
         Ok((image, found))
     }
 
-    /// Whether it was made when it was opened.
+    /// Returns whether it was made when it was opened.
     pub fn is_new(&self) -> bool {
         self.is_new
     }

@@ -1,4 +1,4 @@
-//! What of an image was durable: who opens it need not look at that again.
+//! The mark of what was durable in an image: who opens it need not look at that again.
 
 use crate::frame::{long, word};
 use crate::places::MARK_BYTES;
@@ -7,7 +7,7 @@ use flashatlas_types::BlockId;
 /// No block.
 pub const NONE: u32 = u32::MAX;
 
-/// What was durable when it was written: the content of frames up to a program, but for those of
+/// The extent of what was durable when it was written: frames up to a program, but for those of
 /// blocks that may have been erased since.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Mark {

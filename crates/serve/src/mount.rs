@@ -58,13 +58,13 @@ struct KeptOn<'a> {
     verify: Verify,
     image: Option<AnyImage>,
     found: Found,
-    /// Of the checkpoint that was laid out.
+    /// The header of the checkpoint that was laid out.
     origin: Option<Made>,
 }
 
 impl KeptOn<'_> {
-    /// Where no drive came of an image that was made for it, nothing is left of that: the next
-    /// start may be another drive's. After a power failure it stays, as was asked for.
+    /// Removes an image that was made for a drive which did not begin: the next start may be another
+    /// drive's. After a power failure it stays, as was asked for.
     fn undo(&mut self, error: &ServeError, was_there: bool) {
         let made = self.image.as_ref().is_some_and(Image::is_new);
         if let (Some(path), false) = (&self.plan.image, was_there)

@@ -61,7 +61,7 @@ pub enum RunError {
         /// Why.
         error: FtlError,
     },
-    /// So many blocks went bad that the data has no room any more.
+    /// The data has no room any more, because blocks went bad.
     WornOut {
         /// The request, counted from 1.
         request: u64,

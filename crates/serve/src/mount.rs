@@ -63,8 +63,8 @@ struct KeptOn<'a> {
 }
 
 impl KeptOn<'_> {
-    /// Removes an image that was made for a drive which did not begin: the next start may be another
-    /// drive's. After a power failure it stays, as was asked for.
+    /// Removes an image that was made for a drive which did not begin: the next start may be
+    /// another drive's. After a power failure it stays, as was asked for.
     fn undo(&mut self, error: &ServeError, was_there: bool) {
         let made = self.image.as_ref().is_some_and(Image::is_new);
         if let (Some(path), false) = (&self.plan.image, was_there)

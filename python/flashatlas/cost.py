@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,12 +11,74 @@ from flashatlas import _core
 from flashatlas._core import InputError
 from flashatlas.tables import size
 
-SECONDS_A_UNIT = {"fill": 30e-9, "steady": 50e-9}
-"""Time to precondition one mapping unit, with the map in DRAM, on two cores of a shared machine. A
-map with pages on flash is filled page by page, in some four times as long."""
-
 LONG_S, LARGE_BYTES = 10.0, 1 << 30
 """From here on a run is announced."""
+
+
+@dataclass(frozen=True)
+class Span:
+    """A time between two bounds, or a factor, as far as one can tell."""
+
+    least: float
+    most: float
+
+    def __add__(self, other: Span) -> Span:
+        """Return the sum of two times."""
+        return Span(self.least + other.least, self.most + other.most)
+
+    def times(self, least: float, most: float | None = None) -> Span:
+        """Return it so many times; ``most`` times at the most."""
+        return Span(self.least * least, self.most * (least if most is None else most))
+
+    def by(self, factor: Span) -> Span:
+        """Return it times a factor that is not known exactly either."""
+        return self.times(factor.least, factor.most)
+
+    @property
+    def middle(self) -> float:
+        """The geometric mean of the bounds."""
+        return math.sqrt(self.least * self.most)
+
+    def __str__(self) -> str:
+        """Return both bounds in the unit of the upper one: ``1 to 2 min``."""
+        unit, size = next(
+            (each for each in (("h", 3600.0), ("min", 60.0)) if self.most >= 1.5 * each[1]),
+            ("s", 1.0),
+        )
+        low, high = (_two_digits(bound / size) for bound in (self.least, self.most))
+        return f"{low} {unit}" if low == high else f"{low} to {high} {unit}"
+
+
+def _two_digits(number: float) -> str:
+    """Return a number with at most two digits that count."""
+    digits = 1 - math.floor(math.log10(number)) if number > 0 else 0
+    return f"{round(number, min(digits, 2)):,.10g}"
+
+
+UNIT_S = {"fill": Span(30e-9, 150e-9), "steady": Span(50e-9, 370e-9), "none": Span(0, 0)}
+"""Core seconds to precondition one mapping unit, with the map in DRAM.
+
+Less where the tables fit into the processor's caches. Measured on two cores that had other work: 30
+to 112 ns filled, 50 to 273 ns steady, with 0.7 to 2 million units; the bounds leave room for more.
+"""
+
+FACTOR_OF_MAP = {"dram": Span(1, 1), "leaftl": Span(2, 40), "learnedftl": Span(2, 40)}
+"""Time that a map takes, as a multiple of that of one in DRAM.
+
+Measured with LeaFTL: 7 to 18 times as long to precondition, 40 to 130 times to play requests.
+"""
+
+FACTOR_OF_FLASH = Span(1.2, 6)
+"""The same of any other map.
+
+Measured with DFTL, S-FTL and TPFTL: 1.2 to 14 times as long to precondition, 3 to 6 times to play
+requests.
+"""
+
+
+def factor_of_map(store: str) -> Span:
+    """Return the time that a map takes beside one in DRAM; ``store`` is ``map.store``."""
+    return FACTOR_OF_MAP.get(store, FACTOR_OF_FLASH)
 
 
 @dataclass(frozen=True)
@@ -25,21 +88,39 @@ class Cost:
     units: int
     """Mapping units of the flash."""
     bytes: int
-    seconds: float | None
-    """To precondition; ``None`` where that depends on a trace or a checkpoint."""
+    time: Span | None
+    """Core seconds to precondition; ``None`` where that depends on a trace or a checkpoint."""
+    logical_units: int = 0
+    unit_bytes: int = 1
+
+    @property
+    def seconds(self) -> float | None:
+        """The least that preconditioning takes."""
+        return None if self.time is None else self.time.least
 
     @property
     def is_worth_saying(self) -> bool:
         """Whether someone who waits should know before."""
-        return self.bytes >= LARGE_BYTES or (self.seconds or 0.0) >= LONG_S
+        return self.bytes >= LARGE_BYTES or self.is_long
+
+    @property
+    def is_long(self) -> bool:
+        """Whether preconditioning may take long."""
+        return self.time is not None and self.time.most >= LONG_S
 
 
-def cost(layout: Mapping[str, Any], precondition: str) -> Cost:
-    """An estimate from the drive's layout (:attr:`flashatlas.Drive.layout`) and precondition."""
-    units = layout["physical_units"]
-    a_unit = SECONDS_A_UNIT.get(precondition, 0.0 if precondition == "none" else None)
-    seconds = None if a_unit is None else a_unit * layout["logical_units"]
-    return Cost(units, layout["memory_bytes"], seconds)
+def cost(layout: Mapping[str, Any], precondition: str, store: str = "dram") -> Cost:
+    """Return an estimate of what a run takes.
+
+    Args:
+        layout: That of the drive (:attr:`flashatlas.Drive.layout`).
+        precondition: The option of the run.
+        store: ``map.store`` of the drive.
+
+    """
+    a_unit, units = UNIT_S.get(precondition), layout["logical_units"]
+    time = None if a_unit is None else a_unit.times(units).by(factor_of_map(store))
+    return Cost(layout["physical_units"], layout["memory_bytes"], time, units, layout["unit_bytes"])
 
 
 def free_memory() -> int | None:

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from flashatlas import InputError, _core
+from flashatlas.api import specification
 from flashatlas.cli.console import err
-from flashatlas.cost import LONG_S, Cost, cost, free_memory
+from flashatlas.cost import Cost, cost, free_memory
 from flashatlas.drive import FLASH, drive_and_text
 from flashatlas.tables import percent, size
 
@@ -50,15 +51,16 @@ def say_cost(runs: Iterable[tuple[Any, Sequence[str], str]], at_once: int) -> No
     """
     found: set[tuple[str, Cost]] = set()
     for drive, settings, precondition in runs:
-        name, toml, own = drive_and_text(drive)
         try:
-            layout = json.loads(_core.check_drive(name, toml, [*own, *settings]))
+            # any workload: the drive is asked about
+            spec = specification(drive, set=list(settings), workload="uniform")
+            planned = json.loads(_core.planned(json.dumps(spec)))
         except InputError:
             return  # the run says it, and in which case it is
-        one = cost(layout, precondition)
+        name, params = spec["drive"], planned["config"]["params"]
+        one = cost(planned["layout"], precondition, params.get("map.store", ""))
         if one.is_worth_saying and (name, one) not in found:
-            long = one.seconds is not None and one.seconds >= LONG_S
-            time = f", about {one.seconds:.0f} s to precondition ({precondition})" if long else ""
+            time = f", {one.time} of a core to precondition ({precondition})" if one.is_long else ""
             _say(f"{name}: {one.units:,} units, about {size(one.bytes)} of memory{time}")
         found.add((name, one))
     largest = max((one.bytes for _, one in found), default=0) * at_once

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -24,7 +25,7 @@ from flashatlas.cli.options import Jobs, Quiet
 from flashatlas.files import must_be_writable
 from flashatlas.frame import Frame
 from flashatlas.intervals import LEAST, PERCENTILE, summary
-from flashatlas.sweep import execution, results, search, shards
+from flashatlas.sweep import clusters, estimate, execution, results, search, shards
 from flashatlas.sweep.archive import archive
 from flashatlas.sweep.display import Display, first_line
 from flashatlas.sweep.numbers import asked_of
@@ -45,6 +46,10 @@ INFEASIBLE_MAX = 5
 
 PLANNED_MAX = 20
 """Runs that ``--dry-run`` lists."""
+
+
+BUSY = 0.5
+"""Processes of others from which on ``--dry-run`` speaks of them."""
 
 
 def register(app: typer.Typer) -> None:
@@ -178,13 +183,13 @@ def sweep(
         _emit(emit, plan, study, shards_, jobs or 1, container)
         return
     part = plan if shard is None else shards.shard(plan, *shards.shard_of(shard))
+    where = execution.Where(cluster, jobs, _options(cluster, cluster_option))
     if dry_run:
-        _dry_run(part, definition.store)
+        _dry_run(part, definition.store, where)
         return
     kept = Store.open(definition.store, create=True)
     noted = results.note(plan, kept)
     due, done = execution.due(part.runs, kept, retry_failed=retry_failed)
-    where = execution.Where(cluster, jobs, _options(cluster, cluster_option))
     with keeping(lambda: _kept(part, kept)):
         with Display(len(due), done.there, enabled=not quiet) as display:
             execution.carry_out(due, kept, done, where=where, keep=keep, watcher=display)
@@ -338,35 +343,57 @@ def _emit(
     out.file.write(script)
 
 
-def _dry_run(plan: Plan, store: Path) -> None:
+def _dry_run(plan: Plan, store: Path, where: execution.Where) -> None:
     """Show what would be carried out."""
-    there = set()
-    if (store / "runs").is_dir():
-        kept = Store.open(store)
-        there = {run.key for run in plan.runs if kept.has(run.key)}
+    kept = Store.open(store) if (store / "runs").is_dir() else None
+    local = where.cluster == clusters.LOCAL
+    jobs = where.jobs or (os.cpu_count() or 1 if local else None)
+    load = os.getloadavg()[0] if local else 0.0
+    times, found = estimate.estimated(plan.runs, kept, jobs, load)
+    there = {run.key for run in plan.runs if kept is not None and kept.has(run.key)}
     names = list(dict.fromkeys(name for run in plan.runs for name in run.axes))
     rows = []
     for run in plan.runs[:PLANNED_MAX]:
-        seconds = "–" if run.seconds is None else tables.duration(run.seconds * 1e9)
-        state = "there" if run.key in there else seconds
+        state = "there" if run.key in there else str(times.get(run.key, "–"))
         own = [str(run.axes.get(name, "–")) for name in names]
         rows.append((run.key[:8], *own, tables.size(run.cost.bytes), state))
-    out.print(tables.listing(("run", *names, "memory", "time, about"), rows))
+    out.print(tables.listing(("run", *names, "memory", "time of a core"), rows))
     if len(plan.runs) > PLANNED_MAX:
         say(f"and {len(plan.runs) - PLANNED_MAX} more")
     due = [run for run in plan.runs if run.key not in there]
-    known = [run.seconds for run in due if run.seconds is not None]
-    unknown = len(due) - len(known)
     what = f"{len(plan.runs)} runs"
     what += f"{_left_out(plan)}; {len(there)} are there, {len(due)} to be carried out"
     say(what)
     if due:
-        time = f"about {tables.duration(sum(known) * 1e9)} of one core" if known else ""
-        if unknown:
-            more = f"{unknown} whose workload has no count of requests"
-            time = f"{time}, without {more}" if time else f"time unknown: {more}"
         largest = max(run.cost.bytes for run in due)
-        say(f"{time}; the largest takes about {tables.size(largest)} of memory")
+        say(f"{_in_words(found, jobs)}; the largest takes about {tables.size(largest)} of memory")
+        say(f"[dim]  {_ground(found)}[/]")
+        if load >= BUSY:
+            say(f"[dim]  this machine has other work now (load {load:.1f}), which is in it[/]")
+
+
+def _in_words(found: estimate.Estimate, jobs: int | None) -> str:
+    """Return how long the runs take."""
+    more = f"{found.unknown} whose workload or precondition has no count of requests"
+    if found.core is None:
+        return f"time unknown: {more}"
+    said = f"{found.core} of one core"
+    if found.elapsed is not None:
+        said = f"{found.elapsed} on this machine with --jobs {jobs} ({said})"
+    return f"{said}, without {more}" if found.unknown else said
+
+
+def _ground(found: estimate.Estimate) -> str:
+    """Return what an estimate was made of, and what makes it better."""
+    if found.measured:
+        return (
+            f"from how long {found.measured} of its runs took that are there; runs unlike those "
+            "may take longer"
+        )
+    better = "carry some out (--shard 0/10) and ask again: then it is from what they took"
+    if found.core is None:
+        return better
+    return f"from counts of requests and units, not measured: drives and maps differ; {better}"
 
 
 def _left_out(plan: Plan) -> str:

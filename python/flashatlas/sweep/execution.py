@@ -230,14 +230,9 @@ class Crew:
 
     def _checkpoints(self, runs: Sequence[Run]) -> dict[str, str]:
         """Make the drives that several runs begin with; the checkpoint of each run that has one."""
-        alone = [
-            at
-            for at, run in enumerate(runs)
-            if not run.keeps_checkpoints or (run.cost.seconds or SHARED_FROM_S) < SHARED_FROM_S
-        ]
         found: dict[str, str] = {}
         making: dict[str, tuple[Run, str, list[Run]]] = {}
-        for what, users in preconditions.shared([run.spec for run in runs], set(alone)):
+        for what, users in preconditions.shared([run.spec for run in runs], alone(runs)):
             first = runs[users[0]]
             first_of = {part: first.identity[part] for part in ("files", "sources")}
             key = Digests.key({"drive": what, **first_of})
@@ -257,6 +252,15 @@ class Crew:
                     for run in users_of:
                         found.pop(run.key, None)
         return found
+
+
+def alone(runs: Sequence[Run]) -> set[int]:
+    """Return the numbers of runs that precondition their drives themselves."""
+    return {
+        at
+        for at, run in enumerate(runs)
+        if not run.keeps_checkpoints or (run.cost.seconds or SHARED_FROM_S) < SHARED_FROM_S
+    }
 
 
 def _can_be_sent(runs: Sequence[Run]) -> None:

@@ -20,15 +20,6 @@ from flashatlas.sweep.axes import Axis
 from flashatlas.sweep.identity import Digests, identity
 from flashatlas.sweep.study import Study, StudyError
 
-SECONDS_A_REQUEST = {True: 4e-6, False: 1.5e-6}
-"""What a request takes, timed and untimed: an order of magnitude, on one shared core."""
-
-SECONDS_A_RUN = 0.1
-"""What a run takes beside its requests: reading, checking, writing."""
-
-PASSES = 13
-"""How often a workload is played until it is steady: from 6 to 26, so about this."""
-
 
 @dataclass(frozen=True)
 class Run:
@@ -46,16 +37,6 @@ class Run:
     cost: Cost
     keeps_checkpoints: bool
     """Whether its drive can be loaded from a checkpoint."""
-
-    @property
-    def seconds(self) -> float | None:
-        """About how long it takes; ``None`` where the length of the workload is not known."""
-        requests = requests_of(self.spec)
-        if requests is None or self.cost.seconds is None:
-            return None
-        passes = PASSES if self.spec["until"] == "steady" else 1
-        played = requests * passes * SECONDS_A_REQUEST[self.spec["mode"] != "untimed"]
-        return SECONDS_A_RUN + self.cost.seconds + played
 
 
 @dataclass(frozen=True)
@@ -162,7 +143,11 @@ class Planner:
             identity=what,
             key=self._digests.key(what),
             label=label,
-            cost=cost(layout, begin if isinstance(begin, str) else "other"),
+            cost=cost(
+                layout,
+                begin if isinstance(begin, str) else "other",
+                found["config"]["params"].get("map.store", ""),
+            ),
             keeps_checkpoints=layout["keeps_checkpoints"],
         )
 

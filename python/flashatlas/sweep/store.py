@@ -32,7 +32,7 @@ from typing_extensions import TypedDict
 
 from flashatlas._core import InputError
 from flashatlas.files import write_whole
-from flashatlas.result import Result
+from flashatlas.result import Made, Result
 from flashatlas.untrusted import json_file, must_be
 
 SCHEMA = "flashatlas.store/1"
@@ -180,6 +180,16 @@ class Store:
         if not self.has(key):
             raise InputError(f"{self.root}: run {key} is not in it, or not whole")
         return Result.load(self.folder(key))
+
+    def seconds(self, key: str) -> float | None:
+        """Return how long a run took; ``None`` if it is not there, or nobody measured it."""
+        file = self.folder(key) / "made.json"
+        try:
+            made = json_file(file, "how long a run took")
+            must_be(made, Made, file)
+        except (OSError, InputError):
+            return None
+        return made.get("wall_s")
 
     def put(
         self,

@@ -55,22 +55,34 @@ class Shown:
             raise Interrupted from error
 
 
+THERE = "there"
+"""The phase of a run that was done before: it is no part of the pace."""
+
+TELLING = 0.02
+"""The part of the runs after which their pace tells the time to go."""
+
+
 class Bars(Shown):
-    """A bar for each run, or one for all when they are many; lines where there is no terminal."""
+    """A bar for each run, or one for all when they are many; lines where there is no terminal.
+
+    All runs together have the time to go.
+    """
 
     def __init__(self, labels: Sequence[str], *, enabled: bool = True) -> None:
         console = Console(stderr=True, emoji=False)
+        self._state = _State(labels)
+        own = [] if len(labels) > 1 else [TimeRemainingColumn()]
         self._on_terminal = self._progress = Progress(
             TextColumn("{task.description}"),
             BarColumn(),
             TextColumn("{task.fields[note]}"),
-            TimeRemainingColumn(),
+            *own,
             console=console,
             transient=True,
             disable=not (enabled and console.is_terminal),
         )
-        self._state = _State(labels)
-        shown = ["all runs"] if self._state.together else labels
+        shown = [] if self._state.together else list(labels)
+        shown += ["all runs"] if len(labels) > 1 else []
         self._tasks: list[TaskID] = [
             self._progress.add_task(label or "run", total=1.0, note="") for label in shown
         ]
@@ -87,17 +99,16 @@ class Bars(Shown):
             print(self._state.line(), file=sys.stderr, flush=True)
         if self._progress.disable:
             return
-        if self._state.together:
+        if len(self._tasks) > 1 or self._state.together:
             done, count = self._state.done()
-            note = f"{done:.1f} of {count}"
-            self._progress.update(self._tasks[0], completed=done / count, note=note)
+            note = f"{done:.1f} of {count}{self._state.later()}"
+            self._progress.update(self._tasks[-1], completed=done / count, note=note)
+        if self._state.together:
             return
         task = self._progress.tasks[run]
         rate = f", {requests / task.elapsed:,.0f}/s" if task.elapsed and phase == "run" else ""
         note = f"{phase}: {requests:,} {unit}{rate}"
-        self._progress.update(
-            self._tasks[run], completed=share if phase == "run" else None, note=note
-        )
+        self._progress.update(self._tasks[run], completed=self._state.share(run), note=note)
 
 
 class _State:
@@ -107,27 +118,56 @@ class _State:
         self._labels = [label or "run" for label in labels]
         self._shares = [0.0] * len(labels)
         self._notes: dict[int, str] = {}
+        self._there = 0
         self._begun = time.monotonic()
         self.together = len(labels) > SHOWN_MAX
 
     def update(self, run: int, phase: str, requests: int, share: float | None, unit: str) -> None:
-        if phase == "run" and share is not None:
+        if phase in ("check", THERE):  # the check is short, and there is nothing after it
+            self._shares[run] = 1.0
+        elif phase != "precondition" and share is not None:
             self._shares[run] = share
+        if phase == THERE:
+            self._there += 1
         part = "" if share is None else f" ({share:.0%})"
-        self._notes[run] = f"{phase}, {requests:,} {unit}{part}"
+        self._notes[run] = f"{phase}, {requests:,} {unit}{part}" if phase != THERE else THERE
+
+    def share(self, run: int) -> float:
+        """Return how much of a run is done."""
+        return self._shares[run]
 
     def done(self) -> tuple[float, int]:
         """Runs that are done, with parts of runs, and all."""
         return sum(self._shares), len(self._shares)
+
+    def later(self) -> str:
+        """Return the time to go at the pace so far, to follow a count; empty while none tells."""
+        done, count = self.done()
+        own = done - self._there
+        if own < TELLING * (count - self._there) or own <= 0 or done >= count:
+            return ""
+        passed = time.monotonic() - self._begun
+        return f", about {clock(passed * (count - done) / own)} to go"
 
     def line(self) -> str:
         """All of it in a line, with the seconds since it began."""
         seconds = f"{time.monotonic() - self._begun:.0f} s"
         if self.together:
             done, count = self.done()
-            return f"{seconds}: {done:.1f} of {count} runs"
+            there = f", {self._there} there before" if self._there else ""
+            return f"{seconds}: {done:.1f} of {count} runs{there}{self.later()}"
         notes = (f"{self._labels[run]}: {note}" for run, note in sorted(self._notes.items()))
-        return f"{seconds}: {'; '.join(notes)}"
+        return f"{seconds}: {'; '.join(notes)}{self.later()}"
+
+
+def clock(seconds: float) -> str:
+    """Return a time as people read it: ``34 s``, ``2:05``, ``1:02:05``."""
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    minutes, rest = divmod(whole, 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
 
 
 class Cell:

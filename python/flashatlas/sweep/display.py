@@ -15,7 +15,7 @@ from rich.markup import escape
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 
-from flashatlas.progress import LINE_EVERY_S, Shown
+from flashatlas.progress import LINE_EVERY_S, Shown, clock
 from flashatlas.sweep.plan import Run
 
 WINDOW = 50
@@ -81,9 +81,9 @@ class Display(Shown):
         failed = f", {self._failed} failed" if self._failed else ""
         there = f", {self._there} there before" if self._there else ""
         to_go = self._to_go()
-        later = "" if to_go is None else f", {_clock(to_go)} to go"
+        later = "" if to_go is None else f", {clock(to_go)} to go"
         return (
-            f"{_clock(time.monotonic() - self._begun)}: {self._done} of {self._count} runs{failed}"
+            f"{clock(time.monotonic() - self._begun)}: {self._done} of {self._count} runs{failed}"
             f"{there}, {self._rate():.2g} a second{later}"
         )
 
@@ -115,13 +115,3 @@ class Display(Shown):
 def first_line(failure: Mapping[str, Any]) -> str:
     """Why a run failed, without the traceback that may follow."""
     return str(failure.get("error") or "unknown").splitlines()[0]
-
-
-def _clock(seconds: float) -> str:
-    """A time as people read it: ``34 s``, ``2:05``, ``1:02:05``."""
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    minutes, rest = divmod(whole, 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"

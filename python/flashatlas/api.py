@@ -7,7 +7,7 @@ import json
 import os
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import replace
@@ -260,7 +260,7 @@ def compare(
         # a mistake in the last case should not cost the time of the first
         with _named(labels[len(specs)], len(differences)):
             spec = specification(**together(shared, case))
-            layout = json.loads(_core.check_drive(spec["drive"], spec["drive_toml"], spec["set"]))
+            layout = layout_of(spec)
             for name in (spec["trace"], spec["job"]):
                 if name is None or not _core.is_file(name):
                     continue
@@ -272,26 +272,72 @@ def compare(
         if not layout["keeps_checkpoints"]:
             alone.add(len(specs))
         specs.append(spec)
-    must_fit_together(certain, min(jobs or os.cpu_count() or 1, len(specs)))
-    with (
-        tempfile.TemporaryDirectory(prefix="flashatlas-") as folder,
-        shown_in_cell(labels, progress) as report,
-    ):
-        workers = Workers(jobs or os.cpu_count() or 1, report)
-        begun: dict[int, str] = {}
-        for number, (_, users) in enumerate(preconditions.shared(specs, alone)):
-            path = str(Path(folder) / f"{number}.ckpt")
-            first = json.dumps(specs[users[0]])
-            workers.add(users[0], partial(_core.save_checkpoint, first, path))
-            begun |= dict.fromkeys(users, path)
-        workers.wait()
-        for number, spec in enumerate(specs):
-            workers.add(number, partial(carried_out_from, spec, begun.get(number)))
-        outcomes = workers.wait()
+    with shown_in_cell(labels, progress) as report:
+        numbers = range(len(specs))
+        outcomes = side_by_side(specs, alone, numbers, certain, jobs=jobs, progress=report)
     return [
         replace(result, label=label, options={**shared, **case})
         for label, case, result in zip(labels, differences, outcomes, strict=True)
     ]
+
+
+def layout_of(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the layout of the drive of a run, which the core takes as ``spec``."""
+    found = _core.check_drive(spec["drive"], spec["drive_toml"], spec["set"])
+    return json.loads(found)  # type: ignore[no-any-return]
+
+
+def side_by_side(
+    specs: Sequence[Mapping[str, Any]],
+    alone: Collection[int],
+    due: Sequence[int],
+    certain: Sequence[int],
+    *,
+    jobs: int | None,
+    progress: Callable[[int, str, int, float | None], None] | None,
+    done: Callable[[int, Result], None] = lambda *_: None,
+) -> list[Result]:
+    """Carry out some runs on the machine's cores.
+
+    Which drives are shared does not depend on which runs are due, so that records do not either.
+
+    Args:
+        specs: All runs, as the core takes them.
+        alone: Numbers of those that share no drive with others.
+        due: Numbers of those to carry out.
+        certain: What each of these takes at the least, in bytes.
+        jobs: Runs at once; one for each core by default.
+        progress: As for :func:`compare`.
+        done: Called with the number and the result of each run as soon as it is done, in a thread.
+
+    Returns:
+        The results of those that were due.
+
+    """
+    at_once = jobs or os.cpu_count() or 1
+    must_fit_together(certain, min(at_once, len(due)))
+
+    def carry_out(number: int, checkpoint: str | None, report: Progress) -> Result:
+        result = carried_out_from(specs[number], checkpoint, report)
+        done(number, result)
+        return result
+
+    with tempfile.TemporaryDirectory(prefix="flashatlas-") as folder:
+        workers = Workers(at_once, progress)
+        begun: dict[int, str] = {}
+        for group, (_, users) in enumerate(preconditions.shared(specs, alone)):
+            wanted = [number for number in users if number in due]
+            if not wanted:
+                continue
+            path = str(Path(folder) / f"{group}.ckpt")
+            workers.add(
+                wanted[0], partial(_core.save_checkpoint, json.dumps(specs[users[0]]), path)
+            )
+            begun |= dict.fromkeys(wanted, path)
+        workers.wait()
+        for number in due:
+            workers.add(number, partial(carry_out, number, begun.get(number)))
+        return workers.wait()
 
 
 def together(shared: Mapping[str, Any], case: Mapping[str, Any]) -> dict[str, Any]:

@@ -14,15 +14,26 @@ from rich.markup import escape
 
 from flashatlas import InputError, mechanisms, reproduce, steadiness, tables
 from flashatlas import theory_hot_cold as hot
-from flashatlas.cli.console import command_line, err, finish, notes, out, replaced, say
+from flashatlas.cli.console import (
+    NOTHING_KEPT,
+    command_line,
+    err,
+    finish,
+    keeping,
+    notes,
+    out,
+    replaced,
+    say,
+)
 from flashatlas.cli.options import Jobs, Json, Out, Quiet, write_json
 from flashatlas.cli.strict import App
-from flashatlas.files import write_whole
+from flashatlas.files import must_be_writable, write_whole
 from flashatlas.progress import Bars
-from flashatlas.reproduce.protocol import Experiment, ExperimentOption, Planned
+from flashatlas.reproduce.protocol import HERE, Experiment, ExperimentOption, Kept, Planned
 from flashatlas.reproduce.served import ByClients
 from flashatlas.reproduce.table import Listing
 from flashatlas.result import save_all
+from flashatlas.sweep.study import STORE
 from flashatlas.theory import MODELS
 
 Traces = Annotated[
@@ -42,8 +53,13 @@ KeptIn = Annotated[
     typer.Option(
         "--store",
         metavar="DIR",
-        help="Keep the runs as a study in a store of results: what is there is not run again.",
+        help="Keep the runs in this store of results, which worker processes share; by default "
+        f"this process keeps them in {STORE}. What is there is not run again.",
     ),
+]
+NoStore = Annotated[
+    bool,
+    typer.Option("--no-store", help="Keep no runs: an interruption loses what is done."),
 ]
 Cluster = Annotated[
     str,
@@ -171,6 +187,7 @@ def run_experiment(
     stand_ins: StandIns = False,
     jobs: Jobs = None,
     store: KeptIn = None,
+    no_store: NoStore = False,
     cluster: Cluster = "local",
     json_: Json = None,
     out_: Out = None,
@@ -182,13 +199,19 @@ def run_experiment(
     """Carry out an experiment, and write and print what it found, as the options say."""
     if cluster != "local" and store is None:
         raise InputError("--cluster: it needs --store, where the workers keep what they did")
+    if no_store and store is not None:
+        raise InputError("--no-store, --store: one keeps the runs, the other does not")
     if served:
         experiment = ByClients(**vars(experiment))
     planned = experiment.plan(traces=traces, stand_ins=stand_ins, **own)
     if not stand_ins:
         _say_missing(planned)
-    with Bars(planned.labels, enabled=not quiet) as bars:
-        kept = None if store is None else experiment.kept(store, cluster)
+    kept = None
+    if store is not None:
+        kept = experiment.kept(store, cluster)
+    elif not (no_store or served):
+        kept = _by_default(experiment)
+    with keeping(lambda: _left(kept)), Bars(planned.labels, enabled=not quiet) as bars:
         made = planned.carry_out(jobs=jobs, progress=bars.update, kept=kept)
     fired = mechanisms.fired(made.results)
     tried = mechanisms.ablations(made.results, jobs=jobs) if ablate else []
@@ -218,6 +241,28 @@ def run_experiment(
         if out_:
             say(f"Report: {out_ / 'report.html'}")
     finish(made.results)
+
+
+def _by_default(experiment: Experiment) -> Kept | None:
+    """Return the store in this folder; ``None``, and why, where none can be."""
+    kept = experiment.kept(Path(STORE), HERE)
+    try:
+        must_be_writable(kept.root.absolute().parent)
+        kept.opened()
+    except InputError as error:
+        said = f"{error}; the runs are not kept (--store DIR)"
+        err.print(said, highlight=False, markup=False, soft_wrap=True)
+        return None
+    return kept
+
+
+def _left(kept: Kept | None) -> str:
+    """Return what an experiment leaves that was stopped."""
+    if kept is None or not kept.keys:
+        return NOTHING_KEPT
+    done = kept.done()
+    runs = "1 run is" if done == 1 else f"{done} runs are"
+    return f"{runs} done and in {kept.root}; the same command goes on"
 
 
 def _say_missing(planned: Planned) -> None:

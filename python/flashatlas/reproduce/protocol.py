@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -24,6 +24,10 @@ Progress = Callable[[int, str, int, float | None], None]
 """As for :func:`flashatlas.compare`: number of the run, phase, requests, share done."""
 
 
+HERE = "here"
+"""Runs are carried out by this process, without workers of their own; a store keeps them."""
+
+
 @dataclass(frozen=True)
 class Kept:
     """A store that keeps the runs of an experiment."""
@@ -34,11 +38,20 @@ class Kept:
     """What the study is called in it."""
     title: str
     cluster: str = "local"
-    """As for :meth:`flashatlas.Study.run`."""
+    """As for :meth:`flashatlas.Study.run`, or :data:`HERE`."""
+    keys: list[str] = field(default_factory=list, compare=False, repr=False)
+    """Runs that were asked for so far, also by :meth:`step`."""
 
     def step(self, name: str) -> Kept:
         """The same store, for one of several studies that an experiment has."""
         return replace(self, name=f"{self.name}-{name}", title=f"{self.title}: {name}")
+
+    def done(self) -> int:
+        """Return how many of the runs that were asked for are in the store."""
+        if not self.keys:
+            return 0
+        store = self.opened()
+        return sum(map(store.has, dict.fromkeys(self.keys)))
 
     def opened(self) -> Store:
         """The store; it is made where there is none."""

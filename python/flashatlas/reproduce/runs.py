@@ -17,14 +17,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from flashatlas._core import InputError
-from flashatlas.api import Workers, compare, together
+from flashatlas.api import Workers, compare, layout_of, side_by_side, together
 from flashatlas.lookups import lookup
-from flashatlas.reproduce.protocol import Kept, Progress
+from flashatlas.progress import THERE
+from flashatlas.reproduce.protocol import HERE, Kept, Progress
 from flashatlas.result import Result
 
 if TYPE_CHECKING:
     from flashatlas.sweep.execution import Watcher
-    from flashatlas.sweep.plan import Run
+    from flashatlas.sweep.plan import Plan, Run
     from flashatlas.sweep.store import Store
     from flashatlas.sweep.study import Study
 
@@ -77,8 +78,11 @@ def _in_store(
     planner = Planner(study)
     made = (planner.run(at) for at in planner.combinations())
     runs = [replace(run, label=run.axes[RUN]) for run in made if run is not None]
-    watcher = None if progress is None else _Told(progress, labels)
-    store = _kept(study, runs, kept, jobs, watcher)
+    if kept.cluster == HERE:
+        store = _here(study, runs, kept, jobs, progress or (lambda *_: None))
+    else:
+        watcher = None if progress is None else _Told(progress, labels)
+        store = _kept(study, runs, kept, jobs, watcher)
     options = {case["label"]: _without_label(case, common) for case in cases}
     return [
         replace(store.load(run.key), label=run.label, options=options[run.label]) for run in runs
@@ -138,7 +142,10 @@ def _looked_up_in_store(
     runs = [lookups.run_of({RUN: name}, given, digests) for name, given in named.items()]
     axes = ((Axis(RUN, tuple(named)),),)
     study = Study(axes=axes, name=kept.name, title=kept.title, store=kept.root)
-    store = _kept(study, runs, kept, jobs, None if told is None else _Counted(told, runs))
+    if kept.cluster == HERE:
+        store = _looked_up_here(study, runs, kept, jobs, told or (lambda _: None))
+    else:
+        store = _kept(study, runs, kept, jobs, None if told is None else _Counted(told, runs))
     if told:
         told(len(runs))
     return [lookups.load(store, run.key).record for run in runs]
@@ -153,19 +160,87 @@ def _kept(
         InputError: A run failed.
 
     """
-    from flashatlas.sweep import execution, results  # noqa: PLC0415
-    from flashatlas.sweep.plan import Plan  # noqa: PLC0415
+    from flashatlas.sweep import execution  # noqa: PLC0415
 
-    unique = {run.key: run for run in runs}
-    plan = Plan(study, tuple(unique.values()), 0, len(runs) - len(unique))
-    store = kept.opened()
-    results.note(plan, store)
+    store, plan = _noted(study, runs, kept)
     due, done = execution.due(plan.runs, store, retry_failed=True)
     where = execution.Where(kept.cluster, jobs)
     execution.carry_out(due, store, done, where=where, watcher=watcher)
     for run in runs:
         if run.key in done.failed:
             raise InputError(f"{run.label}: {done.failed[run.key].get('error', 'it failed')}")
+    return store
+
+
+def _noted(study: Study, runs: Sequence[Run], kept: Kept) -> tuple[Store, Plan]:
+    """Note in the store which runs a study has, each once."""
+    from flashatlas.sweep import results  # noqa: PLC0415
+    from flashatlas.sweep.plan import Plan  # noqa: PLC0415
+
+    unique = {run.key: run for run in runs}
+    plan = Plan(study, tuple(unique.values()), 0, len(runs) - len(unique))
+    store = kept.opened()
+    results.note(plan, store)
+    kept.keys.extend(unique)
+    return store, plan
+
+
+def _here(
+    study: Study, runs: Sequence[Run], kept: Kept, jobs: int | None, progress: Progress
+) -> Store:
+    """Carry out in this process what is not in the store yet, and keep each as soon as it is done.
+
+    Records are those of :func:`flashatlas.compare`, also where some of the runs were there before.
+    """
+    store, _ = _noted(study, runs, kept)
+    same: dict[str, list[int]] = {}
+    for number, run in enumerate(runs):
+        same.setdefault(run.key, []).append(number)
+    due = []
+    for key, numbers in same.items():
+        if store.has(key):
+            for number in numbers:
+                progress(number, THERE, 0, 1.0)
+        else:
+            due.append(numbers[0])
+
+    def done(number: int, result: Result) -> None:
+        run = runs[number]
+        store.put(run.key, result, run.identity)
+        for twin in same[run.key]:
+            progress(twin, "check", 0, 1.0)
+
+    specs = [run.spec for run in runs]
+    alone = {number for number, run in enumerate(runs) if not run.keeps_checkpoints}
+    memory = [f"{specs[number]['precondition']}_memory_bytes" for number in due]
+    certain = [layout_of(specs[n]).get(key, 0) for n, key in zip(due, memory, strict=True)]
+    if due:
+        side_by_side(specs, alone, due, certain, jobs=jobs, progress=progress, done=done)
+    return store
+
+
+def _looked_up_here(
+    study: Study,
+    runs: Sequence[Run],
+    kept: Kept,
+    jobs: int | None,
+    told: Callable[[int], None],
+) -> Store:
+    """Carry out lookups in this process as :func:`_here` does runs of drives."""
+    from flashatlas.sweep import lookups  # noqa: PLC0415
+
+    store, plan = _noted(study, runs, kept)
+    due = [run for run in plan.runs if not store.has(run.key)]
+    done = itertools.count(len(plan.runs) - len(due) + 1)
+    workers = Workers(jobs or os.cpu_count() or 1, None)
+
+    def carry_out(run: Run, report: Any) -> None:
+        store.put(run.key, lookups.carried_out(run.spec, report), run.identity)
+        told(next(done))
+
+    for number, run in enumerate(due):
+        workers.add(number, partial(carry_out, run))
+    workers.wait()
     return store
 
 

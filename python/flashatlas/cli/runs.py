@@ -56,12 +56,6 @@ Drive = Annotated[
 ]
 
 
-def register(app: typer.Typer) -> None:
-    """Add the commands."""
-    for command in (run, compare, checkpoint):
-        app.command()(command)
-
-
 @shared
 def run(
     common: Playing,

@@ -47,11 +47,6 @@ PLANNED_MAX = 20
 """Runs that ``--dry-run`` lists."""
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(sweep)
-
-
 def sweep(
     study: Annotated[Path, typer.Argument(metavar="STUDY.toml", help="The study.")],
     store: Annotated[

@@ -7,8 +7,13 @@ the process at once.
 from __future__ import annotations
 
 import os
-import signal
 import sys
+
+try:
+    import signal
+except KeyboardInterrupt:  # it takes half of the time until signals are handled
+    os.write(2, b"error: interrupted; nothing was written\n")
+    os._exit(130)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -20,9 +20,9 @@ def _load(paths: Any) -> Any:
 
     ``list[str]`` as an annotation of a callback makes typer 0.29 fail on Python 3.10.
     """
-    from flashatlas import parts  # noqa: PLC0415
-
     for path in paths:
+        from flashatlas import parts  # noqa: PLC0415
+
         parts.load(path)
     return paths
 

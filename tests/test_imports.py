@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import pickle
 import signal
@@ -172,6 +173,19 @@ def test_no_command_is_left_out_of_the_listing():
         *("options", "root", "strict", "version"),
     }
     assert {path.stem for path in folder.glob("*.py")} == modules | not_commands
+
+
+def test_the_reference_has_the_options_of_every_command():
+    """The site's page is made of the commands themselves, and not of the listing."""
+    spec = importlib.util.spec_from_file_location("generate", ROOT / "docs/site/generate.py")
+    generate = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(generate)
+    sections = generate.command_line().split("\n### flashatlas ")[1:]
+    page = {text.partition("\n")[0]: text for text in sections}
+    for entry in ENTRIES:
+        assert entry.name in page
+        groups = [name for name in page if name.startswith(f"{entry.name} ")]
+        assert "| `--plugin` |" in page[groups[0] if groups else entry.name], entry.name
 
 
 NAN = float("nan")

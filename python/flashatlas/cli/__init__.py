@@ -11,7 +11,7 @@ import sys
 
 try:
     import signal
-except KeyboardInterrupt:  # it takes half of the time until signals are handled
+except KeyboardInterrupt:  # this import takes half of the time until a signal is handled
     os.write(2, b"error: interrupted; nothing was written\n")
     os._exit(130)
 

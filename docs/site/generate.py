@@ -8,8 +8,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-import typer
-from flashatlas.cli import app
+from flashatlas.cli.commands import ENTRIES
+from flashatlas.cli.root import app, load
 from flashatlas.files import write_whole
 from flashatlas.names import registries
 
@@ -171,17 +171,20 @@ def leaves(
 
 def command_line() -> str:
     """Every command with its options, from the program itself."""
-    root = typer.main.get_command(app)
-    text = f"# Command line\n\n{plain(root.help or '')}\n\n"
-    return text + "".join(command(f"flashatlas {name}", of) for name, of in root.commands.items())
+    text = f"# Command line\n\n{plain(app.info.help or '')}\n\n"
+    for heading in dict.fromkeys(entry.heading for entry in ENTRIES):
+        below = [entry.name for entry in ENTRIES if entry.heading == heading]
+        text += f"## {heading}\n\n"
+        text += "".join(command(f"flashatlas {name}", load(name)) for name in below)
+    return text
 
 
 def command(name: str, of: Any) -> str:
     """A command, or a group of them."""
     if hasattr(of, "commands"):
         inner = "".join(command(f"{name} {sub}", of.commands[sub]) for sub in of.commands)
-        return f"## {name}\n\n{plain(of.help or '')}\n\n{inner}"
-    text = f"## {name}\n\n{plain(of.help or '')}\n\n"
+        return f"### {name}\n\n{plain(of.help or '')}\n\n{inner}"
+    text = f"### {name}\n\n{plain(of.help or '')}\n\n"
     rows: list[list[object]] = []
     for param in of.params:
         if getattr(param, "hidden", False):

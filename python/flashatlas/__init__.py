@@ -9,36 +9,41 @@ Simulate a drive on a trace, with every read checked:
 0
 """
 
+import sys
+from importlib import import_module
+
 from flashatlas import extensions
 
 extensions.use()  # before anything imports the core
 
-from flashatlas import parts
-from flashatlas._core import (
-    DriveError,
-    FlashAtlasError,
-    InputError,
-    InternalError,
-    PartError,
-    PowerLost,
-    __version__,
-)
-from flashatlas.api import compare, run, save_checkpoint, specification
-from flashatlas.bundle import bundle
-from flashatlas.device import Device
-from flashatlas.drive import Drive
-from flashatlas.figure import figure
-from flashatlas.frame import Frame, frame
-from flashatlas.image import image_check, image_cut, image_info
-from flashatlas.job import Job
-from flashatlas.lookups import lookup
-from flashatlas.names import registries
-from flashatlas.rerun import rerun
-from flashatlas.result import Result
-from flashatlas.serve import serve
-from flashatlas.significance import significance
-from flashatlas.sweep import Study
-from flashatlas.trace import Trace
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from flashatlas import parts
+    from flashatlas._core import (
+        DriveError,
+        FlashAtlasError,
+        InputError,
+        InternalError,
+        PartError,
+        PowerLost,
+        __version__,
+    )
+    from flashatlas.api import compare, run, save_checkpoint, specification
+    from flashatlas.bundle import bundle
+    from flashatlas.device import Device
+    from flashatlas.drive import Drive
+    from flashatlas.figure import figure
+    from flashatlas.frame import Frame, frame
+    from flashatlas.image import image_check, image_cut, image_info
+    from flashatlas.job import Job
+    from flashatlas.lookups import lookup
+    from flashatlas.names import registries
+    from flashatlas.rerun import rerun
+    from flashatlas.result import Result
+    from flashatlas.serve import serve
+    from flashatlas.significance import significance
+    from flashatlas.sweep import Study
+    from flashatlas.trace import Trace
 
 __all__ = [
     "Device",
@@ -72,3 +77,68 @@ __all__ = [
     "significance",
     "specification",
 ]
+
+_HOMES = {
+    "_core": (
+        "DriveError",
+        "FlashAtlasError",
+        "InputError",
+        "InternalError",
+        "PartError",
+        "PowerLost",
+        "__version__",
+    ),
+    "api": ("compare", "run", "save_checkpoint", "specification"),
+    "bundle": ("bundle",),
+    "device": ("Device",),
+    "drive": ("Drive",),
+    "figure": ("figure",),
+    "frame": ("Frame", "frame"),
+    "image": ("image_check", "image_cut", "image_info"),
+    "job": ("Job",),
+    "lookups": ("lookup",),
+    "names": ("registries",),
+    "rerun": ("rerun",),
+    "result": ("Result",),
+    "serve": ("serve",),
+    "significance": ("significance",),
+    "sweep": ("Study",),
+    "trace": ("Trace",),
+}
+"""Modules, and the names that they hold; a module is imported when a name of it is asked for."""
+
+_HOME = {name: module for module, names in _HOMES.items() for name in names}
+
+
+class _Package(type(sys)):  # type: ignore[misc]
+    """The package: a name that a function and its module share is the function's."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        # the import system sets a submodule here once it is loaded
+        if _HOME.get(name) == name and isinstance(value, type(sys)):
+            value = getattr(value, name)
+        super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package
+
+if not TYPE_CHECKING:  # for type checkers, names that are not listed above are wrong
+
+    def __getattr__(name: str) -> object:
+        """Return a public name, or a submodule, after its module was imported."""
+        private = name.startswith("_") and name not in ("_core", "__version__")
+        try:
+            if private:
+                raise ModuleNotFoundError(name=f"{__name__}.{name}")
+            module = import_module(f"{__name__}.{_HOME.get(name, name)}")
+        except ModuleNotFoundError as error:
+            if error.name != f"{__name__}.{name}":
+                raise
+            said = f"module {__name__!r} has no attribute {name!r}"
+            raise AttributeError(said, name=name, obj=sys.modules[__name__]) from None
+        value = getattr(module, name) if name in _HOME else module
+        globals()[name] = value
+        return value
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *__all__})

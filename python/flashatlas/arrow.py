@@ -13,6 +13,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from flashatlas.columns import bits
+
 _CODES = {
     pa.int64(): "q",
     pa.uint64(): "Q",
@@ -65,6 +67,4 @@ def _kind(values: Sequence[Any]) -> pa.DataType | None:
 
 
 def _bits(values: Iterable[bool]) -> pa.Buffer:
-    """A bit of each, the first the lowest of the first byte."""
-    bits = "".join("1" if value else "0" for value in values)
-    return pa.py_buffer(int(bits[::-1] or "0", 2).to_bytes(-(-len(bits) // 8) or 1, "little"))
+    return pa.py_buffer(bits(values) or b"\0")

@@ -1,16 +1,24 @@
 """Extensions: distributions that bring parts in Rust, and a native module that holds them.
 
 Rust has no stable ABI, so the parts of an extension are linked into a module that holds all of
-FlashAtlas besides. It takes the place of ``flashatlas._core``; there can be one.
+FlashAtlas besides. It takes the place of ``flashatlas._core``; there can be one. It is looked for
+when the core is first imported: the list of what is installed takes longer to read than the rest
+of ``import flashatlas``.
 """
 
 from __future__ import annotations
 
 import importlib
 import sys
-from importlib.metadata import EntryPoint, entry_points, version
-from types import ModuleType
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from importlib.machinery import ModuleSpec
+    from importlib.metadata import EntryPoint
+    from types import ModuleType
+
+CORE = "flashatlas._core"
 GROUP = "flashatlas.extensions"
 """The group of entry points by which an extension says its module."""
 
@@ -56,6 +64,8 @@ def load(point: EntryPoint) -> ModuleType:
         ExtensionError: It cannot be imported, or was built against another FlashAtlas.
 
     """
+    from importlib.metadata import version  # noqa: PLC0415
+
     try:
         module = importlib.import_module(point.value)
     except (Exception, SystemExit) as error:
@@ -71,8 +81,43 @@ def load(point: EntryPoint) -> ModuleType:
     return module
 
 
+class Core:
+    """The finder of the core, for the import system: an extension's module, if one is installed."""
+
+    @classmethod
+    def find_spec(
+        cls, name: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """Return how an extension's module is loaded as the core; ``None`` if there is none.
+
+        Raises:
+            ExtensionError: As :func:`chosen` and :func:`load`.
+
+        """
+        if name != CORE:
+            return None
+        from importlib.machinery import ModuleSpec  # noqa: PLC0415
+        from importlib.metadata import entry_points  # noqa: PLC0415
+
+        point = chosen(list(entry_points(group=GROUP)))
+        if point is None:
+            return None
+        return ModuleSpec(name, _Loaded(load(point)))  # type: ignore[arg-type]
+
+
+class _Loaded:
+    """The loader of a module that is loaded already under its own name."""
+
+    def __init__(self, module: ModuleType) -> None:
+        self._module, self._spec = module, module.__spec__
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        return self._module
+
+    def exec_module(self, module: ModuleType) -> None:
+        module.__spec__ = self._spec  # which the import system has replaced
+
+
 def use() -> None:
     """Let the module of the extension, if one is installed, be the core."""
-    point = chosen(list(entry_points(group=GROUP)))
-    if point is not None:
-        sys.modules["flashatlas._core"] = load(point)
+    sys.meta_path.insert(0, Core)

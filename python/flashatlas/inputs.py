@@ -8,7 +8,6 @@ from typing import Any
 
 from flashatlas._core import InputError, is_table, trace_files, trace_with_files
 from flashatlas.files import digest_of_content
-from flashatlas.table_traces import open_text
 
 
 def with_files(name: str, change: Callable[[str], str]) -> str:
@@ -60,6 +59,8 @@ def digest_of_file(path: str) -> str:
         InputError: It cannot be read.
 
     """
+    from flashatlas.table_traces import open_text  # noqa: PLC0415
+
     try:
         with open_text(path) if is_table(path) else open(path, "rb") as source:
             return digest_of_content(source)

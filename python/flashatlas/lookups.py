@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from flashatlas import _core
+from flashatlas.columns import table_of
 from flashatlas.drive import Settings, setting_list
 from flashatlas.files import whole_file
 from flashatlas.frame import as_file, must_be_table
-from flashatlas.result import tables_of
 from flashatlas.trace import Trace
 
 ADDRESSES = ("low-bits", "dense", "exact")
@@ -118,6 +118,6 @@ def carried_out(
     text, tables = _core.lookup(json.dumps(spec), progress)
     if commands is not None:
         with whole_file(Path(commands)) as file:
-            file.write_bytes(as_file(tables_of(tables)["commands"], os.fspath(commands)))
+            file.write_bytes(as_file(table_of(dict(tables)["commands"]), os.fspath(commands)))
     found: dict[str, Any] = json.loads(text)
     return found

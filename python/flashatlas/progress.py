@@ -12,11 +12,12 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 from typing_extensions import Self
+
+if TYPE_CHECKING:
+    from rich.progress import TaskID
 
 SHOWN_MAX = 12
 """More runs than this share one bar."""
@@ -69,6 +70,14 @@ class Bars(Shown):
     """
 
     def __init__(self, labels: Sequence[str], *, enabled: bool = True) -> None:
+        from rich.console import Console  # noqa: PLC0415
+        from rich.progress import (  # noqa: PLC0415
+            BarColumn,
+            Progress,
+            TextColumn,
+            TimeRemainingColumn,
+        )
+
         console = Console(stderr=True, emoji=False)
         self._state = _State(labels)
         own = [] if len(labels) > 1 else [TimeRemainingColumn()]

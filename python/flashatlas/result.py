@@ -6,20 +6,18 @@ import hashlib
 import io
 import json
 import os
+import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
 from typing_extensions import TypedDict
 
-from flashatlas import arrow
 from flashatlas._core import RUN_SCHEMA, InputError, is_file
+from flashatlas.columns import Column, Tables, as_made, update
 from flashatlas.files import write_together
 from flashatlas.folders import (
     COMPARISON,
@@ -37,6 +35,9 @@ from flashatlas.renamed_keys import EARLIER_SCHEMA, JUDGED, are_notes, upgraded
 from flashatlas.units import unit_of
 from flashatlas.untrusted import json_file, keys_must_be, must_be, parquet_file
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 ESSENTIAL = ("drive.channels", "ftl.scheme", "layers")
 """Parameters that every record has."""
 
@@ -50,7 +51,7 @@ class Result:
 
     record: dict[str, Any]
     label: str = ""
-    tables: dict[str, pa.Table] = field(default_factory=dict, compare=False)
+    tables: Mapping[str, pa.Table] = field(default_factory=dict, compare=False)
     """Arrow tables by name (:data:`TABLES`); one that does not apply to the run is absent."""
     command: str = field(default="", compare=False)
     """What was typed to run it, where it was run from the command line."""
@@ -149,6 +150,8 @@ class Result:
 
     def files(self, folder: str | os.PathLike[str]) -> dict[str, bytes]:
         """What :meth:`save` writes into this folder: content by name, the record first."""
+        import pyarrow.parquet as pq  # noqa: PLC0415
+
         record = with_paths(self.record, lambda file: _relative(file, Path(folder)))
         found = {RECORD: _json({**({"label": self.label} if self.label else {}), **record})}
         for name, table in self.tables.items():
@@ -162,6 +165,8 @@ class Result:
 
     def _described(self, table: pa.Table) -> pa.Table:
         """A table that says of which run it is, and the unit of each column."""
+        import pyarrow as pa  # noqa: PLC0415
+
         fields = [f.with_metadata({"unit": unit_of(f.name)}) for f in table.schema]
         run = {
             "flashatlas.run": self.name,
@@ -241,9 +246,15 @@ class Made(TypedDict, total=False):
 _LOADED: deque[Path] = deque(maxlen=10_000)
 """Records that were read, the last ones."""
 
-DAMAGE = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError,
-          pa.ArrowException)  # fmt: skip
+DAMAGE = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError)
 """What is raised where a value is not there, or is another one than it should be."""
+
+
+def _damage(*more: type[Exception]) -> tuple[type[Exception], ...]:
+    """Return :data:`DAMAGE`, with the errors of Arrow where it was imported, and more."""
+    arrow: Any = sys.modules.get("pyarrow")
+    of_arrow = () if arrow is None else (arrow.ArrowException,)
+    return (*DAMAGE, *of_arrow, *more)
 
 
 @contextmanager
@@ -261,7 +272,7 @@ def changed_records_are_bad_input() -> Iterator[None]:
     _LOADED.clear()
     try:
         yield
-    except DAMAGE as error:
+    except _damage() as error:
         record = next((path for path in dict.fromkeys(_LOADED) if not _is_whole(path)), None)
         if record is None:
             raise
@@ -275,29 +286,11 @@ def _is_whole(path: Path) -> bool:
     """Return whether the digest of a record is that of what it says, and of its tables."""
     try:
         result = Result.load(path)
-        tables = {name: _as_made(table) for name, table in result.tables.items()}
+        tables = {name: as_made(table) for name, table in result.tables.items()}
         now = digest_of(result.record, tables, result.jobs)
-    except (*DAMAGE, InputError):  # what cannot be digested was never written
+    except _damage(InputError):  # what cannot be digested was never written
         return False
     return result.record.get("results_digest") == now
-
-
-def _as_made(table: pa.Table) -> pa.Table:
-    """Return a table that was read with the buffers that it had when the core made it.
-
-    A column that was read says of each value whether it is there, also where all are.
-    """
-    columns = {}
-    for name, column in zip(table.column_names, table.columns, strict=True):
-        whole = column.combine_chunks()
-        if pa.types.is_int64(whole.type):
-            columns[name] = _array("int64", whole.buffers()[1].to_pybytes(), [])
-        elif pa.types.is_float64(whole.type):
-            nan = pc.fill_null(whole, float("nan"))
-            columns[name] = _array("float64", nan.buffers()[1].to_pybytes(), [])
-        else:
-            columns[name] = whole
-    return pa.table(columns)
 
 
 def _json(value: Any) -> bytes:
@@ -383,13 +376,7 @@ def digest_of(record: Mapping[str, Any], tables: Mapping[str, pa.Table], jobs: A
     """
     found = [results_of(record), jobs_without_texts(jobs)]
     digest = hashlib.sha256(json.dumps(found, sort_keys=True).encode())
-    for name in sorted(tables):
-        for column, values in zip(tables[name].column_names, tables[name].columns, strict=True):
-            digest.update(f"{name}.{column} {values.type} {len(values)}\n".encode())
-            for chunk in values.chunks:
-                plain = chunk.dictionary_decode() if pa.types.is_dictionary(chunk.type) else chunk
-                for buffer in plain.buffers():
-                    digest.update(buffer or b"")
+    update(digest, tables)
     return f"sha256:{digest.hexdigest()}"
 
 
@@ -511,34 +498,13 @@ def comparison_json(results: Sequence[Result]) -> str:
 
 
 def result_of(
-    outcome: tuple[str, list[tuple[str, list[tuple[str, str, bytes, list[str]]]]], str | None],
+    outcome: tuple[str, list[tuple[str, list[Column]]], str | None],
     label: str = "",
     wall_s: float | None = None,
 ) -> Result:
     """What the core returns, as a result."""
     text, columns, job_text = outcome
-    record, tables = json.loads(text), tables_of(columns)
+    record, tables = json.loads(text), Tables(columns)
     jobs = None if job_text is None else json.loads(job_text)
     record["results_digest"] = digest_of(record, tables, jobs)
     return Result(record, label, tables, wall_s=wall_s, jobs=jobs)
-
-
-def tables_of(
-    raw: list[tuple[str, list[tuple[str, str, bytes, list[str]]]]],
-) -> dict[str, pa.Table]:
-    """The tables of the core as Arrow tables; the buffers are not copied."""
-    return {
-        name: pa.table({c: _array(kind, data, words) for c, kind, data, words in columns})
-        for name, columns in raw
-    }
-
-
-def _array(kind: str, data: bytes, words: list[str]) -> pa.Array:
-    buffer = pa.py_buffer(data)
-    if kind == "int64":
-        return pa.Array.from_buffers(pa.int64(), len(data) // 8, [None, buffer])
-    if kind == "float64":
-        values = pa.Array.from_buffers(pa.float64(), len(data) // 8, [None, buffer])
-        return pc.if_else(pc.is_nan(values), pa.nulls(1, pa.float64())[0], values)
-    codes = pa.Array.from_buffers(pa.uint8(), len(data), [None, buffer])
-    return pa.DictionaryArray.from_arrays(codes, arrow.column(words, pa.string()))

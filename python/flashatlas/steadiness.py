@@ -7,10 +7,13 @@ The criterion of one run is in ``crates/sim/src/steadiness.rs``; the record has 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from flashatlas.frame import Frame
 from flashatlas.notes import declared, texts
 from flashatlas.result import Result
+
+if TYPE_CHECKING:
+    from flashatlas.frame import Frame
 
 
 def unsteady(results: Sequence[Result]) -> list[tuple[Result, list[str]]]:

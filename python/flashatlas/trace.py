@@ -7,15 +7,15 @@ import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
-
-import pyarrow as pa
+from typing import TYPE_CHECKING, Any
 
 from flashatlas import _core
+from flashatlas.columns import table_of
 from flashatlas.files import whole_file
 from flashatlas.foreign import trace_name
-from flashatlas.result import tables_of
-from flashatlas.table_traces import held, name_of, of_text
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 Progress = Callable[[str, int, float | None], None]
 """Called with the phase, the requests so far, and the share done (0 to 1) where it is known."""
@@ -68,6 +68,8 @@ class Trace:
     def __post_init__(self) -> None:
         """Take hold of a table, and find the trace that another program's workload plays."""
         if not isinstance(self.path, str | os.PathLike):
+            from flashatlas.table_traces import held  # noqa: PLC0415
+
             object.__setattr__(self, "path", held(self.path))
         elif isinstance(path := os.fspath(self.path), str):
             object.__setattr__(self, "path", trace_name(path))
@@ -75,6 +77,10 @@ class Trace:
     @property
     def name(self) -> str:
         """The path, or what stands for the table."""
+        if isinstance(self.path, str | os.PathLike):
+            return os.fspath(self.path)
+        from flashatlas.table_traces import name_of  # noqa: PLC0415
+
         return name_of(self.path)
 
     @property
@@ -91,6 +97,8 @@ class Trace:
             field.name: getattr(self, field.name) for field in fields(self) if field.name != "path"
         }
         if (given["format"] or "").startswith("columns:") and self._is_table:
+            from flashatlas.table_traces import of_text  # noqa: PLC0415
+
             given["format"] = of_text(given["format"])
         return given
 
@@ -186,13 +194,15 @@ class Trace:
         """
         reader = _core.TraceReader(self.name, json.dumps(self.options))
         while (batch := reader.next_batch(rows)) is not None:
-            yield tables_of([batch])["requests"]
+            yield table_of(batch[1])
 
     def to_arrow(self, limit: int | None = None) -> pa.Table:
         """All requests, or the first ``limit``, as one table.
 
         See :meth:`batches` for its columns.
         """
+        import pyarrow as pa  # noqa: PLC0415
+
         found: list[pa.Table] = []
         left = limit
         for batch in self.batches():

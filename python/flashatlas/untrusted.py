@@ -14,10 +14,8 @@ import sys
 import types
 from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import Any, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Any, Union, get_args, get_origin
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 from typing_extensions import get_type_hints, is_typeddict
 
 from flashatlas._core import InputError
@@ -26,6 +24,9 @@ if sys.version_info >= (3, 11):
     import tomllib
 else:
     import tomli as tomllib
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 UNPACKED_MAX = 1 << 30
 """Bytes that a compressed file may unpack to, however small it is."""
@@ -155,6 +156,9 @@ def parquet_file(path: Path, columns: Collection[str] | None = None) -> pa.Table
         InputError: It is none, is damaged, or unpacks to more than its size allows.
 
     """
+    import pyarrow as pa  # noqa: PLC0415
+    import pyarrow.parquet as pq  # noqa: PLC0415
+
     try:
         with pq.ParquetFile(path) as parquet:
             about = parquet.metadata

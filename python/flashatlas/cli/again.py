@@ -49,12 +49,6 @@ Run = Annotated[
 ]
 
 
-def register(app: typer.Typer) -> None:
-    """Add the commands."""
-    for command in (rerun, bundle, cite):
-        app.command()(command)
-
-
 def rerun(
     path: Run,
     check: Annotated[

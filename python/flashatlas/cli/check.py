@@ -21,11 +21,7 @@ MOST = 10**9
 """Cases of a swarm that is limited by time."""
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(isolated(check))
-
-
+@isolated
 def check(
     names: Annotated[
         list[str] | None,

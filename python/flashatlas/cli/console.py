@@ -66,7 +66,8 @@ def keeping(what: Callable[[], str]) -> Iterator[None]:
 
 def kept_at(stop: BaseException) -> str:
     """Return what an interrupted command leaves."""
-    return getattr(stop, "kept", NOTHING_KEPT)
+    kept: str = getattr(stop, "kept", "") or getattr(stop.__cause__, "kept", NOTHING_KEPT)
+    return kept
 
 
 def command_line() -> str:

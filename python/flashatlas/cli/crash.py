@@ -21,15 +21,11 @@ SHOWN = 10
 """Failures that are printed; all of them are in the JSON."""
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(isolated(crash))
-
-
 def _list(text: str | None) -> list[str]:
     return [name.strip() for name in (text or "").split(",") if name.strip()]
 
 
+@isolated
 def crash(
     layers: Annotated[
         str | None,

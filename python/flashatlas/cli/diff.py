@@ -22,11 +22,6 @@ LISTED = 40
 """Changes that the terminal shows."""
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(diff)
-
-
 def diff(
     before: Annotated[
         Path, typer.Argument(metavar="A", help="A store of results (STORE:STUDY), or a folder.")

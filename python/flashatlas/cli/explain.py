@@ -88,11 +88,6 @@ def keys() -> dict[str, Declared]:
     return found
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(explain)
-
-
 def explain(
     name: Annotated[
         str,

@@ -35,13 +35,6 @@ TableFile = Annotated[
 ]
 
 
-def register(app: typer.Typer) -> None:
-    """Add the commands."""
-    app.command()(figure)
-    app.command()(table)
-    app.command()(significance)
-
-
 def figure(
     runs: Runs,
     x: Annotated[

@@ -15,11 +15,6 @@ from flashatlas.files import write_whole
 from flashatlas.foreign import job_file
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(job)
-
-
 def job(
     workload: Annotated[
         str,

@@ -22,12 +22,6 @@ OF_SCHEMES = ("schemes", "maps", "caching", "victims", "classifiers")
 """The registries that `flashatlas schemes` lists."""
 
 
-def register(app: typer.Typer) -> None:
-    """Add the commands."""
-    for command in (drives, schemes, layers, formats, workloads, plugin_header):
-        app.command()(command)
-
-
 def plugin_header() -> None:
     """Print the folder of the headers `flashatlas_plugin.h` and `flashatlas_plugin.hpp`.
 

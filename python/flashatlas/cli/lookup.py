@@ -19,11 +19,6 @@ from flashatlas.run_options import of_groups
 from flashatlas.trace import Trace
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(lookup)
-
-
 @shared
 def lookup(
     common: Reading,

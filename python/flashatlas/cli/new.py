@@ -10,12 +10,6 @@ import typer
 from flashatlas import scaffold
 from flashatlas.cli.console import out, say
 
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(new)
-
-
 NEXT = {
     "rust": ["cargo test --release", "cargo run --release", "pip install ."],
     "c": ["make check", "make run"],

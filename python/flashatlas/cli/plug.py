@@ -21,12 +21,6 @@ from flashatlas.plug import Mounted, Pull
 from flashatlas.serve import serve
 
 
-def register(app: typer.Typer) -> None:
-    """Add the commands."""
-    app.command()(mount)
-    app.command("pull-plug")(pull_plug)
-
-
 def mount(
     folder: Annotated[Path, typer.Argument(help="Where: a folder that is there.")],
     drive: Drive = "tiny",

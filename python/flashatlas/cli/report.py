@@ -21,11 +21,6 @@ from flashatlas.sweep.page import write_page
 from flashatlas.sweep.store import Store
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(report)
-
-
 def report(
     runs: Annotated[
         list[Path],

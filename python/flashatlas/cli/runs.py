@@ -41,7 +41,6 @@ from flashatlas.fio_json import to_fio_json
 from flashatlas.inputs import short_name
 from flashatlas.names import hint, registries
 from flashatlas.progress import Bars
-from flashatlas.report import write_report
 from flashatlas.result import Result, comparison_json, save_all, save_one
 from flashatlas.run_options import run_options
 
@@ -54,12 +53,6 @@ Drive = Annotated[
         autocompletion=complete.drives,
     ),
 ]
-
-
-def register(app: typer.Typer) -> None:
-    """Add the commands."""
-    for command in (run, compare, checkpoint):
-        app.command()(command)
 
 
 @shared
@@ -128,6 +121,8 @@ def reported(folder: Path, title: str, results: Sequence[Result]) -> str:
     """Write the report of these runs into a folder, if it can be drawn here; what to say of it."""
     if not charts.there():
         return escape(f"No report: {charts.MISSING}, then flashatlas report {folder}")
+    from flashatlas.report import write_report  # noqa: PLC0415
+
     path = folder / "report.html"
     write_report(path, title, results, command_line())
     return escape(f"Report: {path}")

@@ -44,11 +44,6 @@ from flashatlas.serve import Serving
 from flashatlas.serve import serve as begin
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(serve)
-
-
 def serve(
     drive: Drive = "tiny",
     layers: Layers = None,

@@ -11,7 +11,8 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from flashatlas import InputError, field_words, parts
+from flashatlas import field_words
+from flashatlas._core import InputError
 
 
 def _load(paths: Any) -> Any:
@@ -20,6 +21,8 @@ def _load(paths: Any) -> Any:
     ``list[str]`` as an annotation of a callback makes typer 0.29 fail on Python 3.10.
     """
     for path in paths:
+        from flashatlas import parts  # noqa: PLC0415
+
         parts.load(path)
     return paths
 

@@ -52,11 +52,6 @@ BUSY = 0.5
 """Processes of others from which on ``--dry-run`` speaks of them."""
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(sweep)
-
-
 def sweep(
     study: Annotated[Path, typer.Argument(metavar="STUDY.toml", help="The study.")],
     store: Annotated[

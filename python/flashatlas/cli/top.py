@@ -11,14 +11,8 @@ from rich.live import Live
 
 from flashatlas._core import InputError
 from flashatlas.cli.console import out, say
-from flashatlas.cli.strict import App
 from flashatlas.live import EXPECTED, PORT, look
 from flashatlas.live.terminal import screen
-
-
-def register(app: App) -> None:
-    """Add the command."""
-    app.command()(top)
 
 
 def top(

@@ -1,0 +1,189 @@
+"""The commands: what each is called, under which heading it stands, and where it is.
+
+This is the one place where a command is declared. Its module is imported when the command is
+asked for, so the listing of all commands needs its name and one line of help, and no more.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Entry(NamedTuple):
+    """A command, or a group of commands."""
+
+    name: str
+    heading: str
+    place: str
+    """``MODULE:NAME``: a function or a group in a module of this package."""
+    about: str
+    """The first sentence of its help; a test compares it with the command's own."""
+
+
+RUN, STUDY, LOOK, PROVE, EXTEND, SERVE = "Run", "Study", "Look", "Prove", "Extend", "Serve"
+
+FIRST = ("drives", "workloads", "run", "compare", "explain")
+"""Commands that a newcomer needs first."""
+
+ENTRIES = (
+    Entry("run", RUN, "runs:run", "Replay one workload on one drive; every read is checked."),
+    Entry(
+        "compare",
+        RUN,
+        "runs:compare",
+        "Run several drives or configurations on one workload, side by side.",
+    ),
+    Entry(
+        "checkpoint",
+        RUN,
+        "runs:checkpoint",
+        "Precondition a drive and keep it, for `--precondition checkpoint:FILE`.",
+    ),
+    Entry("trace", RUN, "traces:app", "Look at traces, convert them, and get one."),
+    Entry(
+        "job",
+        RUN,
+        "jobs:job",
+        "Write another simulator's workload as an fio job file, for `--job`.",
+    ),
+    Entry(
+        "lookup",
+        RUN,
+        "lookup:lookup",
+        "Look addresses up in hardware tables of a multi-bank DRAM, without a drive.",
+    ),
+    Entry(
+        "sweep",
+        STUDY,
+        "sweep:sweep",
+        "Carry out a study: many runs over axes, each once, in a store of results.",
+    ),
+    Entry("results", STUDY, "results:app", "Look into a store of results that `sweep` made."),
+    Entry(
+        "figure",
+        STUDY,
+        "frames:figure",
+        "Draw a number of many runs over a factor, in the size of a paper's column.",
+    ),
+    Entry(
+        "table",
+        STUDY,
+        "frames:table",
+        "Write runs as a table: a row a run, every setting and every number a column.",
+    ),
+    Entry(
+        "significance",
+        STUDY,
+        "frames:significance",
+        "Say whether a difference is more than chance: a sentence for each value of a factor.",
+    ),
+    Entry("drives", LOOK, "listings:drives", "List the drives, or show one."),
+    Entry(
+        "workloads",
+        LOOK,
+        "listings:workloads",
+        "List workload generators and their parameters, or show one.",
+    ),
+    Entry(
+        "schemes",
+        LOOK,
+        "listings:schemes",
+        "List schemes, map stores, cache, victim policies and classifiers, or show one.",
+    ),
+    Entry(
+        "layers",
+        LOOK,
+        "listings:layers",
+        "List what a host can put over a drive, or show one layer's parameters.",
+    ),
+    Entry("formats", LOOK, "listings:formats", "List trace formats, or show one."),
+    Entry(
+        "explain",
+        LOOK,
+        "explain:explain",
+        "Say what a key or a name is: meaning, range, default, and the presets that set it.",
+    ),
+    Entry(
+        "report",
+        LOOK,
+        "report:report",
+        "Make one report of runs that were carried out before, or the page of a study.",
+    ),
+    Entry(
+        "diff",
+        LOOK,
+        "diff:diff",
+        "Say which numbers moved between two sets of runs; exit code 1 if any did.",
+    ),
+    Entry("probe", LOOK, "probe:app", "Find out about a drive from the outside."),
+    Entry(
+        "check",
+        PROVE,
+        "check:check",
+        "Try what parts promise: yours, and those that come with FlashAtlas, by one suite.",
+    ),
+    Entry(
+        "crash",
+        PROVE,
+        "crash:crash",
+        "Let the power fail at every operation of short workloads, and check what is left.",
+    ),
+    Entry(
+        "pull-plug",
+        PROVE,
+        "plug:pull_plug",
+        "Pull the plug of a drive under a real kernel's ext4, and look for what had been promised.",
+    ),
+    Entry("rerun", PROVE, "again:rerun", "Run again what was run before, from its record alone."),
+    Entry(
+        "bundle",
+        PROVE,
+        "again:bundle",
+        "Pack runs and the traces, job files and checkpoints that they read into one file.",
+    ),
+    Entry(
+        "cite",
+        PROVE,
+        "again:cite",
+        "Print BibTeX of what runs used: FlashAtlas, and the papers of scheme, store, policy, "
+        "layers.",
+    ),
+    Entry(
+        "reproduce",
+        PROVE,
+        "reproduce:app",
+        "Compute published results again, and show the deviation.",
+    ),
+    Entry(
+        "new", EXTEND, "new:new", "Make a part of your own, outside of FlashAtlas, with its tests."
+    ),
+    Entry(
+        "plugin-header",
+        EXTEND,
+        "listings:plugin_header",
+        "Print the folder of the headers `flashatlas_plugin.h` and `flashatlas_plugin.hpp`.",
+    ),
+    Entry(
+        "serve",
+        SERVE,
+        "serve:serve",
+        "Serve a drive to real programs, as a block device over NBD (nbdkit).",
+    ),
+    Entry(
+        "top",
+        SERVE,
+        "top:top",
+        "Watch a served drive: rates, latencies, write amplification by cause, free blocks, "
+        "merges.",
+    ),
+    Entry(
+        "mount",
+        SERVE,
+        "plug:mount",
+        "Mount ext4 on a served drive, through nbdfuse and a loop device (root, Linux).",
+    ),
+    Entry("image", SERVE, "image:app", "The flash of a served drive, in its image."),
+)
+
+COMMANDS = {entry.name: entry for entry in ENTRIES}
+"""Commands by name, in the order of the help."""

@@ -1,0 +1,126 @@
+"""The command ``flashatlas`` itself: it lists the commands, and loads one when it is asked for."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from importlib import import_module
+from types import FrameType
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperCommand
+from typer.main import get_group
+
+from flashatlas.cli import end_at_once
+from flashatlas.cli.commands import COMMANDS, FIRST
+from flashatlas.cli.strict import App, Commands
+from flashatlas.cli.version import version
+
+MARKUP: Any = "markdown"
+
+
+def load(name: str) -> Any:
+    """Return a command with its options, as the command-line library has it; import its module."""
+    entry = COMMANDS[name]
+    module, _, attribute = entry.place.partition(":")
+    found = getattr(import_module(f"flashatlas.cli.{module}"), attribute)
+    alone = App(rich_markup_mode=MARKUP)
+    if isinstance(found, typer.Typer):
+        alone.add_typer(found, name=name)
+    else:
+        alone.command(name)(found)
+    return get_group(alone).commands[name]
+
+
+class Root(Commands):
+    """The commands by name and one line of help each."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        for entry in COMMANDS.values():
+            self.commands[entry.name] = TyperCommand(
+                entry.name,
+                help=entry.about,
+                rich_help_panel=entry.heading,
+                rich_markup_mode=MARKUP,
+            )
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Find a command as every group does, and load it."""
+        name, command, rest = super().resolve_command(ctx, args)
+        if command is not None:
+            command = load(command.name)
+        _let_commands_end()
+        return name, command, rest
+
+    def invoke(self, ctx: Any) -> Any:
+        """Invoke a command as every group does.
+
+        Raises:
+            InputError: A record that somebody changed cannot be used.
+            Interrupted: The user stopped the command. The command-line library would end at a
+                ``KeyboardInterrupt`` without a word.
+
+        """
+        from flashatlas.progress import Interrupted  # noqa: PLC0415
+        from flashatlas.result import changed_records_are_bad_input  # noqa: PLC0415
+
+        try:
+            with changed_records_are_bad_input():
+                return super().invoke(ctx)
+        except KeyboardInterrupt as stop:
+            raise Interrupted from stop
+
+
+def _let_commands_end() -> None:
+    """Let signals raise exceptions from here on: a command closes and removes what is open."""
+    for number, handler in (
+        (signal.SIGINT, signal.default_int_handler),
+        (signal.SIGTERM, _terminate),
+    ):
+        if signal.getsignal(number) is end_at_once:
+            signal.signal(number, handler)
+
+
+def _terminate(number: int, frame: FrameType | None) -> None:
+    from flashatlas.cli.console import Terminated  # noqa: PLC0415
+
+    raise Terminated
+
+
+app = App(
+    no_args_is_help=True,
+    rich_markup_mode=MARKUP,
+    pretty_exceptions_enable=False,
+    help="The atlas of a flash drive's address maps: simulate, compare and check translation "
+    "layers on real traces.\n\n"
+    f"Five commands to begin with: {', '.join(f'`{name}`' for name in FIRST)}. "
+    "`flashatlas COMMAND -h` gives examples.",
+    epilog="Exit codes: 0 done, 1 another result (`rerun --check`) or a run of a study that "
+    "failed, 2 bad input, 3 the drive could not go on, 4 wrong data, 5 a part that was added went "
+    "wrong, 6 the power failed (`serve --cut-after`), 70 a bug, "
+    "130 interrupted, 143 terminated.",
+)
+app.info.cls = Root
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        sys.stdout.write(version())
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version_: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_version, is_eager=True, help="Print the version and exit."
+        ),
+    ] = False,
+) -> None:
+    """The atlas of a flash drive's address maps.
+
+    Simulate, compare and check translation layers on real traces.
+    """

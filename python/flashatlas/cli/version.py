@@ -1,0 +1,20 @@
+"""The text of ``flashatlas --version``."""
+
+from __future__ import annotations
+
+import json
+import platform
+from importlib.metadata import version as installed
+
+from flashatlas import _core
+
+
+def version() -> str:
+    """Return the version in three lines: what this is, what it was built from, what it runs on."""
+    how = json.loads(_core.build())
+    commit = f", commit {how['commit'][:12]}{how['commit'][40:]}" if how["commit"] else ""
+    return (
+        f"flashatlas {how['version']}{commit}\n"
+        f"sources {how['sources'][:19]}, {how['profile']} build for {how['target']}\n"
+        f"Python {platform.python_version()}, pyarrow {installed('pyarrow')}\n"
+    )

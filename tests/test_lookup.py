@@ -301,6 +301,7 @@ def test_the_report_and_the_command(made, monkeypatch, tmp_path, capsys):
             "reproduce",
             "lpmt",
             "--stand-ins",
+            "--no-store",
             "-q",
             "--limit",
             "400",

@@ -65,6 +65,7 @@ def command(monkeypatch, tmp_path, capsys):
                 "reproduce",
                 name,
                 "--stand-ins",
+                "--no-store",
                 "-q",
                 "--out",
                 str(folder),

@@ -146,6 +146,7 @@ def test_the_command_writes_its_folder(tmp_path, monkeypatch, capsys):
         "reproduce",
         "mast",
         "--stand-ins",
+        "--no-store",
         "--limit",
         "50",
         "-q",

@@ -185,19 +185,56 @@ def test_the_store_is_a_dataset_as_it_lies_there(cli, dask_cluster, study):
     assert pd.read_parquet(study.parent / "flashatlas-results/rows")["waf"].max() == most
 
 
-FAILING = STUDY.replace('ftl.victim = ["greedy", "fifo"]', "nand.endurance = [5, 100000]")
+WEARING = STUDY.replace('ftl.victim = ["greedy", "fifo"]', "nand.endurance = [5, 100000]")
+
+
+@pytest.mark.long
+def test_a_drive_that_wears_out_has_a_row_and_is_said_wherever_runs_are_summed_up(cli, tmp_path):
+    (tmp_path / "worn.toml").write_text(WEARING.replace("requests=3000", "requests=30000"))
+    done = cli("sweep", "worn.toml")
+    assert done.returncode == 0, done.stderr
+    assert "6 runs carried out" in done.stdout and "failed" not in done.stdout
+    assert "3 worn" in done.stdout  # the table is as wide as the terminal
+    assert "worn out: runs whose drive wore out: their numbers end there" in done.stdout
+    kept = Store.open(tmp_path / "flashatlas-results")
+    frame = results.frame_of(kept, results.noted(kept, "worn"))
+    ended = {row["nand.endurance"]: row["worn_out.request"] for row in frame.rows()}
+    assert ended[5] < 30_000 and ended[100_000] is None and frame.worn_out == 3
+    shown = "Worn out: the drive of 3 of 6 runs wore out; their numbers end there."
+    table = cli("results", "show", "flashatlas-results:worn", "-o", "worn.tex", "--of", "waf")
+    assert table.returncode == 0, table.stderr
+    assert shown in (tmp_path / "worn.tex").read_text()
+    figure = cli("figure", "flashatlas-results:worn", "--x", "nand.endurance", "-o", "worn.svg")
+    assert shown in figure.stdout + figure.stderr
+
+
+FAILING = """
+[run]
+drive = "tiny"
+mode = "untimed"
+format = "spc"
+fit = "wrap"
+[axes]
+trace = ["broken.spc", "good.spc"]
+seed = { from = 1, to = 3 }
+"""
 
 
 @pytest.mark.long
 def test_a_run_that_fails_is_a_row_and_the_others_go_on(cli, tmp_path):
-    (tmp_path / "worn.toml").write_text(FAILING.replace("requests=3000", "requests=30000"))
+    lines = [f"0,{i * 37 % 500 * 4},2048,w,{i / 1000:.3f}\n" for i in range(3000)]
+    (tmp_path / "good.spc").write_text("".join(lines))
+    lines[1500] = "0,4,x,w,1.500\n"
+    (tmp_path / "broken.spc").write_text("".join(lines))
+    (tmp_path / "worn.toml").write_text(FAILING)
     first = cli("sweep", "worn.toml")
     assert first.returncode == 1, first.stdout + first.stderr
     assert "3 runs carried out" in first.stdout and "3 failed" in first.stdout
     kept = Store.open(tmp_path / "flashatlas-results")
     frame = results.frame_of(kept, results.noted(kept, "worn"))
     failed = [row for row in frame.rows() if row["failure"]]
-    assert [row["nand.endurance"] for row in failed] == [5, 5, 5]
+    assert [row["trace"] for row in failed] == ["broken.spc"] * 3
+    assert all("broken.spc:1501:5: not a number `x`" in row["failure"] for row in failed)
     assert all(row["waf"] is None for row in failed)
     second = cli("sweep", "worn.toml")
     assert "0 runs carried out" in second.stdout and "3 failed" in second.stdout

@@ -27,6 +27,7 @@ FAILURE = "failure"
 """The column that says why a run has no results; there only where one has none."""
 
 STEADY = "steady"
+WORN_OUT = "worn_out.request"
 """The column that says whether a run was at a steady state; of lookup studies there is none."""
 
 LEFT_OUT = (
@@ -79,6 +80,13 @@ class Frame:
         if STEADY not in self.table.column_names:
             return [True] * len(self)
         return [value is not False for value in self.column(STEADY)]
+
+    @property
+    def worn_out(self) -> int:
+        """Number of runs whose drive wore out before the workload ended."""
+        if WORN_OUT not in self.table.column_names:
+            return 0
+        return len(self) - self.table[WORN_OUT].null_count
 
     def incomplete(self) -> str:
         """Return what the study lacks, in words; empty where every run has its results."""
@@ -342,3 +350,8 @@ def as_file(table: pa.Table, name: str) -> bytes:
     else:
         pq.write_table(table, buffer, compression="zstd")
     return buffer.getvalue()
+
+
+def of_the_worn_out(count: int, total: int) -> str:
+    """Return how many runs ended with a drive that was worn out, as a sentence."""
+    return f"Worn out: the drive of {count} of {total} runs wore out; their numbers end there."

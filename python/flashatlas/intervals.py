@@ -12,7 +12,7 @@ from statistics import fmean
 from typing import Any
 
 from flashatlas._core import InputError, about
-from flashatlas.frame import Frame
+from flashatlas.frame import WORN_OUT, Frame
 from flashatlas.names import hint
 from flashatlas.tables import in_unit
 
@@ -72,8 +72,16 @@ class Group:
     factors: dict[str, Any]
     estimates: dict[str, Estimate]
     unsteady: int
-    """How many of them were no steady state: their numbers would move in longer runs."""
+    """Number of them that were no steady state: their numbers would move in longer runs."""
     runs: int
+    worn_out: int = 0
+    """Number of them whose drive wore out before the workload ended: their numbers end there."""
+
+    @property
+    def count(self) -> str:
+        """The number of runs, and of those that were not steady or wore their drive out."""
+        unsteady = f", {self.unsteady} unsteady" if self.unsteady else ""
+        return f"{self.runs}{unsteady}{f', {self.worn_out} worn out' if self.worn_out else ''}"
 
     def said(self, name: str, unit: str, *, count: bool = True) -> str:
         """Return an estimate in words.
@@ -185,7 +193,8 @@ def summary(runs: Frame, of: Sequence[str]) -> list[Group]:
     factors = [name for name in runs.factors if name != REPLICATES]
     groups: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
     steady = "steady" in runs.table.column_names
-    wanted = [*factors, *of, *(["steady"] if steady else [])]
+    worn = WORN_OUT in runs.table.column_names
+    wanted = [*factors, *of, *(["steady"] if steady else []), *([WORN_OUT] if worn else [])]
     for row in runs.table.select(list(dict.fromkeys(wanted))).to_pylist():
         groups.setdefault(tuple(row[name] for name in factors), []).append(row)
     found = []
@@ -196,7 +205,9 @@ def summary(runs: Frame, of: Sequence[str]) -> list[Group]:
             if values:
                 estimates[name] = estimate(values, percentile=bool(PERCENTILE.search(name)))
         unsteady = sum(1 for row in rows if steady and row["steady"] is False)
-        found.append(Group(dict(zip(factors, key, strict=True)), estimates, unsteady, len(rows)))
+        worn_out = sum(1 for row in rows if worn and row[WORN_OUT] is not None)
+        group = dict(zip(factors, key, strict=True))
+        found.append(Group(group, estimates, unsteady, len(rows), worn_out))
     return found
 
 

@@ -28,11 +28,16 @@ def unsteady(results: Sequence[Result]) -> list[tuple[Result, list[str]]]:
 def of_frame(runs: Frame) -> str:
     """Return how many of the runs with results were not steady, as a sentence; empty if none."""
     count = runs.steady().count(False)
-    if not count:
-        return ""
-    were = "was" if count == 1 else "were"
     total = len(runs) - runs.failures
-    return f"Unsteady: {count} of {total} runs {were} not steady: {MOVES.format('their')}"
+    said = []
+    if count:
+        were = "was" if count == 1 else "were"
+        said.append(f"Unsteady: {count} of {total} runs {were} not steady: {MOVES.format('their')}")
+    if runs.worn_out:
+        from flashatlas.frame import of_the_worn_out  # noqa: PLC0415  (Arrow)
+
+        said.append(of_the_worn_out(runs.worn_out, total))
+    return "\n".join(said)
 
 
 def compares_unlike(results: Sequence[Result]) -> bool:

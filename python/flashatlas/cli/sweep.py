@@ -423,7 +423,7 @@ def show_groups(runs: Frame, of: Sequence[str] | None = None) -> None:
     rows = [
         (
             *(tables.word(group.factors[name], runs.unit(name)) for name in factors),
-            str(group.runs) + (f", {group.unsteady} unsteady" if group.unsteady else ""),
+            group.count,
             *(group.said(name, runs.unit(name), count=False) for name in wanted),
         )
         for group in groups[:GROUPS_MAX]
@@ -443,6 +443,8 @@ def show_groups(runs: Frame, of: Sequence[str] | None = None) -> None:
         say(
             "[yellow]unsteady[/]: runs that were too short: their numbers would move in longer ones"
         )
+    if any(group.worn_out for group in groups):
+        say("[yellow]worn out[/]: runs whose drive wore out: their numbers end there")
 
 
 def _finish(runs: Frame, noted: Mapping[str, Any], kept: Store, page: Path | None) -> None:

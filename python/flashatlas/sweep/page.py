@@ -15,7 +15,7 @@ from typing import Any
 
 from flashatlas.api import build
 from flashatlas.files import write_whole
-from flashatlas.frame import FAILURE, Frame
+from flashatlas.frame import FAILURE, Frame, of_the_worn_out
 from flashatlas.intervals import LEAST, Group, summary
 from flashatlas.report.chart import downloads
 from flashatlas.report.document import BASE, document
@@ -137,6 +137,7 @@ def _introduction(found: Space, runs: Frame, study: Mapping[str, Any], again: st
         verdict_of(checked, swept, wrong, (), single=False),
         _incomplete(runs),
         _unsteady(found.runs),
+        _worn_out(found.runs),
     )
 
 
@@ -166,6 +167,13 @@ def _unsteady(runs: Frame) -> str:
         "two axes have a dashed frame, lines are dashed. Each run's report has the reasons."
         "</p></div>"
     )
+
+
+def _worn_out(runs: Frame) -> str:
+    if not runs.worn_out:
+        return ""
+    said = text(of_the_worn_out(runs.worn_out, len(runs)))
+    return f'<div class="verdict warn" role="note"><p>{said}</p></div>'
 
 
 def _choice(count: int) -> str:
@@ -307,7 +315,7 @@ def _configuration(
     runs: Frame, group: Group, names: Sequence[str], wanted: Sequence[str]
 ) -> list[str]:
     cells = [word(group.factors[name], runs.unit(name)) for name in names]
-    cells.append(str(group.runs) + (f", {group.unsteady} unsteady" if group.unsteady else ""))
+    cells.append(group.count)
     return [*cells, *(group.said(name, runs.unit(name)) for name in wanted)]
 
 

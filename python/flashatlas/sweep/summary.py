@@ -11,7 +11,7 @@ from typing import Any
 
 from flashatlas._core import InputError, about
 from flashatlas.files import write_whole
-from flashatlas.frame import Frame
+from flashatlas.frame import Frame, of_the_worn_out
 from flashatlas.intervals import LEAST, Group, summary
 from flashatlas.labels import of_levels
 from flashatlas.labels import title_of as setting_title
@@ -145,6 +145,8 @@ def _under(groups: Sequence[Group], runs: Frame, wide: int) -> list[str]:
             f"{UNSTEADY} {unsteady} of {total} runs were not steady, and would give other numbers "
             "if they were longer."
         )
+    if worn_out := sum(group.worn_out for group in groups):
+        said.append(of_the_worn_out(worn_out, total))
     if missing := runs.incomplete():
         said.append(f"Incomplete: {escaped(missing)}.")
     return [rf"\multicolumn{{{wide}}}{{l}}{{\footnotesize {text}}} \\" for text in said]
@@ -161,10 +163,21 @@ def _csv(groups: Sequence[Group], of: Sequence[str]) -> str:
     writer = csv.writer(buffer, lineterminator="\n")
     ends = ("mean", "low", "high", "least", "most")
     writer.writerow(
-        [*factors, "runs", "unsteady", *(f"{name}.{end}" for name in of for end in ends)]
+        [
+            *factors,
+            "runs",
+            "unsteady",
+            "worn_out",
+            *(f"{name}.{end}" for name in of for end in ends),
+        ]
     )
     for group in groups:
-        row = [*(group.factors[name] for name in factors), group.runs, group.unsteady]
+        row = [
+            *(group.factors[name] for name in factors),
+            group.runs,
+            group.unsteady,
+            group.worn_out,
+        ]
         for name in of:
             found = group.estimates.get(name)
             row += [None] * 5 if found is None else [getattr(found, end) for end in ends]

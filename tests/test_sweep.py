@@ -20,7 +20,7 @@ import polars as pl
 import psutil
 import pytest
 from flashatlas import InputError, parts
-from flashatlas.intervals import estimate
+from flashatlas.intervals import estimate, summary
 from flashatlas.sweep import clusters, execution, results, rows, shards
 from flashatlas.sweep.identity import Digests
 from flashatlas.sweep.plan import planned
@@ -194,12 +194,13 @@ def test_a_drive_that_wears_out_has_a_row_and_is_said_wherever_runs_are_summed_u
     done = cli("sweep", "worn.toml")
     assert done.returncode == 0, done.stderr
     assert "6 runs carried out" in done.stdout and "failed" not in done.stdout
-    assert "3 worn" in done.stdout  # the table is as wide as the terminal
     assert "worn out: runs whose drive wore out: their numbers end there" in done.stdout
     kept = Store.open(tmp_path / "flashatlas-results")
     frame = results.frame_of(kept, results.noted(kept, "worn"))
     ended = {row["nand.endurance"]: row["worn_out.request"] for row in frame.rows()}
     assert ended[5] < 30_000 and ended[100_000] is None and frame.worn_out == 3
+    counts = {one.factors["nand.endurance"]: one.worn_out for one in summary(frame, ["waf"])}
+    assert counts == {5: 3, 100_000: 0}
     shown = "Worn out: the drive of 3 of 6 runs wore out; their numbers end there."
     table = cli("results", "show", "flashatlas-results:worn", "-o", "worn.tex", "--of", "waf")
     assert table.returncode == 0, table.stderr

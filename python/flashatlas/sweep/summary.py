@@ -157,27 +157,19 @@ def escaped(text: str) -> str:
     return re.sub("|".join(map(re.escape, SPECIAL)), lambda found: SPECIAL[found[0]], text)
 
 
+COUNTS = ("runs", "unsteady", "worn_out")
+"""Columns of a table in CSV that count runs: attributes of a group."""
+
+
 def _csv(groups: Sequence[Group], of: Sequence[str]) -> str:
     factors = list(groups[0].factors)
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
     ends = ("mean", "low", "high", "least", "most")
-    writer.writerow(
-        [
-            *factors,
-            "runs",
-            "unsteady",
-            "worn_out",
-            *(f"{name}.{end}" for name in of for end in ends),
-        ]
-    )
+    writer.writerow([*factors, *COUNTS, *(f"{name}.{end}" for name in of for end in ends)])
     for group in groups:
-        row = [
-            *(group.factors[name] for name in factors),
-            group.runs,
-            group.unsteady,
-            group.worn_out,
-        ]
+        row = [*(group.factors[name] for name in factors)]
+        row += [getattr(group, name) for name in COUNTS]
         for name in of:
             found = group.estimates.get(name)
             row += [None] * 5 if found is None else [getattr(found, end) for end in ends]

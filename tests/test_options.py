@@ -14,7 +14,15 @@ from flashatlas import InputError, api
 from flashatlas.run_options import of_groups, run_options
 from flashatlas.trace import Trace
 
-KINDS = {"text": str, "choice": str, "count": int, "number": int, "factor": float, "flag": bool}
+KINDS = {
+    "text": str,
+    "choice": str,
+    "count": int,
+    "count-or": int,
+    "number": int,
+    "factor": float,
+    "flag": bool,
+}
 """The types of values in Python; paths have several."""
 
 
@@ -31,7 +39,8 @@ def test_the_typed_arguments_are_the_declared_options():
             literal = typing.get_args(typed[option.name])[0] if optional else typed[option.name]
             assert typing.get_args(literal) == option.choices
             continue
-        plain = {KINDS[option.kind], type(None)} - (
+        words = {str} if option.kind == "count-or" else set()
+        plain = ({KINDS[option.kind], type(None)} | words) - (
             set() if option.default is None or option.name == "mode" else {type(None)}
         )
         assert set(typing.get_args(typed[option.name]) or (typed[option.name],)) == plain, option

@@ -1,8 +1,7 @@
 //! Configuration files: any text is either read or refused with a place.
 #![no_main]
 
-use flashatlas_types::params::RawConfig;
-use flashatlas_types::{Dur, Param, ParamDef, Text};
+use flashatlas_types::{Dur, Param, ParamDef, RawConfig, Text};
 
 const UNIT: Param<u64> = Param::bytes("map.unit", 1, 1 << 20, "bytes").or("4KiB");
 

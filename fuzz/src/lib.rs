@@ -2,6 +2,7 @@
 
 use flashatlas_types::{Dur, HostOp, Ps};
 use flashatlas_workload::{
+    BadKinds,
     DeviceMap, MAX_TRANSFER_SECTORS, Opened, ReadOptions, TraceSummary, WriteOptions, atlas,
     create, open,
 };
@@ -15,6 +16,7 @@ fn options(choice: u8) -> ReadOptions {
     let bit = |bit: u8| choice >> bit & 1 == 1;
     ReadOptions {
         skip_bad: u64::from(choice & 3),
+        skip_kinds: BadKinds::NONE,
         shift_sectors: [0, -7, i64::MIN, i64::MAX][usize::from(choice >> 6)],
         device_map: if bit(2) { DeviceMap::Select(1) } else { DeviceMap::Separate },
         drop_duplicates: bit(3).then_some(Dur(5_000_000_000)),

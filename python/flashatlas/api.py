@@ -51,7 +51,7 @@ class RunOptions(TypedDict, total=False):
     drop_duplicates: str | None
     time_gap_max: str | None
     assume_op: str | None
-    skip_bad: int
+    skip_bad: int | str
     shift: int
     mode: Literal["asap", "closed", "open", "untimed"] | None
     depth: int | None

@@ -78,6 +78,7 @@ class Trace(TypedDict):
     format: str
     requests: int
     skipped_bad: int
+    skipped_kinds: NotRequired[dict[str, int]]
     digest: NotRequired[str]
     parts: NotRequired[list[TracePart]]
     extent_bytes: NotRequired[int]

@@ -26,7 +26,8 @@ class RunOption:
     title: str
     """The heading of its group."""
     kind: str
-    """``file``, ``text``, ``count``, ``number``, ``factor``, ``choice`` or ``flag``."""
+    """``file``, ``text``, ``count``, ``count-or``, ``number``, ``factor``, ``choice`` or
+    ``flag``."""
     default: Any
     """``None`` where the option is not given."""
     metavar: str
@@ -37,6 +38,8 @@ class RunOption:
     """The smallest count."""
     choices: tuple[str, ...] = ()
     """The words; those that end in ``:FILE`` are followed by a path."""
+    words: tuple[str, ...] = ()
+    """The words that may stand in place of a count."""
 
 
 @functools.cache
@@ -45,6 +48,7 @@ def run_options() -> dict[str, RunOption]:
     declared = json.loads(_core.run_options())
     for entry in declared:
         entry["choices"] = tuple(entry.get("choices", ()))
+        entry["words"] = tuple(entry.get("words", ()))
     return {entry["name"]: RunOption(**entry) for entry in declared}
 
 
@@ -81,6 +85,7 @@ KINDS: dict[str, tuple[tuple[type, ...], str]] = {
     "text": ((str,), "a text"),
     "choice": ((str,), "one of its words"),
     "count": ((int,), "a whole number"),
+    "count-or": ((int, str), "a whole number or a text"),
     "number": ((int,), "a whole number"),
     "factor": ((int, float), "a number"),
     "flag": ((bool,), "True or False"),
@@ -106,9 +111,10 @@ def checked(option: RunOption, given: Any) -> Any:
     types, expected = KINDS[option.kind]
     if not isinstance(given, types) or (isinstance(given, bool) and option.kind != "flag"):
         raise of_wrong_type(name, given, expected)
-    if isinstance(given, int) and option.kind in ("count", "number"):
-        lowest = (option.least or 0) if option.kind == "count" else -(2**63)
-        most = LARGEST.get(name, 2**64 - 1) if option.kind == "count" else 2**63 - 1
+    if isinstance(given, int) and option.kind in ("count", "count-or", "number"):
+        counts = option.kind != "number"
+        lowest = (option.least or 0) if counts else -(2**63)
+        most = LARGEST.get(name, 2**64 - 1) if counts else 2**63 - 1
         if not lowest <= given <= most:
             raise _core.about(name, f"{given}, expected {lowest} to {most}")
     if option.kind == "factor" and not (math.isfinite(given) and given > 0):

@@ -51,7 +51,8 @@ class Trace:
             ``"5ms"``.
         time_gap_max: Cut pauses to this time, such as ``"1s"``.
         assume_op: ``read``, ``write`` or ``trim``, for traces that do not say.
-        skip_bad: Bad records to skip before one is an error.
+        skip_bad: Bad records to skip before one is an error; or kinds of them, of which all are:
+            ``zero-length``, ``too-long``, ``too-far``, or several with commas.
         shift: Sectors added to every address.
 
     """
@@ -62,7 +63,7 @@ class Trace:
     drop_duplicates: str | None = None
     time_gap_max: str | None = None
     assume_op: str | None = None
-    skip_bad: int = 0
+    skip_bad: int | str = 0
     shift: int = 0
 
     def __post_init__(self) -> None:

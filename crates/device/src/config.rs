@@ -1,10 +1,11 @@
 //! From names, files and single settings to a drive.
 
+use crate::blame::{Setting, blamed, laid};
 use crate::layer::{self, LayerDef, LayerLimit, LayersBelow};
 use crate::params::{
     ALLOCATION, BLOCKS, CACHE_BYTES, CACHE_HIGH, CACHE_LOW, CACHE_MODE, CELL, CHANNELS, DIES,
     FRAME_CHANNELS, FRAME_DIES, FRAME_PLANES, FRAME_WAYS, LAYERS, LOGICAL_PAGES, OVER_PROVISIONING,
-    PAGE_BYTES, PAGES, PLANES, SET, SPARE_BYTES, WAYS, drop_of_others, resolve,
+    PAGE_BYTES, PAGES, PLANES, SPARE_BYTES, WAYS, drop_of_others, resolve,
 };
 use crate::{DeviceShape, Registry, Ssd, Stack};
 use flashatlas_ftl::{SCHEME, SchemeConfig, SchemeDef, UNIT};
@@ -40,29 +41,29 @@ impl DriveConfig {
         file: Option<&str>,
         settings: &[String],
     ) -> Result<DriveConfig, ConfigError> {
-        let raw = match file {
-            None => DriveConfig::from_preset_text(
-                registry.preset(name)?.toml,
-                &format!("devices/{name}.toml"),
-            )?,
+        let preset =
+            |name: &str, toml| DriveConfig::from_preset_text(toml, &format!("devices/{name}.toml"));
+        let (base, mut over) = match file {
+            None => (preset(name, registry.preset(name)?.toml)?, Vec::new()),
             Some(text) => {
-                let over = RawConfig::from_toml(text, name)?;
-                match over.text("drive.base").map(str::to_owned) {
-                    None => over,
+                let mut file = RawConfig::from_toml(text, name)?;
+                file.must_be_value("drive.base")?;
+                match file.text("drive.base").map(str::to_owned) {
+                    None => (file, Vec::new()),
                     Some(base) => {
-                        let preset = registry.preset(&base).map_err(|e| e.at(name))?;
-                        let mut raw = DriveConfig::from_preset_text(
-                            preset.toml,
-                            &format!("devices/{base}.toml"),
-                        )?;
-                        one_capacity(&mut raw, &over)?;
-                        raw.overlay(over);
-                        raw.remove("drive.base");
-                        raw
+                        let toml = registry.preset(&base).map_err(|e| ConfigError {
+                            key: "drive.base".into(),
+                            ..e.at(file.place("drive.base"))
+                        })?;
+                        file.remove("drive.base");
+                        (preset(&base, toml.toml)?, Setting::of_file(file)?)
                     }
                 }
             }
         };
+        for setting in settings {
+            over.push(Setting::parse(setting)?);
+        }
         // what no line can be blamed for is said of the file
         let of_file = |mut e: ConfigError| {
             if e.place.is_empty() && e.why.starts_with("is not given") && file.is_some() {
@@ -70,7 +71,7 @@ impl DriveConfig {
             }
             if file.is_some() { e.at(name) } else { e }
         };
-        DriveConfig::resolved(registry, name, raw, settings).map_err(of_file)
+        DriveConfig::resolved(registry, name, &base, &over).map_err(of_file)
     }
 
     /// This configuration with `settings` of the form `key=value` over it.
@@ -80,28 +81,28 @@ impl DriveConfig {
     pub fn with(&self, settings: &[String]) -> Result<DriveConfig, ConfigError> {
         let mut raw = RawConfig::default();
         self.pairs().for_each(|(key, value)| raw.set(key, &value.to_string(), &self.name));
-        DriveConfig::resolved(self.registry, &self.name, raw, settings)
+        let over: Vec<Setting> =
+            settings.iter().map(|text| Setting::parse(text)).collect::<Result<_, _>>()?;
+        DriveConfig::resolved(self.registry, &self.name, &raw, &over)
     }
 
+    /// The configuration of `base` with `over` over it.
     fn resolved(
         registry: Registry,
         name: &str,
-        mut raw: RawConfig,
-        settings: &[String],
+        base: &RawConfig,
+        over: &[Setting],
     ) -> Result<DriveConfig, ConfigError> {
-        for setting in settings {
-            let (key, value) = setting.split_once('=').ok_or_else(|| {
-                ConfigError::new(
-                    setting.as_str(),
-                    "expected key=value, such as ftl.victim=cost-benefit",
-                )
-                .at(SET)
-            })?;
-            let mut over = RawConfig::default();
-            over.set(key.trim(), value.trim(), SET);
-            one_capacity(&mut raw, &over)?;
-            raw.overlay(over);
-        }
+        let checked = |raw| DriveConfig::checked(registry, name, raw);
+        checked(laid(base, over)?)
+            .map_err(|error| blamed(error, base, over, |raw| checked(raw).err()))
+    }
+
+    fn checked(
+        registry: Registry,
+        name: &str,
+        mut raw: RawConfig,
+    ) -> Result<DriveConfig, ConfigError> {
         let dropped =
             drop_of_others(&registry, &mut raw).map_err(|e| elsewhere(&registry, &raw, e))?;
         let params = resolve(&registry, &raw).map_err(|e| elsewhere(&registry, &raw, e))?;
@@ -381,26 +382,4 @@ fn elsewhere(registry: &Registry, raw: &RawConfig, mut error: ConfigError) -> Co
         error.allowed.clear();
     }
     error
-}
-
-/// Capacity is said in one of two ways: what is said later replaces the other.
-fn one_capacity(raw: &mut RawConfig, over: &RawConfig) -> Result<(), ConfigError> {
-    let keys = ["drive.logical_pages", "drive.over_provisioning"];
-    let given = keys.map(|key| over.text(key).is_some_and(|text| text != "0"));
-    match given {
-        [true, true] => Err(ConfigError::new(
-            keys[0],
-            format!("is given together with {}: give one of the two", keys[1]),
-        )
-        .at(over.place(keys[0]))),
-        [logical, share] => {
-            if logical {
-                raw.remove(keys[1]);
-            }
-            if share {
-                raw.remove(keys[0]);
-            }
-            Ok(())
-        }
-    }
 }

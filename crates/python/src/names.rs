@@ -55,6 +55,10 @@ pub fn run_options() -> Value {
             match o.kind {
                 OptionKind::Count(least) => option["least"] = least.into(),
                 OptionKind::Choice(words) => option["choices"] = json!(words),
+                OptionKind::CountOr(words) => {
+                    option["least"] = 0.into();
+                    option["words"] = json!(words);
+                }
                 _ => {}
             }
             option

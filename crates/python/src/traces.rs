@@ -4,7 +4,8 @@ use crate::environment::environment;
 use crate::opener::{is_file, names_beside};
 use crate::{InputError, Reporter, guarded, tables};
 use flashatlas_sim::{
-    Column, Environment, Input, Inputs, Progress, Reading, RunError, Table, summarize,
+    Column, Environment, Input, Inputs, Progress, Reading, RunError, Table, kinds_skipped,
+    summarize,
 };
 use flashatlas_types::{HostOp, Ps, SECTOR_BYTES};
 use flashatlas_workload::{
@@ -12,7 +13,7 @@ use flashatlas_workload::{
 };
 use pyo3::prelude::*;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use std::fs::File;
 use std::sync::Mutex;
 
@@ -26,6 +27,9 @@ fn parse<T: for<'a> Deserialize<'a>>(what: &str, text: &str) -> PyResult<T> {
 fn account_json(account: &Account) -> Value {
     json!({
         "skipped_bad": account.skipped_bad, "duplicates_dropped": account.duplicates_dropped,
+        "skipped_kinds": Map::from_iter(
+            kinds_skipped(account).into_iter().map(|(kind, n)| (kind.to_owned(), n.into()))
+        ),
         "wrapped": account.wrapped, "not_selected": account.not_selected,
         "gaps_cut": account.gaps_cut,
         "backward_steps": account.backward_steps,

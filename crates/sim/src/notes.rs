@@ -136,7 +136,7 @@ notes! {
 
     /// Bad records.
     pub(crate) BAD_SKIPPED = "bad-records-skipped", RANK_MIDDLE,
-        "{records} bad records were skipped",
+        "{records} bad records were skipped{kinds}",
         "The option `skip_bad` allows it; `flashatlas trace info` shows the first.";
 
     /// Repeated records.

@@ -2,7 +2,8 @@
 //! default, choices and help. Python's keyword arguments and the command line are made of this
 //! list.
 
-use OptionKind::{Choice, Count, Factor, File, Flag, Number, Text};
+use OptionKind::{Choice, Count, CountOr, Factor, File, Flag, Number, Text};
+use flashatlas_workload::BadKind;
 
 /// The type of an option.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -13,6 +14,8 @@ pub enum OptionKind {
     Text,
     /// A whole number, at least this.
     Count(u64),
+    /// A whole number, or one or several of these words with commas.
+    CountOr(&'static [&'static str]),
     /// A whole number of either sign.
     Number,
     /// A number above 0.
@@ -30,6 +33,7 @@ impl OptionKind {
             File => "file",
             Text => "text",
             Count(_) => "count",
+            CountOr(_) => "count-or",
             Number => "number",
             Factor => "factor",
             Choice(_) => "choice",
@@ -154,9 +158,10 @@ pub const OPTIONS: &[RunOption] = &[
     option(
         READING,
         "skip_bad",
-        Count(0),
+        CountOr(&BadKind::NAMES),
         "0",
-        "Bad records to skip and count before one is an error.",
+        "Bad records to skip and count before one is an error; or kinds of them, such as \
+         `zero-length`: all of these are.",
     ),
     option(
         READING,

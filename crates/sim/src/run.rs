@@ -21,7 +21,7 @@ use flashatlas_device::params::QUEUE_DEPTH;
 use flashatlas_device::{DriveConfig, Stack};
 use flashatlas_ftl::FREE_CHANGES;
 use flashatlas_types::{Dur, Layout, Note, NoteValue, PartFault, Ps, Seed, drawn_streams};
-use flashatlas_workload::Account;
+use flashatlas_workload::{Account, BadKind};
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
@@ -190,6 +190,20 @@ fn laid_out_otherwise(header: &Header, spec: &RunSpec) -> Option<Note> {
     })
 }
 
+/// Returns the kinds of bad records that were skipped, with their numbers.
+pub fn kinds_skipped(account: &Account) -> Vec<(&'static str, u64)> {
+    let counts = BadKind::ALL.into_iter().zip(account.skipped_kinds);
+    counts.filter(|&(_, count)| count > 0).map(|(kind, count)| (kind.name(), count)).collect()
+}
+
+/// Returns the value `kinds` of the note of bad records that were skipped.
+fn kinds(account: &Account) -> (&'static str, NoteValue) {
+    let kinds: Vec<String> =
+        kinds_skipped(account).iter().map(|(kind, count)| format!("{count} {kind}")).collect();
+    let text = if kinds.is_empty() { String::new() } else { format!(" ({})", kinds.join(", ")) };
+    ("kinds", text.into())
+}
+
 /// Returns notes of what reading left out of a trace or changed in it.
 fn left_out(account: &Account, spec: &RunSpec) -> Vec<Note> {
     let text = |option: &Option<String>| NoteValue::from(option.clone().unwrap_or_default());
@@ -197,7 +211,10 @@ fn left_out(account: &Account, spec: &RunSpec) -> Vec<Note> {
     let longest = || ("longest", text(&spec.reading.time_gap_max));
     let n = |name, count: u64| (name, NoteValue::from(count));
     let counted = [
-        (account.skipped_bad, notes::BAD_SKIPPED.with([n("records", account.skipped_bad)])),
+        (
+            account.skipped_bad,
+            notes::BAD_SKIPPED.with([n("records", account.skipped_bad), kinds(account)]),
+        ),
         (
             account.duplicates_dropped,
             notes::DUPLICATES_DROPPED.with([n("records", account.duplicates_dropped), within]),
@@ -298,6 +315,12 @@ pub(crate) fn finish(
     trace.insert("requests".into(), player.submitted.into());
     let account = &source.account;
     trace.insert("skipped_bad".into(), account.skipped_bad.into());
+    let kinds = kinds_skipped(account);
+    if !kinds.is_empty() {
+        let counts: Map<String, Value> =
+            kinds.into_iter().map(|(kind, count)| (kind.into(), count.into())).collect();
+        trace.insert("skipped_kinds".into(), counts.into());
+    }
     for (key, count) in [
         ("duplicates_dropped", account.duplicates_dropped),
         ("not_selected", account.not_selected),

@@ -3,7 +3,7 @@
 use crate::RunError;
 use flashatlas_types::quantity::quantity;
 use flashatlas_types::{Dur, HostOp};
-use flashatlas_workload::ReadOptions;
+use flashatlas_workload::{BadKinds, ReadOptions};
 use serde::{Deserialize, Serialize};
 
 /// How requests are issued.
@@ -115,6 +115,38 @@ pub fn duration(key: &'static str, text: &str) -> Result<Dur, RunError> {
     }
 }
 
+/// Which bad records are skipped: in JSON a number, or a text.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum SkipBad {
+    /// At most this many of any kind.
+    Count(u64),
+    /// All of these kinds, by their names, separated by commas.
+    Kinds(String),
+}
+
+impl Default for SkipBad {
+    fn default() -> SkipBad {
+        SkipBad::Count(0)
+    }
+}
+
+impl SkipBad {
+    fn count(&self) -> u64 {
+        match self {
+            SkipBad::Count(count) => *count,
+            SkipBad::Kinds(_) => 0,
+        }
+    }
+
+    fn kinds(&self) -> Result<BadKinds, RunError> {
+        match self {
+            SkipBad::Count(_) => Ok(BadKinds::NONE),
+            SkipBad::Kinds(names) => Ok(names.parse::<BadKinds>()?),
+        }
+    }
+}
+
 /// How a trace is read, as texts. In JSON, unknown keys are errors.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -129,8 +161,8 @@ pub struct Reading {
     pub time_gap_max: Option<String>,
     /// `read`, `write` or `trim`, for traces that do not say.
     pub assume_op: Option<String>,
-    /// Bad records to skip before one is an error.
-    pub skip_bad: u64,
+    /// Bad records to skip.
+    pub skip_bad: SkipBad,
     /// Sectors added to every address.
     pub shift: i64,
 }
@@ -152,7 +184,8 @@ impl Reading {
             })
         };
         Ok(ReadOptions {
-            skip_bad: self.skip_bad,
+            skip_bad: self.skip_bad.count(),
+            skip_kinds: self.skip_bad.kinds()?,
             shift_sectors: self.shift,
             device_map: self.device_map.as_deref().unwrap_or("separate").parse()?,
             drop_duplicates: time("drop_duplicates", &self.drop_duplicates)?,
@@ -169,7 +202,7 @@ impl Reading {
             ("drop_duplicates", self.drop_duplicates.is_some()),
             ("time_gap_max", self.time_gap_max.is_some()),
             ("assume_op", self.assume_op.is_some()),
-            ("skip_bad", self.skip_bad > 0),
+            ("skip_bad", self.skip_bad != SkipBad::default()),
             ("shift", self.shift != 0),
         ]
         .into_iter()

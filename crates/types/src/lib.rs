@@ -36,6 +36,7 @@ mod permutation;
 pub mod plan;
 mod ppn_table;
 pub mod quantity;
+mod raw_config;
 pub mod registry;
 pub mod request;
 pub mod rng;

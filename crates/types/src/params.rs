@@ -1,16 +1,16 @@
 //! Parameters: declared once where they are used, checked once, documented from the declaration.
 //!
-//! A part declares its parameters as [`ParamDef`]s; [`RawConfig`] collects what files and `--set`
-//! say; [`RawConfig::resolve`] turns that into typed [`Params`]. Unknown keys are errors.
+//! A part declares its parameters as [`ParamDef`]s; [`RawConfig`] collects what
+//! files and `--set` say; [`RawConfig::resolve`] turns that into typed
+//! [`Params`]. Unknown keys are errors.
 
+pub use crate::raw_config::RawConfig;
 use crate::{
     ConfigError, Dur, Param, ParamType,
-    error::nearest,
-    quantity::{count, is_unit, quantity, rate, ratio},
+    quantity::{count, quantity, rate, ratio},
 };
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
-use toml_edit::{Document, Item, Value as Toml};
 
 /// The type and range of a parameter.
 #[derive(Clone, Copy, Debug)]
@@ -99,19 +99,6 @@ impl std::fmt::Display for Value {
     }
 }
 
-/// What was written, not yet checked: text by key, with place and source.
-#[derive(Clone, Debug, Default)]
-pub struct RawConfig {
-    entries: BTreeMap<String, RawEntry>,
-}
-
-#[derive(Clone, Debug)]
-struct RawEntry {
-    text: String,
-    place: String,
-    source: Option<String>,
-}
-
 /// Checked parameters of one drive. Reading a key that was not declared is a broken invariant.
 #[derive(Clone, Debug, Default)]
 pub struct Params {
@@ -119,195 +106,6 @@ pub struct Params {
     values: Vec<(&'static str, Value)>,
     /// The place of each key in `values`: a mount looks up dozens of them.
     places: FxHashMap<&'static str, usize>,
-}
-
-impl RawConfig {
-    /// Read TOML: `[section]` tables of `key = value` or `key = { value = …, source = "…" }`, where
-    /// a unit name (`us`, `ms`, `kib`, `mib` …) may stand for `value`.
-    ///
-    /// # Errors
-    /// Syntax errors and values of no known shape, with file, line and column.
-    pub fn from_toml(text: &str, file: &str) -> Result<RawConfig, ConfigError> {
-        let place = |span: Option<std::ops::Range<usize>>| {
-            let before = &text[..span.map_or(0, |s| s.start).min(text.len())];
-            let column = before.chars().rev().take_while(|&c| c != '\n').count() + 1;
-            format!("{file}:{}:{column}", before.matches('\n').count() + 1)
-        };
-        let document = Document::parse(text.to_owned()).map_err(|e| {
-            let at = e.span().map_or(0, |span| span.start).min(text.len());
-            let why = bare_word(text, at).unwrap_or_else(|| e.message().to_owned());
-            ConfigError::new("syntax", why).at(place(e.span()))
-        })?;
-        let mut raw = RawConfig::default();
-        for (section, item) in document.iter() {
-            let Some(table) = item.as_table() else {
-                let at = place(item.span());
-                let (text, source) =
-                    entry(item).map_err(|why| ConfigError::new(section, why).at(at.as_str()))?;
-                raw.entries.insert(section.to_owned(), RawEntry { text, place: at, source });
-                continue;
-            };
-            for (key, item) in table.iter() {
-                let full = format!("{section}.{key}");
-                let at = place(table.key(key).and_then(|k| k.span()).or_else(|| item.span()));
-                let (text, source) = entry(item)
-                    .map_err(|why| ConfigError::new(full.as_str(), why).at(at.as_str()))?;
-                raw.entries.insert(full, RawEntry { text, place: at, source });
-            }
-        }
-        Ok(raw)
-    }
-
-    /// Set one key from text, as `--set key=text` does; it replaces an earlier value.
-    pub fn set(&mut self, key: &str, text: &str, place: &str) {
-        let entry = RawEntry { text: text.to_owned(), place: place.to_owned(), source: None };
-        self.entries.insert(key.to_owned(), entry);
-    }
-
-    /// Take every entry of `over`, replacing those of the same key.
-    pub fn overlay(&mut self, over: RawConfig) {
-        self.entries.extend(over.entries);
-    }
-
-    /// Forget a key.
-    pub fn remove(&mut self, key: &str) {
-        self.entries.remove(key);
-    }
-
-    /// What was written for `key`.
-    pub fn text(&self, key: &str) -> Option<&str> {
-        self.entries.get(key).map(|e| e.text.as_str())
-    }
-
-    /// Where `key` was written, or nothing.
-    pub fn place(&self, key: &str) -> &str {
-        self.entries.get(key).map_or("", |e| e.place.as_str())
-    }
-
-    /// The source beside `key`, where the file names one.
-    pub fn source(&self, key: &str) -> Option<&str> {
-        self.entries.get(key)?.source.as_deref()
-    }
-
-    /// Keys in order, with what was written.
-    pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.entries.iter().map(|(k, e)| (k.as_str(), e.text.as_str()))
-    }
-
-    /// The first entry outside `except` that names no source: a number, a word, or a flag.
-    pub fn without_source(&self, except: &[&str]) -> Option<(&str, &str)> {
-        self.entries
-            .iter()
-            .find(|(key, e)| e.source.is_none() && !except.contains(&key.as_str()))
-            .map(|(key, e)| (key.as_str(), e.place.as_str()))
-    }
-
-    /// Check every entry against `defs` and fill in defaults. `elsewhere` says what a key that is
-    /// not in `defs` would belong to, for the message.
-    ///
-    /// # Errors
-    /// An unknown key, a value of the wrong type or out of range, or a missing one.
-    pub fn resolve(
-        &self,
-        defs: &[&'static ParamDef],
-        elsewhere: impl Fn(&str) -> Option<String>,
-    ) -> Result<Params, ConfigError> {
-        for (key, entry) in &self.entries {
-            if defs.iter().any(|d| d.key == key) {
-                continue;
-            }
-            let names: Vec<&str> = defs.iter().map(|d| d.key).collect();
-            let section = key.split('.').next().unwrap_or_default();
-            let mut error = match elsewhere(key) {
-                Some(owner) => ConfigError::new(key.as_str(), owner),
-                None => ConfigError {
-                    nearest: nearest(key, &names).map(str::to_owned),
-                    ..ConfigError::new(key.as_str(), "no such key")
-                },
-            };
-            error.allowed = names
-                .iter()
-                .filter(|n| n.split('.').next() == Some(section))
-                .map(|&n| n.to_owned())
-                .collect();
-            if error.allowed.is_empty() {
-                let mut sections: Vec<String> = names
-                    .iter()
-                    .filter_map(|n| Some(format!("{}.*", n.split('.').next()?)))
-                    .collect();
-                sections.sort();
-                sections.dedup();
-                error.allowed = sections;
-            }
-            return Err(error.at(entry.place.as_str()));
-        }
-        let mut values = BTreeMap::new();
-        for def in defs {
-            let (text, place) = match (self.entries.get(def.key), def.default) {
-                (Some(entry), _) => (entry.text.as_str(), entry.place.as_str()),
-                (None, Some(text)) => (text, ""),
-                (None, None) => {
-                    return Err(ConfigError::new(def.key, format!("is not given: {}", def.doc)));
-                }
-            };
-            values.insert(def.key, def.parse(text).map_err(|e| e.at(place))?);
-        }
-        let values: Vec<(&'static str, Value)> = values.into_iter().collect();
-        let places = values.iter().enumerate().map(|(at, (key, _))| (*key, at)).collect();
-        Ok(Params { values, places })
-    }
-}
-
-/// What to say of a line `key = word` at byte `at` whose word stands without quotes.
-fn bare_word(text: &str, at: usize) -> Option<String> {
-    let start = text[..at].rfind('\n').map_or(0, |newline| newline + 1);
-    let (key, word) = text[start..].lines().next()?.split_once('=')?;
-    let (key, word) = (key.trim(), word.split('#').next()?.trim());
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
-    let is_word = word.starts_with(|c: char| c.is_ascii_alphabetic()) && word.chars().all(plain);
-    let known = ["true", "false", "inf", "nan"].contains(&word);
-    (is_word && !known).then(|| format!("text needs quotes: {key} = \"{word}\""))
-}
-
-/// The text and the source of a TOML item.
-fn entry(item: &Item) -> Result<(String, Option<String>), String> {
-    let value = item.as_value().ok_or("a value was expected, not a table")?;
-    let Toml::InlineTable(table) = value else {
-        return Ok((scalar(value)?, None));
-    };
-    let mut source = None;
-    let mut text = None;
-    for (key, value) in table.iter() {
-        match key {
-            "source" => source = Some(value.as_str().ok_or("`source` must be text")?.to_owned()),
-            unit if unit == "value" || is_unit(unit) => {
-                if let Some((_, before)) = text {
-                    return Err(format!("`{before}` and `{unit}` are both given: expected one"));
-                }
-                let suffix = if unit == "value" { "" } else { unit };
-                text = Some((format!("{}{suffix}", scalar(value)?), unit));
-            }
-            other => {
-                return Err(format!(
-                    "`{other}` is neither `value`, `source` nor a unit (us, ms, kib, mib …)"
-                ));
-            }
-        }
-    }
-    Ok((text.ok_or("the table holds no value")?.0, source))
-}
-
-fn scalar(value: &Toml) -> Result<String, String> {
-    Ok(match value {
-        Toml::String(s) => s.value().clone(),
-        Toml::Integer(i) => i.value().to_string(),
-        Toml::Float(f) => f.value().to_string(),
-        Toml::Boolean(b) => b.value().to_string(),
-        Toml::Array(names) if names.iter().all(Toml::is_str) => {
-            names.iter().filter_map(Toml::as_str).collect::<Vec<_>>().join(",")
-        }
-        _ => return Err("a number, text, true, false or a list of texts was expected".into()),
-    })
 }
 
 /// The longest time that a parameter takes: an hour. Simulated time ends after 213 days.
@@ -381,6 +179,12 @@ impl ParamDef {
 }
 
 impl Params {
+    pub(crate) fn of(values: BTreeMap<&'static str, Value>) -> Params {
+        let values: Vec<(&'static str, Value)> = values.into_iter().collect();
+        let places = values.iter().enumerate().map(|(at, (key, _))| (*key, at)).collect();
+        Params { values, places }
+    }
+
     /// Whether the parameter was declared.
     pub fn has<T>(&self, param: Param<T>) -> bool {
         self.places.contains_key(param.key())

@@ -1,5 +1,6 @@
 //! Through a binary trace of records of one size, in constant memory.
 
+use crate::bad::Alike;
 use crate::devices::Devices;
 use crate::error::{Place, TraceError};
 use crate::gate::Gate;
@@ -172,6 +173,23 @@ impl<F: Fixed + 'static> FixedSource<F> {
     }
 }
 
+impl<F: Fixed> FixedSource<F> {
+    /// Count the records behind that of `error` which have the same kind of fault: the source is at
+    /// its end.
+    fn with_alike(&mut self, error: TraceError) -> TraceError {
+        let alike = error.kind.map(|kind| {
+            Alike::to(kind, || {
+                if self.records.fetch(self.format.bytes())? == 0 {
+                    return Ok(None);
+                }
+                let decoded = self.records.decode(&mut self.format)?;
+                Ok::<_, io::Error>(Some(decoded.err().and_then(|fault| fault.kind)))
+            })
+        });
+        TraceError { alike, ..error }
+    }
+}
+
 impl<F: Fixed + 'static> RecordSource for FixedSource<F> {
     fn next(&mut self) -> Result<Option<Record>, TraceError> {
         if let Some(record) = self.gate.pending() {
@@ -187,7 +205,8 @@ impl<F: Fixed + 'static> RecordSource for FixedSource<F> {
             let decoded = self.records.decode(&mut self.format);
             let decoded = decoded.map_err(|e| self.gate.fail(failed(e)))?;
             let (gate, record) = (&mut self.gate, self.records.record());
-            if let Some(record) = admitted(gate, &self.format, record, offset, decoded)? {
+            let admitted = admitted(gate, &self.format, record, offset, decoded);
+            if let Some(record) = admitted.map_err(|error| self.with_alike(error))? {
                 return Ok(Some(record));
             }
         }

@@ -1,5 +1,6 @@
 //! What can be wrong with a trace, and where.
 
+use crate::bad::{Alike, BadKind};
 use flashatlas_types::ConfigError;
 use flashatlas_types::spelling::spell;
 use std::borrow::Cow;
@@ -39,6 +40,10 @@ pub struct TraceError {
     pub excerpt: String,
     /// Bad records that were skipped before this one.
     pub skipped: u64,
+    /// Its kind, if all records of that kind can be skipped.
+    pub kind: Option<BadKind>,
+    /// Records of that kind from this one on, where they were counted.
+    pub alike: Option<Alike>,
 }
 
 impl TraceError {
@@ -56,6 +61,8 @@ impl TraceError {
             expected,
             excerpt: String::new(),
             skipped: 0,
+            kind: None,
+            alike: None,
         }
     }
 }
@@ -99,6 +106,11 @@ impl fmt::Display for TraceError {
         }
         if self.skipped > 0 {
             write!(f, " (bad records skipped before: {})", self.skipped)?;
+        }
+        if let Some(kind) = self.kind {
+            let alike = self.alike.map_or(String::new(), |alike| format!("{alike}; "));
+            let name = kind.name();
+            spell(f, &format!(" ({alike}‹skip_bad={name}› skips and counts this kind)"))?;
         }
         Ok(())
     }

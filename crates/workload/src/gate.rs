@@ -143,10 +143,15 @@ impl Gate {
         Ok(tick.at)
     }
 
-    /// Skip a bad record, or fail with it once the allowance is used up.
+    /// Skip a bad record, or fail with it: once the allowance is used up, and if it is of no kind
+    /// that is to be skipped.
     pub fn reject(&mut self, error: TraceError) -> Result<(), TraceError> {
-        if self.account.skipped_bad < self.options.skip_bad {
+        let by_kind = error.kind.is_some_and(|kind| self.options.skip_kinds.has(kind));
+        if by_kind || self.account.skipped_bad < self.options.skip_bad {
             self.account.skipped_bad += 1;
+            if let Some(kind) = error.kind {
+                self.account.skipped_kinds[kind as usize] += 1;
+            }
             return Ok(());
         }
         Err(self.fail(error))
@@ -237,6 +242,7 @@ impl Clock {
                 Some(_) => "at most 213 days (a smaller ‹time_gap_max› cuts more)",
             },
             span: time.span,
+            kind: None,
         })?;
         self.origin_ps = Some(origin);
         self.latest = Some((time.ps, moved));

@@ -29,6 +29,7 @@
 
 mod ascii;
 pub mod atlas;
+mod bad;
 mod binary;
 pub mod compress;
 mod create;
@@ -58,6 +59,7 @@ mod text;
 mod together;
 pub mod write;
 
+pub use bad::{Alike, BadKind, BadKinds};
 pub use create::create;
 pub use error::{OpenError, Place, TraceError};
 pub use format::{Alternative, FormatDef, Open, Presence, Reader, Sniff, Start, WriterDef};

@@ -1,5 +1,6 @@
 //! Line by line through a text trace, in constant memory.
 
+use crate::bad::Alike;
 use crate::devices::Devices;
 use crate::error::{Place, TraceError};
 use crate::format::Sniff;
@@ -179,6 +180,24 @@ impl<F: LineFormat + 'static> TextSource<F> {
     }
 }
 
+impl<F: LineFormat> TextSource<F> {
+    /// Count the lines behind that of `error` which have the same kind of fault: the source is at
+    /// its end.
+    fn with_alike(&mut self, error: TraceError) -> TraceError {
+        let alike = error.kind.map(|kind| {
+            Alike::to(kind, || {
+                let line = self.lines.next()?;
+                Ok::<_, io::Error>(line.map(|(_, line)| {
+                    let blank = line.len() > MAX_LINE || line.trim_ascii().is_empty();
+                    let decoded = if blank { Ok(None) } else { self.format.decode(line) };
+                    decoded.err().and_then(|fault| fault.kind)
+                }))
+            })
+        });
+        TraceError { alike, ..error }
+    }
+}
+
 impl<F: LineFormat> RecordSource for TextSource<F> {
     fn next(&mut self) -> Result<Option<Record>, TraceError> {
         if let Some(record) = self.gate.pending() {
@@ -214,7 +233,8 @@ impl<F: LineFormat> RecordSource for TextSource<F> {
                 Ok(None) => {}
                 Err(fault) => {
                     let place = |offset| Place::Line { line: number, column: offset as u64 + 1 };
-                    self.gate.reject(fault.at(line, place))?;
+                    let error = fault.at(line, place);
+                    self.gate.reject(error).map_err(|error| self.with_alike(error))?;
                 }
             }
         }

@@ -212,6 +212,9 @@ impl Part<'_> {
 fn together(one: &Account, other: &Account) -> Account {
     Account {
         skipped_bad: one.skipped_bad + other.skipped_bad,
+        skipped_kinds: std::array::from_fn(|kind| {
+            one.skipped_kinds[kind] + other.skipped_kinds[kind]
+        }),
         duplicates_dropped: one.duplicates_dropped + other.duplicates_dropped,
         not_selected: one.not_selected + other.not_selected,
         gaps_cut: one.gaps_cut + other.gaps_cut,

@@ -1,5 +1,6 @@
 //! What a format decodes from one record, before the checks that all formats share.
 
+use crate::bad::BadKind;
 use crate::error::{Place, TraceError};
 use crate::source::{END_OF_SECTORS, MAX_TRANSFER_SECTORS};
 use flashatlas_types::{HostOp, SECTOR_BYTES};
@@ -74,13 +75,29 @@ pub(crate) enum ExtentError {
 
 impl ExtentError {
     /// What is wrong, and what should be there.
-    pub fn words(self) -> (&'static str, &'static str) {
+    fn words(self) -> (&'static str, &'static str) {
         match self {
             ExtentError::Empty => ("a length of zero", "at least one byte"),
             ExtentError::TooLong => {
                 ("a length beyond all requests", "at most 1 GiB, or 2 TiB less a sector for a trim")
             }
             ExtentError::TooFar => ("an address beyond all drives", "an end below 2^64 bytes"),
+        }
+    }
+}
+
+impl ExtentError {
+    /// The fault of a record that has it in the bytes `span`.
+    pub fn fault(self, span: (usize, usize)) -> Fault {
+        let (why, expected) = self.words();
+        Fault { why: Cow::Borrowed(why), expected, span, kind: Some(self.kind()) }
+    }
+
+    fn kind(self) -> BadKind {
+        match self {
+            ExtentError::Empty => BadKind::ZeroLength,
+            ExtentError::TooLong => BadKind::TooLong,
+            ExtentError::TooFar => BadKind::TooFar,
         }
     }
 }
@@ -131,12 +148,14 @@ pub(crate) struct Fault {
     pub why: Cow<'static, str>,
     pub expected: &'static str,
     pub span: (usize, usize),
+    /// Its kind, if it can be skipped by name.
+    pub kind: Option<BadKind>,
 }
 
 impl Fault {
     /// A fault of the whole record.
     pub fn whole(why: &'static str, expected: &'static str) -> Fault {
-        Fault { why: Cow::Borrowed(why), expected, span: WHOLE }
+        Fault { why: Cow::Borrowed(why), expected, span: WHOLE, kind: None }
     }
 
     /// The error for this fault of `record`, whose bytes are given, at the place that `place` makes
@@ -146,6 +165,7 @@ impl Fault {
         let start = self.span.0.min(end);
         TraceError {
             excerpt: crate::error::excerpt(&record[start..end]),
+            kind: self.kind,
             ..TraceError::new(place(self.span.0.min(record.len())), self.why, self.expected)
         }
     }

@@ -1,5 +1,6 @@
 //! Records, the sources that yield them, and how they are read.
 
+use crate::bad::{BadKind, BadKinds};
 use crate::error::{Place, TraceError};
 use flashatlas_types::{ConfigError, Dur, HostOp, Request};
 use std::str::FromStr;
@@ -36,8 +37,8 @@ pub trait RecordSource: Send {
     ///
     /// # Errors
     /// The place of a record that cannot be read (beyond those that [`ReadOptions::skip_bad`]
-    /// forgives), of a damaged or truncated compressed stream, or of the end of a trace that holds
-    /// no request.
+    /// and [`ReadOptions::skip_kinds`] forgive), of a damaged or truncated compressed stream, or of
+    /// the end of a trace that holds no request.
     fn next(&mut self) -> Result<Option<Record>, TraceError>;
 
     /// What was left out and changed so far. Not for every record: it copies the names of the
@@ -72,8 +73,10 @@ pub trait RecordSource: Send {
 /// What a source left out of its input and changed in it, so far.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Account {
-    /// Bad records skipped, as [`ReadOptions::skip_bad`] allows.
+    /// Bad records skipped, as [`ReadOptions::skip_bad`] or [`ReadOptions::skip_kinds`] allows.
     pub skipped_bad: u64,
+    /// Of these, the records of each of [`BadKind::ALL`].
+    pub skipped_kinds: [u64; BadKind::ALL.len()],
     /// Records that repeated the one before ([`ReadOptions::drop_duplicates`]).
     pub duplicates_dropped: u64,
     /// Records of devices that [`DeviceMap::Select`] leaves out.
@@ -154,6 +157,8 @@ impl FromStr for DeviceMap {
 pub struct ReadOptions {
     /// Bad records to skip and count before the next one is an error.
     pub skip_bad: u64,
+    /// Kinds of bad records of which all are skipped and counted.
+    pub skip_kinds: BadKinds,
     /// Sectors added to every address. The CloudPhysics traces are 7 off alignment: −7 puts them
     /// right.
     pub shift_sectors: i64,

@@ -21,7 +21,7 @@ impl<'a> Field<'a> {
     /// A fault of this field.
     #[cold]
     pub fn fault(self, why: &'static str, expected: &'static str) -> Fault {
-        Fault { why: Cow::Borrowed(why), expected, span: self.span() }
+        Fault { why: Cow::Borrowed(why), expected, span: self.span(), kind: None }
     }
 
     fn span(self) -> (usize, usize) {
@@ -122,12 +122,7 @@ fn digits(text: &[u8]) -> Option<u64> {
 
 /// Name the field at fault when an address and a length make no extent.
 pub(crate) fn extent_fault(error: ExtentError, address: Field<'_>, length: Field<'_>) -> Fault {
-    let (why, expected) = error.words();
-    if error == ExtentError::TooFar {
-        address.fault(why, expected)
-    } else {
-        length.fault(why, expected)
-    }
+    error.fault(if error == ExtentError::TooFar { address.span() } else { length.span() })
 }
 
 /// The sectors that cover `length` bytes at byte `offset`.

@@ -78,9 +78,9 @@ Playing = Annotated[Options, ("reading", "workload", "playing")]
 """A workload that is played and measured."""
 
 TYPES = {"file": Path, "text": str, "count": int, "number": int, "factor": float, "choice": str}
-TYPES |= {"flag": bool}
+TYPES |= {"flag": bool, "count-or": str}
 
-SHOWN_DEFAULTS = ("count", "number", "factor", "choice")
+SHOWN_DEFAULTS = ("count", "count-or", "number", "factor", "choice")
 """Kinds of options whose default help texts show."""
 
 
@@ -96,10 +96,17 @@ def _count(option: RunOption, given: str | int) -> int:
     return count
 
 
+def _count_or(option: RunOption, given: str | int) -> int | str:
+    """Return a count, or the words that stand in its place; the core knows which there are."""
+    text = str(given)
+    return _count(option, given) if text[:1] in "+-.0123456789" else text
+
+
 def option_value(option: RunOption, text: str) -> Any:
     """The value of an option as a command line says it."""
     kinds: dict[str, Callable[[str], Any]] = {
         "count": functools.partial(_count, option),
+        "count-or": functools.partial(_count_or, option),
         "flag": {"true": True, "false": False}.__getitem__,
         "number": int,
         "factor": float,
@@ -113,15 +120,15 @@ def option_value(option: RunOption, text: str) -> Any:
 
 def _parameter(option: RunOption) -> inspect.Parameter:
     """An option of a run as a parameter of a command."""
-    counts = option.kind == "count"
+    counts = {"count": _count, "count-or": _count_or}.get(option.kind)
     names = [f"--{option.name.replace('_', '-')}"]
     if option.letter:
         names.append(f"-{option.letter}")
     declared = typer.Option(
         *names,
         help=option.doc,
-        metavar=option.metavar or ("N" if counts else None),
-        parser=functools.partial(_count, option) if counts else None,
+        metavar=option.metavar or ("N" if option.kind == "count" else None),
+        parser=functools.partial(counts, option) if counts else None,
         rich_help_panel=option.title,
         show_default=option.kind in SHOWN_DEFAULTS,
         **complete.of_option(option),

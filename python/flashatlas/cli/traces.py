@@ -266,6 +266,7 @@ def _lines(found: dict[str, Any]) -> list[tuple[str, str]]:
     ):
         if count:
             lines.append((name, f"{count:,}"))
+    lines += [(f"  of them {kind}", f"{n:,}") for kind, n in account["skipped_kinds"].items()]
     lines += [(f"part {number}", _part(part)) for number, part in enumerate(found["parts"], 1)]
     lines.append(("digest", found["digest"]))
     return lines

@@ -71,13 +71,14 @@ fn logs_that_cannot_work_say_what_would() {
     let sizes = log(&["ftl.scheme=mast", "ftl.cold_blocks=10"]);
     assert_eq!(
         sizes,
-        "ftl.log_blocks: the parts of the log sum to 106 log blocks, not to 256: \
-         ftl.sequential_blocks 8, ftl.locality_blocks 24, ftl.hot_blocks 64, ftl.cold_blocks 10"
+        "set: ftl.cold_blocks: with 10 and ftl.scheme=mast (`set`), ftl.log_blocks is refused: the \
+         parts of the log sum to 106 log blocks, not to 256: ftl.sequential_blocks 8, \
+         ftl.locality_blocks 24, ftl.hot_blocks 64, ftl.cold_blocks 10"
     );
     assert!(log(&["ftl.scheme=mast", "ftl.locality_blocks=1"]).ends_with("(allowed: 2 to 251)"));
     assert!(
         log(&["ftl.scheme=last", "ftl.hot_blocks=254"])
-            .contains("ftl.cold_blocks: 0 log blocks, of 256")
+            .contains("254 and ftl.scheme=last (`set`), ftl.cold_blocks is refused: 0 log blocks")
     );
     assert!(
         log(&["ftl.scheme=faster", "ftl.isolation_blocks=254"]).ends_with("(allowed: 3 to 253)")
@@ -209,4 +210,79 @@ fn a_file_may_build_on_a_preset() {
     );
     let error = wrong("[drive]\nbase = \"tiny\"\n[ftl]\nscheme = \"pgae\"\n");
     assert!(error.starts_with("mine.toml:4:1: ftl.scheme: "), "{error}");
+    let error = wrong("[drive]\nbase = \"tinny\"\n");
+    assert!(error.starts_with("mine.toml:2:1: drive.base: drive `tinny` is not known"), "{error}");
+    assert_eq!(
+        wrong("[drive.base]\nname = \"tiny\"\n"),
+        "mine.toml:1:8: drive.base: is a value, not a section: expected `base = VALUE` \
+         under [drive]"
+    );
+}
+
+#[test]
+fn a_setting_that_does_not_go_with_the_preset_is_to_blame() {
+    // 64 dies, one lane each, 900,000 blocks of 1152 pages, four units of 4 KiB a page of 16 KiB
+    // on four planes: 64 x 900,000 x 1152 x 16 units, and 32-bit numbers name 4.29 thousand million
+    let units = 64_u64 * 900_000 * 1152 * 16;
+    let toml = Registry::DRIVES.preset("tlc-nvme-1tb").unwrap().toml;
+    let line = toml.lines().position(|line| line.starts_with("unit = ")).unwrap() + 1;
+    let said = error("tlc-nvme-1tb", &["drive.blocks=900000"]);
+    let begins = format!(
+        "set: drive.blocks: with 900000, map.unit=4kib (devices/tlc-nvme-1tb.toml:{line}:1) is \
+         refused: {units} physical units"
+    );
+    assert!(said.starts_with(&begins), "{said}");
+    // settings that change nothing of it are not named, wherever they stand
+    let others = ["timing.t_read=1us", "drive.blocks=900000", "ftl.victim=fifo"];
+    assert_eq!(error("tlc-nvme-1tb", &others), said);
+    assert_eq!(error("tlc-nvme-1tb", &["drive.blocks=5", "drive.blocks=900000"]), said);
+    // two that are wrong only together are both named: 1024 units a page of all lanes take
+    // 2048 x 1152 = 2.4 and 222 x 4096 = 0.9 thousand million, and 2048 x 4096 = 8.6
+    let together = error("tlc-nvme-1tb", &["drive.blocks=2048", "drive.pages=4096"]);
+    let begins =
+        "set: drive.pages: with 4096 and drive.blocks=2048 (`set`), map.unit=4kib (devices/";
+    assert!(together.starts_with(begins), "{together}");
+    // a line of a file over a preset is as good as a setting
+    let file = "[drive]\nbase = \"tlc-nvme-1tb\"\nblocks = 900000\n";
+    let of_file = Registry::DRIVES.load("mine.toml", Some(file), &[]).unwrap_err().to_string();
+    assert_eq!(of_file, said.replace("set: ", "mine.toml:3:1: "));
+    // and a file that builds on nothing is what a setting lies over
+    let whole = Registry::DRIVES.load("mine.toml", Some(toml), &["drive.blocks=900000".into()]);
+    assert_eq!(
+        whole.unwrap_err().to_string(),
+        said.replace("devices/tlc-nvme-1tb.toml", "mine.toml")
+    );
+    // what is wrong without it stays where it was written
+    let wrong = toml.replace("blocks = { value = 222", "blocks = { value = 900000");
+    let alone = Registry::DRIVES.load("mine.toml", Some(&wrong), &["ftl.victim=fifo".into()]);
+    let alone = alone.unwrap_err().to_string();
+    assert!(alone.starts_with(&format!("mine.toml:{line}:1: map.unit: {units}")), "{alone}");
+}
+
+#[test]
+fn every_check_of_several_keys_blames_what_was_set() {
+    // what is set, and the key of the preset or default that it does not go with
+    for (drive, setting, other) in [
+        ("tlc-nvme-1tb", "drive.planes=2", "drive.frame_planes=4 (devices/"), // 4 of 2 planes
+        ("tlc-nvme-1tb", "drive.page_bytes=512KiB", "map.unit=4kib (devices/"), // 512 units > 64
+        ("tlc-nvme-1tb", "drive.blocks=100", "drive.logical_pages=244190646 (devices/"),
+        ("tiny", "cache.high=0.1", "cache.low"), // the default 0.5 lies above
+        ("tlc-nvme-1tb", "ftl.scheme=block", "map.unit=4kib (devices/"), // maps whole frames
+        ("tlc-small", "drive.blocks=10", "drive.logical_pages=720896 (devices/"),
+    ] {
+        let said = error(drive, &[setting]);
+        let (key, value) = setting.split_once('=').unwrap();
+        let begins = format!("set: {key}: with {value}, {other}");
+        assert!(said.starts_with(&begins), "{said}, not {begins}");
+        assert!(said.contains(" is refused: "), "{said}");
+    }
+    // an allowed range is that of the key which it belongs to
+    let said = error("mast-4gb", &["ftl.scheme=mast", "ftl.locality_blocks=1"]);
+    assert!(said.starts_with("set: ftl.locality_blocks: "), "{said}");
+    let config = Registry::DRIVES.load("tlc-nvme-1tb", None, &[]).unwrap();
+    let said = config.with(&["drive.blocks=900000".into()]).unwrap_err().to_string();
+    assert!(
+        said.starts_with("set: drive.blocks: with 900000, map.unit=4096 (tlc-nvme-1tb) is refused"),
+        "{said}"
+    );
 }

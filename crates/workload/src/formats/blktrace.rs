@@ -124,7 +124,12 @@ impl Order {
 
 fn open(input: Box<dyn BufRead + Send>, start: &Start<'_>) -> Result<Reader, OpenError> {
     let Some(order) = Order::detect(start.head) else {
-        let fault = Fault { why: "no blktrace event but".into(), expected: MAGICS, span: (0, 4) };
+        let fault = Fault {
+            why: "no blktrace event but".into(),
+            expected: MAGICS,
+            span: (0, 4),
+            kind: None,
+        };
         return Err(fault.at(start.head, |_| Place::Byte(0)).into());
     };
     let action = Action::chosen(start.params, order.actions(start.head));
@@ -148,7 +153,7 @@ pub(crate) fn open_together(
         let found = Order::detect(head);
         if found.is_none() || order.is_some_and(|order| Some(order) != found) {
             let why = if found.is_none() { "no blktrace event but" } else { "another byte order," };
-            let fault = Fault { why: why.into(), expected: MAGICS, span: (0, 4) };
+            let fault = Fault { why: why.into(), expected: MAGICS, span: (0, 4), kind: None };
             let error = fault.at(head, |_| Place::Byte(0));
             return Err((number, Box::new(error.into())));
         }
@@ -172,7 +177,7 @@ struct Blktrace {
 
 impl Blktrace {
     fn fault(at: usize, len: usize, why: &'static str, expected: &'static str) -> Fault {
-        Fault { why: why.into(), expected, span: (at, at + len) }
+        Fault { why: why.into(), expected, span: (at, at + len), kind: None }
     }
 
     fn device(&mut self, device: u32) -> Result<u32, Fault> {
@@ -254,9 +259,8 @@ impl Fixed for Blktrace {
 impl Blktrace {
     fn extent(&self, event: &[u8], op: HostOp, length: u64) -> Result<Extent, Fault> {
         Extent::of_sector_and_bytes(op, self.order.u64(bytes_at(event, 16)), length).map_err(|e| {
-            let (why, expected) = e.words();
             let (at, len) = if e == ExtentError::TooFar { (16, 8) } else { (24, 4) };
-            Blktrace::fault(at, len, why, expected)
+            e.fault((at, at + len))
         })
     }
 }

@@ -66,6 +66,7 @@ fn object<'a>(line: &[u8], text: &'a [u8]) -> Result<Object<'a>, Fault> {
             why: "no object of JSON".into(),
             expected: "an object with the keys of the specification, whole in its line",
             span: (at, usize::MAX),
+            kind: None,
         }
     })
 }

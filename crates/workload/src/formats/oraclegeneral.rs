@@ -104,9 +104,8 @@ impl Fixed for OracleGeneral {
         let first = u64::from_le_bytes(bytes_at(record, OBJECT)).saturating_mul(self.unit_sectors);
         let bytes = u64::from(u32::from_le_bytes(bytes_at(record, SIZE)));
         let extent = Extent::of_sector_and_bytes(self.op, first, bytes).map_err(|error| {
-            let (why, expected) = error.words();
             let span = if error == ExtentError::TooFar { (OBJECT, SIZE) } else { (SIZE, NEXT) };
-            Fault { why: why.into(), expected, span }
+            error.fault(span)
         })?;
         let seconds = u32::from_le_bytes(bytes_at(record, 0));
         let time = Time { ps: u128::from(seconds) * u128::from(SECOND_PS), span: (0, OBJECT) };

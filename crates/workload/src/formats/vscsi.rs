@@ -89,13 +89,8 @@ impl Layout {
             let length = u64::from(u32::from_le_bytes(bytes_at(record, self.length)));
             Extent::of_sector_and_bytes(op, u64::from_le_bytes(bytes_at(record, SECTOR)), length)
                 .map_err(|e| {
-                    let (why, expected) = e.words();
-                    self.fault(
-                        if e == ExtentError::TooFar { SECTOR } else { self.length },
-                        4,
-                        why,
-                        expected,
-                    )
+                    let at = if e == ExtentError::TooFar { SECTOR } else { self.length };
+                    e.fault((at, at + 4))
                 })?
         };
         let time = u64::from_le_bytes(bytes_at(record, TIME));
@@ -103,7 +98,7 @@ impl Layout {
     }
 
     fn fault(&self, at: usize, len: usize, why: &'static str, expected: &'static str) -> Fault {
-        Fault { why: why.into(), expected, span: (at, at + len) }
+        Fault { why: why.into(), expected, span: (at, at + len), kind: None }
     }
 }
 
@@ -127,6 +122,7 @@ fn open(input: Box<dyn BufRead + Send>, start: &Start<'_>) -> Result<Reader, Ope
             why: "no vscsi record but".into(),
             expected: "version 1 or 2 records",
             span: (0, V1.bytes),
+            kind: None,
         };
         fault.at(start.head, |_| Place::Byte(0))
     })?;

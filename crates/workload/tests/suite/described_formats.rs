@@ -177,7 +177,10 @@ fn oraclegeneral_is_told_by_what_its_records_say_of_each_other() {
     assert_eq!(blocks.unwrap()[0], record(0, Read, 800, 1, 0));
     assert_eq!(
         error("oraclegeneral", oracle(0, 1, 0, -1)),
-        "byte 12: a length of zero `\\x00\\x00\\x00\\x00`; expected at least one byte"
+        alone(
+            "byte 12: a length of zero `\\x00\\x00\\x00\\x00`; expected at least one byte",
+            "zero-length"
+        )
     );
     assert_eq!(
         error("oraclegeneral", &trace(100)[..30]),

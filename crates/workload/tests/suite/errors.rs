@@ -1,7 +1,7 @@
 //! What is said about bad input, word for word.
 
 use crate::common::*;
-use flashatlas_workload::{OpenError, Opened, Place, ReadOptions, format_by_name, open};
+use flashatlas_workload::{BadKinds, OpenError, Opened, Place, ReadOptions, format_by_name, open};
 use std::io::{self, Cursor};
 
 #[test]
@@ -22,7 +22,10 @@ fn numbers_and_columns_of_msr() {
         "2:12: a negative number `-8`; expected an offset in bytes"
     );
     assert_eq!(bad("1,a,0,Read,0,,1"), "2:14: an empty field; expected a length in bytes");
-    assert_eq!(bad("1,a,0,Read,0,0,1"), "2:14: a length of zero `0`; expected at least one byte");
+    assert_eq!(
+        bad("1,a,0,Read,0,0,1"),
+        alone("2:14: a length of zero `0`; expected at least one byte", "zero-length")
+    );
     assert_eq!(bad("1,a,0,Read,0,1e3,1"), "2:14: not a number `1e3`; expected a length in bytes");
     assert_eq!(
         bad("1,a,0,Read,99999999999999999999,1,1"),
@@ -30,13 +33,19 @@ fn numbers_and_columns_of_msr() {
     );
     assert_eq!(
         bad("1,a,0,Read,18446744073709551615,2,1"),
-        "2:12: an address beyond all drives `18446744073709551615`; expected an end below 2^64 \
-         bytes"
+        alone(
+            "2:12: an address beyond all drives `18446744073709551615`; expected an end below \
+         2^64 bytes",
+            "too-far"
+        )
     );
     assert_eq!(
         bad("1,a,0,Read,0,1073741825,1"),
-        "2:14: a length beyond all requests `1073741825`; expected at most 1 GiB, or 2 TiB less a \
-         sector for a trim"
+        alone(
+            "2:14: a length beyond all requests `1073741825`; expected at most 1 GiB, or 2 TiB \
+             less a sector for a trim",
+            "too-long"
+        )
     );
     assert!(
         bad("1,a,0,Read,0,512\r").contains("in `1,a,0,Read,0,512`;"),
@@ -67,7 +76,11 @@ fn the_other_text_formats() {
     );
     assert_eq!(
         error("spc", "0,36028797018963968,512,r,0\n"),
-        "1:3: an address beyond all drives `36028797018963968`; expected an end below 2^64 bytes"
+        alone(
+            "1:3: an address beyond all drives `36028797018963968`; expected an end below \
+             2^64 bytes",
+            "too-far"
+        )
     );
     assert_eq!(
         error("spc", "0,1,512,r\n"),
@@ -167,12 +180,18 @@ fn vscsi_records() {
     );
     assert_eq!(
         with(vscsi1(0, 0x2a, 1, 1)),
-        "byte 68: a length of zero `\\x00\\x00\\x00\\x00`; expected at least one byte"
+        alone(
+            "byte 68: a length of zero `\\x00\\x00\\x00\\x00`; expected at least one byte",
+            "zero-length"
+        )
     );
     assert_eq!(
         with(vscsi1(512, 0x2a, u64::MAX, 1)),
-        "byte 80: an address beyond all drives `\\xff\\xff\\xff\\xff`; expected an end below 2^64 \
-         bytes"
+        alone(
+            "byte 80: an address beyond all drives `\\xff\\xff\\xff\\xff`; expected an end below \
+         2^64 bytes",
+            "too-far"
+        )
     );
     let mut other = good();
     other[15] = 9;
@@ -327,4 +346,72 @@ fn nothing_recognised_and_nothing_there() {
     );
     let unknown = open(Box::new(Cursor::new(vec![1])), Some("mrs"), &ReadOptions::default()).err();
     assert_eq!(unknown, Some(OpenError::Config(format_by_name("mrs").unwrap_err())));
+}
+
+#[test]
+fn one_kind_of_bad_record_can_be_skipped_alone() {
+    // two of no bytes, one that is longer than 1 GiB (2^30 + 512 bytes), and one of no kind
+    let text = "0,1,512,r,0\n0,1,0,r,0\n0,2,512,r,1\n0,2,0,r,1\n0,3,1073742336,r,1\nworse\n";
+    let skipping =
+        |kinds: &str| ReadOptions { skip_kinds: kinds.parse().unwrap(), ..ReadOptions::default() };
+    let read = |text: &str, options: &ReadOptions| {
+        let reader = Box::new(Cursor::new(text.as_bytes().to_vec()));
+        let Opened { mut source, .. } = open(reader, Some("spc"), options).unwrap();
+        let (records, error) = drain(&mut *source);
+        let account = source.account();
+        (records.len(), error.map(|e| e.to_string()), account.skipped_bad, account.skipped_kinds)
+    };
+    let told = |error: Option<String>| error.unwrap();
+    // without the option: how many there are, and what skips them
+    let (records, error, ..) = read(text, &ReadOptions::default());
+    assert_eq!(
+        (records, told(error)),
+        (
+            1,
+            "2:5: a length of zero `0`; expected at least one byte (2 such records from here to \
+             the end; `skip_bad=zero-length` skips and counts this kind)"
+                .to_owned()
+        )
+    );
+    // with it, a record of another kind is still an error, and those before it are counted
+    let (records, error, skipped, kinds) = read(text, &skipping("zero-length"));
+    assert_eq!((records, skipped, kinds), (2, 2, [2, 0, 0]));
+    let error = told(error);
+    assert!(error.starts_with("5:5: a length beyond all requests `1073742336`"), "{error}");
+    assert!(
+        error.ends_with(
+            " (bad records skipped before: 2) (the only such record from here to the end; \
+         `skip_bad=too-long` skips and counts this kind)"
+        ),
+        "{error}"
+    );
+    let (records, error, skipped, kinds) = read(text, &skipping("zero-length,too-long"));
+    assert_eq!((records, skipped, kinds), (2, 3, [2, 1, 0]));
+    assert!(told(error).starts_with("6:1: the wrong number of columns in `worse`"));
+    // a number skips any kind, and the kinds are counted
+    let any = ReadOptions { skip_bad: 4, ..ReadOptions::default() };
+    assert_eq!(read(text, &any), (2, None, 4, [2, 1, 0]));
+    // binary records are alike
+    let binary = [vscsi1(512, 0x28, 1, 1), vscsi1(0, 0x28, 1, 1), vscsi1(0, 0x28, 1, 1)].concat();
+    let error = read_with(&binary, None, &ReadOptions::default()).unwrap_err();
+    assert!(error.contains("(2 such records from here to the end; "), "{error}");
+    assert_eq!(read_with(&binary, None, &skipping("zero-length")).unwrap().len(), 1);
+}
+
+#[test]
+fn a_long_trace_is_looked_at_for_a_million_lines() {
+    let text = format!("0,1,512,r,0\n{}", "0,1,0,r,0\n".repeat(1_000_001));
+    let error = read_with(text.as_bytes(), Some("spc"), &ReadOptions::default()).unwrap_err();
+    assert!(error.contains("(at least 1000000 such among the 1000000 from here; "), "{error}");
+}
+
+#[test]
+fn a_kind_that_does_not_exist_is_refused_with_those_that_do() {
+    let refused = |text: &str| text.parse::<BadKinds>().unwrap_err().to_string();
+    assert_eq!(
+        refused("zero-lenght"),
+        "skip_bad: kind of bad record `zero-lenght` is not known; did you mean `zero-length`? \
+         (allowed: a number of records, zero-length, too-long, too-far)"
+    );
+    assert!(refused("zero-length,").contains("kind of bad record `` is not known"));
 }

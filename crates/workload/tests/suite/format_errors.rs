@@ -17,7 +17,10 @@ fn alibaba() {
          device,R|W,offset,length,timestamp"
     );
     assert_eq!(bad("3,w,0,4096,18"), "2:3: an unknown operation `w`; expected R or W");
-    assert_eq!(bad("3,W,0,0,18"), "2:7: a length of zero `0`; expected at least one byte");
+    assert_eq!(
+        bad("3,W,0,0,18"),
+        alone("2:7: a length of zero `0`; expected at least one byte", "zero-length")
+    );
     assert_eq!(
         bad("3,W,0,4096,1.5"),
         "2:12: not a number `1.5`; expected a timestamp in microseconds"
@@ -106,12 +109,18 @@ fn arc() {
         "2:1: the wrong number of columns in `1 1 0`; expected 4 columns: first_block count \
          ignored sequence_number"
     );
-    assert_eq!(bad("1 0 0 1"), "2:3: a length of zero `0`; expected at least one byte");
+    assert_eq!(
+        bad("1 0 0 1"),
+        alone("2:3: a length of zero `0`; expected at least one byte", "zero-length")
+    );
     let huge = error("arc:block=1MiB", "1 1025 0 0\n");
     assert_eq!(
         huge,
-        "1:3: a length beyond all requests `1025`; expected at most 1 GiB, or 2 TiB less a sector \
-         for a trim"
+        alone(
+            "1:3: a length beyond all requests `1025`; expected at most 1 GiB, or 2 TiB \
+             less a sector for a trim",
+            "too-long"
+        )
     );
     assert_eq!(
         error("arc:block=1000", "1 1 0 0\n"),
@@ -168,7 +177,10 @@ fn csv() {
         bad("0,flush,0,8,0,0"),
         "2:11: a flush of sectors `8`; expected 0 for address and length of a flush"
     );
-    assert_eq!(bad("0,read,0,0,0,0"), "2:10: a length of zero `0`; expected at least one byte");
+    assert_eq!(
+        bad("0,read,0,0,0,0"),
+        alone("2:10: a length of zero `0`; expected at least one byte", "zero-length")
+    );
 }
 
 #[test]
@@ -224,7 +236,11 @@ fn columns() {
     );
     assert_eq!(
         error("columns:offset=0:1GiB,size=1:bytes", "17179869184,1\n"),
-        "1:1: an address beyond all drives `17179869184`; expected an end below 2^64 bytes"
+        alone(
+            "1:1: an address beyond all drives `17179869184`; expected an end below \
+             2^64 bytes",
+            "too-far"
+        )
     );
 }
 

@@ -4,8 +4,8 @@
 use crate::common::*;
 use flashatlas_types::{Dur, HostOp, Ps, Rng, Seed};
 use flashatlas_workload::{
-    DeviceMap, FORMATS, MAX_TRANSFER_SECTORS, Opened, ReadOptions, TraceSummary, WriteOptions,
-    atlas, create, open,
+    BadKinds, DeviceMap, FORMATS, MAX_TRANSFER_SECTORS, Opened, ReadOptions, TraceSummary,
+    WriteOptions, atlas, create, open,
 };
 use std::io::Cursor;
 
@@ -61,6 +61,7 @@ fn options(rng: &mut Rng) -> ReadOptions {
     let sometimes = |rng: &mut Rng, ps: u64| (rng.below(3) == 0).then_some(Dur(ps));
     ReadOptions {
         skip_bad: rng.below(3),
+        skip_kinds: BadKinds::NONE,
         shift_sectors: [0, -7, 1 << 54][rng.below(3) as usize],
         device_map: [DeviceMap::Separate, DeviceMap::Collapse, DeviceMap::Select(0)]
             [rng.below(3) as usize],

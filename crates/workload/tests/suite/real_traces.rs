@@ -6,7 +6,9 @@
 use crate::common::*;
 use flashatlas_testing::traces::path as trace;
 use flashatlas_types::{Dur, HostOp};
-use flashatlas_workload::{Account, DeviceMap, Opened, Place, ReadOptions, TraceSummary, open};
+use flashatlas_workload::{
+    Account, BadKinds, DeviceMap, Opened, Place, ReadOptions, TraceSummary, open,
+};
 use std::fs::File;
 use std::path::PathBuf;
 
@@ -291,6 +293,7 @@ fn days_between_sessions() {
 const ONE_SECOND: ReadOptions = ReadOptions {
     time_gap_max: Some(Dur(S)),
     skip_bad: 0,
+    skip_kinds: BadKinds::NONE,
     shift_sectors: 0,
     device_map: DeviceMap::Separate,
     drop_duplicates: None,

@@ -172,3 +172,11 @@ pub fn write_from(
     let bytes = std::mem::take(&mut *shared.0.lock().unwrap());
     Ok((bytes, written))
 }
+
+/// Returns the text of an error whose record is the last of its kind in the trace.
+pub fn alone(error: &str, kind: &str) -> String {
+    format!(
+        "{error} (the only such record from here to the end; `skip_bad={kind}` skips and counts \
+         this kind)"
+    )
+}

@@ -1,0 +1,458 @@
+//! What files and `--set` say, before it is checked.
+
+use crate::{ConfigError, ParamDef, Params, error::nearest, quantity::is_unit};
+use std::collections::{BTreeMap, BTreeSet};
+use toml_edit::{Document, Item, Value as Toml};
+
+/// What was written, not yet checked: text by key, with place and source.
+#[derive(Clone, Debug, Default)]
+pub struct RawConfig {
+    entries: BTreeMap<String, RawEntry>,
+    /// What no entry can be made of before the keys are known that exist.
+    misshapen: Vec<Misshapen>,
+}
+
+#[derive(Clone, Debug)]
+struct RawEntry {
+    text: String,
+    place: String,
+    source: Option<String>,
+    in_file: bool,
+}
+
+/// A part of a file that has not the shape of `[section]` tables of values.
+#[derive(Clone, Debug)]
+struct Misshapen {
+    key: String,
+    place: String,
+    shape: Shape,
+}
+
+#[derive(Clone, Debug)]
+enum Shape {
+    /// A section without keys.
+    Empty,
+    /// A table where values stand.
+    Table,
+    /// A list of tables: `[[section]]`.
+    Tables,
+    /// A value that is not one, for this reason, where sections stand.
+    NoValue(String),
+}
+
+impl RawConfig {
+    /// Read TOML: `[section]` tables of `key = value` or `key = { value = …, source = "…" }`, where
+    /// a unit name (`us`, `ms`, `kib`, `mib` …) may stand for `value`.
+    ///
+    /// # Errors
+    /// Syntax errors and values of no known shape, with file, line and column.
+    pub fn from_toml(text: &str, file: &str) -> Result<RawConfig, ConfigError> {
+        let place = |span: Option<std::ops::Range<usize>>| {
+            let before = &text[..span.map_or(0, |s| s.start).min(text.len())];
+            let column = before.chars().rev().take_while(|&c| c != '\n').count() + 1;
+            format!("{file}:{}:{column}", before.matches('\n').count() + 1)
+        };
+        let document = Document::parse(text.to_owned()).map_err(|e| {
+            let at = e.span().map_or(0, |span| span.start).min(text.len());
+            let why = bare_word(text, at).unwrap_or_else(|| e.message().to_owned());
+            ConfigError::new("syntax", why).at(place(e.span()))
+        })?;
+        let mut raw = RawConfig::default();
+        for (section, item) in document.iter() {
+            let at = place(item.span());
+            match item {
+                Item::Table(table) if table.is_empty() => {
+                    raw.misshapen(section, at, Shape::Empty);
+                }
+                Item::Table(table) => {
+                    for (key, item) in table.iter() {
+                        let full = format!("{section}.{key}");
+                        let at =
+                            place(table.key(key).and_then(|k| k.span()).or_else(|| item.span()));
+                        match item {
+                            Item::Table(_) => raw.misshapen(&full, at, Shape::Table),
+                            Item::ArrayOfTables(_) => raw.misshapen(&full, at, Shape::Tables),
+                            _ => {
+                                let entry = entry(item).map_err(|why| {
+                                    ConfigError::new(full.as_str(), why).at(at.as_str())
+                                })?;
+                                raw.enter(full, entry, at);
+                            }
+                        }
+                    }
+                }
+                Item::ArrayOfTables(_) => raw.misshapen(section, at, Shape::Tables),
+                _ => match entry(item) {
+                    Ok(entry) => raw.enter(section.to_owned(), entry, at),
+                    Err(why) => raw.misshapen(section, at, Shape::NoValue(why)),
+                },
+            }
+        }
+        Ok(raw)
+    }
+
+    fn enter(&mut self, key: String, (text, source): (String, Option<String>), place: String) {
+        self.entries.insert(key, RawEntry { text, place, source, in_file: true });
+    }
+
+    fn misshapen(&mut self, key: &str, place: String, shape: Shape) {
+        self.misshapen.push(Misshapen { key: key.to_owned(), place, shape });
+    }
+
+    /// Set one key from text, as `--set key=text` does; it replaces an earlier value.
+    pub fn set(&mut self, key: &str, text: &str, place: &str) {
+        let entry = RawEntry {
+            text: text.to_owned(),
+            place: place.to_owned(),
+            source: None,
+            in_file: false,
+        };
+        self.entries.insert(key.to_owned(), entry);
+    }
+
+    /// Take every entry of `over`, replacing those of the same key.
+    pub fn overlay(&mut self, over: RawConfig) {
+        self.entries.extend(over.entries);
+        self.misshapen.extend(over.misshapen);
+    }
+
+    /// Return each entry, and what has no shape to be one, as a configuration of its own.
+    pub fn apart(self) -> Vec<RawConfig> {
+        let entry = |entry| RawConfig { entries: BTreeMap::from([entry]), misshapen: Vec::new() };
+        let misshapen = |one| RawConfig { entries: BTreeMap::new(), misshapen: vec![one] };
+        let entries = self.entries.into_iter().map(entry);
+        entries.chain(self.misshapen.into_iter().map(misshapen)).collect()
+    }
+
+    /// Forget a key.
+    pub fn remove(&mut self, key: &str) {
+        self.entries.remove(key);
+    }
+
+    /// What was written for `key`.
+    pub fn text(&self, key: &str) -> Option<&str> {
+        self.entries.get(key).map(|e| e.text.as_str())
+    }
+
+    /// Fails where a table stands in the place of the value of `key`.
+    ///
+    /// # Errors
+    /// Says where, and what was expected.
+    pub fn must_be_value(&self, key: &str) -> Result<(), ConfigError> {
+        match self.misshapen.iter().find(|misshapen| misshapen.key == key) {
+            Some(misshapen) => Err(not_a_value(key, true).at(misshapen.place.as_str())),
+            None => Ok(()),
+        }
+    }
+
+    /// Where `key` was written, or nothing.
+    pub fn place(&self, key: &str) -> &str {
+        self.entries.get(key).map_or("", |e| e.place.as_str())
+    }
+
+    /// The source beside `key`, where the file names one.
+    pub fn source(&self, key: &str) -> Option<&str> {
+        self.entries.get(key)?.source.as_deref()
+    }
+
+    /// Keys in order, with what was written.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.entries.iter().map(|(k, e)| (k.as_str(), e.text.as_str()))
+    }
+
+    /// The first entry outside `except` that names no source: a number, a word, or a flag.
+    pub fn without_source(&self, except: &[&str]) -> Option<(&str, &str)> {
+        self.entries
+            .iter()
+            .find(|(key, e)| e.source.is_none() && !except.contains(&key.as_str()))
+            .map(|(key, e)| (key.as_str(), e.place.as_str()))
+    }
+
+    /// Check every entry against `defs` and fill in defaults. `elsewhere` says what a key that is
+    /// not in `defs` would belong to, for the message.
+    ///
+    /// # Errors
+    /// An unknown key, a section that holds a value, a value that holds keys, a value of the wrong
+    /// type or out of range, or a missing one.
+    pub fn resolve(
+        &self,
+        defs: &[&'static ParamDef],
+        elsewhere: impl Fn(&str) -> Option<String>,
+    ) -> Result<Params, ConfigError> {
+        for misshapen in &self.misshapen {
+            if let Some(error) = misshapen.error(defs, &elsewhere) {
+                return Err(error.at(misshapen.place.as_str()));
+            }
+        }
+        for (key, entry) in &self.entries {
+            if !defs.iter().any(|d| d.key == key) {
+                let error = misplaced(key, entry.in_file, defs)
+                    .unwrap_or_else(|| unknown(key, defs, &elsewhere));
+                return Err(error.at(entry.place.as_str()));
+            }
+        }
+        let mut values = BTreeMap::new();
+        for def in defs {
+            let (text, place) = match (self.entries.get(def.key), def.default) {
+                (Some(entry), _) => (entry.text.as_str(), entry.place.as_str()),
+                (None, Some(text)) => (text, ""),
+                (None, None) => {
+                    return Err(ConfigError::new(def.key, format!("is not given: {}", def.doc)));
+                }
+            };
+            values.insert(def.key, def.parse(text).map_err(|e| e.at(place))?);
+        }
+        Ok(Params::of(values))
+    }
+}
+
+impl Misshapen {
+    /// What is wrong with it, if anything: a section that exists may be empty.
+    fn error(
+        &self,
+        defs: &[&'static ParamDef],
+        elsewhere: impl Fn(&str) -> Option<String>,
+    ) -> Option<ConfigError> {
+        let key = self.key.as_str();
+        let error = misplaced(key, true, defs);
+        let is_section = error.is_some() && !keys_in(key, defs).is_empty();
+        match &self.shape {
+            Shape::Empty if is_section => None,
+            Shape::Empty => Some(error.unwrap_or_else(|| {
+                let sections = sections(defs);
+                ConfigError {
+                    nearest: nearest(key, &sections).map(str::to_owned),
+                    allowed: sections.iter().map(|&name| name.to_owned()).collect(),
+                    ..ConfigError::new(key, "no part of this drive has such a section")
+                }
+            })),
+            Shape::Tables if is_section => error.map(|mut error| {
+                error.why += &format!("; [[{key}]] makes a list of sections");
+                error
+            }),
+            Shape::NoValue(why) if !is_section => Some(ConfigError::new(key, why.as_str())),
+            _ => Some(error.unwrap_or_else(|| unknown(key, defs, elsewhere))),
+        }
+    }
+}
+
+/// The sections of `defs`, sorted.
+fn sections(defs: &[&'static ParamDef]) -> Vec<&'static str> {
+    let sections: BTreeSet<&str> =
+        defs.iter().filter_map(|def| Some(def.key.split_once('.')?.0)).collect();
+    sections.into_iter().collect()
+}
+
+/// The full names of the keys in `section`.
+fn keys_in(section: &str, defs: &[&'static ParamDef]) -> Vec<String> {
+    let within = |key: &str| key.strip_prefix(section).is_some_and(|rest| rest.starts_with('.'));
+    defs.iter().filter(|def| within(def.key)).map(|def| def.key.to_owned()).collect()
+}
+
+/// The error about `key` where it is a section that was given a value, or lies within a value.
+fn misplaced(key: &str, in_file: bool, defs: &[&'static ParamDef]) -> Option<ConfigError> {
+    let allowed = keys_in(key, defs);
+    if !allowed.is_empty() {
+        let why = match in_file {
+            true => format!("is a section: expected [{key}] with keys"),
+            false => format!("is a section: expected {key}.KEY=VALUE"),
+        };
+        return Some(ConfigError { allowed, ..ConfigError::new(key, why) });
+    }
+    let holds = |name: &str| {
+        key.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+    };
+    let def = defs.iter().find(|def| holds(def.key))?;
+    Some(not_a_value(def.key, in_file))
+}
+
+/// The error about `key` where it was given keys of its own.
+fn not_a_value(key: &str, in_file: bool) -> ConfigError {
+    let expected = match (in_file, key.split_once('.')) {
+        (false, _) => format!("{key}=VALUE"),
+        (true, Some((section, key))) => format!("`{key} = VALUE` under [{section}]"),
+        (true, None) => format!("`{key} = VALUE` above all sections"),
+    };
+    ConfigError::new(key, format!("is a value, not a section: expected {expected}"))
+}
+
+/// The error about a key that is not in `defs`.
+fn unknown(
+    key: &str,
+    defs: &[&'static ParamDef],
+    elsewhere: impl Fn(&str) -> Option<String>,
+) -> ConfigError {
+    let names: Vec<&str> = defs.iter().map(|def| def.key).collect();
+    let mut error = match elsewhere(key) {
+        Some(owner) => ConfigError::new(key, owner),
+        None => ConfigError {
+            nearest: nearest(key, &names).map(str::to_owned),
+            ..ConfigError::new(key, "no such key")
+        },
+    };
+    let section = key.split('.').next().unwrap_or_default();
+    error.allowed = names
+        .iter()
+        .filter(|name| name.split('.').next() == Some(section))
+        .map(|&name| name.to_owned())
+        .collect();
+    if error.allowed.is_empty() {
+        let all: BTreeSet<String> = names
+            .iter()
+            .map(|name| match name.split_once('.') {
+                Some((section, _)) => format!("{section}.*"),
+                None => (*name).to_owned(),
+            })
+            .collect();
+        error.allowed = all.into_iter().collect();
+    }
+    error
+}
+
+/// What to say of a line `key = word` at byte `at` whose word stands without quotes.
+fn bare_word(text: &str, at: usize) -> Option<String> {
+    let start = text[..at].rfind('\n').map_or(0, |newline| newline + 1);
+    let (key, word) = text[start..].lines().next()?.split_once('=')?;
+    let (key, word) = (key.trim(), word.split('#').next()?.trim());
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    let is_word = word.starts_with(|c: char| c.is_ascii_alphabetic()) && word.chars().all(plain);
+    let known = ["true", "false", "inf", "nan"].contains(&word);
+    (is_word && !known).then(|| format!("text needs quotes: {key} = \"{word}\""))
+}
+
+/// The text and the source of a TOML item.
+fn entry(item: &Item) -> Result<(String, Option<String>), String> {
+    let value = item.as_value().ok_or("a value was expected")?;
+    let Toml::InlineTable(table) = value else {
+        return Ok((scalar(value)?, None));
+    };
+    let mut source = None;
+    let mut text = None;
+    for (key, value) in table.iter() {
+        match key {
+            "source" => source = Some(value.as_str().ok_or("`source` must be text")?.to_owned()),
+            unit if unit == "value" || is_unit(unit) => {
+                if let Some((_, before)) = text {
+                    return Err(format!("`{before}` and `{unit}` are both given: expected one"));
+                }
+                let suffix = if unit == "value" { "" } else { unit };
+                text = Some((format!("{}{suffix}", scalar(value)?), unit));
+            }
+            other => {
+                return Err(format!(
+                    "`{other}` is neither `value`, `source` nor a unit (us, ms, kib, mib …)"
+                ));
+            }
+        }
+    }
+    Ok((text.ok_or("the table holds no value")?.0, source))
+}
+
+fn scalar(value: &Toml) -> Result<String, String> {
+    Ok(match value {
+        Toml::String(s) => s.value().clone(),
+        Toml::Integer(i) => i.value().to_string(),
+        Toml::Float(f) => f.value().to_string(),
+        Toml::Boolean(b) => b.value().to_string(),
+        Toml::Array(names) if names.iter().all(Toml::is_str) => {
+            names.iter().filter_map(Toml::as_str).collect::<Vec<_>>().join(",")
+        }
+        _ => return Err("a number, text, true, false or a list of texts was expected".into()),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Param, Text};
+
+    const UNIT: Param<u64> = Param::bytes("map.unit", 1, 1 << 20, "bytes").or("4KiB");
+    const STORE: Param<Text> = Param::text("map.store", "a name").or("");
+    const BLOCKS: Param<u32> = Param::int("drive.blocks", 1, 8, "blocks").or("1");
+    const LAYERS: Param<Text> = Param::text("layers", "names").or("");
+    static DEFS: [ParamDef; 4] = [UNIT.def, STORE.def, BLOCKS.def, LAYERS.def];
+
+    fn of_file(text: &str) -> String {
+        let raw = RawConfig::from_toml(text, "x.toml");
+        raw.and_then(|raw| raw.resolve(&DEFS.each_ref(), |_| None)).unwrap_err().to_string()
+    }
+
+    fn of_set(key: &str) -> String {
+        let mut raw = RawConfig::default();
+        raw.set(key, "3", "set");
+        raw.resolve(&DEFS.each_ref(), |_| None).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_section_takes_no_value() {
+        let map = "is a section: expected [map] with keys";
+        let keys = "(allowed: map.unit, map.store)";
+        for value in ["3", "[1, 2]", "{ unit = 512 }", "\"dftl\""] {
+            let said = of_file(&format!("map = {value}\n"));
+            assert_eq!(said, format!("x.toml:1:7: map: {map} {keys}"));
+        }
+        assert_eq!(
+            of_file("layers = \"\"\n[[map]]\nunit = 512\n"),
+            format!("x.toml:2:1: map: {map}; [[map]] makes a list of sections {keys}")
+        );
+        assert_eq!(of_set("map"), format!("set: map: is a section: expected map.KEY=VALUE {keys}"));
+        assert_eq!(
+            of_file("drive = 3\n"),
+            "x.toml:1:9: drive: is a section: expected [drive] with keys (allowed: drive.blocks)"
+        );
+    }
+
+    #[test]
+    fn a_value_holds_no_keys() {
+        let unit = "map.unit: is a value, not a section: expected";
+        for text in ["[map.unit]\n", "[map.unit]\nx = 3\n", "[[map.unit]]\n", "[map.unit.x]\n"] {
+            let said = of_file(text);
+            assert!(said.starts_with("x.toml:1:"), "{said}");
+            assert!(said.ends_with(&format!("{unit} `unit = VALUE` under [map]")), "{said}");
+        }
+        let layers = "layers: is a value, not a section: expected";
+        for text in ["[layers]\n", "[layers]\nx = 3\n", "[[layers]]\nx = 3\n"] {
+            let said = of_file(text);
+            assert!(
+                said.ends_with(&format!("{layers} `layers = VALUE` above all sections")),
+                "{said}"
+            );
+        }
+        assert_eq!(of_set("map.unit.x"), format!("set: {unit} map.unit=VALUE"));
+        assert_eq!(of_set("layers.x"), format!("set: {layers} layers=VALUE"));
+    }
+
+    #[test]
+    fn sections_and_tables_that_nobody_knows_are_refused() {
+        assert_eq!(
+            of_file("[driv]\n"),
+            "x.toml:1:1: driv: no part of this drive has such a section; did you mean `drive`? \
+             (allowed: drive, map)"
+        );
+        let all = "(allowed: drive.*, layers, map.*)";
+        assert_eq!(of_file("[[zzzzzzzz]]\n"), format!("x.toml:1:1: zzzzzzzz: no such key {all}"));
+        assert_eq!(
+            of_file("zzzzzzzz = [1]\n"),
+            "x.toml:1:12: zzzzzzzz: a number, text, true, false or a list of texts was expected"
+        );
+        assert_eq!(
+            of_file("[map.stor]\n"),
+            "x.toml:1:6: map.stor: no such key; did you mean `map.store`? \
+             (allowed: map.unit, map.store)"
+        );
+        // a section that exists may be empty
+        let empty = RawConfig::from_toml("[map]\n", "x.toml").unwrap();
+        assert!(empty.resolve(&DEFS.each_ref(), |_| None).is_ok());
+    }
+
+    #[test]
+    fn what_lies_over_a_misshapen_part_does_not_hide_it() {
+        let mut raw = RawConfig::default();
+        raw.overlay(RawConfig::from_toml("[map.unit]\nx = 3\n", "x.toml").unwrap());
+        raw.set("map.unit", "512", "set");
+        let said = raw.resolve(&DEFS.each_ref(), |_| None).unwrap_err().to_string();
+        assert!(said.starts_with("x.toml:1:6: map.unit: is a value"), "{said}");
+        let refused = raw.must_be_value("map.unit").unwrap_err().to_string();
+        assert_eq!(refused, said);
+    }
+}

@@ -127,7 +127,7 @@ impl Host {
     /// These writes and reads come next.
     fn expect(&self, requests: &[(bool, Lpn)]) {
         let reads = requests.iter().filter(|(write, _)| !write);
-        self.drive.expect(&reads.map(|&(_, lpn)| lpn).collect::<Vec<_>>());
+        self.drive.prefetch(&reads.map(|&(_, lpn)| lpn).collect::<Vec<_>>());
         for (_, lpn) in requests {
             std::hint::black_box(self.expected[lpn.0 as usize]);
         }

@@ -50,7 +50,7 @@ pub trait Device: Send {
 
     /// Reads of these mapping units are about to come. What is known of them may be loaded from
     /// memory now, all at once, rather than one by one then; nothing else comes of it.
-    fn expect(&self, units: &[Lpn]) {
+    fn prefetch(&self, units: &[Lpn]) {
         let _ = units;
     }
 
@@ -293,7 +293,7 @@ impl<L: Layer> Inspect for L {
         let mut units = (first.0..).map(Lpn);
         for stamps in stamps.chunks_mut(TOGETHER) {
             let units: Vec<Lpn> = units.by_ref().take(stamps.len()).collect();
-            self.expect(&units);
+            self.prefetch(&units);
             for (stamp, unit) in stamps.iter_mut().zip(units) {
                 *stamp = Layer::peek_stamp(self, unit)?;
             }

@@ -1,8 +1,8 @@
 //! Bookkeeping that every scheme needs: which slots are valid, what each block is, and which blocks
 //! are free.
 
-use flashatlas_hints as hints;
 use flashatlas_nand::{Medium, Unit};
+use flashatlas_prefetch as prefetch;
 use flashatlas_types::{
     BlockId, ConfigError, Divisor, FtlError, LaneId, Layout, Lpn, MediumError, Param, Ppn,
     SeededBug, Violation,
@@ -213,11 +213,11 @@ impl Blocks {
 
     /// A slot will soon be invalid. Returns its block.
     #[inline]
-    pub fn expect(&self, ppn: Ppn) -> BlockId {
+    pub fn prefetch(&self, ppn: Ppn) -> BlockId {
         let block = self.by_slots.divide(ppn.0);
-        hints::soon_at(&self.bits, ppn.0 as usize / 64);
-        hints::soon_at(&self.valid, block as usize);
-        hints::soon_at(&self.role, block as usize);
+        prefetch::item_at(&self.bits, ppn.0 as usize / 64);
+        prefetch::item_at(&self.valid, block as usize);
+        prefetch::item_at(&self.role, block as usize);
         BlockId(block)
     }
 

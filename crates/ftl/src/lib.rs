@@ -198,13 +198,13 @@ pub trait Ftl: Send {
 
     /// These pages are about to be asked for: load their entries from memory, all at once. Nothing
     /// else comes of it.
-    fn expect(&self, lpns: &[Lpn]) {
+    fn prefetch(&self, lpns: &[Lpn]) {
         let _ = lpns;
     }
 
     /// This page is about to be written, and its entry was expected before: load what is known of
     /// where it is. Nothing else comes of it.
-    fn expect_write(&self, lpn: Lpn) {
+    fn prefetch_write(&self, lpn: Lpn) {
         let _ = lpn;
     }
 

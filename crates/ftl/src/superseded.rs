@@ -1,7 +1,7 @@
 //! What the erase of a block waits for beside its own copies: the programs that superseded pages of
 //! it. Whatever else is in flight does not concern the block.
 
-use flashatlas_hints as hints;
+use flashatlas_prefetch as prefetch;
 use flashatlas_types::{BlockId, OpId};
 use smallvec::SmallVec;
 
@@ -32,8 +32,8 @@ impl Superseded {
 
     /// A page of this block will soon be superseded.
     #[inline]
-    pub fn expect(&self, block: BlockId) {
-        hints::soon_at(&self.programs, block.0 as usize);
+    pub fn prefetch(&self, block: BlockId) {
+        prefetch::item_at(&self.programs, block.0 as usize);
     }
 
     /// What the erase of `block` waits for; it begins anew then.

@@ -5,7 +5,7 @@
 use crate::journal::Change;
 use crate::power::{Cut, Draw, Power};
 use crate::{Contents, Counters, Nvm, Oob, OobRole, ProgramOrder, Rules};
-use flashatlas_hints as hints;
+use flashatlas_prefetch as prefetch;
 use flashatlas_types::{
     BlockId, ConfigError, FrameId, Layout, Lpn, MediumError, Ppn, Rng, Seed, SeededBug, Stamp,
     Violation,
@@ -186,7 +186,7 @@ impl Medium {
 
     /// A slot is about to be read: load what is known of it from memory. Nothing else comes of it.
     #[inline]
-    pub fn expect(&self, ppn: Ppn) {
+    pub fn prefetch(&self, ppn: Ppn) {
         let frame = self.layout.frame_of(ppn).0 as usize;
         let of_frame = (self.state[frame], self.sequence_low[frame], self.sequence_high[frame]);
         std::hint::black_box((of_frame, self.slots[ppn.0 as usize]));
@@ -194,9 +194,9 @@ impl Medium {
 
     /// As [`Medium::expect`], of a slot whose number does not matter.
     #[inline]
-    pub fn expect_unit(&self, ppn: Ppn) {
-        hints::soon_at(&self.state, self.layout.frame_of(ppn).0 as usize);
-        hints::soon_at(&self.slots, ppn.0 as usize);
+    pub fn prefetch_unit(&self, ppn: Ppn) {
+        prefetch::item_at(&self.state, self.layout.frame_of(ppn).0 as usize);
+        prefetch::item_at(&self.slots, ppn.0 as usize);
     }
 
     /// Windows of the slots of a drive: what is known of the slots of one lies in few pages of

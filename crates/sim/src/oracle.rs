@@ -1,6 +1,6 @@
 //! The oracle: what every mapping unit must hold. Each read is compared, always.
 
-use flashatlas_hints as hints;
+use flashatlas_prefetch as prefetch;
 use flashatlas_types::{HostOp, Lpn, Request, Stamp, StampSum, at_once, share};
 
 /// Reads that returned the wrong content, of which the first few are described.
@@ -105,9 +105,9 @@ impl Oracle {
 
     /// These units are about to be read or written: load what they hold from memory.
     #[inline]
-    pub fn expect(&self, units: &[Lpn]) {
+    pub fn prefetch(&self, units: &[Lpn]) {
         for unit in units {
-            hints::soon_at(&self.expected, unit.0 as usize);
+            prefetch::item_at(&self.expected, unit.0 as usize);
         }
     }
 

@@ -235,7 +235,7 @@ impl Player {
 
     /// These requests come next: what is known of the first units of each is loaded from memory,
     /// all at once. Nothing else comes of it.
-    pub fn expect<'a>(&mut self, requests: impl Iterator<Item = &'a Request>) {
+    pub fn prefetch<'a>(&mut self, requests: impl Iterator<Item = &'a Request>) {
         let (unit_sectors, end) = (u64::from(self.drive.unit_sectors()), self.oracle.units());
         let mut units = std::mem::take(&mut self.expected);
         for r in requests.filter(|r| matches!(r.op, HostOp::Read | HostOp::Write)) {
@@ -245,9 +245,9 @@ impl Player {
             units[usize::from(r.op == HostOp::Write)].extend(first_units);
         }
         // a write changes the map much later, when it leaves the write cache
-        self.drive.expect(&units[0]);
+        self.drive.prefetch(&units[0]);
         for of_op in &mut units {
-            self.oracle.expect(of_op);
+            self.oracle.prefetch(of_op);
             of_op.clear();
         }
         self.expected = units;

@@ -126,7 +126,7 @@ impl Stream<'_, '_> {
         let mut more = true;
         while more {
             let read = self.read_ahead(input, limit, &mut ahead);
-            self.player.expect(ahead.iter().map(|coming| &coming.request));
+            self.player.prefetch(ahead.iter().map(|coming| &coming.request));
             for coming in ahead.drain(..) {
                 self.play(&coming)?;
                 if coming.number % PROGRESS_EVERY == 0 {

@@ -86,7 +86,7 @@ impl Engine {
         (bus.current, bus.until) = (n, until);
         self.state(n, State::Channel);
         self.agenda.set_channel(until, channel);
-        self.nodes.expect_end(n);
+        self.nodes.prefetch_end(n);
     }
 
     /// A read that is not sensed yet, and an erase, put their command on the channel; a sensed read

@@ -120,7 +120,7 @@ impl Engine {
         *busy = *busy + time;
         self.state(n, State::Cells);
         self.agenda.set_die(until, d);
-        self.nodes.expect_end(n);
+        self.nodes.prefetch_end(n);
         self.try_preload(d);
         if self.times.suspend.is_on()
             && self.dies[d as usize].queue.first_host_read(&self.nodes).is_some()

@@ -1,7 +1,7 @@
 //! A table of physical pages by logical page.
 
 use crate::{Lpn, Ppn};
-use flashatlas_hints as hints;
+use flashatlas_prefetch as prefetch;
 
 /// Where each logical page is; nowhere at first.
 ///
@@ -35,8 +35,8 @@ impl PpnTable {
 
     /// An entry is about to be asked for: load it from memory.
     #[inline]
-    pub fn expect(&self, lpn: Lpn) {
-        hints::soon_at(&self.complements, lpn.0 as usize);
+    pub fn prefetch(&self, lpn: Lpn) {
+        prefetch::item_at(&self.complements, lpn.0 as usize);
     }
 
     /// Change an entry; returns what it was. Panics beyond the table.

@@ -112,7 +112,7 @@ fn stamps_at(
         Dealing::sorted(windows, on_flash.map(|unit| (Medium::window(unit.1), unit)));
     let mut refused: Option<(u32, FtlError)> = None;
     for units in dealt.chunks(TOGETHER) {
-        units.iter().for_each(|&(_, ppn)| medium.expect_unit(ppn));
+        units.iter().for_each(|&(_, ppn)| medium.prefetch_unit(ppn));
         for &(at, ppn) in units {
             match unit_by_stamp_at(medium, ppn, Lpn(first.0 + at)) {
                 Ok(unit) => stamps[at as usize] = unit.stamp,

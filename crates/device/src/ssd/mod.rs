@@ -432,11 +432,11 @@ impl Device for Ssd {
         Ok(())
     }
 
-    fn expect(&self, units: &[Lpn]) {
-        self.ftl.expect(units);
+    fn prefetch(&self, units: &[Lpn]) {
+        self.ftl.prefetch(units);
         for &unit in units {
             if let Place::Flash(ppn) = self.ftl.peek(unit) {
-                self.medium.expect(ppn);
+                self.medium.prefetch(ppn);
             }
         }
     }

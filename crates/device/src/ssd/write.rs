@@ -233,7 +233,7 @@ impl Ssd {
     /// those that follow the last one with it as long as the cache is too full.
     pub(super) fn evict(&mut self, now: Ps, count: u32) -> Result<(), FtlError> {
         self.leaving_together(|ssd, run, ready| ssd.evict_runs(now, count, run, ready))?;
-        self.expect_evictions();
+        self.prefetch_evictions();
         Ok(())
     }
 
@@ -289,13 +289,13 @@ impl Ssd {
 
     /// Of the units that leave the cache next ask the memory for what the FTL will change, and of
     /// those after them for their map entries, which lead to it.
-    fn expect_evictions(&mut self) {
+    fn prefetch_evictions(&mut self) {
         let Some(cache) = &mut self.cache else { return };
         while let Some(lpn) = cache.upcoming(PLACE, EXPECTED) {
-            self.ftl.expect_write(lpn);
+            self.ftl.prefetch_write(lpn);
         }
         while let Some(lpn) = cache.upcoming(ENTRY, 2 * EXPECTED) {
-            self.ftl.expect(&[lpn]);
+            self.ftl.prefetch(&[lpn]);
         }
     }
 

@@ -104,8 +104,8 @@ impl MapStore for Volatile {
         self.entries.get(lpn)
     }
 
-    fn expect(&self, lpns: &[Lpn]) {
-        lpns.iter().for_each(|&lpn| self.entries.expect(lpn));
+    fn prefetch(&self, lpns: &[Lpn]) {
+        lpns.iter().for_each(|&lpn| self.entries.prefetch(lpn));
     }
 
     #[inline]

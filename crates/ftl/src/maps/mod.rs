@@ -126,7 +126,7 @@ pub trait MapStore: Send {
 
     /// These entries are about to be asked for: load them from memory, all at once. Nothing else
     /// comes of it.
-    fn expect(&self, lpns: &[Lpn]) {
+    fn prefetch(&self, lpns: &[Lpn]) {
         let _ = lpns;
     }
 

@@ -3,7 +3,7 @@
 mod hazards;
 
 use crate::inherit::HostRead;
-use flashatlas_hints as hints;
+use flashatlas_prefetch as prefetch;
 use flashatlas_types::{Dur, Op, OpId, OpKind, beat};
 use hazards::{Draining, Unfinished};
 
@@ -129,7 +129,7 @@ impl<T> Slab<T> {
             Some(place) => {
                 self[place] = thing;
                 if let Some(&next) = self.vacant.last() {
-                    hints::soon_at(&self.things, next as usize);
+                    prefetch::item_at(&self.things, next as usize);
                 }
                 place
             }
@@ -208,10 +208,10 @@ impl Nodes {
     /// This operation has begun the last of what it does before something else happens to it: load
     /// what will follow it from memory.
     #[inline]
-    pub fn expect_end(&self, n: u32) {
+    pub fn prefetch_end(&self, n: u32) {
         let node = &self.nodes[n];
-        hints::soon_at(&self.nodes.things, node.waiters.0 as usize);
-        hints::soon_at(&self.nodes.things, node.queued as usize);
+        prefetch::item_at(&self.nodes.things, node.waiters.0 as usize);
+        prefetch::item_at(&self.nodes.things, node.queued as usize);
     }
 
     /// The node of an unfinished operation.

@@ -92,7 +92,7 @@ impl PageMapped {
         let valid = |slot| self.pool.blocks.is_valid(slot);
         let mut wrong = None;
         for index in 0..medium.write_pointer(victim) {
-            self.expect_entries(medium, victim, index, valid);
+            self.prefetch_entries(medium, victim, index, valid);
             let first = self.layout.first_slot(self.layout.frame_in(victim, index)).0;
             let slots = first..first + self.layout.slots_per_frame;
             for slot in slots.map(Ppn).filter(|&slot| valid(slot)) {

@@ -149,7 +149,7 @@ impl PageMapped {
     /// The frames of a block are gone through, in order, and `index` is the next: load the map
     /// entries of what the `wanted` slots hold from memory, those of some frames at once.
     #[inline]
-    fn expect_entries(
+    fn prefetch_entries(
         &self,
         medium: &Medium,
         block: BlockId,
@@ -171,7 +171,7 @@ impl PageMapped {
             if count == 0 {
                 return;
             }
-            self.map.expect(&near[..count]);
+            self.map.prefetch(&near[..count]);
         }
     }
 
@@ -347,13 +347,13 @@ impl Ftl for PageMapped {
         Ok(Located { place: ppn.mapped().map_or(Place::Nowhere, Place::Flash), ready })
     }
 
-    fn expect(&self, lpns: &[Lpn]) {
-        self.map.expect(lpns);
+    fn prefetch(&self, lpns: &[Lpn]) {
+        self.map.prefetch(lpns);
     }
 
-    fn expect_write(&self, lpn: Lpn) {
+    fn prefetch_write(&self, lpn: Lpn) {
         if let Some(old) = self.map.peek(lpn).mapped() {
-            self.superseded.expect(self.pool.blocks.expect(old));
+            self.superseded.prefetch(self.pool.blocks.prefetch(old));
         }
     }
 

@@ -37,7 +37,7 @@ impl PageMapped {
             versions.read(block);
             for index in 0..medium.write_pointer(block) {
                 beat(1);
-                self.expect_entries(medium, block, index, |_| true);
+                self.prefetch_entries(medium, block, index, |_| true);
                 let frame = self.layout.frame_in(block, index);
                 let Ok(sequence) = medium.frame_sequence(frame) else { continue };
                 if sequence <= replay.from {

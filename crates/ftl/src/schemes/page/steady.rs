@@ -10,8 +10,8 @@ use crate::FtlContext;
 use crate::schemes::SchemeConfig;
 use crate::steady::{Lane, Steady};
 use crate::victims::VICTIM;
-use flashatlas_hints as hints;
 use flashatlas_nand::Unit;
+use flashatlas_prefetch as prefetch;
 use flashatlas_types::{
     BlockId, Cause, ConfigError, LaneId, Lpn, Permutation, Rng, Seed, Stamp, beat,
 };
@@ -259,7 +259,7 @@ fn shuffle<T: Copy>(items: &mut [T], rng: &mut Rng) {
         let count = drawn.len().min(end - 1);
         for (place, i) in drawn.iter_mut().zip((end - count..end).rev()) {
             *place = rng.below(i as u64 + 1) as usize;
-            hints::soon(&items[*place]);
+            prefetch::item(&items[*place]);
         }
         for (&place, i) in drawn.iter().zip((end - count..end).rev()) {
             items.swap(i, place);

@@ -1,5 +1,5 @@
-//! Bookkeeping that every scheme needs: which slots are valid, what each block is, and which blocks
-//! are free.
+//! Bookkeeping that every scheme needs: the valid slots, the role of each block, and the free
+//! blocks.
 
 use flashatlas_nand::{Medium, Unit};
 use flashatlas_prefetch as prefetch;
@@ -10,19 +10,19 @@ use flashatlas_types::{
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-/// `ftl.wear_dynamic`, which [`FreeBlocks::new`] takes.
+/// The parameter `ftl.wear_dynamic`, which [`FreeBlocks::new`] takes.
 pub const WEAR_DYNAMIC: Param<bool> = Param::flag(
     "ftl.wear_dynamic",
-    "of the free blocks take the one with the fewest erases; false: the one that has been free \
-     longest",
+    "take the free block with the fewest erases; false: the block that has been free longest",
 )
 .or("true");
 
-/// Whether the mapping unit is a whole frame, as schemes need that map blocks; `who` ends in "keep"
-/// or "keeps".
+/// Checks that the mapping unit is a whole frame, as schemes that map blocks need it.
+///
+/// `who` begins the message and ends in "keep" or "keeps".
 ///
 /// # Errors
-/// Any other unit.
+/// The unit is not a whole frame.
 pub fn fits_whole_frames(layout: &Layout, who: &str) -> Result<(), ConfigError> {
     if layout.slots_per_frame == 1 {
         return Ok(());
@@ -34,18 +34,18 @@ pub fn fits_whole_frames(layout: &Layout, who: &str) -> Result<(), ConfigError> 
     Err(ConfigError::new("map.unit", why))
 }
 
-/// What slot `at` holds, which must be page `expected`.
+/// Returns the content of slot `at`, which must be page `expected`.
 ///
 /// # Errors
-/// [`FtlError::WrongPage`], and what the medium says.
+/// [`FtlError::WrongPage`] if it is another page, and the errors of the medium.
 pub fn unit_at(medium: &Medium, at: Ppn, expected: Lpn) -> Result<Unit, FtlError> {
     expecting(medium.unit(at)?, at, expected)
 }
 
-/// As [`unit_at`], without bytes.
+/// Returns the content of slot `at` as [`unit_at`] does, without bytes.
 ///
 /// # Errors
-/// As [`unit_at`].
+/// The errors of [`unit_at`].
 #[inline]
 pub fn unit_by_stamp_at(medium: &Medium, at: Ppn, expected: Lpn) -> Result<Unit, FtlError> {
     expecting(medium.unit_by_stamp(at)?, at, expected)
@@ -53,16 +53,17 @@ pub fn unit_by_stamp_at(medium: &Medium, at: Ppn, expected: Lpn) -> Result<Unit,
 
 #[inline]
 fn expecting(unit: Unit, at: Ppn, expected: Lpn) -> Result<Unit, FtlError> {
-    match unit.lpn == expected {
-        true => Ok(unit),
-        false => Err(FtlError::WrongPage { at, expected, found: unit.lpn }),
+    if unit.lpn == expected {
+        Ok(unit)
+    } else {
+        Err(FtlError::WrongPage { at, expected, found: unit.lpn })
     }
 }
 
-/// The spare area of slot `ppn` names the page that is mapped to it.
+/// Checks that the spare area of slot `ppn` names the page that is mapped to it.
 ///
 /// # Errors
-/// It names another, or none.
+/// The spare area names another page, or none.
 pub fn check_names(medium: &Medium, ppn: Ppn, lpn: Lpn) -> Result<(), Violation> {
     let found = medium.lpn(ppn);
     Violation::unless(found == Ok(lpn), "the spare area of a mapped slot names its page", || {
@@ -70,24 +71,24 @@ pub fn check_names(medium: &Medium, ppn: Ppn, lpn: Lpn) -> Result<(), Violation>
     })
 }
 
-/// What a block is used for.
+/// The use of a block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Role {
-    /// Erased, in a free list.
+    /// An erased block, in a free list.
     Free,
-    /// Being filled.
+    /// A block that is being filled.
     Open,
-    /// Full, or closed early: a candidate for collection.
+    /// A full block, or one closed early: a candidate for collection.
     Closed,
-    /// Its valid data is being moved away.
+    /// A block whose valid data is being moved away.
     Leaving,
-    /// Out of use.
+    /// A block out of use.
     Bad,
-    /// Holds a logical block, each page at its offset.
+    /// A block that holds a logical block, each page at its offset.
     Data,
-    /// Takes updates until they are merged.
+    /// A block that takes updates until they are merged.
     Log,
-    /// Holds pages of the map.
+    /// A block that holds pages of the map.
     Map,
 }
 
@@ -104,7 +105,7 @@ impl Role {
         Role::Map,
     ];
 
-    /// The name, as tables and reports show it.
+    /// Returns the name of the role in tables and reports.
     pub const fn name(self) -> &'static str {
         ["free", "open", "closed", "leaving", "bad", "data", "log", "map"][self as usize]
     }
@@ -121,7 +122,8 @@ pub struct Blocks {
 }
 
 impl Blocks {
-    /// All blocks of `layout` free, none of their slots valid; bad ones as the medium says.
+    /// Builds the books of `layout`: no slot is valid, and all blocks are free but for the medium's
+    /// bad blocks.
     pub fn new(layout: &Layout, medium: &Medium) -> Blocks {
         Blocks {
             by_slots: Divisor::new(layout.slots_per_block),
@@ -134,7 +136,7 @@ impl Blocks {
         }
     }
 
-    /// The same blocks without valid slots.
+    /// Returns the same blocks and roles without valid slots.
     pub fn none_valid(&self) -> Blocks {
         Blocks {
             by_slots: self.by_slots,
@@ -145,10 +147,10 @@ impl Blocks {
         }
     }
 
-    /// The valid slots of `other`, the same blocks, are valid here, too.
+    /// Makes the valid slots of `other`, the same blocks, valid here, too.
     ///
     /// # Panics
-    /// When one of them is valid already.
+    /// If one of them is valid already.
     pub fn add_valid(&mut self, other: &Blocks) {
         for (word, &more) in self.bits.iter_mut().zip(&other.bits) {
             assert!(*word & more == 0, "a slot becomes valid twice");
@@ -158,50 +160,50 @@ impl Blocks {
         self.total += other.total;
     }
 
-    /// What a block is.
+    /// Returns the role of a block.
     #[inline]
     pub fn role(&self, block: BlockId) -> Role {
         self.role[block.0 as usize]
     }
 
-    /// Give a block a role.
+    /// Gives a block a role.
     #[inline]
     pub fn set_role(&mut self, block: BlockId, role: Role) {
         self.role[block.0 as usize] = role;
     }
 
-    /// Blocks in a role.
+    /// Returns the number of blocks in a role.
     pub fn count(&self, role: Role) -> usize {
         self.role.iter().filter(|&&r| r == role).count()
     }
 
-    /// Valid slots of a block.
+    /// Returns the number of valid slots of a block.
     #[inline]
     pub fn valid(&self, block: BlockId) -> u32 {
         self.valid[block.0 as usize]
     }
 
-    /// Valid slots of consecutive blocks, as a lane has them.
+    /// Returns the number of valid slots of each block of a lane, in the order of the blocks.
     pub fn valid_of(&self, layout: &Layout, lane: LaneId) -> &[u32] {
         let n = layout.blocks_per_lane as usize;
         &self.valid[lane.0 as usize * n..][..n]
     }
 
-    /// Valid slots of the drive.
+    /// Returns the number of valid slots of the drive.
     pub fn total(&self) -> u64 {
         self.total
     }
 
-    /// Whether a slot holds the newest version of its page.
+    /// Returns whether a slot holds the newest version of its page.
     #[inline]
     pub fn is_valid(&self, ppn: Ppn) -> bool {
         self.bits[ppn.0 as usize / 64] >> (ppn.0 % 64) & 1 == 1
     }
 
-    /// A slot was programmed with the newest version of a page.
+    /// Makes a slot valid that was programmed with the newest version of a page.
     ///
     /// # Panics
-    /// When it is valid already.
+    /// If it is valid already.
     #[inline]
     pub fn set_valid(&mut self, ppn: Ppn) {
         let word = &mut self.bits[ppn.0 as usize / 64];
@@ -211,7 +213,7 @@ impl Blocks {
         self.total += 1;
     }
 
-    /// A slot will soon be invalid. Returns its block.
+    /// Prefetches the state of a slot that will soon be invalid. Returns its block.
     #[inline]
     pub fn prefetch(&self, ppn: Ppn) -> BlockId {
         let block = self.by_slots.divide(ppn.0);
@@ -221,11 +223,11 @@ impl Blocks {
         BlockId(block)
     }
 
-    /// A slot holds nothing that is needed any more. Returns its block and the valid slots left
-    /// there.
+    /// Makes a slot invalid, because its content is not needed any more. Returns its block and the
+    /// number of valid slots left there.
     ///
     /// # Panics
-    /// When it was not valid.
+    /// If it was not valid.
     #[inline]
     pub fn invalidate(&mut self, ppn: Ppn) -> (BlockId, u32) {
         let word = &mut self.bits[ppn.0 as usize / 64];
@@ -238,12 +240,15 @@ impl Blocks {
         (BlockId(block), *valid)
     }
 
-    /// While a mount reads the spare areas: `slot` was programmed with number `sequence` and holds
-    /// a page whose newest version so far is `known`. The later one is valid, of one frame the
-    /// later slot. Whether that is `slot`.
+    /// Decides between two versions of a page while a mount reads the spare areas. Returns `true`
+    /// if `slot` is the newer one.
+    ///
+    /// `slot` was programmed with number `sequence`; `known` is the newest version so far, if there
+    /// is one. The version that was programmed later becomes valid. Of two slots of one frame, it
+    /// is the one that the mount reads later.
     ///
     /// # Errors
-    /// When `known` cannot be read.
+    /// `known` cannot be read.
     pub fn supersede(
         &mut self,
         medium: &Medium,
@@ -263,7 +268,8 @@ impl Blocks {
         Ok(true)
     }
 
-    /// Bit `i` is set when slot `first + i` is valid, for `count` (at most 64) slots.
+    /// Returns a mask in which bit `i` is set if slot `first + i` is valid, for `count` (at most
+    /// 64) slots.
     #[inline]
     pub fn valid_mask(&self, first: Ppn, count: u32) -> u64 {
         let (word, shift) = (first.0 as usize / 64, first.0 % 64);
@@ -274,7 +280,8 @@ impl Blocks {
         if count == 64 { mask } else { mask & ((1 << count) - 1) }
     }
 
-    /// The slots of a block of this layout, 64 at a time: the first, and which are valid.
+    /// Returns the slots of a block of this layout, 64 at a time: the first slot, and the mask of
+    /// valid ones.
     fn masks(&self, layout: &Layout, block: BlockId) -> impl Iterator<Item = (Ppn, u64)> {
         let (first, count) = (layout.block_slot(block).0, layout.slots_per_block);
         (0..count).step_by(64).map(move |at| {
@@ -283,13 +290,13 @@ impl Blocks {
         })
     }
 
-    /// The first valid slot of a block of this layout.
+    /// Returns the first valid slot of a block of this layout, or `None` if no slot is valid.
     pub fn first_valid(&self, layout: &Layout, block: BlockId) -> Option<Ppn> {
         let mut masks = self.masks(layout, block);
         masks.find(|&(_, mask)| mask != 0).map(|(Ppn(at), mask)| Ppn(at + mask.trailing_zeros()))
     }
 
-    /// Show the valid slots of a block of this layout.
+    /// Calls `visit` with each valid slot of a block of this layout.
     #[inline]
     pub fn for_each_valid(&self, layout: &Layout, block: BlockId, mut visit: impl FnMut(Ppn)) {
         for (Ppn(at), mut mask) in self.masks(layout, block) {
@@ -300,17 +307,18 @@ impl Blocks {
         }
     }
 
-    /// Show every block with its role and its valid slots.
+    /// Calls `visit` with every block, its role and its number of valid slots.
     pub fn for_each_block(&self, visit: &mut dyn FnMut(BlockId, Role, u32)) {
         for (id, (&role, &valid)) in self.role.iter().zip(&self.valid).enumerate() {
             visit(BlockId(id as u32), role, valid);
         }
     }
 
-    /// Counts agree with bits, and only blocks in use hold valid slots.
+    /// Checks that counts agree with bits, that free and bad blocks hold no valid slot, and that
+    /// free blocks are erased.
     ///
     /// # Errors
-    /// The first rule that does not hold.
+    /// Returns the first rule that does not hold.
     pub fn check(&self, layout: &Layout, medium: &Medium) -> Result<(), Violation> {
         for id in 0..layout.blocks() {
             let block = BlockId(id);
@@ -347,7 +355,8 @@ pub enum FreeBlocks {
 }
 
 impl FreeBlocks {
-    /// An empty list.
+    /// Returns an empty list. If `least_worn`, the least worn block leaves it first, otherwise the
+    /// block that has been free longest.
     pub fn new(least_worn: bool) -> FreeBlocks {
         if least_worn {
             FreeBlocks::LeastWorn(BinaryHeap::new())
@@ -356,7 +365,7 @@ impl FreeBlocks {
         }
     }
 
-    /// Add an erased block.
+    /// Adds an erased block.
     pub fn push(&mut self, block: BlockId, erases: u32) {
         match self {
             FreeBlocks::LeastWorn(heap) => heap.push(Reverse((erases, block))),
@@ -364,7 +373,7 @@ impl FreeBlocks {
         }
     }
 
-    /// Take the next block.
+    /// Takes the next block, or returns `None` if the list is empty.
     pub fn pop(&mut self) -> Option<BlockId> {
         match self {
             FreeBlocks::LeastWorn(heap) => heap.pop().map(|Reverse((_, block))| block),
@@ -372,7 +381,7 @@ impl FreeBlocks {
         }
     }
 
-    /// Take `block` out of the list.
+    /// Takes `block` out of the list.
     pub fn remove(&mut self, block: BlockId) {
         match self {
             FreeBlocks::LeastWorn(heap) => heap.retain(|&Reverse((_, listed))| listed != block),
@@ -380,7 +389,7 @@ impl FreeBlocks {
         }
     }
 
-    /// Blocks in the list.
+    /// Returns the number of blocks in the list.
     pub fn len(&self) -> u32 {
         match self {
             FreeBlocks::LeastWorn(heap) => heap.len() as u32,
@@ -388,12 +397,12 @@ impl FreeBlocks {
         }
     }
 
-    /// No blocks.
+    /// Returns whether the list has no blocks.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The blocks, in no particular order.
+    /// Returns the blocks, in no particular order.
     pub fn iter(&self) -> Box<dyn Iterator<Item = BlockId> + '_> {
         match self {
             FreeBlocks::LeastWorn(heap) => Box::new(heap.iter().map(|Reverse((_, block))| *block)),

@@ -1,8 +1,8 @@
-//! Where copies came from whose programs may not be complete.
+//! Sources of copies whose programs may not be complete.
 //!
-//! The map names the new place of a page as soon as its copy is planned. Until that is programmed a
-//! controller still has the old one: it is erased only after the program of every copy from it. So
-//! a host that asks for the page meanwhile need not wait for the collection.
+//! The map names the new place of a page as soon as its copy is planned. Until the copy is
+//! programmed a controller still has the old place, which is erased only after the program of every
+//! copy from it. So a host that asks for the page meanwhile need not wait for the collection.
 
 use flashatlas_types::{OpId, Ppn};
 use std::collections::VecDeque;
@@ -10,27 +10,31 @@ use std::collections::VecDeque;
 /// A slot of a frame that was programmed with copies.
 #[derive(Debug)]
 struct Copied {
-    /// The program is an operation up to this one, from so many before it on.
+    /// The program is one of the operations from `before` before `last` up to `last`.
     last: OpId,
     before: u32,
-    /// Where the copy came from; [`Ppn::NONE`] for data of the host.
+    /// The slot that the copy came from; [`Ppn::NONE`] for data of the host.
     from: Ppn,
-    /// What read it there.
+    /// The operation that read it there.
     read: OpId,
 }
 
 /// The slots of frames that were programmed with copies, in the order of their programs, since the
-/// oldest operation that is not complete. To note a frame costs as much as it has slots; to look a
-/// slot up, the logarithm of their count.
+/// oldest operation that is not complete.
+///
+/// To note a frame costs as much as it has slots; to look a slot up costs the logarithm of their
+/// count.
 #[derive(Debug, Default)]
 pub struct Copies {
     slots: VecDeque<Copied>,
 }
 
 impl Copies {
-    /// A frame is programmed by an operation from `first` to `last`, later than all before, its
-    /// slots with copies of what was at `from` when those operations read it, or with data of the
-    /// host ([`Ppn::NONE`]). Nothing is noted where time does not pass.
+    /// Notes a frame that is programmed by operations from `first` to `last`, later than all
+    /// before.
+    ///
+    /// For each slot, `from` has the place that was copied and the operation that read it there;
+    /// [`Ppn::NONE`] stands for data of the host. Nothing is noted if time does not pass.
     #[inline]
     pub fn note(
         &mut self,
@@ -48,8 +52,8 @@ impl Copies {
         from.for_each(|(from, read)| self.slots.push_back(Copied { last, before, from, read }));
     }
 
-    /// Where the unit in a slot of the frame of `program` came from, and what read it there, if it
-    /// is a copy.
+    /// Returns the source of the unit in a slot of the frame of `program`, and the operation that
+    /// read it there; `None` if the unit is no copy.
     pub fn source(&self, slot: u32, program: OpId) -> Option<(Ppn, OpId)> {
         let of_frame = self.slots.partition_point(|slot| slot.last < program);
         let last = self.slots.get(of_frame)?.last;
@@ -77,7 +81,7 @@ mod tests {
         }
         copies.note((OpId::NONE, OpId::NONE), [from].into_iter(), OpId(1));
         assert_eq!(copies.source(0, OpId::NONE), None);
-        // the first is complete: its slots go, and those of the second are found all the same
+        // the first is complete: its slots go, and the slots of the second are found all the same
         copies.note((OpId(30), OpId(30)), [from].into_iter(), OpId(14));
         assert_eq!((copies.source(0, OpId(12)), copies.source(0, OpId(22))), (None, Some(other)));
     }

@@ -1,4 +1,4 @@
-//! The erased blocks of the drive, and what a new owner of one has to wait for.
+//! The erased blocks of the drive, and the operations that a new owner of one has to wait for.
 
 use crate::FtlContext;
 use crate::blocks::{Blocks, FreeBlocks, Role};
@@ -7,10 +7,10 @@ use std::collections::VecDeque;
 
 /// Erased blocks by lane.
 ///
-/// Decisions run ahead of the flash: a block counts as free from the moment its erase is planned.
-/// So that a power cut always finds an erased block, whatever was in flight, whoever takes a block
-/// waits for the oldest of the erases that made the list as long as it is, and for the one after
-/// it: of the blocks that are free by the books one is free on the medium.
+/// Decisions run ahead of the flash: a block counts as free from the moment its erase is planned. A
+/// power cut must always find an erased block, whatever was in flight. So an owner that takes a
+/// block waits for the oldest of the erases that made the list as long as it is, and for the one
+/// after it: of the blocks that are free by the books, one is free on the medium.
 pub(crate) struct FreePool {
     lanes: Vec<FreeBlocks>,
     erases: VecDeque<OpId>,
@@ -24,17 +24,17 @@ impl FreePool {
         }
     }
 
-    /// Add a block that is erased once `erase` is complete.
+    /// Adds a block that is erased once `erase` is complete.
     pub fn push(&mut self, lane: LaneId, block: BlockId, erases: u32, erase: OpId) {
         self.lanes[lane.0 as usize].push(block, erases);
         self.erases.push_back(erase);
     }
 
-    /// Erase a block, which is free then, or bad if the erase fails. Returns the erase; `None`: it
-    /// failed.
+    /// Erases a block, which is then free, or bad if the erase fails. Returns the erase, or `None`
+    /// if it failed.
     ///
     /// # Errors
-    /// Whatever else keeps the medium from erasing.
+    /// Any other failure of the erase.
     pub fn erase(
         &mut self,
         cx: &mut FtlContext<'_>,
@@ -59,8 +59,8 @@ impl FreePool {
         }
     }
 
-    /// Take a block, of lane `first` if that has one, and the operations to wait for that may not
-    /// be complete.
+    /// Takes a block, of lane `first` if it has one, and the operations to wait for that may not be
+    /// complete. Returns `None` if no block is free.
     pub fn take(&mut self, cx: &FtlContext<'_>, first: u32) -> Option<(BlockId, Vec<OpId>)> {
         let lanes = self.lanes.len() as u32;
         let block = (0..lanes).find_map(|i| self.lanes[((first + i) % lanes) as usize].pop())?;
@@ -71,12 +71,12 @@ impl FreePool {
         Some((block, waits.into_iter().filter(|&op| cx.may_be_unfinished(op)).collect()))
     }
 
-    /// Blocks in it.
+    /// Returns the number of blocks in the pool.
     pub fn len(&self) -> u32 {
         self.erases.len() as u32
     }
 
-    /// The blocks, in no particular order.
+    /// Returns the blocks, in no particular order.
     pub fn iter(&self) -> impl Iterator<Item = BlockId> + '_ {
         self.lanes.iter().flat_map(FreeBlocks::iter)
     }

@@ -1,27 +1,29 @@
-//! Programs that may be unfinished, and what stands for all of them up to one.
+//! Programs that may be unfinished, and operations that stand for all of them up to one.
 
 use flashatlas_types::{Class, OpId, Plan};
 use std::collections::VecDeque;
 
-/// So many unfinished programs get an operation that stands for them and for all before them.
+/// The number of unfinished programs that get an operation that stands for them and all before
+/// them.
 const TOGETHER: usize = 64;
 
 /// Programs of data that may be unfinished, oldest first.
 ///
-/// With thousands of them under way, a map page that waits for all would cost as many edges, and a
-/// run the square of that. Every 64th program has a join that waits for those before it: adding a
-/// program costs a constant on average, and [`InFlight::up_to`] names at most 64 operations.
+/// With thousands of programs under way, a map page that waits for all of them would cost as many
+/// edges, and a run the square of their number. Every 64th program has a join that waits for the
+/// programs before it. So adding a program costs a constant on average, and [`InFlight::up_to`]
+/// names at most 64 operations.
 #[derive(Default)]
 pub(crate) struct InFlight {
     programs: VecDeque<OpId>,
     /// The last program that a join stands for, and the join.
     joins: VecDeque<(OpId, OpId)>,
-    /// Programs after the last of these.
+    /// The number of programs after the last of these.
     alone: usize,
 }
 
 impl InFlight {
-    /// A program was issued. Those older than `oldest` are complete: they are forgotten.
+    /// Adds a program. Programs older than `oldest` are complete and forgotten.
     pub fn push(&mut self, plan: &mut Plan, oldest: OpId, op: OpId) {
         forget_complete(&mut self.programs, oldest, |&program| program);
         forget_complete(&mut self.joins, oldest, |&(_, join)| join);
@@ -37,7 +39,8 @@ impl InFlight {
         }
     }
 
-    /// Operations that are all complete once every program up to `newest` is, and not before.
+    /// Returns operations that are all complete once every program up to `newest` is complete, and
+    /// not before.
     pub fn up_to(&self, newest: OpId) -> impl Iterator<Item = OpId> + '_ {
         let joined = self.joins.partition_point(|&(last, _)| last <= newest);
         let join = joined.checked_sub(1).map(|at| self.joins[at]);
@@ -47,7 +50,8 @@ impl InFlight {
     }
 }
 
-/// Drop what is complete from the old end of a queue; `op` is what completes an entry of it.
+/// Drops complete entries from the old end of a queue; `op` returns the operation that completes
+/// one.
 pub(crate) fn forget_complete<T>(queue: &mut VecDeque<T>, oldest: OpId, op: impl Fn(&T) -> OpId) {
     while queue.front().is_some_and(|entry| op(entry) < oldest) {
         queue.pop_front();
@@ -60,7 +64,7 @@ mod tests {
     use flashatlas_types::{OpKind, Rng, Seed};
     use std::collections::BTreeSet;
 
-    /// The programs that an operation stands for.
+    /// Finds the programs that an operation stands for.
     fn programs_of(plan: &Plan, op: OpId, joins: &BTreeSet<OpId>, found: &mut BTreeSet<OpId>) {
         if !joins.contains(&op) {
             found.insert(op);

@@ -1,5 +1,6 @@
 //! Flash translation layers: schemes that turn logical pages into physical ones, with their map
-//! stores, victim policies and classifiers. Each of those is a registry: one file, one line.
+//! stores, victim policies and classifiers. Each kind of part has a registry: a part is one file
+//! and one line.
 //!
 //! A scheme decides at once and keeps no time: it changes its tables, and asks
 //! [`flashatlas_nand::Flash`] for operations that land in the plan of the request. A power cut,
@@ -68,8 +69,8 @@ pub const UNIT: Param<u32> = Param::bytes(
     "map.unit",
     512,
     64 << 10,
-    "the mapping unit: a fraction of a page, a page, or a superpage (then drive.frame_* say of \
-     which dies)",
+    "the mapping unit: a fraction of a page, a page, or a superpage (drive.frame_* then choose its \
+     dies)",
 );
 
 /// The parameter `map.entry_bytes`.
@@ -77,15 +78,15 @@ pub const ENTRY_BYTES: Param<u32> = Param::int(
     "map.entry_bytes",
     4,
     8,
-    "4 or 8: bytes of a map entry, in memory and in map pages; page mapping whose map.store is not \
-     lpmt",
+    "bytes of a map entry, 4 or 8, in memory and in map pages; for page mapping whose map.store is \
+     not lpmt",
 )
 .or("4");
 
-/// Refuses `map.entry_bytes` where there is no map of such entries. The default is no wish.
+/// Refuses `map.entry_bytes` if there is no map of such entries. The default is always accepted.
 ///
 /// # Errors
-/// Another value than the default; `instead` says what to set.
+/// The value is not the default; `instead` names the setting to change.
 pub(crate) fn refuse_entry_bytes(
     params: &Params,
     with: &str,
@@ -104,37 +105,37 @@ pub(crate) fn refuse_entry_bytes(
 /// Parameters that every scheme understands.
 pub const PARAMS: &[ParamDef] = &[SCHEME.def, UNIT.def, ENTRY_BYTES.def];
 
-/// What a scheme works with during one call.
+/// The medium, the plan and the state of the command that a scheme works with during one call.
 pub struct FtlContext<'a> {
     /// The medium and the plan.
     pub flash: Flash<'a>,
     /// Simulated time at which the request was submitted.
     pub now: Ps,
-    /// The controller's work on the command: map accesses wait for it.
+    /// The operation of the controller's work on the command: map accesses wait for it.
     pub command: OpId,
-    /// The number of the command: no two have the same, whatever `command` is.
+    /// The number of the command: no two commands have the same, whatever `command` is.
     pub number: u64,
     /// Every operation with a smaller number is complete.
     pub oldest_unfinished: OpId,
-    /// Pages of the same request that follow the one that is looked up.
+    /// The number of pages of the same request that follow the one that is looked up.
     pub ahead: u32,
-    /// Where copies came from whose programs may not be complete.
+    /// Sources of copies whose programs may not be complete.
     pub copies: &'a mut Copies,
     /// Programs that took host data to flash, in order.
     pub programmed: &'a mut Vec<Programmed>,
-    /// Pages whose map entry changed, in order, where the drive hands entries out (see
+    /// Pages whose map entry changed, in order; `None` unless the drive hands entries out (see
     /// [`Ftl::export_entries`]).
     pub remapped: Option<&'a mut Vec<Lpn>>,
 }
 
 impl FtlContext<'_> {
-    /// Whether there is such an operation and it may be unfinished: others need no waiting for.
+    /// Returns `true` if the operation exists and may be unfinished. Others need not be waited for.
     #[inline]
     pub(crate) fn may_be_unfinished(&self, op: OpId) -> bool {
         op != OpId::NONE && op >= self.oldest_unfinished
     }
 
-    /// The map entry of a page is another from now on.
+    /// Notes that the map entry of a page changes.
     #[inline]
     pub(crate) fn remap(&mut self, lpn: Lpn) {
         if let Some(pages) = &mut self.remapped {
@@ -146,39 +147,39 @@ impl FtlContext<'_> {
 /// A program that took host data to flash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Programmed {
-    /// The operation; [`OpId::NONE`] where a unit was replaced in the page buffer before it went
+    /// The operation, or [`OpId::NONE`] if a unit was replaced in the page buffer before it went
     /// out.
     pub op: OpId,
-    /// Mapping units of host data in it.
+    /// The number of mapping units of host data in it.
     pub units: u32,
 }
 
-/// Answer to [`Ftl::idle`].
+/// The answer of [`Ftl::idle`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Idle {
     /// There is nothing worth doing.
     Nothing,
     /// One piece of work was done.
     Worked,
-    /// There will be something to do, from then on.
+    /// There is nothing to do before this time.
     Wait(Ps),
 }
 
-/// Where the newest version of a logical page is.
+/// The place of the newest version of a logical page.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Place {
-    /// Nobody wrote it, or it was trimmed: it reads as zeros.
+    /// There is none, because nobody wrote the page or it was trimmed: it reads as zeros.
     Nowhere,
-    /// On flash.
+    /// On flash, in this slot.
     Flash(Ppn),
     /// In the page buffer of the scheme, waiting for the rest of its frame.
     Buffer(Unit),
 }
 
-/// Answer to [`Ftl::locate`].
+/// The answer of [`Ftl::locate`].
 #[derive(Clone, Debug)]
 pub struct Located {
-    /// Where the page is.
+    /// The place of the page.
     pub place: Place,
     /// The map access that a read must wait for.
     pub ready: OpId,
@@ -186,37 +187,39 @@ pub struct Located {
 
 /// A flash translation layer.
 pub trait Ftl: Send {
-    /// Find the newest version of a page. Costs map accesses, no data read.
+    /// Finds the newest version of a page. It costs map accesses and no data read.
     ///
     /// # Errors
-    /// When the map itself cannot be read.
+    /// The map itself cannot be read.
     fn locate(&mut self, cx: &mut FtlContext<'_>, lpn: Lpn) -> Result<Located, FtlError>;
 
-    /// Where the newest version of a page is, at no cost: how the simulator looks behind the
-    /// drive's back.
+    /// Returns the place of the newest version of a page at no cost, for the simulator, which looks
+    /// behind the drive's back.
     fn peek(&self, lpn: Lpn) -> Place;
 
-    /// These pages are about to be asked for: load their entries from memory, all at once. Nothing
-    /// else comes of it.
+    /// Prefetches the map entries of pages that are about to be looked up, all at once. It changes
+    /// nothing.
     fn prefetch(&self, lpns: &[Lpn]) {
         let _ = lpns;
     }
 
-    /// This page is about to be written, and its entry was expected before: load what is known of
-    /// where it is. Nothing else comes of it.
+    /// Prefetches the state of a page that is about to be written, whose entry was prefetched
+    /// before. It changes nothing.
     fn prefetch_write(&self, lpn: Lpn) {
         let _ = lpn;
     }
 
-    /// Bring the map entries of consecutive pages, which [`Ftl::peek`] shows, to the controller, to
-    /// hand them to the host. Returns the operation after which they are there. From then on every
-    /// change of an entry is told in [`FtlContext::remapped`].
+    /// Brings the map entries of consecutive pages to the controller, which hands them to the host.
+    /// Returns the operation after which they are there.
+    ///
+    /// [`Ftl::peek`] shows the entries. From then on every change of an entry is appended to
+    /// [`FtlContext::remapped`].
     ///
     /// # Errors
-    /// When the map cannot be read.
+    /// The map cannot be read.
     ///
     /// # Panics
-    /// Where the map store hands nothing out ([`maps::MapStoreDef::exports_entries`]).
+    /// If the map store hands nothing out ([`maps::MapStoreDef::exports_entries`]).
     fn export_entries(
         &mut self,
         cx: &mut FtlContext<'_>,
@@ -226,12 +229,13 @@ pub trait Ftl: Send {
         unreachable!("this scheme hands no map out")
     }
 
-    /// Write consecutive logical pages of one request. Units may stay in the page buffer until a
-    /// frame is full; programs that take them out are appended to [`FtlContext::programmed`].
-    /// Programs wait for `after`.
+    /// Writes consecutive logical pages of one request.
+    ///
+    /// Units may stay in the page buffer until a frame is full. Programs that take them out are
+    /// appended to [`FtlContext::programmed`]. Programs wait for `after`.
     ///
     /// # Errors
-    /// [`FtlError::NoSpace`] when collection cannot free a block.
+    /// [`FtlError::NoSpace`] if collection cannot free a block.
     fn write(
         &mut self,
         cx: &mut FtlContext<'_>,
@@ -240,11 +244,13 @@ pub trait Ftl: Send {
         after: &[OpId],
     ) -> Result<(), FtlError>;
 
-    /// Program every page of a blank drive in ascending order, where it is known without tables
-    /// what that leaves. None are kept: the scheme must be mounted afterwards. `stamp` gives what
-    /// each page holds; `go_on` hears now and then how many were programmed, and stops it by
-    /// answering `false`. Returns whether all were; `None` where nothing was done, and
-    /// [`Ftl::write`] is to be called.
+    /// Programs every page of a blank drive in ascending order, if the outcome is known without
+    /// tables. Returns `true` if all were programmed, `false` if `go_on` stopped it, and `None` if
+    /// nothing was done and [`Ftl::write`] is to be called.
+    ///
+    /// No tables are kept: the scheme must be mounted afterwards. `stamp` returns the content of
+    /// each page. `go_on` is called now and then with the number of programmed pages, and stops the
+    /// work by returning `false`.
     fn fill_blank(
         &mut self,
         medium: &mut Medium,
@@ -255,54 +261,55 @@ pub trait Ftl: Send {
         None
     }
 
-    /// Forget a page.
+    /// Forgets a page.
     ///
     /// # Errors
-    /// When the map cannot be updated.
+    /// The map cannot be updated.
     fn trim(&mut self, cx: &mut FtlContext<'_>, lpn: Lpn) -> Result<(), FtlError>;
 
-    /// Bring everything that is buffered to flash, padding frames where needed. Each program keeps
+    /// Brings everything that is buffered to flash and pads frames if needed. Each program keeps
     /// the cause with which its units were written.
     ///
     /// # Errors
-    /// As [`Ftl::write`].
+    /// The errors of [`Ftl::write`].
     fn flush(&mut self, cx: &mut FtlContext<'_>) -> Result<(), FtlError>;
 
-    /// Make the map as durable as a FLUSH (or, with `fua`, a FUA write) needs it, once
-    /// [`Ftl::flush`] has brought the data to flash. Returns the operation that the command waits
-    /// for beside that data.
+    /// Makes the map as durable as a FLUSH (or, with `fua`, a FUA write) needs it. Returns the
+    /// operation that the command waits for beside the data.
+    ///
+    /// It is called after [`Ftl::flush`] has brought the data to flash.
     ///
     /// # Errors
-    /// As [`Ftl::write`].
+    /// The errors of [`Ftl::write`].
     fn persist(&mut self, cx: &mut FtlContext<'_>, fua: bool) -> Result<OpId, FtlError> {
         let _ = (cx, fua);
         Ok(OpId::NONE)
     }
 
-    /// Do one small piece of background work, if there is any worth doing.
+    /// Does one small piece of background work, if any is worth doing.
     ///
     /// # Errors
-    /// As [`Ftl::write`].
+    /// The errors of [`Ftl::write`].
     fn idle(&mut self, cx: &mut FtlContext<'_>) -> Result<Idle, FtlError>;
 
-    /// Show every block: what it is used for, and how many of its slots are valid.
+    /// Calls `visit` with every block, its role and its number of valid slots.
     fn for_each_block(&self, visit: &mut dyn FnMut(BlockId, Role, u32));
 
-    /// The stamps of all pages, on flash and in buffers. None where it takes as long as asking for
-    /// each page.
+    /// Returns the sum of the stamps of all pages, on flash and in buffers, or `None` if it would
+    /// take as long as asking for each page.
     fn sum_of_stamps(&self, _: &Medium) -> Option<StampSum> {
         None
     }
 
-    /// The O(n) rules of the scheme's tables against the medium.
+    /// Checks the O(n) rules of the scheme's tables against the medium.
     ///
     /// # Errors
-    /// The first rule that does not hold.
+    /// Returns the first rule that does not hold.
     fn check(&self, medium: &Medium) -> Result<(), Violation>;
 
-    /// Counters and table sizes.
+    /// Returns the counters and the table sizes.
     fn report(&self) -> FtlReport;
 
-    /// Set the counters of [`Ftl::report`] to zero; table sizes stay.
+    /// Sets the counters of [`Ftl::report`] to zero; table sizes stay.
     fn reset_counters(&mut self);
 }

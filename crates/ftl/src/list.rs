@@ -1,9 +1,9 @@
-//! A doubly linked list over numbers below a bound: every step takes constant time, and a number
-//! is in it once.
+//! A doubly linked list over numbers below a bound: every step takes constant time, and each number
+//! is in it at most once.
 
 const NIL: u32 = u32::MAX;
 
-/// Numbers in an order of their own, such as that of their last use.
+/// Numbers in an order of their own, such as the order of their last use.
 #[derive(Clone, Debug)]
 pub struct IndexList {
     previous: Vec<u32>,
@@ -14,42 +14,42 @@ pub struct IndexList {
 }
 
 impl IndexList {
-    /// An empty list for numbers below `bound`.
+    /// Returns an empty list for numbers below `bound`.
     pub fn new(bound: u32) -> IndexList {
         let links = vec![NIL; bound as usize];
         IndexList { previous: links.clone(), next: links, first: NIL, last: NIL, len: 0 }
     }
 
-    /// Numbers in the list.
+    /// Returns the number of entries in the list.
     pub fn len(&self) -> u32 {
         self.len
     }
 
-    /// No numbers.
+    /// Returns whether the list is empty.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Whether a number is in the list.
+    /// Returns whether a number is in the list.
     #[inline]
     pub fn contains(&self, n: u32) -> bool {
         self.previous[n as usize] != NIL || self.first == n
     }
 
-    /// The first number.
+    /// Returns the first number, or `None` if the list is empty.
     #[inline]
     pub fn first(&self) -> Option<u32> {
         (self.first != NIL).then_some(self.first)
     }
 
-    /// The number after this one.
+    /// Returns the number after this one, or `None` if it is the last.
     #[inline]
     pub fn after(&self, n: u32) -> Option<u32> {
         let next = self.next[n as usize];
         (next != NIL).then_some(next)
     }
 
-    /// Put a number that is not in the list at its end.
+    /// Puts a number that is not in the list at its end.
     #[inline]
     pub fn push(&mut self, n: u32) {
         debug_assert!(!self.contains(n), "{n} stands in the list already");
@@ -62,7 +62,7 @@ impl IndexList {
         self.len += 1;
     }
 
-    /// Take a number out; whether it stood there.
+    /// Takes a number out; returns `true` if it was in the list.
     #[inline]
     pub fn remove(&mut self, n: u32) -> bool {
         if !self.contains(n) {
@@ -82,14 +82,14 @@ impl IndexList {
         true
     }
 
-    /// Take the first number out.
+    /// Takes the first number out, or returns `None` if the list is empty.
     pub fn pop(&mut self) -> Option<u32> {
         let first = self.first()?;
         self.remove(first);
         Some(first)
     }
 
-    /// Move a number to the end, wherever it stood.
+    /// Moves a number to the end, or puts it there if it was not in the list.
     #[inline]
     pub fn touch(&mut self, n: u32) {
         if self.last != n {
@@ -98,7 +98,7 @@ impl IndexList {
         }
     }
 
-    /// The numbers, first to last.
+    /// Returns the numbers, first to last.
     pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
         std::iter::successors(self.first(), |&n| self.after(n))
     }

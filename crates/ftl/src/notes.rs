@@ -1,4 +1,4 @@
-//! The notes of schemes and map stores: what they leave out or simplify.
+//! The notes of schemes and map stores: parts of a drive that they leave out or simplify.
 
 use flashatlas_types::{RANK_MIDDLE, notes};
 
@@ -13,7 +13,7 @@ notes! {
         "no map is written to flash ({setting}): a mount reads every spare area, and trims come \
          back",
         "Compare mounts and write amplification with a store that writes its map; take another \
-         `map.flush` or `map.store` where a drive has to forget what was trimmed.";
+         `map.flush` or `map.store` if the drive must forget trimmed pages.";
 
     /// The store `lpmt`.
     pub DRAM_FOR_MAP_ALONE = "dram-for-map-alone", RANK_MIDDLE,
@@ -30,7 +30,7 @@ notes! {
     pub LEAFTL_PLAIN_ENTRIES = "leaftl-plain-entries", RANK_MIDDLE,
         "leaftl: map pages on flash hold plain entries; segments are learned when a page is \
          loaded, in no time",
-        "Reads of the map on flash are those of DFTL; the memory is LeaFTL's.";
+        "Map pages are read from flash as under DFTL; the memory is LeaFTL's.";
 
     /// The store `learnedftl`.
     pub LEARNEDFTL_FREE_TRAINING = "learnedftl-free-training", RANK_MIDDLE,
@@ -42,7 +42,7 @@ notes! {
     pub LEARNEDFTL_SORTS_A_BLOCK = "learnedftl-sorts-a-block", RANK_MIDDLE,
         "learnedftl: collection sorts the pages of one block of a lane; the paper's sorts a group \
          of map pages over all chips",
-        "Models are right less often than in the paper: docs/VALIDATION.md has by how much.";
+        "Models are right less often than in the paper: docs/VALIDATION.md has the numbers.";
 
     /// Log-block schemes.
     pub LOG_BLOCK_LOOKUPS = "log-block-lookups", RANK_MIDDLE,
@@ -54,7 +54,7 @@ notes! {
     /// The scheme `superblock`.
     pub(crate) SUPERBLOCK_PAGE_MAPS = "superblock-page-maps", RANK_MIDDLE,
         "superblock: page maps stand in spare areas; reading them for a lookup is not charged",
-        "Latencies of reads are lower than those of a drive without a cache of page maps.";
+        "Latencies of reads are lower than on a drive without a cache of page maps.";
 
     /// The scheme `block`.
     pub(crate) BLOCK_VALID_PAGES = "block-valid-pages", RANK_MIDDLE,

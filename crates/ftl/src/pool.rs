@@ -1,10 +1,10 @@
-//! The blocks of a page-mapped drive: what each is used for, which are free, and how many of those
+//! The blocks of a page-mapped drive: their roles, the free ones, and the number of free ones that
 //! are kept for map pages.
 //!
 //! Data and map pages draw on the same free blocks, so that both wear them. Each lane keeps a quota
-//! of its blocks for map pages: what they have not taken of it yet does not count as free for data,
-//! so that writing a map page never has to wait for the collection of data, nor the other way
-//! round.
+//! of its blocks for map pages. The part that they have not taken yet does not count as free for
+//! data. So a write of a map page never has to wait for the collection of data, and a write of data
+//! never has to wait for the collection of map pages.
 
 use crate::FtlContext;
 use crate::blocks::{Blocks, FreeBlocks, Role};
@@ -15,32 +15,32 @@ use flashatlas_types::{BlockId, Cause, FtlError, Layout, MediumError, OpId, Seed
 /// Blocks that are kept for map pages.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct MapQuota {
-    /// In each of these lanes.
+    /// The number of blocks in each of these lanes.
     pub blocks: u32,
-    /// Lanes that have map pages: the first so many.
+    /// The number of lanes that have map pages, from the first on.
     pub lanes: u32,
 }
 
 /// Blocks by role, free ones by lane, and the programs of data that map pages may have to wait for.
 pub struct Pool {
-    /// Roles and valid slots.
+    /// The roles and the valid slots.
     pub blocks: Blocks,
     layout: Layout,
     free: Vec<FreeBlocks>,
     /// Blocks that map pages may have.
     map_quota: MapQuota,
-    /// Blocks of each lane that they have.
+    /// The number of blocks of each lane that map pages have.
     map_blocks: Vec<u32>,
-    /// Every change of the map that belongs to a program up to this number has been made.
+    /// The number of the last program up to which every change of the map has been made.
     pub settled: u64,
     /// Programs of host data and of copies.
     in_flight: InFlight,
-    /// Blocks that went bad.
+    /// The number of blocks that went bad.
     pub retired: u64,
 }
 
 impl Pool {
-    /// All good blocks of the drive, none of them listed as free yet.
+    /// Begins with all good blocks of the drive, none of them listed as free yet.
     pub fn new(layout: &Layout, medium: &Medium, least_worn: bool, map_quota: MapQuota) -> Pool {
         Pool {
             blocks: Blocks::new(layout, medium),
@@ -54,37 +54,37 @@ impl Pool {
         }
     }
 
-    /// The shape of the drive.
+    /// Returns the shape of the drive.
     pub fn layout(&self) -> &Layout {
         &self.layout
     }
 
-    /// An erased block joins the free ones of its lane.
+    /// Adds an erased block to the free ones of its lane.
     pub fn put(&mut self, medium: &Medium, block: BlockId) {
         self.blocks.set_role(block, Role::Free);
         self.free[self.layout.lane_of(block).0 as usize].push(block, medium.erases(block));
     }
 
-    /// Blocks of a lane's quota that map pages have not taken.
+    /// Returns the number of blocks of a lane's quota that map pages have not taken.
     #[inline]
     fn owed_to_map(&self, lane: u32) -> u32 {
         let quota = if lane < self.map_quota.lanes { self.map_quota.blocks } else { 0 };
         quota.saturating_sub(self.map_blocks[lane as usize])
     }
 
-    /// Free blocks of a lane that data may take.
+    /// Returns the number of free blocks of a lane that data may take.
     #[inline]
     pub fn free(&self, lane: u32) -> u32 {
         let kept = self.owed_to_map(lane);
         self.free[lane as usize].len().saturating_sub(kept)
     }
 
-    /// Free blocks of a lane, those that are kept for map pages among them.
+    /// Returns the free blocks of a lane, including the blocks that are kept for map pages.
     pub fn listed(&self, lane: u32) -> &FreeBlocks {
         &self.free[lane as usize]
     }
 
-    /// Take a free block for data.
+    /// Takes a free block for data, or returns `None` if data may take none.
     pub fn take(&mut self, lane: u32) -> Option<BlockId> {
         if self.free(lane) == 0 {
             return None;
@@ -92,16 +92,16 @@ impl Pool {
         self.borrow_from_map(lane)
     }
 
-    /// Take a free block for data, be it one that is kept for map pages: the data that goes there
-    /// has to free another.
+    /// Takes a free block for data, even one that is kept for map pages. The data that goes there
+    /// has to free another block.
     pub fn borrow_from_map(&mut self, lane: u32) -> Option<BlockId> {
         let block = self.free[lane as usize].pop()?;
         self.blocks.set_role(block, Role::Open);
         Some(block)
     }
 
-    /// Take the free block with the most erases, of equals the last by number, for data that frees
-    /// another.
+    /// Takes the free block with the most erases, of equals the last by number, for data that frees
+    /// another block.
     pub fn take_most_worn(&mut self, medium: &Medium, lane: u32) -> Option<BlockId> {
         let free = &mut self.free[lane as usize];
         let block = free.iter().max_by_key(|&block| (medium.erases(block), block))?;
@@ -110,12 +110,12 @@ impl Pool {
         Some(block)
     }
 
-    /// Blocks that map pages may still take in a lane.
+    /// Returns the number of blocks that map pages may still take in a lane.
     pub fn free_for_map(&self, lane: u32) -> u32 {
         self.owed_to_map(lane).min(self.free[lane as usize].len())
     }
 
-    /// Take a free block for map pages.
+    /// Takes a free block for map pages, or returns `None` if their quota is used up.
     pub fn take_for_map(&mut self, lane: u32) -> Option<BlockId> {
         if self.free_for_map(lane) == 0 {
             return None;
@@ -125,26 +125,26 @@ impl Pool {
         Some(block)
     }
 
-    /// Take a free block for map pages above their quota, until one of theirs is erased.
+    /// Takes a free block for map pages above their quota, until one of theirs is erased.
     pub fn borrow_for_map(&mut self, lane: u32) -> Option<BlockId> {
         let block = self.free[lane as usize].pop()?;
         self.adopt_for_map(block);
         Some(block)
     }
 
-    /// A block holds map pages, as a mount finds it.
+    /// Enters a block that holds map pages, as a mount finds it.
     pub fn adopt_for_map(&mut self, block: BlockId) {
         self.blocks.set_role(block, Role::Map);
         self.map_blocks[self.layout.lane_of(block).0 as usize] += 1;
     }
 
-    /// Erase a block in which nothing is valid: it is free then, or bad. Returns the erase.
+    /// Erases a block in which nothing is valid: it is then free, or bad. Returns the erase.
     ///
     /// # Errors
-    /// When the power fails.
+    /// The power fails.
     ///
     /// # Panics
-    /// When a slot of it is valid.
+    /// If a slot of it is valid.
     pub fn erase(
         &mut self,
         cx: &mut FtlContext<'_>,
@@ -178,7 +178,7 @@ impl Pool {
         Ok(erased)
     }
 
-    /// A program took data to flash. Only map pages ask for it later.
+    /// Notes a program that took data to flash. Only map pages ask for it later.
     #[inline]
     pub fn programmed(&mut self, cx: &mut FtlContext<'_>, op: OpId) {
         if self.map_quota.blocks > 0 {
@@ -186,12 +186,12 @@ impl Pool {
         }
     }
 
-    /// What is complete once all programs of data up to `newest` are.
+    /// Returns operations that are complete once all programs of data up to `newest` are complete.
     pub fn unfinished(&self, newest: OpId) -> impl Iterator<Item = OpId> + '_ {
         self.in_flight.up_to(newest)
     }
 
-    /// The error of a drive that has no room.
+    /// Returns the error of a drive that has no room.
     pub fn no_space(&self) -> FtlError {
         let good = (0..self.layout.blocks())
             .filter(|&b| self.blocks.role(BlockId(b)) != Role::Bad)

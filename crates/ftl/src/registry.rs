@@ -8,15 +8,15 @@ use crate::victims::{VICTIMS, VictimDef};
 use flashatlas_lookup::hashes::{self, HashDef};
 use flashatlas_types::{ConfigError, Entries, Entry, ParamDef};
 
-/// Schemes, map stores, victim policies, classifiers, and what stores choose from, each by its
-/// name.
+/// Schemes, map stores, victim policies, classifiers, and the parts that stores choose from, each
+/// by its name.
 #[derive(Clone, Copy)]
 pub struct Registry {
     /// Mapping schemes.
     pub schemes: Entries<SchemeDef>,
     /// Map stores of page mapping.
     pub stores: Entries<MapStoreDef>,
-    /// Victim policies of page mapping, and of whoever else collects.
+    /// Victim policies of page mapping and of other parts that collect.
     pub victims: Entries<VictimDef>,
     /// Classifiers of page mapping.
     pub classifiers: Entries<ClassifierDef>,
@@ -37,43 +37,43 @@ impl Registry {
         hashes: hashes::STANDARD,
     };
 
-    /// The scheme called `name`.
+    /// Returns the scheme called `name`.
     ///
     /// # Errors
-    /// Unknown names, with those that exist.
+    /// Names an unknown scheme, and lists those that exist.
     pub fn scheme(&self, name: &str) -> Result<&'static SchemeDef, ConfigError> {
         self.schemes.named(name)
     }
 
-    /// The map store called `name`.
+    /// Returns the map store called `name`.
     ///
     /// # Errors
-    /// Unknown names, with those that exist.
+    /// Names an unknown store, and lists those that exist.
     pub fn store(&self, name: &str) -> Result<&'static MapStoreDef, ConfigError> {
         self.stores.named(name)
     }
 
-    /// The victim policy called `name`.
+    /// Returns the victim policy called `name`.
     ///
     /// # Errors
-    /// Unknown names, with those that exist.
+    /// Names an unknown policy, and lists those that exist.
     pub fn victim(&self, name: &str) -> Result<&'static VictimDef, ConfigError> {
         self.victims.named(name)
     }
 
-    /// The classifier called `name`.
+    /// Returns the classifier called `name`.
     ///
     /// # Errors
-    /// Unknown names, with those that exist.
+    /// Names an unknown classifier, and lists those that exist.
     pub fn classifier(&self, name: &str) -> Result<&'static ClassifierDef, ConfigError> {
         self.classifiers.named(name)
     }
 
-    /// The parameters of a map store, and those of the parts that it chooses by them; `text` finds
-    /// what is set.
+    /// Returns the parameters of a map store and of the parts that it chooses by them. `text`
+    /// returns the value that is set for a key.
     ///
     /// # Errors
-    /// Unknown names, with those that exist.
+    /// Names an unknown part, and lists those that exist.
     pub fn store_params(
         &self,
         store: &MapStoreDef,
@@ -96,10 +96,10 @@ impl Registry {
         Ok(all)
     }
 
-    /// The hash function called `name`.
+    /// Returns the hash function called `name`.
     ///
     /// # Errors
-    /// Unknown names, with those that exist.
+    /// Names an unknown hash function, and lists those that exist.
     pub fn hash(&self, name: &str) -> Result<&'static HashDef, ConfigError> {
         self.hashes.named(name)
     }

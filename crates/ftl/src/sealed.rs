@@ -1,24 +1,24 @@
 //! Data blocks that a mount makes. Such a block has a role of its own and is complete once its last
-//! page is programmed, with padding if there is nothing else for it; nothing that it is made of is
-//! erased before that. One that is not complete is erased by the next mount, so that mounts that
-//! are cut again and again take no blocks away.
+//! page is programmed, with padding if there is nothing else for it. No source of its pages is
+//! erased before that. A block that is not complete is erased by the next mount, so that mounts
+//! that are cut again and again take no blocks away.
 
 use crate::trims::Trims;
 use crate::{FtlContext, MountReport};
 use flashatlas_nand::{FrameState, Medium, OobRole};
 use flashatlas_types::{BlockId, Cause, FtlError, SeededBug};
 
-/// Data block that a mount made.
+/// The role of a data block that a mount made.
 pub(crate) const ROLE_MOUNT: OobRole = OobRole(6);
 
-/// Whether the last page of a block is programmed.
+/// Returns whether the last page of a block is programmed.
 fn is_sealed(medium: &Medium, block: BlockId) -> bool {
     let layout = medium.layout();
     medium.state(layout.frame_in(block, layout.frames_per_block - 1)) == FrameState::Programmed
 }
 
-/// What a mount erases before it reads anything: blocks that a mount was making when it was cut,
-/// and records of trims but for the newest, which `trims` takes over.
+/// Returns the blocks that a mount erases before it reads anything else: blocks that a mount was
+/// making when it was cut, and records of trims. The newest record stays: `trims` takes it over.
 pub(crate) fn leftovers(
     medium: &Medium,
     trims: &mut Trims,
@@ -33,13 +33,13 @@ pub(crate) fn leftovers(
     leftovers
 }
 
-/// Whether a block is what a mount was making when it was cut.
+/// Returns `true` if a mount was making a block when it was cut.
 fn is_cut_copy(medium: &Medium, block: BlockId) -> bool {
     let made_by_a_mount = medium.oob_role(block) == ROLE_MOUNT && medium.write_pointer(block) > 0;
     made_by_a_mount && !is_sealed(medium, block)
 }
 
-/// Mark a block that a mount made as complete.
+/// Marks a block that a mount made as complete.
 pub(crate) fn seal(cx: &mut FtlContext<'_>, block: BlockId, cause: Cause) -> Result<(), FtlError> {
     if !is_sealed(cx.flash.medium, block) && !SeededBug::WithoutSeal.is_active() {
         let layout = cx.flash.medium.layout();

@@ -1,10 +1,10 @@
 //! The steady state of collection under uniform random writes, without simulating the way to it.
 //!
 //! A lane of `n` closed blocks of `b` slots holds `valid` valid slots. Under writes that hit every
-//! logical page equally often a valid slot is as likely to be the next one overwritten as any
+//! logical page equally often, a valid slot is as likely to be the next one overwritten as any
 //! other. For a policy that picks by valid counts, let `s_i` be the share of blocks with at most
-//! `i` valid slots and `c(s)` the chance that the victim is among the share `s` with the fewest. In
-//! the steady state as many blocks fall below a level as leave from there:
+//! `i` valid slots, and `c(s)` the chance that the victim is among the share `s` with the fewest.
+//! In the steady state as many blocks fall below a level as leave from there:
 //!
 //! `(E n / valid) (i + 1) (s_{i+1} - s_i) = c(s_i)`,
 //!
@@ -17,18 +17,19 @@
 
 use flashatlas_types::{Params, Rng};
 
-/// What is known of a victim policy's steady state.
+/// A victim policy's steady state.
 #[derive(Clone, Copy)]
 pub enum Steady {
-    /// It looks at valid counts only. Given the share of blocks with the fewest valid slots, and
-    /// the number of blocks, the chance that the victim is among them.
+    /// The policy looks at valid counts only. The function returns the chance that the victim is
+    /// among the share of blocks with the fewest valid slots, given that share and the number of
+    /// blocks.
     ByValid(fn(share: f64, params: &Params, blocks: u32) -> f64),
-    /// It takes the block that was closed first.
+    /// The policy takes the block that was closed first.
     ByAge,
 }
 
-/// The chance that the best of `draws` blocks, drawn with replacement, is among the share `share`
-/// with the fewest valid slots.
+/// Returns the chance that the best of `draws` blocks, drawn with replacement, is among the share
+/// `share` with the fewest valid slots.
 pub fn best_of(draws: u32, share: f64) -> f64 {
     // by squaring: the standard library's power may differ from machine to machine in the last bit
     let (mut none, mut base, mut left) = (1.0, 1.0 - share, draws);
@@ -40,8 +41,8 @@ pub fn best_of(draws: u32, share: f64) -> f64 {
     1.0 - none
 }
 
-/// The root of an increasing function between `low` and `high`, to the last bits that doubles
-/// resolve.
+/// Returns the root of an increasing function between `low` and `high`, to the last bits that
+/// doubles resolve.
 fn bisect(mut low: f64, mut high: f64, f: impl Fn(f64) -> f64) -> f64 {
     for _ in 0..100 {
         let middle = (low + high) / 2.0;
@@ -62,18 +63,19 @@ pub struct Lane {
 }
 
 enum Model {
-    /// Valid slots of each block, oldest first.
+    /// The number of valid slots of each block, oldest first.
     Counts(Vec<u32>),
-    /// By how much the logarithm of the share of slots that survive falls with each block that is
-    /// closed.
+    /// The amount by which the logarithm of the share of slots that survive falls with each block
+    /// that is closed.
     Decay(f64),
 }
 
 impl Lane {
-    /// `blocks` closed blocks of `slots` slots each, of all of which `valid` are valid.
+    /// Solves the model for `blocks` closed blocks of `slots` slots each, with `valid` valid slots
+    /// in all.
     ///
     /// # Panics
-    /// When they cannot hold so many.
+    /// If the blocks have fewer slots than `valid`.
     pub fn new(steady: Steady, params: &Params, blocks: u32, slots: u32, valid: u64) -> Lane {
         assert!(
             valid <= u64::from(blocks) * u64::from(slots),
@@ -88,8 +90,8 @@ impl Lane {
         Lane { blocks, slots, valid, model }
     }
 
-    /// Valid slots of each block of one such lane, from the one that was closed first to the
-    /// newest; their sum is exact.
+    /// Draws the valid slots of each block of one such lane, from the block that was closed first
+    /// to the newest; their sum is exact.
     pub fn draw(&self, rng: &mut Rng) -> Vec<u32> {
         let mut counts = match &self.model {
             Model::Counts(counts) => counts.clone(),
@@ -110,8 +112,8 @@ impl Lane {
     }
 }
 
-/// Quantiles of the mean-field distribution, fewest first: a block that has few valid slots has
-/// been closed for long.
+/// Returns quantiles of the mean-field distribution, fewest first: a block that has few valid slots
+/// has been closed for long.
 fn by_valid(chance: impl Fn(f64) -> f64, blocks: u32, slots: u32, valid: u64) -> Vec<u32> {
     let (n, b) = (f64::from(blocks), slots as usize);
     let mean = valid as f64 / n;
@@ -131,20 +133,20 @@ fn by_valid(chance: impl Fn(f64) -> f64, blocks: u32, slots: u32, valid: u64) ->
     (0..blocks).map(|k| quantile(k).min(slots)).collect()
 }
 
-/// The share of slots that survive until `k` more blocks than the oldest are closed, falling by
-/// `rate` with each block.
+/// Returns the share of slots that survive until `k` more blocks than the oldest are closed. It
+/// falls by `rate` with each block.
 fn survival(rate: f64, blocks: u32, k: u32) -> f64 {
     exp(-rate * (f64::from(blocks - k) - 0.5))
 }
 
-/// The rate at which all blocks together hold `valid` slots.
+/// Returns the rate at which all blocks together hold `valid` slots.
 fn decay(blocks: u32, slots: u32, valid: u64) -> f64 {
     let held =
         |rate: f64| (0..blocks).map(|k| survival(rate, blocks, k)).sum::<f64>() * f64::from(slots);
     bisect(0.0, 1.0, |rate| valid as f64 - held(rate))
 }
 
-/// Survivors of each block, drawn slot by slot.
+/// Draws the survivors of each block, slot by slot.
 fn survivors(rate: f64, blocks: u32, slots: u32, rng: &mut Rng) -> Vec<u32> {
     let alive = |k: u32, rng: &mut Rng| {
         let share = survival(rate, blocks, k);
@@ -153,8 +155,8 @@ fn survivors(rate: f64, blocks: u32, slots: u32, rng: &mut Rng) -> Vec<u32> {
     (0..blocks).map(|k| alive(k, rng)).collect()
 }
 
-/// `e^x` for `x <= 0`, the same on every machine: the standard library's may differ in the last
-/// bit.
+/// Returns `e^x` for `x <= 0`, the same on every machine: the standard library's may differ in the
+/// last bit.
 fn exp(x: f64) -> f64 {
     // e^x = (e^(x / 2^k))^(2^k), with the series where it converges at once
     let halvings = 20;

@@ -1,23 +1,24 @@
-//! What the erase of a block waits for beside its own copies: the programs that superseded pages of
-//! it. Whatever else is in flight does not concern the block.
+//! The programs that superseded pages of a block. Its erase waits for them beside its own copies.
+//! Other operations in flight do not concern the block.
 
 use flashatlas_prefetch as prefetch;
 use flashatlas_types::{BlockId, OpId};
 use smallvec::SmallVec;
 
-/// The programs that superseded pages of each block and may be unfinished: of most blocks one or
+/// The programs that superseded pages of each block and may be unfinished. Most blocks have one or
 /// two, which are kept in their place.
 pub struct Superseded {
     programs: Vec<SmallVec<[OpId; 2]>>,
 }
 
 impl Superseded {
-    /// None, for a drive of so many blocks.
+    /// Begins with no program, for a drive of `blocks` blocks.
     pub fn new(blocks: u32) -> Superseded {
         Superseded { programs: vec![SmallVec::new(); blocks as usize] }
     }
 
-    /// `program` superseded a page of `block`. Operations before `oldest_unfinished` are complete.
+    /// Notes that `program` superseded a page of `block`. Operations before `oldest_unfinished` are
+    /// complete.
     #[inline]
     pub fn add(&mut self, block: BlockId, program: OpId, oldest_unfinished: OpId) {
         let programs = &mut self.programs[block.0 as usize];
@@ -30,13 +31,13 @@ impl Superseded {
         programs.push(program);
     }
 
-    /// A page of this block will soon be superseded.
+    /// Prefetches the programs of a block of which a page will soon be superseded.
     #[inline]
     pub fn prefetch(&self, block: BlockId) {
         prefetch::item_at(&self.programs, block.0 as usize);
     }
 
-    /// What the erase of `block` waits for; it begins anew then.
+    /// Takes the programs that the erase of `block` waits for; the list is then empty.
     pub fn take(
         &mut self,
         block: BlockId,

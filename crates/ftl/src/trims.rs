@@ -1,14 +1,14 @@
-//! What was trimmed, where it survives: for schemes that write no map to flash, and find pages by
-//! their spare areas.
+//! Trims that survive, for schemes that write no map to flash and find pages by their spare areas.
 //!
-//! A trim leaves no trace on flash: after a mount, the newest copy that is still there
-//! would come back. So these schemes write a *trim record* before a FLUSH completes, and before a
-//! block is erased from which a page was trimmed that no record names yet (a copy older than the
-//! last FLUSH would come back in its stead). A record names every trimmed page that was not written
-//! since, and has a number; a copy of such a page with a smaller number is dead. The newest whole
-//! record counts. Records are in blocks of role [`OobRole::MAP`], one frame after the other; when
-//! a block has no room for the next record, that begins another, and blocks are erased that hold
-//! nothing of the newest.
+//! A trim leaves no trace on flash: after a mount, the newest copy that is still there would come
+//! back. So these schemes write a *trim record* before a FLUSH completes. They write one also
+//! before the erase of a block from which a page was trimmed that no record names yet (a copy older
+//! than the last FLUSH would come back in its stead).
+//!
+//! A record names every trimmed page that was not written since, and has a number. A copy of such a
+//! page with a smaller number is dead. The newest whole record counts. Records are in blocks of
+//! role [`OobRole::MAP`], one frame after the other. When a block has no room for the next record,
+//! the record begins another, and blocks that hold nothing of the newest are erased.
 //!
 //! A part of a record takes a frame, little-endian: magic `FATR` (4), number of the part (2), parts
 //! of the record (2), number of the record (8), 0 for ranges or 1 for a bitmap (1), zeros (3),
@@ -36,22 +36,23 @@ pub(crate) struct Trims {
     logical_units: u32,
     /// A bit for each page that was trimmed and not written since; empty until a page is trimmed.
     bits: FixedBitSet,
-    /// Pages were trimmed that no record names.
+    /// `true` if pages were trimmed that no record names.
     pending: bool,
-    /// Number of the newest record.
+    /// The number of the newest record.
     recorded: u64,
-    /// Counts up with each record; and for each block, its value when a page of it was trimmed.
+    /// A count that goes up with each record; and for each block, the count when a page of it was
+    /// trimmed.
     epoch: u64,
     pointed: Vec<u64>,
-    /// Programs of pages that had been trimmed and that the next record does not name: it waits for
+    /// Programs of pages that had been trimmed and that the next record does not name. It waits for
     /// them.
     rewritten: Vec<OpId>,
     /// Programs of records that may not be complete.
     in_flight: Vec<OpId>,
-    /// The blocks that hold the newest record, the last of them being filled, each with what its
-    /// programs wait for.
+    /// The blocks that hold the newest record, the last of them being filled, each with the
+    /// operation that its programs wait for.
     blocks: Vec<(BlockId, OpId)>,
-    /// Next frame of the last one.
+    /// The next frame of the last block.
     next: u32,
 }
 
@@ -59,11 +60,12 @@ pub(crate) struct Trims {
 pub(crate) struct TrimRecord {
     /// The operation after which it is on flash.
     pub written: OpId,
-    /// Blocks that hold nothing of it.
+    /// Blocks that hold nothing of the record.
     pub outdated: Vec<BlockId>,
 }
 
-/// Blocks that are kept for records: those of one, and those of the next before they are erased.
+/// Returns the number of blocks that are kept for records: the blocks of one record, and the blocks
+/// of the next before the first are erased.
 pub(crate) fn blocks_kept(layout: &Layout) -> u32 {
     let payload = layout.frame_bytes() - HEADER_BYTES as u64;
     let parts = u64::from(layout.logical_units).div_ceil(8).div_ceil(payload);
@@ -104,7 +106,7 @@ impl RecordPart {
 }
 
 impl Trims {
-    /// Nothing is trimmed.
+    /// Begins with nothing trimmed.
     pub fn new(layout: &Layout) -> Trims {
         Trims {
             frame_bytes: layout.frame_bytes() as usize,
@@ -122,7 +124,7 @@ impl Trims {
         }
     }
 
-    /// A page was trimmed whose newest version stood in `block`.
+    /// Notes that a page was trimmed whose newest version was in `block`.
     pub fn trimmed(&mut self, lpn: Lpn, block: BlockId) {
         self.bits.grow(self.logical_units as usize);
         self.bits.insert(lpn.0 as usize);
@@ -130,7 +132,7 @@ impl Trims {
         self.pending = true;
     }
 
-    /// A page was programmed.
+    /// Notes that a page was programmed.
     #[inline]
     pub fn written(&mut self, lpn: Lpn, op: OpId) {
         if self.has(lpn) {
@@ -145,32 +147,33 @@ impl Trims {
         self.bits.contains(lpn.0 as usize)
     }
 
-    /// Whether pages were trimmed that no record names.
+    /// Returns whether pages were trimmed that no record names.
     pub fn is_pending(&self) -> bool {
         self.pending
     }
 
-    /// Whether a record has to be written before a block is erased.
+    /// Returns `true` if a record has to be written before a block is erased.
     pub fn needs(&self, block: BlockId) -> bool {
         self.pending && self.pointed[block.0 as usize] == self.epoch
     }
 
-    /// Blocks that records have, of [`blocks_kept`].
+    /// Returns the number of blocks that records have, of [`blocks_kept`].
     pub fn blocks(&self) -> u32 {
         self.blocks.len() as u32
     }
 
-    /// Whether a block holds records.
+    /// Returns whether a block holds records.
     pub fn has_block(&self, block: BlockId) -> bool {
         self.blocks.iter().any(|b| b.0 == block)
     }
 
-    /// Write a record of everything that is trimmed. `take` gives an erased block, and what its
-    /// programs wait for. Returns the operation after which the record is there, and the blocks
-    /// that hold nothing but older ones.
+    /// Writes a record of all trimmed pages. Returns the operation after which the record is there,
+    /// and the blocks that hold only older records.
+    ///
+    /// `take` returns an erased block and the operation that its programs wait for.
     ///
     /// # Errors
-    /// When there is no block, or no power.
+    /// There is no block, or no power.
     fn record(
         &mut self,
         cx: &mut FtlContext<'_>,
@@ -210,11 +213,11 @@ impl Trims {
         Ok((written, old))
     }
 
-    /// Write a record, in erased blocks of `free`, if pages were trimmed that none names. The
+    /// Writes a record, in erased blocks of `free`, if pages were trimmed that no record names. The
     /// blocks of the record before are to be erased once it is written.
     ///
     /// # Errors
-    /// `no_space`, where there is no erased block; and what keeps the medium from programming.
+    /// `no_space` if there is no erased block, and the errors of the programs.
     pub fn record_pending(
         &mut self,
         cx: &mut FtlContext<'_>,
@@ -234,14 +237,14 @@ impl Trims {
         Ok(TrimRecord { written, outdated })
     }
 
-    /// Records that may not be complete: what a FLUSH waits for, and the erase of a block from
-    /// which pages were trimmed.
+    /// Returns the records that may not be complete. A FLUSH waits for them, and so does the erase
+    /// of a block from which pages were trimmed.
     pub fn unfinished(&mut self, cx: &mut FtlContext<'_>) -> OpId {
         self.in_flight.retain(|&op| cx.may_be_unfinished(op));
         cx.flash.plan.join(Class::Map, &self.in_flight)
     }
 
-    /// The same for the erase of a block: nothing, if no page was trimmed from it.
+    /// Returns the same for the erase of a block: nothing, if no page was trimmed from it.
     pub fn unfinished_for(&mut self, cx: &mut FtlContext<'_>, block: BlockId) -> OpId {
         match std::mem::take(&mut self.pointed[block.0 as usize]) {
             0 => OpId::NONE,
@@ -249,7 +252,7 @@ impl Trims {
         }
     }
 
-    /// The frames of a record.
+    /// Returns the frames of a record.
     fn parts(&mut self, number: u64) -> Vec<Vec<u8>> {
         self.recorded = number;
         let (kind, payload) = self.payload();
@@ -273,7 +276,7 @@ impl Trims {
         (0..).zip(&chunks).map(part).collect()
     }
 
-    /// The trimmed pages as ranges or as a bitmap, whichever is shorter.
+    /// Returns the trimmed pages as ranges or as a bitmap, whichever is shorter.
     fn payload(&self) -> (u8, Vec<u8>) {
         let mut ranges: Vec<(u32, u32)> = Vec::new();
         for lpn in self.bits.ones().map(|lpn| lpn as u32) {
@@ -299,7 +302,7 @@ impl Trims {
         (1, bytes)
     }
 
-    /// Begin a mount: take over the newest whole record in `blocks`. Returns the blocks that hold
+    /// Begins a mount: takes over the newest whole record in `blocks`. Returns the blocks that hold
     /// nothing of it.
     pub fn mount(&mut self, medium: &Medium, blocks: &[BlockId]) -> Vec<BlockId> {
         let frames =
@@ -346,14 +349,15 @@ impl Trims {
         blocks.iter().copied().filter(|&b| !self.has_block(b)).collect()
     }
 
-    /// During a mount: whether a copy of a page, programmed with number `sequence`, was trimmed.
+    /// Returns `true` if a copy of a page, programmed with number `sequence`, was trimmed (during a
+    /// mount).
     #[inline]
     pub fn is_dead(&self, lpn: Lpn, sequence: u64) -> bool {
         sequence < self.recorded && self.has(lpn)
     }
 
-    /// End a mount that found the newest copy of each page there: those that are somewhere are
-    /// newer than the record.
+    /// Ends a mount that found the newest copy of each page. Pages that have a place are newer than
+    /// the record and are not trimmed.
     pub fn mounted(&mut self, newest: &[Ppn]) {
         if !self.bits.is_empty() {
             let alive = newest.iter().enumerate().filter(|(_, ppn)| **ppn != Ppn::NONE);
@@ -361,7 +365,7 @@ impl Trims {
         }
     }
 
-    /// The table, once there is anything in it.
+    /// Returns the table, or `None` as long as no page was trimmed.
     pub fn memory(&self) -> Option<MemoryUse> {
         let bytes = u64::from(self.logical_units).div_ceil(8);
         (!self.bits.is_empty()).then_some(MemoryUse {

@@ -13,7 +13,7 @@ fn drive(name: &str, settings: &[&str]) -> DriveConfig {
     Registry::DRIVES.load(name, None, &settings).unwrap()
 }
 
-/// Let a command run to its completion alone; returns how long it takes, in picoseconds.
+/// Lets a command run to its completion alone, and returns how long it takes, in picoseconds.
 fn alone(drive: &mut Ssd, tag: u64, cmd: Cmd<'_>) -> u64 {
     let now = drive.drain();
     let mut done = Vec::new();

@@ -1,9 +1,9 @@
-//! A host that waits for completions sees what one sees that goes from event to event.
+//! A host that waits for completions sees the same as a host that goes from event to event.
 
 use flashatlas_device::{Cmd, Device, Done, Registry, Reply, Ssd};
 use flashatlas_types::{Dur, Lba, Ps, Rng, Seed, Tag};
 
-/// From event to event until commands complete, to `until` at most.
+/// Goes from event to event until commands complete, but not beyond `until`.
 fn by_events(drive: &mut Ssd, until: Ps, done: &mut Vec<Done>) -> Ps {
     while let Some(at) = drive.next_event().filter(|&at| at <= until) {
         drive.advance(at, done);

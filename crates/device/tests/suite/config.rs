@@ -1,4 +1,4 @@
-//! What a configuration accepts, and what it says of mistakes.
+//! Settings that a configuration accepts, and its messages about mistakes.
 
 use flashatlas_device::Registry;
 use flashatlas_ftl::{ENTRY_BYTES, UNIT};
@@ -276,7 +276,7 @@ fn every_check_of_several_keys_blames_what_was_set() {
         assert!(said.starts_with(&begins), "{said}, not {begins}");
         assert!(said.contains(" is refused: "), "{said}");
     }
-    // an allowed range is that of the key which it belongs to
+    // an error names the key that its allowed range belongs to
     let said = error("mast-4gb", &["ftl.scheme=mast", "ftl.locality_blocks=1"]);
     assert!(said.starts_with("set: ftl.locality_blocks: "), "{said}");
     let config = Registry::DRIVES.load("tlc-nvme-1tb", None, &[]).unwrap();

@@ -14,15 +14,16 @@ fn config(settings: &[&str]) -> DriveConfig {
     Registry::DRIVES.load("tiny", None, &settings).unwrap()
 }
 
-/// A drive in the middle of its life: every page, and then some again.
+/// Returns a drive in the middle of its life: every page was written, and then some were written
+/// again.
 fn written(config: &DriveConfig) -> Ssd {
     let mut drive = config.build(Seed(1)).unwrap();
     drive.fill(|lpn| Stamp(lpn.0 + 1)).unwrap();
     updated(drive, 300)
 }
 
-/// The same drive after more writes of four sectors to its first half, most of them to a small part
-/// of it.
+/// Returns the same drive after more writes of four sectors to its first half, most of them to a
+/// small part of that half.
 fn updated(mut drive: Ssd, writes: u64) -> Ssd {
     let mut rng = Rng::stream(Seed(2), "updates");
     drive.set_instant(true);
@@ -78,7 +79,7 @@ fn an_image_is_the_medium_it_was_made_of() {
     }
 }
 
-/// Change one entry of one array.
+/// Changes one entry of one array.
 fn damage(image: &mut Image, rng: &mut Rng) {
     let word = [0, 1, 7, 8, 9, 639, 640, u32::MAX, u32::MAX - 1][rng.below(9) as usize];
     let pick = |len: usize, rng: &mut Rng| rng.below(len.max(1) as u64) as usize;
@@ -136,8 +137,8 @@ fn damaged_media_are_refused_or_mounted() {
                     refused += 1;
                 }
                 Ok(drive) => {
-                    // what it holds is not what was written, and a rule may not hold: both are
-                    // found, neither is a panic
+                    // it does not hold what was written, and a rule may not hold: both are found,
+                    // and neither is a panic
                     drop(drive.check());
                     (0..drive.layout().logical_units).for_each(|lpn| drop(drive.peek(Lpn(lpn))));
                     mounted += 1;

@@ -4,7 +4,7 @@
 use flashatlas_device::{Cmd, Device, Registry, Reply, Ssd};
 use flashatlas_types::{Class, Lba, OpKind, Ps, Seed, Tag};
 
-/// One die of tlc-small, of which every page takes as long to read.
+/// Returns one die of tlc-small on which every page takes equally long to read.
 fn one_die(store: &str, cache_bytes: &str, suspend: &str) -> Ssd {
     let mut settings = vec![
         "drive.channels=1".to_owned(),
@@ -26,7 +26,7 @@ fn submit(drive: &mut Ssd, at: Ps, tag: u64, cmd: Cmd<'_>) {
     drive.submit(at, Tag(tag), cmd, &mut Reply::default()).unwrap();
 }
 
-/// Go on until a command is complete; returns when that is.
+/// Goes on until a command is complete, and returns the time of its completion.
 fn until_complete(drive: &mut Ssd, tag: u64) -> Ps {
     let mut done = Vec::new();
     loop {
@@ -41,8 +41,8 @@ fn write(unit: u64, fua: bool) -> Cmd<'static> {
     Cmd::Write { lba: Lba(unit * 8), sectors: 8, fua, content: 1, data: None }
 }
 
-/// How long a read of unit 0 takes that comes 100 us after a durable write, in picoseconds. It
-/// reads one page of the map.
+/// Returns the picoseconds that a read of unit 0 takes if it comes 100 us after a durable write.
+/// The read reads one page of the map.
 fn read_behind_a_program(store: &str, cache_bytes: &str, suspend: &str) -> u64 {
     let mut drive = one_die(store, cache_bytes, suspend);
     // unit 0 first, then others until its entry has left memory; all of it is on flash
@@ -71,9 +71,9 @@ fn read_behind_a_program(store: &str, cache_bytes: &str, suspend: &str) -> u64 {
     until_complete(&mut drive, 1002).since(arrives).0
 }
 
-/// In microseconds: the command takes 5; a read 0.2 on the channel and 50 in the cells; a page of
-/// the map is 16 KiB at 1.6 GB/s, 10.24, and a unit 4 KiB, 2.56; at 7 GB/s the link takes 0.585143
-/// for a unit, a picosecond begun being a whole one.
+/// All in microseconds. The command takes 5. A read takes 0.2 on the channel and 50 in the cells. A
+/// page of the map is 16 KiB at 1.6 GB/s, 10.24, and a unit 4 KiB, 2.56. At 7 GB/s the link takes
+/// 0.585143 for a unit; a picosecond begun counts as a whole one.
 #[test]
 fn a_read_that_misses_the_map_waits_for_no_program() {
     let alone = 5_000_000

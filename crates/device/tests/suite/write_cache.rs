@@ -1,11 +1,11 @@
-//! When units leave the write cache, worked out by hand: no operation completes unless a test says
-//! so.
+//! The times at which units leave the write cache, worked out by hand: no operation completes
+//! unless a test says so.
 
 use flashatlas_device::{Cmd, Device, Registry, Reply, Ssd};
 use flashatlas_types::{Lba, OpKind, Ps, Seed, Tag};
 
-/// Four lanes of one-page frames; a cache of 32 pages, of which more than 24 are too many and 16
-/// are few enough; 4 may be on their way to flash.
+/// Returns a drive with four lanes of one-page frames and a cache of 32 pages. More than 24 of
+/// these are too many and 16 are few enough; 4 may be on their way to flash.
 fn drive(settings: &[&str]) -> Ssd {
     let common = ["cache.bytes=64KiB", "cache.ahead=1"];
     let settings: Vec<String> = common.iter().chain(settings).map(|&s| s.to_owned()).collect();
@@ -14,8 +14,8 @@ fn drive(settings: &[&str]) -> Ssd {
     config.build(Seed(1)).unwrap()
 }
 
-/// Write a page. Returns how many pages its plan programs, and for how many slots that
-/// earlier plans free it waits.
+/// Writes a page. Returns the number of pages that its plan programs, and the number of slots,
+/// freed by earlier plans, that it waits for.
 fn write(drive: &mut Ssd, at: Ps, page: u64) -> (usize, Option<u64>) {
     let write =
         Cmd::Write { lba: Lba(4 * page), sectors: 4, fua: false, content: page, data: None };

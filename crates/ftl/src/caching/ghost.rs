@@ -1,5 +1,5 @@
-//! A page stays at its second miss: pages that are looked up once do not drive others out. The
-//! numbers of those that were missed last are kept in the order of their misses (`A1out` of 2Q).
+//! Admission at the second miss: pages that are looked up once do not drive others out. The numbers
+//! of the pages that were missed last are kept in the order of their misses (`A1out` of 2Q).
 
 use super::{CachePolicy, CachePolicyDef, MapAccess};
 use crate::MemoryUse;
@@ -30,8 +30,8 @@ struct Ghost {
     most: usize,
     /// Pages that were left out so far.
     misses: u64,
-    /// Pages that were left out, the oldest first, and the number of that miss. Those that came
-    /// back since are still here, and no longer in `there` under this number.
+    /// Pages that were left out, the oldest first, each with the number of its miss. Pages that
+    /// came back since are still here, and no longer in `there` under this number.
     queue: VecDeque<(u32, u64)>,
     /// The number of the last miss of each page that is remembered.
     there: FxHashMap<u32, u64>,

@@ -1,5 +1,5 @@
-//! Every map page that was read stays, and none is loaded along: a cache as the papers of map
-//! stores have it.
+//! A cache as the papers of map stores have it: every map page that was read stays, and none is
+//! loaded along.
 
 use super::{CachePolicy, CachePolicyDef, MapAccess};
 

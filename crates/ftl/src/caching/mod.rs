@@ -1,9 +1,9 @@
-//! Policies of the map's cache: which map pages stay in memory once a lookup has read them
-//! (admission), and which others are loaded along with one (prefetch). Which page leaves is the
-//! store's.
+//! Policies of the map's cache. A policy decides which map pages stay in memory once a lookup has
+//! read them (admission), and which others are loaded along with one (prefetch). The store decides
+//! which page leaves.
 //!
-//! The store `demand` asks one at every miss. A page that is changed stays whatever the policy
-//! says: its change has to be somewhere.
+//! The store `demand` asks its policy at every miss. A page that is changed stays, whatever the
+//! policy answers: its change has to be somewhere.
 
 mod ghost;
 mod keep;
@@ -12,62 +12,64 @@ mod readahead;
 use crate::MemoryUse;
 use flashatlas_types::{Entry, Lpn, Param, ParamDef, Params, Text};
 
-/// The host needs an entry of the map.
+/// A lookup or a change of a map entry that the host needs.
 #[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MapAccess {
-    /// The map page that has it.
+    /// The map page that has the entry.
     pub page: u32,
-    /// Whose entry it is.
+    /// The logical page of the entry.
     pub lpn: Lpn,
-    /// Whether the entry changes.
+    /// `true` if the entry changes.
     pub change: bool,
     /// Lookups and changes before this one.
     pub clock: u64,
-    /// Whether a map page finds room in memory without another one leaving.
+    /// `true` if a map page finds room in memory without another one leaving.
     pub room: bool,
-    /// Map pages that may come along at most.
+    /// The most map pages that may come along.
     pub most: u32,
 }
 
-/// Decides what the map's cache holds.
+/// A policy that decides which map pages the map's cache holds.
 pub trait CachePolicy: Send {
-    /// The page is in memory.
+    /// Notes an access to a page that is in memory.
     fn used(&mut self, access: &MapAccess) {
         let _ = access;
     }
 
-    /// The page is not in memory: whether it stays there once it is read. `ahead` takes the pages
-    /// that are loaded as well, the ones first that matter most. Pages that do not exist, are in
-    /// memory, or find no room beside this one are passed over.
+    /// Decides about a page that is not in memory. Returns `true` if it stays there once it is
+    /// read.
+    ///
+    /// The policy appends the pages to load along to `ahead`, the most important ones first. Pages
+    /// are passed over if they do not exist, are in memory, or find no room beside this one.
     fn missed(&mut self, access: &MapAccess, ahead: &mut Vec<u32>) -> bool;
 
-    /// Whether every page stays. A policy that leaves some out takes a buffer for the page that is
-    /// read.
+    /// Returns `true` if every page stays. A policy that leaves some out takes a buffer for the
+    /// page that is read.
     fn keeps_all(&self) -> bool {
         false
     }
 
-    /// Its tables.
+    /// Returns the tables of the policy.
     fn memory(&self) -> Vec<MemoryUse> {
         Vec::new()
     }
 }
 
-/// Builds a policy for a map of so many pages.
+/// A function that builds a policy for a map of a given number of pages.
 pub type Builder = dyn Fn(&Params, u32) -> Box<dyn CachePolicy> + Send + Sync;
 
 /// One policy of the registry.
 pub struct CachePolicyDef {
     /// Name in `map.policy`.
     pub name: &'static str,
-    /// One line.
+    /// One line that describes it.
     pub summary: &'static str,
-    /// Where it is described.
+    /// The paper that describes it.
     pub paper: &'static str,
     /// Its own parameters.
     pub params: &'static [ParamDef],
-    /// Build one for so many map pages.
+    /// Builds one for a given number of map pages.
     pub build: &'static Builder,
 }
 
@@ -95,7 +97,7 @@ mod tests {
         (def.build)(&raw.resolve(&def.params.iter().collect::<Vec<_>>(), |_| None).unwrap(), 100)
     }
 
-    /// What a policy says to misses of these pages.
+    /// Returns the answers of a policy to misses of these pages.
     fn misses(policy: &mut dyn CachePolicy, pages: &[u32], room: bool) -> Vec<(bool, Vec<u32>)> {
         let miss = |&page: &u32| {
             let access =

@@ -1,5 +1,5 @@
 //! Read-ahead as file systems do it: misses that follow each other load ever more pages, up to a
-//! window; the first that does not follow ends it.
+//! window. The first miss that does not follow ends it.
 
 use super::{CachePolicy, CachePolicyDef, MapAccess};
 use flashatlas_types::Param;
@@ -22,17 +22,18 @@ const WINDOW: Param<u32> =
 struct Readahead {
     most: u32,
     pages: u32,
-    /// The page behind what the last miss has loaded.
+    /// The page behind the pages that the last miss has loaded.
     follows: u32,
-    /// Pages that it loaded along.
+    /// Pages that the last miss loaded along.
     window: u32,
 }
 
 impl CachePolicy for Readahead {
     fn missed(&mut self, access: &MapAccess, ahead: &mut Vec<u32>) -> bool {
-        self.window = match access.page == self.follows {
-            true => (2 * self.window).clamp(1, self.most).min(access.most),
-            false => 0,
+        self.window = if access.page == self.follows {
+            (2 * self.window).clamp(1, self.most).min(access.most)
+        } else {
+            0
         };
         let next = access.page + 1;
         self.follows = next + self.window;

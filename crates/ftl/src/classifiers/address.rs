@@ -1,5 +1,5 @@
-//! Hot pages are known by their address: what a perfect classifier would do on a load whose hot
-//! pages come first, such as the generator `hotcold`.
+//! Hot pages by their address: the work of a perfect classifier on a load whose hot pages come
+//! first, such as the generator `hotcold`.
 
 use super::{Classifier, ClassifierDef, Page};
 use crate::MemoryUse;

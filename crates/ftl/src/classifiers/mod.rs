@@ -1,4 +1,4 @@
-//! Hot/cold classifiers: into which of the `ftl.streams` frontiers a page is written.
+//! Hot/cold classifiers: they choose the frontier, of `ftl.streams`, into which a page is written.
 
 mod address;
 mod dac;
@@ -11,48 +11,49 @@ use crate::MemoryUse;
 use crate::victims::Candidates;
 use flashatlas_types::{BlockId, Entry, Lpn, Param, ParamDef, Params, Text};
 
-/// Decides how hot a page is. Where a classifier takes as many streams as it is given, stream 0 is
-/// the coldest.
+/// A classifier that decides how hot a page is. In a classifier that takes any number of streams,
+/// stream 0 is the coldest.
 pub trait Classifier: Send {
-    /// The stream of a page that the host writes, below [`Streams::host`].
+    /// Returns the stream of a page that the host writes, below [`Streams::host`].
     fn written(&mut self, page: &Page) -> u32;
 
-    /// The stream of a page that collection moves, below [`Streams::collection`]. All valid pages
-    /// of a victim are asked for in a row.
+    /// Returns the stream of a page that collection moves, below [`Streams::collection`]. It is
+    /// called for all valid pages of a victim in a row.
     fn moved(&mut self, page: &Page) -> u32;
 
-    /// A block was collected and is erased. Heard by those that have
-    /// [`ClassifierDef::history`].
+    /// Notes a block that was collected and is erased. It is called only if
+    /// [`ClassifierDef::history`] is `true`.
     fn erased(&mut self, block: &Collected) {
         let _ = block;
     }
 
-    /// A block was filled, or closed early: it may be collected from now on.
+    /// Notes a block that was filled, or closed early: it may be collected from now on.
     fn closed(&mut self, block: &Filled) {
         let _ = block;
     }
 
-    /// A closed block of a lane is no candidate any more.
+    /// Notes that a closed block of a lane is no candidate any more.
     fn removed(&mut self, lane: u32, block: u32) {
         let _ = (lane, block);
     }
 
-    /// The closed block of a lane to collect next, for a classifier whose streams have queues of
-    /// their own. `None`: the victim policy says. What is picked frees a slot.
+    /// Picks the closed block of a lane to collect next, for a classifier whose streams have queues
+    /// of their own. A picked block has at least one slot to free. Returns `None` if the victim
+    /// policy decides.
     fn pick(&mut self, lane: u32, candidates: &Candidates<'_>) -> Option<u32> {
         let _ = (lane, candidates);
         None
     }
 
-    /// Further counters by name, for the run record.
+    /// Returns further counters by name, for the run record.
     fn details(&self) -> Vec<(&'static str, u64)> {
         Vec::new()
     }
 
-    /// Set these to zero.
+    /// Sets the counters of [`Classifier::details`] to zero.
     fn reset_counters(&mut self) {}
 
-    /// Its tables in the drive.
+    /// Returns the tables that the classifier has in the drive.
     fn memory(&self) -> Vec<MemoryUse>;
 }
 
@@ -60,18 +61,22 @@ pub trait Classifier: Send {
 #[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Page {
-    /// Which.
+    /// The logical page.
     pub lpn: Lpn,
-    /// Pages that the host wrote before.
+    /// The number of pages that the host wrote before.
     pub clock: u64,
-    /// Pages that the host wrote since it last wrote this one, this one included: the age of the
-    /// version that is superseded or moved. `None` without [`ClassifierDef::history`], for a page
-    /// that nobody wrote, and for one written before the mount.
+    /// The age of the version that is superseded or moved: the number of pages that the host wrote
+    /// since it last wrote this one, this one included.
+    ///
+    /// It is `None` without [`ClassifierDef::history`], for a page that nobody wrote, and for a
+    /// page written before the mount.
     pub age: Option<u64>,
-    /// The stream of the block that holds this version. `None` in the same cases, and for a version
-    /// that is not on flash yet.
+    /// The stream of the block that holds this version. It is `None` without
+    /// [`ClassifierDef::history`], for a version that is not on flash, and for a block that was
+    /// opened before the mount.
     pub from: Option<Stream>,
-    /// That block, under the same conditions as `age`.
+    /// The block that holds this version. It is `None` without [`ClassifierDef::history`], and for
+    /// a version that is not on flash.
     pub block: Option<BlockId>,
 }
 
@@ -79,14 +84,14 @@ pub struct Page {
 #[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Filled {
-    /// Which, of all blocks of the drive.
+    /// The number of the block among all blocks of the drive.
     pub id: BlockId,
     /// Its lane.
     pub lane: u32,
-    /// Its number there.
+    /// Its number in the lane.
     pub block: u32,
-    /// The stream that wrote it; `None` without [`ClassifierDef::history`], and when it was opened
-    /// before the mount.
+    /// The stream that wrote it; `None` without [`ClassifierDef::history`], and if the block was
+    /// opened before the mount.
     pub stream: Option<Stream>,
 }
 
@@ -94,55 +99,55 @@ pub struct Filled {
 #[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Collected {
-    /// Which, of all blocks of the drive.
+    /// The number of the block among all blocks of the drive.
     pub id: BlockId,
-    /// The stream that wrote it; `None` when it was opened before the mount.
+    /// The stream that wrote it; `None` if the block was opened before the mount.
     pub stream: Option<Stream>,
-    /// Pages that the host wrote since the block was opened.
+    /// The number of pages that the host wrote since the block was opened.
     pub age: u64,
-    /// Slots that were valid when it was picked.
+    /// The number of slots that were valid when the block was picked.
     pub valid: u32,
-    /// Slots of a block.
+    /// The number of slots of a block.
     pub slots: u32,
 }
 
-/// A stream of one of the two kinds.
+/// A stream of host writes or of collection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stream {
-    /// Of host writes.
+    /// A stream of host writes.
     Host(u32),
-    /// Of collection.
+    /// A stream of collection.
     Collection(u32),
 }
 
-/// Streams of each kind.
+/// The number of streams of each kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Streams {
-    /// Of host writes.
+    /// Streams of host writes.
     pub host: u32,
-    /// Of collection.
+    /// Streams of collection.
     pub collection: u32,
 }
 
-/// Builds a classifier for a number of logical pages, and a number of streams.
+/// A function that builds a classifier for a number of logical pages and a number of streams.
 pub type Builder = dyn Fn(&Params, u32, u32) -> Box<dyn Classifier> + Send + Sync;
 
 /// One classifier of the registry.
 pub struct ClassifierDef {
     /// Name in `ftl.classifier`.
     pub name: &'static str,
-    /// One line.
+    /// One line that describes it.
     pub summary: &'static str,
-    /// Where it is described.
+    /// The paper that describes it.
     pub paper: &'static str,
     /// Its own parameters.
     pub params: &'static [ParamDef],
-    /// The streams that it sorts into; `None`: as many of each kind as `ftl.streams` says.
+    /// The streams that it sorts into; `None` if there are as many of each kind as `ftl.streams`.
     pub streams: Option<Streams>,
-    /// Whether it is told ages and streams ([`Page::age`], [`Page::from`],
+    /// `true` if it is given ages and streams ([`Page::age`], [`Page::from`],
     /// [`Classifier::erased`]), which takes tables of the drive.
     pub history: bool,
-    /// Build one for `units` logical pages and `streams` streams.
+    /// Builds one for `units` logical pages and `streams` streams.
     pub build: &'static Builder,
 }
 
@@ -164,7 +169,7 @@ pub(crate) const STREAMS: Param<u32> = Param::int(
     1,
     16,
     "frontiers for host writes in each lane (and as many for collection in dual mode): each keeps \
-     a block open, which small drives miss",
+     a block open, which small drives can ill spare",
 )
 .or("1");
 

@@ -1,6 +1,6 @@
-//! SepBIT: host writes by how long the version lived that they supersede, collected pages by the
-//! class they come from and by their age, against the mean time that blocks of short-lived pages
-//! last.
+//! SepBIT: host writes are sorted by the lifetime of the version that they supersede. Collected
+//! pages are sorted by their class and their age, against the mean time that blocks of short-lived
+//! pages last.
 
 use super::{Classifier, ClassifierDef, Collected, Page, Stream, Streams};
 use crate::MemoryUse;
@@ -28,13 +28,13 @@ const BLOCKS: Param<u32> = Param::int(
 /// The class of host writes that supersede a short-lived version.
 const SHORT_LIVED: u32 = 0;
 
-/// Classes are those of the paper, less one; of collection those behind the two of host writes.
+/// The classes of the paper, less one; classes of collection come behind the two of host writes.
 struct SepBit {
     /// Collected blocks of the first class for each estimate.
     blocks: u32,
-    /// Mean lifespan of such a block, in pages that the host wrote; unknown, it has no end.
+    /// Mean lifespan of such a block, in pages that the host wrote; infinite while it is not known.
     lifespan: f64,
-    /// Since the last estimate: blocks, and the sum of their lifespans.
+    /// Blocks since the last estimate, and the sum of their lifespans.
     collected: (u32, u64),
 }
 

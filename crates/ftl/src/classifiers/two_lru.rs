@@ -53,7 +53,7 @@ impl Lru {
         self.used_at.remove(&lpn).is_some_and(|at| self.order.remove(&at).is_some())
     }
 
-    /// Put a page in front; returns the one that falls off the end.
+    /// Puts a page in front; returns the page that falls off the end, if one does.
     fn put(&mut self, lpn: Lpn) -> Option<Lpn> {
         self.remove(lpn);
         self.uses += 1;

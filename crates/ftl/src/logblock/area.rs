@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 pub(crate) struct Area {
     pub name: &'static str,
     role: OobRole,
-    /// Log blocks that it may have.
+    /// The number of log blocks that it may have.
     pub budget: u32,
     blocks: VecDeque<BlockId>,
     /// The block that takes the next page, while it has room.
@@ -22,17 +22,17 @@ impl Area {
         Area { name, role, budget, blocks: VecDeque::new(), frontier: None }
     }
 
-    /// Log blocks that it has.
+    /// Returns the number of log blocks of the area.
     pub fn len(&self) -> u32 {
         self.blocks.len() as u32
     }
 
-    /// Its blocks, oldest first.
+    /// Returns the area's blocks, oldest first.
     pub fn blocks(&self) -> impl DoubleEndedIterator<Item = BlockId> + '_ {
         self.blocks.iter().copied()
     }
 
-    /// Its blocks that take no more pages, oldest first.
+    /// Returns the area's blocks that take no more pages, oldest first.
     pub fn closed<'a>(
         &'a self,
         core: &'a Core,
@@ -41,43 +41,45 @@ impl Area {
         self.blocks().filter(move |&b| Some(b) != self.frontier(core, medium))
     }
 
-    /// Whether a log block is one of the area.
+    /// Returns whether a log block belongs to the area.
     #[inline]
     pub fn contains(&self, core: &Core, log: BlockId) -> bool {
         core.log(log).role == self.role
     }
 
-    /// Of its blocks that take no more pages the one that the host wrote to, or whose pages it
-    /// updated, least recently.
+    /// Returns the closed block that the host wrote to, or whose pages it updated, least recently.
     pub fn least_recent(&self, core: &Core, medium: &Medium) -> Option<BlockId> {
         self.closed(core, medium).min_by_key(|&b| core.log(b).touched)
     }
 
-    /// Of its blocks that take no more pages the one whose reclamation has begun.
+    /// Returns the closed block whose reclamation has begun.
     pub fn begun(&self, core: &Core, medium: &Medium) -> Option<BlockId> {
         self.closed(core, medium).find(|&b| core.log(b).leaving)
     }
 
-    /// Whether it may open fewer than `ready` blocks, and has one that could be reclaimed.
+    /// Returns `true` if the area may open fewer than `ready` blocks and has one that could be
+    /// reclaimed.
     pub fn is_short(&self, core: &Core, medium: &Medium, ready: u32) -> bool {
         self.budget - self.len() < ready && self.closed(core, medium).next().is_some()
     }
 
-    /// The block that takes the next page.
+    /// Returns the block that takes the next page, or `None` if no block has room.
     pub fn frontier(&self, core: &Core, medium: &Medium) -> Option<BlockId> {
         self.frontier.filter(|&b| medium.write_pointer(b) < core.pages)
     }
 
-    /// Whether it may open one more block.
+    /// Returns whether the area may open one more block.
     fn may_open(&self, core: &Core) -> bool {
         self.len() < self.budget && core.has_slot()
     }
 
-    /// The block of an area of `scheme` that takes the next page. `free` makes a step towards a
-    /// block less in it, until another may be opened.
+    /// Returns the block of an area of `scheme` that takes the next page.
+    ///
+    /// `free` makes one step that brings the area nearer to a block less. It is called until
+    /// another block may be opened.
     ///
     /// # Errors
-    /// Those of `free`; when the log has no block left.
+    /// Returns the errors of `free`, and an error if the log has no block left.
     pub fn room<S>(
         scheme: &mut S,
         area: impl Fn(&mut S) -> &mut Area,
@@ -93,10 +95,11 @@ impl Area {
         area(scheme).open(io)
     }
 
-    /// Make an area of `scheme` smaller than its budget. `free` as for [`Area::room`].
+    /// Makes an area of `scheme` smaller than its budget. `free` makes one step, as for
+    /// [`Area::room`].
     ///
     /// # Errors
-    /// Those of `free`.
+    /// Returns the errors of `free`.
     pub fn spare<S>(
         scheme: &mut S,
         area: impl Fn(&mut S) -> &mut Area,
@@ -109,10 +112,11 @@ impl Area {
         Ok(())
     }
 
-    /// An area of `scheme` gives up a log block of its budget. `free` as for [`Area::room`].
+    /// Gives up a log block of the budget of an area of `scheme`. `free` makes one step, as for
+    /// [`Area::room`].
     ///
     /// # Errors
-    /// Those of `free`.
+    /// Returns the errors of `free`.
     pub fn shrink<S>(
         scheme: &mut S,
         area: impl Fn(&mut S) -> &mut Area,
@@ -125,10 +129,10 @@ impl Area {
         Ok(())
     }
 
-    /// Open a block.
+    /// Opens a block.
     ///
     /// # Errors
-    /// When the log has none left.
+    /// The log has no block left.
     pub fn open(&mut self, io: &mut LogContext<'_, '_>) -> Result<BlockId, FtlError> {
         let block = io.core.take_log_block(io.cx, self.role)?;
         self.blocks.push_back(block);
@@ -136,28 +140,28 @@ impl Area {
         Ok(block)
     }
 
-    /// Take over a full block of another area, as it is. It is behind the frontier, if that has
-    /// room.
+    /// Takes over a full block of another area, as it is. The block stands behind the frontier, if
+    /// the frontier has room.
     pub fn migrate(&mut self, core: &mut Core, block: BlockId) {
         core.log_mut(block).role = self.role;
         core.merges.migrated_blocks += 1;
         self.blocks.push_back(block);
     }
 
-    /// Use a block as if it had been opened last.
+    /// Moves a block to the end, as if it had been opened last.
     pub fn move_to_end(&mut self, block: BlockId) {
         self.blocks.retain(|&b| b != block);
         self.blocks.push_back(block);
     }
 
-    /// Take a block out of the area.
+    /// Takes a block out of the area.
     pub fn remove(&mut self, block: BlockId) {
         self.blocks.retain(|&b| b != block);
         self.frontier = self.frontier.filter(|&b| b != block);
     }
 
-    /// Take over what a mount found of this area's role. What is above the budget is reclaimed,
-    /// oldest first; the newest block goes on as the frontier.
+    /// Takes over the log blocks of this area's role that a mount found. Blocks above the budget
+    /// are reclaimed, oldest first. The newest block goes on as the frontier.
     pub fn take_over(
         &mut self,
         io: &mut LogContext<'_, '_>,
@@ -171,10 +175,10 @@ impl Area {
         Ok(())
     }
 
-    /// The area keeps its budget, and its blocks are of its kind.
+    /// Checks that the area keeps its budget and that its blocks are of its kind.
     ///
     /// # Errors
-    /// The first rule that does not hold.
+    /// Returns the first rule that does not hold.
     pub fn check(&self, core: &Core) -> Result<(), Violation> {
         let own = self.blocks().all(|b| self.contains(core, b));
         Violation::unless(own, "an area of the log holds blocks of its kind", || {
@@ -185,7 +189,7 @@ impl Area {
         })
     }
 
-    /// Erase the first of its blocks without a valid page, if there is one; whether there was.
+    /// Erases the first closed block without a valid page; returns `true` if there was one.
     pub fn erase_empty(&mut self, io: &mut LogContext<'_, '_>) -> Result<bool, FtlError> {
         let Some(empty) = self.closed(io.core, io.cx.flash.medium).find(|&b| io.core.valid(b) == 0)
         else {
@@ -196,13 +200,13 @@ impl Area {
         Ok(true)
     }
 
-    /// How full it is.
+    /// Returns the use of the area.
     pub fn usage(&self, core: &Core) -> AreaUse {
         area_use(self.name, self.budget, self.blocks(), core)
     }
 }
 
-/// How full some log blocks are.
+/// Returns the use of some log blocks.
 pub(super) fn area_use(
     name: &'static str,
     budget: u32,

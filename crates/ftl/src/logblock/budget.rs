@@ -1,64 +1,64 @@
-//! How many log blocks there may be.
+//! The number of log blocks that there may be.
 
 use flashatlas_types::{OpId, Violation};
 use std::collections::VecDeque;
 
-/// The budget of the log: log blocks in use, and a slot for each that may still be taken. Slots
-/// and log blocks together never exceed the limit, unless a mount found more log blocks than that.
+/// The budget of the log: log blocks in use, and a slot for each log block that may still be taken.
+/// Slots and log blocks together never exceed the limit, unless a mount found more log blocks.
 pub(crate) struct LogBudget {
     in_use: u32,
     limit: u32,
     /// For each log block that may still be taken, the erase that made room for it.
     slots: VecDeque<OpId>,
-    /// Log blocks that the areas still count on but that blocks gone bad have used up.
+    /// Log blocks that the areas still count on, but that bad blocks have used up.
     deficit: u32,
 }
 
 impl LogBudget {
-    /// None in use, of `limit`.
+    /// Begins with no log block in use, of `limit`.
     pub fn new(limit: u32) -> LogBudget {
         let slots = std::iter::repeat_n(OpId::NONE, limit as usize).collect();
         LogBudget { in_use: 0, limit, slots, deficit: 0 }
     }
 
-    /// Log blocks in use.
+    /// Returns the number of log blocks in use.
     pub fn in_use(&self) -> u32 {
         self.in_use
     }
 
-    /// Log blocks that may be in use.
+    /// Returns the number of log blocks that may be in use.
     pub fn limit(&self) -> u32 {
         self.limit
     }
 
-    /// Log blocks that may still be taken.
+    /// Returns the number of log blocks that may still be taken.
     pub fn free_slots(&self) -> u32 {
         self.slots.len() as u32
     }
 
-    /// Log blocks that the areas must still give up.
+    /// Returns the number of log blocks that the areas must still give up.
     pub fn deficit(&self) -> u32 {
         self.deficit
     }
 
-    /// The erase that made room for the next log block.
+    /// Returns the erase that made room for the next log block.
     pub fn next_room(&self) -> OpId {
         self.slots.front().copied().unwrap_or(OpId::NONE)
     }
 
-    /// One more is in use, out of the slots or, for as long as another is being emptied, beyond
-    /// them.
+    /// Takes a log block out of the slots, or beyond them while another is being emptied.
     pub fn take(&mut self) {
         self.in_use += 1;
         self.slots.pop_front();
     }
 
-    /// A mount found a log block: it takes no slot, for [`LogBudget::fit_slots`] counts them.
+    /// Counts a log block that a mount found. It takes no slot, for [`LogBudget::fit_slots`] counts
+    /// them.
     pub fn found(&mut self) {
         self.in_use += 1;
     }
 
-    /// One less is in use, once `erase` is complete.
+    /// Releases a log block, whose room is free once `erase` is complete.
     pub fn release(&mut self, erase: OpId) {
         self.in_use -= 1;
         if self.in_use + self.free_slots() < self.limit {
@@ -66,7 +66,7 @@ impl LogBudget {
         }
     }
 
-    /// An area gave up a log block that is not there any more.
+    /// Lowers the budget by a log block that is gone and that an area gave up.
     pub fn give_up(&mut self) {
         self.limit -= 1;
         self.deficit -= 1;
@@ -75,32 +75,34 @@ impl LogBudget {
         }
     }
 
-    /// The log is `own` blocks, beside those that hold data instead of data blocks; only `room` are
-    /// left for them.
+    /// Sets the deficit of a log of `own` blocks, beside those that hold data instead of data
+    /// blocks, if only `room` blocks are left for it.
     pub fn set_deficit(&mut self, own: u32, room: u32) {
         self.deficit = own.saturating_sub(room);
     }
 
-    /// A mount found more log blocks than there may be: for now that many may be in use.
+    /// Raises the limit for now to the log blocks in use, because a mount found more than there may
+    /// be.
     pub fn borrow(&mut self) {
         self.limit = self.limit.max(self.in_use);
     }
 
-    /// What a mount borrowed beyond `limit` has been emptied as far as it could be.
+    /// Lowers the limit to `limit` again, but not below the log blocks in use, once the surplus of
+    /// a mount has been emptied as far as possible.
     pub fn end_borrowing(&mut self, limit: u32) {
         self.limit = limit.max(self.in_use).min(self.limit);
         self.fit_slots();
     }
 
-    /// As many slots as the log blocks in use leave.
+    /// Drops slots beyond the limit that the log blocks in use leave.
     pub fn fit_slots(&mut self) {
         self.slots.truncate((self.limit - self.in_use) as usize);
     }
 
-    /// The rule of this type.
+    /// Checks the rule of this type.
     ///
     /// # Errors
-    /// When it does not hold.
+    /// The rule does not hold.
     pub fn check(&self) -> Result<(), Violation> {
         let within = self.in_use + self.free_slots() <= self.limit.max(self.in_use);
         Violation::unless(within, "log blocks and slots keep the budget", || {

@@ -1,4 +1,4 @@
-//! Where every page is: the block map, the log map, and the operations that change them.
+//! The place of every page: the block map, the log map, and the operations that change them.
 
 use super::budget::LogBudget;
 use super::{Log, LogSettings, ROLE_DATA};
@@ -11,9 +11,9 @@ use crate::{FtlContext, MapCounters, MergeCounters, MountReport, Programmed};
 use flashatlas_nand::{FrameState, Medium, OobRole, ProgramOrder, ReadPart, Unit};
 use flashatlas_types::{BLOCK_STEPS, BlockId, Cause, FtlError, Layout, Lpn, OpId, Ppn, beat};
 
-/// What a log-block scheme works with during one call.
+/// The tables and the command that a log-block scheme works with during one call.
 pub(crate) struct LogContext<'a, 'c> {
-    /// Where every page is, and the operations that change that.
+    /// The place of every page, and the operations that change it.
     pub core: &'a mut Core,
     /// The medium, the plan, and the command.
     pub cx: &'a mut FtlContext<'c>,
@@ -37,12 +37,13 @@ impl HostPage<'_> {
 /// room, and one that a power cut finds.
 const RESERVE: u32 = 2;
 
-/// Blocks that neither data nor the log may have: the reserve, and those of trim records.
+/// Returns the number of blocks that neither data nor the log may have: the reserve and the trim
+/// records'.
 pub(crate) fn kept(layout: &Layout) -> u32 {
     RESERVE + blocks_kept(layout)
 }
 
-/// Tables that the log-block schemes share, and the steps that they are made of.
+/// The tables that the log-block schemes share, and their common steps.
 pub(crate) struct Core {
     pub layout: Layout,
     /// Pages of a block.
@@ -51,28 +52,28 @@ pub(crate) struct Core {
     any_order: bool,
     /// Newest version of each page. A drive finds it in the block map or the log map.
     pub(super) newest: Vec<Ppn>,
-    /// Data block of each logical block.
+    /// The data block of each logical block.
     pub(super) data: Vec<Option<BlockId>>,
-    /// Pages of each logical block that hold something.
+    /// The number of pages of each logical block that hold something.
     pub(super) live: Vec<u32>,
-    /// Logical blocks without a data block.
+    /// The number of logical blocks without a data block.
     pub(super) without_data_block: u32,
     pub(super) blocks: Blocks,
     pub(super) free: FreePool,
     pub(super) logs: Vec<Option<Box<Log>>>,
-    /// How many log blocks there may be.
+    /// The number of log blocks that there may be.
     pub budget: LogBudget,
-    /// What programs of each block wait for: that there was room for it.
+    /// The operation that programs of each block wait for, because it made room for the block.
     ready: Vec<OpId>,
     /// Programs that superseded pages of a block: its erase waits for them.
     superseded: Superseded,
-    /// What was trimmed.
+    /// The trimmed pages.
     pub(super) trims: Trims,
     /// See [`kept`].
     kept: u32,
     /// Lane at which the next log block is looked for.
     cursor: u32,
-    /// Why blocks are merged at the moment.
+    /// The reason why blocks are merged at the moment.
     pub cause: Cause,
     /// Host pages written.
     pub clock: u64,
@@ -83,7 +84,7 @@ pub(crate) struct Core {
 }
 
 impl Core {
-    /// Empty tables. Without data blocks, everything is in log blocks.
+    /// Builds empty tables. Without data blocks, everything is in log blocks.
     pub fn new(
         settings: &LogSettings,
         layout: &Layout,
@@ -120,64 +121,65 @@ impl Core {
         }
     }
 
-    /// Logical block of a page.
+    /// Returns the logical block of a page.
     #[inline]
     pub fn lbn(&self, lpn: Lpn) -> u32 {
         lpn.0 / self.pages
     }
 
-    /// Offset of a page in its logical block.
+    /// Returns the offset of a page in its logical block.
     #[inline]
     pub fn offset(&self, lpn: Lpn) -> u32 {
         lpn.0 % self.pages
     }
 
-    /// Pages that a logical block has: fewer in the last one.
+    /// Returns the number of pages of a logical block: fewer in the last one.
     pub fn pages_of(&self, lbn: u32) -> u32 {
         self.pages.min(self.layout.logical_units - lbn * self.pages)
     }
 
-    /// Pages of a logical block that hold something.
+    /// Returns the number of pages of a logical block that hold something.
     pub fn live(&self, lbn: u32) -> u32 {
         self.live[lbn as usize]
     }
 
-    /// Whether a logical block has a data block.
+    /// Returns whether a logical block has a data block.
     pub fn has_data_block(&self, lbn: u32) -> bool {
         self.data[lbn as usize].is_some()
     }
 
-    /// The log block that holds the newest version of a page, if one does.
+    /// Returns the log block that holds the newest version of a page, or `None` if no log block
+    /// does.
     #[inline]
     pub fn log_of(&self, lpn: Lpn) -> Option<BlockId> {
         let block = self.layout.block_of(self.newest[lpn.0 as usize].mapped()?);
         self.logs[block.0 as usize].is_some().then_some(block)
     }
 
-    /// The books of a log block.
+    /// Returns the books of a log block.
     ///
     /// # Panics
-    /// When it is none.
+    /// If it is no log block.
     #[inline]
     pub fn log(&self, block: BlockId) -> &Log {
         self.logs[block.0 as usize].as_deref().expect("a log block")
     }
 
-    /// The books of a log block, to change.
+    /// Returns the books of a log block, to change.
     #[inline]
     pub(super) fn log_mut(&mut self, block: BlockId) -> &mut Log {
         self.logs[block.0 as usize].as_deref_mut().expect("a log block")
     }
 
-    /// Valid pages of a block.
+    /// Returns the number of valid pages of a block.
     #[inline]
     pub fn valid(&self, block: BlockId) -> u32 {
         self.blocks.valid(block)
     }
 
-    /// Whether one more log block may be taken: the budget allows it, and the erased blocks do even
-    /// if every logical block wants a data block. Where a block has gone bad, one of the reserve is
-    /// lent until the log has given up a block.
+    /// Returns `true` if one more log block may be taken: the budget allows it, and so do the
+    /// erased blocks even if every logical block wants a data block. If a block has gone bad, one
+    /// block of the reserve is lent until the log has given one up.
     pub fn has_slot(&self) -> bool {
         let data_blocks = if self.has_data_blocks { self.without_data_block } else { 0 };
         let lent = self.budget.deficit().min(1);
@@ -185,12 +187,12 @@ impl Core {
             && self.free.len() + self.trims.blocks() + lent > self.kept + data_blocks
     }
 
-    /// Logical blocks.
+    /// Returns the number of logical blocks.
     pub fn lbns(&self) -> u64 {
         self.data.len() as u64
     }
 
-    /// Take an erased block for data of `lbn`.
+    /// Takes an erased block for data of `lbn`.
     pub(super) fn take_data_block(
         &mut self,
         cx: &mut FtlContext<'_>,
@@ -201,10 +203,10 @@ impl Core {
         self.take(cx, lane, Role::Data, role, OpId::NONE)
     }
 
-    /// Take an erased block for the log, in the role that its spare areas will name.
+    /// Takes an erased block for the log, in the role that its spare areas will name.
     ///
     /// # Errors
-    /// When [`Core::has_slot`] says that there is none.
+    /// [`Core::has_slot`] is `false`, or no block is free.
     pub fn take_log_block(
         &mut self,
         cx: &mut FtlContext<'_>,
@@ -216,8 +218,8 @@ impl Core {
         self.take_spare_block(cx, role)
     }
 
-    /// Take an erased block for the log, out of the reserve if need be: for as long as another is
-    /// being emptied.
+    /// Takes an erased block for the log, out of the reserve if need be, while another is being
+    /// emptied.
     pub fn take_spare_block(
         &mut self,
         cx: &mut FtlContext<'_>,
@@ -255,7 +257,8 @@ impl Core {
         }
     }
 
-    /// Erase a block that holds nothing valid, once what superseded its pages is on flash.
+    /// Erases a block without valid pages, once the programs that superseded its pages are on
+    /// flash.
     pub(super) fn erase(
         &mut self,
         cx: &mut FtlContext<'_>,
@@ -293,7 +296,7 @@ impl Core {
         }
     }
 
-    /// Make what was trimmed durable. Returns what a FLUSH, or the erase of a block that held
+    /// Makes trims durable. Returns the operation that a FLUSH, or the erase of a block that held
     /// trimmed pages, waits for.
     pub fn record_trims(&mut self, cx: &mut FtlContext<'_>) -> Result<OpId, FtlError> {
         let no_space = self.no_space();
@@ -304,13 +307,13 @@ impl Core {
         Ok(self.trims.unfinished(cx))
     }
 
-    /// A block could not be erased, and is bad from now on.
+    /// Counts a block that could not be erased and is bad from now on.
     pub(super) fn count_retired(&mut self) {
         self.retired += 1;
         self.count_deficit();
     }
 
-    /// How many log blocks there are too many for the blocks that are good.
+    /// Counts the log blocks that are too many for the good blocks.
     pub(super) fn count_deficit(&mut self) {
         let lbns = self.data.len() as u32;
         let own = self.budget.limit() - if self.has_data_blocks { 0 } else { lbns };
@@ -321,14 +324,14 @@ impl Core {
         self.layout.blocks() - self.blocks.count(Role::Bad) as u32
     }
 
-    /// A mount that found more log blocks than there may be (the erase of one was planned when the
-    /// power failed) has emptied them by now.
+    /// Ends the loan of a mount that found more log blocks than there may be (the erase of one was
+    /// planned when the power failed) and has emptied them by now.
     pub(super) fn end_borrowing(&mut self, settings: &LogSettings) {
         let lbns = if self.has_data_blocks { 0 } else { self.data.len() as u32 };
         self.budget.end_borrowing(settings.log_blocks + lbns);
     }
 
-    /// Erase a log block that holds nothing valid.
+    /// Erases a log block that holds nothing valid.
     pub(super) fn erase_log(
         &mut self,
         cx: &mut FtlContext<'_>,
@@ -340,8 +343,8 @@ impl Core {
         Ok(())
     }
 
-    /// `block` is the data block of `lbn` from now on; the one before, whose pages are all
-    /// superseded, is erased.
+    /// Makes `block` the data block of `lbn`. The block before, whose pages are all superseded, is
+    /// erased.
     pub(super) fn switch_to(
         &mut self,
         cx: &mut FtlContext<'_>,
@@ -363,16 +366,17 @@ impl Core {
         Ok(())
     }
 
-    /// One page of a request came in: the clock of [`Log::touched`].
+    /// Advances the clock of [`Log::touched`] by one page of a request.
     pub fn tick(&mut self) {
         self.clock += 1;
     }
 
-    /// Write a page to its place in the data block, if that is erased and the order of programs
-    /// allows it; a logical block without a data block gets one. Whether it was written.
+    /// Writes a page to its place in the data block, if the place is erased and the order of
+    /// programs allows it. A logical block without a data block gets one. Returns `true` if the
+    /// page was written.
     ///
     /// # Errors
-    /// When there is no block.
+    /// No block is free.
     pub fn write_in_place(
         &mut self,
         cx: &mut FtlContext<'_>,
@@ -403,7 +407,7 @@ impl Core {
         Ok(true)
     }
 
-    /// Write a page of the host to the next page of a log block.
+    /// Writes a page of the host to the next page of a log block.
     pub fn append(
         &mut self,
         cx: &mut FtlContext<'_>,
@@ -414,7 +418,7 @@ impl Core {
         self.host_program(cx, log, index, page)
     }
 
-    /// Program a page of the host.
+    /// Programs a page of the host.
     pub fn host_program(
         &mut self,
         cx: &mut FtlContext<'_>,
@@ -433,7 +437,7 @@ impl Core {
         Ok(())
     }
 
-    /// Copy the newest version of a page, which is at `from`.
+    /// Copies the newest version of a page from `from` to page `index` of a block.
     pub(super) fn copy(
         &mut self,
         cx: &mut FtlContext<'_>,
@@ -483,7 +487,7 @@ impl Core {
         Ok(op)
     }
 
-    /// A page of `lbn` is not valid any more; its block.
+    /// Makes a page of `lbn` invalid and returns its block.
     fn forget(&mut self, ppn: Ppn, lbn: u32) -> BlockId {
         let (block, _) = self.blocks.invalidate(ppn);
         if let Some(log) = self.logs[block.0 as usize].as_deref_mut() {
@@ -496,11 +500,11 @@ impl Core {
         block
     }
 
-    /// Forget a page. A logical block that holds nothing more loses its data block; a log block
-    /// that holds nothing more is dead, and waits for its turn.
+    /// Forgets a page. A logical block that holds nothing more loses its data block. A log block
+    /// that holds nothing more is dead and waits for its turn.
     ///
     /// # Errors
-    /// When the erase finds a fault it has no answer to.
+    /// The erase fails in a way that has no answer.
     pub fn trim(&mut self, cx: &mut FtlContext<'_>, lpn: Lpn) -> Result<(), FtlError> {
         let Some(old) = std::mem::replace(&mut self.newest[lpn.0 as usize], Ppn::NONE).mapped()
         else {
@@ -519,7 +523,7 @@ impl Core {
         Ok(())
     }
 
-    /// Whether pages may be programmed in any order.
+    /// Returns whether pages may be programmed in any order.
     pub fn any_order(&self) -> bool {
         self.any_order
     }

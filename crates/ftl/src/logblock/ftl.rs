@@ -1,4 +1,4 @@
-//! The translation layer around a log-block scheme: what does not differ between them.
+//! The translation layer around a log-block scheme: the parts that all schemes have in common.
 
 use super::{Core, FoundLog, HostPage, LogContext, LogSettings};
 use crate::blocks::{Role, check_names};
@@ -13,72 +13,73 @@ use flashatlas_types::{
     BlockId, Cause, Class, FtlError, Lpn, MemoryKind, Note, OpId, OpKind, Params, Violation,
 };
 
-/// What makes a log-block scheme: where the pages of the host go, and what is reclaimed.
+/// A log-block scheme: it decides which log block takes a page of the host, and which is reclaimed.
 pub(crate) trait LogScheme: Send {
-    /// Data is in data blocks, each page at its offset. Without them, everything is in log
+    /// `true` if data is in data blocks, each page at its offset; otherwise everything is in log
     /// blocks.
     const HAS_DATA_BLOCKS: bool = true;
 
-    /// A request of `pages` consecutive pages begins; [`LogScheme::write`] sees each of them.
+    /// Begins a request of `pages` consecutive pages; [`LogScheme::write`] sees each of them.
     fn request(&mut self, first: Lpn, pages: u32) {
         let _ = (first, pages);
     }
 
-    /// Write one page.
+    /// Writes one page.
     ///
     /// # Errors
-    /// [`FtlError::NoSpace`] when nothing can be reclaimed.
+    /// [`FtlError::NoSpace`] if nothing can be reclaimed.
     fn write(&mut self, io: &mut LogContext<'_, '_>, page: &HostPage<'_>) -> Result<(), FtlError>;
 
-    /// A trim left nothing valid in a log block.
+    /// Notes that a trim left nothing valid in a log block.
     fn emptied(&mut self, io: &mut LogContext<'_, '_>) -> Result<(), FtlError> {
         let _ = io;
         Ok(())
     }
 
-    /// Manage with one log block less ([`Core::give_up_slot`]): blocks have gone bad.
+    /// Gives up one log block of the budget
+    /// ([`LogBudget::give_up`](super::budget::LogBudget::give_up)), because blocks have gone bad.
     ///
     /// # Errors
-    /// [`FtlError::NoSpace`] when the scheme cannot.
+    /// [`FtlError::NoSpace`] if the scheme cannot.
     fn give_up(&mut self, io: &mut LogContext<'_, '_>) -> Result<(), FtlError>;
 
-    /// Do one small piece of reclamation, if the scheme uses idle time; whether it did.
+    /// Does one small piece of reclamation, if the scheme uses idle time; returns `true` if it did.
     fn idle(&mut self, io: &mut LogContext<'_, '_>) -> Result<bool, FtlError>;
 
-    /// Take over the log blocks that a mount found.
+    /// Takes over the log blocks that a mount found.
     fn adopt(&mut self, io: &mut LogContext<'_, '_>, found: Vec<FoundLog>) -> Result<(), FtlError>;
 
-    /// The areas of the log.
+    /// Returns the areas of the log.
     fn areas(&self, core: &Core) -> Vec<AreaUse>;
 
-    /// Whether a log block is in one of the scheme's tables.
+    /// Returns whether a log block is in one of the scheme's tables.
     fn knows(&self, core: &Core, log: BlockId) -> bool;
 
-    /// The scheme's own rules.
+    /// Checks the scheme's own rules.
     ///
     /// # Errors
-    /// The first rule that does not hold.
+    /// Returns the first rule that does not hold.
     fn check(&self, core: &Core, medium: &Medium) -> Result<(), Violation>;
 
-    /// Bytes that the log map needs for a page of the log: a logical and a physical page, 4 bytes
-    /// each, unless the log block says most of it.
+    /// Returns the bytes that the log map needs for a page of the log: a logical and a physical
+    /// page, 4 bytes each, unless the log block itself determines most of it.
     fn log_entry_bytes(&self, core: &Core) -> u64 {
         let _ = core;
         8
     }
 
-    /// Tables beside the block map and the log map.
+    /// Returns the tables beside the block map and the log map.
     fn memory(&self, core: &Core) -> Vec<MemoryUse>;
 
-    /// Further counters, by name.
+    /// Returns further counters, by name.
     fn details(&self) -> Vec<(&'static str, u64)> {
         Vec::new()
     }
 
-    /// Counters begin at zero.
+    /// Sets the counters to zero.
     fn reset_counters(&mut self) {}
 
-    /// What the scheme approximates beside what all log-block schemes do.
+    /// Returns the approximations of the scheme beside the common ones of log-block schemes.
     fn approximations(&self) -> Vec<Note> {
         Vec::new()
     }
@@ -88,13 +89,13 @@ pub(crate) trait LogScheme: Send {
 pub(crate) struct Hybrid<S> {
     core: Core,
     scheme: S,
-    /// Pieces of work that were done in idle time.
+    /// The number of pieces of work that were done in idle time.
     idle_steps: u64,
 }
 
 impl<S: LogScheme> Hybrid<S> {
-    /// Build the tables from the medium. `scheme` is built empty, and told which log blocks there
-    /// are.
+    /// Builds the tables from the medium. `scheme` builds an empty scheme, which then adopts the
+    /// log blocks that were found.
     pub fn mount(
         params: &Params,
         cx: &mut FtlContext<'_>,
@@ -117,7 +118,7 @@ impl<S: LogScheme> Hybrid<S> {
         Ok(ftl)
     }
 
-    /// Make the log smaller by the blocks that have gone bad, once there are no others to spare.
+    /// Makes the log smaller by the blocks that have gone bad, once no others are to spare.
     fn give_up_lost(&mut self, cx: &mut FtlContext<'_>) -> Result<(), FtlError> {
         while self.core.budget.deficit() > 0 {
             self.scheme.give_up(&mut LogContext { core: &mut self.core, cx })?;
@@ -170,12 +171,12 @@ impl<S: LogScheme> Ftl for Hybrid<S> {
         self.give_up_lost(cx)
     }
 
-    /// Nothing is buffered.
+    /// Does nothing: no data is buffered.
     fn flush(&mut self, _: &mut FtlContext<'_>) -> Result<(), FtlError> {
         Ok(())
     }
 
-    /// Every table can be rebuilt from the spare areas, but for what was trimmed.
+    /// Makes trims durable; every other table can be rebuilt from the spare areas.
     fn persist(&mut self, cx: &mut FtlContext<'_>, fua: bool) -> Result<OpId, FtlError> {
         if fua { Ok(OpId::NONE) } else { self.core.record_trims(cx) }
     }
@@ -256,7 +257,7 @@ impl<S: LogScheme> Ftl for Hybrid<S> {
 }
 
 impl Core {
-    /// The block map and the log map, with so many bytes for each page of the log.
+    /// Returns the block map and the log map, with `log_entry` bytes for each page of the log.
     fn memory(&self, log_entry: u64) -> Vec<MemoryUse> {
         let table = |table, bytes| MemoryUse { table, memory: MemoryKind::Sram, bytes };
         vec![
@@ -265,7 +266,7 @@ impl Core {
         ]
     }
 
-    /// The O(n) rules of the shared tables.
+    /// Checks the O(n) rules of the shared tables.
     fn check(&self, medium: &Medium) -> Result<(), Violation> {
         self.blocks.check(&self.layout, medium)?;
         let mut live = vec![0; self.live.len()];

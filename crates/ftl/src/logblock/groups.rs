@@ -1,11 +1,11 @@
-//! Log blocks bound to groups: N neighbouring logical blocks share up to K log blocks, which nobody
-//! else uses (Park et al., ACM TECS 38, 2008: reference 9 of papers/1). N = K = 1 is BAST (Kim et
-//! al., IEEE TCE 48:2, 2002).
+//! Log blocks bound to groups: N neighbouring logical blocks share up to K log blocks, which no
+//! other group uses (Park et al., ACM TECS 38, 2008: reference 9 of papers/1). N = K = 1 is BAST
+//! (Kim et al., IEEE TCE 48:2, 2002).
 //!
 //! - A page goes to its place if that is erased, else to the next page of its group's newest log
 //!   block.
-//! - If that is full, the group takes another log block; if it has K, its oldest is reclaimed
-//!   first.
+//! - If that is full, the group takes another log block. If the group has K already, its oldest is
+//!   reclaimed first.
 //! - If the log has none left, the group that was written least recently gives up its oldest.
 //!
 //! A log block that holds pages of one logical block, all newest, each at its offset, takes a
@@ -23,7 +23,7 @@ use flashatlas_types::{
 };
 use rustc_hash::FxHashMap;
 
-/// N of SAST.
+/// The parameter N of SAST.
 pub(crate) const GROUP_BLOCKS: Param<u32> = Param::int(
     "ftl.group_blocks",
     1,
@@ -32,11 +32,11 @@ pub(crate) const GROUP_BLOCKS: Param<u32> = Param::int(
 )
 .or("4");
 
-/// K of SAST.
+/// The parameter K of SAST.
 pub(crate) const GROUP_LOG_BLOCKS: Param<u32> =
     Param::int("ftl.group_log_blocks", 1, 1 << 20, "K: log blocks that a group may have").or("2");
 
-/// Whether the layout suits groups of `K` log blocks.
+/// Checks that the layout suits groups of `most` log blocks.
 pub(crate) fn fits_groups(params: &Params, layout: &Layout, most: u64) -> Result<(), ConfigError> {
     let budget = fits_budget(params, layout, 1)?;
     if most > budget {
@@ -60,9 +60,9 @@ pub(crate) struct Groups {
 
 #[derive(Default)]
 struct LogGroup {
-    /// Oldest first.
+    /// Log blocks, oldest first.
     logs: Vec<BlockId>,
-    /// Clock of its last write.
+    /// The clock of its last write.
     written: u64,
 }
 
@@ -76,7 +76,7 @@ impl Groups {
         }
     }
 
-    /// Reclaim the oldest log block of a group.
+    /// Reclaims the oldest log block of a group.
     fn reclaim_oldest(&mut self, io: &mut LogContext<'_, '_>, group: u32) -> Result<(), FtlError> {
         let log = self.of.get(&group).expect("the group has a log block").logs[0];
         let metadata = io.core.log(log);
@@ -94,13 +94,13 @@ impl Groups {
         Ok(())
     }
 
-    /// The group that was written least recently gives up its oldest log block.
+    /// Reclaims the oldest log block of the group that was written least recently.
     fn reclaim_least_recent(&mut self, io: &mut LogContext<'_, '_>) -> Result<(), FtlError> {
         let victim = self.oldest().ok_or_else(|| io.core.no_space())?;
         self.reclaim_oldest(io, victim)
     }
 
-    /// The group that was written least recently.
+    /// Returns the group that was written least recently.
     fn oldest(&self) -> Option<u32> {
         self.of.iter().min_by_key(|(_, g)| g.written).map(|(&group, _)| group)
     }
@@ -202,7 +202,7 @@ impl LogScheme for Groups {
         Ok(())
     }
 
-    /// Which page of its group is there.
+    /// Returns the bytes of a page's number in its group, which is all that an entry needs.
     fn log_entry_bytes(&self, core: &Core) -> u64 {
         let pages = u64::from(self.size) * u64::from(core.pages);
         u64::from(u64::BITS - (pages - 1).leading_zeros()).div_ceil(8).max(1)

@@ -6,31 +6,31 @@ use rustc_hash::FxHashMap;
 /// The books of one log block.
 #[derive(Clone, Debug)]
 pub(crate) struct Log {
-    /// The kind of log block. The spare areas have the kind that it was opened as.
+    /// The kind of log block. The spare areas have the kind with which it was opened.
     pub role: OobRole,
-    /// Associated logical blocks: those with a valid page here, and how many.
+    /// Associated logical blocks, which have a valid page here, with the number of these pages.
     pub lbns: FxHashMap<u32, u32>,
     /// The logical block of its first page.
     pub owner: u32,
-    /// Every page so far is one of `owner` and is at its offset.
+    /// `true` if every page so far belongs to `owner` and is at its offset.
     pub in_place: bool,
-    /// Pages programmed.
+    /// The number of pages programmed.
     pub programmed: u32,
-    /// When a page of it was last written or superseded by the host, on the clock of
+    /// The time of the host's last write to the block or to one of its pages, on the clock of
     /// [`Core::clock`](super::Core::clock).
     pub touched: u64,
-    /// Its reclamation has begun.
+    /// `true` if its reclamation has begun.
     pub leaving: bool,
 }
 
 impl Log {
-    /// A log block without a page.
+    /// Returns a log block without a page.
     pub fn empty(role: OobRole, touched: u64) -> Log {
         let (lbns, owner) = (FxHashMap::default(), u32::MAX);
         Log { role, lbns, owner, in_place: true, programmed: 0, touched, leaving: false }
     }
 
-    /// One more page, of `lbn`; whether it is at its offset.
+    /// Counts one more page, of `lbn`; `at_its_offset` is `true` if the page is at its offset.
     pub fn program(&mut self, lbn: u32, at_its_offset: bool) {
         if self.programmed == 0 {
             self.owner = lbn;
@@ -39,12 +39,12 @@ impl Log {
         self.programmed += 1;
     }
 
-    /// The group of `size` neighbouring logical blocks that the first page is of.
+    /// Returns the group, of `size` neighbouring logical blocks, of the first page.
     pub fn group(&self, size: u32) -> u32 {
         self.owner / size
     }
 
-    /// Whether all associated logical blocks are of one group of `size` neighbours.
+    /// Returns `true` if all associated logical blocks are in one group of `size` neighbours.
     pub fn holds_only(&self, group: u32, size: u32) -> bool {
         self.lbns.keys().all(|lbn| lbn / size == group)
     }

@@ -1,10 +1,9 @@
-//! Merges: how data blocks are brought up to date, and log blocks become free.
+//! Merges: data blocks are brought up to date, and log blocks become free.
 //!
-//! Counts follow one convention, whatever the paper of a scheme says. A *merge* brings one data
+//! Counts follow one convention, whatever the paper of a scheme does. A *merge* brings one data
 //! block up to date: a switch, a partial or a full merge. The *reclamation* of a log block is
-//! counted once, by what it took: the same three, or `dead` if no page of it was valid, or `moved`
-//! if its valid pages were copied to another log block. Pages that were never written are not
-//! copied.
+//! counted once, by its kind: the same three, or `dead` if no page of it was valid, or `moved` if
+//! its valid pages were copied to another log block. Pages that were never written are not copied.
 
 use super::{Core, FoundLog, HostPage, LogContext};
 use crate::FtlContext;
@@ -15,8 +14,9 @@ use flashatlas_types::{BlockId, Cause, FtlError, Lpn, Ppn};
 use std::ops::Range;
 
 impl Core {
-    /// Copy the newest version of every page of `lbn` to a new block, with `page` instead of what
-    /// it replaces. The old data block is erased; log blocks lose the pages that were theirs.
+    /// Copies the newest version of every page of `lbn` to a new block, with `page` in place of the
+    /// version that it replaces. The old data block is erased. Log blocks lose their pages of
+    /// `lbn`.
     pub fn full_merge(
         &mut self,
         cx: &mut FtlContext<'_>,
@@ -33,8 +33,8 @@ impl Core {
         Ok(())
     }
 
-    /// Reclaim a log block that holds pages of `lbn` only, in the cheapest legal way. `page`, if
-    /// there is one, goes to its place in what becomes the data block.
+    /// Reclaims a log block that holds pages of `lbn` only, in the cheapest legal way. `page`, if
+    /// there is one, goes to its place in the new data block.
     pub fn merge_log(
         &mut self,
         cx: &mut FtlContext<'_>,
@@ -64,8 +64,9 @@ impl Core {
         Ok(class)
     }
 
-    /// What it takes to make a data block of a log block that holds pages of its owner, all of them
-    /// newest, each at its offset; anything else takes a full merge.
+    /// Returns the merge that makes a data block of a log block. A switch or partial merge takes
+    /// pages of its owner alone, all of them newest, each at its offset. Anything else takes a full
+    /// merge.
     fn class_of(
         &mut self,
         medium: &Medium,
@@ -97,8 +98,8 @@ impl Core {
         MergeClass::Partial
     }
 
-    /// Bring every page of `lbn` at these offsets that holds something into `block`, each to its
-    /// offset, unless it is there already.
+    /// Copies every page of `lbn` at these offsets that holds something into `block`, each to its
+    /// offset. A page that is there already stays.
     pub fn fill_up(
         &mut self,
         cx: &mut FtlContext<'_>,
@@ -121,8 +122,8 @@ impl Core {
         Ok(())
     }
 
-    /// Reclaim a log block that may hold pages of many logical blocks: `merge` each of them, and
-    /// erase it.
+    /// Reclaims a log block that may hold pages of many logical blocks: it calls `merge` for each
+    /// of them and erases the log block.
     pub fn reclaim(
         &mut self,
         cx: &mut FtlContext<'_>,
@@ -133,7 +134,7 @@ impl Core {
         Ok(())
     }
 
-    /// Reclaim log blocks that a scheme has no use for, by full merges.
+    /// Reclaims log blocks that a scheme has no use for, by full merges.
     pub fn reclaim_all(
         &mut self,
         cx: &mut FtlContext<'_>,
@@ -144,8 +145,8 @@ impl Core {
         })
     }
 
-    /// One step of [`Core::reclaim`]: merge the first associated logical block, or erase the log
-    /// block if there is none. Whether it was erased.
+    /// Does one step of [`Core::reclaim`]: merges the first associated logical block, or erases the
+    /// log block if there is none. Returns `true` if it erased the block.
     pub fn reclaim_step(
         &mut self,
         cx: &mut FtlContext<'_>,
@@ -168,8 +169,8 @@ impl Core {
         Ok(false)
     }
 
-    /// Copy the valid pages of a log block to others, and erase it. `room` opens the log block that
-    /// takes the next page; it may reclaim others.
+    /// Copies the valid pages of a log block to other log blocks, and erases it. `room` opens the
+    /// log block that takes the next page; it may reclaim others.
     pub fn move_out(
         &mut self,
         cx: &mut FtlContext<'_>,
@@ -191,7 +192,7 @@ impl Core {
         Ok(())
     }
 
-    /// Copy a page to the next page of a log block.
+    /// Copies a page to the next page of a log block.
     pub fn move_page(
         &mut self,
         cx: &mut FtlContext<'_>,
@@ -205,7 +206,7 @@ impl Core {
         Ok(())
     }
 
-    /// Erase a log block without a valid page: a dead merge, unless merges made it so.
+    /// Erases a log block without a valid page: a dead merge, unless merges emptied it.
     pub fn erase_empty(&mut self, cx: &mut FtlContext<'_>, log: BlockId) -> Result<(), FtlError> {
         let class = if self.log(log).leaving { MergeClass::Full } else { MergeClass::Dead };
         self.erase_log(cx, log)?;
@@ -213,14 +214,15 @@ impl Core {
         Ok(())
     }
 
-    /// The valid pages of a block, in their order in the block.
+    /// Returns the valid pages of a block, in their order in the block.
     pub fn valid_pages(&self, medium: &Medium, block: BlockId) -> Result<Vec<Lpn>, FtlError> {
         let first = self.layout.block_slot(block).0;
         let slots = (first..first + self.pages).map(Ppn).filter(|&ppn| self.blocks.is_valid(ppn));
         slots.map(|ppn| Ok(medium.lpn(ppn)?)).collect()
     }
 
-    /// The valid page of a log block that was programmed first.
+    /// Returns the valid page of a log block that was programmed first, or `None` if no page is
+    /// valid.
     fn first_valid(&self, medium: &Medium, log: BlockId) -> Result<Option<Lpn>, FtlError> {
         let first = self.blocks.first_valid(&self.layout, log);
         first.map(|ppn| medium.lpn(ppn).map_err(FtlError::from)).transpose()

@@ -1,11 +1,11 @@
-//! What log-block schemes are made of.
+//! The parts of log-block schemes.
 //!
-//! A log-block (hybrid) scheme keeps most of the drive in *data blocks*, which hold a logical block
-//! each, every page at its offset: a map of blocks is enough to find them. Updates go to a few *log
-//! blocks*, in the order in which they come; a small map of pages finds those. When the log is
-//! full, a *victim* among its blocks is *reclaimed*: the logical blocks that have valid pages in it
-//! (they are *associated* with it) are *merged*, and it is erased. The schemes differ in which page
-//! goes to which log block, and in the victim.
+//! A log-block (hybrid) scheme keeps most of the drive in *data blocks*. Each holds a logical
+//! block, every page at its offset: a map of blocks is enough to find the pages. Updates go to a
+//! few *log blocks*, in the order in which they come; a small map of pages finds them. When the log
+//! is full, a *victim* among its blocks is *reclaimed*: the logical blocks that have valid pages in
+//! it (they are *associated* with it) are *merged*, and it is erased. The schemes differ in the log
+//! block that takes a page, and in the victim.
 //!
 //! | here | what it is |
 //! |---|---|
@@ -46,7 +46,7 @@ use crate::MountLimit;
 use flashatlas_nand::OobRole;
 use flashatlas_types::Layout;
 
-/// What the mount of a log-block scheme takes at most.
+/// Returns the most work that the mount of a log-block scheme takes.
 pub(crate) fn mount_limit(layout: &Layout) -> MountLimit {
     MountLimit::of_merges(layout, layout.frames_per_block)
 }

@@ -1,15 +1,15 @@
-//! Building the tables of a log-block scheme from the spare areas.
+//! The mount of a log-block scheme: its tables are built from the spare areas.
 //!
-//! The newest version of a page is the one programmed last. Copies come after what they were copied
-//! from, so a merge that was cut leaves pages in two blocks and loses none. In this order:
+//! The newest version of a page is the one programmed last. Copies come after their originals, so a
+//! merge that was cut leaves pages in two blocks and loses none. In this order:
 //!
 //! 1. A data block that a mount was making when it was cut is erased ([`crate::sealed`]), and so
-//!    are records of trims but for the newest whole one ([`crate::trims`]). Copies of pages that it
-//!    names, and that are older, are passed over.
+//!    are records of trims other than the newest whole one ([`crate::trims`]). Copies of pages that
+//!    the newest record names, and that are older, are passed over.
 //! 2. Blocks in which nothing is valid are erased.
-//! 3. A logical block without a data block has the oldest log block as one that was opened for it
-//!    and holds its pages at their offsets: a log block is opened only beside a data block, so it
-//!    was switched since.
+//! 3. A logical block without a data block takes the oldest log block as its data block, if that
+//!    log block was opened for it and holds its pages at their offsets. A log block is opened only
+//!    beside a data block, so it was switched since.
 //! 4. A logical block with two data blocks (a merge was cut) is merged into a new one.
 //! 5. Log blocks above the budget are reclaimed, oldest first; the scheme takes over the others.
 
@@ -30,12 +30,12 @@ type DataBlockOf = (u32, BlockId);
 pub(crate) struct FoundLog {
     pub block: BlockId,
     pub role: OobRole,
-    /// Number of its first program.
+    /// The number of its first program.
     pub opened: u64,
 }
 
 impl FoundLog {
-    /// The log blocks of one role, oldest first; the others stay.
+    /// Takes the log blocks of one role out of `found`, oldest first; the others stay.
     pub fn take(found: &mut Vec<FoundLog>, role: OobRole) -> Vec<FoundLog> {
         let (taken, others) = std::mem::take(found).into_iter().partition(|f| f.role == role);
         *found = others;
@@ -44,7 +44,7 @@ impl FoundLog {
 }
 
 impl Core {
-    /// The tables as the medium has them, and its log blocks, oldest first.
+    /// Builds the tables from the medium and returns them with its log blocks, oldest first.
     pub fn mount(
         settings: &LogSettings,
         cx: &mut FtlContext<'_>,
@@ -78,8 +78,8 @@ impl Core {
         Ok((core, found))
     }
 
-    /// Read every spare area: which version of each page is the newest. Returns the data blocks
-    /// with their logical blocks, and the log blocks.
+    /// Reads every spare area to find the newest version of each page. Returns the data blocks with
+    /// their logical blocks, and the log blocks.
     fn scan(
         &mut self,
         cx: &mut FtlContext<'_>,
@@ -88,7 +88,7 @@ impl Core {
         let medium = &*cx.flash.medium;
         for block in (0..self.layout.blocks()).map(BlockId).filter(|&b| !medium.is_bad(b)) {
             let written = medium.write_pointer(block);
-            // the first page says what the block is, or that it is erased; the last is read twice
+            // the first page shows the block's role, or that it is erased; the last is read twice
             // (SchemeDef::mount)
             self.mount.read_spare_areas(
                 &self.layout,
@@ -142,8 +142,8 @@ impl Core {
         Ok((data, found))
     }
 
-    /// Erase data blocks that a mount was making when it was cut, and blocks of trim records but
-    /// that of the newest one.
+    /// Erases data blocks that a mount was making when it was cut, and blocks of trim records other
+    /// than the newest one.
     fn discard_leftovers(&mut self, cx: &mut FtlContext<'_>) -> Result<(), FtlError> {
         for block in leftovers(cx.flash.medium, &mut self.trims, &mut self.mount) {
             match cx.flash.erase(block, self.cause, &[]) {
@@ -157,7 +157,7 @@ impl Core {
         Ok(())
     }
 
-    /// The books of the log blocks.
+    /// Builds the books of the log blocks.
     fn enter_logs(&mut self, cx: &FtlContext<'_>, found: &[FoundLog]) -> Result<(), FtlError> {
         let medium = &*cx.flash.medium;
         for (age, log) in found.iter().enumerate() {

@@ -1,6 +1,6 @@
 //! Log blocks for sequential writes, by the rule of FAST (Lee et al., ACM TECS 6:3, 2007, section
-//! 3; papers/1 section 2.1 follows it): the first page of a logical block opens one, the next page
-//! in order is appended, anything else closes it.
+//! 3; papers/1 section 2.1 follows it). The first page of a logical block opens one, the next page
+//! in order is appended, and any other page closes it.
 
 use super::area::area_use;
 use super::{Area, Core, FoundLog, HostPage, LogContext, ROLE_SEQUENTIAL};
@@ -13,7 +13,7 @@ use rustc_hash::FxHashMap;
 pub(crate) struct Sequential {
     pub budget: u32,
     open: FxHashMap<u32, Open>,
-    /// Writes so far, to tell which log block was written least recently.
+    /// The number of writes so far, to find the log block that was written least recently.
     writes: u64,
 }
 
@@ -29,30 +29,32 @@ impl Sequential {
         Sequential { budget, open: FxHashMap::default(), writes: 0 }
     }
 
-    /// Log blocks in use.
+    /// Returns the number of log blocks in use.
     pub fn len(&self) -> u32 {
         self.open.len() as u32
     }
 
-    /// The sequential log block of a logical block.
+    /// Returns the sequential log block of a logical block, or `None` if it has none.
     pub fn of(&self, lbn: u32) -> Option<BlockId> {
         self.open.get(&lbn).map(|o| o.log)
     }
 
-    /// Whether a log block is one of these.
+    /// Returns whether a log block is a sequential one.
     pub fn contains(&self, core: &Core, log: BlockId) -> bool {
         self.of(core.log(log).owner) == Some(log)
     }
 
-    /// The logical block whose log block was written least recently.
+    /// Returns the logical block whose log block was written least recently.
     pub fn oldest(&self) -> Option<u32> {
         self.open.iter().min_by_key(|(_, o)| o.written).map(|(&lbn, _)| lbn)
     }
 
-    /// Write a page if it belongs to a sequential log block by FAST's rule; whether it did. A page
-    /// out of order closes the log block of its logical block, and goes to its place in the merge;
-    /// of a log block that is complete there is nothing to merge, and the page is none of these. (A
-    /// complete log block stays until then, or until its turn comes.)
+    /// Writes a page if it belongs to a sequential log block by FAST's rule; returns `true` if it
+    /// was written.
+    ///
+    /// A page out of order closes the log block of its logical block and goes to its place in the
+    /// merge. If the log block is complete there is nothing to merge, and the page does not belong
+    /// to one. (A complete log block stays until then, or until its turn comes.)
     pub fn write(
         &mut self,
         io: &mut LogContext<'_, '_>,
@@ -80,8 +82,8 @@ impl Sequential {
         Ok(true)
     }
 
-    /// Open a log block for a logical block. If all are in use, the one written least recently is
-    /// closed.
+    /// Opens a log block for a logical block. If all are in use, the log block written least
+    /// recently is closed.
     pub fn start(&mut self, io: &mut LogContext<'_, '_>, lbn: u32) -> Result<BlockId, FtlError> {
         while self.len() >= self.budget || !io.core.has_slot() {
             let oldest = self.oldest().ok_or_else(|| io.core.no_space())?;
@@ -97,7 +99,7 @@ impl Sequential {
         self.open.insert(lbn, Open { log, written: self.writes });
     }
 
-    /// Program a page into the log block of its logical block.
+    /// Programs a page into the log block of its logical block.
     pub fn put(
         &mut self,
         io: &mut LogContext<'_, '_>,
@@ -108,7 +110,7 @@ impl Sequential {
         io.core.host_program(io.cx, log, io.core.offset(page.lpn()), page)
     }
 
-    /// Merge the sequential log block of a logical block. `page`, if there is one, goes to its
+    /// Merges the sequential log block of a logical block. `page`, if there is one, goes to its
     /// place.
     pub fn close(
         &mut self,
@@ -124,8 +126,8 @@ impl Sequential {
         Ok(())
     }
 
-    /// Bring a logical block up to date: through its sequential log block if that holds anything,
-    /// else by a full merge.
+    /// Brings a logical block up to date: through its sequential log block if it holds a valid
+    /// page, else by a full merge.
     pub fn merge(&mut self, io: &mut LogContext<'_, '_>, lbn: u32) -> Result<(), FtlError> {
         if let Some(log) = self.of(lbn) {
             let useful = io.core.valid(log) > 0;
@@ -137,7 +139,7 @@ impl Sequential {
         io.core.full_merge(io.cx, lbn, None)
     }
 
-    /// Reclaim a log block of `area`: each associated logical block is merged as by
+    /// Reclaims a log block of `area`. Each associated logical block is merged by
     /// [`Sequential::merge`].
     pub fn reclaim(
         &mut self,
@@ -149,7 +151,8 @@ impl Sequential {
         Ok(())
     }
 
-    /// One step of [`Sequential::reclaim`]: a merge, or the erase at the end; whether it was that.
+    /// Does one step of [`Sequential::reclaim`]: a merge, or the erase at the end. Returns `true`
+    /// if it erased the block.
     pub fn reclaim_step(
         &mut self,
         io: &mut LogContext<'_, '_>,
@@ -163,11 +166,11 @@ impl Sequential {
         Ok(erased)
     }
 
-    /// The block that takes the next page of an area whose log blocks are used in turn: the oldest
-    /// gives way.
+    /// Returns the block that takes the next page of an area whose log blocks are used in turn. The
+    /// oldest makes room.
     ///
     /// # Errors
-    /// When the log has no block left.
+    /// The log has no block left.
     pub fn room_in(
         &mut self,
         io: &mut LogContext<'_, '_>,
@@ -176,15 +179,15 @@ impl Sequential {
         Area::room(area, |area| area, io, |area, io| self.reclaim_oldest(io, area))
     }
 
-    /// An area whose log blocks are used in turn gives up a log block of its budget.
+    /// Gives up a log block of the budget of an area whose log blocks are used in turn.
     ///
     /// # Errors
-    /// As for [`Sequential::room_in`].
+    /// The errors of [`Sequential::room_in`].
     pub fn shrink(&mut self, io: &mut LogContext<'_, '_>, area: &mut Area) -> Result<(), FtlError> {
         Area::shrink(area, |area| area, io, |area, io| self.reclaim_oldest(io, area))
     }
 
-    /// [`Sequential::reclaim`] the oldest log block of `area`.
+    /// Reclaims the oldest log block of `area` ([`Sequential::reclaim`]).
     fn reclaim_oldest(
         &mut self,
         io: &mut LogContext<'_, '_>,
@@ -194,7 +197,8 @@ impl Sequential {
         self.reclaim(io, area, oldest)
     }
 
-    /// A [`Sequential::reclaim_step`] of the oldest log block of `area` that takes no more pages.
+    /// Does a [`Sequential::reclaim_step`] of the oldest log block of `area` that takes no more
+    /// pages.
     pub fn reclaim_oldest_step(
         &mut self,
         io: &mut LogContext<'_, '_>,
@@ -205,8 +209,9 @@ impl Sequential {
         self.reclaim_step(io, area, oldest)
     }
 
-    /// Take over what a mount found. Log blocks that cannot be continued are merged: those with
-    /// gaps unless `gaps` are allowed, and all but the newest of a logical block.
+    /// Takes over the log blocks that a mount found. Log blocks that cannot be continued are
+    /// merged: blocks with gaps unless `gaps` are allowed, and all but the newest of a logical
+    /// block.
     pub fn adopt(
         &mut self,
         io: &mut LogContext<'_, '_>,
@@ -239,7 +244,7 @@ impl Sequential {
         area_use("sequential", self.budget, self.open.values().map(|o| o.log), core)
     }
 
-    /// A sequential log block holds nothing but pages of its logical block, at their offsets.
+    /// Checks that a sequential log block holds only pages of its logical block, at their offsets.
     pub fn check(&self, core: &Core, medium: &Medium) -> Result<(), Violation> {
         Violation::unless(
             self.len() <= self.budget,

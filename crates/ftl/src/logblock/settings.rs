@@ -1,11 +1,11 @@
-//! Parameters that all log-block schemes share, and whether a layout leaves them room.
+//! Parameters that all log-block schemes share, and the check that a layout leaves them room.
 
 use super::kept;
 use crate::blocks::{WEAR_DYNAMIC, fits_whole_frames};
 use crate::{SCHEME, refuse_entry_bytes};
 use flashatlas_types::{ConfigError, Layout, Param, ParamDef, Params};
 
-/// Log blocks where nothing was said: those of papers/1, section 4.
+/// The usual number of log blocks, as in papers/1, section 4.
 const USUAL_LOG_BLOCKS: u64 = 256;
 
 const LOG_BLOCKS: Param<u64> = Param::int(
@@ -30,21 +30,21 @@ pub(crate) const IDLE: Param<u32> = Param::int(
 
 /// The shared parameters, resolved.
 pub(crate) struct LogSettings {
-    /// Log blocks of all kinds together.
+    /// The number of log blocks of all kinds together.
     pub log_blocks: u32,
-    /// Log blocks that idle time keeps ready.
+    /// The number of log blocks that idle time keeps ready.
     pub idle_log_blocks: u32,
     pub wear_dynamic: bool,
 }
 
-/// Blocks that neither data nor merges need, of `good` ones.
+/// Returns the number of blocks, of `good` ones, that neither data nor merges need.
 fn spare(layout: &Layout, good: u32) -> u64 {
     let data = layout.logical_units.div_ceil(layout.frames_per_block);
     u64::from(good).saturating_sub(u64::from(data) + u64::from(kept(layout)))
 }
 
 impl LogSettings {
-    /// The settings that `params` describe for a drive with `good` blocks that are not bad.
+    /// Returns the settings that `params` describe for a drive with `good` blocks that are not bad.
     pub fn new(params: &Params, layout: &Layout, good: u32) -> LogSettings {
         let log_blocks = match params.get(LOG_BLOCKS) {
             0 => USUAL_LOG_BLOCKS.min(spare(layout, good)),
@@ -58,11 +58,12 @@ impl LogSettings {
     }
 }
 
-/// Whether the layout suits a log-block scheme that needs at least `least` log blocks. Returns the
-/// log blocks.
+/// Checks that the layout suits a log-block scheme that needs at least `least` log blocks. Returns
+/// the number of log blocks.
 ///
 /// # Errors
-/// A unit that is not the whole frame, and a budget below `least` or above the spare blocks.
+/// A unit that is not the whole frame, `map.entry_bytes`, a budget below `least` or above the spare
+/// blocks, or more log blocks to keep ready than there are.
 pub(crate) fn fits_budget(
     params: &Params,
     layout: &Layout,
@@ -100,13 +101,13 @@ pub(crate) fn fits_budget(
     Ok(budget)
 }
 
-/// A part of the log that the user may size: `given`, or where that is 0, `of` / `out_of` of the
-/// budget, at least `least`.
+/// Returns the size of a part of the log that the user may size: `given`, or if it is 0, `of` /
+/// `out_of` of the budget, at least `least`.
 pub(crate) fn share(given: u64, budget: u64, (of, out_of): (u64, u64), least: u64) -> u64 {
     if given > 0 { given } else { (budget * of / out_of).max(least) }
 }
 
-/// Whether the parts of the log, each with its key, size and least size, are the whole.
+/// Checks that the parts of the log, each with its key, size and least size, are the whole.
 ///
 /// # Errors
 /// A part that is too small, or sizes that do not sum to `budget`.

@@ -1,10 +1,12 @@
-//! CDFTL: entries in memory in front of whole map pages in memory; a map page that an entry came
-//! from stays, so that the next one from there costs nothing, and changed entries leave into it
-//! (Qin et al., *A Two-Level Caching Mechanism for Demand-based Page-level Address Mapping in NAND
-//! Flash Memory Storage Systems*, RTAS 2011).
+//! CDFTL: entries in memory in front of whole map pages in memory (Qin et al., *A Two-Level Caching
+//! Mechanism for Demand-based Page-level Address Mapping in NAND Flash Memory Storage Systems*,
+//! RTAS 2011).
 //!
-//! An entry whose leaving costs nothing, because it has not changed or its map page is in memory,
-//! leaves before older ones, as far as `map.victim_search` looks.
+//! The map page of an entry stays, so that the next entry from it costs nothing. Changed entries
+//! leave into it.
+//!
+//! Some entries cost nothing when they leave, because they have not changed or their map page is in
+//! memory. They leave before older ones, as far as `map.victim_search` looks.
 
 use super::dftl::ENTRY_BYTES;
 use crate::list::IndexList;
@@ -70,7 +72,8 @@ const VICTIM_SEARCH: Param<u32> = Param::int(
     "map.victim_search",
     1,
     1 << 20,
-    "entries among which one is looked for that leaves without a write",
+    "the number of least recently used entries that are searched for one that leaves without a \
+     write",
 )
 .or("64");
 
@@ -108,7 +111,7 @@ impl Cdftl {
         }
     }
 
-    /// Make room for an entry.
+    /// Makes room for an entry.
     fn evict_entry(&mut self, io: &mut Io<'_, '_>) -> Result<OpId, FtlError> {
         let cheap = |&(_, page, changed): &(u32, u32, bool)| !changed || self.pages.contains(page);
         let found = self.cmt.victims().take(self.search).find(cheap);
@@ -123,7 +126,7 @@ impl Cdftl {
         Ok(evicted)
     }
 
-    /// Make room for a map page.
+    /// Makes room for a map page.
     fn evict_page(&mut self, io: &mut Io<'_, '_>) -> Result<OpId, FtlError> {
         let page = self.pages.first().expect("it is full");
         let mut evicted = OpId::NONE;
@@ -136,7 +139,7 @@ impl Cdftl {
 }
 
 impl Cache for Cdftl {
-    /// An entry in the second level is a hit, too: it costs no flash.
+    /// Returns `true` for an entry in the second level, too: it costs no flash.
     fn holds(&self, map: &MapOnFlash, lpn: Lpn) -> bool {
         self.cmt.contains(lpn.0) || self.pages.contains(map.table.page_of(lpn))
     }
@@ -158,7 +161,7 @@ impl Cache for Cdftl {
         }
     }
 
-    /// No: map pages leave as a whole.
+    /// Returns `false`: map pages leave as a whole.
     fn takes_moves(&self, _: &MapOnFlash, _: Lpn) -> bool {
         false
     }
@@ -175,7 +178,7 @@ impl Cache for Cdftl {
     }
 
     fn changed(&mut self, map: &MapOnFlash, lpn: Lpn, _: Ppn) {
-        // what collection moved changes where it is, in the second level if it is there alone
+        // collection changes an entry where it is, in the second level if it is there alone
         if self.cmt.contains(lpn.0) {
             self.cmt.change(lpn.0);
         } else if self.entering != Some(lpn) {
@@ -192,7 +195,7 @@ impl Cache for Cdftl {
         self.cmt.has_changes_of(page) || (self.pages.contains(page) && self.merged[page as usize])
     }
 
-    /// The entry is copied from its map page to the first level, where the host changes it.
+    /// Copies the entry from its map page to the first level, where the host changes it.
     fn finish(
         &mut self,
         io: &mut Io<'_, '_>,

@@ -59,8 +59,8 @@ const CHANGED_SHARE: Param<f64> = Param::ratio(
     "map.changed_share",
     0.0,
     1.0,
-    "share of the cached map pages that may be changed after a FLUSH; it writes the longest \
-     changed ones above that",
+    "share of the cached map pages that may still be changed after a FLUSH, which writes the \
+     longest changed pages above it",
 )
 .or("0.5");
 
@@ -124,7 +124,7 @@ impl Cache for Pages {
         Ok(ready)
     }
 
-    /// No: map pages leave as a whole.
+    /// Returns `false`: map pages leave as a whole.
     fn takes_moves(&self, _: &MapOnFlash, _: Lpn) -> bool {
         false
     }

@@ -1,4 +1,4 @@
-//! DFTL: single entries of the map in memory, in a segmented LRU; map pages are read to look one
+//! DFTL: single entries of the map in memory, in a segmented LRU. Map pages are read to look one
 //! up, and read and written when a changed one leaves (Gupta, Kim and Urgaonkar, *DFTL: A Flash
 //! Translation Layer Employing Demand-based Selective Caching of Page-level Address Mappings*,
 //! ASPLOS 2009, section 3).

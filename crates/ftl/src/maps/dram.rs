@@ -1,8 +1,9 @@
-//! The whole map in DRAM, one entry a page. By default nothing of it is kept on flash: a mount
-//! rebuilds it from the spare areas, and a trim does not outlive one. With `map.flush` it is
-//! written at each FLUSH, as controllers do: the changed 4 KB map pages (the baseline of the
-//! DRAM+NVM map's paper), the changed 32 KB segments, or the whole map (the greedy FTL of the
-//! Jasmine board).
+//! The whole map in DRAM, one entry a page.
+//!
+//! By default nothing of it is kept on flash: a mount rebuilds it from the spare areas, and a trim
+//! does not outlive one. With `map.flush` it is written at each FLUSH, as controllers do: the
+//! changed 4 KB map pages (the baseline of the DRAM+NVM map's paper), the changed 32 KB segments,
+//! or the whole map (the greedy FTL of the Jasmine board).
 
 use crate::maps::pages::resident::{PARAMS, Resident, SEGMENT_BYTES, dram_lookup, fits, fits_dram};
 use crate::maps::{MapContext, MapStore, MapStoreDef, Replay, StoreConfig, Update};
@@ -51,9 +52,9 @@ pub const DEF: MapStoreDef = MapStoreDef {
 const FLUSH: Param<Text> = Param::choice(
     "map.flush",
     &["none", "pages", "segments", "whole"],
-    "what a FLUSH writes of the map: `none` (a mount reads every spare area; trims come back), the \
-     changed `pages` (map.page_bytes) or `segments` (map.segment_bytes), or, when anything has \
-     changed, the `whole` map",
+    "the part of the map that a FLUSH writes: `none` (a mount reads every spare area; trims come \
+     back), the changed `pages` (map.page_bytes) or `segments` (map.segment_bytes), or, if \
+     anything has changed, the `whole` map",
 )
 .or("none");
 
@@ -61,11 +62,11 @@ const PAGE_BYTES: Param<u64> = Param::bytes(
     "map.page_bytes",
     64,
     1 << 20,
-    "bytes of a map page with map.flush = pages; of a larger one than a frame, one frame",
+    "bytes of a map page with map.flush = pages; a page larger than a frame is cut to one frame",
 )
 .or("4KiB");
 
-/// What says how much is written together at a FLUSH, if anything is.
+/// Returns the parameter of the unit that a FLUSH writes, or `None` if a FLUSH writes nothing.
 fn flushed(params: &Params) -> Option<Param<u64>> {
     match params.get(FLUSH) {
         "none" => None,
@@ -74,7 +75,7 @@ fn flushed(params: &Params) -> Option<Param<u64>> {
     }
 }
 
-/// Nothing of the map survives.
+/// A map of which nothing survives.
 struct Volatile {
     entries: PpnTable,
     entry_bytes: u32,
@@ -162,7 +163,7 @@ impl MapStore for Volatile {
     }
 }
 
-/// What has changed is written at a FLUSH.
+/// A map whose changes are written at a FLUSH.
 struct Flushed {
     resident: Resident,
     whole: bool,

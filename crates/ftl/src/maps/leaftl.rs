@@ -1,6 +1,6 @@
-//! LeaFTL: the map in memory as learned segments, which predict where pages are; the spare area
-//! of what is read says whether the prediction was right (Sun, Li, Sun, Sun, Vucinic and Huang,
-//! *LeaFTL: A Learning-based Flash Translation Layer for Solid-State Drives*, ASPLOS 2023).
+//! LeaFTL: the map in memory as learned segments, which predict the places of pages. The spare area
+//! of the page that is read shows whether the prediction was right (Sun, Li, Sun, Sun, Vucinic and
+//! Huang, *LeaFTL: A Learning-based Flash Translation Layer for Solid-State Drives*, ASPLOS 2023).
 //!
 //! Changes are gathered until there are `map.learn_batch` of them, sorted, and learned group by
 //! group. A wrong prediction is off by at most `map.gamma`, and costs one more read: the spare area
@@ -110,8 +110,8 @@ const COMPACTION: Param<u64> = Param::int(
     "map.compaction",
     1,
     1 << 40,
-    "changes after which all segments in memory are learned anew, so that none is left that \
-     nothing needs",
+    "all segments in memory are learned anew after this many changes, so that no useless segment \
+     is left",
 )
 .or("1000000");
 
@@ -131,7 +131,7 @@ struct Leaftl {
     groups: Vec<SegmentGroup>,
     /// Entries of a group.
     group: u32,
-    /// Bytes of each page's segments, of all, and at most.
+    /// Bytes of each page's segments, bytes of all, and the most bytes.
     size: Vec<u64>,
     bytes: u64,
     limit: u64,
@@ -151,7 +151,7 @@ impl Leaftl {
         (range.start / self.group) as usize..range.end.div_ceil(self.group) as usize
     }
 
-    /// Learn changes of pages in memory, in ascending order.
+    /// Learns changes of pages in memory, in ascending order.
     fn learn(&mut self, map: &MapOnFlash, changes: impl Iterator<Item = u32>) {
         let mut touched: Vec<u32> = Vec::new();
         let mut points: Vec<Point> = Vec::with_capacity(self.group as usize);
@@ -178,7 +178,7 @@ impl Leaftl {
         }
     }
 
-    /// Count the bytes of a page anew.
+    /// Counts the bytes of a page anew.
     fn measure(&mut self, map: &MapOnFlash, page: u32) {
         let bytes = self.groups[self.groups_of(map, page)].iter().map(SegmentGroup::bytes).sum();
         self.bytes = self.bytes - self.size[page as usize] + bytes;
@@ -190,7 +190,7 @@ impl Leaftl {
         self.learn(map, recent.into_iter());
     }
 
-    /// Learn all entries of a page in memory from what they are.
+    /// Learns all entries of a page in memory from their present values.
     fn relearn(&mut self, map: &MapOnFlash, page: u32) {
         let groups = self.groups_of(map, page);
         self.groups[groups].fill(SegmentGroup::default());
@@ -198,7 +198,7 @@ impl Leaftl {
         self.measure(map, page);
     }
 
-    /// Let pages leave until the others fit, but not `keep`.
+    /// Lets pages other than `keep` leave until the rest fit.
     fn make_room(&mut self, io: &mut Io<'_, '_>, keep: Option<u32>) -> Result<OpId, FtlError> {
         let mut last = OpId::NONE;
         while self.bytes > self.limit {
@@ -254,7 +254,7 @@ impl Cache for Leaftl {
         }
     }
 
-    /// No: map pages leave as a whole.
+    /// Returns `false`: map pages leave as a whole.
     fn takes_moves(&self, _: &MapOnFlash, _: Lpn) -> bool {
         false
     }
@@ -290,11 +290,11 @@ impl Cache for Leaftl {
         if number == wanted {
             return Ok(ready);
         }
-        // what is there is another page; its spare area names its neighbours
+        // another page is there; its spare area names its neighbours
         self.counters.wrong += 1;
         let neighbours = number.saturating_sub(self.gamma)..=number + self.gamma;
         if io.cx.flash.medium.lpn(truth).is_err() {
-            return Ok(ready); // it cannot be read, as the read will say
+            return Ok(ready); // the read of the page reports that it cannot be read
         }
         let named = neighbours
             .filter_map(|n| self.order.slot(n))

@@ -1,21 +1,23 @@
-//! LearnedFTL: entries in memory as in TPFTL, and beside them a small model of each map page, which
-//! knows of each page whether it is right. A page of which it is needs no map page, and a wrong
-//! prediction is never read (Wang, Lin, Wu, Jiang, Zhang and Mao, *LearnedFTL: A Learning-Based
-//! Page-Level FTL for Reducing Double Reads in Flash-Based SSDs*, HPCA 2024).
+//! LearnedFTL: entries in memory as in TPFTL, and beside them a small model of each map page, with
+//! a bit for each entry that shows whether the model is right.
 //!
-//! What the paper is made of, and where it is here:
+//! A page whose bit is set needs no map page, and a wrong prediction is never read (Wang, Lin, Wu,
+//! Jiang, Zhang and Mao, *LearnedFTL: A Learning-Based Page-Level FTL for Reducing Double Reads in
+//! Flash-Based SSDs*, HPCA 2024).
+//!
+//! The parts of the paper, and their places here:
 //!
 //! - models in place with a bitmap (III-B): [`Lines`];
 //! - virtual page numbers, in the order in which writes go round the lanes (III-C): [`Order`];
 //! - groups of map pages with blocks of their own (III-D): `map.group_pages` map pages share a
 //!   frontier of the host and one of collection, as many as `ftl.streams`, unless a classifier
 //!   chooses ([`MapStore::frontier`]);
-//! - collection that sorts what it moves (III-D): [`MapStore::sorts_copies`]. The paper collects a
-//!   group over all its chips; here each lane collects a block, so that lines are as long as a
-//!   block;
-//! - training (III-E): when a block is full ([`MapStore::closed`]), host's or collection's, with
-//!   the logical numbers of its pages, which the controller has in memory until then, and with what
-//!   the model knew. So nothing is read for it. After a mount models know nothing; with
+//! - collection that sorts the pages it moves (III-D): [`MapStore::sorts_copies`]. The paper
+//!   collects a group over all its chips; here each lane collects a block, so that lines are as
+//!   long as a block;
+//! - training (III-E): when a block of the host or of collection is full ([`MapStore::closed`]). It
+//!   uses the logical numbers of its pages, which the controller has in memory until then, and the
+//!   present model, so nothing is read for it. After a mount models know nothing; with
 //!   `map.train = load` a map page that is loaded trains its model, too.
 //!
 //! [`MapStore::frontier`]: crate::maps::MapStore::frontier
@@ -40,8 +42,8 @@ use std::collections::BTreeMap;
 
 pub const DEF: MapStoreDef = MapStoreDef {
     name: "learnedftl",
-    summary: "TPFTL's entries in SRAM, and a model of each map page that is right or says that it \
-              is not",
+    summary: "TPFTL's entries in SRAM, and a model of each map page that marks the entries it \
+        predicts right",
     paper: "Wang et al., LearnedFTL: A Learning-Based Page-Level FTL for Reducing Double Reads in \
             Flash-Based SSDs (HPCA 2024)",
     params: &[
@@ -101,13 +103,13 @@ pub const DEF: MapStoreDef = MapStoreDef {
 };
 
 const LINES: Param<u32> =
-    Param::int("map.lines", 1, 64, "lines of the model of a map page at most").or("8");
+    Param::int("map.lines", 1, 64, "the most lines of the model of a map page").or("8");
 
 const GROUP_PAGES: Param<u32> = Param::int(
     "map.group_pages",
     1,
     1 << 20,
-    "map pages whose data goes to the same frontier, of as many as ftl.streams",
+    "the number of map pages whose data goes to the same of the ftl.streams frontiers",
 )
 .or("64");
 
@@ -139,7 +141,7 @@ struct LearnedFtl {
 }
 
 impl LearnedFtl {
-    /// The place of a page's entry in its map page.
+    /// Returns the place of a page's entry in its map page.
     fn at(&self, lpn: u32) -> u16 {
         (lpn % self.per_page) as u16
     }
@@ -202,7 +204,8 @@ impl Cache for LearnedFtl {
         self.entries.changed(map, lpn, old);
     }
 
-    /// The model forgot the entry when its page was moved, and may have learned it anew since.
+    /// Passes the entry on: the model forgot it when its page was moved, and may have learned it
+    /// anew since.
     fn overlaid(&mut self, map: &MapOnFlash, lpn: Lpn) {
         self.entries.overlaid(map, lpn);
     }
@@ -237,7 +240,7 @@ impl Cache for LearnedFtl {
         let slots = (first..first + layout.slots_per_block).map(Ppn);
         let mut points: BTreeMap<u32, Vec<Point>> = BTreeMap::new();
         for slot in slots.filter(|&slot| io.pool.blocks.is_valid(slot)) {
-            // a page that cannot be read any more is nothing that a model could say
+            // a model can learn nothing of a page that cannot be read any more
             let Ok(lpn) = io.cx.flash.medium.lpn(slot) else { continue };
             let of_page = points.entry(io.map.table.page_of(lpn)).or_default();
             of_page.push((self.at(lpn.0), self.order.of(slot)));

@@ -1,10 +1,11 @@
 //! Song et al., An implementation of low latency address-mapping logic for SSD controllers (2019):
-//! a hash table in DRAM (LPMT) leads to the first page of an extent, block tables (BT) from page to
-//! page. Every lookup and every change is commands to the banks of that DRAM.
+//! a hash table in DRAM (LPMT) leads to the first page of an extent, and block tables (BT) lead
+//! from page to page. Every lookup and every change is a series of commands to the banks of that
+//! DRAM.
 //!
-//! Beside the paper: extents that end where a window of `lookup.extent_pages` ends, and a bit map
-//! of their beginnings, for reads that begin in the middle ([`flashatlas_lookup::extents`]). The
-//! next page of a request is one step on in its block table.
+//! Two things go beyond the paper: extents that end where a window of `lookup.extent_pages` ends,
+//! and a bit map of their beginnings, for reads that begin in the middle
+//! ([`flashatlas_lookup::extents`]). The next page of a request is one step on in its block table.
 
 use crate::maps::{MapContext, MapStore, MapStoreDef, Replay, StoreConfig, Update};
 use crate::notes::{BANKS_BY_SUBMISSION, DRAM_FOR_MAP_ALONE, NO_MAP_ON_FLASH};
@@ -70,7 +71,8 @@ const EXTENT_PAGES: Param<u32> = Param::int(
 )
 .or("8");
 
-/// The tables that `params` describe for a drive, and where they lie.
+/// Returns the tables that `params` describe for a drive, and the scheduler that knows their
+/// places.
 fn parts(params: &Params, layout: &Layout) -> Result<(TableShape, Scheduler), ConfigError> {
     let extent = params.get(EXTENT_PAGES);
     if !extent.is_power_of_two() {
@@ -88,7 +90,7 @@ fn parts(params: &Params, layout: &Layout) -> Result<(TableShape, Scheduler), Co
     Ok((shape, scheduler))
 }
 
-/// The hash function that is chosen, for these tables.
+/// Returns the chosen hash function for these tables.
 fn hash(config: &StoreConfig<'_>, shape: &TableShape) -> Result<Box<dyn Hash>, ConfigError> {
     let def = config.hashes.named(config.params.get(HASH))?;
     (def.build)(config.params, shape.la_bits, shape.set_bits)
@@ -98,7 +100,7 @@ fn slots_per_block(layout: &Layout) -> u32 {
     layout.frames_per_block * layout.slots_per_frame
 }
 
-/// Where the last lookup ended: the next page of the request may be one step further.
+/// The end of the last lookup: the next page of the request may be one step further.
 struct Cursor {
     command: u64,
     lpn: Lpn,
@@ -111,7 +113,7 @@ struct LpmtStore {
     scheduler: Scheduler,
     slots_per_block: u32,
     cursor: Option<Cursor>,
-    /// During a mount: place and program of each page.
+    /// The place and the program of each page, during a mount.
     found: Option<Vec<(Ppn, u64)>>,
     counters: MapCounters,
 }
@@ -141,7 +143,7 @@ impl LpmtStore {
         place.map_or(Ppn::NONE, |(block, slot)| Ppn(block * self.slots_per_block + slot))
     }
 
-    /// An operation of the accesses that were gathered since the last [`Scheduler::begin`].
+    /// Adds an operation of the accesses that were gathered since the last [`Scheduler::begin`].
     fn issue(&self, cx: &mut FtlContext<'_>, update: bool, after: OpId) -> OpId {
         match self.scheduler.accesses() {
             [] => OpId::NONE,
@@ -192,8 +194,8 @@ impl MapStore for LpmtStore {
         Ok((self.ppn(old), self.issue(io.cx, true, update.op)))
     }
 
-    /// Collection knows the page that it moves by its place: the links lead from there, without a
-    /// lookup.
+    /// Changes the entry of a page that collection moves. Collection knows the page's old place,
+    /// from which the links lead on without a lookup.
     fn moved(&mut self, io: &mut MapContext<'_, '_>, update: Update) -> Result<Ppn, FtlError> {
         self.counters.updates += 1;
         self.cursor = None;
@@ -229,7 +231,7 @@ impl MapStore for LpmtStore {
         self.found.as_mut().expect("a mount is under way")[lpn.0 as usize] = (ppn, sequence);
     }
 
-    /// Build the tables: pages that one program, or one and the next, took to flash belong to one
+    /// Builds the tables. Pages that one program, or one and the next, took to flash belong to one
     /// extent.
     fn mounted(&mut self, _: &mut MapContext<'_, '_>, _: &mut MountReport) -> Result<(), FtlError> {
         let found = self.found.take().expect("a mount is under way");

@@ -1,5 +1,6 @@
-//! Map stores: where the logical-to-physical map lives, what a lookup costs, and what survives a
-//! power cut. One file each; what they share is in `pages`.
+//! Map stores: a store decides where the logical-to-physical map lives, how much a lookup costs,
+//! and which entries survive a power cut. Each store has a file; the parts that they share are in
+//! `pages`.
 
 mod cdftl;
 mod demand;
@@ -46,28 +47,28 @@ pub const STORE: Param<Text> =
 /// Parameters that select a map store.
 pub const PARAMS: &[ParamDef] = &[STORE.def];
 
-/// How far the map that a mount found goes: [`Replay::everything`], and what is known beside it.
+/// The reach of the map that a mount found: [`Replay::everything`], and the numbers that are known.
 #[non_exhaustive]
 pub struct Replay {
-    /// Number of the last program whose change each map page holds.
+    /// The number of the last program whose change each map page holds.
     pub upto: Vec<u64>,
-    /// Number of the copy of each map page that was taken; 0 for those of which there is none.
+    /// The number of the copy of each map page that was taken; 0 if there is none.
     pub version: Vec<u64>,
-    /// Number of the last program whose changes all map pages hold: blocks that were written later
-    /// are looked at.
+    /// The number of the last program whose changes all map pages hold. Blocks that were written
+    /// later are looked at.
     pub from: u64,
-    /// Number of the newest copy, and whether a mount wrote it that was mending the map.
+    /// The number of the newest copy, and `true` if a mount that was mending the map wrote it.
     pub newest: (u64, bool),
 }
 
 impl Replay {
-    /// No copy of any of so many map pages.
+    /// Begins with no copy of any of `pages` map pages.
     pub fn everything(pages: u32) -> Replay {
         let none = vec![0; pages as usize];
         Replay { upto: none.clone(), version: none, from: 0, newest: (0, false) }
     }
 
-    /// There is a copy with this number.
+    /// Notes a copy with this number.
     pub(crate) fn hear(&mut self, number: u64, mending: bool) {
         if number > self.newest.0 {
             self.newest = (number, mending);
@@ -80,13 +81,13 @@ impl Replay {
 pub struct Update {
     /// The logical page.
     pub lpn: Lpn,
-    /// Where it is now; [`Ppn::NONE`] when it was trimmed.
+    /// The place of its newest version, or [`Ppn::NONE`] if the page was trimmed.
     pub ppn: Ppn,
-    /// The program that took it there.
+    /// The program that took the page there.
     pub op: OpId,
 }
 
-/// What a map store works with during one call.
+/// The command and the blocks that a map store works with during one call.
 pub struct MapContext<'a, 'c> {
     /// The medium, the plan, and the command.
     pub cx: &'a mut FtlContext<'c>,
@@ -96,22 +97,23 @@ pub struct MapContext<'a, 'c> {
 
 /// The map of a page-mapped scheme.
 pub trait MapStore: Send {
-    /// Look up a page for the host: costs accesses, and returns the operation that the answer waits
-    /// for.
+    /// Looks up a page for the host, which costs accesses. Returns the page's place and the
+    /// operation that the answer waits for.
     ///
     /// # Errors
-    /// When the map cannot be read.
+    /// The map cannot be read.
     fn get(&mut self, io: &mut MapContext<'_, '_>, lpn: Lpn) -> Result<(Ppn, OpId), FtlError>;
 
-    /// Bring the entries of consecutive pages to the controller, as a map page holds them, for the
-    /// host; nothing of what is in memory leaves for it. Returns the operation after which they are
-    /// there.
+    /// Brings the entries of consecutive pages to the controller for the host, as a map page holds
+    /// them. Returns the operation after which they are there.
+    ///
+    /// No entry leaves memory for it.
     ///
     /// # Errors
-    /// When the map cannot be read.
+    /// The map cannot be read.
     ///
     /// # Panics
-    /// Where the store hands nothing out ([`MapStoreDef::exports_entries`]).
+    /// If the store hands nothing out ([`MapStoreDef::exports_entries`]).
     fn export_entries(
         &mut self,
         io: &mut MapContext<'_, '_>,
@@ -121,58 +123,60 @@ pub trait MapStore: Send {
         unreachable!("this store hands no map out")
     }
 
-    /// The entry as the simulator knows it, at no cost.
+    /// Returns the entry as the simulator knows it, at no cost.
     fn peek(&self, lpn: Lpn) -> Ppn;
 
-    /// These entries are about to be asked for: load them from memory, all at once. Nothing else
-    /// comes of it.
+    /// Prefetches entries that are about to be looked up, all at once. It changes nothing.
     fn prefetch(&self, lpns: &[Lpn]) {
         let _ = lpns;
     }
 
-    /// Whether [`MapStore::load`], which was just called, found no entry below `pages` that leads
-    /// anywhere.
+    /// Returns `true` if no entry below `pages` leads anywhere. It is called right after
+    /// [`MapStore::load`].
     fn found_nothing(&self, pages: u32) -> bool {
         (0..pages).all(|lpn| self.peek(Lpn(lpn)) == Ppn::NONE)
     }
 
-    /// The entries, where they are all that there is to the map: a mount that finds nothing of it
-    /// fills this instead of calling [`MapStore::restore`].
+    /// Returns the entries if they are the whole map, otherwise `None`.
+    ///
+    /// A mount that finds nothing of the map fills this table instead of calling
+    /// [`MapStore::restore`].
     fn table(&mut self) -> Option<&mut PpnTable> {
         None
     }
 
-    /// Change an entry for the host; returns what it was, and the operation that the change waits
+    /// Changes an entry for the host. Returns its old value and the operation that the change waits
     /// for.
     ///
     /// # Errors
-    /// When the map cannot be written.
+    /// The map cannot be written.
     fn set(&mut self, io: &mut MapContext<'_, '_>, update: Update)
     -> Result<(Ppn, OpId), FtlError>;
 
-    /// Change an entry because collection moved the page. What that needs of flash may wait until
-    /// [`MapStore::before_erase`].
+    /// Changes an entry because collection moved the page; returns its old value. The work on flash
+    /// may wait until [`MapStore::before_erase`].
     ///
     /// # Errors
-    /// As [`MapStore::set`].
+    /// The errors of [`MapStore::set`].
     fn moved(&mut self, io: &mut MapContext<'_, '_>, update: Update) -> Result<Ppn, FtlError> {
         self.set(io, update).map(|(old, _)| old)
     }
 
-    /// Make the map as durable as a FLUSH needs it; returns the operation that the FLUSH waits for.
+    /// Makes the map as durable as a FLUSH needs it. Returns the operation that the FLUSH waits
+    /// for.
     ///
     /// # Errors
-    /// When there is no room, or no power.
+    /// There is no room, or no power.
     fn flush(&mut self, io: &mut MapContext<'_, '_>) -> Result<OpId, FtlError> {
         let _ = io;
         Ok(OpId::NONE)
     }
 
-    /// A block without valid data is about to be erased: whatever a mount would need it for is
-    /// written first. Returns what the erase waits for.
+    /// Prepares the erase of a block without valid data: it first writes everything that a mount
+    /// would need the block for. Returns the operation that the erase waits for.
     ///
     /// # Errors
-    /// As [`MapStore::flush`].
+    /// The errors of [`MapStore::flush`].
     fn before_erase(
         &mut self,
         io: &mut MapContext<'_, '_>,
@@ -182,42 +186,45 @@ pub trait MapStore: Send {
         Ok(OpId::NONE)
     }
 
-    /// The frontier that a page goes to, of so many that the host and collection each have in a
-    /// lane: a store that keeps pages together which it maps together chooses it, where
-    /// `ftl.classifier = none` does not. `None`: one is as good as another.
+    /// Returns the frontier that a page goes to, or `None` if each is as good as another.
+    ///
+    /// The host and collection each have `frontiers` frontiers in a lane. A store may choose one to
+    /// keep pages together that it maps together, unless `ftl.classifier` chooses.
     fn frontier(&self, lpn: Lpn, frontiers: u32) -> Option<u32> {
         let _ = (lpn, frontiers);
         None
     }
 
-    /// Whether collection moves the pages of a block in ascending order of their logical numbers.
+    /// Returns `true` if collection moves the pages of a block in ascending order of their logical
+    /// numbers.
     fn sorts_copies(&self) -> bool {
         false
     }
 
-    /// A block was programmed to its end: what is valid in it stays where it is until the host
-    /// writes it, or collection moves it. Blocks that were full before a mount are not named.
+    /// Notes that a block was programmed to its end. Its valid pages stay there until the host
+    /// writes them or collection moves them. Blocks that were full before a mount are not named.
     ///
     /// # Errors
-    /// When what is in it cannot be read.
+    /// The pages of the block cannot be read.
     fn closed(&mut self, io: &mut MapContext<'_, '_>, block: BlockId) -> Result<(), FtlError> {
         let _ = (io, block);
         Ok(())
     }
 
-    /// One small piece of background work.
+    /// Does one small piece of background work.
     ///
     /// # Errors
-    /// As [`MapStore::flush`].
+    /// The errors of [`MapStore::flush`].
     fn idle(&mut self, io: &mut MapContext<'_, '_>) -> Result<Idle, FtlError> {
         let _ = io;
         Ok(Idle::Nothing)
     }
 
-    /// Begin a mount: rebuild what there is of the map in `blocks` (those of map pages) and in NVM.
+    /// Begins a mount: rebuilds the map as far as it is in `blocks` (the blocks of map pages) and
+    /// in NVM.
     ///
     /// # Errors
-    /// When the power fails.
+    /// The power fails.
     fn load(
         &mut self,
         io: &mut MapContext<'_, '_>,
@@ -225,24 +232,24 @@ pub trait MapStore: Send {
         mount: &mut MountReport,
     ) -> Result<Replay, FtlError>;
 
-    /// During a mount: blocks that cannot be read are erased next, and with them goes what shows
-    /// that a part of the map may be lost.
+    /// Prepares the erase of blocks that cannot be read, during a mount. The evidence that a part
+    /// of the map may be lost goes with them.
     ///
     /// # Errors
-    /// When the power fails.
+    /// The power fails.
     fn before_discard(&mut self, io: &mut MapContext<'_, '_>) -> Result<(), FtlError> {
         let _ = io;
         Ok(())
     }
 
-    /// During a mount: the newest version of a page that a spare area names, programmed with number
-    /// `sequence`; or that its entry points nowhere.
+    /// Enters the newest version of a page, during a mount. A spare area names it, and it was
+    /// programmed with number `sequence`. [`Ppn::NONE`] is an entry that points nowhere.
     fn restore(&mut self, lpn: Lpn, ppn: Ppn, sequence: u64);
 
-    /// End a mount: the map is complete.
+    /// Ends a mount: the map is complete.
     ///
     /// # Errors
-    /// When the power fails.
+    /// The power fails.
     fn mounted(
         &mut self,
         io: &mut MapContext<'_, '_>,
@@ -252,55 +259,56 @@ pub trait MapStore: Send {
         Ok(())
     }
 
-    /// Whether a mount takes newer entries from the spare areas of data, so that data on flash is
-    /// never lost to a map that is not.
+    /// Returns `true` if a mount takes newer entries from the spare areas of data, so that data on
+    /// flash is never lost because the map is not there.
     fn rolls_forward(&self) -> bool {
         true
     }
 
-    /// Whether trims do not outlive a mount.
+    /// Returns `true` if trims do not outlive a mount.
     fn forgets_trims(&self) -> bool {
         false
     }
 
-    /// The map page that holds the entry of a page, as an index of [`Replay::upto`].
+    /// Returns the map page that holds the entry of a page, as an index of [`Replay::upto`].
     fn page_of(&self, lpn: Lpn) -> u32;
 
-    /// The rules of the store's own tables. Returns the valid slots that map pages occupy.
+    /// Checks the rules of the store's own tables. Returns the number of valid slots that map pages
+    /// occupy.
     ///
     /// # Errors
-    /// The first rule that does not hold.
+    /// Returns the first rule that does not hold.
     fn check(&self, medium: &Medium, pool: &Pool) -> Result<u64, Violation> {
         let _ = (medium, pool);
         Ok(0)
     }
 
-    /// Accesses so far.
+    /// Returns the number of accesses so far, by kind.
     fn counters(&self) -> MapCounters;
 
-    /// Map pages read and written so far.
+    /// Returns the number of map pages read and written so far.
     fn pages(&self) -> PageCounters {
         PageCounters::default()
     }
 
-    /// Further counters by name, for the run record.
+    /// Returns further counters by name, for the run record.
     fn details(&self) -> Vec<(&'static str, u64)> {
         Vec::new()
     }
 
-    /// Set the counters to zero.
+    /// Sets the counters to zero.
     fn reset_counters(&mut self);
 
-    /// The store's tables.
+    /// Returns the store's tables.
     fn memory(&self) -> Vec<MemoryUse>;
 
-    /// What the store approximates, in words.
+    /// Returns the approximations of the store, as notes.
     fn approximations(&self) -> Vec<Note> {
         Vec::new()
     }
 }
 
-/// What a store is made of.
+/// The configuration that a store is built from.
 #[derive(Clone, Copy)]
 pub struct StoreConfig<'a> {
     /// Parameters of the drive.
@@ -311,34 +319,35 @@ pub struct StoreConfig<'a> {
     pub hashes: Entries<HashDef>,
 }
 
-/// Whether a layout can work with a store, and how many blocks are kept for map pages.
+/// A function that checks that a layout suits a store, and returns the blocks that are kept for map
+/// pages.
 pub type Fits = dyn Fn(&StoreConfig<'_>, &Layout) -> Result<MapQuota, ConfigError> + Send + Sync;
 
-/// Builds an empty store.
+/// A function that builds an empty store.
 pub type Builder = dyn Fn(&StoreConfig<'_>, &Layout) -> Box<dyn MapStore> + Send + Sync;
 
 /// One map store of the registry.
 pub struct MapStoreDef {
     /// Name in `map.store`.
     pub name: &'static str,
-    /// One line.
+    /// One line that describes it.
     pub summary: &'static str,
-    /// Where it is described.
+    /// The paper that describes it.
     pub paper: &'static str,
     /// Its own parameters.
     pub params: &'static [ParamDef],
-    /// Whether the layout can work, and how many blocks are kept for map pages.
+    /// Checks the layout and returns the blocks that are kept for map pages.
     pub fits: &'static Fits,
-    /// Whether it hands entries to a host that caches them ([`MapStore::export_entries`]): stores
-    /// of which a lookup may have to read flash, and which say what changes
+    /// `true` if the store hands entries to a host that caches them ([`MapStore::export_entries`]).
+    /// A lookup of such a store may have to read flash, and the store reports its changes
     /// ([`FtlContext::remapped`]).
     pub exports_entries: bool,
-    /// Build it, empty.
+    /// Builds an empty store.
     pub build: &'static Builder,
-    /// Settings with which the store takes each of its paths on a drive of a few hundred pages;
-    /// every one of them is tried at every power failure.
+    /// Settings with which the store takes each of its paths on a drive of a few hundred pages.
+    /// Every one of them is tried at every power failure.
     pub small: &'static [&'static [&'static str]],
-    /// What its paper describes and a run may or may not reach, each with its counter.
+    /// The mechanisms of its paper that a run may or may not reach, each with its counter.
     pub mechanisms: &'static [Mechanism],
 }
 

@@ -1,21 +1,21 @@
-//! The map in DRAM and NVM: DRAM is the place of updates, NVM keeps copies of segments that a FLUSH
-//! made, and flash those for which NVM had no room (Lee, Kang and Eom, *Optimizing L2P Mapping of
-//! NAND Flash Storage based on Hybrid Memory Architecture*, section 2).
+//! The map in DRAM and NVM: DRAM takes the updates, NVM keeps copies of segments that a FLUSH made,
+//! and flash keeps the segments for which NVM had no room (Lee, Kang and Eom, *Optimizing L2P
+//! Mapping of NAND Flash Storage based on Hybrid Memory Architecture*, section 2).
 //!
 //! A FLUSH copies every segment with a changed entry to NVM if there is room for all of them. If
-//! not, segments of which few entries changed (sparse) go to NVM first, then denser ones, by their
-//! counts of changed entries, and those that changed whole (full) go to flash; so do the others
-//! that NVM has no room for, which is counted apart. In idle time segments move from NVM to flash,
-//! the longest held first.
+//! not, segments with few changed entries (sparse) go to NVM first, then denser ones, by their
+//! counts of changed entries. Segments that changed whole (full) go to flash. So do the others that
+//! NVM has no room for, which are counted apart. In idle time segments move from NVM to flash, the
+//! longest held first.
 //!
-//! The paper empties NVM in idle time alone. Under a load without pauses nothing leaves then, and
-//! segments that changed once keep the others out. `map.nvm_evict` writes one of them to flash for
-//! each that finds no room: the one held longest, or the one of which the fewest entries differ
-//! from flash.
+//! The paper empties NVM in idle time alone. Under a load without pauses no segment leaves then,
+//! and segments that changed once keep the others out. `map.nvm_evict` writes one of them to flash
+//! for each segment that finds no room: the one held longest, or the one with the fewest entries
+//! that differ from flash.
 //!
-//! What the paper leaves open: a segment's copy in NVM is replaced by writing another slot, so one
-//! slot is always free; a copy is good when its checksums match and it is newer than what flash has
-//! of the segment.
+//! The paper leaves two points open. A segment's copy in NVM is replaced by writing another slot,
+//! so one slot is always free. A copy is good if its checksums match and it is newer than the
+//! segment's copy on flash.
 
 use crate::list::IndexList;
 use crate::maps::pages::resident::{PARAMS, Resident, SEGMENT_BYTES, fits, segment_pages};
@@ -103,7 +103,7 @@ const FULL_SHARE: Param<f64> = Param::ratio(
     "map.full_share",
     0.0,
     1.0,
-    "share of changed entries from which a segment is full (the paper: all of them)",
+    "a segment is full from this share of changed entries on (the paper: all of them)",
 )
 .or("1");
 
@@ -117,12 +117,12 @@ const NVM_IDLE: Param<Dur> = Param::time(
 const NVM_EVICT: Param<Text> = Param::choice(
     "map.nvm_evict",
     &["off", "oldest", "emptiest"],
-    "what leaves NVM for flash when a segment that changed finds no room: nothing, the segment \
-     held longest, or the one of which the fewest entries differ from flash",
+    "the segment that leaves NVM for flash when a changed segment finds no room: none, the one \
+     held longest, or the one with the fewest entries that differ from flash",
 )
 .or("off");
 
-/// What leaves NVM under load.
+/// The segment that leaves NVM under load.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Eviction {
     Off,
@@ -139,19 +139,19 @@ struct NvmHybrid {
     full_share: f64,
     idle_after: Dur,
     evict: Eviction,
-    /// Entries of each segment that were new in its copies in NVM since it was written to flash, as
-    /// often as they changed.
+    /// Changed entries of each segment in its copies in NVM since it was written to flash, each
+    /// counted as often as it changed.
     differing: Vec<u32>,
     /// The fence of each segment's newest copy in NVM, which waits for the data that it points to.
     fences: Vec<OpId>,
-    /// When the host last asked for something.
+    /// The time of the host's last request.
     active: Ps,
     /// Segments that a mount found partly written to flash when the power failed.
     halved: Vec<u32>,
     work: SegmentCounters,
 }
 
-/// What FLUSHes and idle time did, in segments.
+/// The work of FLUSHes and of idle time, in segments.
 #[derive(Clone, Copy, Default)]
 struct SegmentCounters {
     flushes: u64,
@@ -159,14 +159,14 @@ struct SegmentCounters {
     nvm_dense: u64,
     nvm_full: u64,
     flash_full: u64,
-    /// Sparse or dense, and there was no room for them.
+    /// Sparse or dense segments for which there was no room.
     flash_no_room: u64,
-    /// Left NVM for a segment that had no room.
+    /// Segments that left NVM for a segment that had no room.
     evicted: u64,
     idle: u64,
 }
 
-/// How much of a segment has changed.
+/// The share of a segment that has changed.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Utilization {
     Sparse,
@@ -209,7 +209,7 @@ impl NvmHybrid {
         }
     }
 
-    /// Copy a segment to NVM, after `last` of this FLUSH. Returns the fence.
+    /// Copies a segment to NVM, after `last` of this FLUSH. Returns the fence.
     fn copy(
         &mut self,
         io: &mut MapContext<'_, '_>,
@@ -241,14 +241,15 @@ impl NvmHybrid {
         Ok(fenced)
     }
 
-    /// Write segments to flash; their slots are free then.
+    /// Writes segments to flash; their slots are then free.
     fn write(
         &mut self,
         io: &mut MapContext<'_, '_>,
         segments: &[u32],
         reason: Reason,
     ) -> Result<OpId, FtlError> {
-        // what did not change since its copy in NVM points to data that may be in flight still
+        // entries that did not change since their copy in NVM point to data that may still be in
+        // flight
         let mut after = vec![io.cx.command];
         after.extend(segments.iter().map(|&s| std::mem::take(&mut self.fences[s as usize])));
         after.retain(|&op| op >= io.cx.oldest_unfinished || op == io.cx.command);
@@ -261,8 +262,8 @@ impl NvmHybrid {
         Ok(written)
     }
 
-    /// Write a segment to flash that NVM holds and that has not changed, for one that has no room.
-    /// Whether there was one.
+    /// Writes an unchanged segment in NVM to flash, for one that has no room. Returns `true` if
+    /// there was one.
     fn make_room(&mut self, io: &mut MapContext<'_, '_>) -> Result<bool, FtlError> {
         let unchanged = |&s: &u32| self.resident.count(s).0 == 0;
         let victim = match self.evict {
@@ -423,8 +424,8 @@ impl MapStore for NvmHybrid {
         io: &mut MapContext<'_, '_>,
         mount: &mut MountReport,
     ) -> Result<(), FtlError> {
-        // the first page that is written says already from where a mount replays: another power
-        // failure may come before the last one is
+        // the first page that is written already has the point from which a mount replays: another
+        // power failure may come before the last one is written
         self.resident.map.before_writes(io)?;
         let mut segments = std::mem::take(&mut self.halved);
         if self.resident.map.is_written_by_mounts() {

@@ -1,10 +1,10 @@
-//! S-FTL: whole map pages in memory, kept small: of a run of entries that follow one another on
-//! flash only the first is kept, with a bit for each entry that says whether a run begins there
-//! (Jiang et al., *S-FTL: An Efficient Address Translation for Flash Memory by Exploiting Spatial
-//! Locality*, MSST 2011).
+//! S-FTL: whole map pages in memory, kept small (Jiang et al., *S-FTL: An Efficient Address
+//! Translation for Flash Memory by Exploiting Spatial Locality*, MSST 2011). Of a run of entries
+//! that follow one another on flash only the first is kept, with a bit for each entry that is set
+//! if a run begins there.
 //!
-//! A part of the memory is a buffer of changed entries: a page that leaves with few of them (no
-//! more than half of what the buffer holds) leaves these there, and is not written. When the buffer
+//! A part of the memory is a buffer of changed entries. A page that leaves with few of them (no
+//! more than half of the buffer's capacity) leaves them there and is not written. When the buffer
 //! is full, the page with the most entries in it is written.
 
 use super::dftl::ENTRY_BYTES;
@@ -21,8 +21,8 @@ use std::collections::BTreeMap;
 
 pub const DEF: MapStoreDef = MapStoreDef {
     name: "sftl",
-    summary: "whole map pages in SRAM, runs of entries kept as their first; a buffer of changed \
-              entries",
+    summary: "whole map pages in SRAM, each run of entries kept as its first entry; a buffer of \
+        changed entries",
     paper: "Jiang, Zhang, Yuan, Chen and Wang, S-FTL: An Efficient Address Translation for Flash \
             Memory (MSST 2011)",
     params: &[
@@ -85,9 +85,9 @@ const BUFFER_SHARE: Param<f64> = Param::ratio(
 
 struct Sftl {
     pages: IndexList,
-    /// Runs of each page in memory.
+    /// The number of runs of each page in memory.
     runs: Vec<u32>,
-    /// Bytes of the pages in memory, and how many there may be.
+    /// Bytes of the pages in memory, and the most bytes.
     bytes: u64,
     limit: u64,
     entry_bytes: u64,
@@ -96,12 +96,12 @@ struct Sftl {
     buffer: BTreeMap<u32, Vec<u32>>,
     buffered: u64,
     buffer_max: u64,
-    /// Pages that left changed and were not written.
+    /// The number of pages that left changed and were not written.
     spared: u64,
 }
 
-/// Whether an entry begins a run: it is the first, or does not follow on flash what the one before
-/// leads to.
+/// Returns `true` if an entry begins a run: it is the first, or it does not follow the entry before
+/// it on flash.
 fn begins(before: Option<Ppn>, here: Ppn) -> bool {
     match before {
         None => true,
@@ -110,13 +110,13 @@ fn begins(before: Option<Ppn>, here: Ppn) -> bool {
     }
 }
 
-/// Runs of a map page.
+/// Returns the number of runs of a map page.
 fn runs(entries: impl Iterator<Item = Ppn>) -> u32 {
     let mut before = None;
     entries.map(|here| u32::from(begins(before.replace(here), here))).sum()
 }
 
-/// Runs that begin at an entry that is `here`, or at the one after it.
+/// Returns the number of runs that begin at an entry `here`, or at the entry after it.
 fn runs_around(before: Option<Ppn>, here: Ppn, next: Option<Ppn>) -> u32 {
     u32::from(begins(before, here)) + u32::from(next.is_some_and(|next| begins(Some(here), next)))
 }
@@ -126,7 +126,7 @@ impl Sftl {
         self.bitmap_bytes + u64::from(self.runs[page as usize]) * self.entry_bytes
     }
 
-    /// Let pages leave until those that are left, and `more` bytes, fit.
+    /// Lets pages leave until the rest and `more` bytes fit.
     fn make_room(&mut self, io: &mut Io<'_, '_>, more: u64) -> Result<OpId, FtlError> {
         let mut last = OpId::NONE;
         while self.bytes + more > self.limit {
@@ -146,7 +146,7 @@ impl Sftl {
         Ok(last)
     }
 
-    /// Put the changed entries of a page into the buffer, after others were written to make room.
+    /// Puts the changed entries of a page into the buffer, after others were written to make room.
     fn spare(
         &mut self,
         io: &mut Io<'_, '_>,
@@ -171,7 +171,7 @@ impl Sftl {
         Ok(())
     }
 
-    /// Entries of a page leave the buffer.
+    /// Drops the entries of a page from the buffer.
     fn forget(&mut self, page: u32) {
         if let Some(entries) = self.buffer.remove(&page) {
             self.buffered -= entries.len() as u64;
@@ -201,7 +201,7 @@ impl Cache for Sftl {
         let page = io.map.table.page_of(lpn);
         self.runs[page as usize] = runs(io.map.table.entries(page));
         let evicted = self.make_room(io, self.page_bytes(page))?;
-        // what the buffer has of the page is part of it again
+        // the entries of the page in the buffer are part of it again
         self.forget(page);
         self.bytes += self.page_bytes(page);
         self.pages.push(page);

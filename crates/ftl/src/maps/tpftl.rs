@@ -1,17 +1,19 @@
-//! TPFTL: entries in memory, gathered by map page; the map page whose entries are used least, on
-//! average, gives entries up, and entries are loaded together with those that the request, or a
-//! sequential reader, will want next (Zhou, Wu, Huang, He and Zhang, *An Efficient Page-level FTL
-//! to Optimize Address Translation in Flash Memory*, EuroSys 2015).
+//! TPFTL: entries in memory, gathered by map page (Zhou, Wu, Huang, He and Zhang, *An Efficient
+//! Page-level FTL to Optimize Address Translation in Flash Memory*, EuroSys 2015). The map page
+//! whose entries are used least, on average, gives entries up. Entries are loaded together with
+//! those that the request, or a sequential reader, will want next.
 //!
-//! A node stands for a map page with entries in memory. An entry says its place in the page and
-//! where it is: 6 bytes rather than 8. Of a node the least recently used entry leaves,
-//! unchanged ones first; with a changed one all changed entries of the node are written.
-//! Prefetching: what the current request still needs of the page; and, while nodes disappear faster
-//! than they come (a sign of sequential access), as many entries as are in memory just before the
-//! one that was missed. It stays within the map page, and takes room from one node only.
+//! A node stands for a map page with entries in memory. An entry has its place in the page and its
+//! physical page: 6 bytes rather than 8. The least recently used entry of a node leaves, unchanged
+//! ones first. With a changed one all changed entries of the node are written.
 //!
-//! What a write request still needs is known as far as its units are in the same frame: behind a
-//! write cache the map changes when a frame is programmed, and the request is long complete.
+//! Prefetching loads the entries of the page that the current request still needs. While nodes
+//! disappear faster than they come (a sign of sequential access), it also loads as many entries as
+//! are in memory just before the one that was missed. It stays within the map page, and takes room
+//! from one node only.
+//!
+//! The needs of a write request are known as far as its units are in the same frame: behind a write
+//! cache the map changes when a frame is programmed, and the request is long complete.
 
 use crate::maps::MapStoreDef;
 use crate::maps::StoreConfig;
@@ -78,15 +80,15 @@ pub(crate) const PREFETCH_THRESHOLD: Param<u64> = Param::int(
     "map.prefetch_threshold",
     0,
     1 << 20,
-    "selective prefetching begins when so many more nodes left memory than entered it, and ends \
-     when it is the other way round; 0: never",
+    "selective prefetching begins when this many more nodes have left memory than entered it, and \
+     ends when it is the other way round; 0: never",
 )
 .or("3");
 
 /// The entries of one map page that are in memory.
 #[derive(Default)]
 struct CachedPage {
-    /// When each was used last, and whether it has changed.
+    /// The time of each entry's last use, and `true` if it has changed.
     entries: FxHashMap<u32, (u64, bool)>,
     /// The same by time, unchanged and changed apart: time to entry.
     clean: BTreeMap<u64, u32>,
@@ -96,7 +98,7 @@ struct CachedPage {
 }
 
 impl CachedPage {
-    /// Average time of use: a larger one is hotter.
+    /// Returns the average time of use: a node with a larger one is hotter.
     fn hotness(&self) -> u64 {
         self.sum / (self.entries.len() as u64).max(1)
     }
@@ -128,7 +130,8 @@ pub(crate) struct Tpftl {
     used: u64,
     budget: u64,
     clock: u64,
-    /// Nodes that entered memory less those that left it, since prefetching was last switched.
+    /// The nodes that entered memory less the nodes that left it, since prefetching was last
+    /// switched.
     balance: i64,
     sequential: bool,
     request: bool,
@@ -139,7 +142,7 @@ pub(crate) struct Tpftl {
 }
 
 impl Tpftl {
-    /// Nothing in memory, and room for so many bytes.
+    /// Begins with nothing in memory, and room for `budget` bytes.
     pub fn new(params: &Params, budget: u64) -> Tpftl {
         Tpftl {
             nodes: FxHashMap::default(),
@@ -156,7 +159,7 @@ impl Tpftl {
         }
     }
 
-    /// Change a node, and its place among the others.
+    /// Changes a node, and its place among the others.
     fn with<T>(&mut self, page: u32, work: impl FnOnce(&mut CachedPage, u64) -> T) -> T {
         self.clock += 1;
         let node = self.nodes.get_mut(&page).expect("the node is in memory");
@@ -174,12 +177,12 @@ impl Tpftl {
         }
     }
 
-    /// The node whose entries are used least, on average.
+    /// Returns the node whose entries are used least, on average, or `None` if there is no node.
     fn coldest(&self) -> Option<u32> {
         self.coldest.first().map(|&(_, page)| page)
     }
 
-    /// An entry of the node of `page` leaves.
+    /// Evicts an entry of the node of `page`.
     fn evict(&mut self, io: &mut Io<'_, '_>, page: u32) -> Result<OpId, FtlError> {
         let mut evicted = OpId::NONE;
         if self.nodes[&page].clean.is_empty() {
@@ -210,7 +213,8 @@ impl Tpftl {
         }
     }
 
-    /// Entries after `lpn` that are loaded with it: those of the request, and all.
+    /// Returns the number of entries after `lpn` that are loaded with it: for the request, and in
+    /// all.
     fn wanted(&self, io: &Io<'_, '_>, lpn: Lpn, page: u32) -> (u32, u32) {
         let range = io.map.table.lpns(page);
         let request = if self.request { io.cx.ahead } else { 0 };

@@ -3,9 +3,9 @@
 //!
 //! Kim, Kim, Noh, Min, Cho: *A space-efficient flash translation layer for CompactFlash systems*,
 //! IEEE Transactions on Consumer Electronics 48:2, 2002 (reference 7 of papers/1). The rules are
-//! those of [`Groups`] with one logical block and one log block in each group: a full log block is
-//! merged when the next page of its logical block comes, and when all are in use the one that was
-//! written least recently gives way.
+//! the rules of [`Groups`] with one logical block and one log block in each group. A full log block
+//! is merged when the next page of its logical block comes. If all log blocks are in use, the one
+//! that was written least recently is merged.
 
 use super::{SchemeConfig, SchemeDef};
 use crate::logblock::{Groups, Hybrid, IDLE, PARAMS, fits_groups, mechanisms};

@@ -2,8 +2,8 @@
 //!
 //! A page that cannot be written in place makes the block be *rewritten*: its other valid pages are
 //! copied to a new block together with the new page, and the old block is erased. With spare pages
-//! (Shinohara) an update first goes to the next spare page of the same block; only when none is
-//! left the block is rewritten.
+//! (Shinohara) an update first goes to the next spare page of the same block. The block is
+//! rewritten only if none is left.
 
 use super::{SchemeConfig, SchemeDef};
 use crate::blocks::{Blocks, Role, WEAR_DYNAMIC, check_names, fits_whole_frames, unit_at};
@@ -55,13 +55,13 @@ const COALESCE: Param<bool> =
 
 const PARAMS: &[ParamDef] = &[SPARE_PAGES.def, COALESCE.def, WEAR_DYNAMIC.def];
 
-/// Blocks that are kept: a rewrite fills a new block before the old one is erased; one that was cut
-/// is done again into another; and there are the records of what was trimmed.
+/// Returns the number of blocks that are kept: a rewrite fills a new block before the old one is
+/// erased, a rewrite that was cut is done again into another, and there are the records of trims.
 fn reserve(layout: &Layout) -> u32 {
     2 + blocks_kept(layout)
 }
 
-/// Logical pages in a block: all but the spare ones.
+/// Returns the number of logical pages in a block: all but the spare ones.
 fn main_pages(params: &Params, layout: &Layout) -> u32 {
     layout.frames_per_block.saturating_sub(params.get(SPARE_PAGES))
 }
@@ -95,18 +95,18 @@ fn fits(params: &Params, layout: &Layout) -> Result<(), ConfigError> {
 
 struct BlockMapped {
     layout: Layout,
-    /// Logical pages in a block.
+    /// The number of logical pages in a block.
     main: u32,
     coalesce: bool,
     any_order: bool,
-    /// Physical block of each logical block.
+    /// The physical block of each logical block.
     map: Vec<Option<BlockId>>,
-    /// Newest version of each page. A drive without spare pages needs only `map`; this is how the
-    /// simulator knows without reading spare areas, and how it knows trimmed pages.
+    /// The newest version of each page. A drive without spare pages needs only `map`. From this
+    /// table the simulator knows the versions without reading spare areas, and the trimmed pages.
     newest: Vec<Ppn>,
     blocks: Blocks,
     free: FreePool,
-    /// What programs of each block wait for: that there was room for it.
+    /// The operation that programs of each block wait for, because it made room for the block.
     ready: Vec<OpId>,
     /// Programs that superseded pages of a block: its erase waits for them.
     superseded: Superseded,
@@ -117,9 +117,10 @@ struct BlockMapped {
 }
 
 impl BlockMapped {
-    /// Rebuild from the spare areas. A logical block whose rewrite was cut is in two physical
-    /// blocks: page by page the version programmed last is valid, and it is rewritten once more; so
-    /// is one whose rewrite by a mount was cut, from what it was made of.
+    /// Rebuilds the tables from the spare areas. A logical block whose rewrite was cut is in two
+    /// physical blocks: page by page the version programmed last is valid, and the block is
+    /// rewritten once more. A logical block whose rewrite by a mount was cut is rewritten from its
+    /// old pages.
     fn mount(params: &Params, cx: &mut FtlContext<'_>) -> Result<BlockMapped, FtlError> {
         let medium = &*cx.flash.medium;
         let layout = medium.layout().clone();
@@ -146,7 +147,7 @@ impl BlockMapped {
         let medium = &*cx.flash.medium;
         for block in (0..ftl.layout.blocks()).map(BlockId).filter(|&b| !medium.is_bad(b)) {
             let written = medium.write_pointer(block);
-            // the first page says what the block is, or that it is erased; the last is read twice
+            // the first page shows the block's role, or that it is erased; the last is read twice
             // (SchemeDef::mount)
             ftl.mount.read_spare_areas(
                 &ftl.layout,
@@ -186,7 +187,8 @@ impl BlockMapped {
         Ok(ftl)
     }
 
-    /// Erase what a mount was making when it was cut, and records of trims but for the newest.
+    /// Erases blocks that a mount was making when it was cut, and records of trims other than the
+    /// newest.
     fn discard_leftovers(&mut self, cx: &mut FtlContext<'_>) -> Result<(), FtlError> {
         for block in leftovers(cx.flash.medium, &mut self.trims, &mut self.mount) {
             match cx.flash.erase(block, Cause::Recovery, &[]) {
@@ -200,8 +202,8 @@ impl BlockMapped {
         Ok(())
     }
 
-    /// After a cut: a logical block with pages in two physical blocks is rewritten, and blocks
-    /// without any valid page are erased.
+    /// Rewrites, after a cut, logical blocks with pages in two physical blocks, and erases blocks
+    /// without any valid page.
     fn reclaim_leftovers(&mut self, cx: &mut FtlContext<'_>) -> Result<(), FtlError> {
         for block in (0..self.layout.blocks()).map(BlockId) {
             if self.blocks.role(block) == Role::Open && self.blocks.valid(block) == 0 {
@@ -222,7 +224,7 @@ impl BlockMapped {
         Ok(())
     }
 
-    /// Logical pages of a logical block.
+    /// Returns the logical pages of a logical block.
     fn pages(&self, lbn: u32) -> std::ops::Range<u32> {
         lbn * self.main..((lbn + 1) * self.main).min(self.layout.logical_units)
     }
@@ -246,7 +248,8 @@ impl BlockMapped {
         Ok(block)
     }
 
-    /// Erase a block without valid pages, once what superseded them and `after` are complete.
+    /// Erases a block without valid pages, once the programs that superseded them and `after` are
+    /// complete.
     fn retire(
         &mut self,
         cx: &mut FtlContext<'_>,
@@ -263,7 +266,7 @@ impl BlockMapped {
         self.erase(cx, block, &after, cause)
     }
 
-    /// Make what was trimmed durable. Returns what a FLUSH, or the erase of a block that held
+    /// Makes trims durable. Returns the operation that a FLUSH, or the erase of a block that held
     /// trimmed pages, waits for.
     fn record_trims(&mut self, cx: &mut FtlContext<'_>) -> Result<OpId, FtlError> {
         let no_space = FtlError::NoSpace {
@@ -292,7 +295,8 @@ impl BlockMapped {
         Ok(())
     }
 
-    /// The frame of `block` at which page `lpn` can be programmed now, without a rewrite.
+    /// Returns the index in `block` at which page `lpn` can be programmed now, or `None` if the
+    /// block must be rewritten.
     fn in_place(&self, medium: &Medium, block: BlockId, lpn: Lpn) -> Option<u32> {
         let erased = |index: u32| {
             let state = medium.state(self.layout.frame_in(block, index));
@@ -330,8 +334,8 @@ impl BlockMapped {
         Ok(op)
     }
 
-    /// Copy the newest pages of a logical block to a new physical block, with `run` instead of what
-    /// it replaces.
+    /// Copies the newest pages of a logical block to a new physical block, with `run` in place of
+    /// the versions that it replaces.
     fn rewrite(
         &mut self,
         cx: &mut FtlContext<'_>,
@@ -390,7 +394,7 @@ impl BlockMapped {
         Ok(())
     }
 
-    /// Write pages of one logical block.
+    /// Writes pages of one logical block.
     fn write_block(
         &mut self,
         cx: &mut FtlContext<'_>,

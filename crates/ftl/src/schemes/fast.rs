@@ -8,7 +8,7 @@
 //! 2. One log block takes sequential writes ([`Sequential`]).
 //! 3. Every other page is appended to the random log blocks, which are used in turn. When all are
 //!    full, the oldest is reclaimed: each associated logical block is merged, through the
-//!    sequential log block if that is its own.
+//!    sequential log block if it has that one.
 
 use super::{SchemeConfig, SchemeDef};
 use crate::MemoryUse;
@@ -67,7 +67,7 @@ impl Fast {
         }
     }
 
-    /// The random log block that takes the next page.
+    /// Returns the random log block that takes the next page.
     fn room(&mut self, io: &mut LogContext<'_, '_>) -> Result<BlockId, FtlError> {
         if self.random.frontier(io.core, io.cx.flash.medium).is_none() {
             self.erase_dead(io)?;
@@ -75,7 +75,7 @@ impl Fast {
         self.sequential.room_in(io, &mut self.random)
     }
 
-    /// Erase the random log blocks in which nothing is valid, if that is not left to their turn.
+    /// Erases the random log blocks in which nothing is valid, unless it is left to their turn.
     fn erase_dead(&mut self, io: &mut LogContext<'_, '_>) -> Result<(), FtlError> {
         while self.eager_dead && self.random.erase_empty(io)? {}
         Ok(())

@@ -1,8 +1,8 @@
 //! FASTer: FAST with a second chance for pages that are still valid, and an isolation area for cold
-//! ones.
+//! pages.
 //!
 //! Lim, Lee, Moon: *FASTer FTL for enterprise-class flash memory SSDs*, SNAPI 2010. The random log
-//! blocks form a circle. When it closes, the oldest block gives way:
+//! blocks form a circle. When it closes, the oldest block leaves:
 //!
 //! - without a valid page it is erased (a dead merge);
 //! - with all pages valid and none on its second chance, they all get it, and the block goes to the
@@ -12,15 +12,15 @@
 //! - otherwise a valid page on its second chance is cold and goes to the isolation area; the others
 //!   are copied to the head, on their second chance.
 //!
-//! One block of the circle is left for what the oldest block keeps. A host write ends a page's
-//! second chance.
+//! One block of the circle is left for the pages that the oldest block keeps. A host write ends a
+//! page's second chance.
 //!
-//! The isolation area is drained progressively: while it has fewer than two blocks left, every
-//! `ftl.isolation_interval`-th page that the host writes to the circle brings one step, a full
-//! merge of a logical block in its oldest block, or the erase after the last of them; if it has
-//! none left, its oldest block is reclaimed at once.
+//! The isolation area is drained progressively while it has fewer than two blocks left: every
+//! `ftl.isolation_interval`-th page that the host writes to the circle brings one step. A step is a
+//! full merge of a logical block in its oldest block, or the erase after the last of them. If the
+//! area has no block left, its oldest block is reclaimed at once.
 //!
-//! Sequential writes have one log block by FAST's rule. Beside that, a run of more than
+//! Sequential writes have one log block by FAST's rule. Moreover, a run of more than
 //! `ftl.sequential_pages` consecutive pages opens it in the middle of a logical block: the pages
 //! before are copied in first.
 
@@ -92,10 +92,10 @@ pub(crate) const SEQUENTIAL_PAGES: Param<u32> = Param::int(
 
 const OWN: &[ParamDef] = &[ISOLATION_BLOCKS.def, ISOLATION_INTERVAL.def, SEQUENTIAL_PAGES.def];
 
-/// Blocks of the isolation area that are kept ready.
+/// The number of blocks of the isolation area that are kept ready.
 const KEPT: u32 = 2;
 
-/// Blocks of the isolation area, and of the circle of random log blocks.
+/// Returns the number of blocks of the isolation area, and of the circle of random log blocks.
 fn parts(params: &Params, budget: u64) -> [u64; 2] {
     let isolation = share(params.get(ISOLATION_BLOCKS), budget, (1, 5), u64::from(KEPT) + 1);
     [isolation, budget.saturating_sub(1 + isolation)]
@@ -124,23 +124,23 @@ struct Faster {
     circle: Circle,
     isolation: Area,
     sequential_pages: u32,
-    /// The last page that was written, and how many consecutive ones ended with it.
+    /// The last page that was written, and the number of consecutive ones that ended with it.
     last: Option<Lpn>,
     run: u32,
-    /// Pages that entered the log since the last progressive merge.
+    /// The number of pages that entered the log since the last progressive merge.
     entered: u32,
     interval: u32,
     idle_free: u32,
 }
 
-/// The random log blocks, and which pages are on their second chance: one bit for each logical page
-/// here, one for each page of the log in a drive.
+/// The random log blocks, and the pages on their second chance: one bit for each logical page here,
+/// one for each page of the log in a drive.
 struct Circle {
     area: Area,
     second: FixedBitSet,
-    /// Blocks that got a second chance as a whole.
+    /// The number of blocks that got a second chance as a whole.
     renewed: u64,
-    /// Pages that went to the isolation area.
+    /// The number of pages that went to the isolation area.
     isolated: u64,
 }
 
@@ -153,8 +153,8 @@ impl Circle {
         self.second.set(lpn.0 as usize, on);
     }
 
-    /// The block that takes the next page. The last block of the budget takes what the oldest block
-    /// keeps.
+    /// Returns the block that takes the next page. The last block of the budget takes the pages
+    /// that the oldest block keeps.
     fn room(
         &mut self,
         io: &mut LogContext<'_, '_>,
@@ -172,7 +172,7 @@ impl Circle {
         Ok(head)
     }
 
-    /// The oldest block gives way, or gets a second chance as a whole.
+    /// Lets the oldest block leave, or gives it a second chance as a whole.
     fn give_way(
         &mut self,
         io: &mut LogContext<'_, '_>,
@@ -231,8 +231,8 @@ impl Faster {
         }
     }
 
-    /// Write a page of a long run to the sequential log block, which is opened in the middle of its
-    /// logical block.
+    /// Writes a page of a long run to the sequential log block, which is opened in the middle of
+    /// its logical block.
     fn open_in_the_middle(
         &mut self,
         io: &mut LogContext<'_, '_>,

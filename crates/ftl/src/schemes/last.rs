@@ -19,11 +19,11 @@
 //! - the oldest block in which nothing is valid is erased (a dead merge); if there is none,
 //! - *hot* moves the valid pages of its oldest block to the cold partition, in the order in which
 //!   they are, and erases it;
-//! - *cold* reclaims the block of least merge cost, the oldest of several: for each associated
-//!   logical block its pages that hold something, read and programmed, and an erase if it has a
-//!   data block; and an erase for the log block. The logical blocks are merged in the order of
-//!   their first valid pages in the block: one that has a sequential log block with a valid page
-//!   through that, any other by a full merge.
+//! - *cold* reclaims the block of least merge cost, the oldest of several. For each associated
+//!   logical block the cost is the read and the program of each page that holds something, and an
+//!   erase if it has a data block; and an erase for the log block. The logical blocks are merged in
+//!   the order of their first valid pages in the block: through the sequential log block if it has
+//!   one with a valid page, else by a full merge.
 
 use super::{SchemeConfig, SchemeDef};
 use crate::MemoryUse;
@@ -75,7 +75,7 @@ pub(crate) const SEQUENTIAL_PAGES: Param<u32> = Param::int(
     "ftl.sequential_pages",
     1,
     1 << 20,
-    "a request of at least so many pages is sequential (the paper studies 4 to 8 KB)",
+    "a request of at least this many pages is sequential (the paper studies 4 to 8 KB)",
 )
 .or("4");
 
@@ -121,7 +121,7 @@ const OWN: &[ParamDef] = &[
     HOT_WINDOW_ADAPTIVE.def,
 ];
 
-/// Blocks of the sequential log, the hot and the cold partition.
+/// Returns the number of blocks of the sequential log, the hot and the cold partition.
 fn parts(params: &Params, budget: u64) -> [u64; 3] {
     let sequential = share(params.get(SEQUENTIAL_BLOCKS), budget, (1, 8), 1);
     let hot = share(params.get(HOT_BLOCKS), budget, (3, 8), 1);
@@ -145,10 +145,10 @@ struct Last {
     sequential_pages: u32,
     /// The page after the last sequential request.
     sequential_end: Option<Lpn>,
-    /// The request under way is sequential.
+    /// `true` if the request under way is sequential.
     is_sequential: bool,
     idle_free: u32,
-    /// Pages that were written to the hot partition.
+    /// The number of pages that were written to the hot partition.
     hot_pages: u64,
 }
 
@@ -158,7 +158,7 @@ struct Random {
     cold: Area,
     recent: Recent,
     adaptive: bool,
-    /// Changes of the window.
+    /// The number of changes of the window.
     window_changes: u64,
     /// Picoseconds of a page's copy and of an erase.
     copy_time: u64,
@@ -221,7 +221,7 @@ impl Last {
         }
     }
 
-    /// Write a page of a sequential request.
+    /// Writes a page of a sequential request.
     fn write_sequential(
         &mut self,
         io: &mut LogContext<'_, '_>,
@@ -244,7 +244,7 @@ impl Last {
 }
 
 impl Random {
-    /// The hot block that takes the next page.
+    /// Returns the hot block that takes the next page.
     fn room_in_hot(
         &mut self,
         io: &mut LogContext<'_, '_>,
@@ -253,7 +253,7 @@ impl Random {
         Area::room(self, |random| &mut random.hot, io, |random, io| random.free_hot(io, sequential))
     }
 
-    /// Make a hot block free.
+    /// Makes a hot block free.
     fn free_hot(
         &mut self,
         io: &mut LogContext<'_, '_>,
@@ -274,7 +274,7 @@ impl Random {
         Ok(())
     }
 
-    /// The cold block that takes the next page.
+    /// Returns the cold block that takes the next page.
     fn room_in_cold(
         &mut self,
         io: &mut LogContext<'_, '_>,
@@ -288,7 +288,7 @@ impl Random {
         )
     }
 
-    /// Make a cold block free.
+    /// Makes a cold block free.
     fn free_cold(
         &mut self,
         io: &mut LogContext<'_, '_>,
@@ -302,7 +302,7 @@ impl Random {
         sequential.reclaim(io, &mut self.cold, victim)
     }
 
-    /// The cold block of least merge cost.
+    /// Returns the cold block of least merge cost, or `None` if no block takes no more pages.
     fn cheapest(&self, core: &Core, medium: &Medium) -> Option<BlockId> {
         let merge = |lbn: u32| {
             u64::from(core.live(lbn)) * self.copy_time
@@ -314,7 +314,7 @@ impl Random {
         self.cold.closed(core, medium).min_by_key(|&log| cost(log))
     }
 
-    /// The hot partition gives up a block with so many valid pages.
+    /// Adapts the window to a block with `valid` valid pages that leaves the hot partition.
     fn adapt(&mut self, core: &Core, valid: u32) {
         if !self.adaptive {
             return;

@@ -19,7 +19,7 @@ use flashatlas_types::{
     Stamp,
 };
 
-/// What a scheme is built of: checked parameters, and the parts that their names choose from.
+/// The configuration that a scheme is built from: checked parameters, and the parts to choose from.
 #[derive(Clone, Copy)]
 pub struct SchemeConfig<'a> {
     /// Parameters of the drive.
@@ -29,36 +29,39 @@ pub struct SchemeConfig<'a> {
 }
 
 impl SchemeConfig<'_> {
-    /// What a map store is made of.
+    /// Returns the configuration that a map store is built from.
     pub fn store(&self) -> StoreConfig<'_> {
         let Registry { caching, hashes, .. } = *self.parts;
         StoreConfig { params: self.params, caching, hashes }
     }
 }
 
-/// The text that is given for a key, if one is.
+/// A function that returns the text that is given for a key, if one is.
 pub type TextOf<'a> = dyn Fn(&str) -> Option<String> + 'a;
 
-/// The parameters of a scheme and of the parts that the given texts select, by key.
+/// A function that returns the parameters of a scheme and of the parts that the given texts select,
+/// by key.
 pub type SchemeParams =
     dyn Fn(&Registry, &TextOf<'_>) -> Result<Vec<&'static ParamDef>, ConfigError> + Send + Sync;
 
-/// Whether a layout can work with a scheme.
+/// A function that checks that a layout can work with a scheme.
 pub type Fits = dyn Fn(&SchemeConfig<'_>, &Layout) -> Result<(), ConfigError> + Send + Sync;
 
-/// What a mount takes at most.
+/// A function that returns the most work that a mount takes.
 pub type LimitOfMount = dyn Fn(&SchemeConfig<'_>, &Layout) -> MountLimit + Send + Sync;
 
-/// A scheme that is ready, or why it cannot mount.
+/// A scheme that is ready, or the reason why it cannot mount.
 pub type Mounted = Result<Box<dyn Ftl>, FtlError>;
 
-/// Rebuilds a scheme's tables from the medium.
+/// A function that rebuilds a scheme's tables from the medium.
 pub type Mount = dyn Fn(&SchemeConfig<'_>, &mut FtlContext<'_>, Seed) -> Mounted + Send + Sync;
 
-/// Programs a blank medium, through its operations, as uniform random writes of single units would
-/// leave it in the long run. The first function gives what each page holds; the second hears now
-/// and then how many pages were placed, and stops it by answering `false`, as it then does. The
-/// scheme is mounted afterwards.
+/// A function that programs a blank medium, through its operations, as uniform random writes of
+/// single units would leave it in the long run. The scheme is mounted afterwards.
+///
+/// The first function among its arguments returns the content of each page. The second is called
+/// now and then with the number of placed pages, and stops the work by returning `false`. This
+/// function then returns `false`, too.
 pub type MakeSteady = fn(
     &SchemeConfig<'_>,
     &mut FtlContext<'_>,
@@ -70,9 +73,9 @@ pub type MakeSteady = fn(
 /// The steady state of a scheme.
 #[derive(Clone, Copy)]
 pub struct SteadyState {
-    /// Whether the parts that are in use have a model of it, before anything is built.
+    /// Checks that the parts in use have a model of the steady state, before anything is built.
     pub check: fn(&SchemeConfig<'_>) -> Result<(), ConfigError>,
-    /// Bring a blank medium into it.
+    /// Brings a blank medium into the steady state.
     pub make: MakeSteady,
 }
 
@@ -80,39 +83,41 @@ pub struct SteadyState {
 pub struct SchemeDef {
     /// Name in `ftl.scheme`.
     pub name: &'static str,
-    /// One line.
+    /// One line that describes it.
     pub summary: &'static str,
-    /// Where it is described.
+    /// The paper that describes it.
     pub paper: &'static str,
-    /// Its parameters under these parameter values (a scheme with parts has theirs, too).
+    /// Its parameters under these parameter values, with the parameters of its parts.
     pub params: &'static SchemeParams,
-    /// Whether the layout can work, before anything is built; the logical capacity is part of the
-    /// layout.
+    /// Checks that the layout can work, before anything is built. The logical capacity is part of
+    /// the layout.
     pub fits: &'static Fits,
-    /// Rebuild the scheme's tables from the medium ([`SchemeDef::mount`] is what calls it).
-    /// Formatting is mounting a blank medium.
+    /// Rebuilds the scheme's tables from the medium; [`SchemeDef::mount`] calls it. To format a
+    /// drive is to mount a blank medium.
     pub rebuild: &'static Mount,
-    /// Parameters, beside the shape of the drive, that decide the places of pages on flash: a
+    /// Parameters, beside the shape of the drive, that decide the places of pages on flash. A
     /// medium is mounted only under the values with which it was written.
     pub on_flash: &'static [&'static str],
-    /// What a mount takes at most; `docs/FORMATS.md` says why.
+    /// The most work that a mount takes; `docs/FORMATS.md` has the reasons.
     pub mount_limit: &'static LimitOfMount,
-    /// How a blank medium is brought into its steady state, where the scheme knows one.
+    /// The way to bring a blank medium into its steady state, or `None` if the scheme has no model
+    /// of it.
     pub steady: Option<SteadyState>,
-    /// Settings with which the scheme can do on a drive of a few blocks; every one of them is tried
+    /// Settings with which the scheme works on a drive of a few blocks. Every one of them is tried
     /// at every power failure.
     pub small: &'static [&'static [&'static str]],
-    /// What its paper describes and a run may or may not reach, each with its counter.
+    /// The mechanisms of its paper that a run may or may not reach, each with its counter.
     pub mechanisms: &'static [Mechanism],
 }
 
 flashatlas_types::entry!(SchemeDef, "scheme", "ftl.scheme", none);
 
 impl SchemeDef {
-    /// Its steady state, if it and the parts that are in use have a model of one.
+    /// Returns the function that makes its steady state, if it and the parts in use have a model of
+    /// one.
     ///
     /// # Errors
-    /// When they have none; the message says what to do instead.
+    /// They have none; the message names another way.
     pub fn steady_state(&self, config: &SchemeConfig<'_>) -> Result<MakeSteady, ConfigError> {
         let found = self.steady.ok_or_else(|| {
             let why = format!(
@@ -125,12 +130,13 @@ impl SchemeDef {
         Ok(found.make)
     }
 
-    /// Rebuild the scheme's tables from the medium, once the page of each block that was programmed
-    /// last has been read twice: a program in which the power failed may be readable once and never
-    /// again. Nothing is made of such a page.
+    /// Rebuilds the scheme's tables from the medium.
+    ///
+    /// First, the page of each block that was programmed last is read twice: a program in which the
+    /// power failed may be readable once and never again. Nothing is made of such a page.
     ///
     /// # Errors
-    /// When the scheme cannot mount what it finds; when the power fails.
+    /// The scheme cannot mount the medium as it is, or the power fails.
     pub fn mount(
         &self,
         config: &SchemeConfig<'_>,

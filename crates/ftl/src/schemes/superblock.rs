@@ -1,25 +1,25 @@
-//! Superblock FTL: neighbouring logical blocks share their physical blocks, and any page of theirs
-//! may be in any of them.
+//! Superblock FTL: neighbouring logical blocks share their physical blocks, and any of their pages
+//! may be in any of these blocks.
 //!
 //! Kang, Jo, Kim, Lee: *A superblock-based flash translation layer for NAND flash memory*, EMSOFT
 //! 2006. A superblock of D logical blocks has up to D physical blocks for its data, and more for
-//! updates out of a pool that all superblocks share. Its page map is in the spare areas of its
+//! updates, out of a pool that all superblocks share. Its page map is in the spare areas of its
 //! pages; the drive's memory knows the blocks of each superblock.
 //!
 //! - A page is hot if its newest version is in a block that was opened for updates; hot and
 //!   other pages are written to different blocks. When the pool is used up, they go where their
 //!   superblock has room.
-//! - A superblock that needs a block and gets none is collected itself: of the blocks that take no
-//!   more pages the one with the fewest valid pages, the oldest of several, gives them up to the
-//!   superblock's block for pages that are not hot, and is erased. If that one is full, a block of
-//!   the reserve takes its place until the erase has freed another.
+//! - A superblock that needs a block and gets none is collected itself. Of the blocks that take no
+//!   more pages, the one with the fewest valid pages, the oldest of several, gives them up to the
+//!   superblock's block for pages that are not hot, and is erased. If that block is full, a block
+//!   of the reserve takes its place until the erase has freed another.
 //! - If it has no block with an invalid page, the superblock with the most blocks of the pool is
 //!   collected instead, of several the one that was written least recently, until it has one fewer.
-//!   Where its blocks that take no more pages are full of valid ones, one that takes pages is
-//!   collected: that for pages that are not hot if one of its pages is invalid, otherwise that for
-//!   hot ones.
+//!   If its blocks that take no more pages are full of valid ones, a block that takes pages is
+//!   collected: the block for pages that are not hot if one of its pages is invalid, otherwise the
+//!   block for hot pages.
 //!
-//! There are no merges in the sense of the other log-block schemes: what is reclaimed is dead, or
+//! There are no merges in the sense of the other log-block schemes: a reclaimed block is dead, or
 //! moved.
 
 use super::{SchemeConfig, SchemeDef};
@@ -72,16 +72,17 @@ const SIZE: Param<u32> = Param::int(
 
 struct Superblocks {
     all: Vec<Superblock>,
-    /// Logical blocks of a superblock.
+    /// The number of logical blocks of a superblock.
     size: u32,
-    /// Blocks of the pool in use: above the number of logical blocks of their superblocks.
+    /// The number of blocks of the pool in use: blocks above the number of logical blocks of their
+    /// superblocks.
     used: u32,
-    /// Blocks of the pool.
+    /// The number of blocks of the pool.
     pool: u32,
     idle_free: u32,
 }
 
-/// What a block is opened for.
+/// The pages for which a block is opened.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Pages {
     Hot,
@@ -93,9 +94,9 @@ enum Pages {
 struct Superblock {
     /// Its physical blocks, oldest first.
     blocks: Vec<BlockId>,
-    /// Logical blocks.
+    /// The number of logical blocks.
     size: u32,
-    /// Blocks that take hot pages, and any other.
+    /// The block that takes hot pages, and the block that takes any other.
     hot: Option<BlockId>,
     other: Option<BlockId>,
     /// Clock of its last write.
@@ -103,18 +104,18 @@ struct Superblock {
 }
 
 impl Superblock {
-    /// Blocks that it has out of the pool.
+    /// Returns the number of blocks that it has out of the pool.
     fn extra(&self) -> u32 {
         (self.blocks.len() as u32).saturating_sub(self.size)
     }
 
-    /// The block that takes hot pages, or others, if that has room.
+    /// Returns the block that takes hot pages, or others; `None` if it has no room.
     fn frontier(&self, core: &Core, medium: &Medium, hot: bool) -> Option<BlockId> {
         let block = if hot { self.hot } else { self.other };
         block.filter(|&b| medium.write_pointer(b) < core.pages)
     }
 
-    /// The block to collect: the fewest valid pages, if any is invalid.
+    /// Returns the block to collect: the fewest valid pages; `None` if no page is invalid.
     fn victim(&self, core: &Core, medium: &Medium) -> Option<BlockId> {
         let frontiers = [self.frontier(core, medium, true), self.frontier(core, medium, false)];
         let closed = self.blocks.iter().copied().filter(|&b| !frontiers.contains(&Some(b)));
@@ -170,7 +171,7 @@ impl Superblocks {
         self.used += superblock.extra();
     }
 
-    /// The block that takes the next page of a superblock.
+    /// Returns the block that takes the next page of a superblock.
     fn room(
         &mut self,
         io: &mut LogContext<'_, '_>,
@@ -197,13 +198,13 @@ impl Superblocks {
         }
     }
 
-    /// The superblock with the most blocks of the pool.
+    /// Returns the superblock with the most blocks of the pool, or `None` if none has any.
     fn richest(&self) -> Option<usize> {
         let rich = (0..self.all.len()).filter(|&g| self.all[g].extra() > 0);
         rich.min_by_key(|&g| (Reverse(self.all[g].extra()), self.all[g].written))
     }
 
-    /// Whether the block to collect of a superblock that uses the pool gives up no more pages than
+    /// Returns `true` if the victim of a superblock that uses the pool gives up no more pages than
     /// its open block takes.
     fn fits_into_frontier(&self, core: &Core, medium: &Medium, group: usize) -> bool {
         let superblock = &self.all[group];
@@ -214,8 +215,9 @@ impl Superblocks {
             && superblock.victim(core, medium).is_some_and(|b| core.valid(b) <= room)
     }
 
-    /// Collect until so many blocks of the pool are in use: after a cut, what was being collected,
-    /// which fits into its open block; otherwise the superblock with the most of the pool.
+    /// Collects until at most `most` blocks of the pool are in use. After a cut it begins with the
+    /// collection that was cut, which fits into its open block; otherwise with the superblock with
+    /// the most of the pool.
     fn collect_down_to(&mut self, io: &mut LogContext<'_, '_>, most: u32) -> Result<(), FtlError> {
         while self.used > most {
             let cut = (0..self.all.len())
@@ -226,10 +228,10 @@ impl Superblocks {
         Ok(())
     }
 
-    /// Collect one block of a superblock.
+    /// Collects one block of a superblock.
     fn collect(&mut self, io: &mut LogContext<'_, '_>, group: usize) -> Result<(), FtlError> {
         let superblock = &mut self.all[group];
-        // where every closed block is full of valid pages, one that is open has room to give
+        // if every closed block is full of valid pages, an open one has room to give
         let victim = superblock.victim(io.core, io.cx.flash.medium).or_else(|| {
             let wasted = superblock.other.filter(|&b| io.core.valid(b) < io.core.log(b).programmed);
             if wasted.is_some() { superblock.other.take() } else { superblock.hot.take() }
@@ -306,7 +308,7 @@ impl LogScheme for Superblocks {
         let mut update = AreaUse { name: "update", budget: self.pool, ..data };
         for superblock in &self.all {
             for (i, &block) in superblock.blocks.iter().enumerate() {
-                // what it has above its logical blocks is of the pool
+                // the blocks above the number of logical blocks belong to the pool
                 let area = if (i as u32) < superblock.size { &mut data } else { &mut update };
                 area.blocks += 1;
                 area.pages += u64::from(core.pages);

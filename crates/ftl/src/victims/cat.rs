@@ -9,7 +9,7 @@ pub const DEF: VictimDef = VictimDef {
     paper: "Chiang, Lee and Chang, Using data clustering to improve cleaning performance for flash \
             memory (Software: Practice and Experience 29, 1999)",
     params: &[AGE.or("program").def],
-    // one more than its erases: a block that was never erased costs something, too
+    // the factor is one more than the erases: a block that was never erased costs something, too
     build: &|params, lane, _| {
         Box::new(ByBenefit::new(params, lane, |valid, erases| valid * (erases + 1)))
     },

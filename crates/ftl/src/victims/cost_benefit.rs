@@ -1,5 +1,5 @@
-//! Cost-benefit: old blocks are worth collecting even with more valid pages, because the rest of
-//! them stays.
+//! Cost-benefit: old blocks are worth collecting even with more valid pages, because their other
+//! pages stay.
 
 use super::{Candidates, ClosedList, LaneShape, Moment, VictimDef, VictimPolicy};
 use flashatlas_types::{Param, Params, Text};
@@ -14,7 +14,7 @@ pub const DEF: VictimDef = VictimDef {
     steady: None,
 };
 
-/// From when the age of a block counts.
+/// The event from which on the age of a block counts.
 pub(super) const AGE: Param<Text> = Param::choice(
     "ftl.age",
     &["invalidation", "program"],
@@ -26,12 +26,13 @@ pub(super) struct ByBenefit {
     list: ClosedList,
     touched: Vec<u64>,
     by_invalidation: bool,
-    /// The cost of a block with so many valid slots and erases.
+    /// The cost of a block with given numbers of valid slots and of erases.
     cost: fn(u64, u64) -> u64,
 }
 
 impl ByBenefit {
-    /// For a lane, with [`AGE`] and what a block costs by its valid slots and erases.
+    /// Builds the policy for a lane, with [`AGE`] and the cost of a block by its valid slots and
+    /// erases.
     pub(super) fn new(params: &Params, lane: LaneShape, cost: fn(u64, u64) -> u64) -> ByBenefit {
         ByBenefit {
             list: ClosedList::new(lane.blocks),
@@ -58,8 +59,8 @@ impl VictimPolicy for ByBenefit {
         self.list.remove(block);
     }
 
-    /// Compares benefits as fractions, without rounding; of equals, the smaller number. O(closed
-    /// blocks of the lane).
+    /// Compares benefits as fractions, without rounding; of equals, it picks the smaller number. It
+    /// is O(closed blocks of the lane).
     fn pick(&mut self, lane: &Candidates<'_>) -> Option<u32> {
         let mut best: Option<(u128, u128, u32)> = None;
         for &block in &self.list.blocks {

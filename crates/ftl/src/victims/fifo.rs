@@ -13,8 +13,8 @@ pub const DEF: VictimDef = VictimDef {
     steady: Some(Steady::ByAge),
 };
 
-/// Closed blocks in which all is valid are no candidates: of cold data they are nearly all, and
-/// stand before the others.
+/// First in, first out. Closed blocks in which all is valid are no candidates: nearly all blocks of
+/// cold data are such, and stand before the others.
 struct Fifo {
     candidates: ByAge,
     slots: u32,
@@ -39,13 +39,13 @@ impl ByAge {
         self.list(block);
     }
 
-    /// A block closed; it is not in the list yet.
+    /// Notes that a block closed; it is not in the list yet.
     fn close(&mut self, block: u32) {
         self.closings += 1;
         self.closed_at[block as usize] = self.closings;
     }
 
-    /// A block takes its place in the list, if it is closed.
+    /// Puts a block in its place in the list, if it is closed.
     fn list(&mut self, block: u32) {
         let at = self.closed_at[block as usize];
         if at > 0 {
@@ -57,7 +57,7 @@ impl ByAge {
         self.order.remove(&std::mem::take(&mut self.closed_at[block as usize]));
     }
 
-    /// Oldest first.
+    /// Returns the listed blocks, oldest first.
     pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
         self.order.values().copied()
     }

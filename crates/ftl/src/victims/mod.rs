@@ -1,10 +1,10 @@
-//! Victim policies: which closed block of a lane is collected next.
+//! Victim policies: each decides which closed block of a lane is collected next.
 //!
-//! A policy hears of every block that closes, loses a valid page or leaves, and keeps what it needs
-//! to answer [`VictimPolicy::pick`] fast. Blocks are numbered within their lane. A policy picks
-//! nothing when no closed block has an invalid slot. Those that draw at random may draw a block
-//! that frees nothing, as their models do, but never more than [`FRUITLESS_MAX`] times in a row:
-//! collection always ends.
+//! A policy is told of every block that closes, loses a valid page or leaves, and keeps the tables
+//! that it needs to answer [`VictimPolicy::pick`] fast. Blocks are numbered within their lane. A
+//! policy picks nothing if no closed block has an invalid slot. Policies that draw at random may
+//! draw a block that frees nothing, as their models do, but at most [`FRUITLESS_MAX`] times in a
+//! row: collection always ends.
 
 mod cat;
 mod cost_benefit;
@@ -18,67 +18,67 @@ mod windowed;
 use crate::steady::Steady;
 use flashatlas_types::{Entry, Param, ParamDef, Params, Ps, Rng, Text};
 
-/// What a policy may know of its lane when it picks.
+/// The state of a lane that a policy may use when it picks.
 pub struct Candidates<'a> {
-    /// Valid slots by block of the lane; meaningful for closed blocks.
+    /// The number of valid slots of each block of the lane; it is meaningful for closed blocks.
     pub valid: &'a [u32],
-    /// Slots of a block.
+    /// The number of slots of a block.
     pub slots: u32,
-    /// Erases by block of the lane, bad ones included.
+    /// The number of erases of each block of the lane, including bad ones.
     pub erases: &'a [u32],
-    /// When it picks.
+    /// The time of the pick.
     pub at: Moment,
 }
 
-/// When something happened.
+/// The time of an event.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Moment {
     /// A logical clock: the number of slots programmed on the drive so far.
     pub clock: u64,
-    /// Simulated time at which the command was submitted that it belongs to.
+    /// The simulated time at which the command of the event was submitted.
     pub now: Ps,
 }
 
 /// The size of a lane.
 #[derive(Clone, Copy, Debug)]
 pub struct LaneShape {
-    /// Blocks of the lane.
+    /// The number of blocks of the lane.
     pub blocks: u32,
-    /// Slots of a block.
+    /// The number of slots of a block.
     pub slots: u32,
 }
 
-/// Picks blocks to collect.
+/// A policy that picks blocks to collect.
 pub trait VictimPolicy: Send {
-    /// A block was filled (or closed early) with `valid` valid slots.
+    /// Notes that a block was filled (or closed early) with `valid` valid slots.
     fn closed(&mut self, block: u32, valid: u32, at: Moment);
 
-    /// A closed block lost a valid slot; `valid` are left.
+    /// Notes that a closed block lost a valid slot; `valid` are left.
     fn invalidated(&mut self, block: u32, valid: u32, at: Moment);
 
-    /// A closed block is no candidate any more.
+    /// Notes that a closed block is no candidate any more.
     fn removed(&mut self, block: u32);
 
-    /// The next block to collect, or `None` when no closed block has an invalid slot.
+    /// Returns the next block to collect, or `None` if no closed block has an invalid slot.
     fn pick(&mut self, lane: &Candidates<'_>) -> Option<u32>;
 }
 
-/// Builds a policy for a lane; the random numbers are its own.
+/// A function that builds a policy for a lane; the stream of random numbers is the policy's own.
 pub type Builder = dyn Fn(&Params, LaneShape, Rng) -> Box<dyn VictimPolicy> + Send + Sync;
 
 /// One policy of the registry.
 pub struct VictimDef {
     /// Name in `ftl.victim`.
     pub name: &'static str,
-    /// One line.
+    /// One line that describes it.
     pub summary: &'static str,
-    /// Where it is described.
+    /// The paper that describes it.
     pub paper: &'static str,
     /// Its own parameters.
     pub params: &'static [ParamDef],
-    /// Build one for a lane; `rng` is its own stream.
+    /// Builds one for a lane; `rng` is its own stream.
     pub build: &'static Builder,
-    /// Its steady state under uniform random writes, where there is a model of it.
+    /// Its steady state under uniform random writes, or `None` if there is no model of it.
     pub steady: Option<Steady>,
 }
 
@@ -101,7 +101,7 @@ pub(crate) const VICTIM: Param<Text> =
 /// Parameters that select a policy.
 pub const PARAMS: &[ParamDef] = &[VICTIM.def];
 
-/// Blocks without an invalid slot that a policy may pick in a row.
+/// The most blocks without an invalid slot that a policy may pick in a row.
 pub const FRUITLESS_MAX: u32 = 64;
 
 /// Closed blocks in no order, with their places: uniform draws and O(1) removal.
@@ -109,7 +109,8 @@ pub const FRUITLESS_MAX: u32 = 64;
 struct ClosedList {
     blocks: Vec<u32>,
     place: Vec<u32>,
-    /// Whether a closed block has an invalid slot, and how many have.
+    /// For each block, `true` if it is closed and has an invalid slot; and the number of such
+    /// blocks.
     frees: Vec<bool>,
     freeing: u32,
     fruitless: u32,
@@ -130,7 +131,7 @@ impl ClosedList {
         self.blocks.push(block);
     }
 
-    /// A closed block has an invalid slot.
+    /// Notes that a closed block has an invalid slot.
     #[inline]
     fn mark(&mut self, block: u32) {
         self.freeing += u32::from(!std::mem::replace(&mut self.frees[block as usize], true));
@@ -145,8 +146,9 @@ impl ClosedList {
         }
     }
 
-    /// The best of `d` uniform draws with replacement (the first of equals). After
-    /// [`FRUITLESS_MAX`] draws in a row that free nothing, the emptiest block of all.
+    /// Returns the best of `d` uniform draws with replacement (the first of equals); `None` if no
+    /// block has an invalid slot. After [`FRUITLESS_MAX`] draws in a row that free nothing, it
+    /// returns the emptiest block of all.
     fn draw(&mut self, d: u32, rng: &mut Rng, valid: &[u32]) -> Option<u32> {
         if self.freeing == 0 {
             return None;
@@ -171,7 +173,8 @@ mod tests {
         Moment { clock, now: Ps(clock * 1000) }
     }
 
-    /// Lane of five closed blocks with these valid counts, closed in the order 3, 1, 0, 2, 4.
+    /// Picks from a lane of five closed blocks with these valid counts, closed in the order 3, 1,
+    /// 0, 2, 4.
     fn pick(name: &str, set: &[(&str, &str)], valid: [u32; 5]) -> Option<u32> {
         let def = Entries::of(VICTIMS).named(name).unwrap();
         let mut raw = RawConfig::default();

@@ -9,7 +9,7 @@ pub struct Tournament {
 }
 
 impl Tournament {
-    /// `blocks` blocks without keys.
+    /// Builds a tree of `blocks` blocks without keys.
     pub fn new(blocks: u32) -> Tournament {
         let leaves = (blocks.max(2) as usize).next_power_of_two();
         let mut winners = vec![0; leaves];
@@ -20,7 +20,7 @@ impl Tournament {
         Tournament { keys: vec![u64::MAX; leaves], winners }
     }
 
-    /// Change the key of a block. Stops at the first match whose winner neither was nor is this
+    /// Changes the key of a block. Stops at the first match whose winner neither was nor is this
     /// block.
     #[inline]
     pub fn set(&mut self, block: u32, key: u64) {
@@ -40,14 +40,14 @@ impl Tournament {
         }
     }
 
-    /// The block with the smallest key, and its key.
+    /// Returns the block with the smallest key, and its key; `None` if no block has a key.
     pub fn first(&self) -> Option<(u32, u64)> {
         let winner = self.winners[1];
         let key = self.keys[winner as usize];
         (key != u64::MAX).then_some((winner, key))
     }
 
-    /// The key of a block, if it has one.
+    /// Returns the key of a block, or `None` if it has none.
     pub fn key(&self, block: u32) -> Option<u64> {
         Some(self.keys[block as usize]).filter(|&k| k != u64::MAX)
     }

@@ -1,20 +1,20 @@
-//! Which pages are hot (MiDAS, section 4.1): a counter of two bits for each page, up where it is
-//! written again before long, down where it is not, or where collection finds it still valid.
+//! Hot pages (MiDAS, section 4.1): a counter of two bits for each page. It goes up if the page is
+//! written again before long, and down if it is not, or if collection finds it still valid.
 
 use super::model::MeasuredHot;
 use std::collections::VecDeque;
 
 /// A counter that is full: the page is hot.
 const FULL: u8 = 3;
-/// Measurements that a mean is taken over.
+/// The number of measurements that a mean is taken over.
 const MEASURED: usize = 10;
 
 pub struct HotFilter {
     counters: Vec<u8>,
     /// The age below which a page counts as written again soon, in pages that the host writes.
     window: f64,
-    /// Since the last step: host writes, those to HOT, and blocks of HOT that were collected, with
-    /// the sums of their ages and of their valid shares.
+    /// Counts since the last step: host writes, host writes to HOT, and collected blocks of HOT,
+    /// with the sums of their ages and of their valid shares.
     writes: u64,
     to_hot: u64,
     collected: u32,
@@ -37,7 +37,8 @@ impl HotFilter {
         }
     }
 
-    /// The host writes a page; its last version is in a group, if that is known. Whether it is hot.
+    /// Notes a host write of a page whose last version is in `group`, if known. Returns whether the
+    /// page is hot.
     pub fn written(&mut self, lpn: u32, group: Option<usize>, age: Option<u64>) -> bool {
         let soon = age.is_some_and(|age| age as f64 <= self.window);
         let counter = &mut self.counters[lpn as usize];
@@ -52,30 +53,31 @@ impl HotFilter {
         hot
     }
 
-    /// Collection moves a page of a group.
+    /// Notes that collection moves a page of a group.
     pub fn moved(&mut self, lpn: u32, group: usize) {
         let down = [2, 1, 0][group.min(2)];
         let counter = &mut self.counters[lpn as usize];
         *counter = counter.saturating_sub(down);
     }
 
-    /// A block of HOT is erased: its age, in pages that the host wrote, and its valid share.
+    /// Notes an erased block of HOT: its age, in pages that the host wrote, and its valid share.
     pub fn collected(&mut self, age: u64, valid: f64) {
         self.collected += 1;
         self.ages += age as f64;
         self.valid += valid;
     }
 
-    /// Whether the window has passed: then it follows the time that HOT blocks last. `segments`
-    /// is what HOT has now.
+    /// Adapts the window to the time that HOT blocks last, once it has passed. `segments` is the
+    /// present size of HOT.
     pub fn step(&mut self, segments: f64) {
         if (self.writes as f64) < self.window || self.collected == 0 {
             return;
         }
         let mean = self.ages / f64::from(self.collected);
-        self.window = match mean >= 2.0 * self.window {
-            true => 1.5 * self.window,
-            false => f64::midpoint(mean, self.window),
+        self.window = if mean >= 2.0 * self.window {
+            1.5 * self.window
+        } else {
+            f64::midpoint(mean, self.window)
         };
         if self.measured.len() == MEASURED {
             self.measured.pop_front();
@@ -88,7 +90,7 @@ impl HotFilter {
         (self.writes, self.to_hot, self.collected, self.ages, self.valid) = (0, 0, 0, 0.0, 0.0);
     }
 
-    /// What HOT is like, as far as it was measured.
+    /// Returns the means of HOT, as far as it was measured.
     pub fn measured(&self) -> MeasuredHot {
         let count = self.measured.len().max(1) as f64;
         let mean = |of: fn(&MeasuredHot) -> f64| self.measured.iter().map(of).sum::<f64>() / count;
@@ -99,7 +101,7 @@ impl HotFilter {
         }
     }
 
-    /// Bytes of the counters in a drive.
+    /// Returns the bytes that the counters take in a drive.
     pub fn bytes(&self) -> u64 {
         (self.counters.len() as u64).div_ceil(4)
     }

@@ -1,13 +1,15 @@
-//! MiDAS: a chain of groups, each a queue of blocks with a quota. What is written goes to HOT or to
-//! the first group, what survives collection goes one group on, and a model chooses how many groups
-//! there are and how large each is. Where it was wrong, groups are one pool again.
+//! MiDAS: a chain of groups, each a queue of blocks with a quota.
+//!
+//! The host writes to HOT or to the first group, and pages that survive collection go one group on.
+//! A model chooses the number of groups and the size of each. If it was wrong, groups become one
+//! pool again.
 //!
 //! A group is a stream of a lane; sizes are in blocks of each lane (a segment of the paper is a
-//! block on all of them). This classifier also says which block is collected
-//! ([`Classifier::pick`]): the oldest one of the first group that is above its quota, else one of
-//! the pool. What the paper leaves open follows its authors' simulator
-//! (sungkyun123/MiDAS-Simulation). Beside both: pages' ages are known exactly, so that lifetimes
-//! need no correction for what an epoch does not see.
+//! block on all of them). This classifier also picks the block to collect ([`Classifier::pick`]):
+//! the oldest block of the first group above its quota, else a block of the pool. Points that the
+//! paper leaves open follow its authors' simulator (sungkyun123/MiDAS-Simulation). One thing
+//! follows neither: the ages of pages are known exactly, so that lifetimes need no correction for
+//! times that an epoch does not see.
 
 mod hot;
 mod model;
@@ -41,35 +43,37 @@ const EPOCH: Param<u32> = Param::int(
     "ftl.midas_epoch",
     1,
     1000,
-    "drives full of writes after which a configuration is chosen",
+    "a configuration is chosen after this many drives full of writes",
 )
 .or("4");
 
 const SAMPLE: Param<u32> =
-    Param::int("ftl.midas_sample", 1, 1000, "one in so many pages whose lifetimes are counted")
+    Param::int("ftl.midas_sample", 1, 1000, "the lifetimes of one page in this many are counted")
         .or("100");
 
 const POOL: Param<Text> = Param::choice(
     "ftl.midas_pool",
     &["cost-benefit", "greedy", "fifo"],
-    "how a block of the pool is picked; cost-benefit: invalid pages times the root of the age, by \
-     valid ones",
+    "the rule that picks a block of the pool; cost-benefit: invalid pages times the square root of \
+     the age, divided by valid pages",
 )
 .or("cost-benefit");
 
-/// HOT, and the groups of the chain at most.
+/// The most groups: HOT, and the chain.
 const GROUPS: usize = 6;
-/// Age labels of a pool: survivors go one label on.
+/// The number of age labels of a pool: survivors go one label on.
 const LABELS: usize = 4;
-/// Bins of a segment, in which lifetimes are counted.
+/// The number of bins of a segment, in which lifetimes are counted.
 const BINS: u32 = 4;
-/// A block above the expectation by so much is wrong.
+/// The difference above the expectation from which on a block is wrong.
 const WRONG: f64 = 0.1;
-/// Shares of an epoch after which groups are compared with what was expected.
+/// The share of an epoch after which groups are compared with the expectation.
 const CHECKS: f64 = 0.3;
-/// Victims of a lane without a host write between them that make a pool of the groups.
+/// The number of victims of a lane without a host write between them that make a pool of the
+/// groups.
 const ENDLESS: u32 = 25;
-/// A HOT group in which so much survives gives no configuration; of a single block, the second.
+/// The surviving share above which a HOT group gives no configuration; the second is for a single
+/// block.
 const HOT_WRONG: [f64; 2] = [0.18, 0.3];
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -95,7 +99,7 @@ struct Closed {
     id: BlockId,
     block: u32,
     group: usize,
-    /// Pages that the host had written when it closed.
+    /// The number of pages that the host had written when it closed.
     at: u64,
 }
 
@@ -105,16 +109,17 @@ struct Midas {
     sample: u32,
     pool: Pool,
     hot: HotFilter,
-    /// Of each lane, the one that closed first in front; and how many of all are of HOT.
+    /// The closed blocks of each lane, the one that closed first in front; and the number of all in
+    /// HOT.
     lanes: Vec<Vec<Closed>>,
     in_hot: u32,
-    /// The group of each block that was closed, by its number: it may not be the one that its
-    /// stream had when it was opened.
+    /// The group of each block that was closed, by its number. It may differ from the group of its
+    /// stream when the block was opened.
     groups: Vec<Option<u8>>,
     /// Slots of a block, and closed blocks of the lane that asked last.
     shape: Option<(u32, u32)>,
-    /// Pages that the host wrote, and that collection moved, and both when a drive full was last
-    /// written; the write amplification of that.
+    /// Pages that the host wrote; pages that collection moved; both counts when a drive full was
+    /// last written; and the write amplification of that drive full.
     clock: u64,
     moved: u64,
     full: (u64, u64),
@@ -124,17 +129,18 @@ struct Midas {
     labels: bool,
     last: usize,
     config: Option<Configuration>,
-    /// The host's writes when the epoch began, and how many times longer than `epoch_drives` it is.
+    /// The host's writes when the epoch began, and the factor by which it is longer than
+    /// `epoch_drives`.
     began: u64,
     stretch: f64,
     lifetimes: Vec<u64>,
-    /// Since groups were compared: of each, blocks that were collected and the sum of their valid
-    /// shares; and when that is done next.
+    /// For each group since groups were compared: collected blocks and the sum of their valid
+    /// shares; and the clock of the next comparison.
     collected: [(u32, f64); GROUPS],
     compare_at: u64,
-    /// Every group was collected from since it was made: what it holds came by the new rules.
+    /// `true` if every group was collected from since it was made: its pages came by the new rules.
     armed: bool,
-    /// Victims since the host wrote last.
+    /// The number of victims since the host wrote last.
     victims: u32,
     counts: Counts,
 }
@@ -176,8 +182,8 @@ impl Midas {
         }
     }
 
-    /// The group of a block, or of the stream that writes it; what was there before the mount is
-    /// in the last one.
+    /// Returns the group of a block, or of the stream that writes it. Pages written before the
+    /// mount are in the last group.
     fn group(&self, block: Option<BlockId>, stream: Option<Stream>) -> usize {
         let known = block.and_then(|block| *self.groups.get(block.0 as usize)?);
         if let Some(group) = known {
@@ -191,7 +197,8 @@ impl Midas {
         group.min(self.last)
     }
 
-    /// Pages of a segment: a block on each lane.
+    /// Returns the number of pages of a segment, a block on each lane; `None` before the first
+    /// pick.
     fn segment(&self) -> Option<f64> {
         self.shape.map(|(slots, _)| f64::from(slots) * self.lanes.len() as f64)
     }
@@ -204,7 +211,7 @@ impl Midas {
         group >= self.border || self.border == 1
     }
 
-    /// The host wrote a page; how long its last version lived.
+    /// Notes how long the last version of a page lived that the host writes.
     fn observe(&mut self, page: &Page) {
         let Some(segment) = self.segment() else { return };
         if page.lpn.0 % self.sample != 0 {
@@ -220,7 +227,8 @@ impl Midas {
         }
     }
 
-    /// What happens after so many writes.
+    /// Does the work that is due: the measurement of a drive full, a comparison, the end of an
+    /// epoch.
     fn look_around(&mut self) {
         if self.clock - self.full.0 >= u64::from(self.pages) {
             let (written, moved) = (self.clock - self.full.0, self.moved - self.full.1);
@@ -237,7 +245,7 @@ impl Midas {
         }
     }
 
-    /// The end of an epoch.
+    /// Ends an epoch: chooses a configuration.
     fn choose(&mut self) {
         let (Some(segment), Some((_, closed))) = (self.segment(), self.shape) else { return };
         let hot = self.hot.measured();
@@ -270,7 +278,7 @@ impl Midas {
                 block.group = block.group.min(chosen.sizes.len() - 1);
                 self.groups[block.id.0 as usize] = Some(block.group as u8);
             }
-            // what is above a quota goes to the last group, without a copy
+            // blocks above a quota go to the last group, without a copy
             for group in 0..chosen.sizes.len() - 1 {
                 let has = lane.iter().filter(|b| b.group == group).count();
                 let above = has.saturating_sub(chosen.sizes[group] as usize);
@@ -288,7 +296,7 @@ impl Midas {
         (self.config, self.armed) = (Some(chosen), false);
     }
 
-    /// Whether groups do what was expected of them.
+    /// Compares groups with the expectation. It makes a pool of them if one is wrong.
     fn compare(&mut self) {
         self.compare_at = self.clock + (CHECKS * self.epoch() as f64) as u64;
         let Some(config) = &self.config else { return };
@@ -309,7 +317,7 @@ impl Midas {
         }
     }
 
-    /// Groups from `group` on are one pool, whose survivors go on by labels.
+    /// Makes one pool of the groups from `group` on; its survivors go on by labels.
     fn merge(&mut self, group: usize) {
         self.counts.merges += 1;
         self.border = group.max(1);
@@ -320,7 +328,7 @@ impl Midas {
         }
     }
 
-    /// How good a block of the pool is.
+    /// Returns the score of a block of the pool: the largest is collected.
     fn score(&self, closed: &Closed, lane: &Candidates<'_>) -> f64 {
         let valid = f64::from(lane.valid[closed.block as usize]);
         let invalid = f64::from(lane.slots) - valid;

@@ -1,34 +1,34 @@
-//! What a configuration of groups will cost (MiDAS, sections 4.2 and 4.3): the share of pages that
-//! is still valid when a block of a group is collected follows from how long pages live, and the
-//! copies of a chain of groups from these shares.
+//! The cost of a configuration of groups (MiDAS, sections 4.2 and 4.3). The lifetimes of pages
+//! yield the share of pages that is still valid when a block of a group is collected. These shares
+//! yield the copies of a chain of groups.
 //!
 //! Sizes are in segments: a block on each lane. Times are in segments that the host writes.
 
 use super::GROUPS;
 
-/// Segments that the last group keeps at least, on drives that have many.
+/// The least number of segments that the last group keeps, on drives that have many.
 const LAST_LEAST: u32 = 50;
-/// The largest HOT group that is tried.
+/// The size of the largest HOT group that is tried.
 const HOT_MOST: u32 = 29;
-/// A larger HOT group must save as much.
+/// The write amplification that a larger HOT group must save.
 const HOT_SAVES: f64 = 0.05;
-/// Rounds over all sizes, each tried anew while the others stay.
+/// The number of rounds over all sizes, each tried anew while the others stay.
 const ROUNDS: u32 = 4;
-/// Of the last group's pages those are hot that live shorter than so many means.
+/// The number of mean lifetimes below which a page of the last group is hot.
 const HOT_OF_LAST: f64 = 0.7;
 
-/// How long pages lived that were written again: counted, with sums over all that lived shorter.
+/// Lifetimes of pages that were written again: counts, with sums over all that lived shorter.
 pub struct Lifetimes {
-    /// Bins of a segment.
+    /// Number of bins of a segment.
     bins: f64,
-    /// Shares of updates below each bin's beginning, the integral of that, and the mean of what
-    /// lies below, each with an element more than there are bins.
+    /// Shares of updates below each bin's beginning, the integral of these shares, and the mean of
+    /// the lifetimes below, each with an element more than there are bins.
     below: Vec<[f64; 3]>,
 }
 
 impl Lifetimes {
-    /// Of counts in bins, so many of which are a segment. The last bin holds everything longer.
-    /// `None` where nothing was counted.
+    /// Builds the distribution from counts in bins, of which `bins_of_segment` are a segment. The
+    /// last bin holds everything longer. Returns `None` if nothing was counted.
     pub fn new(counts: &[u64], bins_of_segment: u32) -> Option<Lifetimes> {
         let all: u64 = counts.iter().sum();
         if all == 0 {
@@ -49,7 +49,8 @@ impl Lifetimes {
         Some(Lifetimes { bins, below })
     }
 
-    /// Share of updates, its integral from zero, and the mean, of pages that lived up to `time`.
+    /// Returns the share of updates, its integral from zero, and the mean, for pages that lived up
+    /// to `time`.
     fn below(&self, time: f64) -> [f64; 3] {
         let at = (time * self.bins).max(0.0);
         let last = self.below.len() - 1;
@@ -66,8 +67,8 @@ impl Lifetimes {
         found
     }
 
-    /// The first time of which this is true, given the share of updates of pages that lived up to
-    /// it.
+    /// Returns the first time for which `is_true` holds, given the time and the share of updates of
+    /// pages that lived up to it.
     fn first(&self, is_true: impl Fn(f64, f64) -> bool) -> f64 {
         let (mut low, mut high) = (0.0, self.below.len() as f64 / self.bins);
         for _ in 0..60 {
@@ -90,15 +91,15 @@ pub struct MeasuredHot {
 }
 
 impl MeasuredHot {
-    /// Whether its size follows from lifetimes: what is in it dies there.
+    /// Returns `true` if its size follows from lifetimes, because its pages die there.
     fn is_calculated(&self) -> bool {
         self.valid <= 0.1 && self.traffic >= 0.15
     }
 }
 
-/// What a drive and its host are like.
+/// A drive and its host, as the model sees them.
 pub struct Situation<'a> {
-    /// How long pages live.
+    /// Lifetimes of pages.
     pub lifetimes: &'a Lifetimes,
     /// Segments that may hold pages.
     pub segments: u32,
@@ -110,7 +111,7 @@ pub struct Situation<'a> {
     pub hot: MeasuredHot,
 }
 
-/// A configuration, and what it is expected to cost.
+/// A configuration, and its expected cost.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Configuration {
     /// Segments of each group, HOT first; the last one has what is left.
@@ -126,24 +127,24 @@ impl Situation<'_> {
         LAST_LEAST.min(self.segments / 4).max(2)
     }
 
-    /// What groups of these sizes cost, the last one left out: it has the rest. `None` where the
-    /// model has no answer: times beyond the horizon, no room.
+    /// Returns the expected cost of groups of these sizes. The last group is left out: it has the
+    /// rest.
+    ///
+    /// Returns `None` if the model has no answer: a time is beyond the horizon, or there is no
+    /// room.
     pub fn expect(&self, sizes: &[u32]) -> Option<Configuration> {
         let lives = self.lifetimes;
         let hot_size = f64::from(sizes[0]);
-        let (traffic, hot_valid, mut from, mut standing) = match self.hot.is_calculated() {
-            true => {
-                // pages live so long that they fill it while they are written
-                let time = lives.first(|time, share| time * share >= hot_size);
-                let [share, area, _] = lives.below(time);
-                (share, 0.0, time, time * share - area)
-            }
-            false => {
-                let MeasuredHot { traffic, valid, segments } = self.hot;
-                // what goes there is what lives shortest
-                let time = lives.first(|_, share| share >= traffic);
-                (traffic, valid, time, segments * (1.0 + valid) / 2.0)
-            }
+        let (traffic, hot_valid, mut from, mut standing) = if self.hot.is_calculated() {
+            // pages live so long that they fill it while they are written
+            let time = lives.first(|time, share| time * share >= hot_size);
+            let [share, area, _] = lives.below(time);
+            (share, 0.0, time, time * share - area)
+        } else {
+            let MeasuredHot { traffic, valid, segments } = self.hot;
+            // pages with the shortest lives go there
+            let time = lives.first(|_, share| share >= traffic);
+            (traffic, valid, time, segments * (1.0 + valid) / 2.0)
         };
         let mut inflow = 1.0 - traffic + traffic * hot_valid;
         let mut waf = 1.0 + traffic * hot_valid;
@@ -175,8 +176,8 @@ impl Situation<'_> {
         Some(Configuration { sizes: [sizes, &[last]].concat(), valid, waf })
     }
 
-    /// Write amplification of the last group by itself: pages that live longer than `from`, of two
-    /// kinds, collected greedily (Desnoyers' form for two classes).
+    /// Returns the write amplification of the last group by itself: pages that live longer than
+    /// `from`, of two kinds, collected greedily (Desnoyers' form for two classes).
     fn of_last(&self, from: f64, segments: f64, valid: f64) -> Option<f64> {
         if valid <= 0.0 || segments <= valid {
             return None;
@@ -191,9 +192,12 @@ impl Situation<'_> {
         let [hot_share, _, hot_mean] = lives.below(cut.max(from));
         let (r, f) = ((hot_share - share) / updates, (hot_mean - mean) / times);
         let spare = segments / valid;
-        let copies = |updates: f64, pages: f64, a: f64| match updates > 1e-9 && pages > 1e-9 {
-            true => updates / ((updates * spare / (pages * a)).exp() - 1.0),
-            false => 0.0,
+        let copies = |updates: f64, pages: f64, a: f64| {
+            if updates > 1e-9 && pages > 1e-9 {
+                updates / ((updates * spare / (pages * a)).exp() - 1.0)
+            } else {
+                0.0
+            }
         };
         let (mut low, mut high) = (1.0, 1e4);
         for _ in 0..80 {
@@ -204,8 +208,10 @@ impl Situation<'_> {
         Some(high)
     }
 
-    /// The best configuration that is found: HOT with one group, then one group more as long as
-    /// there are any, then each size anew. `None` where none has HOT and two groups.
+    /// Returns the best configuration that is found, or `None` if none has HOT and two groups.
+    ///
+    /// It begins with HOT and one group, adds one group after the other as long as the model has an
+    /// answer, and then tries each size anew.
     pub fn choose(&self) -> Option<Configuration> {
         let mut best = self.first()?;
         let mut found = best.clone();
@@ -244,7 +250,7 @@ impl Situation<'_> {
         Some(best)
     }
 
-    /// HOT and one group.
+    /// Returns the best configuration of HOT and the last group.
     fn first(&self) -> Option<Configuration> {
         if !self.hot.is_calculated() {
             return self.expect(&[self.hot.segments.ceil().max(1.0) as u32]);
@@ -270,7 +276,8 @@ mod tests {
 
     const BINS: u32 = 4;
 
-    /// Lifetimes of uniform writes over so many segments of pages: exponential, with that mean.
+    /// Returns the lifetimes of uniform writes over `segments` segments of pages: exponential, with
+    /// `segments` as the mean.
     fn uniform(segments: f64, horizon: u32) -> Vec<u64> {
         let share = |time: f64| 1.0 - (-time / segments).exp();
         (0..horizon * BINS)
@@ -312,7 +319,7 @@ mod tests {
         assert_eq!(found.sizes, [1, 47, 464]);
     }
 
-    /// Nine of ten writes go to a tenth of the pages.
+    /// Returns lifetimes in which nine of ten writes go to a tenth of the pages.
     fn skewed() -> Vec<u64> {
         let (hot, cold) = (uniform(46.0 / 0.9, 8000), uniform(414.0 / 0.1, 8000));
         hot.iter().zip(&cold).map(|(&hot, &cold)| (9 * hot + cold) / 10).collect()

@@ -1,11 +1,12 @@
-//! Map pages on flash: where each is, how it is written, and how its blocks are collected.
+//! Map pages on flash: their places, their writes, and the collection of their blocks.
 //!
-//! A map page has a lane (its number modulo their count), a frontier there, and blocks that hold
-//! nothing else. When the blocks that a lane may have for map pages are used up but for one, that
-//! one takes what is valid in the block with the least of it, and that block is erased: so a write
-//! of a map page never waits for anything but map pages. The place of a map page is in the
-//! directory in the controller's memory; what it says is persisted with every map page, whose spare
-//! area names it and carries the number of its program.
+//! A map page has a lane (its number modulo the count of lanes), a frontier there, and blocks that
+//! hold only map pages. When only one of the blocks that a lane may have for map pages is left, it
+//! takes the valid pages of the block with the fewest, and that block is erased. So a write of a
+//! map page waits only for map pages.
+//!
+//! The place of a map page is in the directory in the controller's memory. The directory is
+//! persisted with every map page: its spare area names it and carries the number of its program.
 
 use super::table::{HEADER_BYTES, Header};
 use crate::FtlContext;
@@ -25,21 +26,21 @@ pub(crate) struct Image {
     pub bytes: Arc<[u8]>,
 }
 
-/// How map pages are laid out in frames.
+/// The layout of map pages in frames.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AreaShape {
-    /// Map pages of the drive.
+    /// The number of map pages of the drive.
     pub pages: u32,
-    /// Pages of the directory, numbered after them; 0 where the spare areas of map pages are all
-    /// the directory on flash.
+    /// The number of pages of the directory, numbered after the map pages; 0 if only the spare
+    /// areas of map pages have the directory on flash.
     pub directory: u32,
-    /// Lanes that have map pages: the first so many.
+    /// The number of lanes that have map pages, from the first on.
     pub lanes: u32,
-    /// Slots that a map page takes.
+    /// The number of slots that a map page takes.
     pub slots: u32,
-    /// Map pages in a frame.
+    /// The number of map pages in a frame.
     pub per_frame: u32,
-    /// Whether pages that are written together share frames.
+    /// `true` if pages that are written together share frames.
     pub pack: bool,
 }
 
@@ -55,12 +56,12 @@ pub(crate) struct MapArea {
     closed: Vec<Vec<BlockId>>,
     /// Programs of newer versions of the pages of a block.
     superseded: Superseded,
-    /// The last erase of a map block of each lane, and what programs of its frontier wait for: that
-    /// the block which made room for it is erased, so that a cut finds no more map blocks than a
-    /// lane may have.
+    /// The last erase of a map block of each lane, and the operation that programs of its frontier
+    /// wait for: the erase of the block which made room for it, so that a cut finds no more map
+    /// blocks than a lane may have.
     erases: Vec<OpId>,
     ready: Vec<OpId>,
-    /// What copies say of a mount that is not done ([`Header::mending`]).
+    /// The mark in copies of a mount that is not done ([`Header::mending`]).
     pub mending: bool,
     /// Map pages copied by collection.
     pub copies: u64,
@@ -82,34 +83,34 @@ impl MapArea {
         }
     }
 
-    /// Where a map page is.
+    /// Returns the place of a map page, or `None` if it was never written.
     pub fn place(&self, page: u32) -> Option<Ppn> {
         self.directory[page as usize].mapped()
     }
 
-    /// Bytes of the directory.
+    /// Returns the number of bytes of the directory.
     pub fn directory_bytes(&self) -> u64 {
         u64::from(self.shape.pages) * 4
     }
 
-    /// Whether a page with this number can be in a map block.
+    /// Returns whether a page with this number can be in a map block.
     fn knows(&self, page: u32) -> bool {
         (page as usize) < self.directory.len()
     }
 
-    /// Where so many map pages from `first` on are, as the directory says it: 4 bytes each,
-    /// little-endian.
+    /// Returns the places of `count` map pages from `first` on, as the directory has them: 4 bytes
+    /// each, little-endian.
     pub fn places(&self, first: u32, count: u32) -> impl Iterator<Item = [u8; 4]> + '_ {
         let end = (first + count).min(self.shape.pages);
         self.directory[first as usize..end as usize].iter().map(|p| p.0.to_le_bytes())
     }
 
-    /// How many pages of a lane may go out in one frame.
+    /// Returns the number of pages of a lane that may go out in one frame.
     pub fn together(&self) -> usize {
         if self.shape.pack { self.shape.per_frame as usize } else { 1 }
     }
 
-    /// Read a map page that is on flash.
+    /// Reads a map page that is on flash.
     pub fn read(
         &self,
         cx: &mut FtlContext<'_>,
@@ -128,7 +129,7 @@ impl MapArea {
         Ok(cx.flash.read(frame, slots, ReadPart::Whole, Cause::Map, after)?)
     }
 
-    /// Program one frame with map pages of one lane, at most as many as are in a frame.
+    /// Programs one frame with map pages of one lane, at most as many as a frame holds.
     pub fn write(
         &mut self,
         io: &mut MapContext<'_, '_>,
@@ -189,7 +190,7 @@ impl MapArea {
         (at.0..at.0 + self.shape.slots).map(Ppn)
     }
 
-    /// Make room for a write of this page.
+    /// Makes room for a write of this page.
     pub fn make_room_for(
         &mut self,
         io: &mut MapContext<'_, '_>,
@@ -198,7 +199,7 @@ impl MapArea {
         self.make_room(io, page % self.shape.lanes)
     }
 
-    /// Make sure that the frontier of a lane can take a frame.
+    /// Makes sure that the frontier of a lane can take a frame.
     fn make_room(&mut self, io: &mut MapContext<'_, '_>, lane: u32) -> Result<(), FtlError> {
         // each collection frees at least one slot of the lane's map blocks; the last round finds
         // the room
@@ -227,14 +228,14 @@ impl MapArea {
         self.ready[lane as usize] = self.erases[lane as usize];
     }
 
-    /// Map pages that the frontier of a lane can still take.
+    /// Returns the number of map pages that the frontier of a lane can still take.
     fn room(&self, lane: u32) -> u32 {
         self.frontiers[lane as usize]
             .map_or(0, |(_, next)| (self.frames_per_block - next) * self.shape.per_frame)
     }
 
-    /// The full block of a lane with the fewest valid pages, if these are fewer than it could hold
-    /// and at most `most`.
+    /// Returns the full block of a lane with the fewest valid pages, if these are fewer than it
+    /// could hold and at most `most`.
     fn pick(&self, pool: &Pool, lane: u32, most: u32) -> Option<BlockId> {
         let valid = |block: &BlockId| pool.blocks.valid(*block) / self.shape.slots;
         let victim = self.closed[lane as usize].iter().copied().min_by_key(|b| (valid(b), b.0))?;
@@ -242,8 +243,8 @@ impl MapArea {
         (valid(&victim) < full && valid(&victim) <= most).then_some(victim)
     }
 
-    /// Copy what is valid in a block to the lane's frontier, which has room for it, and erase the
-    /// block.
+    /// Copies the valid pages of a block to the lane's frontier, which has room for them, and
+    /// erases the block.
     fn collect(
         &mut self,
         io: &mut MapContext<'_, '_>,
@@ -285,25 +286,26 @@ impl MapArea {
         Ok(())
     }
 
-    /// A map page for another place; what it says of a mount is what holds now.
+    /// Returns a map page for another place; its mark of a mount is the present one.
     fn copy(&self, io: &MapContext<'_, '_>, page: u32, at: Ppn) -> Result<Image, FtlError> {
         let bytes = io.cx.flash.medium.map_page(at)?;
         let header = Header::decode(bytes);
-        let bytes = match header.mending == self.mending {
-            true => Arc::clone(bytes),
-            false => {
-                let mut changed = bytes.to_vec();
-                let header = Header { mending: self.mending, ..header };
-                changed[..HEADER_BYTES].copy_from_slice(&header.encode());
-                Arc::from(changed)
-            }
+        let bytes = if header.mending == self.mending {
+            Arc::clone(bytes)
+        } else {
+            let mut changed = bytes.to_vec();
+            let header = Header { mending: self.mending, ..header };
+            changed[..HEADER_BYTES].copy_from_slice(&header.encode());
+            Arc::from(changed)
         };
         Ok(Image { page, bytes })
     }
 
-    /// Say on flash that a mount is mending the map, before it erases anything that shows it: a
-    /// page is copied in a lane that has room beside what it must collect. `blank` is a page that
-    /// was never written. Returns the page; `None` where no lane has that room.
+    /// Marks on flash that a mount is mending the map, before it erases anything that shows it.
+    /// Returns the page that was written, or `None` if no lane has room.
+    ///
+    /// A page is copied in a lane that has room beside the pages that it must collect. `blank`
+    /// builds a page that was never written.
     pub fn mark(
         &mut self,
         io: &mut MapContext<'_, '_>,
@@ -332,8 +334,8 @@ impl MapArea {
         Ok(Some(page))
     }
 
-    /// Take over the map blocks that a mount found, with the newest intact version of each page.
-    /// `damaged` hears of each version that is not intact.
+    /// Takes over the map blocks that a mount found, with the newest intact version of each page.
+    /// `damaged` is called for each version that is not intact.
     pub fn mount(
         &mut self,
         io: &mut MapContext<'_, '_>,
@@ -342,8 +344,8 @@ impl MapArea {
     ) -> Result<(), FtlError> {
         let layout = io.pool.layout().clone();
         let mut versions: Vec<(u32, std::cmp::Reverse<u64>, Ppn)> = Vec::new();
-        // of several blocks that are not full the emptiest is written on: a collection that was cut
-        // fits there
+        // of several blocks that are not full, the emptiest is written on: a collection that was
+        // cut fits there
         let mut blocks = blocks.to_vec();
         blocks.sort_by_key(|&b| io.cx.flash.medium.write_pointer(b));
         for block in blocks {
@@ -386,10 +388,11 @@ impl MapArea {
         Ok(())
     }
 
-    /// After a mount: a collection that was cut is done again where a lane has no block left.
+    /// Repeats, after a mount, a collection that was cut, in each lane without a block left.
     pub fn collect_again(&mut self, io: &mut MapContext<'_, '_>) -> Result<(), FtlError> {
         for lane in 0..self.shape.lanes {
-            // a collection that was cut had the last block: what it left is moved first, and fits
+            // a collection that was cut had the last block: the pages left over are moved first,
+            // and fit
             if io.pool.free_for_map(lane) > 0 {
                 continue;
             }
@@ -409,8 +412,8 @@ impl MapArea {
         Ok(())
     }
 
-    /// Map pages, as they are on flash: the directory and the valid slots agree, and every block
-    /// is in its place.
+    /// Checks map pages as they are on flash: the directory and the valid slots agree, and every
+    /// block is in its place. Returns the number of valid slots of map pages.
     pub fn check(&self, medium: &flashatlas_nand::Medium, pool: &Pool) -> Result<u64, Violation> {
         let mut valid = 0;
         for page in 0..self.directory.len() as u32 {

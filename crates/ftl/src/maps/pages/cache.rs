@@ -1,5 +1,5 @@
-//! What a store that loads map pages on demand says of its memory: which entries are there, and
-//! which leave.
+//! The memory of a store that loads map pages on demand: the entries that are in it, and the ones
+//! that leave.
 
 use super::MapOnFlash;
 use crate::FtlContext;
@@ -8,7 +8,7 @@ use crate::pool::Pool;
 use crate::report::Reason;
 use flashatlas_types::{BlockId, FtlError, Lpn, Note, OpId, Ppn};
 
-/// What a cache works with.
+/// The command, the blocks and the map that a cache works with.
 pub(crate) struct Io<'a, 'c> {
     pub cx: &'a mut FtlContext<'c>,
     pub pool: &'a mut Pool,
@@ -18,11 +18,11 @@ pub(crate) struct Io<'a, 'c> {
 }
 
 impl Io<'_, '_> {
-    /// Write a map page to make room; `whole`: all of it is in memory, otherwise what is on flash
-    /// is read first.
+    /// Writes a map page to make room. If `whole`, all of it is in memory; otherwise the page on
+    /// flash is read first.
     ///
     /// # Errors
-    /// When there is no room, or no power.
+    /// There is no room, or no power.
     pub fn evict(&mut self, page: u32, whole: bool) -> Result<OpId, FtlError> {
         self.write(&mut [page], Reason::Evict, |_| whole)
     }
@@ -50,11 +50,11 @@ impl Io<'_, '_> {
         Ok(op)
     }
 
-    /// Load the map page that has the entry of `lpn`, after `evicted`; what it says of that entry
-    /// is checked.
+    /// Loads the map page that has the entry of `lpn`, after `evicted`. The entry that it holds is
+    /// checked.
     ///
     /// # Errors
-    /// When it is damaged.
+    /// The map page is damaged.
     pub fn load(&mut self, lpn: Lpn, evicted: OpId) -> Result<OpId, FtlError> {
         let page = self.map.table.page_of(lpn);
         self.map.load(self.cx, page, lpn, &[self.cx.command, evicted])
@@ -63,48 +63,48 @@ impl Io<'_, '_> {
 
 /// The part of the map that a store has in memory.
 pub(crate) trait Cache: Send {
-    /// Whether the entry of a page is in memory.
+    /// Returns whether the entry of a page is in memory.
     fn holds(&self, map: &MapOnFlash, lpn: Lpn) -> bool;
 
-    /// Whether all entries of a map page are in memory.
+    /// Returns whether all entries of a map page are in memory.
     fn holds_page(&self, page: u32) -> bool;
 
-    /// Of a store that keeps map pages whole: how many fit, and how many more do now.
+    /// Returns the number of map pages that fit, if the store keeps map pages whole; 0 otherwise.
     fn pages_most(&self) -> u32 {
         0
     }
 
-    /// See [`Cache::pages_most`].
+    /// Returns the number of further map pages that fit now, if the store keeps map pages whole.
     fn pages_free(&self) -> u32 {
         0
     }
 
-    /// Whether a map page that is fetched now needs no other one to be written.
+    /// Returns `true` if a map page that is fetched now needs no other one to be written.
     fn evicts_unchanged(&self) -> bool {
         true
     }
 
-    /// The host used an entry that is in memory.
+    /// Notes that the host used an entry that is in memory.
     fn used(&mut self, map: &MapOnFlash, lpn: Lpn);
 
-    /// Whether a page whose entry is not in memory is found without it. Called once for each lookup
-    /// of one.
+    /// Returns `true` if a page whose entry is not in memory is found without it. It is called once
+    /// for each lookup of such a page.
     fn predicts(&mut self, map: &MapOnFlash, lpn: Lpn) -> bool {
         let _ = (map, lpn);
         false
     }
 
-    /// Bring an entry into memory that is not there: evict what must leave, load what is needed.
-    /// Returns the operation after which the entry is there.
+    /// Brings an entry into memory that is not there: evicts entries that must leave, and loads the
+    /// entry. Returns the operation after which the entry is there.
     fn fetch(&mut self, io: &mut Io<'_, '_>, lpn: Lpn) -> Result<OpId, FtlError>;
 
-    /// An entry that is in memory has changed from `old`. What is no longer in order, such as a
-    /// size, is put right by [`Cache::shrink`].
+    /// Notes that an entry in memory has changed from `old`. Sizes and limits that no longer hold
+    /// are put right by [`Cache::shrink`].
     fn changed(&mut self, map: &MapOnFlash, lpn: Lpn, old: Ppn);
 
-    /// Returns whether an entry that has just come into memory, and that collection had moved, is
-    /// a changed one there from now on. Otherwise it stays in the table of moves, so that a map
-    /// page that leaves memory need not be written for it.
+    /// Returns `true` if an entry that has just come into memory, and that collection had moved,
+    /// counts as changed there. Otherwise it stays in the table of moves, so that a map page that
+    /// leaves memory need not be written for it.
     fn takes_moves(&self, map: &MapOnFlash, lpn: Lpn) -> bool {
         self.holds(map, lpn)
     }
@@ -114,48 +114,49 @@ pub(crate) trait Cache: Send {
         self.changed(map, lpn, map.table.get(lpn));
     }
 
-    /// An entry that is not in memory has changed, because collection moved its page.
+    /// Notes that an entry that is not in memory has changed, because collection moved its page.
     fn moved(&mut self, map: &MapOnFlash, lpn: Lpn) {
         let _ = (map, lpn);
     }
 
-    /// As [`MapStore::frontier`].
+    /// Chooses the frontier of a page, as [`MapStore::frontier`] does.
     fn frontier(&self, map: &MapOnFlash, lpn: Lpn, frontiers: u32) -> Option<u32> {
         let _ = (map, lpn, frontiers);
         None
     }
 
-    /// As [`MapStore::sorts_copies`].
+    /// Returns whether collection sorts the pages it moves, as [`MapStore::sorts_copies`] does.
     fn sorts_copies(&self) -> bool {
         false
     }
 
-    /// As [`MapStore::closed`].
+    /// Notes that a block is full, as [`MapStore::closed`] does.
     fn closed(&mut self, io: &mut Io<'_, '_>, block: BlockId) -> Result<(), FtlError> {
         let _ = (io, block);
         Ok(())
     }
 
-    /// After a change: keep within the limits of memory. Returns what was written for it.
+    /// Keeps within the limits of memory after a change. Returns the write that it took.
     fn shrink(&mut self, io: &mut Io<'_, '_>) -> Result<OpId, FtlError> {
         let _ = io;
         Ok(OpId::NONE)
     }
 
-    /// A map page was written: none of its entries in memory differs from flash.
+    /// Notes that a map page was written: none of its entries in memory differs from flash.
     fn cleaned(&mut self, page: u32);
 
-    /// Whether something of a changed map page is in memory, from which it can be written.
+    /// Returns `true` if a change of a changed map page is in memory, from which it can be written.
     fn has_changes_of(&self, page: u32) -> bool;
 
-    /// Changed map pages that a FLUSH writes.
+    /// Returns the changed map pages that a FLUSH writes.
     fn to_flush(&self, map: &MapOnFlash) -> Vec<u32> {
         let _ = map;
         Vec::new()
     }
 
-    /// The host used an entry, which is in memory now and, for a lookup, `ready` then. Returns what
-    /// the answer waits for, such as a second read after a wrong prediction.
+    /// Ends a use of an entry by the host. It is in memory now; for a lookup, it is there after
+    /// `ready`. Returns the operation that the answer waits for, such as a second read after a
+    /// wrong prediction.
     fn finish(
         &mut self,
         io: &mut Io<'_, '_>,
@@ -167,23 +168,23 @@ pub(crate) trait Cache: Send {
         Ok(ready)
     }
 
-    /// Bytes of memory in use, at most the budget.
+    /// Returns the bytes of memory in use, at most the budget.
     fn bytes(&self) -> u64;
 
-    /// Tables in memory beside that, with their bytes.
+    /// Returns the tables in memory beside the entries, with their bytes.
     fn tables(&self) -> Vec<(&'static str, u64)> {
         Vec::new()
     }
 
-    /// Further counters by name, and set them to zero.
+    /// Returns further counters by name.
     fn details(&self) -> Vec<(&'static str, u64)> {
         Vec::new()
     }
 
-    /// Set counters to zero.
+    /// Sets the counters of [`Cache::details`] to zero.
     fn reset_counters(&mut self) {}
 
-    /// What the store approximates, in words.
+    /// Returns the approximations of the store, as notes.
     fn approximations(&self) -> Vec<Note> {
         Vec::new()
     }

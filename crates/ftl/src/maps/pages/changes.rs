@@ -1,30 +1,31 @@
-//! Which map pages have changed since they were last written to where they survive, and since when.
-//! A change costs constant time, and what asks for the changed pages pays for those alone.
+//! Map pages that have changed since they were last written to where they survive, and the first
+//! such change. A change costs constant time, and a caller that asks for the changed pages pays for
+//! them alone.
 
 use crate::list::IndexList;
 use flashatlas_types::OpId;
 
-/// Changed map pages, and what a mount must look at again for their sake.
+/// Changed map pages, and the numbers from which on a mount must look again for their sake.
 pub(crate) struct Changes {
-    /// Changed pages; the one that has been changed longest comes first.
+    /// Changed pages; the page that has been changed longest comes first.
     order: IndexList,
-    /// Number of the first program whose change a page does not hold where it survives.
+    /// The number of the first program whose change a page does not hold where it survives.
     since: Vec<u64>,
-    /// Newest program of data that a page points to.
+    /// The newest program of data that a page points to.
     newest: Vec<OpId>,
     /// Changed pages of which an entry was trimmed.
     trimmed: IndexList,
-    /// Which entries have changed, one bit each, and how many; empty where nobody asks.
+    /// Changed entries, one bit each, and their counts; empty if they are not told apart.
     bits: Vec<u64>,
     counts: Vec<u32>,
     per_page: u32,
-    /// Whether `order` is one of age: not while a mount finds changes.
+    /// `true` if `order` is sorted by age; `false` while a mount finds changes.
     sorted: bool,
 }
 
 impl Changes {
-    /// Nothing changed in `pages` map pages of `per_page` entries; `counted`: entries are told
-    /// apart.
+    /// Begins with nothing changed in `pages` map pages of `per_page` entries. If `counted`,
+    /// entries are told apart.
     pub fn new(pages: u32, per_page: u32, counted: bool) -> Changes {
         let words = if counted { pages as usize * per_page.div_ceil(64) as usize } else { 0 };
         Changes {
@@ -39,8 +40,8 @@ impl Changes {
         }
     }
 
-    /// Entry `index` of a page changed; `since` is the number of the program that the change
-    /// belongs to (or of the next one), `op` that program.
+    /// Notes that entry `index` of a page changed with program `op`. `since` is the number of that
+    /// program, or of the next one.
     #[inline]
     pub fn mark(&mut self, page: u32, index: u32, since: u64, op: OpId, trim: bool) {
         if self.since[page as usize] == 0 {
@@ -59,14 +60,15 @@ impl Changes {
         }
     }
 
-    /// A mount found a newer entry, programmed with number `sequence`: in no order of age.
+    /// Notes a newer entry that a mount found, programmed with number `sequence`, in no order of
+    /// age.
     pub fn mark_found(&mut self, page: u32, index: u32, sequence: u64) {
         self.mark(page, index, sequence, OpId::NONE, false);
         self.since[page as usize] = self.since[page as usize].min(sequence);
         self.sorted = false;
     }
 
-    /// After a mount: the longest changed page comes first again.
+    /// Sorts the pages after a mount: the longest changed page comes first again.
     pub fn sort(&mut self) {
         let mut pages: Vec<u32> = self.order.iter().collect();
         pages.sort_unstable_by_key(|&p| (self.since[p as usize], p));
@@ -74,7 +76,7 @@ impl Changes {
         self.sorted = true;
     }
 
-    /// A page is as its surviving copy says.
+    /// Clears a page whose entries are all in the surviving copy.
     pub fn clear(&mut self, page: u32) {
         if !self.order.remove(page) {
             return;
@@ -88,18 +90,18 @@ impl Changes {
         }
     }
 
-    /// Whether a page has changed.
+    /// Returns whether a page has changed.
     #[inline]
     pub fn contains(&self, page: u32) -> bool {
         self.since[page as usize] != 0
     }
 
-    /// Entries of a page that have changed.
+    /// Returns the number of entries of a page that have changed.
     pub fn count(&self, page: u32) -> u32 {
         self.counts[page as usize]
     }
 
-    /// The entries of a page that have changed, by their places in it.
+    /// Returns the entries of a page that have changed, by their places in it.
     pub fn entries(&self, page: u32) -> impl Iterator<Item = u32> + '_ {
         let words = self.per_page.div_ceil(64);
         (0..words).flat_map(move |word| {
@@ -108,37 +110,38 @@ impl Changes {
         })
     }
 
-    /// Changed pages, the longest changed first.
+    /// Returns the changed pages, the longest changed first.
     pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
         self.order.iter()
     }
 
-    /// Pages of which a trimmed entry survives nowhere yet.
+    /// Returns the pages with a trimmed entry that survives nowhere yet.
     pub fn trimmed(&self) -> &IndexList {
         &self.trimmed
     }
 
-    /// How many pages have changed.
+    /// Returns the number of pages that have changed.
     pub fn len(&self) -> u32 {
         self.order.len()
     }
 
-    /// Newest program of data that a page points to.
+    /// Returns the newest program of data that a page points to.
     pub fn newest(&self, page: u32) -> OpId {
         self.newest[page as usize]
     }
 
-    /// Number of the first program whose change a changed page does not hold where it survives.
+    /// Returns the number of the first program whose change a changed page does not hold where it
+    /// survives, or `None` if the page has not changed.
     pub fn since(&self, page: u32) -> Option<u64> {
         Some(self.since[page as usize]).filter(|&since| since > 0)
     }
 
-    /// The last program all of whose changes survive, where `settled` is the last one whose changes
-    /// were made.
+    /// Returns the last program up to which all changes survive. `settled` is the last program
+    /// whose changes were made.
     ///
     /// # Panics
-    /// When a mount found changes and did not [`sort`](Self::sort) them: a page that says so would
-    /// hide the older ones from the next mount.
+    /// If a mount found changes and did not [`sort`](Self::sort) them: a page with this number
+    /// would hide the older ones from the next mount.
     pub fn replay_from(&self, settled: u64) -> u64 {
         assert!(self.sorted, "changes that a mount found are not sorted");
         self.order.first().map_or(settled, |page| self.since[page as usize] - 1)

@@ -16,9 +16,9 @@ struct CachedEntry {
     next: u32,
 }
 
-/// Entries of the map. New ones are on probation; one that is used again is protected until others
-/// push it out. Protected entries never leave before those on probation. Without protection it is
-/// one LRU list.
+/// Entries of the map. New ones are on probation. An entry that is used again is protected until
+/// others push it out. Protected entries never leave before the ones on probation. Without
+/// protection it is one LRU list.
 pub(crate) struct Cmt {
     entries: Vec<CachedEntry>,
     free: Vec<u32>,
@@ -32,7 +32,8 @@ pub(crate) struct Cmt {
 }
 
 impl Cmt {
-    /// Room for `limit` entries of `pages` map pages, `protected_max` of them protected.
+    /// Makes room for `limit` entries of `pages` map pages, at most `protected_max` of them
+    /// protected.
     pub fn new(limit: u32, protected_max: u32, pages: u32) -> Cmt {
         Cmt {
             entries: Vec::new(),
@@ -46,23 +47,23 @@ impl Cmt {
         }
     }
 
-    /// Entries in memory.
+    /// Returns the number of entries in memory.
     pub fn len(&self) -> u32 {
         self.index.len() as u32
     }
 
-    /// Whether one more entry needs another to leave.
+    /// Returns whether one more entry needs another to leave.
     pub fn is_full(&self) -> bool {
         self.len() == self.limit
     }
 
-    /// Whether an entry is in memory.
+    /// Returns whether an entry is in memory.
     #[inline]
     pub fn contains(&self, lpn: u32) -> bool {
         self.index.contains_key(&lpn)
     }
 
-    /// An entry that is in memory was used.
+    /// Notes that an entry that is in memory was used.
     #[inline]
     pub fn touch(&mut self, lpn: u32) {
         let slot = self.index[&lpn];
@@ -80,10 +81,10 @@ impl Cmt {
         self.protected.touch(slot);
     }
 
-    /// Add an entry that is not in memory.
+    /// Adds an entry that is not in memory.
     ///
     /// # Panics
-    /// When there is no room.
+    /// If there is no room.
     pub fn insert(&mut self, lpn: u32, page: u32) {
         assert!(!self.is_full(), "the CMT is full");
         let entry = CachedEntry { lpn, page, changed: false, previous: NIL, next: NIL };
@@ -101,13 +102,13 @@ impl Cmt {
         self.probation.push(slot);
     }
 
-    /// The entries in the order in which they would leave: logical page, map page, changed.
+    /// Returns the entries in the order in which they would leave: logical page, map page, changed.
     pub fn victims(&self) -> impl Iterator<Item = (u32, u32, bool)> + '_ {
         let slots = self.probation.iter().chain(self.protected.iter());
         slots.map(|slot| &self.entries[slot as usize]).map(|e| (e.lpn, e.page, e.changed))
     }
 
-    /// An entry leaves.
+    /// Removes an entry.
     pub fn remove(&mut self, lpn: u32) {
         let slot = self.index.remove(&lpn).expect("it is in memory");
         self.unlink(slot);
@@ -117,7 +118,7 @@ impl Cmt {
         self.free.push(slot);
     }
 
-    /// An entry that is in memory has changed.
+    /// Marks an entry that is in memory as changed.
     pub fn change(&mut self, lpn: u32) {
         let slot = self.index[&lpn];
         let CachedEntry { page, changed, .. } = self.entries[slot as usize];
@@ -148,7 +149,7 @@ impl Cmt {
         (entry.changed, entry.previous, entry.next) = (false, NIL, NIL);
     }
 
-    /// No entry of a map page differs from flash. Returns how many did.
+    /// Marks all entries of a map page as unchanged. Returns the number that were changed.
     pub fn clean(&mut self, page: u32) -> u64 {
         let mut count = 0;
         while self.changed[page as usize] != NIL {
@@ -158,7 +159,7 @@ impl Cmt {
         count
     }
 
-    /// Whether a changed entry of a map page is in memory.
+    /// Returns whether a changed entry of a map page is in memory.
     pub fn has_changes_of(&self, page: u32) -> bool {
         self.changed[page as usize] != NIL
     }

@@ -11,9 +11,8 @@ pub(super) struct Copies {
     all: InFlight,
     /// The newest copy.
     newest: OpId,
-    /// Copies with the number of the first program whose change they hold and nothing that is
-    /// complete does. Without those that a later copy outlives with a smaller number: both columns
-    /// ascend.
+    /// Copies with the number of the first program whose change they hold and no complete copy
+    /// does. A copy is left out if a later one has a smaller number: both columns ascend.
     since: VecDeque<(OpId, u64)>,
 }
 
@@ -47,7 +46,7 @@ mod tests {
     use super::*;
     use flashatlas_types::{Class, OpKind, Rng, Seed};
 
-    /// Beside a list of all copies that is searched.
+    /// Compares with a list of all copies that is searched.
     #[test]
     fn the_oldest_change_is_the_smallest_of_all_that_is_under_way() {
         let mut rng = Rng::stream(Seed(1), "copies");

@@ -1,5 +1,5 @@
-//! Learned segments of a group of 256 entries (LeaFTL, section 3): lines that predict where pages
-//! are, in levels.
+//! Learned segments of a group of 256 entries (LeaFTL, section 3): lines that predict the places of
+//! pages, in levels.
 //!
 //! A segment covers up to 256 logical pages; it predicts `base + ceil(slope * (page - start))`, off
 //! by at most gamma. It is kept in 8 bytes: start and length (1 each), slope (2: half precision),
@@ -14,7 +14,7 @@ pub(crate) const GROUP: u32 = 256;
 /// Bytes of a segment.
 const SEGMENT_BYTES: u64 = 8;
 
-/// Which pages of a group.
+/// A set of pages of a group.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 struct Members([u64; 4]);
 
@@ -66,14 +66,14 @@ impl Segment {
         self.start <= other.last && other.start <= self.last
     }
 
-    /// Fit the range to the members that are left.
+    /// Fits the range to the members that are left.
     fn shrink(&mut self) {
-        // the start is what the slope counts from: it stays
+        // the slope counts from the start, which stays
         self.last = self.members.last().unwrap_or(self.start);
     }
 }
 
-/// A point: place in the group, and where the page is.
+/// A point: the place in the group, and the place of the page.
 pub(crate) type Point = (u8, u32);
 
 /// The segments of a group, newest level first.
@@ -83,7 +83,8 @@ pub(crate) struct SegmentGroup {
 }
 
 impl SegmentGroup {
-    /// Learn points in ascending order of their places; `gamma` is how far a prediction may be off.
+    /// Learns points in ascending order of their places. A prediction may be off by at most
+    /// `gamma`.
     pub fn learn(&mut self, points: &[Point], gamma: u32) {
         let mut rest = points;
         // segments of one batch do not overlap and come in order: nothing has to sink for them
@@ -114,7 +115,7 @@ impl SegmentGroup {
         self.insert(0, segment);
     }
 
-    /// Put a segment into a level; those that it overlaps there sink to the next.
+    /// Puts a segment into a level; segments that it overlaps there sink to the next.
     fn insert(&mut self, level: usize, segment: Segment) {
         if level == self.levels.len() {
             self.levels.push(Vec::new());
@@ -130,7 +131,7 @@ impl SegmentGroup {
         }
     }
 
-    /// A page has no place any more.
+    /// Forgets a page, which has no place any more.
     pub fn forget(&mut self, at: u8) {
         let mut gone = Members::default();
         gone.insert(at);
@@ -144,8 +145,8 @@ impl SegmentGroup {
         self.levels.retain(|level| !level.is_empty());
     }
 
-    /// Where a page is predicted to be, and how many levels were searched; `None` when no
-    /// segment knows it.
+    /// Returns the predicted place of a page and the number of levels that were searched, or `None`
+    /// if no segment knows it.
     pub fn predict(&self, at: u8) -> Option<(u32, u32)> {
         let knows = |s: &&Segment| s.start <= at && at <= s.last && s.members.contains(at);
         (1..)
@@ -153,20 +154,20 @@ impl SegmentGroup {
             .find_map(|(depth, level)| level.iter().find(knows).map(|s| (s.predict(at), depth)))
     }
 
-    /// Segments of all levels.
+    /// Returns the number of segments of all levels.
     pub fn segments(&self) -> u64 {
         self.levels.iter().map(|l| l.len() as u64).sum()
     }
 
-    /// Bytes of segments and conflict resolution buffer.
+    /// Returns the number of bytes of the segments and of the conflict resolution buffer.
     pub fn bytes(&self) -> u64 {
         let listed = |s: &Segment| if s.approximate { u64::from(s.members.len()) + 1 } else { 0 };
         self.levels.iter().flatten().map(|s| SEGMENT_BYTES + listed(s)).sum()
     }
 }
 
-/// A number with the 11 significant bits of a half-precision float; slopes lie between 2^-8 and
-/// 2^8.
+/// Returns a number rounded to the 11 significant bits of a half-precision float. Slopes lie
+/// between 2^-8 and 2^8.
 fn half(x: f64) -> f64 {
     if x == 0.0 {
         return 0.0;
@@ -175,7 +176,7 @@ fn half(x: f64) -> f64 {
     (x / unit).round() * unit
 }
 
-/// The longest line through the first points, and how many points it takes.
+/// Returns the longest line through the first points, and the number of points that it takes.
 fn longest(points: &[Point], gamma: u32) -> (Segment, usize) {
     let (start, base) = points[0];
     // the slopes under which every point so far is predicted well enough: ceil(slope * dx) within

@@ -1,16 +1,16 @@
-//! The model of a map page in LearnedFTL (section III-B): a few lines that say where pages are, and
-//! a bit for each page that says whether its line is right. Models are replaced in their place:
-//! they do not grow, and nothing older lies below them.
+//! The model of a map page in LearnedFTL (section III-B): a few lines that predict the places of
+//! pages, and a bit for each page that is set if its line is right. Models are replaced in their
+//! place: they do not grow, and nothing older lies below them.
 
-/// Bytes of a line: where it begins (2), slope (2), base (4).
+/// Bytes of a line: its beginning (2), slope (2), base (4).
 const LINE_BYTES: u64 = 8;
 
-/// A page of the map page, by its place there, and where it stands.
+/// A page of the map page, by its place there, and its place on flash.
 pub(crate) type Point = (u16, u32);
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Line {
-    /// The first page that it is about; it ends where the next one begins.
+    /// The first page that it covers; it ends where the next line begins.
     start: u16,
     slope: f32,
     base: u32,
@@ -31,12 +31,12 @@ pub(crate) struct Lines {
 }
 
 impl Lines {
-    /// A model of `pages` pages, of which nothing is known.
+    /// Returns a model of `pages` pages, none of which is known.
     pub fn new(pages: u32) -> Lines {
         Lines { lines: Vec::new(), right: vec![0; pages.div_ceil(64) as usize] }
     }
 
-    /// Where a page is, if the model is right about it.
+    /// Returns the place of a page, or `None` if the model is not right about it.
     #[inline]
     pub fn predict(&self, at: u16) -> Option<u32> {
         let right = self.right[at as usize / 64] >> (at % 64) & 1 == 1;
@@ -48,15 +48,15 @@ impl Lines {
         &self.lines[after - 1]
     }
 
-    /// The page is somewhere else now.
+    /// Forgets a page that is somewhere else now.
     #[inline]
     pub fn forget(&mut self, at: u16) {
         self.right[at as usize / 64] &= !(1 << (at % 64));
     }
 
-    /// Draw at most `most` lines anew through points in ascending order, and through what the model
-    /// was right about, where no point says otherwise. The lines that get the most pages right are
-    /// kept.
+    /// Draws at most `most` lines anew, and keeps the lines that get the most pages right. They run
+    /// through points in ascending order, and through the places that the model was right about if
+    /// no point differs.
     pub fn train(&mut self, points: &[Point], most: usize) {
         let mut all: Vec<Point> = Vec::with_capacity(points.len());
         let mut new = points.iter().copied().peekable();
@@ -94,27 +94,27 @@ impl Lines {
         }
     }
 
-    /// Lines in use.
+    /// Returns the number of lines in use.
     pub fn len(&self) -> usize {
         self.lines.len()
     }
 
-    /// Pages that the model is right about.
+    /// Returns the number of pages that the model is right about.
     pub fn right(&self) -> u32 {
         self.right.iter().map(|word| word.count_ones()).sum()
     }
 
-    /// Bytes of a model with up to `most` lines for `pages` pages.
+    /// Returns the number of bytes of a model with up to `most` lines for `pages` pages.
     pub fn bytes(most: usize, pages: u32) -> u64 {
         most as u64 * LINE_BYTES + u64::from(pages.div_ceil(8))
     }
 }
 
-/// The longest line through the first points, and how many it is right about.
+/// Returns the longest line through the first points, and the number that it is right about.
 fn longest(points: &[Point]) -> (Line, usize) {
     let (start, base) = points[0];
     let mut best = (Line { start, slope: 0.0, base }, 1);
-    // the slopes under which every point so far is rounded to where it is
+    // the slopes under which every point so far is rounded to its place
     let (mut low, mut high) = (f64::MIN, f64::MAX);
     for (used, &(at, place)) in points.iter().enumerate().skip(1) {
         let dx = f64::from(at - start);
@@ -125,24 +125,23 @@ fn longest(points: &[Point]) -> (Line, usize) {
             break;
         }
         let kept = f64::from(best.0.slope);
-        let line = match used > 1 && low < kept && kept < high && best.0.predict(at) == place {
-            true => best.0,
-            false => {
-                // a slope that 16 bits hold, where there is one between
-                let line = Line { start, slope: half_precision(dy / dx, low, high), base };
-                if !points[..=used].iter().all(|&(at, place)| line.predict(at) == place) {
-                    break;
-                }
-                line
+        let line = if used > 1 && low < kept && kept < high && best.0.predict(at) == place {
+            best.0
+        } else {
+            // a slope that 16 bits hold, where there is one between
+            let line = Line { start, slope: half_precision(dy / dx, low, high), base };
+            if !points[..=used].iter().all(|&(at, place)| line.predict(at) == place) {
+                break;
             }
+            line
         };
         best = (line, used + 1);
     }
     best
 }
 
-/// `wanted`, or else the middle of the range, to the eleven significant bits of a half-precision
-/// number.
+/// Returns `wanted`, or else the middle of the range, rounded to the eleven significant bits of a
+/// half-precision number.
 fn half_precision(wanted: f64, low: f64, high: f64) -> f32 {
     let half = |x: f64| {
         if x == 0.0 {

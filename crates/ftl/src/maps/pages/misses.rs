@@ -1,4 +1,4 @@
-//! What a policy of the map's cache says where an entry is not in memory, carried out.
+//! The misses of the map's cache: the decisions of its policy, carried out.
 
 use super::cache::{Cache, Io};
 use crate::MemoryUse;
@@ -7,21 +7,22 @@ use flashatlas_types::{FtlError, Lpn, MediumError, MemoryKind, OpId};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 
-/// A map page that a lookup has read and that does not stay: what follows in the same command finds
-/// it still.
+/// A map page that a lookup has read and that does not stay. Later lookups of the same command
+/// still find it.
 struct Passing {
     command: u64,
     page: u32,
     ready: OpId,
 }
 
-/// A policy, and what it has done.
+/// A policy, and counts of its work.
 pub(crate) struct Misses {
     policy: Box<dyn CachePolicy>,
     page_bytes: u64,
     clock: u64,
     passing: Option<Passing>,
-    /// Pages that came along with others and were not needed yet, and when they are there.
+    /// Pages that came along with others and were not needed yet, each with the operation that
+    /// brings it.
     unused: FxHashMap<u32, OpId>,
     ahead: Vec<u32>,
     left_out: u64,
@@ -51,8 +52,8 @@ impl Misses {
         MapAccess { page, lpn, change, clock: self.clock - 1, room, most }
     }
 
-    /// The entry is in memory. Returns the operation that brings its page, if that came along and
-    /// nobody has waited for it.
+    /// Notes the use of an entry that is in memory. Returns the operation that brings its page, if
+    /// the page came along and nobody has waited for it.
     pub fn used(&mut self, cache: &impl Cache, page: u32, lpn: Lpn, change: bool) -> OpId {
         let access = self.access(page, lpn, change, cache);
         let ready = if self.unused.is_empty() { None } else { self.unused.remove(&page) };
@@ -61,14 +62,15 @@ impl Misses {
         ready.unwrap_or(OpId::NONE)
     }
 
-    /// When the page of `lpn` is there that passes through memory within this command.
+    /// Returns the operation that brings a page which passes through memory within this command, or
+    /// `None` if the page does not.
     pub fn passing(&self, command: u64, page: u32) -> Option<OpId> {
         let passing = self.passing.as_ref()?;
         (passing.command == command && passing.page == page).then_some(passing.ready)
     }
 
-    /// The entry is not in memory. Returns the operation after which it is there. Pages of `moved`
-    /// are not loaded along: what flash has of them is not all.
+    /// Handles an entry that is not in memory. Returns the operation after which it is there. Pages
+    /// of `moved` are not loaded along: flash lacks some of their entries.
     pub fn missed(
         &mut self,
         cache: &mut impl Cache,
@@ -83,10 +85,7 @@ impl Misses {
         let mut ahead = std::mem::take(&mut self.ahead);
         ahead.clear();
         let stays = self.policy.missed(&access, &mut ahead) || change || self.policy.keeps_all();
-        let ready = match stays {
-            true => cache.fetch(io, lpn)?,
-            false => io.load(lpn, OpId::NONE)?,
-        };
+        let ready = if stays { cache.fetch(io, lpn)? } else { io.load(lpn, OpId::NONE)? };
         if !stays {
             self.left_out += 1;
             self.passing = Some(Passing { command: io.cx.number, page, ready });
@@ -96,7 +95,7 @@ impl Misses {
         let mut room = cache.pages_most().saturating_sub(u32::from(stays));
         for &page in &ahead {
             let there = page >= io.map.table.pages() || cache.holds_page(page);
-            // what nobody has asked for is not worth a write, nor an error
+            // a page that nobody has asked for is not worth a write, nor an error
             let free = cache.evicts_unchanged();
             if room == 0 || there || !free || moved.contains(&page) || !io.map.on_flash(page) {
                 continue;

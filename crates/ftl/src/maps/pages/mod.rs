@@ -1,14 +1,15 @@
-//! What every map store needs that keeps its map on flash: the table, the pages on flash with their
-//! directory and collection, what has changed since, and how a mount puts them together again.
+//! The machinery of map stores that keep their map on flash: the table, the pages on flash with
+//! their directory and collection, the changes since, and the mount that puts them together again.
 //!
-//! [`MapOnFlash`] is that machinery. On top of it are two kinds of store: those whose whole map
-//! is in DRAM ([`resident`]) and those that load map pages on demand ([`paged`]). A map page always
-//! goes to flash whole and up to date; its header says up to which program its entries are
-//! (`upto`), and up to which program *every* page on flash is (`replay_from`): a mount reads the
-//! spare areas of data that were programmed later, and takes an entry from there when its number is
-//! above the `upto` of its page. Trims leave no such trace: a map page with a trimmed entry is
-//! written before the FLUSH after it completes, and before a block is erased to which the entry
-//! pointed.
+//! [`MapOnFlash`] is that machinery. Two kinds of store use it: stores whose whole map is in DRAM
+//! ([`resident`]) and stores that load map pages on demand ([`paged`]).
+//!
+//! A map page always goes to flash whole and up to date. Its header has the last program that its
+//! entries include (`upto`), and the last program that *every* page on flash includes
+//! (`replay_from`). A mount reads the spare areas of data that were programmed later, and takes an
+//! entry from there if its number is above the `upto` of its page. Trims leave no such trace: a map
+//! page with a trimmed entry is written before the FLUSH after it completes, and before a block is
+//! erased to which the entry pointed.
 
 mod area;
 mod cache;
@@ -47,16 +48,16 @@ pub(crate) struct MapOnFlash {
     pub table: Table,
     pub changes: Changes,
     area: MapArea,
-    /// Whether a mount takes newer entries from the spare areas of data.
+    /// `true` if a mount takes newer entries from the spare areas of data.
     roll_forward: bool,
-    /// A mount found that map pages may be missing: it reads every spare area, and writes what it
-    /// finds there.
+    /// `true` if a mount found that map pages may be missing. It then reads every spare area and
+    /// writes the entries that it finds there.
     incomplete: bool,
-    /// The page that says so on flash ([`MapArea::mark`]), until the mount is done.
+    /// The page that marks it on flash ([`MapArea::mark`]), until the mount is done.
     marked: Option<u32>,
-    /// Counts up whenever no change is left that a mount could not find; and for each block, its
-    /// value when a change was made that a mount could find only where the block's pages still
-    /// are.
+    /// A count that goes up whenever no change is left that a mount could not find. Beside it
+    /// stands, for each block, the count at the last change that a mount could find only while the
+    /// block's pages are still there.
     epoch: u64,
     pointed: Vec<u64>,
     /// Copies that may not be complete.
@@ -65,7 +66,7 @@ pub(crate) struct MapOnFlash {
 }
 
 impl MapOnFlash {
-    /// An empty map. `counted`: changed entries are told apart.
+    /// Returns an empty map. If `counted`, changed entries are told apart.
     pub fn new(layout: &Layout, shape: &MapShape, counted: bool) -> MapOnFlash {
         let table = Table::new(layout.logical_units, shape.per_page, shape.entry_bytes);
         let area = MapArea::new(layout, shape.on_flash);
@@ -83,7 +84,7 @@ impl MapOnFlash {
         }
     }
 
-    /// Change an entry because of program `op`; returns what it was.
+    /// Changes an entry because of program `op`; returns its old value.
     #[inline]
     pub fn change(&mut self, pool: &Pool, lpn: Lpn, ppn: Ppn, op: OpId) -> Ppn {
         let (page, trim) = (self.table.page_of(lpn), ppn == Ppn::NONE);
@@ -97,36 +98,36 @@ impl MapOnFlash {
         old
     }
 
-    /// Whether the erase of a block would take away what a mount needs to find a page, or to know
-    /// that it was trimmed.
+    /// Returns `true` if the erase of a block would destroy data that a mount needs to find a page,
+    /// or to know that it was trimmed.
     pub fn needs(&self, block: BlockId) -> bool {
         self.pointed[block.0 as usize] == self.epoch
     }
 
-    /// Changed pages were copied to where they survive: forget what blocks are needed for, if
-    /// nothing is left to copy that a mount could not find by itself.
+    /// Notes that changed pages were copied to where they survive. It forgets the blocks that are
+    /// needed, if a mount can find every change that is left by itself.
     pub fn note_survival(&mut self) {
         if self.changes.trimmed().is_empty() && (self.roll_forward || self.changes.len() == 0) {
             self.epoch += 1;
         }
     }
 
-    /// A copy of changed pages is complete once `op` is: until then no other copy may say that
-    /// these changes survive.
+    /// Notes a copy of changed pages, which is complete once `op` is. Until then no other copy may
+    /// claim that these changes survive.
     pub fn copied(&mut self, cx: &mut FtlContext<'_>, op: OpId, since: Option<u64>) {
         if let (Some(since), true) = (since, op != OpId::NONE) {
             self.copies.push(cx.flash.plan, cx.oldest_unfinished, op, since);
         }
     }
 
-    /// Copies that may not be complete: what a FLUSH waits for beside its own, and the erase of a
-    /// block that the map on flash may still need.
+    /// Returns the copies that may not be complete. A FLUSH waits for them beside its own, and so
+    /// does the erase of a block that the map on flash may still need.
     pub fn unfinished(&mut self, cx: &mut FtlContext<'_>) -> OpId {
         let ops = self.copies.unfinished(cx.oldest_unfinished);
         cx.flash.plan.join(flashatlas_types::Class::Map, &ops)
     }
 
-    /// The same for the erase of a block: nothing, if the map never needed it.
+    /// Returns the same for the erase of a block: nothing, if the map never needed it.
     pub fn unfinished_for(&mut self, cx: &mut FtlContext<'_>, block: BlockId) -> OpId {
         match std::mem::take(&mut self.pointed[block.0 as usize]) {
             0 => OpId::NONE,
@@ -134,31 +135,31 @@ impl MapOnFlash {
         }
     }
 
-    /// Whether a mount may read the spare areas of data.
+    /// Returns whether a mount may read the spare areas of data.
     pub fn rolls_forward(&self) -> bool {
         self.roll_forward
     }
 
-    /// Whether a mount keeps nothing of what it finds in spare areas to itself.
+    /// Returns `true` if a mount writes all that it finds in spare areas to flash.
     pub fn is_written_by_mounts(&self) -> bool {
         !self.roll_forward || self.incomplete
     }
 
-    /// Whether a mount found that map pages may be missing.
+    /// Returns whether a mount found that map pages may be missing.
     pub fn is_incomplete(&self) -> bool {
         self.incomplete
     }
 
-    /// Whether a map page was ever written.
+    /// Returns whether a map page was ever written.
     pub fn on_flash(&self, page: u32) -> bool {
         self.area.place(page).is_some()
     }
 
-    /// Read a map page, if it was ever written, to look the entry of `lpn` up, which must be what
-    /// it says.
+    /// Reads a map page, if it was ever written, to look the entry of `lpn` up. The entry that it
+    /// holds must be the present one.
     ///
     /// # Errors
-    /// When it is damaged.
+    /// The map page is damaged.
     pub fn load(
         &mut self,
         cx: &mut FtlContext<'_>,
@@ -187,11 +188,10 @@ impl MapOnFlash {
         cx.flash.plan.join(flashatlas_types::Class::Map, after)
     }
 
-    /// Read a map page, if it was ever written, so that it can be written again with what has
-    /// changed.
+    /// Reads a map page, if it was ever written, so that it can be written again with its changes.
     ///
     /// # Errors
-    /// When it cannot be read.
+    /// It cannot be read.
     pub fn merge(
         &mut self,
         cx: &mut FtlContext<'_>,
@@ -202,10 +202,10 @@ impl MapOnFlash {
         self.read_whole(cx, page, after)
     }
 
-    /// Read a map page, if it was ever written, for the host.
+    /// Reads a map page, if it was ever written, for the host.
     ///
     /// # Errors
-    /// When it cannot be read.
+    /// It cannot be read.
     pub fn export_entries(&mut self, cx: &mut FtlContext<'_>, page: u32) -> Result<OpId, FtlError> {
         self.pages.exported_pages += u64::from(self.on_flash(page));
         let command = cx.command;
@@ -218,17 +218,18 @@ impl MapOnFlash {
         page: u32,
         after: &[OpId],
     ) -> Result<OpId, FtlError> {
-        match self.on_flash(page) {
-            true => self.area.read(cx, page, after),
-            false => Ok(self.area_wait(cx, after)),
+        if self.on_flash(page) {
+            self.area.read(cx, page, after)
+        } else {
+            Ok(self.area_wait(cx, after))
         }
     }
 
-    /// Write map pages as they are now; each waits for the programs that it points to, and all for
-    /// `after`.
+    /// Writes map pages as they are now. Each waits for the programs that it points to, and all
+    /// wait for `after`.
     ///
     /// # Errors
-    /// When there is no room, or no power.
+    /// There is no room, or no power.
     pub fn write(
         &mut self,
         io: &mut MapContext<'_, '_>,
@@ -268,8 +269,8 @@ impl MapOnFlash {
         Ok(written)
     }
 
-    /// After map pages were written, and the programs of these are complete: write the pages of the
-    /// directory that name them, where it has pages.
+    /// Writes the pages of the directory that name these map pages, if the directory has pages. It
+    /// waits for the programs of the map pages.
     fn write_directory(
         &mut self,
         io: &mut MapContext<'_, '_>,
@@ -294,7 +295,7 @@ impl MapOnFlash {
         Ok(io.cx.flash.plan.join(flashatlas_types::Class::Map, &written))
     }
 
-    /// The header of a copy that is made now; what it copies counts as unchanged already.
+    /// Returns the header of a copy that is made now; the copied pages count as unchanged already.
     pub fn header(&mut self, io: &mut MapContext<'_, '_>) -> Header {
         let changed = self.changes.replay_from(io.pool.settled);
         let copied = self.copies.oldest_change(io.cx.oldest_unfinished);
@@ -318,10 +319,10 @@ impl MapOnFlash {
         Image { page, bytes: Arc::from(bytes) }
     }
 
-    /// Rebuild the table from the map pages on flash.
+    /// Rebuilds the table from the map pages on flash.
     ///
     /// # Errors
-    /// When the power fails.
+    /// The power fails.
     pub fn load_all(
         &mut self,
         io: &mut MapContext<'_, '_>,
@@ -350,8 +351,9 @@ impl MapOnFlash {
         }
         mount.damaged_map_pages += damaged.len() as u64;
         // a frame that cannot be read may have held a map page, and so may a block that was erased
-        // because of that. Without roll-forward spare areas say nothing then: they also name what
-        // an earlier mount gave up, which nobody can tell from what was flushed since
+        // because of it. Without roll-forward, spare areas prove nothing then: they also name pages
+        // that an earlier mount gave up, which cannot be told apart from pages that were flushed
+        // since
         self.incomplete = self.roll_forward
             && (!damaged.is_empty() || unreadable > 0 || mount.unreadable_blocks > 0);
         self.area.mending = self.incomplete;
@@ -363,7 +365,7 @@ impl MapOnFlash {
         Ok(replay)
     }
 
-    /// In a mount, what an earlier one was cut in: it knew of damage that may not show any more.
+    /// Takes up an earlier mount that was cut: it knew of damage that may not show any more.
     pub fn take_up(&mut self, replay: &mut Replay, mount: &mut MountReport) {
         if replay.newest.1 && self.roll_forward {
             mount.damaged_map_pages += 1;
@@ -372,10 +374,10 @@ impl MapOnFlash {
         }
     }
 
-    /// In a mount, before blocks are erased that nobody can read.
+    /// Marks the damage on flash, before a mount erases blocks that nobody can read.
     ///
     /// # Errors
-    /// When the power fails.
+    /// The power fails.
     pub fn before_discard(&mut self, io: &mut MapContext<'_, '_>) -> Result<(), FtlError> {
         if self.area.mending {
             let header = Header { version: 0, upto: 0, replay_from: 0, mending: true };
@@ -389,29 +391,29 @@ impl MapOnFlash {
         Ok(())
     }
 
-    /// An entry as a mount found it in a spare area, programmed with number `sequence`.
+    /// Enters an entry that a mount found in a spare area, programmed with number `sequence`.
     pub fn restore(&mut self, lpn: Lpn, ppn: Ppn, sequence: u64) {
         let page = self.table.page_of(lpn);
         self.table.set(lpn, ppn);
         self.changes.mark_found(page, lpn.0 - page * self.table.per_page, sequence);
     }
 
-    /// In a mount, before it writes pages: a collection that was cut has the block that these would
-    /// need.
+    /// Makes room before a mount writes pages: a collection that was cut has the block that they
+    /// would need.
     ///
     /// # Errors
-    /// When there is no room, or no power.
+    /// There is no room, or no power.
     pub fn before_writes(&mut self, io: &mut MapContext<'_, '_>) -> Result<(), FtlError> {
         self.changes.sort();
         self.area.collect_again(io)
     }
 
-    /// End a mount. Entries that were found in spare areas are in memory; where nobody could find
-    /// them there again, or where `all` is set because memory has no room for them, their pages are
-    /// written.
+    /// Ends a mount. Entries that were found in spare areas are in memory. Their pages are written
+    /// if a later mount could not find the entries there again, or if `all` is set because memory
+    /// has no room for them.
     ///
     /// # Errors
-    /// When there is no room, or no power.
+    /// There is no room, or no power.
     pub fn mounted(
         &mut self,
         io: &mut MapContext<'_, '_>,
@@ -431,27 +433,27 @@ impl MapOnFlash {
         Ok(())
     }
 
-    /// Bytes of the directory.
+    /// Returns the number of bytes of the directory.
     pub fn directory_bytes(&self) -> u64 {
         self.area.directory_bytes()
     }
 
-    /// Counters of the pages.
+    /// Returns the counters of the pages.
     pub fn page_counters(&self) -> PageCounters {
         PageCounters { copies: self.area.copies, ..self.pages }
     }
 
-    /// Set the counters to zero.
+    /// Sets the counters to zero.
     pub fn reset_counters(&mut self) {
         self.pages = PageCounters::default();
         self.area.copies = 0;
     }
 
-    /// The rules of the pages on flash: a page that has not changed holds exactly the map, unless
-    /// it survives `elsewhere`. Returns the valid slots of map pages.
+    /// Checks the rules of the pages on flash: a page that has not changed holds exactly the map,
+    /// unless it survives `elsewhere`. Returns the number of valid slots of map pages.
     ///
     /// # Errors
-    /// The first rule that does not hold.
+    /// Returns the first rule that does not hold.
     pub fn check(
         &self,
         medium: &Medium,

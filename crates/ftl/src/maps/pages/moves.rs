@@ -14,7 +14,7 @@ use std::ops::Range;
 pub(crate) struct Moves {
     /// Map pages with moves.
     pub pages: BTreeSet<u32>,
-    /// The pages that were moved, where lookups find them, and how many there were at most.
+    /// The pages that were moved, for lookups, and the largest number of them so far.
     entries: Option<(BTreeSet<u32>, usize)>,
 }
 
@@ -49,8 +49,9 @@ impl Moves {
         self.entries.as_ref().is_some_and(|(entries, _)| entries.contains(&lpn.0))
     }
 
-    /// Takes the entries of a map page out of the table that are `held` elsewhere from now on; its
-    /// entries are `lpns`. Returns them in ascending order, and none where there is no table.
+    /// Takes the entries of a map page out of the table that are `held` elsewhere from now on.
+    /// Returns them in ascending order, and none if there is no table. The page's entries are
+    /// `lpns`.
     pub fn take(&mut self, page: u32, lpns: Range<u32>, held: impl Fn(Lpn) -> bool) -> Vec<Lpn> {
         let Some((entries, _)) = &mut self.entries else { return Vec::new() };
         if !self.pages.contains(&page) {
@@ -78,7 +79,7 @@ impl Moves {
     }
 
     /// Returns the table with the most bytes that it took, at two page numbers of 4 bytes an entry;
-    /// `None` where there is none.
+    /// `None` if there is no table.
     pub fn table(&self) -> Option<(&'static str, u64)> {
         let (_, most) = self.entries.as_ref()?;
         Some(("entries that collection moved, not yet written", *most as u64 * 8))

@@ -10,12 +10,12 @@ pub(crate) struct Order {
 }
 
 impl Order {
-    /// On a drive of this layout.
+    /// Returns the order on a drive of this layout.
     pub fn new(layout: &Layout) -> Order {
         Order { layout: layout.clone() }
     }
 
-    /// The number of a slot in that order.
+    /// Returns the number of a slot in that order.
     pub fn of(&self, ppn: Ppn) -> u32 {
         let l = &self.layout;
         let block = l.block_of(ppn);
@@ -26,7 +26,7 @@ impl Order {
         (row * l.lanes + lane) * l.slots_per_frame + slot
     }
 
-    /// The slot with that number, if there is one.
+    /// Returns the slot with this number, or `None` if there is none.
     pub fn slot(&self, number: u32) -> Option<Ppn> {
         let l = &self.layout;
         if number >= l.slots() {

@@ -1,12 +1,12 @@
-//! Stores that have a part of the map in memory and load map pages on demand. What they share is
-//! here: the map on flash, pages whose moves are not written yet, trims, mounts and counts. A store
-//! is a [`Cache`]: which entries are in memory, and which leave.
+//! Stores that have a part of the map in memory and load map pages on demand. They share the code
+//! here: the map on flash, pages whose moves are not written yet, trims, mounts and counts. Each
+//! store is a [`Cache`], which decides which entries are in memory, and which leave.
 //!
 //! A map page is written whole and up to date: every change to it that is in memory goes with it
-//! ("batch update"). A change made by collection stays in memory where the entry is there; the
-//! others are gathered by map page and written before the collected block is erased (DFTL, section
-//! 3: lazy copying and batch updates). What a FLUSH needs beside the data is the trims: a mount
-//! finds everything else in the spare areas.
+//! ("batch update"). A change made by collection stays in memory if the entry is there. The others
+//! are gathered by map page and written before the collected block is erased (DFTL, section 3: lazy
+//! copying and batch updates). Beside the data, a FLUSH needs only the trims: a mount finds
+//! everything else in the spare areas.
 
 pub(crate) use super::cache::{Cache, Io};
 use super::misses::Misses;
@@ -24,12 +24,12 @@ use flashatlas_types::{
     Param, ParamDef, Params, Ppn, SeededBug, Violation,
 };
 
-/// `map.page_bytes`.
+/// The parameter `map.page_bytes`.
 pub(crate) const PAGE_BYTES: Param<u64> = Param::bytes(
     "map.page_bytes",
     64,
     1 << 20,
-    "bytes of a map page; of a larger one than a frame, one frame",
+    "bytes of a map page; a page larger than a frame is cut to one frame",
 )
 .or("16KiB");
 
@@ -40,7 +40,7 @@ const CACHE_BYTES: Param<u64> = Param::bytes(
     "SRAM for the part of the map that is in memory; the directory of map pages is not counted",
 );
 
-/// `map.cache_bytes` with a store's own default.
+/// Returns the parameter `map.cache_bytes` with a store's own default.
 pub(crate) const fn cache_bytes(default: &'static str) -> ParamDef {
     CACHE_BYTES.or(default).def
 }
@@ -58,18 +58,18 @@ pub(crate) struct Paged<C> {
     entry_bytes: u32,
     /// Moves that neither memory nor flash has: they are gathered here until the block is erased.
     moved: Moves,
-    /// Of a store that asks a policy.
+    /// The policy of a store that asks one, with its misses.
     misses: Option<Misses>,
     counters: MapCounters,
 }
 
-/// The map's shape under the parameters.
+/// Returns the map's shape under the parameters.
 pub(crate) fn shape(params: &Params, layout: &Layout) -> Result<MapShape, ConfigError> {
     MapShape::new(params, layout, PAGE_BYTES, false)
 }
 
-/// Whether a map can work of which at least `least` bytes must be in memory at once, and how many
-/// blocks of each lane it keeps.
+/// Checks that at least `least` bytes of the map can be in memory at once, and returns the blocks
+/// that it keeps of each lane.
 pub(crate) fn fits(
     params: &Params,
     layout: &Layout,
@@ -88,7 +88,7 @@ pub(crate) fn fits(
 }
 
 impl<C: Cache> Paged<C> {
-    /// An empty map. `counted`: changed entries of a map page are counted.
+    /// Returns an empty map. If `counted`, changed entries of a map page are counted.
     pub fn new(
         params: &Params,
         layout: &Layout,
@@ -108,15 +108,16 @@ impl<C: Cache> Paged<C> {
         }
     }
 
-    /// The same store, which asks a policy what stays in memory and what comes along.
+    /// Returns the same store with a policy, which decides which pages stay in memory and which
+    /// come along.
     pub fn with_policy(mut self, build: impl FnOnce(u32) -> Box<dyn CachePolicy>) -> Paged<C> {
         let table = &self.map.table;
         self.misses = Some(Misses::new(build(table.pages()), table.page_bytes()));
         self
     }
 
-    /// The host needs an entry. Returns the operation after which it is there, and whether that was
-    /// without reading.
+    /// Brings an entry that the host needs into memory. Returns the operation after which it is
+    /// there, and `true` if nothing was read for it.
     fn bring(
         &mut self,
         io: &mut MapContext<'_, '_>,
@@ -168,7 +169,7 @@ impl<C: Cache> Paged<C> {
         }
     }
 
-    /// Run `work` on the cache, and tell it afterwards which map pages were written.
+    /// Runs `work` on the cache, and tells it afterwards which map pages were written.
     fn with<T>(
         &mut self,
         io: &mut MapContext<'_, '_>,
@@ -183,7 +184,7 @@ impl<C: Cache> Paged<C> {
         Ok(done)
     }
 
-    /// One access to a table in SRAM, after `after`.
+    /// Adds one access to a table in SRAM, after `after`.
     fn access(&self, cx: &mut FtlContext<'_>, after: OpId) -> OpId {
         let kind = OpKind::Memory {
             kind: MemoryKind::Sram,
@@ -194,7 +195,7 @@ impl<C: Cache> Paged<C> {
         cx.flash.plan.push(kind, Class::Map, &[after])
     }
 
-    /// Write map pages whatever of them is in memory.
+    /// Writes map pages, however much of them is in memory.
     fn write(
         &mut self,
         io: &mut MapContext<'_, '_>,
@@ -207,7 +208,8 @@ impl<C: Cache> Paged<C> {
         self.with(io, |cache, io| io.write(&mut pages, reason, |page| cache.holds_page(page)))
     }
 
-    /// Before a map page is loaded: its moves are written, so that flash has what memory lacks.
+    /// Writes the moves of a map page before it is loaded, so that flash has the entries that
+    /// memory lacks.
     fn write_moves_of(&mut self, io: &mut MapContext<'_, '_>, lpn: Lpn) -> Result<(), FtlError> {
         let page = self.map.table.page_of(lpn);
         if self.moved.hide(page, lpn) {

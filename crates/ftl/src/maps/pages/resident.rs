@@ -1,5 +1,5 @@
 //! Stores whose whole map is in DRAM: lookups and updates never wait for flash, and a FLUSH writes
-//! what has changed.
+//! the changes.
 
 use super::{DIRECTORY, LANES, MapOnFlash, MapShape, OVER_PROVISIONING, PACK, ROLL_FORWARD, quota};
 use crate::maps::{MapContext, Update};
@@ -11,34 +11,34 @@ use flashatlas_types::{
     Ppn,
 };
 
-/// `map.dram_bytes`.
+/// The parameter `map.dram_bytes`.
 const DRAM_BYTES: Param<u64> = Param::bytes(
     "map.dram_bytes",
     0,
     1 << 40,
-    "DRAM that there is for the map; a larger map is an error; 0: as much as it needs",
+    "DRAM for the map; a larger map is an error; 0: as much as it needs",
 )
 .or("0");
 
-/// `map.segment_bytes`.
+/// The parameter `map.segment_bytes`.
 pub(crate) const SEGMENT_BYTES: Param<u64> =
     Param::bytes("map.segment_bytes", 64, 1 << 20, "bytes of a map segment").or("32KiB");
 
-/// What all of these stores have, beside their own.
+/// The parameters that all of these stores have, beside their own.
 pub(crate) const PARAMS: &[ParamDef] =
     &[DRAM_BYTES.def, ROLL_FORWARD.def, PACK.def, OVER_PROVISIONING.def, LANES.def, DIRECTORY.def];
 
 /// The whole map in DRAM, and its copy on flash in segments of one or more map pages.
 pub(crate) struct Resident {
     pub map: MapOnFlash,
-    /// Map pages of a segment.
+    /// The number of map pages of a segment.
     pub group: u32,
     entry_bytes: u32,
     pub counters: MapCounters,
 }
 
-/// The map's shape where segments of `segment_bytes` are written together, and the map
-/// pages of a segment.
+/// Returns the map's shape if segments of `segment_bytes` are written together, and the number of
+/// map pages of a segment.
 fn shape(
     params: &Params,
     layout: &Layout,
@@ -49,7 +49,8 @@ fn shape(
     Ok((shape, pages as u32))
 }
 
-/// Whether a resident map in such segments can work, and how many blocks of each lane it keeps.
+/// Checks that a resident map in such segments can work, and returns the blocks that it keeps of
+/// each lane.
 pub(crate) fn fits(
     params: &Params,
     layout: &Layout,
@@ -60,7 +61,7 @@ pub(crate) fn fits(
     Ok(quota(params, layout, &shape))
 }
 
-/// Whether the map fits the DRAM that there is for it.
+/// Checks that the map fits the DRAM that there is for it.
 pub(crate) fn fits_dram(params: &Params, layout: &Layout) -> Result<(), ConfigError> {
     let needed = u64::from(layout.logical_units) * super::settings::entry_bytes(params)?;
     match params.get(DRAM_BYTES) {
@@ -102,17 +103,17 @@ impl Resident {
         self.map.change(pool, update.lpn, update.ppn, update.op)
     }
 
-    /// The map pages of a segment.
+    /// Returns the map pages of a segment.
     pub fn pages_of(&self, segment: u32) -> std::ops::Range<u32> {
         segment_pages(segment, self.group, self.map.table.pages())
     }
 
-    /// Segments of the map.
+    /// Returns the number of segments of the map.
     pub fn segments(&self) -> u32 {
         self.map.table.pages().div_ceil(self.group)
     }
 
-    /// Segments with a changed entry, the longest changed first.
+    /// Returns the segments with a changed entry, the longest changed first.
     pub fn changed(&self) -> Vec<u32> {
         let mut segments: Vec<u32> = Vec::new();
         let mut seen = rustc_hash::FxHashSet::default();
@@ -122,14 +123,15 @@ impl Resident {
         segments
     }
 
-    /// Entries of a segment that have changed, and how many it has.
+    /// Returns the number of entries of a segment that have changed, and the number of all its
+    /// entries.
     pub fn count(&self, segment: u32) -> (u32, u32) {
         let pages = self.pages_of(segment);
         let entries = pages.clone().map(|p| self.map.table.entries(p).len() as u32).sum();
         (pages.map(|p| self.map.changes.count(p)).sum(), entries)
     }
 
-    /// Write segments to flash, whole.
+    /// Writes segments to flash, whole.
     pub fn write(
         &mut self,
         io: &mut MapContext<'_, '_>,
@@ -155,12 +157,12 @@ impl Resident {
     }
 }
 
-/// The map pages of a segment of `group` pages, in a map of `pages`.
+/// Returns the map pages of a segment of `group` pages, in a map of `pages`.
 pub(crate) fn segment_pages(segment: u32, group: u32, pages: u32) -> std::ops::Range<u32> {
     segment * group..((segment + 1) * group).min(pages)
 }
 
-/// A lookup of one entry of a map in DRAM.
+/// Adds a lookup of one entry of a map in DRAM.
 #[inline]
 pub(crate) fn dram_lookup(cx: &mut FtlContext<'_>, entry_bytes: u32) -> OpId {
     let access =

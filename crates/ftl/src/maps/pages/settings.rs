@@ -1,4 +1,4 @@
-//! The sizes of map pages, and what they leave of a drive.
+//! The sizes of map pages, and the room that they leave of a drive.
 
 use super::area::AreaShape;
 use super::table::HEADER_BYTES;
@@ -7,7 +7,7 @@ use crate::pool::MapQuota;
 use flashatlas_nand::Oob;
 use flashatlas_types::{ConfigError, Layout, Param, Params, Text};
 
-/// Whether map pages share a program.
+/// The parameter `map.pack`: map pages that are written together share a program.
 pub(crate) const PACK: Param<bool> = Param::flag(
     "map.pack",
     "map pages that are written together share a program, as far as they fit its frame; false: one \
@@ -15,17 +15,17 @@ pub(crate) const PACK: Param<bool> = Param::flag(
 )
 .or("true");
 
-/// Room for map pages.
+/// The parameter `map.over_provisioning`: room for map pages.
 pub(crate) const OVER_PROVISIONING: Param<f64> = Param::ratio(
     "map.over_provisioning",
     0.0,
     100.0,
-    "room for map pages on flash above what they need, as a share of that; on top of it each lane \
-     keeps two blocks",
+    "extra room for map pages on flash, as a share of the room that they need; each lane keeps two \
+     blocks on top of it",
 )
 .or("1");
 
-/// Lanes with map pages.
+/// The parameter `map.lanes`: lanes with map pages.
 pub(crate) const LANES: Param<u32> = Param::int(
     "map.lanes",
     0,
@@ -35,16 +35,16 @@ pub(crate) const LANES: Param<u32> = Param::int(
 )
 .or("0");
 
-/// `map.roll_forward`.
+/// The parameter `map.roll_forward`.
 pub(crate) const ROLL_FORWARD: Param<bool> = Param::flag(
     "map.roll_forward",
     "a mount takes entries that are newer than the map on flash and in NVM from the spare areas of \
-     data; false: the controller cannot read them (Jasmine), what was not flushed is lost, and \
-     collection writes the map before it erases",
+     data; false: the controller cannot read them (Jasmine), changes that were not flushed are \
+     lost, and collection writes the map before it erases",
 )
 .or("true");
 
-/// `map.directory`.
+/// The parameter `map.directory`.
 pub(crate) const DIRECTORY: Param<Text> = Param::choice(
     "map.directory",
     &["spare", "page"],
@@ -54,25 +54,26 @@ pub(crate) const DIRECTORY: Param<Text> = Param::choice(
 )
 .or("spare");
 
-/// How the map is cut into pages.
+/// The shape of the map: its division into pages.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MapShape {
-    /// Entries of a map page.
+    /// The number of entries of a map page.
     pub per_page: u32,
-    /// Bytes of an entry.
+    /// The number of bytes of an entry.
     pub entry_bytes: u32,
-    /// How map pages are laid out on flash.
+    /// The layout of map pages on flash.
     pub on_flash: AreaShape,
-    /// Whether a mount may read the spare areas of data.
+    /// `true` if a mount may read the spare areas of data.
     pub roll_forward: bool,
 }
 
 impl MapShape {
-    /// A map in pages of `page_bytes`, or of one frame where that is less.
-    /// `resident`: it has the parameters of maps that are whole in DRAM.
+    /// Returns the shape of a map in pages of `page_bytes`, or of one frame if it is smaller. If
+    /// `resident`, the map has the parameters of maps that are whole in DRAM.
     ///
     /// # Errors
-    /// Entries and pages of sizes that do not fit each other, or the flash.
+    /// Sizes of entries and pages that do not fit each other, or the flash; more lanes than the
+    /// drive has.
     pub fn new(
         params: &Params,
         layout: &Layout,
@@ -127,16 +128,16 @@ impl MapShape {
         Ok(MapShape { per_page, entry_bytes: entry_bytes as u32, on_flash, roll_forward })
     }
 
-    /// Bytes of a map page.
+    /// Returns the number of bytes of a map page.
     pub fn page_bytes(&self) -> u64 {
         u64::from(self.per_page) * u64::from(self.entry_bytes)
     }
 }
 
-/// `map.entry_bytes`, which are 4 or 8.
+/// Returns the parameter `map.entry_bytes`, which is 4 or 8.
 ///
 /// # Errors
-/// Others.
+/// Another value.
 pub(crate) fn entry_bytes(params: &Params) -> Result<u64, ConfigError> {
     match u64::from(params.get(ENTRY_BYTES)) {
         n @ (4 | 8) => Ok(n),
@@ -147,7 +148,7 @@ pub(crate) fn entry_bytes(params: &Params) -> Result<u64, ConfigError> {
     }
 }
 
-/// What a map keeps of a drive.
+/// Returns the blocks and lanes of a drive that a map keeps.
 pub(crate) fn quota(params: &Params, layout: &Layout, shape: &MapShape) -> MapQuota {
     let flash = shape.on_flash;
     let together = if flash.pack { flash.per_frame } else { 1 };

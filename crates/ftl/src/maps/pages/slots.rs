@@ -1,5 +1,5 @@
-//! Map segments in byte-addressable memory: slots of one segment each, every one with a header that
-//! says whose it is and how new, and two checksums without which it is not believed.
+//! Map segments in byte-addressable memory: slots of one segment each. Every slot has a header with
+//! its segment and its age, and two checksums without which it is not believed.
 //!
 //! A slot, little-endian: magic `FAMS` (4), CRC-32C of the rest of the header (4), segment (4),
 //! length of the entries in bytes (4), CRC-32C of the entries (4), zeros (4), `version` (8), `upto`
@@ -15,35 +15,36 @@ use std::collections::VecDeque;
 
 const MAGIC: [u8; 4] = *b"FAMS";
 const HEADER_BYTES: u64 = 64;
-/// Where the checksummed part of the header begins and ends.
+/// The bounds of the checksummed part of the header.
 const CHECKED: std::ops::Range<usize> = 8..NUMBERS_AT + NUMBERS_BYTES;
 const NUMBERS_AT: usize = 24;
 
-/// What a slot holds: segment, how new, and its entries.
+/// The content of a slot: segment, header, and entries.
 type StoredSegment<'n> = (u32, Header, &'n [u8]);
 
-/// A checksum does not match.
+/// The error that a checksum does not match.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Damaged;
 
-/// The slots of a drive's NVM, and which segment has which.
+/// The slots of a drive's NVM, and the slot of each segment.
 pub(crate) struct Slots {
-    /// Bytes of a segment's entries.
+    /// The number of bytes of a segment's entries.
     bytes: u64,
     count: u32,
-    /// Slot of each segment that has one.
+    /// The slot of each segment that has one.
     of: Vec<Option<u32>>,
-    /// Free slots, the longest free first, with what must be complete before they are written.
+    /// Free slots, the longest free first, each with the operation that must be complete before it
+    /// is written.
     free: VecDeque<(u32, OpId)>,
 }
 
-/// Bytes of a slot for segments of `bytes`.
+/// Returns the number of bytes of a slot for segments of `bytes`.
 pub(crate) fn slot_bytes(bytes: u64) -> u64 {
     HEADER_BYTES + bytes.next_multiple_of(HEADER_BYTES)
 }
 
 impl Slots {
-    /// As many slots for segments of `bytes` as fit `nvm_bytes`, all free.
+    /// Makes as many slots for segments of `bytes` as fit `nvm_bytes`, all free.
     pub fn new(nvm_bytes: u64, bytes: u64, segments: u32) -> Slots {
         let count = (nvm_bytes / slot_bytes(bytes)) as u32;
         Slots {
@@ -54,22 +55,22 @@ impl Slots {
         }
     }
 
-    /// Free slots.
+    /// Returns the number of free slots.
     pub fn free(&self) -> u32 {
         self.free.len() as u32
     }
 
-    /// All slots.
+    /// Returns the number of all slots.
     pub fn len(&self) -> u32 {
         self.count
     }
 
-    /// Whether the newest persisted copy of a segment may be in a slot.
+    /// Returns whether the newest persisted copy of a segment may be in a slot.
     pub fn holds(&self, segment: u32) -> bool {
         self.of[segment as usize].is_some()
     }
 
-    /// Whether a copy of a segment can be made so that one slot stays free for the next.
+    /// Returns whether a copy of a segment can be made so that one slot stays free for the next.
     pub fn has_room(&self, segment: u32) -> bool {
         self.free() >= 2 || (self.holds(segment) && self.free() == 1)
     }
@@ -78,11 +79,11 @@ impl Slots {
         u64::from(slot) * slot_bytes(self.bytes)
     }
 
-    /// Copy a segment to a free slot, make it durable, and free the slot of its older copy. Returns
-    /// the fence.
+    /// Copies a segment to a free slot, makes the copy durable, and frees the slot of its older
+    /// copy. Returns the fence.
     ///
     /// # Errors
-    /// When the power fails: the older copy is then still whole.
+    /// The power fails: the older copy is then still whole.
     pub fn store(
         &mut self,
         cx: &mut FtlContext<'_>,
@@ -125,17 +126,18 @@ impl Slots {
         Ok(fenced)
     }
 
-    /// A segment has a newer copy elsewhere, which is durable once `after` is complete.
+    /// Frees the slot of a segment that has a newer copy elsewhere, which is durable once `after`
+    /// is complete.
     pub fn release(&mut self, segment: u32, after: OpId) {
         if let Some(slot) = self.of[segment as usize].take() {
             self.free.push_back((slot, after));
         }
     }
 
-    /// What a slot holds; `Ok(None)` for one that was never written.
+    /// Returns the content of a slot, or `Ok(None)` if it was never written.
     ///
     /// # Errors
-    /// When one of its checksums does not match.
+    /// One of its checksums does not match.
     fn read<'n>(&self, nvm: &'n Nvm, slot: u32) -> Result<Option<StoredSegment<'n>>, Damaged> {
         let header = nvm.bytes(self.address(slot), HEADER_BYTES);
         if header.iter().all(|&b| b == 0) {
@@ -155,9 +157,11 @@ impl Slots {
         Ok(Some((segment, Header::decode(&header[NUMBERS_AT..]), entries)))
     }
 
-    /// Look at every slot: of several copies of a segment `take` is shown the newest, and says
-    /// whether it is newer than what there is elsewhere; then the segment keeps its slot. Returns
-    /// how many slots are not intact, and the largest version of the others.
+    /// Looks at every slot. Returns the number of slots that are not intact, and the largest
+    /// version of the others.
+    ///
+    /// The newest copy of each segment is passed to `take`. The segment keeps the slot if `take`
+    /// returns `true`, because the copy is newer than any elsewhere.
     pub fn mount(
         &mut self,
         nvm: &Nvm,
@@ -184,7 +188,7 @@ impl Slots {
         (damaged, found.iter().map(|&(_, version, _)| version).max().unwrap_or(0))
     }
 
-    /// The entries that a segment's slot holds, if it has one.
+    /// Returns the entries in a segment's slot, or `None` if it has no slot.
     pub fn entries<'n>(&self, nvm: &'n Nvm, segment: u32) -> Option<Result<&'n [u8], Damaged>> {
         let slot = self.of[segment as usize]?;
         Some(
@@ -193,12 +197,13 @@ impl Slots {
         )
     }
 
-    /// Bytes that a mount loads: every header, and the entries of slots in use.
+    /// Returns the number of bytes that a mount loads: every header, and the entries of slots in
+    /// use.
     pub fn mount_bytes(&self) -> u64 {
         u64::from(self.count) * HEADER_BYTES + u64::from(self.count - self.free()) * self.bytes
     }
 
-    /// Bytes that the slots take.
+    /// Returns the number of bytes that the slots take.
     pub fn bytes(&self) -> u64 {
         u64::from(self.count) * slot_bytes(self.bytes)
     }

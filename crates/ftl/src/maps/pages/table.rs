@@ -1,23 +1,24 @@
-//! The map itself, whole, as the simulator knows it: where every page really is. What a store
-//! has of it in memory, and what is on flash, is checked against this.
+//! The map itself, whole, as the simulator knows it: the true place of every page. The parts that a
+//! store has in memory and on flash are checked against it.
 
 use flashatlas_types::{Lpn, Ppn, PpnTable};
 
-/// Bytes before the entries of a map page: what the spare area of a real page would carry.
+/// Bytes before the entries of a map page: the part that the spare area of a real page would carry.
 pub(crate) const HEADER_BYTES: usize = 24;
 
-/// How new a copy of a part of the map is; numbers are those of programs.
+/// The age of a copy of a part of the map; numbers are numbers of programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Header {
-    /// Of two copies the one with the larger number is newer; it stays as it is when the copy is
-    /// moved.
+    /// The version: of two copies the one with the larger number is newer. It stays as it is when
+    /// the copy is moved.
     pub version: u64,
     /// The last program whose change the copy holds.
     pub upto: u64,
     /// The last program whose change survives, for every part of the map.
     pub replay_from: u64,
-    /// Written by a mount that knew that pages of the map were lost, and had not put all of it
-    /// together yet. Where the newest copy says so, the next mount takes it up again.
+    /// `true` if the copy was written by a mount that knew that pages of the map were lost and had
+    /// not put all of it together yet. If the newest copy has this mark, the next mount takes it up
+    /// again.
     pub mending: bool,
 }
 
@@ -25,7 +26,7 @@ pub(crate) struct Header {
 const MENDING: u64 = 1 << 63;
 
 impl Header {
-    /// The header as bytes: the three numbers, little-endian.
+    /// Returns the header as bytes: the three numbers, little-endian.
     pub fn encode(self) -> [u8; HEADER_BYTES] {
         let mut bytes = [0; HEADER_BYTES];
         let third = self.replay_from | if self.mending { MENDING } else { 0 };
@@ -35,7 +36,7 @@ impl Header {
         bytes
     }
 
-    /// The header at the beginning of `bytes`.
+    /// Returns the header at the beginning of `bytes`.
     pub fn decode(bytes: &[u8]) -> Header {
         let number =
             |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"));
@@ -51,36 +52,36 @@ impl Header {
 /// The entries of all logical pages, cut into map pages.
 pub(crate) struct Table {
     entries: PpnTable,
-    /// Entries of a map page.
+    /// The number of entries of a map page.
     pub per_page: u32,
     entry_bytes: usize,
     shift: Option<u32>,
 }
 
 impl Table {
-    /// `pages` logical pages that are nowhere.
+    /// Builds a table of `pages` logical pages, none of which is mapped.
     pub fn new(pages: u32, per_page: u32, entry_bytes: u32) -> Table {
         let shift = per_page.is_power_of_two().then(|| per_page.trailing_zeros());
         Table { entries: PpnTable::new(pages), per_page, entry_bytes: entry_bytes as usize, shift }
     }
 
-    /// The logical pages whose entries are in a map page.
+    /// Returns the logical pages whose entries are in a map page.
     pub fn lpns_of(&self, page: u32) -> std::ops::Range<u32> {
         let first = page * self.per_page;
         first..first.saturating_add(self.per_page).min(self.len())
     }
 
-    /// Logical pages.
+    /// Returns the number of logical pages.
     pub fn len(&self) -> u32 {
         self.entries.len()
     }
 
-    /// Map pages.
+    /// Returns the number of map pages.
     pub fn pages(&self) -> u32 {
         self.len().div_ceil(self.per_page)
     }
 
-    /// The map page that holds the entry of a logical page.
+    /// Returns the map page that holds the entry of a logical page.
     #[inline]
     pub fn page_of(&self, lpn: Lpn) -> u32 {
         match self.shift {
@@ -89,30 +90,30 @@ impl Table {
         }
     }
 
-    /// The entry of a logical page.
+    /// Returns the entry of a logical page.
     #[inline]
     pub fn get(&self, lpn: Lpn) -> Ppn {
         self.entries.get(lpn)
     }
 
-    /// Change an entry; returns what it was.
+    /// Changes an entry; returns its old value.
     #[inline]
     pub fn set(&mut self, lpn: Lpn, ppn: Ppn) -> Ppn {
         self.entries.replace(lpn, ppn)
     }
 
-    /// The logical pages of a map page.
+    /// Returns the logical pages of a map page.
     pub fn lpns(&self, page: u32) -> std::ops::Range<u32> {
         page * self.per_page..((page + 1) * self.per_page).min(self.len())
     }
 
-    /// The entries of a map page; the last one may be short.
+    /// Returns the entries of a map page; the last one may be short.
     pub fn entries(&self, page: u32) -> impl ExactSizeIterator<Item = Ppn> + '_ {
         self.entries.range(self.lpns(page))
     }
 
-    /// Append the entries of a map page as bytes, little-endian, `map.entry_bytes` each; all ones
-    /// for pages that are nowhere and for those beyond the end of the drive.
+    /// Appends the entries of a map page as bytes, little-endian, `map.entry_bytes` each. Entries
+    /// are all ones for pages that are not mapped, and beyond the end of the drive.
     pub fn encode(&self, page: u32, out: &mut Vec<u8>) {
         let entries = self.entries(page);
         let padding = std::iter::repeat_n(Ppn::NONE, self.per_page as usize - entries.len());
@@ -127,26 +128,26 @@ impl Table {
         }
     }
 
-    /// Entry number `index` of the bytes that [`Table::encode`] made.
+    /// Returns entry number `index` of the bytes that [`Table::encode`] made.
     #[inline]
     pub fn decode(&self, bytes: &[u8], index: u32) -> Ppn {
         let at = index as usize * self.entry_bytes;
         Ppn(u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes")))
     }
 
-    /// Take over all entries of a map page from such bytes.
+    /// Takes over all entries of a map page from the bytes that [`Table::encode`] made.
     pub fn restore(&mut self, page: u32, bytes: &[u8]) {
         for (index, lpn) in self.lpns(page).enumerate() {
             self.entries.replace(Lpn(lpn), self.decode(bytes, index as u32));
         }
     }
 
-    /// Bytes of the entries of one map page.
+    /// Returns the number of bytes of the entries of one map page.
     pub fn page_bytes(&self) -> u32 {
         self.per_page * self.entry_bytes as u32
     }
 
-    /// Bytes of all entries in the drive's memory.
+    /// Returns the number of bytes of all entries in the drive's memory.
     pub fn bytes(&self) -> u64 {
         u64::from(self.entries.len()) * self.entry_bytes as u64
     }

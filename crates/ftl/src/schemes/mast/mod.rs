@@ -2,10 +2,10 @@
 //!
 //! Kim, Kang, Ha, Cho, Eom: *MAST: Multi-Level Associated Sector Translation for NAND Flash
 //! Memory-Based Storage System*. The log has three areas. New updates enter the *locality area*
-//! (LA); a page that is updated while it is there is hot, and goes to the *hot area* (HA); what
-//! leaves either without that is cold, and goes to the *cold area* (CA), the only one whose blocks
-//! are merged. The paper leaves much open: each open point is a parameter, and its first value is
-//! the default.
+//! (LA). A page that is updated while it is there is hot, and goes to the *hot area* (HA). A page
+//! that leaves either without an update is cold, and goes to the *cold area* (CA), the only one
+//! whose blocks are merged. The paper leaves much open: each open point is a parameter, and its
+//! first value is the default.
 //!
 //! A page goes
 //!
@@ -26,9 +26,9 @@
 //! - *HA* moves the valid pages of the block touched least recently to CA, and erases it;
 //! - *CA* reclaims the block with the fewest associated logical blocks, of several the one with the
 //!   most valid pages, of several the oldest (`ftl.cold_victim`). The associated logical blocks are
-//!   merged in the order of their first valid pages: one that has a sequential log block with a
-//!   valid page through that, any other by a full merge. (No block of CA could be switched: the
-//!   first page of a logical block never comes here, rule 2 takes it.)
+//!   merged in the order of their first valid pages: through the sequential log block if it has one
+//!   with a valid page, else by a full merge. (No block of CA could be switched: the first page of
+//!   a logical block never comes here, rule 2 takes it.)
 //!
 //! In idle time CA reclaims one logical block after the other until `ftl.idle_log_blocks` log
 //! blocks are ready for it; a request waits for at most one merge, and what was begun is finished
@@ -95,7 +95,7 @@ pub const DEF: SchemeDef = SchemeDef {
     ],
 };
 
-/// Which block of the cold area is reclaimed.
+/// The rule that chooses the block of the cold area to reclaim.
 #[derive(Clone, Copy)]
 enum ColdVictim {
     Associated,
@@ -109,15 +109,16 @@ struct Mast {
     hot: Area,
     cold: Cold,
     resize: Resize,
-    /// Blocks that CA has given to LA and not got back.
+    /// The number of blocks that CA has given to LA and not got back.
     lent: u32,
-    /// Pages that were found hot.
+    /// The number of pages that were found hot.
     hot_pages: u64,
     /// Changes of the sizes, in the order of [`Sizes`].
     resized: [u64; 4],
-    /// Blocks that were reclaimed for a change of the sizes.
+    /// The number of blocks that were reclaimed for a change of the sizes.
     reclaimed_to_resize: u64,
-    /// Valid pages from which a block migrates; none does where that is more than a block has.
+    /// The number of valid pages from which on a block migrates; none does if it is more than a
+    /// block has.
     migrate_valid: u32,
     lru: bool,
     cold_update_is_hot: bool,
@@ -160,7 +161,7 @@ impl Mast {
         }
     }
 
-    /// Whether a page that the host updates is hot: the place of its newest version says so.
+    /// Returns `true` if a page that the host updates is hot, by the place of its newest version.
     fn is_hot(&self, core: &Core, page: &HostPage<'_>) -> bool {
         let Some(log) = core.log_of(page.lpn()) else { return false };
         if self.cold.area.contains(core, log) {
@@ -176,12 +177,12 @@ impl Mast {
         if self.lru { area.least_recent(core, medium) } else { area.closed(core, medium).next() }
     }
 
-    /// The random log block of the locality area that takes the next page.
+    /// Returns the random log block of the locality area that takes the next page.
     fn room_in_locality(&mut self, io: &mut LogContext<'_, '_>) -> Result<BlockId, FtlError> {
         Area::room(self, |mast| &mut mast.locality, io, Mast::free_locality)
     }
 
-    /// A step towards a free random log block of the locality area.
+    /// Does a step towards a free random log block of the locality area.
     fn free_locality(&mut self, io: &mut LogContext<'_, '_>) -> Result<(), FtlError> {
         if self.locality.erase_empty(io)? {
             return Ok(());
@@ -201,12 +202,12 @@ impl Mast {
         Ok(())
     }
 
-    /// The hot block that takes the next page.
+    /// Returns the hot block that takes the next page.
     fn room_in_hot(&mut self, io: &mut LogContext<'_, '_>) -> Result<BlockId, FtlError> {
         Area::room(self, |mast| &mut mast.hot, io, Mast::free_hot)
     }
 
-    /// Make a hot block free.
+    /// Does a step towards a free hot block.
     fn free_hot(&mut self, io: &mut LogContext<'_, '_>) -> Result<(), FtlError> {
         if self.hot.erase_empty(io)? {
             return Ok(());
@@ -221,7 +222,7 @@ impl Mast {
 }
 
 impl Cold {
-    /// The cold block that takes the next page.
+    /// Returns the cold block that takes the next page.
     fn room(
         &mut self,
         io: &mut LogContext<'_, '_>,
@@ -230,7 +231,7 @@ impl Cold {
         Area::room(self, |cold| &mut cold.area, io, |cold, io| cold.reclaim(io, sequential))
     }
 
-    /// Make one block free.
+    /// Makes one block free.
     fn reclaim(
         &mut self,
         io: &mut LogContext<'_, '_>,
@@ -240,7 +241,7 @@ impl Cold {
         Ok(())
     }
 
-    /// One merge on the way to a free block; whether there is one.
+    /// Does one merge on the way to a free block; returns `true` if there is a free block now.
     fn reclaim_step(
         &mut self,
         io: &mut LogContext<'_, '_>,
@@ -256,7 +257,7 @@ impl Cold {
         sequential.reclaim_step(io, &mut self.area, victim)
     }
 
-    /// The block to reclaim (papers/1, section 2.2).
+    /// Returns the block to reclaim (papers/1, section 2.2), or `None` if there is no candidate.
     fn victim(&self, core: &Core, medium: &Medium) -> Option<BlockId> {
         let candidates = || self.area.closed(core, medium);
         let associated = |b: BlockId| core.log(b).lbns.len() as u64;
@@ -324,7 +325,7 @@ impl LogScheme for Mast {
         self.sequential.adopt(io, &mut found, false)?;
         self.hot.take_over(io, &mut found)?;
         self.cold.area.take_over(io, &mut found)?;
-        // blocks that had migrated say that they are of the locality area
+        // the spare areas of migrated blocks still name the locality area
         let mut entered = FoundLog::take(&mut found, ROLE_RANDOM);
         while entered.len() > self.locality.budget as usize
             && self.cold.area.len() < self.cold.area.budget
@@ -386,12 +387,13 @@ impl LogScheme for Mast {
 }
 
 impl Mast {
-    /// Move a log block of budget from one area to another.
+    /// Moves a log block of budget from one area to another, if the area can spare it.
     fn resize(&mut self, io: &mut LogContext<'_, '_>, change: Sizes) -> Result<(), FtlError> {
         let from_cold = change == Sizes::ColdToLocality;
-        let (from, least) = match from_cold {
-            true => (&mut self.cold.area, self.resize.least_cold),
-            false => (&mut self.locality, sizes::LEAST_LOCALITY),
+        let (from, least) = if from_cold {
+            (&mut self.cold.area, self.resize.least_cold)
+        } else {
+            (&mut self.locality, sizes::LEAST_LOCALITY)
         };
         if from.budget <= least {
             return Ok(());

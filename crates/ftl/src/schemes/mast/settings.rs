@@ -1,4 +1,4 @@
-//! The parameters of MAST beside those of its sizes, and whether the areas find room.
+//! The parameters of MAST beside its sizes, and the check that the areas find room.
 
 use super::sizes;
 use crate::logblock::{fits_budget, fits_parts, share};
@@ -39,14 +39,14 @@ pub(super) const MIGRATE_VALID: Param<f64> = Param::ratio(
     "ftl.migrate_valid",
     0.0,
     1.0,
-    "share of valid pages from which a block of the locality area goes to the cold area as it is",
+    "a block of the locality area goes to the cold area as it is from this share of valid pages on",
 )
 .or("0.75");
 
 pub(super) const MIGRATE: Param<Text> = Param::choice(
     "ftl.migrate",
     &["relabel", "copy"],
-    "`relabel`: as ftl.migrate_valid says; `copy`: valid pages are copied however many they are",
+    "`relabel`: ftl.migrate_valid decides; `copy`: valid pages are copied, however many there are",
 )
 .or("relabel");
 
@@ -103,7 +103,8 @@ pub(super) const PARAMS: &[ParamDef] = &[
     IDLE_LOG_BLOCKS.def,
 ];
 
-/// Blocks of the sequential log, the locality area, the hot and the cold area.
+/// Returns the numbers of blocks of the sequential log, the locality area, the hot and the cold
+/// area.
 pub(super) fn parts(params: &Params, budget: u64) -> [u64; 4] {
     let sequential = share(params.get(SEQUENTIAL_BLOCKS), budget, (1, 32), 1);
     let locality =

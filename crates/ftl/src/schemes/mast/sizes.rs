@@ -1,26 +1,26 @@
-//! When the areas of MAST change their sizes (papers/1, section 3).
+//! Changes of the sizes of MAST's areas (papers/1, section 3).
 //!
 //! Every `ftl.resize_window` pages that the host writes, the share of valid pages of HA and CA is
-//! looked at: of a block's pages all count, programmed or not; an area without blocks is passed
-//! over. A trend is the change of a running mean to which each window counts one half.
+//! looked at. All pages of a block count, programmed or not; an area without blocks is passed over.
+//! A trend is the change of a running mean to which each window counts one half.
 //!
 //! 1. If CA is below `ftl.cold_utilisation`, or its trend was below −`ftl.resize_slope` in this
 //!    window and the one before, hot pages die in CA: CA gives a block to LA.
 //! 2. Else, if HA is above `ftl.hot_utilisation` and its trend above `ftl.resize_slope`, cold pages
 //!    enter HA: LA gives a block to CA (`ftl.resize_hot`: to HA, the other reading).
 //! 3. Else, if CA is above `ftl.cold_utilisation` by more than `ftl.resize_band`, LA gives back a
-//!    block of those that rule 1 gave it. The paper names no way back: without this rule its
-//!    threshold is a ratchet, and a workload that once lets pages die in CA leaves it at its least
-//!    size for good ([ADR 0019](../../../../../docs/adr/0019-mast-sizes-have-a-way-back.md)).
+//!    block that rule 1 gave it. The paper names no way back. Without this rule its threshold is a
+//!    ratchet: a workload that once lets pages die in CA leaves it at its least size for good
+//!    ([ADR 0019](../../../../../docs/adr/0019-mast-sizes-have-a-way-back.md)).
 //!
 //! After a window that changed a size, the next one changes none. A block of budget moves when its
-//! area has a log block less than its budget. `ftl.resize_by` says what happens if it has not:
-//! nothing (`free`), or one is reclaimed as for a write (`reclaim`).
+//! area has a log block less than its budget. If it has not, `ftl.resize_by` decides: nothing
+//! happens (`free`), or one is reclaimed as for a write (`reclaim`).
 
 use crate::logblock::{Area, Core};
 use flashatlas_types::{Param, ParamDef, Params, Text};
 
-/// Blocks that each area keeps. CA keeps 16 of the paper's 256, and a quarter of smaller logs.
+/// The blocks that each area keeps. CA keeps 16 of the paper's 256, and a quarter of smaller logs.
 pub(super) const LEAST_LOCALITY: u32 = 2;
 pub(super) const LEAST_HOT: u32 = 2;
 const LEAST_COLD: u32 = 16;
@@ -116,7 +116,7 @@ struct Trend {
 }
 
 impl Trend {
-    /// The next window's share; none for an area without blocks.
+    /// Takes the share of the next window; `None` for an area without blocks.
     fn next(&mut self, share: Option<i64>) {
         let Some(share) = share else { return self.slope = 0 };
         let mean = self.mean.map_or(share, |mean| (mean + share) / 2);
@@ -132,7 +132,7 @@ pub(super) struct Resize {
     slope: i64,
     band: i64,
     to_hot: bool,
-    /// A block is reclaimed where there is none to spare.
+    /// `true` if a block is reclaimed when there is none to spare.
     pub reclaims: bool,
     pub least_cold: u32,
     cold: Trend,
@@ -160,13 +160,13 @@ impl Resize {
         }
     }
 
-    /// A size was changed in this window.
+    /// Notes that a size was changed in this window.
     pub fn changed(&mut self) {
         self.just_changed = true;
     }
 
-    /// A page was written: the change that the window which ends with it asks for. `lent`: LA has
-    /// blocks of CA.
+    /// Returns the change of sizes that is due after a page was written, or `None` if none is due
+    /// or no window ends with the page. `lent` is `true` if LA has blocks of CA.
     pub fn after_write(
         &mut self,
         core: &Core,

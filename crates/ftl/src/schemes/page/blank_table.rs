@@ -1,11 +1,11 @@
-//! A map of which nothing survived, rebuilt from the spare areas of data: of several versions of a
-//! page the one that was programmed last counts.
+//! A map of which nothing survived, rebuilt from the spare areas of data. Of several versions of a
+//! page, the one that was programmed last counts.
 //!
 //! The spare areas are gone through in the order in which they lie in memory, and name pages all
 //! over the table. Their entries are therefore dealt to windows of the table, some millions at a
 //! time, and a window is filled while it is in the processor's caches. The cores share both: each
-//! deals what is in some of the blocks, and then fills some of the windows from what all have
-//! dealt.
+//! deals the entries of some of the blocks, and then fills some of the windows from the entries
+//! that all have dealt.
 
 use super::versions::Versions;
 use crate::blocks::Blocks;
@@ -14,20 +14,21 @@ use flashatlas_types::{
     BLOCK_STEPS, BlockId, Dealing, Lpn, Ppn, PpnShare, PpnTable, at_once, beat, share,
 };
 
-/// How the work is divided.
+/// The division of the work.
 #[derive(Clone, Copy)]
 pub(super) struct Division {
     /// A window of the table has 2 to the power of this entries.
     window_bits: u32,
-    /// Windows that a thread fills.
+    /// The number of windows that a thread fills.
     share: u32,
-    /// Slots whose entries are dealt to windows at a time.
+    /// The number of slots whose entries are dealt to windows at a time.
     batch: u32,
 }
 
 impl Division {
-    /// For a table of so many pages: a share for each core, windows of 512 KiB, and 256 MiB of
-    /// entries at a time, on all cores together. Each thread has a bitmap of all slots.
+    /// Returns the division for a table of `pages` pages: a share for each core, windows of 512
+    /// KiB, and 256 MiB of entries at a time, on all cores together. Each thread has a bitmap of
+    /// all slots.
     pub fn of(pages: u32) -> Division {
         const WORTH_A_THREAD: usize = 8;
         const MOST_THREADS: usize = 8;
@@ -46,8 +47,8 @@ impl Division {
     }
 }
 
-/// Take all entries from the spare areas of these blocks. What they lead to is `valid`. Returns how
-/// many were taken, those included that were superseded afterwards.
+/// Takes all entries from the spare areas of these blocks and makes their slots `valid`. Returns
+/// the number of entries taken, including the ones that were superseded afterwards.
 pub(super) fn fill(
     medium: &Medium,
     blocks: &[BlockId],
@@ -88,13 +89,13 @@ pub(super) fn fill(
     shares.iter().map(|share| share.taken).sum()
 }
 
-/// Entries of some blocks, window by window, those of each window in the order of the blocks.
+/// Entries of some blocks, window by window, in each window in the order of the blocks.
 struct Dealt {
-    /// Room for entries; no more of them than the last window's end count.
+    /// Room for entries; only entries before the last window's end count.
     entries: Vec<(Lpn, Ppn)>,
-    /// Where the entries of each window end.
+    /// The place at which the entries of each window end.
     ends: Vec<usize>,
-    /// Slots of all blocks that were dealt here. They are valid until another version of their page
+    /// Slots of all blocks that were dealt here. A slot is valid until another version of its page
     /// is found to be newer: most have no other.
     valid: Blocks,
 }
@@ -121,7 +122,7 @@ impl Dealt {
         self.ends = dealing.ends();
     }
 
-    /// What these shares have found to be superseded is not valid, if it was dealt here.
+    /// Makes slots invalid that these shares have found to be superseded, if they were dealt here.
     fn invalidate(&mut self, shares: &[Share<'_>]) {
         for &slot in shares.iter().flat_map(|share| &share.superseded) {
             if self.valid.is_valid(slot) {
@@ -145,8 +146,8 @@ struct Share<'a> {
 }
 
 impl Share<'_> {
-    /// Take what was dealt to the windows of this share, of `window` entries each; `first` is the
-    /// number of the first.
+    /// Takes the entries that were dealt to the windows of this share, of `window` entries each.
+    /// `first` is the number of the first window.
     fn fill(&mut self, versions: &Versions<'_>, dealt: &[Dealt], first: usize, window: usize) {
         self.superseded.clear();
         for (number, begin) in (first..).zip((0..self.entries.len()).step_by(window)) {
@@ -161,7 +162,7 @@ impl Share<'_> {
         }
     }
 
-    /// A slot holds a version of a page of this share.
+    /// Takes a slot that holds a version of a page of this share.
     #[inline]
     fn take(&mut self, versions: &Versions<'_>, lpn: Lpn, slot: Ppn) {
         if let Some(known) = self.entries.get(lpn).mapped() {
@@ -176,7 +177,8 @@ impl Share<'_> {
     }
 }
 
-/// Show the pages, of so many, that the readable spare areas of a block name, and their slots.
+/// Calls `visit` with each page below `pages` that the readable spare areas of a block name, and
+/// its slot.
 #[inline]
 fn for_each_entry(medium: &Medium, block: BlockId, pages: u32, mut visit: impl FnMut(Lpn, Ppn)) {
     let layout = medium.layout();
@@ -199,8 +201,8 @@ mod tests {
 
     const PAGES: u32 = 90;
 
-    /// Six blocks of eight frames of four units, written in turns with random pages, some of them
-    /// twice in a frame, some units padding; two frames are torn. Returns the frames in the order
+    /// Writes six blocks of eight frames of four units, in turns with random pages: some of them
+    /// twice in a frame, some units padding. Two frames are torn. Returns the frames in the order
     /// of their programs, too.
     fn written() -> (Medium, Vec<FrameId>) {
         let layout = lanes(1, [6, 8, 4], PAGES);
@@ -227,7 +229,8 @@ mod tests {
         (medium, frames)
     }
 
-    /// The reference goes through the programs in their order: the last version stays.
+    /// Compares with a reference that goes through the programs in their order: the last version
+    /// stays.
     #[test]
     fn shares_and_windows_of_any_size_find_the_newest_versions() {
         let (medium, frames) = written();

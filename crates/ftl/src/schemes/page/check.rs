@@ -23,7 +23,7 @@ impl PageMapped {
         self.check_buffers()
     }
 
-    /// Entries lead nowhere or to valid slots of their pages.
+    /// Checks that entries lead nowhere or to valid slots of their pages.
     fn check_entries(&self, medium: &Medium) -> Result<(), Violation> {
         for lpn in (0..self.layout.logical_units).map(Lpn) {
             let Some(ppn) = self.map.peek(lpn).mapped() else { continue };
@@ -35,7 +35,7 @@ impl PageMapped {
         Ok(())
     }
 
-    /// Each block is in exactly the place that its role names.
+    /// Checks that each block is in exactly the place that its role names.
     fn check_roles(&self) -> Result<(), Violation> {
         let mut free = 0;
         for (id, lane) in self.lanes.iter().enumerate() {
@@ -64,8 +64,8 @@ impl PageMapped {
         })
     }
 
-    /// Buffers hold less than a frame, the index of buffered pages is exact, and counts of leaving
-    /// blocks agree.
+    /// Checks that buffers hold less than a frame, that the index of buffered pages is exact, and
+    /// that counts of leaving blocks agree.
     fn check_buffers(&self) -> Result<(), Violation> {
         let mut host = 0;
         for (lane, l) in self.lanes.iter().enumerate() {
@@ -120,7 +120,7 @@ mod tests {
 
     const PAGES: u32 = 24;
 
-    /// All pages are written, every second one once more.
+    /// Returns a drive on which all pages are written, every second one once more.
     fn written() -> (PageMapped, Medium) {
         let mut raw = RawConfig::default();
         raw.set("map.unit", "512", "test");
@@ -181,7 +181,7 @@ mod tests {
             ftl.pool.blocks.set_valid((0..PAGES).map(Ppn).find(is_old).unwrap());
         });
         assert_eq!(mapped, "every valid slot is mapped");
-        // what an entry leads to cannot be read
+        // the slot that an entry leads to cannot be read
         let read = broken(&|ftl, medium| medium.tear(ftl.layout.frame_of(at(ftl, 3))));
         assert_eq!(read, "the spare area of a mapped slot names its page");
     }

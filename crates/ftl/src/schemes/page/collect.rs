@@ -1,5 +1,5 @@
-//! When the page-mapped FTL collects, and which block: in the foreground when a lane runs out of
-//! free blocks, and in idle time.
+//! The collection of the page-mapped FTL, and its choice of blocks: in the foreground when a lane
+//! runs out of free blocks, and in idle time.
 
 use super::frontier::Frontier;
 use super::{GcMode, GcPace, PageMapped};
@@ -10,8 +10,8 @@ use flashatlas_nand::Medium;
 use flashatlas_types::{BlockId, Cause, FtlError, LaneId, PartFault};
 
 impl PageMapped {
-    /// Make sure that the host frontier `f` of a lane can take a frame. `false`: the lane is full
-    /// of valid data.
+    /// Makes sure that the host frontier `f` of a lane can take a frame. Returns `false` if the
+    /// lane is full of valid data.
     pub(super) fn make_room(
         &mut self,
         cx: &mut FtlContext<'_>,
@@ -29,8 +29,7 @@ impl PageMapped {
         match self.settings.mode {
             GcMode::Single => self.make_room_single(cx, lane, f),
             GcMode::Dual => {
-                // one block goes to the frontier: what stays behind must not be below the low-water
-                // mark
+                // one block goes to the frontier: the rest must not be below the low-water mark
                 if self.pool.free(lane) + self.about_to_be_free(lane) <= self.settings.low_water {
                     self.collect_to(cx, lane, self.settings.low_water + 1)?;
                     if self.settings.gc_parallel && self.settings.pace != GcPace::Paced {
@@ -48,8 +47,8 @@ impl PageMapped {
         }
     }
 
-    /// The one reserved block becomes the frontier, a victim's survivors its first pages, the
-    /// victim the reserve.
+    /// Makes room in single mode: the one reserved block becomes the frontier, a victim's survivors
+    /// its first pages, and the victim the reserve.
     fn make_room_single(
         &mut self,
         cx: &mut FtlContext<'_>,
@@ -97,8 +96,8 @@ impl PageMapped {
         Ok(false)
     }
 
-    /// Single mode lost its reserved block to a failed erase: collect a victim whose survivors fit
-    /// what is left of the frontier, if there is one.
+    /// Collects a victim whose survivors fit the rest of the frontier, if there is one: single mode
+    /// has lost its reserved block to a failed erase.
     fn restore_reserve(
         &mut self,
         cx: &mut FtlContext<'_>,
@@ -115,7 +114,7 @@ impl PageMapped {
         Ok(())
     }
 
-    /// Collect until the lane has `target` free blocks, or nothing more can be freed.
+    /// Collects until the lane has `target` free blocks, or nothing more can be freed.
     fn collect_to(
         &mut self,
         cx: &mut FtlContext<'_>,
@@ -135,14 +134,16 @@ impl PageMapped {
             if !self.collection_has_room(lane) {
                 self.pad_copies(cx, lane)?;
             }
-            let victim = match self.collection_has_room(lane) {
-                true => self.pick(cx.flash.medium, lane, u32::MAX),
-                false => self.least_valid(lane),
+            let victim = if self.collection_has_room(lane) {
+                self.pick(cx.flash.medium, lane, u32::MAX)
+            } else {
+                self.least_valid(lane)
             };
             let Some(victim) = victim else { break };
-            match self.pool.blocks.valid(victim) < self.layout.slots_per_block {
-                true => fruitful -= 1,
-                false => fruitless -= 1,
+            if self.pool.blocks.valid(victim) < self.layout.slots_per_block {
+                fruitful -= 1
+            } else {
+                fruitless -= 1
             }
             if self.rests(cx.flash.medium, lane, victim) {
                 continue;
@@ -152,8 +153,8 @@ impl PageMapped {
         self.pad_copies(cx, lane)
     }
 
-    /// Copies that wait for the rest of their frame keep their old blocks from being erased: when
-    /// blocks run out, they go out as they are.
+    /// Programs copies that wait for the rest of their frame, because they keep their old blocks
+    /// from being erased: when blocks run out, they go out as they are.
     fn pad_copies(&mut self, cx: &mut FtlContext<'_>, lane: u32) -> Result<(), FtlError> {
         for f in self.settings.streams.host..self.settings.frontiers() {
             let frontier = &self.lanes[lane as usize].frontiers[f as usize];
@@ -165,13 +166,13 @@ impl PageMapped {
         Ok(())
     }
 
-    /// The frontiers of collection, dual mode.
+    /// Returns the frontiers of collection in dual mode.
     pub(super) fn frontiers_of_collection(&self, lane: u32) -> &[Frontier] {
         let of_collection = self.settings.streams.host as usize..self.settings.cold_frontier();
         &self.lanes[lane as usize].frontiers[of_collection]
     }
 
-    /// Survivors of any victim fit: each frontier of collection may need a block.
+    /// Returns `true` if survivors of any victim fit: each frontier of collection may need a block.
     pub(super) fn collection_has_room(&self, lane: u32) -> bool {
         let frontiers = self.frontiers_of_collection(lane);
         let needed = frontiers.iter().filter(|f| f.block.is_none()).count() as u32;
@@ -179,9 +180,11 @@ impl PageMapped {
         free > 0 && free >= needed
     }
 
-    /// The closed block with the fewest valid slots, if what collection has open takes them all:
-    /// the way on for a drive whose power failed while the last free block was being filled, and
-    /// that had not erased the victim yet.
+    /// Returns the closed block with the fewest valid slots, if the open frontiers of collection
+    /// take them all; otherwise `None`.
+    ///
+    /// It is the way on for a drive whose power failed while the last free block was being filled,
+    /// and that had not erased the victim yet.
     fn least_valid(&self, lane: u32) -> Option<BlockId> {
         let frontiers = self.frontiers_of_collection(lane);
         let room = |f: &Frontier| match f.block {
@@ -195,15 +198,15 @@ impl PageMapped {
         self.emptiest(lane).filter(|&b| self.pool.blocks.valid(b) <= room)
     }
 
-    /// The closed block with the fewest valid slots.
+    /// Returns the closed block with the fewest valid slots, or `None` if no block is closed.
     fn emptiest(&self, lane: u32) -> Option<BlockId> {
         let blocks = self.layout.lane_blocks(LaneId(lane));
         let closed = blocks.filter(|&b| self.pool.blocks.role(b) == Role::Closed);
         closed.min_by_key(|&b| self.pool.blocks.valid(b))
     }
 
-    /// The policy's victim, or the emptiest block where the policy's has more than `most` valid
-    /// slots: there is no room for those, and another block may do.
+    /// Returns the policy's victim. If it has more than `most` valid slots there is no room for
+    /// them, and the emptiest block may do instead.
     fn pick_that_fits(&mut self, medium: &Medium, lane: u32, most: u32) -> Option<BlockId> {
         self.pick(medium, lane, most).or_else(|| {
             self.emptiest(lane).filter(|&b| {
@@ -213,7 +216,7 @@ impl PageMapped {
         })
     }
 
-    /// Other lanes that are down to the low-water mark collect one block at the same time.
+    /// Collects one block of each other lane that is down to the low-water mark, at the same time.
     fn collect_beside(&mut self, cx: &mut FtlContext<'_>, lane: u32) -> Result<(), FtlError> {
         for other in (0..self.layout.lanes).filter(|&l| l != lane) {
             if self.pool.free(other) <= self.settings.low_water
@@ -228,7 +231,8 @@ impl PageMapped {
         Ok(())
     }
 
-    /// One round of collection in idle time: a victim in each lane that is short of free blocks.
+    /// Does one round of collection in idle time: a victim in each lane that is short of free
+    /// blocks. Returns `true` if it did any work.
     pub(super) fn collect_in_idle_time(
         &mut self,
         cx: &mut FtlContext<'_>,
@@ -253,7 +257,7 @@ impl PageMapped {
         Ok(worked)
     }
 
-    /// The policy's victim, unless it has more than `most` valid slots.
+    /// Returns the policy's victim, or `None` if it has more than `most` valid slots.
     pub(super) fn pick(&mut self, medium: &Medium, lane: u32, most: u32) -> Option<BlockId> {
         let blocks = self.layout.blocks_per_lane as usize;
         let candidates = Candidates {

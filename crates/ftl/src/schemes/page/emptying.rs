@@ -1,7 +1,7 @@
-//! Emptying a block: its valid pages are read and copied to the frontiers of collection, and it is
-//! erased when the last copy is programmed. The erase waits for the copies of its valid pages, and
-//! for the programs that superseded the others: at a power cut no page is on its way with neither
-//! version on flash.
+//! The emptying of a block: its valid pages are read and copied to the frontiers of collection, and
+//! it is erased when the last copy is programmed. The erase waits for the copies of its valid
+//! pages, and for the programs that superseded the others. So a power cut never finds a page
+//! without a version on flash.
 
 use super::frontier::Pending;
 use super::{GcMode, Leaving, PageMapped};
@@ -13,7 +13,7 @@ use flashatlas_nand::ReadPart;
 use flashatlas_types::{BLOCK_STEPS, BlockId, Cause, FtlError, OpId, Ppn, SeededBug, beat};
 
 impl PageMapped {
-    /// Move what is valid in `victim` away and erase it, at once or when the last copy is
+    /// Moves the valid pages of `victim` away and erases it, at once or when the last copy is
     /// programmed.
     pub(super) fn collect(
         &mut self,
@@ -38,7 +38,7 @@ impl PageMapped {
         self.end_collection(cx, lane, victim)
     }
 
-    /// `victim` leaves: from now on its valid slots are read and moved.
+    /// Begins the collection of `victim`: from now on its valid slots are read and moved.
     pub(super) fn begin_collection(
         &mut self,
         cx: &FtlContext<'_>,
@@ -68,7 +68,7 @@ impl PageMapped {
         if self.pool.blocks.valid(victim) > 0 { self.verify(cx, victim) } else { Ok(()) }
     }
 
-    /// Every valid slot of `victim` was read.
+    /// Ends the reads of `victim`: every valid slot was read.
     pub(super) fn end_collection(
         &mut self,
         cx: &mut FtlContext<'_>,
@@ -84,9 +84,9 @@ impl PageMapped {
         self.erase_left(cx, lane)
     }
 
-    /// The spare areas of the valid slots name the pages that the map has there. All of them are
-    /// looked up before any is moved: the accesses do not depend on each other, so their cache
-    /// misses overlap.
+    /// Checks that the spare areas of the valid slots name the pages that the map has there. All of
+    /// them are looked up before any is moved: the accesses do not depend on each other, so their
+    /// cache misses overlap.
     fn verify(&self, cx: &FtlContext<'_>, victim: BlockId) -> Result<(), FtlError> {
         let medium = &*cx.flash.medium;
         let valid = |slot| self.pool.blocks.is_valid(slot);
@@ -105,7 +105,7 @@ impl PageMapped {
         wrong.map_or(Ok(()), |(at, found)| Err(FtlError::NotMapped { at, found }))
     }
 
-    /// Read the valid slots of one frame in one operation, and put them into the buffers of their
+    /// Reads the valid slots of one frame in one operation, and puts them into the buffers of their
     /// streams.
     pub(super) fn move_frame(
         &mut self,
@@ -120,7 +120,7 @@ impl PageMapped {
         self.gather_copies(cx, lane, &mut copies)
     }
 
-    /// Read the valid slots of one frame in one operation.
+    /// Reads the valid slots of one frame in one operation and appends them to `copies`.
     fn read_frame(
         &mut self,
         cx: &mut FtlContext<'_>,
@@ -155,7 +155,7 @@ impl PageMapped {
         Ok(())
     }
 
-    /// Put copies into the buffers of their streams.
+    /// Puts copies into the buffers of their streams.
     fn gather_copies(
         &mut self,
         cx: &mut FtlContext<'_>,
@@ -177,7 +177,7 @@ impl PageMapped {
         Ok(())
     }
 
-    /// Take copies out of a buffer whose page the host has written or trimmed since.
+    /// Takes copies out of a buffer if the host has written or trimmed their page since.
     pub(super) fn drop_stale_copies(&mut self, lane: u32, buffer: &mut Vec<Pending>) {
         let mut i = 0;
         while i < buffer.len() {
@@ -190,7 +190,8 @@ impl PageMapped {
         }
     }
 
-    /// One unit of a leaving block has been programmed elsewhere by `copy`, or is needed no more.
+    /// Notes that one unit of a leaving block was programmed elsewhere by `copy`, or is not needed
+    /// any more.
     #[inline]
     pub(super) fn left(&mut self, lane: u32, block: BlockId, copy: Option<OpId>) {
         let leaving = self.lanes[lane as usize].leaving.iter_mut().find(|l| l.block == block);
@@ -203,7 +204,7 @@ impl PageMapped {
         }
     }
 
-    /// Erase the leaving blocks whose last copy is programmed.
+    /// Erases the leaving blocks whose last copy is programmed.
     #[inline]
     pub(super) fn erase_left(
         &mut self,

@@ -1,5 +1,5 @@
-//! Where the pages of a blank drive go that is filled in ascending order, known in advance: to one
-//! frontier, a frame of each lane in turn.
+//! The places of the pages of a blank drive that is filled in ascending order, known in advance.
+//! They go to one frontier, a frame of each lane in turn.
 
 use super::PageMapped;
 use super::settings::{GcMode, GcPace};
@@ -7,15 +7,15 @@ use flashatlas_nand::Medium;
 use flashatlas_types::BlockId;
 
 impl PageMapped {
-    /// The blocks that a fill takes of each lane, in order. None where it depends on more: on a
-    /// classifier, on several streams, on map pages, on collection.
+    /// Returns the blocks that a fill takes of each lane, in order. Returns `None` if the fill
+    /// depends on more: on a classifier, on several streams, on map pages, or on collection.
     pub(super) fn order_of_fill(&mut self, medium: &Medium) -> Option<Vec<Vec<BlockId>>> {
         let settings = &self.settings;
         let simple = settings.streams.host == 1 && !settings.classified;
         if !simple || !medium.is_untouched() || self.map.table().is_none() {
             return None;
         }
-        // with so many free blocks, or fewer, a lane may collect before it opens one
+        // with this many free blocks, or fewer, a lane may collect before it opens one
         let collects_at = match (settings.mode, settings.pace) {
             (GcMode::Single, _) => 1,
             (GcMode::Dual, GcPace::Burst) => settings.low_water,

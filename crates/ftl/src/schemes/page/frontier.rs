@@ -9,7 +9,7 @@ use flashatlas_types::{BlockId, Cause, FtlError, Lpn, OpId, Ppn};
 #[derive(Clone, Debug)]
 pub(super) struct Pending {
     pub unit: Unit,
-    /// Where collection found it; [`Ppn::NONE`] for host data.
+    /// The slot where collection found it; [`Ppn::NONE`] for host data.
     pub from: Ppn,
     /// The operation that the program must wait for: the data's arrival.
     pub ready: OpId,
@@ -35,19 +35,19 @@ pub(super) struct Frontier {
 pub(super) struct Leaving {
     pub block: BlockId,
     pub cause: Cause,
-    /// Slots that were valid when it was picked.
+    /// The number of slots that were valid when it was picked.
     pub valid: u32,
-    /// Units that were read, and wait in a buffer.
+    /// The number of units that were read and wait in a buffer.
     pub buffered: u32,
-    /// Every valid unit was read.
+    /// `true` if every valid unit was read.
     pub read: bool,
-    /// What the erase waits for: the copies. (That it waits for reads of the block is a rule of the
-    /// medium.)
+    /// The operations that the erase waits for: the copies. (The medium's own rules make it wait
+    /// for reads of the block.)
     pub after: Vec<OpId>,
 }
 
 impl PageMapped {
-    /// Put a unit into a frontier's buffer, and program the frame when it is full.
+    /// Puts a unit into a frontier's buffer, and programs the frame when it is full.
     #[inline]
     pub(super) fn gather(
         &mut self,
@@ -65,7 +65,8 @@ impl PageMapped {
         }
     }
 
-    /// A host unit that waits for the rest of its frame.
+    /// Returns a host unit that waits for the rest of its frame, or `None` if the page is not
+    /// buffered.
     #[inline]
     pub(super) fn in_buffer(&self, lpn: Lpn) -> Option<&Pending> {
         let &(lane, f) = self.buffered.get(&lpn)?;
@@ -78,8 +79,8 @@ impl PageMapped {
         )
     }
 
-    /// A whole frame at once, when no host unit is in a buffer: none needs to be found there before
-    /// the frame goes out.
+    /// Writes a whole frame at once while no host unit is in a buffer. So none has to be found
+    /// there before the frame goes out.
     pub(super) fn write_frame(
         &mut self,
         cx: &mut FtlContext<'_>,

@@ -1,5 +1,5 @@
-//! What classifiers may ask of the past: when the host wrote each page last, and which stream
-//! opened each block. Kept only for those that do.
+//! The past that classifiers may ask for: the host's last write of each page, and the stream that
+//! opened each block. It is kept only for classifiers that ask.
 
 use super::PageMapped;
 use crate::MemoryUse;
@@ -8,9 +8,9 @@ use flashatlas_types::{BlockId, Layout, Lpn, MemoryKind, Ppn};
 
 pub(super) struct History {
     streams: Streams,
-    /// The clock when the host wrote each page last, plus one; 0: nobody knows.
+    /// The clock of the host's last write of each page, plus one; 0 if it is not known.
     written: Vec<u64>,
-    /// The frontier that opened each block, and the clock then.
+    /// The frontier that opened each block, and the clock at that time.
     opened: Vec<Option<(u32, u64)>>,
 }
 
@@ -23,17 +23,18 @@ impl History {
         }
     }
 
-    /// Frontier `f` of a lane begins a block.
+    /// Notes that frontier `f` of a lane begins a block.
     pub fn opened(&mut self, block: BlockId, f: u32, clock: u64) {
         self.opened[block.0 as usize] = Some((f, clock));
     }
 
-    /// The data of block `from` moves into block `to` as it is: its stream and its age go with it.
+    /// Notes that the data of block `from` moves into block `to` as it is: its stream and its age
+    /// go with it.
     pub fn inherited(&mut self, from: BlockId, to: BlockId) {
         self.opened[to.0 as usize] = self.opened[from.0 as usize];
     }
 
-    /// The version of a page that is in `at`, or still in a buffer.
+    /// Returns the past of the version of a page that is in `at`, or still in a buffer.
     pub fn page(&self, layout: &Layout, lpn: Lpn, at: Ppn, clock: u64) -> Page {
         let block = at.mapped().map(|at| layout.block_of(at));
         let from = block.and_then(|block| self.stream(block));
@@ -41,24 +42,24 @@ impl History {
         Page { lpn, clock, age: (written > 0).then(|| clock + 1 - written), from, block }
     }
 
-    /// The host writes a page.
+    /// Notes that the host writes a page.
     pub fn written(&mut self, lpn: Lpn, clock: u64) {
         self.written[lpn.0 as usize] = clock + 1;
     }
 
-    /// Nobody needs what the host wrote.
+    /// Forgets the host's last write of a page, which is not needed any more.
     pub fn trimmed(&mut self, lpn: Lpn) {
         self.written[lpn.0 as usize] = 0;
     }
 
-    /// What a block was when it is erased.
+    /// Returns the past of a block that is erased, and forgets it.
     pub fn collected(&mut self, block: BlockId, valid: u32, slots: u32, clock: u64) -> Collected {
         let stream = self.stream(block);
         let opened = self.opened[block.0 as usize].take().map_or(clock, |(_, opened)| opened);
         Collected { id: block, stream, age: clock - opened, valid, slots }
     }
 
-    /// The stream that opened a block.
+    /// Returns the stream that opened a block, or `None` if it is not known.
     pub fn stream(&self, block: BlockId) -> Option<Stream> {
         self.opened[block.0 as usize].map(|(f, _)| match f.checked_sub(self.streams.host) {
             None => Stream::Host(f),
@@ -66,7 +67,8 @@ impl History {
         })
     }
 
-    /// As a drive would keep it: four bytes a page in spare areas, nine a block in memory.
+    /// Returns the table of a drive that keeps it: four bytes a page in spare areas, nine a block
+    /// in memory.
     pub fn memory(&self) -> MemoryUse {
         MemoryUse {
             table: "streams and ages of blocks",
@@ -77,7 +79,7 @@ impl History {
 }
 
 impl PageMapped {
-    /// The stream of a page that the host writes.
+    /// Returns the stream of a page that the host writes, and notes the write.
     #[inline]
     pub(super) fn sort_host_write(&mut self, lpn: Lpn) -> u32 {
         let page = self.sorted_page(lpn);
@@ -89,18 +91,19 @@ impl PageMapped {
         self.frontier_of(lpn, classified, self.settings.streams.host)
     }
 
-    /// The frontier of a page, of so many: the one that the classifier says, or the map store where
-    /// there is none.
+    /// Returns the frontier of a page, of `frontiers`: the classifier's choice, or the map store's
+    /// if there is no classifier.
     #[inline]
     pub(super) fn frontier_of(&self, lpn: Lpn, classified: u32, frontiers: u32) -> u32 {
-        let chosen = match frontiers > 1 && !self.settings.classified {
-            true => self.map.frontier(lpn, frontiers).unwrap_or(classified),
-            false => classified,
+        let chosen = if frontiers > 1 && !self.settings.classified {
+            self.map.frontier(lpn, frontiers).unwrap_or(classified)
+        } else {
+            classified
         };
         chosen.min(frontiers - 1)
     }
 
-    /// What the classifier may know of a page.
+    /// Returns the page as the classifier may know it.
     #[inline]
     pub(super) fn sorted_page(&self, lpn: Lpn) -> Page {
         let clock = self.host_units;

@@ -3,7 +3,7 @@
 //! Each lane has frontiers (blocks being filled), free blocks and a victim policy of its own, so
 //! lanes collect independently. Host writes go round the lanes in allocation order. A frame is
 //! gathered in the buffer of its frontier and programmed when it is full. The map points to a unit
-//! only once it is programmed: what a buffer holds has its old version on flash until then, so a
+//! only once it is programmed. Until then the old version of a buffered page stays on flash, so a
 //! power cut finds one of the two.
 
 mod blank_table;
@@ -94,16 +94,16 @@ pub const DEF: SchemeDef = SchemeDef {
 
 struct Lane {
     policy: Box<dyn VictimPolicy>,
-    /// Host frontiers by stream, then (dual mode) those of collection, then (static wear levelling)
-    /// that of cold data.
+    /// Host frontiers by stream, then (dual mode) the frontiers of collection, then (static wear
+    /// levelling) the frontier of cold data.
     frontiers: Vec<Frontier>,
     leaving: Vec<Leaving>,
-    /// At an even pace: the victim that is passed over.
+    /// The victim that is passed over, at an even pace.
     sweep: Option<Sweep>,
-    /// Slots that the host has filled and collection has not yet given back.
+    /// The number of slots that the host has filled and collection has not yet given back.
     owed_slots: u32,
-    /// The last copy that was planned, and at an even pace the last ones of the shares that follow
-    /// the last two frames of the host.
+    /// The last copy that was planned. Beside it, at an even pace, the last copies of the shares
+    /// that follow the last two frames of the host.
     last_copy: OpId,
     shares: [OpId; 2],
 }
@@ -115,28 +115,29 @@ struct PageMapped {
     pool: Pool,
     lanes: Vec<Lane>,
     classifier: Box<dyn Classifier>,
-    /// Where the classifier wants it.
+    /// The history, if the classifier asks for it.
     history: Option<History>,
-    /// Units that the host wrote so far.
+    /// The number of units that the host wrote so far.
     host_units: u64,
     /// Lane at which each stream looks first.
     cursor: Vec<u32>,
     /// Lane in whose buffer each stream gathers.
     gathering: Vec<Option<u32>>,
-    /// Lane and frontier of host units in buffers. Looked up only, never iterated.
+    /// Lane and frontier of host units in buffers. The map is only looked up, never iterated.
     buffered: FxHashMap<Lpn, (u32, u32)>,
     /// Host programs that made slots of a block invalid.
     superseded: Superseded,
-    /// Slots programmed so far, and when the command at hand was submitted.
+    /// The number of slots programmed so far, and the time at which the command at hand was
+    /// submitted.
     at: Moment,
-    /// Frames of victims that were passed over at an even pace.
+    /// The number of frames of victims that were passed over at an even pace.
     partial_frames: u64,
     report: FtlReport,
     mount: MountReport,
 }
 
 impl PageMapped {
-    /// A block is a candidate for collection from now on.
+    /// Makes a block a candidate for collection.
     fn close(&mut self, block: BlockId) {
         self.pool.blocks.set_role(block, Role::Closed);
         let lane = self.layout.lane_of(block);
@@ -146,8 +147,8 @@ impl PageMapped {
         self.classifier.closed(&Filled { id: block, lane: lane.0, block: local, stream });
     }
 
-    /// The frames of a block are gone through, in order, and `index` is the next: load the map
-    /// entries of what the `wanted` slots hold from memory, those of some frames at once.
+    /// Prefetches the map entries of the pages in the `wanted` slots of a block, some frames at
+    /// once. The frames are gone through in order, and `index` is the next.
     #[inline]
     fn prefetch_entries(
         &self,
@@ -175,7 +176,7 @@ impl PageMapped {
         }
     }
 
-    /// A slot holds nothing that is needed any more.
+    /// Makes a slot invalid and returns its block.
     #[inline]
     fn invalidate(&mut self, ppn: Ppn) -> BlockId {
         let (block, valid) = self.pool.blocks.invalidate(ppn);
@@ -187,7 +188,7 @@ impl PageMapped {
         block
     }
 
-    /// The next lane, in allocation order, that has room for a frame of `stream`.
+    /// Returns the next lane, in allocation order, that has room for a frame of `stream`.
     fn choose_lane(&mut self, cx: &mut FtlContext<'_>, stream: u32) -> Result<u32, FtlError> {
         let lanes = self.layout.lanes;
         for i in 0..lanes {
@@ -200,7 +201,7 @@ impl PageMapped {
         Err(self.pool.no_space())
     }
 
-    /// Open a free block for a frontier that has none.
+    /// Opens a free block for a frontier that has none.
     fn open(&mut self, cx: &mut FtlContext<'_>, lane: u32, f: u32) -> Result<(), FtlError> {
         let Some(block) = self.pool.take(lane) else { return Err(self.pool.no_space()) };
         self.begin_frontier(cx, lane, f, block);
@@ -217,7 +218,7 @@ impl PageMapped {
         }
     }
 
-    /// Program what a buffer holds. Copies that a host write has overtaken are dropped first; if
+    /// Programs the units of a buffer. Copies that a host write has overtaken are dropped first. If
     /// that leaves the frame unfilled it waits for more, unless `padded`.
     fn program(
         &mut self,
@@ -323,7 +324,7 @@ impl PageMapped {
     }
 }
 
-/// For each unit how many of the next ones follow it in logical order.
+/// Returns for each unit the number of next units that follow it in logical order.
 fn followers(units: &[Pending]) -> [u8; 64] {
     let mut ahead = [0; 64];
     for i in (1..units.len()).rev() {
@@ -447,7 +448,7 @@ impl Ftl for PageMapped {
 
     fn persist(&mut self, cx: &mut FtlContext<'_>, fua: bool) -> Result<OpId, FtlError> {
         if fua && self.map.rolls_forward() {
-            return Ok(OpId::NONE); // the spare area of the data says all that there is to know
+            return Ok(OpId::NONE); // the spare area of the data has all that a mount needs
         }
         self.map.flush(&mut MapContext { cx, pool: &mut self.pool })
     }

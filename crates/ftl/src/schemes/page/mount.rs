@@ -1,16 +1,17 @@
-//! Building the tables of the page-mapped FTL from what is on the medium.
+//! The mount of the page-mapped FTL: its tables are built from the medium.
 //!
-//! 1. The spare area of each block's first page says whether it is erased, or holds data or map
-//!    pages. (Where that page cannot be read, the first one that can does.) A block without a
+//! 1. The spare area of each block's first page shows whether it is erased, or holds data or map
+//!    pages. (If this page cannot be read, the first readable one is used.) A block without a
 //!    readable page is erased.
-//! 2. The map store puts together what survives of the map: map pages on flash, segments in NVM.
-//! 3. Roll forward: the spare areas of data that was programmed after the oldest change which that
-//!    map may lack. Of each block the last page says whether it holds such data. An entry is taken
-//!    from there when its program has a larger number than the map goes up to, and is the newest of
-//!    its page.
-//! 4. What entries lead to is valid. Those of the map store are followed; one that leads to another
-//!    page, and is superseded nowhere, is lost.
-//! 5. The store writes what it cannot keep in memory.
+//! 2. The map store puts the surviving parts of the map together: map pages on flash, segments in
+//!    NVM.
+//! 3. Roll forward: the spare areas are read of data that was programmed after the oldest change
+//!    which that map may lack. The last page of each block shows whether it holds such data. An
+//!    entry is taken from there if its program has a larger number than the map goes up to, and is
+//!    the newest of its page.
+//! 4. Slots that entries lead to are valid. The entries of the map store are followed. An entry
+//!    that leads to another page, and is superseded nowhere, is lost.
+//! 5. The store writes the entries that it cannot keep in memory.
 //!
 //! Blocks that are neither erased nor full are written on: a drive that was collecting when the
 //! power failed may have no other room.
@@ -33,7 +34,7 @@ use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 
 impl PageMapped {
-    /// Rebuild the tables: of several copies of a page the one programmed last is valid.
+    /// Rebuilds the tables: of several copies of a page the one programmed last is valid.
     pub(super) fn mount(
         config: &SchemeConfig<'_>,
         cx: &mut FtlContext<'_>,
@@ -120,9 +121,9 @@ impl PageMapped {
         self.mount.read_spare_areas(&self.layout, block, count);
     }
 
-    /// Free blocks are listed; blocks of data, of map pages, and those of which no page can be read
-    /// are returned. The last will be erased: their erase was cut, or their first program, and
-    /// nobody knows what they were for.
+    /// Lists free blocks and returns the others: blocks of data, blocks of map pages, and blocks of
+    /// which no page can be read. The last will be erased: their erase was cut, or their first
+    /// program, and their role is not known.
     fn sort_blocks(&mut self, medium: &Medium) -> (Vec<BlockId>, Vec<BlockId>, Vec<BlockId>) {
         let (mut data, mut map, mut unreadable) = (Vec::new(), Vec::new(), Vec::new());
         for block in (0..self.layout.blocks()).map(BlockId) {
@@ -149,9 +150,11 @@ impl PageMapped {
         (data, map, unreadable)
     }
 
-    /// Blocks that are not full are written on. Those with the most room are collection's: a victim
-    /// that was moving when the power failed has to fit what is left of the block that it was
-    /// moving to, if no other is free. Cold data has the fullest. Returns the other blocks.
+    /// Makes frontiers of blocks that are not full, and returns the other blocks.
+    ///
+    /// Collection gets the blocks with the most room: a victim that was moving when the power
+    /// failed has to fit the rest of the block that it was moving to, if no other is free. Cold
+    /// data gets the fullest.
     fn adopt_frontiers(&mut self, medium: &Medium, data: Vec<BlockId>) -> Vec<BlockId> {
         let (mut partial, mut full): (Vec<BlockId>, Vec<BlockId>) =
             data.into_iter().partition(|&b| medium.write_pointer(b) < self.layout.frames_per_block);
@@ -174,8 +177,8 @@ impl PageMapped {
         full
     }
 
-    /// The blocks of data in which entries may be that the map lacks, the newest first. Their spare
-    /// areas are read.
+    /// Returns the blocks of data that may have entries which the map lacks, the newest first.
+    /// Their spare areas are read.
     fn read_data_blocks(&mut self, medium: &Medium, data: &[BlockId], from: u64) -> Vec<BlockId> {
         let mut blocks = newest_first(medium, data);
         blocks.retain(|&block| {
@@ -195,13 +198,13 @@ impl PageMapped {
         blocks
     }
 
-    /// Whether a slot holds a version of a page. (The numbers in map blocks are those of map
-    /// pages.)
+    /// Returns whether a slot holds a version of a page. (The numbers in map blocks are numbers of
+    /// map pages.)
     pub(super) fn holds(&self, medium: &Medium, slot: Ppn, lpn: Lpn) -> bool {
         medium.lpn(slot) == Ok(lpn) && medium.oob_role(self.layout.block_of(slot)) != OobRole::MAP
     }
 
-    /// Every slot that an entry leads to is valid.
+    /// Makes every slot valid that an entry leads to.
     fn follow_entries(&mut self, medium: &Medium) {
         for lpn in (0..self.layout.logical_units).map(Lpn) {
             beat(1);
@@ -216,8 +219,9 @@ impl PageMapped {
     }
 }
 
-/// The block that was written to last comes first. Most pages are then met in their newest version
-/// first, and what is met later is compared with it and left: only what is taken costs a change.
+/// Returns blocks sorted so that the block that was written to last comes first. Most pages are
+/// then met in their newest version first, and later versions are compared with it and left: only a
+/// taken entry costs a change.
 fn newest_first(medium: &Medium, blocks: &[BlockId]) -> Vec<BlockId> {
     let last = |&block: &BlockId| {
         let sequence = medium.last_programmed(block).map(|frame| medium.frame_sequence(frame));

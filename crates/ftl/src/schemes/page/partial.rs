@@ -2,15 +2,15 @@
 //!
 //! A lane that is about to need blocks passes over a victim frame by frame. For every slot that the
 //! host fills, it passes one slot that is not valid, and moves the valid ones that it meets. In the
-//! steady state that gives back blocks as fast as the host uses them, and no write waits for more
-//! than its share of copies. The host may change pages of the victim in between: those need no
-//! copy. Blocks that run out all the same are collected as at the pace `burst`.
+//! steady state this gives back blocks as fast as the host uses them, and no write waits for more
+//! than its share of copies. The host may change pages of the victim in between: these pages need
+//! no copy. Blocks that run out all the same are collected as at the pace `burst`.
 //!
 //! At the pace `paced` the measure is the room of the lane, which stays the same: collection falls
-//! behind by no more than a step leaves over, and makes up for it later. A step has a bound, a lane
-//! does not collect because another one does, and the map knows where pages were moved before that
-//! is written (`maps::pages::moves`). The room is enough for the host to find a free block
-//! whenever it needs one, or a victim that is about to be one; collection beside that, at once, is
+//! behind by no more than a step leaves over, and makes up for it later. A step has a bound, and a
+//! lane does not collect because another one does. The map knows the places of moved pages before
+//! they are written (`maps::pages::moves`). The room is enough for the host to find a free block
+//! whenever it needs one, or a victim that is about to be one. Collection beside that, at once, is
 //! for drives on which nearly everything is valid.
 
 use super::frontier::{Frontier, Leaving};
@@ -27,7 +27,7 @@ pub(super) struct Sweep {
 }
 
 impl PageMapped {
-    /// The host has filled a frame of this lane: collect its share.
+    /// Collects the share of a lane of which the host has filled a frame.
     pub(super) fn keep_pace(&mut self, cx: &mut FtlContext<'_>, lane: u32) -> Result<(), FtlError> {
         if self.settings.pace == GcPace::Burst {
             return Ok(());
@@ -67,10 +67,11 @@ impl PageMapped {
         }
     }
 
-    /// Returns the slots of a lane that are free, or will be: those of free blocks, the rest of
-    /// each frontier, and what was passed of the blocks that are leaving. A frame that the host
-    /// fills takes as many as it has, and a frame that is passed gives back those that are not
-    /// valid.
+    /// Returns the number of slots of a lane that are free, or will be: the slots of free blocks,
+    /// the rest of each frontier, and the passed part of the blocks that are leaving.
+    ///
+    /// A frame that the host fills takes all of its slots. A frame that is passed gives back the
+    /// slots that are not valid.
     fn room(&self, lane: u32) -> u32 {
         let (block, frame) = (self.layout.slots_per_block, self.layout.slots_per_frame);
         let lane_now = &self.lanes[lane as usize];
@@ -92,8 +93,8 @@ impl PageMapped {
         frontier.block.map_or(0, |_| left * self.layout.slots_per_frame)
     }
 
-    /// Returns the blocks that the victim passed over gives back without taking one: 1 where what
-    /// is left of it fits each frontier of collection, with a frame over for a torn page, else 0.
+    /// Returns the number of blocks that the victim passed over gives back without taking one: 1 if
+    /// the rest of it fits each frontier of collection, with a frame over for a torn page, else 0.
     pub(super) fn about_to_be_free(&self, lane: u32) -> u32 {
         let lane_now = &self.lanes[lane as usize];
         let Some(Sweep { victim, .. }) = lane_now.sweep.filter(|_| self.settings.is_paced()) else {
@@ -103,7 +104,7 @@ impl PageMapped {
         u32::from(self.frontiers_of_collection(lane).iter().all(|f| self.rest(f) >= needed))
     }
 
-    /// Choose a victim, if the lane is short of blocks and has one.
+    /// Chooses a victim, if the lane is short of blocks and has one; returns `true` if it did.
     fn begin_sweep(&mut self, cx: &mut FtlContext<'_>, lane: u32) -> Result<bool, FtlError> {
         // a block more than bursts keep: the victim is free only when its last frame has been
         // moved
@@ -120,7 +121,7 @@ impl PageMapped {
         Ok(true)
     }
 
-    /// Move the next frame of the victim.
+    /// Moves the next frame of the victim.
     fn sweep_frame(&mut self, cx: &mut FtlContext<'_>, lane: u32) -> Result<(), FtlError> {
         let Some(Sweep { victim, next }) = self.lanes[lane as usize].sweep else { return Ok(()) };
         if next < cx.flash.medium.write_pointer(victim) {
@@ -142,8 +143,8 @@ impl PageMapped {
         Ok(())
     }
 
-    /// Move the rest of the victim: whoever collects another one in this lane needs the room first.
-    /// Whether there was a victim.
+    /// Moves the rest of the victim, because the collection of another one in this lane needs the
+    /// room first. Returns `true` if there was a victim.
     pub(super) fn finish_sweep(
         &mut self,
         cx: &mut FtlContext<'_>,

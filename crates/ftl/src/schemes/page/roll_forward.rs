@@ -1,5 +1,5 @@
-//! Taking entries of the map from the spare areas of data that was programmed after the map was
-//! written.
+//! Roll forward: entries of the map are taken from the spare areas of data that was programmed
+//! after the map was written.
 
 use super::PageMapped;
 use super::blank_table::{self, Division};
@@ -9,11 +9,11 @@ use flashatlas_nand::Medium;
 use flashatlas_types::{BlockId, FtlError, Ppn, beat};
 
 impl PageMapped {
-    /// Take newer entries from the spare areas of these blocks, in this order. Where the map was
-    /// blank, what they lead to is valid.
+    /// Takes newer entries from the spare areas of these blocks, in this order. If the map was
+    /// blank, the slots that they lead to become valid.
     ///
     /// # Errors
-    /// What the medium says.
+    /// Returns the errors of the medium.
     pub(super) fn roll_forward(
         &mut self,
         medium: &Medium,
@@ -52,7 +52,7 @@ impl PageMapped {
                     }
                     let known = self.map.peek(lpn).mapped();
                     let is_newer = known.is_none_or(|known| {
-                        // a blank map has no entries but those that were just taken
+                        // a blank map has only the entries that were just taken
                         !(was_blank || self.holds(medium, known, lpn))
                             || versions.is_newer(slot, known)
                     });

@@ -1,4 +1,4 @@
-//! The parameters of the page-mapped FTL, and whether a layout leaves it room.
+//! The parameters of the page-mapped FTL, and the check that a layout leaves it room.
 
 use crate::MountLimit;
 use crate::blocks::WEAR_DYNAMIC;
@@ -22,26 +22,27 @@ const LOW_WATER: Param<u32> = Param::int(
     "ftl.low_water",
     0,
     1 << 20,
-    "dual mode: collect when a lane has this many free blocks, until it has one more; above \
-     ftl.streams; 0: one above",
+    "dual mode: collect when a lane has this many free blocks, until it has one more; at least one \
+     above ftl.streams; 0: one above",
 )
 .or("0");
 
 const GC_PARALLEL: Param<bool> = Param::flag(
     "ftl.gc_parallel",
-    "dual mode: when one lane must collect, lanes that are about to do so as well; false: each on \
-     its own",
+    "dual mode: when one lane must collect, lanes that are about to collect do so as well; false: \
+     each collects on its own",
 )
 .or("true");
 
-/// When collection moves the pages of a victim. Map stores look at it, too.
+/// The parameter `ftl.gc_pace`: the time at which collection moves the pages of a victim. Map
+/// stores read it, too.
 pub(crate) const GC_PACE: Param<Text> = Param::choice(
     "ftl.gc_pace",
     &["burst", "even", "paced"],
     "dual mode: `burst`: a lane that is out of blocks collects whole victims before the write that \
      needs one; `even`: it moves a part of a victim with each frame that the host fills (partial \
-     collection); `paced`: likewise, so that the room of the lane stays the same, at most \
-     ftl.gc_step frames at a time, and what was moved is known to the map before it is written",
+     collection); `paced`: the same, so that the room of the lane stays constant, at most \
+     ftl.gc_step frames at a time, and with moves known to the map before they are written",
 )
 .or("burst");
 
@@ -49,8 +50,8 @@ const GC_STEP: Param<u32> = Param::int(
     "ftl.gc_step",
     1,
     1 << 16,
-    "ftl.gc_pace = paced: frames of a victim that are moved at most with each frame that the host \
-     fills",
+    "ftl.gc_pace = paced: at most this many frames of a victim are moved with each frame that the \
+     host fills",
 )
 .or("16");
 
@@ -66,7 +67,7 @@ const IDLE_VALID: Param<f64> = Param::ratio(
     "ftl.idle_valid",
     0.0,
     1.0,
-    "idle collection leaves victims alone that have a larger share of valid pages",
+    "the largest share of valid pages in a victim of idle collection",
 )
 .or("0.5");
 
@@ -99,14 +100,14 @@ pub(super) const PARAMS: &[ParamDef] = &[
     WEAR_THRESHOLD.def,
 ];
 
-/// Where survivors of collection go.
+/// The frontier that survivors of collection go to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum GcMode {
     Single,
     Dual,
 }
 
-/// When collection moves the pages of a victim.
+/// The time at which collection moves the pages of a victim.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum GcPace {
     Burst,
@@ -119,26 +120,26 @@ pub(super) struct PageSettings {
     pub pace: GcPace,
     pub gc_step: u32,
     pub streams: Streams,
-    /// A classifier sorts pages.
+    /// `true` if a classifier sorts pages.
     pub classified: bool,
     pub low_water: u32,
     pub gc_parallel: bool,
     pub idle_free: u32,
-    /// The name of the victim policy, for what it does wrong.
+    /// The name of the victim policy, to name it in its faults.
     pub victim: &'static str,
-    /// The name of the classifier, likewise.
+    /// The name of the classifier, for the same use.
     pub classifier: &'static str,
-    /// Most valid slots of a victim in idle time.
+    /// The most valid slots of a victim in idle time.
     pub idle_valid: u32,
     pub wear_static: bool,
     pub wear_threshold: u32,
     /// Blocks that are kept for map pages.
     pub map_quota: MapQuota,
-    /// Whether streams keep more blocks open than is good for collection.
+    /// `true` if streams keep more blocks open than is good for collection.
     pub streams_crowd: bool,
 }
 
-/// `ftl.low_water`, resolved.
+/// Returns `ftl.low_water`, resolved.
 fn low_water(params: &Params, streams: Streams) -> u32 {
     match params.get(LOW_WATER) {
         0 => streams.collection + 1,
@@ -146,10 +147,10 @@ fn low_water(params: &Params, streams: Streams) -> u32 {
     }
 }
 
-/// Returns the blocks that a lane cannot use for data: the frontiers it keeps open (with static
-/// wear levelling that of cold data among them), what collection needs, and those of map pages.
-/// Where several units share a frame, also the blocks whose last survivors wait for the rest of
-/// theirs.
+/// Returns the number of blocks that a lane cannot use for data: the frontiers it keeps open (with
+/// static wear levelling also the frontier of cold data), the blocks that collection needs, and the
+/// blocks of map pages. If several units share a frame, the blocks whose last survivors wait for
+/// the rest of their frame count as well.
 fn reserve(params: &Params, layout: &Layout, streams: Streams, map_quota: u32) -> u64 {
     let (host, collection) = (u64::from(streams.host), u64::from(streams.collection));
     let shared_frames = u64::from(layout.slots_per_frame > 1) * collection;
@@ -161,8 +162,8 @@ fn reserve(params: &Params, layout: &Layout, streams: Streams, map_quota: u32) -
     collection + u64::from(map_quota)
 }
 
-/// Returns whether the blocks that several streams keep open are more than a quarter of those that
-/// a lane has beside its data: they are missing to collection.
+/// Returns `true` if the blocks that several streams keep open are more than a quarter of the
+/// blocks that a lane has beside its data: collection lacks them.
 fn streams_crowd(params: &Params, layout: &Layout, streams: Streams) -> bool {
     let per_block = u64::from(layout.lanes) * u64::from(layout.slots_per_block);
     let data = u64::from(layout.logical_units).div_ceil(per_block);
@@ -170,7 +171,7 @@ fn streams_crowd(params: &Params, layout: &Layout, streams: Streams) -> bool {
     streams.collection > 1 && 4 * reserve(params, layout, streams, 0) > spare
 }
 
-/// Streams of each kind: those of the classifier, or as many of both as `ftl.streams` says.
+/// Returns the streams of each kind: the classifier's, or as many of both as `ftl.streams`.
 pub(super) fn streams(config: &SchemeConfig<'_>) -> Result<Streams, ConfigError> {
     let given = config.params.get(STREAMS);
     let classifier = config.parts.classifier(config.params.get(CLASSIFIER))?;
@@ -187,15 +188,15 @@ pub(super) fn streams(config: &SchemeConfig<'_>) -> Result<Streams, ConfigError>
     Ok(own)
 }
 
-/// Blocks that the map store keeps for map pages.
+/// Returns the blocks that the map store keeps for map pages.
 fn map_quota(config: &SchemeConfig<'_>, layout: &Layout) -> Result<MapQuota, ConfigError> {
     let store = config.parts.store(config.params.get(STORE))?;
     (store.fits)(&config.store(), layout)
 }
 
-/// What a mount takes at most. Map pages are written once each; the room for one may cost the
-/// collection of a block in which all frames but one are valid; and a block in which programs fail
-/// may be replaced in each lane.
+/// Returns the most work that a mount takes. Map pages are written once each. The room for one may
+/// cost the collection of a block in which all frames but one are valid. A block in which programs
+/// fail may be replaced in each lane.
 pub(super) fn mount_limit(config: &SchemeConfig<'_>, layout: &Layout) -> MountLimit {
     let quota = map_quota(config, layout).expect("the configuration is checked");
     let (blocks, frames) = (u64::from(layout.blocks()), u64::from(layout.frames_per_block));
@@ -209,8 +210,8 @@ pub(super) fn mount_limit(config: &SchemeConfig<'_>, layout: &Layout) -> MountLi
     }
 }
 
-/// Refuse what single mode does not look at. A default is no wish, and 0 blocks to restore in idle
-/// time is what single mode does.
+/// Refuses parameters that single mode does not use. A default is always accepted, and so are 0
+/// blocks to restore in idle time, which is how single mode works.
 fn refuse_unreached(params: &Params) -> Result<(), ConfigError> {
     if params.get(GC_MODE) == "dual" {
         return Ok(());
@@ -268,7 +269,7 @@ pub(super) fn fits(config: &SchemeConfig<'_>, layout: &Layout) -> Result<(), Con
     if params.get(CLASSIFIER) != "none" && streams.collection < 2 {
         return Err(ConfigError::new("ftl.streams", "a classifier needs at least 2 streams"));
     }
-    // lanes without map pages have more room: what all have is counted
+    // lanes without map pages have more room: only the room that all have is counted
     let map_quota = map_quota(config, layout)?.blocks;
     let reserve = reserve(params, layout, streams, map_quota);
     let per_lane = u64::from(layout.blocks_per_lane).saturating_sub(reserve);
@@ -305,7 +306,7 @@ pub(super) fn fits(config: &SchemeConfig<'_>, layout: &Layout) -> Result<(), Con
 }
 
 impl PageSettings {
-    /// The settings that a configuration describes.
+    /// Returns the settings that a configuration describes.
     pub fn new(config: &SchemeConfig<'_>, layout: &Layout) -> PageSettings {
         let params = config.params;
         let streams = streams(config).expect("the configuration is checked");
@@ -332,28 +333,30 @@ impl PageSettings {
         }
     }
 
-    /// Returns the blocks that a lane has room for at the pace `paced`: the low-water mark, and one
-    /// for each frontier but the one that the host has filled. The rest of the others and the
-    /// passed part of the victim are part of that room, so that the mark is left in free blocks
-    /// when the host opens one; and the victim follows without taking one. Cold data has room of
-    /// its own.
+    /// Returns the number of blocks that a lane has room for at the pace `paced`: the low-water
+    /// mark, and one for each frontier but the one that the host has filled.
+    ///
+    /// The rest of the other frontiers and the passed part of the victim are part of that room. So
+    /// the mark is left in free blocks when the host opens one, and the victim follows without
+    /// taking one. Cold data has room of its own.
     pub fn blocks_of_room(&self) -> u32 {
         self.low_water + self.cold_frontier() as u32 - 1
     }
 
-    /// Returns whether collection keeps the room of a lane.
+    /// Returns `true` if collection keeps the room of a lane.
     pub fn is_paced(&self) -> bool {
         self.pace == GcPace::Paced
     }
 
-    /// The frontier of cold data, behind those of the host and, in dual mode, of collection.
+    /// Returns the index of the frontier of cold data, behind the frontiers of the host and, in
+    /// dual mode, of collection.
     pub fn cold_frontier(&self) -> usize {
         let of_collection = if self.mode == GcMode::Dual { self.streams.collection } else { 0 };
         (self.streams.host + of_collection) as usize
     }
 
-    /// Frontiers of a lane: those of the host, in dual mode those of collection, and with static
-    /// wear levelling that of cold data.
+    /// Returns the number of frontiers of a lane: of the host, in dual mode of collection, and with
+    /// static wear levelling of cold data.
     pub fn frontiers(&self) -> u32 {
         self.cold_frontier() as u32 + u32::from(self.wear_static)
     }

@@ -1,9 +1,9 @@
 //! A blank medium brought into the steady state of the page-mapped FTL, by programs alone.
 //!
-//! Each lane gets as many full blocks as it would have, with as many valid slots in each as the
-//! victim policy's model says ([`crate::steady`]). Blocks are programmed from the one that is to be
-//! collected first to the newest, and a slot that is to be invalid is given a page whose valid
-//! version comes later: what is there is then an old version of it.
+//! Each lane gets as many full blocks as it would have, with as many valid slots in each as in the
+//! victim policy's model ([`crate::steady`]). Blocks are programmed from the one that is to be
+//! collected first to the newest. A slot that is to be invalid is given a page whose valid version
+//! comes later, so that it holds an old version of it.
 
 use super::settings::{GcMode, GcPace, PageSettings};
 use crate::FtlContext;
@@ -18,10 +18,10 @@ use flashatlas_types::{
 use std::collections::BTreeMap;
 use std::sync::{Arc, mpsc};
 
-/// What old versions hold.
+/// The content of old versions.
 const OLD: Stamp = Stamp(0x01d0_1d01);
 
-/// The victim policy's model of the steady state.
+/// Returns the victim policy's model of the steady state, or an error if it has none.
 fn model(config: &SchemeConfig<'_>) -> Result<Steady, ConfigError> {
     let no_model = |key: &str, why: String| {
         ConfigError::new(
@@ -50,10 +50,10 @@ fn model(config: &SchemeConfig<'_>) -> Result<Steady, ConfigError> {
     Ok(steady)
 }
 
-/// Whether the victim policy and the classifier have a model of it.
+/// Checks that the victim policy and the classifier have a model of the steady state.
 ///
 /// # Errors
-/// When one has none.
+/// One of them has none.
 pub fn check(config: &SchemeConfig<'_>) -> Result<(), ConfigError> {
     model(config).map(|_| ())
 }
@@ -120,7 +120,7 @@ pub(super) fn make(
     let mut writer = Writer { units: Vec::new(), stamp, bytes };
     let slots = layout.slots_per_block as usize;
     let (mut placed, mut stopped) = (0, false);
-    // what the next blocks hold is drawn while the ones before are programmed
+    // the contents of the next blocks are drawn while the ones before are programmed
     let chunks = order.chunks((DRAWN_TOGETHER / slots).max(1));
     std::thread::scope(|scope| {
         let (sender, drawn) = mpsc::sync_channel::<Vec<Drawn>>(DRAWN_AHEAD);
@@ -154,14 +154,14 @@ pub(super) fn make(
     Ok(!stopped)
 }
 
-/// The page that a slot holds, and whether that is its valid version.
+/// The page that a slot holds, and `true` if it is the valid version.
 type Drawn = (Lpn, bool);
 
-/// Slots that are drawn together: many, so that threads wait for each other seldom, and few enough
-/// for a processor's caches.
+/// The number of slots that are drawn together: many, so that threads wait for each other seldom,
+/// and few enough for a processor's caches.
 const DRAWN_TOGETHER: usize = 1 << 14;
 
-/// Chunks of so many that wait to be programmed.
+/// The number of drawn chunks that may wait to be programmed.
 const DRAWN_AHEAD: usize = 2;
 
 struct Draws {
@@ -173,9 +173,11 @@ struct Draws {
 }
 
 impl Draws {
-    /// Draw what the slots of a block hold, `valid` of them chosen at random: the next page, or an
-    /// old version of one whose valid version comes later (padding when none does). No draw waits
-    /// for a page, so that those of several slots are loaded from memory together.
+    /// Draws the contents of the slots of a block, `valid` of them chosen at random.
+    ///
+    /// A slot gets the next page, or an old version of a page whose valid version comes later
+    /// (padding if none does). No draw waits for a page, so that the pages of several slots are
+    /// loaded from memory together.
     fn draw(&mut self, slots: usize, valid: u32, drawn: &mut Vec<Drawn>) {
         let mut valid = u64::from(valid);
         for left in (1..=slots as u64).rev() {
@@ -196,12 +198,12 @@ impl Draws {
 struct Writer<'a> {
     units: Vec<Unit>,
     stamp: &'a dyn Fn(Lpn) -> Stamp,
-    /// Zeros, where the drive keeps bytes.
+    /// Zeros, if the drive keeps bytes.
     bytes: Option<Arc<[u8]>>,
 }
 
 impl Writer<'_> {
-    /// Fill a block with what was drawn for its slots.
+    /// Fills a block with the pages drawn for its slots.
     fn block(&mut self, cx: &mut FtlContext<'_>, block: BlockId, drawn: &[Drawn]) {
         let slots = cx.flash.medium.layout().slots_per_frame as usize;
         for (index, drawn) in (0..).zip(drawn.chunks(slots)) {
@@ -218,7 +220,8 @@ impl Writer<'_> {
     }
 }
 
-/// So many pages are shuffled in memory. The shuffle of more would wait for memory at each page.
+/// The most pages that are shuffled in memory. The shuffle of more would wait for memory at each
+/// page.
 const NEAR: u32 = 1 << 26;
 
 /// All pages, in a random order.
@@ -239,7 +242,7 @@ impl Pages {
         Pages::Shuffled(pages)
     }
 
-    /// The page at a place. Panics beyond the last.
+    /// Returns the page at a place. Panics beyond the last page.
     #[inline]
     fn at(&self, place: u32) -> Lpn {
         Lpn(match self {
@@ -249,8 +252,8 @@ impl Pages {
     }
 }
 
-/// Fisher and Yates, from the last item to the second. Of the places to swap with a few are drawn
-/// ahead, so that what lies there is loaded from memory together.
+/// Shuffles items (Fisher and Yates), from the last item to the second. Some of the places to swap
+/// with are drawn ahead, so that the items there are loaded from memory together.
 fn shuffle<T: Copy>(items: &mut [T], rng: &mut Rng) {
     let mut end = items.len();
     while end > 1 {

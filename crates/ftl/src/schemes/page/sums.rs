@@ -1,16 +1,16 @@
-//! The tables as a whole, each summed up in the order in which it lies in memory. What entries and
-//! slots say of each other is known from two sums, without a wait for memory for each page.
+//! The tables as a whole, each summed up in the order in which it lies in memory. Two sums show
+//! whether entries and slots agree, without a wait for memory for each page.
 
 use super::PageMapped;
 use flashatlas_nand::{Medium, OobRole};
 use flashatlas_types::{BlockId, Lpn, PairSum, Ppn, Stamp, StampSum, at_once, share};
 use std::iter::Sum;
 
-/// Looking at fewer blocks takes less time than starting a thread.
+/// The number of blocks below which looking takes less time than starting a thread.
 const WORTH_A_THREAD: usize = 1 << 10;
 
 impl PageMapped {
-    /// How many entries lead to a slot; pairs of pages and slots.
+    /// Returns the number of entries that lead to a slot, and the pairs of pages and slots.
     pub(super) fn entries(&self) -> (u64, PairSum) {
         let (mut count, mut sum) = (0, PairSum::default());
         for lpn in (0..self.layout.logical_units).map(Lpn) {
@@ -22,15 +22,15 @@ impl PageMapped {
         (count, sum)
     }
 
-    /// Pairs of the pages that spare areas name and their slots, of the valid ones that do not hold
-    /// the map. One that cannot be read is of no page.
+    /// Returns the pairs of the pages that spare areas name and their slots, of the valid slots
+    /// that do not hold the map. A slot that cannot be read counts for no page.
     pub(super) fn valid_slots(&self, medium: &Medium) -> PairSum {
         self.sum_slots(medium, |sum: &mut PairSum, ppn| {
             sum.add(medium.lpn(ppn).unwrap_or(Lpn::NONE).0, ppn.0);
         })
     }
 
-    /// What pages hold, on flash and in buffers.
+    /// Returns the sum of the stamps of all pages, on flash and in buffers.
     pub(super) fn stamps(&self, medium: &Medium) -> StampSum {
         let mut sum = self.sum_slots(medium, |sum: &mut StampSum, ppn| {
             if let Ok(unit) = medium.unit_by_stamp(ppn) {
@@ -46,7 +46,8 @@ impl PageMapped {
         sum
     }
 
-    /// The sum of what `add` adds for each valid slot that does not hold the map, on all cores.
+    /// Returns the sum over each valid slot that does not hold the map, as `add` adds it, on all
+    /// cores.
     fn sum_slots<S: Sum + Default + Send>(
         &self,
         medium: &Medium,

@@ -1,23 +1,23 @@
-//! Which version of a page a mount believes.
+//! The version of a page that a mount believes.
 
 use flashatlas_nand::Medium;
 use flashatlas_types::{BLOCK_STEPS, BlockId, Ppn, SeededBug, beat};
 
-/// Which of two versions of a page was programmed last.
+/// A comparison of two versions of a page: the one that was programmed last is newer.
 pub(super) struct Versions<'a> {
     medium: &'a Medium,
-    /// The least and the greatest number of a program in each block that was read; of others all
-    /// numbers.
+    /// The least and the greatest number of a program in each block that was read; all numbers for
+    /// other blocks.
     numbers: Vec<(u64, u64)>,
 }
 
 impl<'a> Versions<'a> {
-    /// No block was read.
+    /// Begins with no block read.
     pub fn new(medium: &'a Medium) -> Versions<'a> {
         Versions { medium, numbers: vec![(0, u64::MAX); medium.layout().blocks() as usize] }
     }
 
-    /// The spare areas of a block are read.
+    /// Reads the spare areas of a block.
     pub fn read(&mut self, block: BlockId) {
         beat(BLOCK_STEPS);
         let layout = self.medium.layout();
@@ -29,13 +29,13 @@ impl<'a> Versions<'a> {
             });
     }
 
-    /// Whether a slot was programmed after the `known` one: of two in one frame the later slot was.
-    /// Panics where one of them cannot be read.
+    /// Returns `true` if a slot was programmed after the `known` one; in one frame the later slot
+    /// counts as newer. Panics if one of them cannot be read.
     pub fn is_newer(&self, slot: Ppn, known: Ppn) -> bool {
         if SeededBug::SkipSequence.is_active() {
             return true;
         }
-        // what blocks say is near, what their frames say is far away in memory
+        // the numbers of blocks are near, the numbers of their frames are far away in memory
         let layout = self.medium.layout();
         let of_block = |slot| self.numbers[layout.block_of(slot).0 as usize];
         if of_block(slot).1 < of_block(known).0 {

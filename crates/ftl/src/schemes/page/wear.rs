@@ -7,13 +7,13 @@
 //! block that needs rest, and the young block takes part in the wear.
 //!
 //! The paper keeps two pools, so that a block rests until the others have caught up. Here the
-//! counts themselves say so: a block that has just taken cold data is the most worn of its lane,
+//! counts themselves do that: a block that has just taken cold data is the most worn of its lane,
 //! and is chosen again only when it has become the least worn.
 //!
 //! The comparison is made whenever the host opens a block. So data of the host goes only to blocks
-//! that are within the threshold, and a closed block exceeds the least worn one of its lane by at
-//! most `ftl.wear_threshold` plus two: one erase after it was last within the threshold, and one
-//! more where a block that collection freed was opened for copies before the next comparison.
+//! that are within the threshold. A closed block exceeds the least worn one of its lane by at most
+//! `ftl.wear_threshold` plus two: one erase after it was last within the threshold, and one more if
+//! a block that collection freed was opened for copies before the next comparison.
 
 use super::PageMapped;
 use super::frontier::{Frontier, Pending};
@@ -23,7 +23,7 @@ use flashatlas_nand::{Medium, OobRole};
 use flashatlas_types::{BlockId, Cause, FtlError, LaneId};
 
 impl PageMapped {
-    /// Move the data of the least worn blocks of a lane into free ones that are worn too much.
+    /// Moves the data of the least worn blocks of a lane into free ones that are worn too much.
     #[inline]
     pub(super) fn level_wear(
         &mut self,
@@ -37,7 +37,7 @@ impl PageMapped {
             && let Some(source) = self.behind(cx.flash.medium, lane)
         {
             self.collect(cx, lane, source, Cause::Wear)?;
-            // the source is free at once: what its last frame lacks is padded
+            // the source is free at once: the missing part of its last frame is padded
             let cold = self.settings.cold_frontier();
             if !self.lanes[lane as usize].frontiers[cold].buffer.is_empty() {
                 self.program(cx, lane, cold as u32, true)?;
@@ -46,8 +46,9 @@ impl PageMapped {
         Ok(())
     }
 
-    /// The least worn closed block of a lane, if a free one exceeds it by more than the threshold.
-    /// Of several the one that was filled first: its data has lived longest.
+    /// Returns the least worn closed block of a lane, if a free one exceeds it by more than the
+    /// threshold; otherwise `None`. Of several, it is the block that was filled first: its data has
+    /// lived longest.
     fn behind(&self, medium: &Medium, lane: u32) -> Option<BlockId> {
         let most = self.pool.listed(lane).iter().map(|b| medium.erases(b)).max()?;
         let blocks = self.layout.lane_blocks(LaneId(lane));
@@ -74,14 +75,14 @@ impl PageMapped {
         medium.erases(victim) - least >= self.settings.wear_threshold
     }
 
-    /// A block for cold data leaves collection what it needs.
+    /// Returns `true` if a block for cold data leaves collection the blocks that it needs.
     fn cold_data_has_room(&self, lane: u32) -> bool {
         let open = |f: &&Frontier| f.block.is_none();
         let needed = self.frontiers_of_collection(lane).iter().filter(open).count() as u32;
         self.pool.free(lane) > needed.max(1)
     }
 
-    /// Put copies of a block that was left behind into the frontier of cold data.
+    /// Puts copies of the pages of a least worn block into the frontier of cold data.
     pub(super) fn gather_cold(
         &mut self,
         cx: &mut FtlContext<'_>,

@@ -1,8 +1,8 @@
 //! CDFTL by its rules.
 //!
-//! What these leave open is read as follows. An entry that is found in the second level is a hit. A
-//! use of an entry is one of its page, too. What the host uses is copied to the first level, and
-//! changes there. What whole pages leave of the memory is for entries.
+//! Points that the rules leave open are read as follows. An entry that is found in the second level
+//! is a hit. A use of an entry is a use of its page, too. An entry that the host uses is copied to
+//! the first level, and changes there. The memory that whole pages leave over is for entries.
 
 use super::rules::{Memory, Rules};
 use super::{DEFAULT, Shape, Subject, run};
@@ -83,15 +83,15 @@ struct Cdftl {
     entry_room: usize,
     page_room: usize,
     search: usize,
-    /// Both least recently used first.
+    /// Entries and pages, each least recently used first.
     entries: Vec<Cached>,
     pages: Vec<Cached>,
     second_level_hits: u64,
-    /// Whether the host uses an entry.
+    /// `true` if the host uses an entry.
     in_use: bool,
 }
 
-/// Make one the most recently used.
+/// Makes one entry the most recently used.
 fn touch(list: &mut Vec<Cached>, number: u32) {
     let at = list.iter().position(|c| c.number == number).expect("it is in memory");
     let cached = list.remove(at);
@@ -205,7 +205,7 @@ impl Memory for Cdftl {
         }
     }
 
-    /// The entry is copied from its page.
+    /// Copies the entry from its page.
     fn finish(&mut self, rules: &mut Rules, lpn: u32) {
         self.in_use = false;
         if !self.has(lpn) {

@@ -192,8 +192,8 @@ fn a_trim_comes_after_the_eviction_that_wrote_its_map_page() {
     by_hand(&SUBJECT, &SMALLEST, &calls);
 }
 
-/// By the rules the trim of page 0 is written before that of page 16 is made, so that block 0 is
-/// not needed any more.
+/// By the rules the trim of page 0 is written before the trim of page 16 is made, so that block 0
+/// is not needed any more.
 #[test]
 fn a_trim_comes_after_the_eviction_that_wrote_all_trims_before_it() {
     let calls =

@@ -1,6 +1,6 @@
 //! Demand-paged map stores against naive references: plain vectors, scanned from end to end, that
 //! share no code with the stores. After every call of a random sequence both have counted the same
-//! hits and misses, and the same map pages read and written for each reason; now and then, both are
+//! hits and misses, and the same map pages read and written for each reason. Now and then both are
 //! asked for the whole map.
 
 mod cdftl;
@@ -26,10 +26,10 @@ const SEEDS: usize = 20;
 const PAGES_PER_BLOCK: u32 = 8;
 /// Blocks of each lane, more than map pages may have.
 const BLOCKS: u32 = 20;
-/// Those of them that entries point to; map pages have others.
+/// The number of blocks of each lane that entries point to; map pages have others.
 const DATA_BLOCKS: u32 = 6;
 
-/// A store, and the rules that it is held against.
+/// A store, and the rules that it is compared with.
 struct Subject {
     /// Its name in the registry.
     name: &'static str,
@@ -40,7 +40,7 @@ struct Subject {
     sometimes: &'static [&'static str],
 }
 
-/// What the store is built for, and what is asked of it.
+/// The build of the store, and the load on it.
 #[derive(Clone, Copy, Debug)]
 struct Shape {
     logical_pages: u32,
@@ -52,10 +52,10 @@ struct Shape {
     lanes: u32,
     frame_bytes: u32,
     pack: bool,
-    /// Hot logical pages, and from one to the next.
+    /// The number of hot logical pages, and the distance from one to the next.
     hot: u32,
     stride: u32,
-    /// Logical pages of the longest request.
+    /// The number of logical pages of the longest request.
     longest: u32,
 }
 
@@ -78,7 +78,7 @@ impl Shape {
         self.map_page_bytes / self.entry_bytes
     }
 
-    /// A parameter of the store, which every shape sets.
+    /// Returns a parameter of the store, which every shape sets.
     fn setting(&self, key: &str) -> &'static str {
         let found = self.settings.iter().find(|(name, _)| *name == key);
         found.unwrap_or_else(|| panic!("{key} is not set in {self:?}")).1
@@ -99,7 +99,7 @@ enum Call {
     BeforeErase(u32),
 }
 
-/// What both sides count.
+/// Counts of both sides.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Counts {
     hits: u64,
@@ -111,7 +111,7 @@ struct Counts {
     writes: [u64; Reason::ALL.len()],
 }
 
-/// The store and the reference, which are asked the same.
+/// The store and the reference, which get the same calls.
 struct Pair {
     name: String,
     reference: Reference,
@@ -162,7 +162,7 @@ impl Pair {
         }
     }
 
-    /// Ask both; `ahead` more pages of the request follow.
+    /// Calls both; `ahead` more pages of the request follow.
     fn call(&mut self, call: Call, ahead: u32) {
         let mut programmed = Vec::new();
         let mut cx = FtlContext {
@@ -213,8 +213,8 @@ impl Pair {
         }
     }
 
-    /// The whole map and the further counts are the same, the store's own rules hold, and the flash
-    /// was read as often as is said.
+    /// Checks that the whole map and the further counts are the same, that the store's own rules
+    /// hold, and that the flash was read as often as the store counted.
     fn compare_maps(&self) {
         let at = format!("{}, after {} calls", self.name, self.calls);
         for (lpn, &ppn) in self.reference.rules.map.iter().enumerate() {
@@ -236,18 +236,18 @@ impl Pair {
     }
 }
 
-/// A request of which the pages are asked for one after the other.
+/// A request whose pages are asked for one after the other.
 #[derive(Clone, Copy)]
 struct Request {
     lpn: u32,
     left: u32,
-    /// Where its next page is written; a read has none.
+    /// The place of the next page that it writes; a read has none.
     ppn: Option<Ppn>,
-    /// Whether it is one request, or several of a page each.
+    /// `true` if it is one request, `false` if it is several of a page each.
     whole: bool,
 }
 
-/// What is asked of a pair.
+/// The load on a pair.
 struct Workload {
     rng: Rng,
     shape: Shape,
@@ -260,7 +260,7 @@ impl Workload {
         self.rng.below(bound.into()) as u32
     }
 
-    /// Mostly of the hot ones, of which not quite all have room in memory.
+    /// Draws a page, mostly of the hot ones, of which not quite all have room in memory.
     fn lpn(&mut self) -> u32 {
         let Shape { logical_pages, hot, stride, .. } = self.shape;
         if self.below(10) < 7 {
@@ -278,8 +278,8 @@ impl Workload {
         Ppn(self.block(layout) * layout.slots_per_block + self.below(layout.slots_per_block))
     }
 
-    /// Where a request is written: anywhere, or where the pages around it would stand if all had
-    /// been written in order.
+    /// Returns the first place that a request writes to: anywhere, or the place it would have if
+    /// all pages had been written in order.
     fn first_ppn(&mut self, layout: &Layout, lpn: u32, pages: u32) -> Ppn {
         let room = DATA_BLOCKS * layout.slots_per_block - pages;
         Ppn(if self.below(2) == 0 { self.below(room) } else { lpn % room })
@@ -292,7 +292,7 @@ impl Workload {
         self.request = Some(Request { lpn, left, ppn, whole: self.below(2) == 0 });
     }
 
-    /// The next page of the request.
+    /// Returns the next page of the request.
     fn advance(&mut self, mut request: Request) -> (Call, u32) {
         let call = match request.ppn {
             None => Call::Get(request.lpn),
@@ -330,7 +330,7 @@ impl Workload {
     }
 }
 
-/// Run every shape of a store, and make sure that the paths were taken.
+/// Runs every shape of a store, and makes sure that the paths were taken.
 fn run(subject: &Subject, trims: bool) {
     let mut total: BTreeMap<&str, u64> = BTreeMap::new();
     // one alone takes some paths too seldom
@@ -369,7 +369,7 @@ fn run(subject: &Subject, trims: bool) {
     }
 }
 
-/// Make the calls of a case that was worked out by hand.
+/// Makes the calls of a case that was worked out by hand.
 fn by_hand(subject: &Subject, shape: &Shape, calls: &[Call]) {
     let name = std::thread::current().name().unwrap_or_default().to_owned();
     let mut pair = Pair::new(subject, shape, name);

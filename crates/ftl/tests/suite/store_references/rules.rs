@@ -1,5 +1,5 @@
-//! What all demand-paged stores do, by its rules: the map, what of it stands on flash, moves by
-//! collection, and trims. Plain vectors, scanned from end to end.
+//! The common rules of all demand-paged stores: the map, its part on flash, moves by collection,
+//! and trims. Plain vectors, scanned from end to end.
 
 use super::{Call, Counts, Shape};
 use flashatlas_ftl::Reason;
@@ -18,27 +18,27 @@ pub const ALWAYS: &[&str] = &[
 /// Paths of every store that some run must take.
 pub const SOMETIMES: &[&str] = &["map pages copied"];
 
-/// Those that need trims.
+/// Paths that need trims.
 pub const WITH_TRIMS: &[&str] = &[
     "trims written by a flush",
     "trims written before an erase",
     "trims that an erase did not touch",
 ];
 
-/// The map, and how much of it stands on flash.
+/// The map, and its state on flash.
 pub struct Rules {
     pub per_page: u32,
     pub map: Vec<Ppn>,
     slots_per_block: u32,
-    /// Of each map page: whether it was ever written, has moves waiting, has trims that are not
-    /// written.
+    /// For each map page: `true` if it was ever written, has moves waiting, or has trims that are
+    /// not written.
     pub written: Vec<bool>,
     pub waiting: Vec<bool>,
     trimmed: Vec<bool>,
     /// Blocks to which trimmed entries pointed, since all trims were last written.
     trimmed_from: Vec<u32>,
     pub counts: Counts,
-    /// How often each path was taken.
+    /// The number of times that each path was taken.
     pub paths: BTreeMap<&'static str, u64>,
 }
 
@@ -51,13 +51,13 @@ impl Rules {
         (lpn / self.per_page) as usize
     }
 
-    /// The logical pages whose entries a map page holds.
+    /// Returns the logical pages whose entries a map page holds.
     pub fn pages_in(&self, page: usize) -> std::ops::Range<u32> {
         let from = page as u32 * self.per_page;
         from..(from + self.per_page).min(self.map.len() as u32)
     }
 
-    /// A map page is read to look an entry up.
+    /// Reads a map page to look an entry up.
     pub fn load(&mut self, page: usize) {
         if self.written[page] {
             self.counts.loads += 1;
@@ -66,7 +66,7 @@ impl Rules {
         }
     }
 
-    /// A map page is written with every change to it; `whole`: all of it is in memory.
+    /// Writes a map page with every change to it; `whole` is `true` if all of it is in memory.
     pub fn write(&mut self, page: usize, reason: Reason, whole: bool) {
         self.counts.merges += u64::from(self.written[page] && !whole);
         self.counts.writes[reason as usize] += 1;
@@ -89,30 +89,30 @@ impl Rules {
     }
 }
 
-/// What a store has in memory, by its own rules.
+/// The memory of a store, by its own rules.
 pub trait Memory {
-    /// Whether an entry is in memory.
+    /// Returns whether an entry is in memory.
     fn holds(&self, rules: &Rules, lpn: u32) -> bool;
 
-    /// The host uses an entry that is in memory.
+    /// Notes that the host uses an entry that is in memory.
     fn used(&mut self, rules: &mut Rules, lpn: u32);
 
-    /// The host uses an entry that is not in memory, and `ahead` more after it.
+    /// Fetches an entry that the host uses and that is not in memory, and `ahead` more after it.
     fn fetch(&mut self, rules: &mut Rules, lpn: u32, ahead: u32);
 
-    /// An entry that is in memory has changed.
+    /// Notes that an entry that is in memory has changed.
     fn changed(&mut self, rules: &mut Rules, lpn: u32);
 
-    /// The host's use of an entry is over.
+    /// Ends the host's use of an entry.
     fn finish(&mut self, _: &mut Rules, _: u32) {}
 
-    /// Whether all of a map page is in memory.
+    /// Returns whether all of a map page is in memory.
     fn whole(&self, rules: &Rules, page: usize) -> bool;
 
-    /// A map page was written.
+    /// Notes that a map page was written.
     fn cleaned(&mut self, rules: &mut Rules, page: usize);
 
-    /// Further counts, by the names of the run record.
+    /// Returns further counts, by the names of the run record.
     fn details(&self, rules: &Rules) -> Vec<(&'static str, u64)>;
 }
 
@@ -140,7 +140,7 @@ impl Reference {
         Reference { rules, memory }
     }
 
-    /// Returns what the store must answer: the entry as it was.
+    /// Makes a call and returns the answer that the store must give: the entry as it was.
     pub fn call(&mut self, call: Call, ahead: u32) -> Option<Ppn> {
         match call {
             Call::Get(lpn) => {
@@ -164,12 +164,12 @@ impl Reference {
         }
     }
 
-    /// Further counts, by the names of the run record.
+    /// Returns further counts, by the names of the run record.
     pub fn details(&self) -> Vec<(&'static str, u64)> {
         self.memory.details(&self.rules)
     }
 
-    /// The host uses an entry, which is in memory then; returns whether it was before.
+    /// Brings an entry into memory that the host uses; returns `true` if it was there before.
     fn use_entry(&mut self, lpn: u32, ahead: u32) -> bool {
         if self.memory.holds(&self.rules, lpn) {
             self.memory.used(&mut self.rules, lpn);

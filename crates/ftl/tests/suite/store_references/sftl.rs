@@ -1,9 +1,10 @@
 //! S-FTL by its rules.
 //!
-//! What these leave open is read as follows. Entries that are nowhere follow one another, too. The
-//! changes of a page stay without it if they fill at most half of their room. An entry that stayed
-//! is found there, and its page is not loaded for it; when its page is loaded, it goes back into
-//! it, after room was made. Of pages with equally many entries in the buffer the first is written.
+//! Points that the rules leave open are read as follows. Entries that are nowhere follow one
+//! another, too. The changes of a page stay without it if they fill at most half of their room. An
+//! entry that stayed is found there, and its page is not loaded for it. When its page is loaded,
+//! the entry goes back into it, after room was made. Of pages with equally many entries in the
+//! buffer the first is written.
 
 use super::rules::{Memory, Rules};
 use super::{DEFAULT, Shape, Subject, run};
@@ -74,12 +75,12 @@ struct Sftl {
     spared: u64,
 }
 
-/// How many of the entries are of a map page.
+/// Returns the number of entries that belong to a map page.
 fn count(rules: &Rules, entries: &[u32], page: usize) -> usize {
     entries.iter().filter(|&&lpn| rules.page_of(lpn) == page).count()
 }
 
-/// Take the entries of a map page out of a list.
+/// Takes the entries of a map page out of a list.
 fn take(rules: &Rules, entries: &mut Vec<u32>, page: usize) -> Vec<u32> {
     let (taken, left) = entries.drain(..).partition(|&lpn| rules.page_of(lpn) == page);
     *entries = left;
@@ -101,7 +102,7 @@ impl Sftl {
         }
     }
 
-    /// Runs of entries that follow one another on flash, or are all nowhere.
+    /// Returns the number of runs of entries that follow one another on flash, or are all nowhere.
     fn runs(rules: &Rules, page: usize) -> u32 {
         let entries: Vec<Ppn> = rules.pages_in(page).map(|lpn| rules.map[lpn as usize]).collect();
         let follows = |a: Ppn, b: Ppn| match (a == Ppn::NONE, b == Ppn::NONE) {
@@ -125,7 +126,7 @@ impl Sftl {
         self.cleaned(rules, page);
     }
 
-    /// The least recently used page leaves.
+    /// Lets the least recently used page leave.
     fn evict(&mut self, rules: &mut Rules) {
         let page = self.pages[0];
         let changes = count(rules, &self.changed, page);
@@ -146,7 +147,7 @@ impl Sftl {
         self.pages.remove(0);
     }
 
-    /// The page with the most entries in the buffer is written, the first of several.
+    /// Writes the page with the most entries in the buffer, the first of several.
     fn make_room(&mut self, rules: &mut Rules) {
         let pages = 0..rules.written.len();
         let fullest = pages

@@ -1,12 +1,12 @@
 //! TPFTL by its rules.
 //!
-//! What these leave open is read as follows. The hotness of an entry is the time of its last use,
-//! in steps (uses, loads, changes, departures); averages are whole numbers, and of equally hot
-//! nodes the first gives way. Entries are used when they are loaded, one after the other. Room for
-//! an entry is always made as if it needed a node. Of both kinds of prefetching the one that wants
-//! more counts. The node that gave room last gives more until it is empty; a node gives none for
-//! prefetching of its own. Each switch of the mode counts nodes anew. A map page is read before it
-//! is written even when all its entries are in memory.
+//! Points that the rules leave open are read as follows. The hotness of an entry is the time of its
+//! last use, in steps (uses, loads, changes, departures). Averages are whole numbers, and of
+//! equally hot nodes the first gives way. Entries are used when they are loaded, one after the
+//! other. Room for an entry is always made as if it needed a node. Of both kinds of prefetching the
+//! one that wants more counts. The node that gave room last gives more until it is empty; a node
+//! gives none for prefetching of its own. Each switch of the mode counts nodes anew. A map page is
+//! read before it is written even if all its entries are in memory.
 
 use super::rules::{Memory, Rules};
 use super::{DEFAULT, Shape, Subject, run};
@@ -87,7 +87,7 @@ struct Tpftl {
     /// Least recently used first.
     entries: Vec<Cached>,
     clock: u64,
-    /// Nodes that came, less those that left, since the mode last changed.
+    /// The nodes that came, less the nodes that left, since the mode last changed.
     balance: i64,
     sequential: bool,
     /// Because of the request, and because of what came before.
@@ -118,7 +118,7 @@ impl Tpftl {
         self.entries.iter().any(|e| e.lpn == lpn)
     }
 
-    /// Of each map page, how many of its entries are in memory, and the sum of their times.
+    /// Returns for each map page the number of its entries in memory, and the sum of their times.
     fn nodes(&self, rules: &Rules) -> Vec<(u64, u64)> {
         let mut nodes = vec![(0, 0); rules.written.len()];
         for entry in &self.entries {
@@ -133,7 +133,7 @@ impl Tpftl {
         16 * nodes as u32 + 6 * self.entries.len() as u32
     }
 
-    /// The node whose entries were used longest ago, on average; the first of several.
+    /// Returns the node whose entries were used longest ago, on average; the first of several.
     fn coldest(&self, rules: &Rules) -> usize {
         let nodes = self.nodes(rules);
         let there = (0..nodes.len()).filter(|&page| nodes[page].0 > 0);
@@ -154,7 +154,7 @@ impl Tpftl {
         }
     }
 
-    /// One entry of a node leaves.
+    /// Lets one entry of a node leave.
     fn evict(&mut self, rules: &mut Rules, page: usize) {
         let entries = self.of_node(rules, page);
         let victim = *entries.iter().find(|e| !e.changed).unwrap_or(&entries[0]);
@@ -180,7 +180,7 @@ impl Tpftl {
         }
     }
 
-    /// How many entries after `lpn` are to be loaded with it.
+    /// Returns the number of entries after `lpn` that are to be loaded with it.
     fn wanted(&self, rules: &mut Rules, lpn: u32, ahead: u32) -> u32 {
         let in_page = rules.pages_in(rules.page_of(lpn));
         let request = if self.request { ahead } else { 0 };

@@ -1,0 +1,119 @@
+//! A blank drive that is filled without its tables, beside one that is written page by page.
+
+use flashatlas_device::{DriveConfig, Inspect, Registry, Ssd};
+use flashatlas_nand::Image;
+use flashatlas_testing::proofs;
+use flashatlas_types::{Lpn, Rng, Seed, Stamp};
+use std::collections::BTreeMap;
+
+const CASES: usize = 4_000;
+
+/// Values of each setting; the first is the default.
+const SETTINGS: &[(&str, &[&str])] = &[
+    ("map.unit", &["2KiB", "512", "4KiB"]),
+    ("map.store", &["dram", "dram", "dram", "nvm-hybrid", "dftl"]),
+    ("drive.planes", &["1", "2"]),
+    ("drive.frame_channels", &["1", "2"]),
+    ("drive.allocation", &["CWDP", "PDWC"]),
+    ("drive.blocks", &["32", "24", "64"]),
+    ("nand.factory_bad", &["0", "100000", "250000"]),
+    ("nand.program_order", &["strict", "any"]),
+    ("nand.data", &["none", "none", "none", "ram"]),
+    ("ftl.scheme", &["page", "page", "page", "page", "page", "page", "fast"]),
+    ("ftl.gc_mode", &["dual", "dual", "single"]),
+    ("ftl.gc_pace", &["burst", "burst", "even", "paced"]),
+    ("ftl.low_water", &["0", "4"]),
+    ("ftl.streams", &["1", "1", "1", "2"]),
+    ("ftl.classifier", &["none", "none", "none", "dac"]),
+    ("ftl.wear_dynamic", &["true", "false"]),
+    ("ftl.victim", &["greedy", "cost-benefit", "fifo"]),
+];
+
+/// Settings with which the result of a fill depends on more than the order of pages.
+const BY_WRITES: &[&str] = &[
+    "ftl.classifier=dac",
+    "ftl.scheme=fast",
+    "ftl.streams=2",
+    "map.store=dftl",
+    "map.store=nvm-hybrid",
+    "nand.data=ram",
+];
+
+/// Returns a drive of drawn settings that exports as many units as it can, or a few less.
+///
+/// Some of its lanes have more bad blocks than others, and may have to collect.
+fn drawn(rng: &mut Rng) -> Option<(Vec<String>, DriveConfig)> {
+    let mut settings: Vec<String> = SETTINGS
+        .iter()
+        .filter_map(|&(key, values)| {
+            let value = values[rng.below(values.len() as u64) as usize];
+            (value != values[0]).then(|| format!("{key}={value}"))
+        })
+        .collect();
+    let with = |units: u32| {
+        let mut all = settings.clone();
+        all.push(format!("drive.logical_pages={units}"));
+        let config = Registry::DRIVES.load("tiny", None, &all).ok()?;
+        config.build(Seed(1)).ok().map(|_| config)
+    };
+    let (mut most, mut too_many) = (0, 1 << 14);
+    while too_many - most > 1 {
+        let middle = (most + too_many) / 2;
+        *(if with(middle).is_some() { &mut most } else { &mut too_many }) = middle;
+    }
+    let units = most.saturating_sub(if rng.chance(300_000) { 0 } else { rng.below(90) as u32 });
+    let config = with(units)?;
+    settings.push(format!("drive.logical_pages={units}"));
+    Some((settings, config))
+}
+
+fn stamp(lpn: Lpn) -> Stamp {
+    Stamp(lpn.0 * 3 + 1)
+}
+
+/// Cuts the power for good, and returns what is on flash and the counts of what was done to it.
+fn left(drive: Ssd) -> (Image, flashatlas_nand::Counters) {
+    let medium = drive.into_medium();
+    let counters = medium.counters;
+    (medium.into_image(), counters)
+}
+
+#[test]
+fn a_blank_drive_holds_what_writes_of_every_page_leave() {
+    let mut rng = Rng::stream(Seed(3), "filled");
+    let (mut built, mut faster) = (0, 0);
+    // for each setting, the numbers of drives that were filled page by page and the faster way
+    let mut seen: BTreeMap<String, [u32; 2]> = BTreeMap::new();
+    for _ in 0..proofs::cases(CASES) {
+        let Some((settings, config)) = drawn(&mut rng) else { continue };
+        let mut blank = config.build(Seed(1)).unwrap();
+        built += 1;
+        let mut told = Vec::new();
+        let filled = blank.fill_blank(&stamp, &mut |pages| {
+            told.push(pages);
+            true
+        });
+        for setting in &settings {
+            seen.entry(setting.clone()).or_default()[usize::from(filled.is_some())] += 1;
+        }
+        let Some(all) = filled else {
+            assert_eq!(blank.medium().sequence(), 0, "{settings:?}");
+            continue;
+        };
+        assert!(all && !told.is_empty());
+        faster += 1;
+        let mut written = config.build(Seed(1)).unwrap();
+        written.fill(stamp).unwrap_or_else(|e| panic!("{settings:?}: {e}"));
+        assert_eq!(written.ftl_report().collected, [0; 3], "{settings:?}");
+        blank.power_cycle(&config, Seed(1)).unwrap();
+        written.power_cycle(&config, Seed(1)).unwrap();
+        blank.check().unwrap();
+        assert_eq!(left(blank), left(written), "{settings:?}");
+    }
+    assert!(built > 60 && 5 * faster > built, "{faster} of {built}");
+    seen.retain(|setting, both| !setting.starts_with("drive.logical") && both[0] + both[1] > 20);
+    for (setting, [by_writes, faster]) in seen {
+        let never = BY_WRITES.contains(&setting.as_str());
+        assert!(by_writes > 0 && (faster == 0) == never, "{setting}: {by_writes}, {faster}");
+    }
+}

@@ -1,0 +1,506 @@
+//! Merges worked out by hand, on a drive so small that every page can be followed: eight logical
+//! blocks of four pages, one die. `script.rs` says how a script is read.
+
+mod script;
+
+use flashatlas_device::Device;
+use flashatlas_ftl::MergeClass;
+use flashatlas_types::Dur;
+use script::{Script, play};
+
+/// One sequential log block, two for random writes.
+const FAST: &[&str] = &["ftl.scheme=fast", "ftl.log_blocks=3"];
+
+#[test]
+fn a_blank_drive_is_written_in_place_and_unwritten_pages_are_never_copied() {
+    play(
+        FAST,
+        "w 4 5 7
+        1: dd.d
+        w 6                 -- its place is still erased: any order is allowed here
+        1: dddd
+        = in place 4
+        w 8  -- first page of logical block 2, its place erased: no sequential log block
+        2: d...
+        = in place 1
+        w 8                 -- now it opens one
+        2: l...
+        w 4  -- logical block 1 opens another: of block 2 there is nothing else to bring in
+        2: d...
+        1: lddd
+        = partial 1, erases 1
+        w 8                 -- three pages to bring in
+        1: dddd
+        = partial 1, copies 3, erases 1",
+    );
+}
+
+#[test]
+fn a_log_block_in_order_is_switched() {
+    play(
+        FAST,
+        "fill
+        w 4 5 6 7
+        1: llll
+        = nothing            -- a complete log block waits
+        w 8
+        1: dddd
+        2: lddd
+        = switch 1, erases 1",
+    );
+}
+
+#[test]
+fn a_complete_log_block_is_switched_before_a_page_of_it_changes() {
+    play(
+        FAST,
+        "fill
+        w 4 5 6 7 6
+        1: ddld              -- the new version is a random page
+        = switch 1, erases 1",
+    );
+}
+
+#[test]
+fn a_sequential_run_broken_after_one_two_or_three_pages() {
+    // forwards: the page that breaks the run goes to its place in the partial merge, the others are
+    // copied
+    play(FAST, "fill\n w 4 6\n 1: dddd\n = partial 1, copies 2, erases 1");
+    play(FAST, "fill\n w 4 7\n 1: dddd\n = partial 1, copies 2, erases 1");
+    play(FAST, "fill\n w 4 5 7\n 1: dddd\n = partial 1, copies 1, erases 1");
+    // backwards: a new version of a page in the log block takes a full merge, of the three other
+    // pages
+    play(FAST, "fill\n w 4 5 5\n 1: dddd\n = full 1, data full 1, copies 3, erases 2");
+    play(FAST, "fill\n w 4 5 6 5\n 1: dddd\n = full 1, data full 1, copies 3, erases 2");
+    // at the first page: the run begins again
+    play(FAST, "fill\n w 4 4\n 1: lddd\n = partial 1, copies 3, erases 1");
+    play(FAST, "fill\n w 4 5 6 4\n 1: lddd\n = partial 1, copies 1, erases 1");
+    // another logical block does not break it
+    play(FAST, "fill\n w 4 5 10 6 7\n 1: llll\n 2: ddld\n = nothing");
+}
+
+#[test]
+fn the_last_page_of_a_logical_block_and_the_first_of_the_next_are_strangers() {
+    play(FAST, "fill\n w 7\n 1: dddl\n w 8\n 2: lddd\n w 9\n 2: lldd\n = nothing");
+}
+
+#[test]
+fn a_random_log_block_takes_one_full_merge_for_each_associated_logical_block() {
+    play(
+        FAST,
+        "fill
+        w 5 9 6 13           -- first log block: logical blocks 1, 2, 3
+        w 17 21 25 29        -- second
+        = nothing
+        w 5  -- no room: the oldest is reclaimed, then the page is written to the log again
+        1: dldd
+        2: dddd
+        3: dddd
+        = full 1, data full 3, copies 12, erases 4
+        w 1 2 3
+        = nothing
+        w 1                  -- the log has wrapped: the second log block is the oldest now
+        4: dddd
+        7: dddd
+        = full 1, data full 4, copies 16, erases 5",
+    );
+}
+
+#[test]
+fn a_log_block_without_a_valid_page_is_dead() {
+    play(FAST, "fill\n w 5 5 5 5 5 5 5 5\n = nothing\n w 5\n = dead 1, erases 1\n 1: dldd");
+    // emptied by trims; the data block of a logical block that holds nothing is erased at once
+    play(
+        FAST,
+        "fill
+        w 5 6 7 5
+        t 5 6 7
+        1: d...
+        = nothing
+        t 4
+        1: ....
+        = erases 1
+        w 9 9 9 9
+        w 13
+        = dead 1, erases 1
+        w 4
+        1: d...
+        = in place 1",
+    );
+    let eager = ["ftl.scheme=fast", "ftl.log_blocks=3", "ftl.eager_dead=true"];
+    play(&eager, "fill\n w 5 6 7 5 9\n = nothing\n t 5 6 7\n = dead 1, erases 1");
+}
+
+#[test]
+fn a_logical_block_that_is_both_sequential_and_random() {
+    play(
+        FAST,
+        "fill
+        w 6 7                -- random
+        w 4 5                -- sequential
+        1: llll
+        w 6                  -- goes on: the random copy is superseded
+        1: llll
+        w 9 13 17 21 25 29   -- the log is full
+        = nothing
+        w 10  -- the oldest holds 7, 9, 13: 1 through its sequential block, others in full
+        1: dddd
+        = partial 1, full 1, data full 2, copies 9, erases 4",
+    );
+}
+
+#[test]
+fn under_strict_order_a_page_passed_over_goes_to_the_log() {
+    let strict = ["ftl.scheme=fast", "ftl.log_blocks=3", "nand.program_order=strict"];
+    play(
+        &strict,
+        "w 4 6\n 1: d.d.\n = in place 2\n w 5\n 1: dld.\n = detours 1\n w 7\n 1: dldd\n = in place \
+         1",
+    );
+}
+
+/// Two log blocks, each bound to one logical block.
+const BAST: &[&str] = &["ftl.scheme=bast", "ftl.log_blocks=2"];
+
+#[test]
+fn bast_merges_the_log_block_that_was_written_least_recently() {
+    play(
+        BAST,
+        "fill
+        w 5 9 5
+        = nothing
+        w 13  -- logical block 2 gives way: its log block does not begin with the first page
+        2: dddd
+        1: dldd
+        = full 1, data full 1, copies 4, erases 2
+        w 4                  -- block 1 has a log block with room
+        = nothing
+        w 6                  -- and fills it
+        = nothing
+        w 7                  -- full: it is merged before the next page
+        1: dddl
+        = full 1, data full 1, copies 4, erases 2",
+    );
+}
+
+#[test]
+fn bast_switches_and_merges_in_part() {
+    play(BAST, "fill\n w 4 5 6 7\n 1: llll\n = nothing\n w 4\n 1: lddd\n = switch 1, erases 1");
+    play(BAST, "fill\n w 4 5 8 12\n 1: dddd\n = partial 1, copies 2, erases 1");
+    play(BAST, "fill\n w 4 4 8 12\n 1: dddd\n = full 1, data full 1, copies 4, erases 2");
+}
+
+#[test]
+fn sast_shares_log_blocks_in_a_group_only() {
+    // groups of two logical blocks, two log blocks each, three in all
+    let sast =
+        ["ftl.scheme=sast", "ftl.log_blocks=3", "ftl.group_blocks=2", "ftl.group_log_blocks=2"];
+    play(
+        &sast,
+        "fill
+        w 1 5 2 6            -- group 0 fills its first log block with logical blocks 0 and 1
+        w 1                  -- and takes its second
+        w 9                  -- group 1
+        = nothing
+        w 17  -- group 2: the log has none left; group 0, the least recent, gives up its oldest
+        0: dddd              -- whole: its page in the group's second log block, too
+        1: dddd
+        = full 1, data full 2, copies 8, erases 3",
+    );
+    play(
+        &sast,
+        "fill\n w 1 5 2 6\n w 3 9 17\n 0: dddd\n 1: dddd\n = full 1, data full 2, copies 8, erases \
+         3",
+    );
+}
+
+#[test]
+fn faster_gives_valid_pages_a_second_chance_and_isolates_cold_ones() {
+    // one sequential, two random, three for isolation
+    let faster = ["ftl.scheme=faster", "ftl.log_blocks=6", "ftl.isolation_interval=64"];
+    play(
+        &faster,
+        "fill
+        w 5 9 13 5           -- three valid pages
+        = nothing
+        w 17  -- the second block opens, and takes what the first keeps: 9, 13 and the second 5
+        = moved 1, moves 3, erases 1
+        1: dldd
+        w 6  -- full again: 9, 13, 5 are on their second chance and isolated, 17 is copied
+        = moved 1, moves 4, erases 1
+        w 9                  -- updated: the isolated copy is superseded
+        = nothing",
+    );
+    // all valid, none on its second chance: the block is passed over once
+    play(
+        &["ftl.scheme=faster", "ftl.log_blocks=7", "ftl.isolation_blocks=3"],
+        "fill
+        w 5 9 13 17          -- all valid
+        w 6 6 6 6  -- one valid: the first log block is full of second chances when the third opens
+        = nothing
+        w 21                 -- the first is passed over, the second gives way with its one page
+        = moved 1, moves 1, erases 1",
+    );
+    // a run of more than four pages that did not begin with a logical block; the page before it is
+    // copied in
+    play(
+        &["ftl.scheme=faster", "ftl.log_blocks=7", "ftl.sequential_pages=2"],
+        "fill
+        w 5 6
+        = nothing
+        w 7  -- the third of a run: the sequential log block takes it, after 4, 5 and 6
+        1: llll
+        = copies 3
+        w 8
+        1: dddd
+        = switch 1, erases 1",
+    );
+}
+
+#[test]
+fn superblock_collects_inside_first() {
+    // two superblocks of four logical blocks, and two blocks for updates
+    let two = ["ftl.scheme=superblock", "ftl.log_blocks=2", "ftl.superblock_blocks=4"];
+    play(
+        &two,
+        "fill
+        w 4 5 6 7            -- the whole of what was one block is superseded
+        w 8                  -- the second block for updates
+        = nothing
+        w 12 16  -- room for 12; superblock 1 has none and nothing to collect: 0 is collected
+        = dead 1, erases 1",
+    );
+    let one = ["ftl.scheme=superblock", "ftl.log_blocks=1", "ftl.superblock_blocks=4"];
+    play(
+        &one,
+        "fill
+        w 4 5 6 7 9
+        = dead 1, erases 1   -- the block of 4 to 7 gave way to another for updates
+        w 13 1 2
+        = nothing
+        w 10  -- two pages are left of the first block: they move to the reserve, as does 10
+        = moved 1, moves 2, erases 1
+        w 14
+        = nothing",
+    );
+}
+
+/// One block for sequential requests, one hot, two cold; requests of two pages are sequential.
+const LAST: &[&str] = &[
+    "ftl.scheme=last",
+    "ftl.log_blocks=4",
+    "ftl.sequential_blocks=1",
+    "ftl.hot_blocks=1",
+    "ftl.cold_blocks=2",
+    "ftl.sequential_pages=2",
+];
+
+#[test]
+fn last_keeps_sequential_requests_apart_and_fills_gaps_in_a_partial_merge() {
+    play(
+        LAST,
+        "fill
+        r 5 2                -- sequential, from the middle of logical block 1: page 4 is a gap
+        1: dlld
+        w 7                  -- continues the request: sequential, too
+        1: dlll
+        = nothing
+        r 8 2                -- another logical block: the first is merged, page 4 is brought in
+        1: dddd
+        = partial 1, copies 1, erases 1
+        r 8 4                -- again from its start: the log block holds 8 already
+        2: llll
+        = partial 1, copies 2, erases 1
+        r 12 2
+        2: dddd
+        = switch 1, erases 1",
+    );
+    let strict: Vec<&str> = LAST.iter().copied().chain(["nand.program_order=strict"]).collect();
+    play(
+        &strict,
+        "fill
+        r 5 3
+        r 8 2                -- page 4 cannot be programmed below page 5: a full merge instead
+        1: dddd
+        = full 1, data full 1, copies 4, erases 2, detours 1",
+    );
+}
+
+#[test]
+fn last_moves_hot_pages_to_the_cold_partition_and_merges_the_cheapest() {
+    play(
+        LAST,
+        "fill
+        w 5 9 13             -- cold, three of four
+        w 5 9                -- hot: updated within the window of four
+        = nothing
+        w 5 9                -- the hot block is full
+        = nothing
+        w 13 13 13  -- 13 was three random writes ago: hot; its block gives up 5 and 9
+        1: dldd
+        = moved 1, moves 2, erases 1
+        w 17 21              -- the second cold block is full
+        = nothing
+        w 25                 -- in the first nothing is valid: 13 went to the hot block, too
+        = dead 1, erases 1",
+    );
+}
+
+#[test]
+fn last_takes_the_cold_block_of_least_merge_cost() {
+    play(
+        LAST,
+        "fill
+        w 5 9 13 17          -- four logical blocks
+        w 21 25 29 22        -- three
+        = nothing
+        w 1
+        5: dddd
+        1: dldd
+        = full 1, data full 3, copies 12, erases 4",
+    );
+}
+
+/// One block for sequential writes, two of the locality area, two hot, three cold; sizes stay.
+const MAST: &[&str] = &[
+    "ftl.scheme=mast",
+    "ftl.log_blocks=8",
+    "ftl.sequential_blocks=1",
+    "ftl.locality_blocks=2",
+    "ftl.hot_blocks=2",
+    "ftl.cold_blocks=3",
+    "ftl.resize_window=0",
+];
+
+fn mast(more: &[&'static str]) -> Vec<&'static str> {
+    MAST.iter().copied().chain(more.iter().copied()).collect()
+}
+
+#[test]
+fn mast_takes_a_page_updated_in_the_locality_area_for_hot() {
+    play(
+        MAST,
+        "fill
+        w 5 9 13 17          -- the locality area's first block
+        w 5 9 13 17          -- all hot: the first block is dead
+        w 21 22 25 26        -- the second block
+        = nothing
+        w 29                 -- the dead block is erased
+        = dead 1, erases 1",
+    );
+}
+
+#[test]
+fn mast_migrates_a_full_block_and_moves_what_little_another_holds() {
+    play(
+        MAST,
+        "fill
+        w 5 9 13 17          -- all valid
+        w 21 25 29 22
+        = nothing
+        w 1                  -- the first block goes to the cold area as it is
+        = migrated 1
+        w 2 3 21 25          -- 21 and 25 are hot: of the second block half is valid
+        w 23 10  -- the third is full; the second, less than 3/4 valid, moves to the cold area
+        = moved 1, moves 2, erases 1",
+    );
+    play(
+        &mast(&["ftl.migrate=copy"]),
+        "fill\n w 5 9 13 17 21 25 29 22\n w 1\n = moved 1, moves 4, erases 1",
+    );
+}
+
+#[test]
+fn mast_merges_the_cold_block_with_the_fewest_associated_logical_blocks() {
+    // three blocks migrate; of the second two pages are of one logical block
+    let filled = "fill
+        w 5 9 13 17
+        w 21 22 25 26
+        w 29 30 1 2
+        w 6 10 14 18
+        w 23 27 31 3
+        = migrated 3
+        5: dlll
+        1: dlld";
+    // the second and the third have two: the older one
+    play(
+        MAST,
+        &format!(
+            "{filled}\n w 7 11 15 19\n = full 1, data full 2, copies 8, erases 3, migrated 1\n 5: \
+             dddd"
+        ),
+    );
+    // most valid first: all have four, then fewest associated
+    play(
+        &mast(&["ftl.cold_victim=valid"]),
+        &format!(
+            "{filled}\n w 7 11 15 19\n = full 1, data full 2, copies 8, erases 3, migrated 1\n 5: \
+             dddd"
+        ),
+    );
+}
+
+#[test]
+fn mast_merges_in_idle_time_one_logical_block_after_the_other() {
+    let filled = "fill
+        w 5 9 13 17
+        w 21 25 29 22
+        w 1 6 10 14
+        = migrated 1";
+    // the cold area has two blocks to spare and wants three: its block is merged whole, four
+    // logical blocks
+    play(
+        &mast(&["ftl.idle_log_blocks=3"]),
+        &format!("{filled}\n idle\n 4: dddd\n = full 1, data full 4, copies 16, erases 5"),
+    );
+    play(&mast(&["ftl.idle_log_blocks=2"]), &format!("{filled}\n idle\n = nothing"));
+    play(&mast(&["ftl.idle_log_blocks=0"]), &format!("{filled}\n idle\n = nothing"));
+}
+
+/// A request that comes in idle time waits for the merge of one logical block at most.
+#[test]
+fn idle_merges_stop_when_a_request_arrives() {
+    let mut state = Script::on(&mast(&["ftl.idle_log_blocks=3", "host.idle_after=1ms"]));
+    for line in ["fill", "w 5 9 13 17", "w 21 25 29 22", "w 1", "= migrated 1"] {
+        state.line(line);
+    }
+    state.settle();
+    // a merge reads and programs four pages of 2 KiB and erases: 4 x (25 + 200) us and 1.5 ms and
+    // the transfers, over 2.4 ms
+    let until = state.now.after(Dur::from_us(2_000));
+    state.drive.idle(state.now, until).unwrap();
+    state.now = until;
+    state.line("w 2");
+    let m = state.drive.ftl_report().merges.unwrap();
+    assert_eq!(
+        m.data_blocks[MergeClass::Full as usize],
+        1,
+        "one merge was begun, and none after it"
+    );
+    assert_eq!(m.log_blocks.unwrap()[MergeClass::Full as usize], 0, "the log block is still there");
+    state.line("idle");
+    let m = state.drive.ftl_report().merges.unwrap();
+    assert_eq!(
+        m.data_blocks[MergeClass::Full as usize],
+        4,
+        "the others follow in the next idle time"
+    );
+    assert_eq!(m.log_blocks.unwrap()[MergeClass::Full as usize], 1);
+}
+
+#[test]
+fn mast_moves_a_block_from_cold_to_locality_when_hot_pages_die_in_cold() {
+    let mut state = Script::on(&mast(&["ftl.resize_window=16"]));
+    let budgets = |state: &Script| {
+        state.drive.ftl_report().areas.iter().map(|a| a.budget).collect::<Vec<_>>()
+    };
+    assert_eq!(budgets(&state), [1, 2, 2, 3]);
+    // the fill ends two windows without a log. Then 16 pages: two blocks of four migrate, and all
+    // pages of the first are updated: half of the cold area is valid, below 0.6
+    for line in ["fill", "w 5 9 13 17", "w 21 25 29 22", "w 1 2 3", "w 5 9 13 17"] {
+        state.line(line);
+    }
+    assert_eq!(budgets(&state), [1, 2, 2, 3], "15 pages");
+    state.line("w 6");
+    assert_eq!(budgets(&state), [1, 3, 2, 2]);
+}

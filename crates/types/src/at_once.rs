@@ -2,23 +2,25 @@
 
 use std::panic::resume_unwind;
 
-/// The cores that this process may use; one where nobody knows.
+/// Returns the number of cores that this process may use, or 1 if it is not known.
 pub fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// How many of so many items each core takes, when fewer than `worth_a_thread` take less time than
-/// a thread to start.
+/// Returns the number of items that each core takes. A thread takes at least `worth_a_thread`
+/// items: fewer are done before it would start.
 pub fn share(items: usize, worth_a_thread: usize) -> usize {
-    match items <= worth_a_thread {
-        true => worth_a_thread, // cores are not counted in no time
-        false => items.div_ceil(cores()).max(worth_a_thread),
+    if items <= worth_a_thread {
+        worth_a_thread
+    } else {
+        items.div_ceil(cores()).max(worth_a_thread)
     }
 }
 
-/// Do `work` on every share at the same time: the first on this thread, each other one on a thread
-/// of its own. Returns what came of them, in the order of the shares. A panic of one goes on here,
-/// once the others are done.
+/// Does `work` on every share at the same time and returns the results in the order of the shares.
+///
+/// The first share is done on this thread, and each other one on a thread of its own. If one
+/// panics, the panic goes on here once the others are done.
 pub fn at_once<S: Send, R: Send>(
     shares: impl IntoIterator<Item = S>,
     work: impl Fn(S) -> R + Sync,

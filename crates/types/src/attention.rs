@@ -1,20 +1,22 @@
-//! Long work that lets whoever runs it look up. One request may cause any amount of work, such as
-//! the collection of hundreds of blocks, and a simulation must end within half a second of the
-//! user's wish all the same. Work says that it goes on ([`beat`]); whoever runs it hears that, and
-//! may end it ([`attentive`]). The clock that decides how often somebody looks is the listener's.
+//! Long work that lets its caller look up. One request may cause any amount of work, such as the
+//! collection of hundreds of blocks, and a simulation must still end within half a second of the
+//! user's wish.
+//!
+//! Work calls [`beat`] as it goes on. The caller is told of it and may end the work
+//! ([`attentive`]). The clock that decides how often the caller looks is the caller's own.
 
 use std::cell::{Cell, RefCell};
 use std::panic::resume_unwind;
 
-/// The payload with which work unwinds that was ended.
+/// The payload with which ended work unwinds.
 #[derive(Debug)]
 pub struct Interrupted;
 
-/// Steps between two looks.
+/// The number of steps between two looks.
 const STEPS: u32 = 64;
 
-/// Steps of a block that is erased: of its collection, its merge or its rewrite. Somebody looks for
-/// each.
+/// The number of steps of a block that is erased: of its collection, its merge or its rewrite. The
+/// caller looks for each block.
 pub const BLOCK_STEPS: u32 = STEPS;
 
 type Look = Box<dyn FnMut() -> bool>;
@@ -24,7 +26,7 @@ thread_local! {
     static LEFT: Cell<u32> = const { Cell::new(STEPS) };
 }
 
-/// Puts back who looked before, even if the work unwinds.
+/// A guard that puts the previous look back, even if the work unwinds.
 struct Before(Option<Look>);
 
 impl Drop for Before {
@@ -34,16 +36,16 @@ impl Drop for Before {
 }
 
 /// Runs `work` on this thread and calls `look` at least once in every 64 of its steps. The work
-/// unwinds with [`Interrupted`] as soon as that returns `false`.
+/// unwinds with [`Interrupted`] as soon as `look` returns `false`.
 pub fn attentive<T>(look: impl FnMut() -> bool + 'static, work: impl FnOnce() -> T) -> T {
     let _before = Before(LOOK.replace(Some(Box::new(look))));
     work()
 }
 
-/// Says that `steps` steps of work are done, of at most some ten microseconds each.
+/// Notes that `steps` steps of work are done, each of at most some ten microseconds.
 ///
 /// # Panics
-/// Unwinds with [`Interrupted`] when the work is to end.
+/// Unwinds with [`Interrupted`] if the work is to end.
 #[inline]
 pub fn beat(steps: u32) {
     let left = LEFT.get();

@@ -1,10 +1,10 @@
 //! Content stamps: 32 bits that stand for the bytes of a mapping unit.
 //!
 //! A simulation rarely needs bytes, but must notice when the wrong ones come back. A stamp is a
-//! digest of the *history* of a unit: a whole write replaces it, a partial write mixes itself into
-//! the stamp of what was there. The drive computes the new stamp from what its own medium returned,
-//! the oracle from what it knows, with the same function: a read-modify-write that merged the wrong
-//! old page gives another stamp.
+//! digest of the *history* of a unit: a whole write replaces it, and a partial write mixes itself
+//! into the old stamp. The drive computes the new stamp from the stamp that its own medium
+//! returned, and the oracle computes it from its own copy, with the same function. A
+//! read-modify-write that merged the wrong old page yields another stamp.
 
 /// A digest of a unit's content. [`Stamp::ZERO`] is a unit that nobody wrote (it reads as zeros).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
@@ -14,16 +14,17 @@ impl Stamp {
     /// Never written, or trimmed: zeros.
     pub const ZERO: Stamp = Stamp(0);
 
-    /// The stamp of a unit that one write covers whole. `content` names the write; `offset` is the
-    /// unit's first sector, counted from the first sector of the write, so that two units of one
-    /// write differ.
+    /// Returns the stamp of a unit that one write covers whole.
+    ///
+    /// `content` names the write. `offset` is the unit's first sector, counted from the first
+    /// sector of the write, so that two units of one write differ.
     #[inline]
     pub fn whole(content: u64, offset: u32) -> Stamp {
         Stamp::from_hash(mix(content ^ (u64::from(offset) << 40)))
     }
 
-    /// The stamp after a write of `sectors` sectors at sector `first` of the unit, over what this
-    /// stamp stands for.
+    /// Returns the stamp after a write of `sectors` sectors, from sector `first` of the unit on,
+    /// over the content that this stamp stands for.
     #[inline]
     pub fn overwritten(self, content: u64, first: u32, sectors: u32) -> Stamp {
         let place = (u64::from(first) << 32) | u64::from(sectors);
@@ -36,7 +37,7 @@ impl Stamp {
     }
 }
 
-/// The finaliser of SplitMix64: every input bit reaches every output bit.
+/// Returns `x` mixed by the finaliser of SplitMix64: every input bit reaches every output bit.
 #[inline]
 pub fn mix(mut x: u64) -> u64 {
     x = x.wrapping_add(0x9e37_79b9_7f4a_7c15);

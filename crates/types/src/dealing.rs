@@ -1,15 +1,17 @@
-//! Items dealt to windows of memory, so that those of each window are gone through together.
+//! Items dealt to windows of memory, so that the items of one window are gone through together.
 
-/// Places of items that are sorted by window, in two passes over them: each is counted, then placed
-/// behind those of earlier windows, and of its own that came before it.
+/// Places of items that are sorted by window, in two passes over them.
+///
+/// The first pass counts each item. The second places each item behind the items of earlier windows
+/// and behind the earlier items of its own window.
 #[derive(Debug)]
 pub struct Dealing {
-    /// First how many each window gets, then where its next one is placed.
+    /// The number of items of each window at first, then the place of its next item.
     windows: Vec<usize>,
 }
 
 impl Dealing {
-    /// Items sorted by the window that stands beside each, which is below `windows`.
+    /// Returns the items sorted by the window that stands beside each; windows are below `windows`.
     pub fn sorted<T: Copy>(
         windows: usize,
         items: impl Iterator<Item = (usize, T)> + Clone,
@@ -25,18 +27,18 @@ impl Dealing {
         sorted
     }
 
-    /// No item was counted.
+    /// Begins with no item counted.
     pub fn new(windows: usize) -> Dealing {
         Dealing { windows: vec![0; windows] }
     }
 
-    /// An item is of this window. Panics beyond the last.
+    /// Counts an item of this window. Panics beyond the last window.
     #[inline]
     pub fn count(&mut self, window: usize) {
         self.windows[window] += 1;
     }
 
-    /// All items were counted; returns how many there are.
+    /// Ends the first pass, once all items are counted, and returns their number.
     pub fn counted(&mut self) -> usize {
         let mut total = 0;
         for window in &mut self.windows {
@@ -45,7 +47,7 @@ impl Dealing {
         total
     }
 
-    /// The place of the next item of this window. Panics beyond the last.
+    /// Returns the place of the next item of this window. Panics beyond the last window.
     #[inline]
     pub fn place(&mut self, window: usize) -> usize {
         let place = self.windows[window];
@@ -53,7 +55,7 @@ impl Dealing {
         place
     }
 
-    /// All items were placed: where those of each window end.
+    /// Returns the place at which each window ends, once all items are placed.
     pub fn ends(self) -> Vec<usize> {
         self.windows
     }

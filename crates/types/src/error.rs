@@ -1,29 +1,29 @@
-//! Three kinds of error, three types: bad input ([`ConfigError`]), what the medium reports
+//! Three of the four kinds of error: bad input ([`ConfigError`]), failures that the medium reports
 //! ([`MediumError`], part of the model), and a broken invariant ([`Violation`] from `check()`, or
-//! an assertion).
+//! an assertion). The fourth is a part of others that breaks its contract ([`crate::PartFault`]).
 
 use crate::spelling::{spell, spell_name};
 use crate::{BlockId, FrameId, Lpn, Ppn};
 use std::fmt;
 
-/// A configuration that cannot be used: which key, what it held, what is allowed, and where it was
+/// A configuration that cannot be used: the key, what it held, what is allowed, and where it was
 /// written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfigError {
     /// Full name of the key, such as `ftl.victim`, or an option in angle quotes: `‹to_format›`.
     pub key: String,
-    /// What is wrong, in one sentence without a full stop.
+    /// The fault, in one sentence without a full stop.
     pub why: String,
-    /// Where it was written: `drive.toml:12`, `--set`, or empty.
+    /// The place where it was written: `drive.toml:12`, `--set`, or empty.
     pub place: String,
-    /// A name that exists and is near to the one given.
+    /// The name that exists and is nearest to the one given.
     pub nearest: Option<String>,
     /// The names or ranges that are allowed.
     pub allowed: Vec<String>,
 }
 
 impl ConfigError {
-    /// An error about `key`.
+    /// Returns an error about `key`.
     pub fn new(key: impl Into<String>, why: impl Into<String>) -> ConfigError {
         ConfigError {
             key: key.into(),
@@ -34,7 +34,7 @@ impl ConfigError {
         }
     }
 
-    /// An error about `key`, and what it may be instead.
+    /// Returns an error about `key` that says what its value may be instead.
     pub fn allowing(
         key: impl Into<String>,
         why: impl Into<String>,
@@ -43,7 +43,8 @@ impl ConfigError {
         ConfigError { allowed: vec![allowed.into()], ..ConfigError::new(key, why) }
     }
 
-    /// `got` is not one of `names`: lists them and says which is near.
+    /// Returns an error about a name `got` that is not one of `names`. It lists them and the
+    /// nearest one.
     pub fn unknown(key: impl Into<String>, what: &str, got: &str, names: &[&str]) -> ConfigError {
         ConfigError {
             nearest: nearest(got, names).map(str::to_owned),
@@ -52,12 +53,12 @@ impl ConfigError {
         }
     }
 
-    /// Returns the option that it is about, if it is about none of the keys of a drive.
+    /// Returns the option that the error is about, or `None` if it is about a key of a drive.
     pub fn option(&self) -> Option<&str> {
         self.key.strip_prefix('‹')?.strip_suffix('›')
     }
 
-    /// The same error, at a place; a place that is already known is kept.
+    /// Returns the same error with its place. A place that is already known is kept.
     #[must_use]
     pub fn at(mut self, place: impl Into<String>) -> ConfigError {
         if self.place.is_empty() {
@@ -67,8 +68,8 @@ impl ConfigError {
     }
 }
 
-/// The one of `names` that is closest to `got`, if any is close enough to be a slip of the hand;
-/// upper and lower case are alike.
+/// Returns the closest of `names` to `got`, or `None` if none is close enough to be a slip of the
+/// hand. Upper and lower case are alike.
 pub fn nearest<'a>(got: &str, names: &[&'a str]) -> Option<&'a str> {
     let folded = got.to_lowercase();
     names
@@ -107,7 +108,7 @@ impl fmt::Display for ConfigError {
 
 impl std::error::Error for ConfigError {}
 
-/// What the medium reports; a scheme must handle it.
+/// A failure that the medium reports and a scheme must handle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MediumError {
     /// The erase failed (end of endurance, or a fault), and no spare block was left: the block is
@@ -120,7 +121,7 @@ pub enum MediumError {
     Unreadable(FrameId),
     /// The block is bad: it takes no operation.
     BadBlock(BlockId),
-    /// What is there does not match its checksum.
+    /// The content of the page does not match its checksum.
     Damaged(Ppn),
     /// There is no power any more.
     PowerLost,
@@ -147,7 +148,7 @@ impl fmt::Display for MediumError {
 
 impl std::error::Error for MediumError {}
 
-/// Why an FTL could not do what was asked.
+/// The reason why an FTL could not do what was asked.
 #[non_exhaustive]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FtlError {
@@ -164,7 +165,7 @@ pub enum FtlError {
     },
     /// The medium returned another logical page than the map says (detected by the spare area).
     WrongPage {
-        /// Where it was read.
+        /// The place that was read.
         at: Ppn,
         /// The page the map expects there.
         expected: Lpn,
@@ -219,12 +220,15 @@ impl std::error::Error for FtlError {}
 pub struct Violation {
     /// The rule, stated positively.
     pub rule: &'static str,
-    /// What was found instead.
+    /// The fault that was found instead.
     pub detail: String,
 }
 
 impl Violation {
-    /// `Err` with this rule and detail unless `holds`.
+    /// Returns this rule and detail as an error unless `holds`.
+    ///
+    ///  # Errors
+    /// The rule does not hold.
     pub fn unless(
         holds: bool,
         rule: &'static str,

@@ -1,6 +1,5 @@
-//! What a part does that its contract forbids, where no answer can go on: a victim policy that
-//! picks a block that does not exist, firmware that programs a page twice, an exception in somebody
-//! else's code.
+//! Breaches of contract after which a run cannot go on: a victim policy picks a block that does not
+//! exist, firmware programs a page twice, or somebody else's code raises an exception.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -8,19 +7,19 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 /// A part broke its contract. The run ends; it is the part's error, not the simulator's.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PartFault {
-    /// Which part, as messages name it: ``victim policy `newest` ``.
+    /// The part, as messages name it: ``victim policy `newest` ``.
     pub part: String,
-    /// What it did, and what was expected, in one sentence without a full stop.
+    /// The fault and what was expected, in one sentence without a full stop.
     pub what: String,
 }
 
 impl PartFault {
-    /// End the run with this fault: unwinds to [`PartFault::catching`], and prints nothing.
+    /// Ends the run with this fault: unwinds to [`PartFault::catching`] and prints nothing.
     pub fn raise(part: impl Into<String>, what: impl Into<String>) -> ! {
         resume_unwind(Box::new(PartFault { part: part.into(), what: what.into() }))
     }
 
-    /// What `work` answers, or the fault that ended it. Other panics go on.
+    /// Returns the answer of `work`, or the fault that ended it. Other panics go on.
     ///
     /// # Errors
     /// A part raised a fault.

@@ -1,8 +1,8 @@
-//! The shape of a drive: what is on the board, and how the FTL groups it into lanes, blocks and
-//! frames.
+//! The shape of a drive: the parts on the board, and their grouping into lanes, blocks and frames
+//! by the FTL.
 //!
-//! One mechanism serves mapping units of every size. A *frame* is what one program operation of the
-//! FTL writes: one page, the same page of several planes, or (a superpage) pages of several dies. A
+//! One mechanism serves mapping units of every size. One program operation of the FTL writes a
+//! *frame*: one page, the same page of several planes, or (a superpage) pages of several dies. A
 //! frame has *slots*, each the place of one mapping unit:
 //!
 //! | mapping unit | frame | slots |
@@ -13,7 +13,7 @@
 
 use crate::{BlockId, ConfigError, FrameId, LaneId, Ppn};
 
-/// Bits a cell: how many pages share a word line, and so how long a page takes.
+/// Bits a cell: they decide how many pages share a word line, and so how long a page takes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Cell {
     /// One bit a cell: every page alike.
@@ -25,7 +25,7 @@ pub enum Cell {
 }
 
 impl Cell {
-    /// Kinds of page, 1 to 3.
+    /// Returns the number of kinds of page, 1 to 3.
     pub const fn levels(self) -> u8 {
         match self {
             Cell::Slc => 1,
@@ -35,8 +35,7 @@ impl Cell {
     }
 }
 
-/// What is on the board. All counts are at least 1; every level is counted within the one
-/// before.
+/// Parts on the board. Every count is at least 1, and each level is counted within the one before.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Geometry {
     /// Channels (buses) of the drive.
@@ -60,20 +59,20 @@ pub struct Geometry {
 }
 
 impl Geometry {
-    /// Dies of the whole drive.
+    /// Returns the number of dies of the whole drive.
     pub const fn die_count(&self) -> u32 {
         self.channels * self.ways * self.dies
     }
 
-    /// The kind of a page: 0 lower, 1 middle or upper, 2 upper. Pages of a word line follow one
-    /// another.
+    /// Returns the kind of a page: 0 lower, 1 middle or upper, 2 upper. Pages of a word line follow
+    /// one another.
     #[inline]
     pub const fn level(&self, page: u32) -> u8 {
         (page % self.cell.levels() as u32) as u8
     }
 }
 
-/// How much of each level one frame covers. Each divides its level of the [`Geometry`].
+/// The part of each level that one frame covers. Each divides its level of the [`Geometry`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Span {
     /// Channels under one frame.
@@ -91,13 +90,15 @@ impl Span {
     pub const ONE: Span = Span { channels: 1, ways: 1, dies: 1, planes: 1 };
 }
 
-/// In which order consecutive frames visit channels, ways, dies and planes: the first letter
-/// changes fastest (`CWDP`: all channels, then the next way …). 24 orders.
+/// The order in which consecutive frames visit channels, ways, dies and planes.
+///
+/// The first letter changes fastest (`CWDP`: all channels, then the next way …). There are 24
+/// orders.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct AllocationOrder([u8; 4]);
 
 impl AllocationOrder {
-    /// Parse four different letters of `CWDP`.
+    /// Parses four different letters of `CWDP`; returns `None` for any other text.
     pub fn parse(text: &str) -> Option<AllocationOrder> {
         let letters: [u8; 4] = text.to_ascii_uppercase().into_bytes().try_into().ok()?;
         b"CWDP".iter().all(|l| letters.contains(l)).then_some(AllocationOrder(letters))
@@ -113,14 +114,17 @@ pub struct Divisor {
 }
 
 impl Divisor {
-    /// Divide by `d`, which is not zero.
+    /// Prepares the division by `d`.
+    ///
+    ///  # Panics
+    /// If `d` is zero.
     pub fn new(d: u32) -> Divisor {
         assert!(d > 0, "division by zero");
         Divisor { inverse: (u64::MAX / u64::from(d)).wrapping_add(1) }
     }
 
-    /// `n / d`, rounded down (Granlund and Montgomery 1994; the error of the inverse stays below
-    /// `1 / 2^32`).
+    /// Returns `n / d`, rounded down (Granlund and Montgomery 1994; the error of the inverse stays
+    /// below `1 / 2^32`).
     #[inline]
     pub fn divide(self, n: u32) -> u32 {
         if self.inverse == 0 {
@@ -137,7 +141,7 @@ impl Divisor {
 pub struct Layout {
     /// The board.
     pub geometry: Geometry,
-    /// What one frame covers.
+    /// The part of the board that one frame covers.
     pub span: Span,
     /// Bytes of a mapping unit.
     pub unit_bytes: u32,
@@ -164,7 +168,8 @@ pub struct Layout {
     by_blocks_per_lane: Divisor,
 }
 
-/// Physical units that 32-bit addresses reach, and a few addresses that stand for something else.
+/// The number of physical units that 32-bit addresses reach; a few addresses stand for something
+/// else.
 const SLOTS_MAX: u64 = u32::MAX as u64 - 65;
 
 /// Bytes of memory that a simulation takes for each physical unit: its state, owner and stamp, the
@@ -172,7 +177,8 @@ const SLOTS_MAX: u64 = u32::MAX as u64 - 65;
 /// `ufs-128gb`.
 pub const MEMORY_PER_UNIT: u64 = 24;
 
-/// Why a drive has too many units, and the smallest unit that would do: with fewer in a frame.
+/// Returns the message that a drive has too many units, with the smallest unit that fits: a frame
+/// then has fewer of them.
 fn too_many(slots: u64, per_frame: u32, unit: u64) -> String {
     let why = format!("{slots} physical units need more than 32-bit addresses");
     let fewer = (1..per_frame).rev().filter(|n| per_frame % n == 0);
@@ -193,13 +199,13 @@ fn too_many(slots: u64, per_frame: u32, unit: u64) -> String {
 }
 
 impl Layout {
-    /// Check `geometry`, `span` and `unit_bytes` against each other and number the lanes in
+    /// Checks `geometry`, `span` and `unit_bytes` against each other, and numbers the lanes in
     /// `order`.
     ///
     /// # Errors
-    /// Names the key at fault: a span that does not divide its level, a unit that neither divides
-    /// nor is divided by the page, more than 64 slots in a frame, or more physical pages than
-    /// 32-bit addresses reach.
+    /// Names the key at fault: a span that does not divide its level, more than 64 dies under a
+    /// frame, a unit that does not fill a frame with 1 to 64 whole units, or more physical units
+    /// than 32-bit addresses reach.
     pub fn new(
         geometry: Geometry,
         span: Span,
@@ -301,110 +307,110 @@ impl Layout {
         }
     }
 
-    /// Sectors in a mapping unit.
+    /// Returns the number of sectors in a mapping unit.
     #[inline]
     pub fn unit_sectors(&self) -> u32 {
         self.unit_bytes / crate::SECTOR_BYTES
     }
 
-    /// Blocks of the drive, good and bad.
+    /// Returns the number of blocks of the drive, good and bad.
     #[inline]
     pub fn blocks(&self) -> u32 {
         self.lanes * self.blocks_per_lane
     }
 
-    /// Frames of the drive.
+    /// Returns the number of frames of the drive.
     #[inline]
     pub fn frames(&self) -> u32 {
         self.blocks() * self.frames_per_block
     }
 
-    /// Slots of the drive.
+    /// Returns the number of slots of the drive.
     #[inline]
     pub fn slots(&self) -> u32 {
         self.blocks() * self.slots_per_block
     }
 
-    /// Sectors that the drive exports.
+    /// Returns the number of sectors that the drive exports.
     pub fn sectors(&self) -> u64 {
         u64::from(self.logical_units) * u64::from(self.unit_sectors())
     }
 
-    /// Bytes of a frame.
+    /// Returns the number of bytes of a frame.
     pub fn frame_bytes(&self) -> u64 {
         u64::from(self.pages_per_frame) * u64::from(self.geometry.page_bytes)
     }
 
-    /// The lane of a block.
+    /// Returns the lane of a block.
     #[inline]
     pub fn lane_of(&self, block: BlockId) -> LaneId {
         LaneId(self.by_blocks_per_lane.divide(block.0))
     }
 
-    /// The blocks of a lane.
+    /// Returns the blocks of a lane.
     pub fn lane_blocks(&self, lane: LaneId) -> impl DoubleEndedIterator<Item = BlockId> + use<> {
         let first = lane.0 * self.blocks_per_lane;
         (first..first + self.blocks_per_lane).map(BlockId)
     }
 
-    /// The global dies under a frame of a lane (channel-major numbers).
+    /// Returns the global numbers (channel-major) of the dies under a frame of a lane.
     #[inline]
     pub fn dies_of(&self, lane: LaneId) -> &[u32] {
         let n = self.dies_per_frame as usize;
         &self.lane_dies[lane.0 as usize * n..][..n]
     }
 
-    /// The channel of a global die.
+    /// Returns the channel of a global die.
     #[inline]
     pub fn channel_of(&self, die: u32) -> u32 {
         die / (self.geometry.ways * self.geometry.dies)
     }
 
-    /// Frames of the same block whose cells a frame shares, and that were programmed before it:
-    /// none for a lower page, then one, then two.
+    /// Returns the frames of the same block that share the cells of a frame and were programmed
+    /// before it. There is none for a lower page, then one, then two.
     pub fn paired_before(&self, frame: FrameId) -> impl Iterator<Item = FrameId> + use<> {
         let index = self.index_in(self.block_of_frame(frame), frame);
         let shared = u32::from(self.geometry.level(index));
         (frame.0 - shared..frame.0).map(FrameId)
     }
 
-    /// The block of a frame.
+    /// Returns the block of a frame.
     #[inline]
     pub fn block_of_frame(&self, frame: FrameId) -> BlockId {
         BlockId(self.by_frames_per_block.divide(frame.0))
     }
 
-    /// The frame of a slot.
+    /// Returns the frame of a slot.
     #[inline]
     pub fn frame_of(&self, ppn: Ppn) -> FrameId {
         FrameId(self.by_slots_per_frame.divide(ppn.0))
     }
 
-    /// The block of a slot.
+    /// Returns the block of a slot.
     #[inline]
     pub fn block_of(&self, ppn: Ppn) -> BlockId {
         BlockId(self.by_slots_per_block.divide(ppn.0))
     }
 
-    /// Frame number `index` of a block.
+    /// Returns frame number `index` of a block.
     #[inline]
     pub fn frame_in(&self, block: BlockId, index: u32) -> FrameId {
         FrameId(block.0 * self.frames_per_block + index)
     }
 
-    /// The number of a frame in its block, from 0: what [`Layout::frame_in`] takes.
+    /// Returns the number of a frame in its block, from 0, as [`Layout::frame_in`] takes it.
     #[inline]
     pub fn index_in(&self, block: BlockId, frame: FrameId) -> u32 {
         frame.0 - self.frame_in(block, 0).0
     }
 
-    /// The first slot of a frame.
+    /// Returns the first slot of a frame.
     #[inline]
     pub fn first_slot(&self, frame: FrameId) -> Ppn {
         Ppn(frame.0 * self.slots_per_frame)
     }
 
-    /// The first slot of a block.
+    /// Returns the first slot of a block.
     #[inline]
     pub fn block_slot(&self, block: BlockId) -> Ppn {
         Ppn(block.0 * self.slots_per_block)

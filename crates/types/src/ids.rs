@@ -44,7 +44,7 @@ impl Ppn {
     /// No physical page: the logical page is not mapped.
     pub const NONE: Ppn = Ppn(u32::MAX);
 
-    /// `None` for [`Ppn::NONE`].
+    /// Returns the page, or `None` for [`Ppn::NONE`].
     pub fn mapped(self) -> Option<Ppn> {
         (self != Ppn::NONE).then_some(self)
     }

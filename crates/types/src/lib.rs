@@ -1,8 +1,8 @@
 //! The vocabulary of FlashAtlas: addresses, time, geometry, the plan of a request, parameters,
 //! seeds and errors.
 //!
-//! This crate depends on no other crate of the project but that of hints to the processor; every
-//! other one speaks in its terms.
+//! This crate uses one other crate of the project, the prefetch instruction of the processor. Every
+//! other crate speaks in its terms.
 //!
 //! ```
 //! use flashatlas_types::{Dur, Param, Ps, RawConfig};

@@ -1,26 +1,26 @@
-//! What a paper describes and a run may or may not reach.
+//! Mechanisms: parts of a paper's design that a run may or may not reach.
 
-/// A mechanism of a scheme, store or layer, with the counter that says how often it fired.
+/// A mechanism of a scheme, store or layer, with the counter of how often it fired.
 ///
 /// A result that rests on a mechanism which fired 0 times was not a test of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mechanism {
-    /// What it is called, as in `switch merge`.
+    /// Its name, as in `switch merge`.
     pub name: &'static str,
     /// Path of its counter in the run record, as in `merges.log_blocks.switch`. A counter that is
     /// not there counts as 0: some keys are there only if something happened.
     pub counter: &'static str,
-    /// Settings under which it cannot fire; empty where no setting turns it off.
+    /// Settings under which it cannot fire; empty if no setting turns it off.
     pub without: &'static [&'static str],
 }
 
 impl Mechanism {
-    /// A mechanism that no setting turns off.
+    /// Returns a mechanism that no setting turns off.
     pub const fn new(name: &'static str, counter: &'static str) -> Mechanism {
         Mechanism { name, counter, without: &[] }
     }
 
-    /// The same, turned off by `settings`.
+    /// Returns the same mechanism, turned off by `settings`.
     pub const fn without(self, settings: &'static [&'static str]) -> Mechanism {
         Mechanism { without: settings, ..self }
     }

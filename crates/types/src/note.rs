@@ -1,4 +1,5 @@
-//! Notes: sentences that a run says beside its numbers, each with a code that outlives its wording.
+//! Notes: sentences that a run prints beside its numbers, each with a code that outlives its
+//! wording.
 //!
 //! A crate declares its notes with [`notes!`](crate::notes). Nothing compares, ranks or looks for
 //! a text: the code stands for it.
@@ -109,7 +110,7 @@ impl fmt::Display for Note {
 /// Returns the text of a note with its values.
 ///
 /// # Errors
-/// The name of the first value that is missing.
+/// Returns the name of the first value that is missing.
 pub fn said<'t, 'v>(
     text: &'t str,
     value: impl Fn(&str) -> Option<&'v NoteValue>,
@@ -127,7 +128,7 @@ pub fn said<'t, 'v>(
     Ok(found)
 }
 
-/// Returns a value with as many digits as `digits` says: `.1`, `+.0`, or nothing.
+/// Returns a value with the digits that `digits` asks for: `.1`, `+.0`, or nothing.
 fn shown(value: &NoteValue, digits: &str) -> String {
     let wanted = digits.rsplit('.').next().and_then(|n| n.parse::<usize>().ok());
     match (value, wanted, digits.starts_with('+')) {
@@ -167,7 +168,7 @@ macro_rules! notes {
             };
         )*
 
-        /// The notes that this crate may say.
+        /// The notes of this crate.
         pub const NOTES: &[&$crate::NoteDef] = &[$(&$name),*];
     };
 }

@@ -4,20 +4,21 @@ use crate::content::mix;
 use crate::{Lpn, Stamp};
 use std::iter::Sum;
 
-/// A set of pairs of numbers, as the sum of one pseudo-random number for each. Pairs are added and
-/// taken away in any order, wherever they are found; equal sums are of equal sets, except once in
-/// 2^64.
+/// A set of pairs of numbers, as the sum of one pseudo-random number for each pair.
+///
+/// Pairs are added and taken away in any order, wherever they are found. Equal sums mean equal
+/// sets, except once in 2^64.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct PairSum(u64);
 
 impl PairSum {
-    /// A pair more.
+    /// Adds a pair.
     #[inline]
     pub fn add(&mut self, a: u32, b: u32) {
         self.0 = self.0.wrapping_add(of_pair(a, b));
     }
 
-    /// A pair less.
+    /// Takes a pair away.
     #[inline]
     pub fn remove(&mut self, a: u32, b: u32) {
         self.0 = self.0.wrapping_sub(of_pair(a, b));
@@ -31,13 +32,13 @@ impl Sum for PairSum {
     }
 }
 
-/// What pages hold, as a [`PairSum`] of pages and stamps. Pages that hold [`Stamp::ZERO`], as those
-/// do that were never written, are left out.
+/// The contents of pages, as a [`PairSum`] of pages and stamps. Pages that hold [`Stamp::ZERO`] are
+/// left out, as are pages that were never written.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct StampSum(PairSum);
 
 impl StampSum {
-    /// A page more.
+    /// Adds a page.
     #[inline]
     pub fn add(&mut self, lpn: Lpn, stamp: Stamp) {
         if stamp != Stamp::ZERO {
@@ -45,7 +46,7 @@ impl StampSum {
         }
     }
 
-    /// A page that was added holds something else.
+    /// Replaces the stamp of a page that was added.
     pub fn replace(&mut self, lpn: Lpn, old: Stamp, new: Stamp) {
         if old != Stamp::ZERO {
             self.0.remove(lpn.0, old.0);
@@ -54,7 +55,7 @@ impl StampSum {
     }
 }
 
-/// What the pages of some sets hold.
+/// The contents of the pages of some sets.
 impl Sum for StampSum {
     fn sum<I: Iterator<Item = StampSum>>(sets: I) -> StampSum {
         StampSum(sets.map(|set| set.0).sum())

@@ -3,10 +3,10 @@
 use crate::{ConfigError, Dur, ParamDef, ParamKind, Value};
 use std::marker::PhantomData;
 
-/// A declared parameter whose value is a `T`: [`Params::get`](crate::Params::get) reads it, and no
+/// A declared parameter whose value is a `T`. [`Params::get`](crate::Params::get) reads it, and no
 /// other spelling of its key does.
 ///
-/// Without [`Param::or`] it has no default, and a drive must say it.
+/// Without [`Param::or`] it has no default, and a drive must give it.
 pub struct Param<T> {
     /// The declaration, for the list of the part that declares it.
     pub def: ParamDef,
@@ -26,13 +26,13 @@ pub trait ParamType {
     /// The type as it is read.
     type Read<'a>;
 
-    /// The value as that type, if it is of the kind that was declared.
+    /// Returns the value as this type, or `None` if it is of another kind than was declared.
     fn read(value: &Value) -> Option<Self::Read<'_>>;
 }
 
-/// A whole number that a parameter may be.
+/// A type of whole number that a parameter may have.
 pub trait Whole: ParamType {
-    /// The largest.
+    /// The largest value.
     const MAX: u64;
 }
 
@@ -44,13 +44,13 @@ impl<T> Param<T> {
         Param { def: ParamDef { key, kind, default: None, doc }, value: PhantomData }
     }
 
-    /// With a default, as it would be written.
+    /// Returns the same parameter with a default, spelt as in a file.
     pub const fn or(mut self, default: &'static str) -> Param<T> {
         self.def.default = Some(default);
         self
     }
 
-    /// A value of it, as it is written.
+    /// Parses a value of the parameter.
     ///
     /// # Errors
     /// As [`ParamDef::parse`].
@@ -61,14 +61,14 @@ impl<T> Param<T> {
         Ok(T::read(&self.def.parse(text)?).expect("a declaration and its type are made together"))
     }
 
-    /// Its full name, `section.key`.
+    /// Returns the full name, `section.key`.
     pub const fn key(&self) -> &'static str {
         self.def.key
     }
 }
 
 impl<T: Whole> Param<T> {
-    /// A whole number from `low` to `high`.
+    /// Declares a whole number from `low` to `high`.
     ///
     /// # Panics
     /// While the program is compiled, when `high` does not fit the type.
@@ -77,7 +77,7 @@ impl<T: Whole> Param<T> {
         Param::new(key, ParamKind::Int(low, high), doc)
     }
 
-    /// A number of bytes from `low` to `high`; written `4096`, `16KiB`, `2GB`.
+    /// Declares a number of bytes from `low` to `high`; written `4096`, `16KiB`, `2GB`.
     ///
     /// # Panics
     /// As [`Param::int`].
@@ -88,35 +88,35 @@ impl<T: Whole> Param<T> {
 }
 
 impl Param<u64> {
-    /// Bytes a second; written `200MB`.
+    /// Declares a rate in bytes a second; written `200MB`.
     pub const fn rate(key: &'static str, doc: &'static str) -> Param<u64> {
         Param::new(key, ParamKind::Rate, doc)
     }
 }
 
 impl Param<Dur> {
-    /// A duration; written `25us`, `1.5ms`.
+    /// Declares a duration; written `25us`, `1.5ms`.
     pub const fn time(key: &'static str, doc: &'static str) -> Param<Dur> {
         Param::new(key, ParamKind::Time, doc)
     }
 }
 
 impl Param<f64> {
-    /// A number from `low` to `high`.
+    /// Declares a number from `low` to `high`.
     pub const fn ratio(key: &'static str, low: f64, high: f64, doc: &'static str) -> Param<f64> {
         Param::new(key, ParamKind::Ratio(low, high), doc)
     }
 }
 
 impl Param<bool> {
-    /// `true` or `false`.
+    /// Declares a switch, `true` or `false`.
     pub const fn flag(key: &'static str, doc: &'static str) -> Param<bool> {
         Param::new(key, ParamKind::Bool, doc)
     }
 }
 
 impl Param<Text> {
-    /// One of `names`.
+    /// Declares a choice of one of `names`.
     pub const fn choice(
         key: &'static str,
         names: &'static [&'static str],
@@ -125,7 +125,7 @@ impl Param<Text> {
         Param::new(key, ParamKind::Choice(names), doc)
     }
 
-    /// One of the names of a registry, listed at run time.
+    /// Declares a choice of one of the names of a registry, listed at run time.
     pub const fn name(
         key: &'static str,
         names: fn() -> Vec<&'static str>,
@@ -134,12 +134,12 @@ impl Param<Text> {
         Param::new(key, ParamKind::Name(names), doc)
     }
 
-    /// The name of a part of this kind in a registry, which checks it.
+    /// Declares the name of a part of this kind; a registry checks it.
     pub const fn part(key: &'static str, kind: &'static str, doc: &'static str) -> Param<Text> {
         Param::new(key, ParamKind::Part(kind), doc)
     }
 
-    /// Any text.
+    /// Declares any text.
     pub const fn text(key: &'static str, doc: &'static str) -> Param<Text> {
         Param::new(key, ParamKind::Text, doc)
     }

@@ -37,24 +37,24 @@ pub enum ParamKind {
     Text,
 }
 
-/// One parameter: name, type, range, default and what it means.
+/// One parameter: name, type, range, default and meaning.
 #[derive(Clone, Copy, Debug)]
 pub struct ParamDef {
     /// Full name, `section.key`.
     pub key: &'static str,
     /// Type and range.
     pub kind: ParamKind,
-    /// Default as it would be written; `None` when a drive must say it.
+    /// Default, spelt as in a file; `None` if a drive must give the value.
     pub default: Option<&'static str>,
-    /// What it means, with units and source.
+    /// Meaning, with units and source.
     pub doc: &'static str,
 }
 
-/// `N` declarations out of several slices, for a part that is built of others which declare their
-/// own.
+/// Joins the declarations of several slices into one array of `N`, for a part that is built of
+/// other parts with declarations of their own.
 ///
 /// # Panics
-/// While the program is compiled, when they are not `N`.
+/// While the program is compiled, if there are not `N`.
 pub const fn concat<const N: usize>(slices: &[&[ParamDef]]) -> [ParamDef; N] {
     let mut all = [ParamDef { key: "", kind: ParamKind::Bool, default: None, doc: "" }; N];
     let (mut count, mut slice) = (0, 0);
@@ -87,7 +87,7 @@ pub enum Value {
 }
 
 impl std::fmt::Display for Value {
-    /// As it can be written in a file or after `--set`.
+    /// Writes the value as it can stand in a file or after `--set`.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Value::Int(n) => write!(f, "{n}"),
@@ -112,10 +112,10 @@ pub struct Params {
 const LONGEST_PS: u64 = 3_600_000_000_000_000;
 
 impl ParamDef {
-    /// Parse and check a value.
+    /// Parses and checks a value.
     ///
     /// # Errors
-    /// The key, what is wrong, and what is allowed.
+    /// Names the key, the fault and the allowed values.
     pub fn parse(&self, text: &str) -> Result<Value, ConfigError> {
         let bad = |why: String| ConfigError::allowing(self.key, why, self.range());
         let within = |n: u64, low: u64, high: u64| {
@@ -160,7 +160,7 @@ impl ParamDef {
         }
     }
 
-    /// The allowed values in words.
+    /// Returns the allowed values in words.
     pub fn range(&self) -> String {
         let bound = |n: u64| if n == u64::MAX { "no limit".to_owned() } else { n.to_string() };
         match self.kind {
@@ -185,27 +185,27 @@ impl Params {
         Params { values, places }
     }
 
-    /// Whether the parameter was declared.
+    /// Returns `true` if the parameter was declared.
     pub fn has<T>(&self, param: Param<T>) -> bool {
         self.places.contains_key(param.key())
     }
 
-    /// The value of a parameter that the drive's parts declared.
+    /// Returns the value of a parameter that the drive's parts declared.
     ///
     /// # Panics
-    /// When none of them did: a part reads what it does not list.
+    /// If none of them did: a part reads what it does not list.
     pub fn get<T: ParamType>(&self, param: Param<T>) -> T::Read<'_> {
         let key = param.key();
         let value = self.value(key).unwrap_or_else(|| panic!("{key} is read and not declared"));
         T::read(value).unwrap_or_else(|| panic!("{key} was declared twice, with two types"))
     }
 
-    /// The value of a parameter by its key, if one is declared under it.
+    /// Returns the value of the parameter called `key`, or `None` if none is declared.
     pub fn value(&self, key: &str) -> Option<&Value> {
         self.places.get(key).map(|&at| &self.values[at].1)
     }
 
-    /// All values in the order of their keys.
+    /// Returns all values in the order of their keys.
     pub fn iter(&self) -> impl Iterator<Item = (&'static str, &Value)> {
         self.values.iter().map(|(key, value)| (*key, value))
     }

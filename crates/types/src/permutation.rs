@@ -2,17 +2,17 @@
 
 use crate::Rng;
 
-/// With three the distances of neighbours are far from those of a random order (the test below);
-/// five were enough, this is one more.
+/// The number of rounds. After three, the distances of neighbours are far from the distances in a
+/// random order (the test below). Five were enough; this is one more.
 const ROUNDS: usize = 6;
 
 /// A pseudo-random permutation of `0..count`, another one for each stream of random numbers. It
-/// takes no memory, and any place of it is computed without those before.
+/// takes no memory, and the number at any place is computed without those before it.
 ///
-/// Not every order can come: a permutation is drawn with a key of 63 bits for each round. Numbers
-/// are multiplied and mixed as hash functions do it (the finalizer of MurmurHash3), each step of
-/// which can be undone modulo a power of two; what that leads beyond `count` is followed until it
-/// comes back (J. Black and P. Rogaway, "Ciphers with Arbitrary Finite Domains", CT-RSA 2002).
+/// Some orders cannot come: a permutation is drawn with a key of 63 bits for each round. Numbers
+/// are multiplied and mixed as hash functions do it (the finalizer of MurmurHash3); each step can
+/// be undone modulo a power of two. A number that is led beyond `count` is followed until it comes
+/// back (J. Black and P. Rogaway, "Ciphers with Arbitrary Finite Domains", CT-RSA 2002).
 #[derive(Clone, Debug)]
 pub struct Permutation {
     count: u64,
@@ -22,17 +22,17 @@ pub struct Permutation {
 }
 
 impl Permutation {
-    /// A permutation of so many numbers.
+    /// Draws a permutation of `count` numbers.
     ///
     /// # Panics
-    /// When there are none.
+    /// If `count` is zero.
     pub fn new(count: u64, rng: &mut Rng) -> Permutation {
         let bits = (64 - (count - 1).leading_zeros()).max(1);
         let keys = [(); ROUNDS].map(|()| rng.below(u64::MAX) | 1);
         Permutation { count, mask: u64::MAX >> (64 - bits), shift: bits.div_ceil(2), keys }
     }
 
-    /// The number at a place; none where the permutation has ended.
+    /// Returns the number at a place, or `None` where the permutation has ended.
     #[inline]
     pub fn at(&self, place: u64) -> Option<u64> {
         if place >= self.count {
@@ -73,7 +73,7 @@ mod tests {
         }
     }
 
-    /// Counts are compared with those of a random order: within five standard deviations.
+    /// Compares counts with their means in a random order: within five standard deviations.
     #[test]
     fn numbers_are_in_no_order() {
         let mut rng = rng();

@@ -1,12 +1,12 @@
-//! The plan: what a request makes the drive do, and what each operation waits for.
+//! The plan: the operations that a request causes, and what each of them waits for.
 //!
-//! Schemes change their state at once and push operations here; the timing engine says later when
-//! each happens. The set of operations that can have reached the medium at a power cut is a
+//! Schemes change their state at once and push operations here; the timing engine decides later
+//! when each happens. The operations that can have reached the medium at a power cut are a
 //! downward-closed subset of this graph.
 
 use crate::{Dur, OpId, Tag};
 
-/// Why an operation happens. The run record counts flash operations by cause.
+/// The reason for an operation. The run record counts flash operations by cause.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Cause {
     /// A host request, directly.
@@ -46,13 +46,14 @@ impl Cause {
         Cause::Replace,
     ];
 
-    /// The name in the run record.
+    /// Returns the name of the cause in the run record.
     pub const fn name(self) -> &'static str {
         ["host", "cache_evict", "rmw", "gc", "map", "merge", "wear", "idle", "recovery", "replace"]
             [self as usize]
     }
 
-    /// The priority class of a read (`read`) or of a program or erase with this cause.
+    /// Returns the priority class of an operation with this cause: of a read if `read`, otherwise
+    /// of a program or an erase.
     #[inline]
     pub const fn class(self, read: bool) -> Class {
         match self {
@@ -85,13 +86,13 @@ impl Class {
     pub const ALL: [Class; 5] =
         [Class::HostRead, Class::Map, Class::HostWrite, Class::Gc, Class::Idle];
 
-    /// The name in configuration.
+    /// Returns the name of the class in configuration.
     pub const fn name(self) -> &'static str {
         ["host_read", "map", "host_write", "gc", "idle"][self as usize]
     }
 }
 
-/// Which memory holds a table.
+/// The memory that holds a table.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum MemoryKind {
     /// On-chip static memory.
@@ -102,7 +103,7 @@ pub enum MemoryKind {
     Nvm,
 }
 
-/// What an operation does, and on which resource.
+/// The work of an operation, and the resource that does it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum OpKind {
     /// Sense a page (of one or more planes together) and transfer `bytes` to the controller.
@@ -117,8 +118,9 @@ pub enum OpKind {
         level: u8,
         /// Bytes over the channel.
         bytes: u32,
-        /// The page is read as it was so many operations ago; 0: as it is. A program of the page
-        /// since then is not waited for, and an erase since then that is still held back waits.
+        /// The number of operations by which the read looks back; 0 if the page is read as it is. A
+        /// read that looks back does not wait for a program of the page since then, and an erase
+        /// since then that is still held back waits for the read.
         back: u32,
     },
     /// Transfer `bytes` to the die and program a page (of one or more planes together).
@@ -143,42 +145,42 @@ pub enum OpKind {
     },
     /// `accesses` dependent accesses of `bytes` bytes each to a table in memory.
     Memory {
-        /// Which memory.
+        /// The memory.
         kind: MemoryKind,
         /// Accesses, one after the other.
         accesses: u32,
-        /// Bytes of each.
+        /// Bytes of each access.
         bytes: u32,
-        /// Stores rather than loads.
+        /// `true` if the accesses store, `false` if they load.
         write: bool,
     },
-    /// Accesses to tables in DRAM that are timed command by command: that many of the plan's
+    /// Accesses to tables in DRAM that are timed command by command: `count` of the plan's
     /// [`DramAccess`]es, from `first` on.
     Dram {
-        /// Index of the first, among all of the plan.
+        /// Index of the first access among all accesses of the plan.
         first: u32,
-        /// Accesses, in order.
+        /// Number of accesses, in order.
         count: u32,
-        /// The tables are changed, rather than looked up.
+        /// `true` if the tables are changed, `false` if they are looked up.
         update: bool,
     },
     /// Data over the host link.
     Link {
-        /// Towards the drive.
+        /// `true` if the data goes towards the drive.
         inbound: bool,
         /// Bytes.
         bytes: u64,
     },
     /// A fixed time, such as the controller's work on a command.
     Delay(Dur),
-    /// Nothing: complete when all that it waits for is.
+    /// Nothing: it is complete when all that it waits for is complete.
     Join,
-    /// As [`OpKind::Join`], and the host command is complete.
+    /// The same as [`OpKind::Join`]; the host command is then complete.
     Complete(Tag),
-    /// As [`OpKind::Join`], and so many slots of the write cache are free again.
+    /// The same as [`OpKind::Join`]; this number of slots of the write cache is then free again.
     FreeSlots(u32),
-    /// Waits moreover until so many slots of the write cache have been freed since the engine
-    /// began, whichever they are.
+    /// The same as [`OpKind::Join`], but it waits moreover until this number of slots of the write
+    /// cache has been freed since the engine began, whichever they are.
     AwaitSlots(u64),
 }
 
@@ -191,21 +193,21 @@ pub struct DramAccess {
     pub bank: u8,
     /// Bursts, at least one.
     pub bursts: u16,
-    /// They store rather than load.
+    /// `true` if the bursts store, `false` if they load.
     pub write: bool,
-    /// It waits for the data of every earlier load of its operation: they say where it goes, or
-    /// what it stores.
+    /// `true` if the access waits for the data of every earlier load of its operation: the loads
+    /// decide where it goes, or what it stores.
     pub dependent: bool,
 }
 
 /// One operation of a plan.
 #[derive(Clone, Copy, Debug)]
 pub struct Op {
-    /// What it does.
+    /// The work.
     pub kind: OpKind,
     /// Its priority.
     pub class: Class,
-    /// Why, of an operation on flash.
+    /// The reason for an operation on flash; `None` for any other.
     pub cause: Option<Cause>,
     deps: (u32, u32),
 }
@@ -230,14 +232,14 @@ impl Default for Plan {
 }
 
 impl Plan {
-    /// Add an operation that starts when all of `after` are complete; [`OpId::NONE`] among them is
+    /// Adds an operation that starts when all of `after` are complete; [`OpId::NONE`] among them is
     /// complete already.
     #[inline]
     pub fn push(&mut self, kind: OpKind, class: Class, after: &[OpId]) -> OpId {
         self.add(kind, class, None, after)
     }
 
-    /// As [`Plan::push`], an operation on flash; its priority follows from its cause.
+    /// Adds an operation on flash as [`Plan::push`] does. Its priority follows from its cause.
     #[inline]
     pub fn push_flash(&mut self, kind: OpKind, cause: Cause, after: &[OpId]) -> OpId {
         let class = cause.class(matches!(kind, OpKind::Read { .. }));
@@ -262,13 +264,13 @@ impl Plan {
         OpId(self.base + self.ops.len() as u64 - 1)
     }
 
-    /// Let every operation from now on, until [`Plan::clear`], wait for `first`, itself or through
-    /// others: nothing that a command causes begins before the controller has handled it.
+    /// Makes every operation from now on, until [`Plan::clear`], wait for `first`, itself or
+    /// through others. Nothing that a command causes begins before the controller has handled it.
     pub fn set_first(&mut self, first: OpId) {
         self.first = first;
     }
 
-    /// Add accesses to DRAM as one operation.
+    /// Adds accesses to DRAM as one operation.
     pub fn push_dram(
         &mut self,
         accesses: &[DramAccess],
@@ -284,12 +286,13 @@ impl Plan {
         self.push(OpKind::Dram { first, count: accesses.len() as u32, update }, class, after)
     }
 
-    /// The accesses of an [`OpKind::Dram`].
+    /// Returns the accesses of an [`OpKind::Dram`].
     pub fn dram(&self, first: u32, count: u32) -> &[DramAccess] {
         &self.dram[first as usize..(first + count) as usize]
     }
 
-    /// One operation that stands for all of `after`: that one itself where there is only one.
+    /// Returns one operation that stands for all of `after`: if there is only one, the operation
+    /// itself.
     pub fn join(&mut self, class: Class, after: &[OpId]) -> OpId {
         match after {
             [] => OpId::NONE,
@@ -298,13 +301,13 @@ impl Plan {
         }
     }
 
-    /// Whether an operation is one of this plan that waits for `on` itself.
+    /// Returns whether an operation of this plan waits for `on` itself.
     #[inline]
     pub fn waits_for(&self, op: OpId, on: OpId) -> bool {
         op >= self.first_id() && self.after((op.0 - self.base) as usize).contains(&on)
     }
 
-    /// What an operation waits for, by its place in the plan.
+    /// Returns the operations that an operation waits for, by its place in the plan.
     #[inline]
     fn after(&self, place: usize) -> &[OpId] {
         self.deps_of(&self.ops[place])
@@ -315,7 +318,7 @@ impl Plan {
         &self.deps[op.deps.0 as usize..op.deps.1 as usize]
     }
 
-    /// Whether operations of this plan wait for nothing but time: delays, accesses to memory, and
+    /// Returns `true` if the operations wait for nothing but time: delays, accesses to memory, and
     /// earlier operations that are complete (`is_complete`). Nothing on flash holds them back.
     pub fn waits_for_time_alone(&self, ops: &[OpId], is_complete: &impl Fn(OpId) -> bool) -> bool {
         ops.iter().all(|&op| {
@@ -329,24 +332,24 @@ impl Plan {
         })
     }
 
-    /// Whether operations are recorded.
+    /// Returns whether operations are recorded.
     #[inline]
     pub fn is_recording(&self) -> bool {
         self.recording
     }
 
-    /// Whether operations are recorded. Off while a drive is brought into a state without simulated
-    /// time.
+    /// Turns the recording of operations on or off. It is off while a drive is brought into a state
+    /// without simulated time.
     pub fn set_recording(&mut self, on: bool) {
         self.recording = on;
     }
 
-    /// The operations, each with its number and what it waits for.
+    /// Returns the operations, each with its number and the operations that it waits for.
     pub fn iter(&self) -> impl Iterator<Item = (OpId, &Op, &[OpId])> {
         (self.base..).zip(&self.ops).map(|(id, op)| (OpId(id), op, self.deps_of(op)))
     }
 
-    /// Forget the operations; numbers go on.
+    /// Forgets the operations; numbers go on.
     pub fn clear(&mut self) {
         self.base += self.ops.len() as u64;
         self.first = OpId::NONE;
@@ -355,12 +358,12 @@ impl Plan {
         self.dram.clear();
     }
 
-    /// The number of the next operation.
+    /// Returns the number of the next operation.
     pub fn next_id(&self) -> OpId {
         OpId(self.base + self.ops.len() as u64)
     }
 
-    /// The number of the first operation, or of the next where there is none.
+    /// Returns the number of the first operation, or of the next one if there is none yet.
     pub fn first_id(&self) -> OpId {
         OpId(self.base)
     }

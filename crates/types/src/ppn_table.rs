@@ -3,60 +3,61 @@
 use crate::{Lpn, Ppn};
 use flashatlas_prefetch as prefetch;
 
-/// Where each logical page is; nowhere at first.
+/// The physical page of each logical page; no page is mapped at first.
 ///
-/// Entries are kept as complements, so that [`Ppn::NONE`] is zero: the operating system provides
-/// zeroed memory where it is first written, and the table of a large drive costs what is mapped.
+/// Entries are kept as complements, so that [`Ppn::NONE`] is zero. The operating system provides
+/// zeroed memory where it is first written, so that the table of a large drive costs only what is
+/// mapped.
 pub struct PpnTable {
     complements: Vec<u32>,
 }
 
 impl PpnTable {
-    /// `pages` logical pages that are nowhere.
+    /// Builds a table of `pages` logical pages, none of which is mapped.
     pub fn new(pages: u32) -> PpnTable {
         PpnTable { complements: vec![0; pages as usize] }
     }
 
-    /// Logical pages.
+    /// Returns the number of logical pages.
     pub fn len(&self) -> u32 {
         self.complements.len() as u32
     }
 
-    /// Whether there are no logical pages.
+    /// Returns whether there are no logical pages.
     pub fn is_empty(&self) -> bool {
         self.complements.is_empty()
     }
 
-    /// Where a logical page is. Panics beyond the table.
+    /// Returns the physical page of a logical page. Panics beyond the table.
     #[inline]
     pub fn get(&self, lpn: Lpn) -> Ppn {
         Ppn(!self.complements[lpn.0 as usize])
     }
 
-    /// An entry is about to be asked for: load it from memory.
+    /// Prefetches an entry that is about to be looked up.
     #[inline]
     pub fn prefetch(&self, lpn: Lpn) {
         prefetch::item_at(&self.complements, lpn.0 as usize);
     }
 
-    /// Change an entry; returns what it was. Panics beyond the table.
+    /// Changes an entry and returns its old value. Panics beyond the table.
     #[inline]
     pub fn replace(&mut self, lpn: Lpn, ppn: Ppn) -> Ppn {
         Ppn(!std::mem::replace(&mut self.complements[lpn.0 as usize], !ppn.0))
     }
 
-    /// The table in shares of so many consecutive pages (the last may be smaller), each of which
-    /// can be changed on a thread of its own.
+    /// Divides the table into shares of `pages` consecutive pages (the last may be smaller). Each
+    /// share can be changed on a thread of its own.
     ///
     /// # Panics
-    /// When `pages` is zero.
+    /// If `pages` is zero.
     pub fn shares(&mut self, pages: u32) -> impl Iterator<Item = PpnShare<'_>> {
         let firsts = (0u32..).step_by(pages as usize);
         let shares = self.complements.chunks_mut(pages as usize);
         firsts.zip(shares).map(|(first, complements)| PpnShare { first, complements })
     }
 
-    /// The entries of consecutive logical pages. Panics beyond the table.
+    /// Returns the entries of consecutive logical pages. Panics beyond the table.
     pub fn range(&self, lpns: std::ops::Range<u32>) -> impl ExactSizeIterator<Item = Ppn> + '_ {
         self.complements[lpns.start as usize..lpns.end as usize].iter().map(|&c| Ppn(!c))
     }
@@ -69,27 +70,27 @@ pub struct PpnShare<'a> {
 }
 
 impl PpnShare<'_> {
-    /// Pages of it.
+    /// Returns the number of pages of the share.
     #[allow(clippy::len_without_is_empty)] // no share is
     pub fn len(&self) -> usize {
         self.complements.len()
     }
 
-    /// Most of these entries, by index, are about to be asked for in any order: load them from
-    /// memory one after the other, which is faster.
+    /// Loads entries from memory one after the other, by index. It is faster than to load each when
+    /// it is needed, if most of them are about to be looked up in any order.
     pub fn load(&self, entries: std::ops::Range<usize>) {
         let end = entries.end.min(self.complements.len());
         // one of each line of 64 bytes
         std::hint::black_box(self.complements[entries.start..end].iter().step_by(16).max());
     }
 
-    /// Where a page is. Panics beyond the share.
+    /// Returns the physical page of a logical page. Panics beyond the share.
     #[inline]
     pub fn get(&self, lpn: Lpn) -> Ppn {
         Ppn(!self.complements[lpn.0.wrapping_sub(self.first) as usize])
     }
 
-    /// A page is there now. Panics beyond the share.
+    /// Sets the physical page of a logical page. Panics beyond the share.
     #[inline]
     pub fn set(&mut self, lpn: Lpn, ppn: Ppn) {
         self.complements[lpn.0.wrapping_sub(self.first) as usize] = !ppn.0;

@@ -29,10 +29,10 @@ const LEAST_BARE_RATE: u64 = 1_000_000;
 /// Factors behind a count: `100k` requests are 100,000.
 const COUNT_UNITS: &[(char, u64)] = &[('k', 1_000), ('m', 1_000_000), ('g', 1_000_000_000)];
 
-/// Parse a count as people write it: `20000`, `20_000`, `100k`, `1.5M`, `1e6`.
+/// Parses a count as people write it: `20000`, `20_000`, `100k`, `1.5M`, `1e6`.
 ///
 /// # Errors
-/// What is wrong with the text, without its key.
+/// Returns the fault of the text, without its key.
 pub fn count(text: &str) -> Result<u64, String> {
     let bad = || format!("`{text}` is not a whole number");
     let lower = text.trim().replace('_', "").to_ascii_lowercase();
@@ -64,10 +64,10 @@ pub fn count(text: &str) -> Result<u64, String> {
     u64::try_from(total / scale).map_err(|_| large())
 }
 
-/// Parse a ratio: `0.07` or `7%`.
+/// Parses a ratio: `0.07` or `7%`.
 ///
 /// # Errors
-/// What is wrong with the text, without its key.
+/// Returns the fault of the text, without its key.
 pub fn ratio(text: &str) -> Result<f64, String> {
     let bad = || format!("`{text}` is not a number");
     match text.trim().strip_suffix('%') {
@@ -76,30 +76,31 @@ pub fn ratio(text: &str) -> Result<f64, String> {
     }
 }
 
-/// Parse bytes a second: `200MB`, `200MB/s`, or 0. A number without a unit is believed from a
-/// megabyte on: less would be a rate in other units.
+/// Parses bytes a second: `200MB`, `200MB/s`, or 0. A number without a unit is believed if it is at
+/// least 1,000,000: a smaller one would be a rate in other units.
 ///
 /// # Errors
-/// What is wrong with the text, without its key.
+/// Returns the fault of the text, without its key.
 pub fn rate(text: &str) -> Result<u64, String> {
     let text = text.trim();
     let bytes = quantity(text.strip_suffix("/s").unwrap_or(text), false)?;
     let bare = text.bytes().all(|b| b.is_ascii_digit() || b == b'_');
-    match bare && (1..LEAST_BARE_RATE).contains(&bytes) {
-        true => Err(format!("`{text}` has no unit, and would be bytes a second")),
-        false => Ok(bytes),
+    if bare && (1..LEAST_BARE_RATE).contains(&bytes) {
+        Err(format!("`{text}` has no unit, and would be bytes a second"))
+    } else {
+        Ok(bytes)
     }
 }
 
-/// Whether `name` is a unit of size or of time.
+/// Returns whether `name` is a unit of size or of time.
 pub(crate) fn is_unit(name: &str) -> bool {
     UNITS.iter().any(|(unit, ..)| unit.eq_ignore_ascii_case(name))
 }
 
-/// Parse a number with a unit of the wanted kind; a bare number is bytes, or zero time.
+/// Parses a number with a unit of the wanted kind; a bare number is bytes, or zero time.
 ///
 /// # Errors
-/// What is wrong with the text, without its key.
+/// Returns the fault of the text, without its key.
 pub fn quantity(text: &str, time: bool) -> Result<u64, String> {
     let text = text.trim();
     let split = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());

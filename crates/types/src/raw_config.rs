@@ -1,14 +1,14 @@
-//! What files and `--set` say, before it is checked.
+//! Configurations as files and `--set` give them, before they are checked.
 
 use crate::{ConfigError, ParamDef, Params, error::nearest, quantity::is_unit};
 use std::collections::{BTreeMap, BTreeSet};
 use toml_edit::{Document, Item, Value as Toml};
 
-/// What was written, not yet checked: text by key, with place and source.
+/// Unchecked entries of a configuration: text by key, with place and source.
 #[derive(Clone, Debug, Default)]
 pub struct RawConfig {
     entries: BTreeMap<String, RawEntry>,
-    /// What no entry can be made of before the keys are known that exist.
+    /// Parts of files that cannot become entries before the existing keys are known.
     misshapen: Vec<Misshapen>,
 }
 
@@ -41,8 +41,8 @@ enum Shape {
 }
 
 impl RawConfig {
-    /// Read TOML: `[section]` tables of `key = value` or `key = { value = …, source = "…" }`, where
-    /// a unit name (`us`, `ms`, `kib`, `mib` …) may stand for `value`.
+    /// Reads TOML: `[section]` tables of `key = value` or `key = { value = …, source = "…" }`,
+    /// where a unit name (`us`, `ms`, `kib`, `mib` …) may stand for `value`.
     ///
     /// # Errors
     /// Syntax errors and values of no known shape, with file, line and column.
@@ -99,7 +99,7 @@ impl RawConfig {
         self.misshapen.push(Misshapen { key: key.to_owned(), place, shape });
     }
 
-    /// Set one key from text, as `--set key=text` does; it replaces an earlier value.
+    /// Sets one key from text, as `--set key=text` does; it replaces an earlier value.
     pub fn set(&mut self, key: &str, text: &str, place: &str) {
         let entry = RawEntry {
             text: text.to_owned(),
@@ -110,13 +110,13 @@ impl RawConfig {
         self.entries.insert(key.to_owned(), entry);
     }
 
-    /// Take every entry of `over`, replacing those of the same key.
+    /// Takes every entry of `over`; an entry replaces an earlier one with the same key.
     pub fn overlay(&mut self, over: RawConfig) {
         self.entries.extend(over.entries);
         self.misshapen.extend(over.misshapen);
     }
 
-    /// Return each entry, and what has no shape to be one, as a configuration of its own.
+    /// Returns each entry, and each part that is not one, as a configuration of its own.
     pub fn apart(self) -> Vec<RawConfig> {
         let entry = |entry| RawConfig { entries: BTreeMap::from([entry]), misshapen: Vec::new() };
         let misshapen = |one| RawConfig { entries: BTreeMap::new(), misshapen: vec![one] };
@@ -124,20 +124,20 @@ impl RawConfig {
         entries.chain(self.misshapen.into_iter().map(misshapen)).collect()
     }
 
-    /// Forget a key.
+    /// Forgets a key.
     pub fn remove(&mut self, key: &str) {
         self.entries.remove(key);
     }
 
-    /// What was written for `key`.
+    /// Returns the text that was written for `key`.
     pub fn text(&self, key: &str) -> Option<&str> {
         self.entries.get(key).map(|e| e.text.as_str())
     }
 
-    /// Fails where a table stands in the place of the value of `key`.
+    /// Checks that no table stands in the place of the value of `key`.
     ///
     /// # Errors
-    /// Says where, and what was expected.
+    /// Returns the place of the table, and what was expected there.
     pub fn must_be_value(&self, key: &str) -> Result<(), ConfigError> {
         match self.misshapen.iter().find(|misshapen| misshapen.key == key) {
             Some(misshapen) => Err(not_a_value(key, true).at(misshapen.place.as_str())),
@@ -145,22 +145,22 @@ impl RawConfig {
         }
     }
 
-    /// Where `key` was written, or nothing.
+    /// Returns the place where `key` was written, or an empty text.
     pub fn place(&self, key: &str) -> &str {
         self.entries.get(key).map_or("", |e| e.place.as_str())
     }
 
-    /// The source beside `key`, where the file names one.
+    /// Returns the source beside `key`, if the file names one.
     pub fn source(&self, key: &str) -> Option<&str> {
         self.entries.get(key)?.source.as_deref()
     }
 
-    /// Keys in order, with what was written.
+    /// Returns the keys in order, with their texts.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         self.entries.iter().map(|(k, e)| (k.as_str(), e.text.as_str()))
     }
 
-    /// The first entry outside `except` that names no source: a number, a word, or a flag.
+    /// Returns the first entry outside `except` that names no source: a number, a word, or a flag.
     pub fn without_source(&self, except: &[&str]) -> Option<(&str, &str)> {
         self.entries
             .iter()
@@ -168,8 +168,8 @@ impl RawConfig {
             .map(|(key, e)| (key.as_str(), e.place.as_str()))
     }
 
-    /// Check every entry against `defs` and fill in defaults. `elsewhere` says what a key that is
-    /// not in `defs` would belong to, for the message.
+    /// Checks every entry against `defs` and fills in defaults. `elsewhere` names the owner of a key
+    /// that is not in `defs`, for the message.
     ///
     /// # Errors
     /// An unknown key, a section that holds a value, a value that holds keys, a value of the wrong
@@ -207,7 +207,7 @@ impl RawConfig {
 }
 
 impl Misshapen {
-    /// What is wrong with it, if anything: a section that exists may be empty.
+    /// Returns the fault of this part, or `None`: a section that exists may be empty.
     fn error(
         &self,
         defs: &[&'static ParamDef],
@@ -236,20 +236,21 @@ impl Misshapen {
     }
 }
 
-/// The sections of `defs`, sorted.
+/// Returns the sections of `defs`, sorted.
 fn sections(defs: &[&'static ParamDef]) -> Vec<&'static str> {
     let sections: BTreeSet<&str> =
         defs.iter().filter_map(|def| Some(def.key.split_once('.')?.0)).collect();
     sections.into_iter().collect()
 }
 
-/// The full names of the keys in `section`.
+/// Returns the full names of the keys in `section`.
 fn keys_in(section: &str, defs: &[&'static ParamDef]) -> Vec<String> {
     let within = |key: &str| key.strip_prefix(section).is_some_and(|rest| rest.starts_with('.'));
     defs.iter().filter(|def| within(def.key)).map(|def| def.key.to_owned()).collect()
 }
 
-/// The error about `key` where it is a section that was given a value, or lies within a value.
+/// Returns the error about `key` if it is a section that was given a value, or lies within a
+/// value.
 fn misplaced(key: &str, in_file: bool, defs: &[&'static ParamDef]) -> Option<ConfigError> {
     let allowed = keys_in(key, defs);
     if !allowed.is_empty() {
@@ -266,7 +267,7 @@ fn misplaced(key: &str, in_file: bool, defs: &[&'static ParamDef]) -> Option<Con
     Some(not_a_value(def.key, in_file))
 }
 
-/// The error about `key` where it was given keys of its own.
+/// Returns the error about `key` if it was given keys of its own.
 fn not_a_value(key: &str, in_file: bool) -> ConfigError {
     let expected = match (in_file, key.split_once('.')) {
         (false, _) => format!("{key}=VALUE"),
@@ -276,7 +277,7 @@ fn not_a_value(key: &str, in_file: bool) -> ConfigError {
     ConfigError::new(key, format!("is a value, not a section: expected {expected}"))
 }
 
-/// The error about a key that is not in `defs`.
+/// Returns the error about a key that is not in `defs`.
 fn unknown(
     key: &str,
     defs: &[&'static ParamDef],
@@ -309,7 +310,7 @@ fn unknown(
     error
 }
 
-/// What to say of a line `key = word` at byte `at` whose word stands without quotes.
+/// Returns the advice for a line `key = word` at byte `at` whose word stands without quotes.
 fn bare_word(text: &str, at: usize) -> Option<String> {
     let start = text[..at].rfind('\n').map_or(0, |newline| newline + 1);
     let (key, word) = text[start..].lines().next()?.split_once('=')?;
@@ -320,7 +321,7 @@ fn bare_word(text: &str, at: usize) -> Option<String> {
     (is_word && !known).then(|| format!("text needs quotes: {key} = \"{word}\""))
 }
 
-/// The text and the source of a TOML item.
+/// Returns the text and the source of a TOML item.
 fn entry(item: &Item) -> Result<(String, Option<String>), String> {
     let value = item.as_value().ok_or("a value was expected")?;
     let Toml::InlineTable(table) = value else {

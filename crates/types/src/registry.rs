@@ -2,21 +2,22 @@
 
 use crate::{ConfigError, ParamDef};
 
-/// What a registry holds: a part with a name, and parameters of its own.
+/// A part that a registry holds, with a name and parameters of its own.
 pub trait Entry: 'static {
-    /// What kind of part it is: `victim policy`.
+    /// The kind of part: `victim policy`.
     const KIND: &'static str;
     /// The key or option that chooses one: `ftl.victim`.
     const KEY: &'static str;
 
-    /// Its name, which no other entry of the registry has.
+    /// Returns the name of the part; no other entry of the registry has it.
     fn name(&self) -> &'static str;
 
-    /// The parameters that it declares.
+    /// Returns the parameters that the part declares.
     fn params(&self) -> &'static [ParamDef];
 }
 
-/// [`Entry`] for a definition with a field `name` and, unless `none` stands behind, `params`.
+/// Implements [`Entry`] for a definition with a field `name` and, unless `none` stands behind,
+/// `params`.
 #[macro_export]
 macro_rules! entry {
     ($def:ty, $kind:literal, $key:literal) => {
@@ -42,8 +43,8 @@ macro_rules! entry {
     };
 }
 
-/// The entries of one kind: those that come with the project, and those that were added. A value,
-/// which is copied: no list is global.
+/// The entries of one kind: the entries that come with the project, and the added ones. It is a
+/// value, which is copied: no list is global.
 pub struct Entries<T: 'static> {
     standard: &'static [T],
     added: &'static [&'static T],
@@ -58,13 +59,14 @@ impl<T> Clone for Entries<T> {
 impl<T> Copy for Entries<T> {}
 
 impl<T: Entry> Entries<T> {
-    /// These entries.
+    /// Returns a registry of the entries that come with the project.
     pub const fn of(standard: &'static [T]) -> Entries<T> {
         Entries { standard, added: &[] }
     }
 
-    /// The same with one more. Registries are made once, when a program starts: the longer list is
-    /// never freed.
+    /// Returns the same registry with one entry more.
+    ///
+    /// Registries are made once, when a program starts: the longer list is never freed.
     ///
     /// # Errors
     /// An entry has this name already.
@@ -78,20 +80,21 @@ impl<T: Entry> Entries<T> {
         Ok(Entries { added: added.leak(), ..self })
     }
 
-    /// Every entry, the added ones last.
+    /// Returns every entry, the added ones last.
     pub fn iter(self) -> impl Iterator<Item = &'static T> {
         self.standard.iter().chain(self.added.iter().copied())
     }
 
-    /// Every name.
+    /// Returns every name.
     pub fn names(self) -> Vec<&'static str> {
         self.iter().map(T::name).collect()
     }
 
-    /// The entry called `name`.
+    /// Returns the entry called `name`.
     ///
     /// # Errors
-    /// Under [`Entry::KEY`]: that no such part is known, the nearest name, and all that exist.
+    /// Under [`Entry::KEY`]: no such part is known. The error lists the nearest name and all that
+    /// exist.
     pub fn named(self, name: &str) -> Result<&'static T, ConfigError> {
         self.iter()
             .find(|entry| entry.name() == name)
@@ -99,10 +102,10 @@ impl<T: Entry> Entries<T> {
     }
 }
 
-/// The entry called `name` of a list that is closed.
+/// Returns the entry called `name` of a closed list.
 ///
 /// # Errors
-/// Under `key`: that no such `what` is known, the nearest name, and all that exist.
+/// Under `key`: no such `what` is known. The error lists the nearest name and all that exist.
 pub fn by_name<T>(
     all: &'static [T],
     name_of: fn(&T) -> &'static str,

@@ -1,4 +1,4 @@
-//! What a host asks for, before any drive sees it.
+//! Requests of a host, before any drive sees them.
 
 use crate::{Lba, Ps};
 
@@ -22,7 +22,7 @@ impl HostOp {
     /// All kinds, in the order of the run record.
     pub const ALL: [HostOp; 4] = [HostOp::Read, HostOp::Write, HostOp::Trim, HostOp::Flush];
 
-    /// The name in tables and records.
+    /// Returns the name in tables and records.
     pub const fn name(self) -> &'static str {
         ["read", "write", "trim", "flush"][self as usize]
     }
@@ -31,9 +31,9 @@ impl HostOp {
 /// One request of a trace or a generator.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Request {
-    /// When the host issues it, from the first request of its trace.
+    /// The time at which the host issues it, from the first request of its trace.
     pub at: Ps,
-    /// What it asks.
+    /// The kind of request.
     pub op: HostOp,
     /// First sector; zero for a flush.
     pub lba: Lba,
@@ -44,7 +44,7 @@ pub struct Request {
 }
 
 impl Request {
-    /// One past the last sector, or `None` on overflow.
+    /// Returns the sector after the last one, or `None` on overflow.
     pub fn end(&self) -> Option<u64> {
         self.lba.0.checked_add(u64::from(self.sectors))
     }

@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 pub struct Seed(pub u64);
 
 impl Seed {
-    /// The seed of one of several drives; that of the first is this one.
+    /// Returns the seed of drive number `index` of several; drive 0 has this seed itself.
     pub fn of_drive(self, index: u32) -> Seed {
         Seed(self.0.wrapping_add(u64::from(index) << 32))
     }
@@ -25,13 +25,13 @@ pub struct Rng {
 }
 
 thread_local! {
-    /// Streams of which a number was drawn on this thread. A run stays on its thread, and nothing
-    /// is decided by this: it only says whether another seed could have changed anything.
+    /// Streams of which a number was drawn on this thread. A run stays on its thread. The set
+    /// decides nothing: it shows only whether another seed could have changed anything.
     static DRAWN: RefCell<BTreeSet<Box<str>>> = const { RefCell::new(BTreeSet::new()) };
 }
 
-/// The streams that were drawn from on this thread since this was called last, in order of name;
-/// those whose names differ in a number only (`ftl.victim.3`) as one.
+/// Returns the streams that were drawn from on this thread since the last call, in order of name.
+/// Streams whose names differ in a number only (`ftl.victim.3`) are listed as one.
 pub fn drawn_streams() -> Vec<String> {
     let drawn = DRAWN.take();
     let numberless = |name: &str| {
@@ -42,8 +42,8 @@ pub fn drawn_streams() -> Vec<String> {
 }
 
 impl Rng {
-    /// The stream called `name` of `seed`. A new consumer takes a new name and shifts no other
-    /// stream.
+    /// Returns the stream called `name` of `seed`. A new consumer takes a new name and shifts no
+    /// other stream.
     pub fn stream(seed: Seed, name: &str) -> Rng {
         let mut hash = 0xcbf2_9ce4_8422_2325_u64;
         for byte in name.bytes() {
@@ -68,24 +68,24 @@ impl Rng {
         }
     }
 
-    /// A number in `0..bound` (multiply-shift: the bias is under `bound / 2^64`).
+    /// Returns a number in `0..bound` (multiply-shift: the bias is under `bound / 2^64`).
     ///
     /// # Panics
-    /// When `bound` is zero.
+    /// If `bound` is zero.
     #[inline]
     pub fn below(&mut self, bound: u64) -> u64 {
         assert!(bound > 0, "a random number below zero was asked for");
         ((u128::from(self.next()) * u128::from(bound)) >> 64) as u64
     }
 
-    /// A number in `[0, 1)` with 53 random bits. For workload generators; the model itself uses no
-    /// floating point.
+    /// Returns a number in `[0, 1)` with 53 random bits. It is for workload generators; the model
+    /// itself uses no floating point.
     #[inline]
     pub fn unit(&mut self) -> f64 {
         (self.next() >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// True with probability `per_million / 1,000,000`.
+    /// Returns `true` with probability `per_million / 1,000,000`.
     #[inline]
     pub fn chance(&mut self, per_million: u32) -> bool {
         self.below(1_000_000) < u64::from(per_million)

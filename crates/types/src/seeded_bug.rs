@@ -1,8 +1,8 @@
-//! Seeded bugs: wrong behaviour on purpose, compiled in with the feature `seeded-bugs` only, which
-//! `make test-seeded-bugs` asks for. No build that ships has it, and no other test.
+//! Seeded bugs: wrong behaviour on purpose, compiled in with the feature `seeded-bugs` only. The
+//! target `make test-seeded-bugs` asks for it; no build that ships and no other test has it.
 //!
-//! A suite that enumerates power failures is trusted as far as it finds them;
-//! `docs/RELIABILITY.md` says which finds which.
+//! A suite that enumerates power failures is trusted as far as it finds them. `docs/RELIABILITY.md`
+//! lists which suite finds which bug.
 
 /// A bug.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -16,11 +16,11 @@ pub enum SeededBug {
     AcceptTorn,
     /// A page that can be read once is not read twice.
     ReadOnce,
-    /// A map page says that it holds changes which it does not hold.
+    /// A map page claims changes that it does not hold.
     MapBeforeData,
     /// A mount believes the map on flash, and looks at no spare area of data.
     TrustStaleMap,
-    /// The map forgets that pages changed which were not written.
+    /// The map forgets changes of pages that were not written.
     ReplayTooLate,
     /// A FLUSH does not write map pages of which only a trim is new.
     DropTrims,
@@ -50,16 +50,16 @@ pub enum SeededBug {
     FuaIgnored,
     /// A block whose erase failed counts as free.
     ReuseBadBlock,
-    /// A spare block takes the place of another without what that held.
+    /// A spare block takes the place of another without its content.
     SpareWithoutCopy,
-    /// A mount does not say that it could not read pages.
+    /// A mount does not report that it could not read pages.
     HideDamage,
     /// A mount copies every logical block, whether it is in two places or not, and then once
     /// more.
     CopyTwice,
     /// A host layer writes a superpage again before the mapping that vacated it is durable.
     ReuseVacated,
-    /// A host layer writes a log record before what it maps is durable.
+    /// A host layer writes a log record before the data that it maps is durable.
     RecordBeforeData,
     /// A host layer's checkpoint is complete before its parts are durable.
     CheckpointBeforeChunks,
@@ -74,12 +74,12 @@ mod active {
     static ACTIVE: AtomicU8 = AtomicU8::new(0);
 
     impl super::SeededBug {
-        /// Make this bug active, and no other.
+        /// Makes this bug active, and no other; `None` makes all of them inactive.
         pub fn activate(bug: Option<super::SeededBug>) {
             ACTIVE.store(bug.map_or(0, |c| c as u8), Ordering::SeqCst);
         }
 
-        /// Whether this bug is active.
+        /// Returns whether this bug is active.
         #[inline]
         pub fn is_active(self) -> bool {
             ACTIVE.load(Ordering::Relaxed) == self as u8
@@ -89,7 +89,7 @@ mod active {
 
 #[cfg(not(feature = "seeded-bugs"))]
 impl SeededBug {
-    /// Whether this bug is active: never, in a build without the feature.
+    /// Returns `false`: no bug is active in a build without the feature.
     #[inline(always)]
     pub const fn is_active(self) -> bool {
         false

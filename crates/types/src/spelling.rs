@@ -1,24 +1,23 @@
-//! How messages spell the options of a run. The library and a study write `mode=closed`, the
-//! command line `--mode closed`. The text of an error has an option in angle quotes,
-//! `‹mode=closed›`, and whoever shows the error says with `{:#}` that it is for the command line.
+//! Spelling of a run's options in messages.
+//!
+//! The library and a study write `mode=closed`, the command line `--mode closed`. The text of an
+//! error has an option in angle quotes, `‹mode=closed›`. A caller that shows the error on the
+//! command line formats it with `{:#}`.
 
 use std::fmt;
 
 /// Writes the name of an option, as the command line does with `{:#}`.
 ///
 /// # Errors
-/// Those of the formatter.
+/// Returns the errors of the formatter.
 pub fn spell_name(f: &mut fmt::Formatter<'_>, name: &str) -> fmt::Result {
-    match f.alternate() {
-        true => write!(f, "--{}", name.replace('_', "-")),
-        false => f.write_str(name),
-    }
+    if f.alternate() { write!(f, "--{}", name.replace('_', "-")) } else { f.write_str(name) }
 }
 
 /// Writes a text with its options in backticks, as the command line has them with `{:#}`.
 ///
 /// # Errors
-/// Those of the formatter.
+/// Returns the errors of the formatter.
 pub fn spell(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
     let mut rest = text;
     while let Some((before, marked)) = rest.split_once('‹') {

@@ -14,18 +14,18 @@ impl Ps {
     /// Later than every event.
     pub const MAX: Ps = Ps(u64::MAX);
 
-    /// The instant `d` after this one.
+    /// Returns the instant `d` after this one.
     ///
     /// # Panics
-    /// When simulated time passes 213 days: a broken invariant, the replay bounds the times it
-    /// accepts.
+    /// If simulated time passes 213 days: a broken invariant, since the replay bounds the times
+    /// that it accepts.
     #[track_caller]
     #[inline]
     pub fn after(self, d: Dur) -> Ps {
         Ps(self.0.checked_add(d.0).expect("simulated time passed 2^64 ps (213 days)"))
     }
 
-    /// The time from `earlier` to this instant; zero when `earlier` is later.
+    /// Returns the time from `earlier` to this instant; zero if `earlier` is later.
     #[inline]
     pub fn since(self, earlier: Ps) -> Dur {
         Dur(self.0.saturating_sub(earlier.0))
@@ -36,18 +36,18 @@ impl Dur {
     /// No time.
     pub const ZERO: Dur = Dur(0);
 
-    /// `n` nanoseconds.
+    /// Returns a duration of `n` nanoseconds.
     pub const fn from_ns(n: u64) -> Dur {
         Dur(n * 1_000)
     }
 
-    /// `n` microseconds.
+    /// Returns a duration of `n` microseconds.
     pub const fn from_us(n: u64) -> Dur {
         Dur(n * 1_000_000)
     }
 
-    /// The time that `bytes` take at `bytes_per_s`, rounded up to a picosecond; zero when the rate
-    /// is zero (no limit).
+    /// Returns the time that `bytes` take at `bytes_per_s`, rounded up to a picosecond; zero if the
+    /// rate is zero (no limit).
     #[inline]
     pub fn transfer(bytes: u64, bytes_per_s: u64) -> Dur {
         if bytes_per_s == 0 {
@@ -61,7 +61,7 @@ impl Dur {
         Dur(u64::try_from(ps).expect("a transfer longer than 2^64 ps"))
     }
 
-    /// Whole nanoseconds, rounded down.
+    /// Returns the number of whole nanoseconds, rounded down.
     pub const fn ns(self) -> u64 {
         self.0 / 1_000
     }
@@ -76,7 +76,7 @@ impl std::ops::Add for Dur {
 }
 
 impl std::fmt::Display for Dur {
-    /// The largest unit that leaves a whole number: `1300us`, `25us`, `1500ps`.
+    /// Writes the time in the largest unit that leaves a whole number: `1300us`, `25us`, `1500ps`.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         for (unit, ps) in
             [("s", 1_000_000_000_000), ("ms", 1_000_000_000), ("us", 1_000_000), ("ns", 1_000)]

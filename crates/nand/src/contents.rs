@@ -1,22 +1,22 @@
-//! What slots hold, and where their bytes are: in memory, or in an image.
+//! Contents of slots, and the place of their bytes: memory, or an image.
 
 use crate::{Change, Medium, Oob, Unit};
 use flashatlas_types::{BlockId, FrameId, MediumError, Ppn, Stamp};
 use std::fmt::Debug;
 use std::sync::Arc;
 
-/// Where the bytes are that a medium does not hold in memory.
+/// A place for the bytes that a medium does not hold in memory.
 pub trait Contents: Debug + Send + Sync {
-    /// The bytes in a slot, if it was programmed with any.
+    /// Returns the bytes in a slot, or `None` if it was programmed without bytes.
     ///
     /// # Errors
-    /// [`MediumError::Damaged`]: what stands there is not what was programmed.
+    /// [`MediumError::Damaged`] if the bytes there are not the programmed ones.
     fn bytes(&self, ppn: Ppn) -> Result<Option<Arc<[u8]>>, MediumError>;
 }
 
 impl Medium {
-    /// What a slot holds, without an operation: how the controller looks at data that a counted
-    /// read brought in.
+    /// Returns the content of a slot, without an operation: the controller looks at data that a
+    /// counted read brought in.
     ///
     /// # Errors
     /// [`MediumError::Unreadable`] unless its frame is programmed, and, where bytes are kept, its
@@ -30,7 +30,7 @@ impl Medium {
         Ok(unit)
     }
 
-    /// As [`Medium::unit`], without bytes.
+    /// Returns the content of a slot as [`Medium::unit`] does, without bytes.
     ///
     /// # Errors
     /// [`MediumError::Unreadable`] unless its frame is programmed.
@@ -54,8 +54,8 @@ impl Medium {
         spare.map(|_| held).ok_or(MediumError::Unreadable(frame))
     }
 
-    /// The bytes of the map page that begins in a slot, without an operation; nothing of it is
-    /// believed unless its checksum, which is its stamp, matches.
+    /// Returns the bytes of the map page that begins in a slot, without an operation. No byte is
+    /// believed unless the checksum matches the page's stamp.
     ///
     /// # Errors
     /// [`MediumError::Unreadable`] unless its frame is programmed; [`MediumError::Damaged`].
@@ -68,7 +68,7 @@ impl Medium {
         Ok(bytes)
     }
 
-    /// Forget the bytes of a block, where any are kept.
+    /// Forgets the bytes of a block, if any are kept.
     pub(crate) fn drop_bytes(&mut self, block: BlockId) {
         let (slot, frame) = (self.layout.block_slot(block).0, self.layout.frame_in(block, 0).0);
         (slot..slot + self.layout.slots_per_block).for_each(|s| drop(self.bytes.remove(&Ppn(s))));
@@ -76,13 +76,13 @@ impl Medium {
             .for_each(|f| drop(self.spare.remove(&FrameId(f))));
     }
 
-    /// From now on bytes of data that are not in memory are in `contents`.
+    /// Makes `contents` the place of the bytes of data that are not in memory.
     pub fn keep_bytes_in(&mut self, contents: Arc<dyn Contents>) {
         self.elsewhere = Some(contents);
     }
 
-    /// These changes are where bytes are kept: those of data leave memory, unless their frame was
-    /// programmed again since.
+    /// Drops the bytes of data that these changes programmed from memory, now that they are kept
+    /// elsewhere. They stay if their frame was programmed again since.
     pub fn let_go(&mut self, changes: &[Change]) {
         for change in changes {
             let Change::Program { frame, sequence, .. } = *change else { continue };

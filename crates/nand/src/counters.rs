@@ -18,14 +18,14 @@ pub struct Counters {
 }
 
 impl Counters {
-    /// The counts of one table by name of cause, without the zeros.
+    /// Returns the counts of one table by name of cause, without the zeros.
     pub fn by_cause(
         table: &[u64; Cause::ALL.len()],
     ) -> impl Iterator<Item = (&'static str, u64)> + '_ {
         Cause::ALL.iter().map(|&c| (c.name(), table[c as usize])).filter(|&(_, n)| n > 0)
     }
 
-    /// Add what was done to other cells.
+    /// Adds the counts of other cells.
     pub fn add(&mut self, other: &Counters) {
         let tables = [
             (&mut self.reads, &other.reads),
@@ -39,7 +39,7 @@ impl Counters {
         self.padded_slots += other.padded_slots;
     }
 
-    /// Sum of a table.
+    /// Returns the sum of a table.
     pub fn total(table: &[u64; Cause::ALL.len()]) -> u64 {
         table.iter().sum()
     }

@@ -1,27 +1,27 @@
-//! Faults: what is left of an operation in which the power fails, and what the parts do wrong by
+//! Faults: the remains of an operation in which the power fails, and failures of the parts
 //! themselves.
 //!
 //! - *Cut before* and *cut after*: nothing, or all of the operation ([`Medium::redo`]).
 //! - *Torn program, garbage*: the page is not erased any more, and neither its data nor its spare
-//!   area pass their checks. What the arrays hold of it is another page's: whoever believes a torn
-//!   frame is found out.
+//!   area pass their checks. The arrays hold another page's content in its place: a scheme that
+//!   believes a torn frame is found out.
 //! - *Torn program, part*: the first pages of a frame (or the first part of a page) are as they
-//!   should be, the rest is erased. The record in the spare area is spread over the whole frame and
-//!   has one checksum, so the frame is not believed; what it would say is right.
+//!   should be, and the rest is erased. The record in the spare area is spread over the whole frame
+//!   and has one checksum, so the frame is not believed; its content would be right.
 //! - *Torn program, once*: the program came so far that the page can be read when the power is
 //!   back, and then never again. A controller finds out by reading such a page twice
 //!   ([`Medium::reread`]).
 //! - *Torn erase*: some pages of the block are erased and the others are not: none can be read,
 //!   none may be programmed before the block is erased again.
-//! - *Paired pages*: on flash with several bits a cell, a torn program of an upper page takes the
-//!   pages of the same cells with it that were programmed before: on this flash, those just before
-//!   it in the block.
+//! - *Paired pages*: on flash with several bits a cell, a torn program of an upper page destroys
+//!   the pages of the same cells that were programmed before it: on this flash, the pages just
+//!   before it in the block.
 //! - *Program failure*: the part reports that a program failed. The frame holds nothing; other
 //!   pages of the block can be read, and its next program and its next erase fail.
 //! - *Erase failure*: the part reports it, as it does at the end of a block's endurance. No page of
 //!   the block can be read, and the next erase fails, too.
-//! - *Grown bad blocks*: what such failures leave. A spare block takes the place of the block
-//!   ([`crate::spares`]); where none is left, a block that cannot be erased is bad, and a failed
+//! - *Grown bad blocks*: the effect of such failures. A spare block takes the place of the block
+//!   ([`crate::spares`]). If none is left, a block that cannot be erased is bad, and a failed
 //!   program is an error.
 //! - *Factory-bad blocks*: see [`Medium::new`].
 //! - *Uncorrectable read*: a page that was programmed cannot be read any more ([`Medium::decay`]).
@@ -32,7 +32,7 @@ use crate::journal::Change;
 use crate::{FrameState, Medium};
 use flashatlas_types::{BlockId, FrameId};
 
-/// How an operation is left in which the power fails.
+/// The remains of an operation in which the power fails.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Torn {
     /// Program: nothing that can be read.
@@ -45,12 +45,12 @@ pub enum Torn {
     Paired,
     /// Erase: some of the pages.
     Erase,
-    /// Store or fence: with this draw of which lines are new, old or torn.
+    /// Store or fence: lines are new, old or torn as this number draws them.
     Lines(u8),
 }
 
 impl Torn {
-    /// The letter in the name of a cut, a number after it for [`Torn::Lines`].
+    /// Returns the letter in the name of a cut; [`Torn::Lines`] has a number after it.
     pub fn letter(self) -> char {
         match self {
             Torn::Garbage => 'g',
@@ -62,7 +62,7 @@ impl Torn {
         }
     }
 
-    /// Whether `change` can be left this way.
+    /// Returns whether `change` can be left this way.
     pub fn applies_to(self, change: &Change) -> bool {
         match self {
             Torn::Garbage | Torn::Part | Torn::Once | Torn::Paired => {
@@ -75,11 +75,11 @@ impl Torn {
 }
 
 impl Medium {
-    /// Leave a change half done, as `torn` says. The power has to go off afterwards
+    /// Leaves a change half done in the way of `torn`. The power has to go off afterwards
     /// ([`Medium::power_off_drawing`]).
     ///
     /// # Panics
-    /// When the change cannot be left this way ([`Torn::applies_to`]).
+    /// If the change cannot be left this way ([`Torn::applies_to`]).
     pub fn begin(&mut self, change: &Change, torn: Torn) {
         match (torn, change) {
             (Torn::Garbage, Change::Program { frame, .. }) => self.tear_as_garbage(*frame),
@@ -107,8 +107,8 @@ impl Medium {
         }
     }
 
-    /// Fault: power fails while a frame is programmed. It holds nothing that may be believed and is
-    /// not erased either.
+    /// Tears a frame, as a power failure during its program does. The frame is not erased and holds
+    /// nothing that may be believed.
     pub fn tear(&mut self, frame: FrameId) {
         let block = self.layout.block_of_frame(frame);
         let index = self.layout.index_in(block, frame);
@@ -136,16 +136,16 @@ impl Medium {
         self.drop_bytes(block);
     }
 
-    /// Fault: a frame that was programmed cannot be read any more.
+    /// Makes a programmed frame unreadable for good.
     ///
     /// # Panics
-    /// When it is not programmed.
+    /// If it is not programmed.
     pub fn decay(&mut self, frame: FrameId) {
         assert!(self.state(frame) == FrameState::Programmed, "frame {frame} holds nothing");
         self.state[frame.0 as usize] = FrameState::Torn as u8;
     }
 
-    /// Read a frame a second time: one that can be read once only cannot be read from then on.
+    /// Reads a frame a second time. A frame that can be read only once cannot be read from then on.
     pub fn reread(&mut self, frame: FrameId) {
         if let Some(at) = self.fading.iter().position(|&f| f == frame) {
             self.fading.swap_remove(at);
@@ -153,17 +153,17 @@ impl Medium {
         }
     }
 
-    /// Every frame that can be read once only was read.
+    /// Makes every frame unreadable that can be read only once.
     pub fn fade(&mut self) {
         while let Some(&frame) = self.fading.last() {
             self.reread(frame);
         }
     }
 
-    /// Fault: a bit of the bytes that are in a slot has flipped, and the checksum is what it was.
+    /// Flips a bit of the bytes in a slot and leaves the checksum as it is.
     ///
     /// # Panics
-    /// When no bytes are kept there.
+    /// If no bytes are kept there.
     pub fn corrupt(&mut self, ppn: flashatlas_types::Ppn) {
         let mut bytes = self.bytes[&ppn].to_vec();
         let middle = bytes.len() / 2;
@@ -171,17 +171,18 @@ impl Medium {
         self.bytes.insert(ppn, bytes.into());
     }
 
-    /// Fault: the program after the next `programs` fails.
+    /// Makes the program after the next `programs` programs fail.
     pub fn fail_program_after(&mut self, programs: u64) {
         self.failing_program = programs + 1;
     }
 
-    /// Whether a program of this block failed, so that it takes no more and no erase.
+    /// Returns `true` if a program of this block failed, so that it takes no more programs and no
+    /// erase.
     pub fn refuses_programs(&self, block: BlockId) -> bool {
         self.blocks[block.0 as usize].program_fails
     }
 
-    /// Whether the program at hand, in `block`, fails.
+    /// Returns whether the program at hand, in `block`, fails.
     #[inline]
     pub(crate) fn program_fails(&mut self, block: BlockId) -> bool {
         match self.failing_program {
@@ -193,12 +194,12 @@ impl Medium {
         }
     }
 
-    /// Fault: the erase after the next `erases` fails.
+    /// Makes the erase after the next `erases` erases fail.
     pub fn fail_erase_after(&mut self, erases: u64) {
         self.failing_erase = erases + 1;
     }
 
-    /// Whether the erase at hand, of `block`, fails.
+    /// Returns whether the erase at hand, of `block`, fails.
     pub(crate) fn erase_fails(&mut self, block: BlockId) -> bool {
         if self.failing_erase > 0 {
             self.failing_erase -= 1;

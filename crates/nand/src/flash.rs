@@ -1,42 +1,42 @@
-//! How a scheme reaches the medium: each call acts at once and adds an operation to the plan.
+//! The way from a scheme to the medium: each call acts at once and adds an operation to the plan.
 
 use crate::{Medium, OobRole, Unit};
 use flashatlas_types::{
     BlockId, Cause, Class, FrameId, Layout, MediumError, Op, OpId, OpKind, Plan, Ppn, SECTOR_BYTES,
 };
 
-/// Which part of the slots a read transfers.
+/// The part of the slots that a read transfers.
 #[non_exhaustive]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ReadPart {
     /// Whole slots.
     Whole,
-    /// These sectors of the one slot that is read: the pages of a superpage that hold none of them
-    /// are not sensed.
+    /// These sectors of the one slot that is read. Pages of a superpage that hold none of them are
+    /// not sensed.
     Sectors {
         /// First sector in the unit.
         first: u32,
-        /// How many.
+        /// Number of sectors.
         count: u32,
     },
 }
 
 /// The medium and the plan of the current request.
 pub struct Flash<'a> {
-    /// What the cells hold.
+    /// The cells.
     pub medium: &'a mut Medium,
-    /// Where operations are written.
+    /// The plan to which operations are added.
     pub plan: &'a mut Plan,
 }
 
 const _: () = assert!(size_of::<Op>() <= 48, "operations are copied on the hot path");
 
 impl Flash<'_> {
-    /// Read slots of one frame (bit `i` of `slots` is slot `i`): one operation for each die that
-    /// holds any of them.
+    /// Reads slots of one frame (bit `i` of `slots` is slot `i`). It adds one operation for each
+    /// die that holds any of them.
     ///
     /// # Errors
-    /// [`MediumError::Unreadable`] when the frame is erased or torn.
+    /// [`MediumError::Unreadable`] if the frame is erased or torn.
     #[inline]
     pub fn read(
         &mut self,
@@ -49,13 +49,14 @@ impl Flash<'_> {
         self.read_as_it_was(frame, slots, part, cause, after, None)
     }
 
-    /// As [`Flash::read`], of a frame as operation `seen` of this or an earlier plan found it, if
-    /// one is given: whatever was planned for it since, and is not complete, comes after (see
-    /// [`OpKind::Read::back`]). The medium has been through that already, so whether the frame
-    /// could be read is not asked.
+    /// Reads a frame as operation `seen` of this or an earlier plan found it, if one is given.
+    ///
+    /// Operations that were planned for the frame since and are not complete come after the read
+    /// (see [`OpKind::Read::back`]). The medium has been through them already, so it is not checked
+    /// that the frame can be read. Without `seen` it is [`Flash::read`].
     ///
     /// # Errors
-    /// As [`Flash::read`], without `seen`.
+    /// The errors of [`Flash::read`], without `seen`.
     #[inline]
     pub fn read_as_it_was(
         &mut self,
@@ -91,24 +92,24 @@ impl Flash<'_> {
         Ok(self.plan.join(cause.class(true), &ids[..dies]))
     }
 
-    /// Say what an erased block is for, before its first page is programmed: the spare area of each
-    /// page will have it. No operation of the flash.
+    /// Opens an erased block for a role, before its first page is programmed. The spare area of
+    /// each page will have the role. It is no operation of the flash.
     ///
     /// # Panics
-    /// When the block is not erased.
+    /// If the block is not erased.
     pub fn open(&mut self, block: BlockId, role: OobRole) {
         self.medium.open(block, role);
     }
 
-    /// Program `frame` with `units` (missing ones are padding): one operation for each die under
-    /// it. Returns the first slot and the operation.
+    /// Programs `frame` with `units` (missing ones are padding), with one operation for each die
+    /// under it. Returns the first slot and the operation.
     ///
     /// # Errors
-    /// [`MediumError::ProgramFailed`] where no spare block takes the place of one in which programs
-    /// fail ([`crate::spares`]). [`MediumError::PowerLost`].
+    /// [`MediumError::ProgramFailed`] if no spare block takes the place of a block in which
+    /// programs fail ([`crate::spares`]); [`MediumError::PowerLost`].
     ///
     /// # Panics
-    /// As [`Medium`] asserts: erased frames of good blocks only, in order.
+    /// If the frame is not erased, its block is bad, or it is out of order ([`Medium`] asserts it).
     #[inline]
     pub fn program<'u>(
         &mut self,
@@ -127,7 +128,7 @@ impl Flash<'_> {
         }
     }
 
-    /// The operations of a program.
+    /// Adds the operations of a program and returns their join.
     #[inline]
     pub(crate) fn push_program(&mut self, frame: FrameId, cause: Cause, after: &[OpId]) -> OpId {
         let class = cause.class(false);
@@ -143,10 +144,10 @@ impl Flash<'_> {
         })
     }
 
-    /// Erase a block on every die under it.
+    /// Erases a block on every die under it.
     ///
     /// # Errors
-    /// [`MediumError::EraseFailed`]: no spare block was left, and this one is bad from now on.
+    /// [`MediumError::EraseFailed`] if no spare block is left: this one is bad from now on;
     /// [`MediumError::PowerLost`].
     pub fn erase(
         &mut self,
@@ -166,7 +167,7 @@ impl Flash<'_> {
     }
 }
 
-/// One operation on each die under a frame, joined.
+/// Adds one operation on each die under a frame and returns their join.
 fn gang(
     layout: &Layout,
     plan: &mut Plan,
@@ -184,7 +185,7 @@ fn gang(
     plan.join(class, &ids[..layout.dies_per_frame as usize])
 }
 
-/// Where the part of a frame on its `index`-th die is, in the numbers of the plan.
+/// The place of the part of a frame on its `index`-th die, in the numbers of the plan.
 struct DiePlace {
     die: u32,
     block: u32,
@@ -211,8 +212,8 @@ fn read_kind(layout: &Layout, frame: FrameId, index: u32, bytes: u32, back: u32)
     OpKind::Read { die, block, page, level, bytes, back }
 }
 
-/// Pages of the frame's `die`-th die that `slots` touch, and the bytes they transfer: whole units
-/// where a unit fits in a page, whole pages where a unit is larger.
+/// Returns how many pages of the frame's `die`-th die `slots` touch, and the bytes that they
+/// transfer: whole units if a unit fits in a page, whole pages if a unit is larger.
 fn touched(layout: &Layout, die: u32, slots: u64, part: ReadPart) -> (u32, u32) {
     let (unit, page) = (u64::from(layout.unit_bytes), u64::from(layout.geometry.page_bytes));
     let planes = u64::from(layout.span.planes);

@@ -1,4 +1,4 @@
-//! What is on a medium, as plain arrays: how a checkpoint keeps a drive.
+//! The content of a medium as plain arrays, in which a checkpoint keeps a drive.
 
 use crate::medium::{Block, FrameState};
 use crate::power::Power;
@@ -7,9 +7,11 @@ use flashatlas_types::{BlockId, LaneId, Layout, Lpn, Ppn};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
-/// The arrays of a medium. By lane: spare blocks. By block: erases, write pointer, health, role. By
-/// frame: state (as [`FrameState`]), low and high part of the program sequence. By slot: logical
-/// page, content stamp. And the number of the last program.
+/// The arrays of a medium, and the number of the last program.
+///
+/// By lane: spare blocks. By block: erases, write pointer, health, role. By frame: state (as
+/// [`FrameState`]), low and high part of the program sequence. By slot: logical page, content
+/// stamp.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Image {
     /// Erases of each block.
@@ -30,7 +32,7 @@ pub struct Image {
     pub sequence_high: Vec<u8>,
     /// The logical page in each slot.
     pub lpns: Vec<u32>,
-    /// What each slot holds.
+    /// The content stamp of each slot.
     pub stamps: Vec<u32>,
     /// The last program's number.
     pub sequence: u64,
@@ -38,7 +40,7 @@ pub struct Image {
     pub map_slots: Vec<u32>,
     /// Their bytes, all pages of one length.
     pub map_bytes: Vec<u8>,
-    /// What the byte-addressable memory holds.
+    /// The bytes of the byte-addressable memory.
     pub nvm: Vec<u8>,
     /// Stores to each of its lines.
     pub nvm_wear: Vec<u32>,
@@ -52,10 +54,10 @@ pub const ERASE_FAILS: u8 = 2;
 pub const PROGRAM_FAILS: u8 = 4;
 
 impl Medium {
-    /// The arrays of this medium.
+    /// Turns this medium into its arrays.
     ///
     /// # Panics
-    /// When it keeps bytes: an image holds stamps.
+    /// If it keeps bytes: an image holds stamps.
     pub fn into_image(self) -> Image {
         assert!(!self.rules.keep_bytes, "an image holds no bytes");
         let mut map_slots: Vec<u32> = self.bytes.keys().map(|ppn| ppn.0).collect();
@@ -83,10 +85,10 @@ impl Medium {
         }
     }
 
-    /// The medium that `image` describes, for a drive of this layout.
+    /// Returns the medium that `image` describes, for a drive of this layout.
     ///
     /// # Errors
-    /// What in the image contradicts the layout or the rules of flash, in words.
+    /// Describes the first part of the image that contradicts the layout or the rules of flash.
     pub fn from_image(layout: Arc<Layout>, rules: Rules, image: Image) -> Result<Medium, String> {
         let (blocks, frames, slots) =
             (layout.blocks() as usize, layout.frames() as usize, layout.slots() as usize);
@@ -197,8 +199,8 @@ impl Medium {
 }
 
 impl Medium {
-    /// Erases and health of a block, as they were kept elsewhere: for a medium that is laid out
-    /// anew with [`Medium::redo`].
+    /// Sets the erases and the health of a block to the values kept elsewhere, for a medium that is
+    /// laid out anew with [`Medium::redo`].
     pub fn lay_block(&mut self, block: BlockId, erases: u32, health: u8) {
         self.erases[block.0 as usize] = erases;
         let state = &mut self.blocks[block.0 as usize];
@@ -207,7 +209,7 @@ impl Medium {
         state.program_fails = health & PROGRAM_FAILS != 0;
     }
 
-    /// Spare blocks that a lane has left, likewise.
+    /// Sets the spare blocks that a lane has left, for the same use.
     pub fn lay_spares(&mut self, lane: LaneId, left: u32) {
         self.spares[lane.0 as usize] = left.min(self.rules.spare_blocks);
     }

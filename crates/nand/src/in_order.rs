@@ -1,19 +1,19 @@
-//! A blank medium filled in ascending order of pages. It holds then what the same programs leave
-//! one after the other; as nothing comes between them, the cores share them.
+//! A blank medium filled in ascending order of pages. It then holds the same as after single
+//! programs; as nothing comes between them, the cores share the work.
 
 use crate::medium::{Block, FrameState};
 use crate::{Medium, OobRole};
 use flashatlas_types::{BlockId, Cause, Layout, Lpn, Stamp, at_once, share};
 use std::ops::Range;
 
-/// So many times somebody is asked whether to go on, unless there are fewer than [`TOGETHER`] units
-/// each time.
+/// The number of times that the caller is asked whether to go on. It is lower if there would be
+/// fewer than [`TOGETHER`] units each time.
 const TIMES: u32 = 64;
 
-/// Units that are programmed at a time, at least.
+/// The least number of units that are programmed at a time.
 const TOGETHER: u32 = 1 << 18;
 
-/// Fewer units take less time than a thread to start.
+/// The number of units below which the work takes less time than a thread to start.
 const WORTH_A_THREAD: usize = 1 << 14;
 
 /// The cells of a lane, and its blocks in the order in which they are programmed.
@@ -28,7 +28,7 @@ struct Lane<'a> {
 }
 
 impl Lane<'_> {
-    /// Program this lane's frame of each of these rows.
+    /// Programs this lane's frame of each of these rows.
     fn program(
         &mut self,
         layout: &Layout,
@@ -60,8 +60,8 @@ impl Lane<'_> {
 }
 
 impl Medium {
-    /// Whether nothing was done to it, nothing will fail, and nobody keeps a record of what is done
-    /// or keeps bytes.
+    /// Returns `true` if nothing was done to the medium, no program will fail, no power cut is due,
+    /// no journal is kept, and no bytes are kept.
     pub fn is_untouched(&self) -> bool {
         let as_new = |b: &Block| b.next == 0 && !b.program_fails && b.role == OobRole::default();
         self.sequence == 0
@@ -72,14 +72,17 @@ impl Medium {
             && self.blocks.iter().all(as_new)
     }
 
-    /// Program every logical unit of an untouched medium, in ascending order and for the host, a
-    /// frame of each lane in turn: into the blocks of `order`, lane by lane. The last frame is
-    /// padded. `stamp` gives what each unit holds; `go_on` hears now and then how many were
-    /// programmed, and stops it by answering `false`, as it then does: such a medium is of no use.
+    /// Programs every logical unit of an untouched medium, in ascending order and for the host, a
+    /// frame of each lane in turn. Returns `false` if `go_on` stopped it.
+    ///
+    /// The units go into the blocks of `order`, lane by lane. The last frame is padded. `stamp`
+    /// returns the content of each unit. `go_on` is called now and then with the number of
+    /// programmed units, and stops the work by returning `false`. A medium that was stopped is of
+    /// no use.
     ///
     /// # Panics
-    /// When something was done to the medium before, when a block is of another lane, and when
-    /// there are too few blocks or too many lanes.
+    /// If something was done to the medium before, a block is of another lane, or there are too few
+    /// blocks or too many lanes.
     pub fn program_in_order(
         &mut self,
         order: &[Vec<BlockId>],
@@ -115,7 +118,7 @@ impl Medium {
         self.counters.padded_slots += u64::from(frames) * u64::from(slots) - u64::from(units);
         true
     }
-    /// The cells, lane by lane.
+    /// Returns the cells, lane by lane.
     fn lanes<'a>(&'a mut self, order: &'a [Vec<BlockId>]) -> Vec<Lane<'a>> {
         let blocks = self.layout.blocks_per_lane as usize;
         let frames = blocks * self.layout.frames_per_block as usize;

@@ -1,9 +1,8 @@
-//! What was done to a medium, change by change, so that any part of it can be done again to a copy:
-//! how power cuts are enumerated without running a workload more than once.
+//! A record of the changes of a medium, of which any part can be done again on a copy. So power
+//! cuts are enumerated without running a workload more than once.
 //!
 //! A medium that keeps a journal notes every change that it carries out. [`Medium::redo`] carries a
-//! change out on another medium in the same state; [`crate::faults`] leaves it
-//! half done.
+//! change out on another medium in the same state; [`crate::faults`] leaves it half done.
 
 use crate::{Medium, OobRole, Unit};
 use flashatlas_types::{BlockId, FrameId};
@@ -11,18 +10,18 @@ use flashatlas_types::{BlockId, FrameId};
 /// One change of a medium.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Change {
-    /// An erased block was opened for a role. In the controller's memory until its first page is
-    /// programmed.
+    /// An erased block was opened for a role. The role is in the controller's memory until the
+    /// block's first page is programmed.
     Open(BlockId, OobRole),
     /// A number was taken.
     Number(u64),
     /// A frame was programmed.
     Program {
-        /// Which.
+        /// The frame.
         frame: FrameId,
         /// The number of the program.
         sequence: u64,
-        /// What it holds, slot by slot; the slots that follow are padding.
+        /// The units, slot by slot; the slots that follow are padding.
         units: Vec<Unit>,
     },
     /// A program failed: the frame holds nothing, and the block takes no more programs and no
@@ -32,64 +31,66 @@ pub enum Change {
     Erase(BlockId),
     /// The erase of a block failed: none of its pages can be read, and the next erase fails, too.
     EraseFailed(BlockId),
-    /// A spare block has the number of this one from now on, and what it held ([`crate::spares`]).
+    /// A spare block has taken over the number and the content of this one ([`crate::spares`]).
     Replaced {
-        /// Which.
+        /// The block.
         block: BlockId,
-        /// The frame whose program failed, which is erased now; `None`: all of them are.
+        /// The frame whose program failed, which is erased now; `None` if the whole block is
+        /// erased.
         failed: Option<FrameId>,
     },
     /// A block is bad.
     Retired(BlockId),
     /// Bytes were stored to the byte-addressable memory.
     Store {
-        /// Where.
+        /// The address.
         address: u64,
-        /// What.
+        /// The bytes.
         bytes: Vec<u8>,
     },
-    /// What was stored became durable.
+    /// All stored bytes became durable.
     Fence,
-    /// A FLUSH or a write with FUA ended here: what is sent after its answer counts on everything
+    /// A FLUSH or a write with FUA ended here: commands sent after its answer count on everything
     /// before.
     Promised,
 }
 
 impl Change {
-    /// Whether it takes time on a part, so that the power can fail in it; the others happen in the
-    /// controller's memory.
+    /// Returns `true` if the change takes time on a part, so that the power can fail in it. The
+    /// others happen in the controller's memory.
     pub fn is_operation(&self) -> bool {
         !matches!(self, Change::Open(..) | Change::Number(_) | Change::Promised)
     }
 }
 
 impl Medium {
-    /// From now on every change is noted.
+    /// Starts a journal: every change from now on is noted.
     pub fn keep_journal(&mut self) {
         self.journal = Some(Vec::new());
     }
 
-    /// What was noted since the last call; nothing where no journal is kept.
+    /// Returns the changes noted since the last call; none if no journal is kept.
     pub fn take_journal(&mut self) -> Vec<Change> {
         self.journal.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
-    /// What was noted since; from now on nothing is.
+    /// Ends the journal and returns the changes noted since the last call of
+    /// [`Medium::take_journal`].
     pub fn end_journal(&mut self) -> Vec<Change> {
         self.journal.take().unwrap_or_default()
     }
 
-    /// The drive answers that everything so far is durable.
+    /// Notes the drive's answer that everything so far is durable.
     pub fn promise(&mut self) {
         self.note(|| Change::Promised);
     }
 
-    /// Changes noted since [`Medium::take_journal`].
+    /// Returns the number of changes noted since [`Medium::take_journal`].
     pub fn journal_len(&self) -> usize {
         self.journal.as_ref().map_or(0, Vec::len)
     }
 
-    /// Note a change, where a journal is kept.
+    /// Notes a change, if a journal is kept.
     #[inline]
     pub(crate) fn note(&mut self, change: impl FnOnce() -> Change) {
         if let Some(journal) = &mut self.journal {
@@ -97,14 +98,14 @@ impl Medium {
         }
     }
 
-    /// Carry a change out, and note it.
+    /// Carries a change out and notes it.
     pub(crate) fn change(&mut self, change: Change) {
         self.redo(&change);
         self.note(|| change);
     }
 
-    /// Do again what was done to another medium that was in the same state. Takes no power
-    /// and counts nothing.
+    /// Does a change again that was done to another medium in the same state. It takes no power and
+    /// counts nothing.
     pub fn redo(&mut self, change: &Change) {
         match *change {
             Change::Open(block, role) => self.blocks[block.0 as usize].role = role,

@@ -1,6 +1,6 @@
-//! The flash medium: what the cells hold, which operations are legal, and what each leaves behind.
+//! The flash medium: the content of the cells, the legal operations, and the effect of each.
 //!
-//! [`Medium`] acts at once and keeps no time. [`Flash`] is how a scheme reaches it: every call
+//! [`Medium`] acts at once and keeps no time. A scheme reaches it through [`Flash`]: every call
 //! changes the medium and writes one operation into the [`flashatlas_types::Plan`] of the request.
 //!
 //! ```

@@ -1,6 +1,7 @@
-//! States of blocks and frames, and the rules of NAND flash. A breach of a rule is a bug of the
-//! caller and asserts, in release builds too; what real flash reports (a failed erase, an
-//! unreadable page) is a [`MediumError`].
+//! States of blocks and frames, and the rules of NAND flash.
+//!
+//! A breach of a rule is a bug of the caller and panics, in release builds too. A failure that real
+//! flash reports (a failed erase, an unreadable page) is a [`MediumError`].
 
 use crate::journal::Change;
 use crate::power::{Cut, Draw, Power};
@@ -16,11 +17,11 @@ use std::sync::Arc;
 /// The content of one mapping unit on its way to or from the medium.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unit {
-    /// Which logical page it is, as the spare area says.
+    /// The logical page, as the spare area names it.
     pub lpn: Lpn,
-    /// What it holds, as a stamp.
+    /// The content, as a stamp.
     pub stamp: Stamp,
-    /// What it holds, as bytes, where the drive keeps bytes (`nand.data = "ram"`).
+    /// The content as bytes, if the drive keeps bytes (`nand.data = "ram"`).
     pub bytes: Option<Arc<[u8]>>,
 }
 
@@ -32,7 +33,7 @@ pub enum FrameState {
     Erased = 0,
     /// Holds data.
     Programmed = 1,
-    /// A program was cut: holds nothing that may be believed, and takes no program.
+    /// A program was cut: the frame holds nothing that may be believed, and takes no program.
     Torn = 2,
 }
 
@@ -45,7 +46,7 @@ pub(crate) struct Block {
     pub erase_fails: bool,
     /// The next program fails.
     pub program_fails: bool,
-    /// What the spare areas of its pages say the block was opened for.
+    /// The role for which the block was opened, as the spare areas of its pages have it.
     pub role: OobRole,
 }
 
@@ -61,24 +62,24 @@ pub struct Medium {
     /// Program sequence of each frame, 40 bits in two arrays: 5 bytes a frame rather than 8.
     pub(crate) sequence_low: Vec<u32>,
     pub(crate) sequence_high: Vec<u8>,
-    /// The logical page and the content stamp of each slot, side by side: who looks for one wants
-    /// the other. Arrays, as those of zeros cost nothing before they are written to.
+    /// The logical page and the content stamp of each slot, side by side: a reader of one wants the
+    /// other. They are arrays, because arrays of zeros cost nothing before they are written to.
     pub(crate) slots: Vec<[u32; 2]>,
     /// Bytes of slots, of map pages always, of others if `keep_bytes`; encoded spare areas of
     /// frames if `keep_bytes`.
     pub(crate) bytes: FxHashMap<Ppn, Arc<[u8]>>,
     pub(crate) spare: FxHashMap<FrameId, Vec<u8>>,
-    /// Where bytes of data are that are not in memory, with their spare areas.
+    /// The place of the bytes of data, and of their spare areas, that are not in memory.
     pub(crate) elsewhere: Option<Arc<dyn Contents>>,
     pub(crate) sequence: u64,
     pub(crate) power: Power,
-    /// In what the power failed.
+    /// The operation in which the power failed.
     pub(crate) cut: Option<Cut>,
-    /// Changes since it was last taken, where they are noted.
+    /// Changes since the journal was last taken; `None` if no journal is kept.
     pub(crate) journal: Option<Vec<Change>>,
     /// Frames that can be read once more (see [`crate::faults`]).
     pub(crate) fading: Vec<FrameId>,
-    /// Programs until one fails; 0: none does.
+    /// Programs up to and including the one that fails; 0: none does.
     pub(crate) failing_program: u64,
     /// The same for erases.
     pub(crate) failing_erase: u64,
@@ -93,18 +94,18 @@ pub struct Medium {
 /// Slots of a window ([`Medium::window`]).
 const WINDOW: u32 = 1 << 16;
 
-/// Whether a torn frame is believed: never, but for the seeded bug.
+/// Returns whether a torn frame is believed: never, but for the seeded bug.
 #[inline(always)]
 fn believed(state: FrameState) -> bool {
     SeededBug::AcceptTorn.is_active() && state == FrameState::Torn
 }
 
 impl Medium {
-    /// A new, erased drive. `factory_bad` of a million blocks of each plane are bad; a lane loses
-    /// as many FTL blocks as its worst plane.
+    /// Builds a new, erased drive. `factory_bad` of a million blocks of each plane are bad on
+    /// average. A lane loses as many FTL blocks as its worst plane.
     ///
     /// # Errors
-    /// When the spare area cannot hold the OOB record.
+    /// If the spare area cannot hold the OOB record.
     pub fn new(
         layout: Arc<Layout>,
         rules: Rules,
@@ -158,23 +159,23 @@ impl Medium {
         })
     }
 
-    /// The shape of the drive.
+    /// Returns the shape of the drive.
     #[inline]
     pub fn layout(&self) -> &Layout {
         &self.layout
     }
 
-    /// The shape of the drive, to share.
+    /// Returns the shape of the drive, shared.
     pub fn shared_layout(&self) -> Arc<Layout> {
         self.layout.clone()
     }
 
-    /// The rules of this flash.
+    /// Returns the rules of this flash.
     pub fn rules(&self) -> Rules {
         self.rules
     }
 
-    /// State of a frame.
+    /// Returns the state of a frame.
     #[inline]
     pub fn state(&self, frame: FrameId) -> FrameState {
         match self.state[frame.0 as usize] {
@@ -184,7 +185,7 @@ impl Medium {
         }
     }
 
-    /// A slot is about to be read: load what is known of it from memory. Nothing else comes of it.
+    /// Loads from memory all that is known of a slot that is about to be read. It changes nothing.
     #[inline]
     pub fn prefetch(&self, ppn: Ppn) {
         let frame = self.layout.frame_of(ppn).0 as usize;
@@ -192,77 +193,79 @@ impl Medium {
         std::hint::black_box((of_frame, self.slots[ppn.0 as usize]));
     }
 
-    /// As [`Medium::expect`], of a slot whose number does not matter.
+    /// Prefetches the state and the unit of a slot, without its program sequence.
     #[inline]
     pub fn prefetch_unit(&self, ppn: Ppn) {
         prefetch::item_at(&self.state, self.layout.frame_of(ppn).0 as usize);
         prefetch::item_at(&self.slots, ppn.0 as usize);
     }
 
-    /// Windows of the slots of a drive: what is known of the slots of one lies in few pages of
-    /// memory.
+    /// Returns the number of windows of the slots of a drive. The state of the slots of one window
+    /// lies in few pages of memory.
     pub fn windows(layout: &Layout) -> usize {
         layout.slots().div_ceil(WINDOW) as usize
     }
 
-    /// The window of a slot.
+    /// Returns the window of a slot.
     #[inline]
     pub fn window(ppn: Ppn) -> usize {
         (ppn.0 / WINDOW) as usize
     }
 
-    /// Whether a block takes no more operations.
+    /// Returns whether a block takes no more operations.
     #[inline]
     pub fn is_bad(&self, block: BlockId) -> bool {
         self.blocks[block.0 as usize].bad
     }
 
-    /// Blocks that are not bad.
+    /// Returns the number of blocks that are not bad.
     pub fn good_blocks(&self) -> u32 {
         self.blocks.iter().filter(|b| !b.bad).count() as u32
     }
 
-    /// Erases of a block so far.
+    /// Returns the number of erases of a block so far.
     #[inline]
     pub fn erases(&self, block: BlockId) -> u32 {
         self.erases[block.0 as usize]
     }
 
-    /// Erases of every block.
+    /// Returns the number of erases of every block.
     #[inline]
     pub fn erase_counts(&self) -> &[u32] {
         &self.erases
     }
 
-    /// One past the last frame of a block that is not erased: under strict order, the next one to
-    /// program.
+    /// Returns the index one past the last frame of a block that is not erased. Under strict order
+    /// it is the next frame to program.
     #[inline]
     pub fn write_pointer(&self, block: BlockId) -> u32 {
         self.blocks[block.0 as usize].next
     }
 
-    /// What the spare areas of a block's pages say that the block was opened for;
-    /// [`OobRole::default`] while it is erased and nobody has opened it.
+    /// Returns the role for which a block was opened, as the spare areas of its pages have it. It
+    /// is [`OobRole::default`] while the block is erased and nobody has opened it.
     #[inline]
     pub fn oob_role(&self, block: BlockId) -> OobRole {
         self.blocks[block.0 as usize].role
     }
 
-    /// Whether any frame of a block can be read.
+    /// Returns whether any frame of a block can be read.
     pub fn has_readable_frame(&self, block: BlockId) -> bool {
         let first = self.layout.frame_in(block, 0).0 as usize;
         let written = self.write_pointer(block) as usize;
         self.state[first..first + written].contains(&(FrameState::Programmed as u8))
     }
 
-    /// Frames of a block, of those below its write pointer, that are neither erased nor readable.
+    /// Returns the number of frames below a block's write pointer that are neither erased nor
+    /// readable.
     pub fn unreadable_frames(&self, block: BlockId) -> u32 {
         let first = self.layout.frame_in(block, 0).0 as usize;
         let written = &self.state[first..first + self.write_pointer(block) as usize];
         written.iter().filter(|&&s| s == FrameState::Torn as u8).count() as u32
     }
 
-    /// The frame of a block that was programmed last, of those that can be read.
+    /// Returns the readable frame of a block that was programmed last, or `None` if none can be
+    /// read.
     pub fn last_programmed(&self, block: BlockId) -> Option<FrameId> {
         let first = self.layout.frame_in(block, 0).0;
         let written = (first..first + self.write_pointer(block)).map(FrameId).rev();
@@ -276,10 +279,10 @@ impl Medium {
         }
     }
 
-    /// From now on the pages of an erased block carry `role` in their spare areas.
+    /// Opens an erased block: its pages carry `role` in their spare areas from now on.
     ///
     /// # Panics
-    /// When the block is not erased.
+    /// If the block is not erased.
     pub(crate) fn open(&mut self, block: BlockId, role: OobRole) {
         if self.power.is_off() {
             return;
@@ -290,12 +293,12 @@ impl Medium {
         self.note(|| Change::Open(block, role));
     }
 
-    /// The number of the last program.
+    /// Returns the number of the last program.
     pub fn sequence(&self) -> u64 {
         self.sequence
     }
 
-    /// Take a number for something that is ordered with programs and is none.
+    /// Takes a number for something that is ordered with programs and is none.
     pub fn take_number(&mut self) -> u64 {
         self.sequence += 1;
         let number = self.sequence;
@@ -303,7 +306,7 @@ impl Medium {
         number
     }
 
-    /// A mount found something with this number: the next ones are larger.
+    /// Raises the last number to a number that a mount found, so that the next ones are larger.
     pub fn raise_number(&mut self, number: u64) {
         if number > self.sequence {
             self.sequence = number;
@@ -311,7 +314,7 @@ impl Medium {
         }
     }
 
-    /// When a frame was programmed.
+    /// Returns the program sequence of a frame: when it was programmed.
     ///
     /// # Errors
     /// [`MediumError::Unreadable`] unless it is programmed.
@@ -325,7 +328,7 @@ impl Medium {
         }
     }
 
-    /// The logical page that the spare area names for a slot, [`Lpn::NONE`] for padding.
+    /// Returns the logical page that the spare area names for a slot, or [`Lpn::NONE`] for padding.
     ///
     /// # Errors
     /// [`MediumError::Unreadable`] unless its frame is programmed.
@@ -340,8 +343,8 @@ impl Medium {
         Ok(Lpn(self.slots[ppn.0 as usize][0]))
     }
 
-    /// The logical pages that the spare area names for the slots of a frame, in order,
-    /// [`Lpn::NONE`] for padding.
+    /// Returns the logical pages that the spare area names for the slots of a frame, in order;
+    /// [`Lpn::NONE`] is padding.
     ///
     /// # Errors
     /// [`MediumError::Unreadable`] unless it is programmed.
@@ -352,7 +355,7 @@ impl Medium {
         Ok(self.slots[first..first + slots].iter().map(|&[lpn, _]| Lpn(lpn)))
     }
 
-    /// Whether a frame, programmed or not, holds a part of a map rather than data.
+    /// Returns whether a frame, programmed or not, holds a part of a map rather than data.
     pub fn holds_map(&self, frame: FrameId) -> bool {
         let slot = self.layout.first_slot(frame).0 as usize;
         match self.oob_role(self.layout.block_of_frame(frame)) {
@@ -362,7 +365,8 @@ impl Medium {
         }
     }
 
-    /// Why a program of this frame would break a rule of flash, if it would.
+    /// Returns the rule of flash that a program of this frame would break, or `None` if it is
+    /// allowed.
     #[inline]
     pub fn refuses_program(&self, frame: FrameId) -> Option<String> {
         let block = self.layout.block_of_frame(frame);
@@ -384,7 +388,7 @@ impl Medium {
         })
     }
 
-    /// Program a frame with at most as many units as it has slots; the others are padding. Returns
+    /// Programs a frame with at most as many units as it has slots; the others are padding. Returns
     /// its first slot.
     ///
     /// # Errors
@@ -392,7 +396,7 @@ impl Medium {
     /// programs and no erase. [`MediumError::PowerLost`].
     ///
     /// # Panics
-    /// When the block is bad, the frame is not erased, or out of order under
+    /// If the block is bad, the frame is not erased, or it is out of order under
     /// [`ProgramOrder::Strict`].
     pub(crate) fn program<'a>(
         &mut self,
@@ -429,7 +433,7 @@ impl Medium {
         Ok(first)
     }
 
-    /// What a program leaves in the cells. Returns the frame's first slot.
+    /// Fills the cells as a program does. Returns the frame's first slot.
     #[inline]
     pub(crate) fn fill<'a>(
         &mut self,
@@ -463,14 +467,14 @@ impl Medium {
         first
     }
 
-    /// Erase a block.
+    /// Erases a block.
     ///
     /// # Errors
-    /// [`MediumError::EraseFailed`] at the end of its endurance, if no spare block is left: it is
-    /// bad from then on. [`MediumError::PowerLost`].
+    /// [`MediumError::EraseFailed`] at the end of its endurance or on a fault, if no spare block is
+    /// left: the block is bad from then on. [`MediumError::PowerLost`].
     ///
     /// # Panics
-    /// When the block is bad already.
+    /// If the block is bad already.
     pub(crate) fn erase(&mut self, block: BlockId) -> Result<(), MediumError> {
         if self.draw_power_for(Cut::Erase(block)) != Draw::On {
             return Err(MediumError::PowerLost);
@@ -485,7 +489,7 @@ impl Medium {
         Ok(())
     }
 
-    /// What an erase leaves in the cells.
+    /// Clears the cells as an erase does.
     pub(crate) fn wipe(&mut self, block: BlockId) {
         self.erases[block.0 as usize] += 1;
         let state = &mut self.blocks[block.0 as usize];
@@ -499,11 +503,11 @@ impl Medium {
         }
     }
 
-    /// The O(n) rules: nothing lies beyond a block's write pointer, and a block without one is all
-    /// erased.
+    /// Checks the O(n) rules: nothing lies beyond a block's write pointer, and a block without one
+    /// is all erased.
     ///
     /// # Errors
-    /// The first rule that does not hold.
+    /// Returns the first rule that does not hold.
     pub fn check(&self) -> Result<(), Violation> {
         for (id, block) in self.blocks.iter().enumerate() {
             let id = BlockId(id as u32);

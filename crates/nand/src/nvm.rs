@@ -1,12 +1,13 @@
-//! Byte-addressable non-volatile memory beside the flash: what it holds, what a power cut leaves of
-//! it, and how worn it is.
+//! Byte-addressable non-volatile memory beside the flash: its content, the effect of a power cut,
+//! and its wear.
 //!
 //! A store is visible at once and durable at the next fence. Fault, when the power fails: each
 //! 64-byte line that was stored to since the last fence holds the new bytes, the old ones, or is
-//! torn (new up to some word of 8 bytes, old from there on); which of these is drawn for each line
-//! from the address, the number of stores so far, and a number that whoever cuts may give, so that
-//! a cut repeats and can be made otherwise. Words are never torn: 8 bytes are what the parts write
-//! at once.
+//! torn (new up to some word of 8 bytes, old from there on).
+//!
+//! The outcome is drawn for each line from the address, the number of stores so far, and a number
+//! that the caller may give. So a cut repeats, and can be made otherwise. Words are never torn: the
+//! parts write 8 bytes at once.
 
 use crate::{Change, Flash};
 use flashatlas_types::{Class, MediumError, MemoryKind, OpId, OpKind};
@@ -17,7 +18,7 @@ pub const LINE_BYTES: u64 = 64;
 /// Bytes that are never torn.
 const WORD_BYTES: u64 = 8;
 
-/// What was asked of the memory since the last reset.
+/// Loads, stores and fences of the memory since the last reset.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NvmCounters {
     /// Bytes loaded.
@@ -48,32 +49,32 @@ pub struct Nvm {
 }
 
 impl Nvm {
-    /// `bytes` bytes of zeros.
+    /// Builds a memory of `bytes` bytes of zeros.
     pub fn new(bytes: u64) -> Nvm {
         Nvm::holding(vec![0; bytes as usize], vec![0; bytes.div_ceil(LINE_BYTES) as usize])
     }
 
-    /// Memory with these contents and stores to each line.
+    /// Builds a memory with these contents and stores to each line.
     pub(crate) fn holding(cells: Vec<u8>, wear: Vec<u32>) -> Nvm {
         Nvm { cells, wear, unfenced: Vec::new(), stores: 0, counters: NvmCounters::default() }
     }
 
-    /// Bytes of the memory.
+    /// Returns the number of bytes of the memory.
     pub fn len(&self) -> u64 {
         self.cells.len() as u64
     }
 
-    /// No memory at all.
+    /// Returns whether there is no memory at all.
     pub fn is_empty(&self) -> bool {
         self.cells.is_empty()
     }
 
-    /// `len` bytes at `address`, as a load sees them.
+    /// Returns `len` bytes at `address`, as a load sees them.
     pub fn bytes(&self, address: u64, len: u64) -> &[u8] {
         &self.cells[address as usize..(address + len) as usize]
     }
 
-    /// Stores to the line that was stored to most often.
+    /// Returns the number of stores to the line that was stored to most often.
     pub fn wear_max(&self) -> u32 {
         self.wear.iter().copied().max().unwrap_or(0)
     }
@@ -96,7 +97,7 @@ impl Nvm {
         self.unfenced.clear();
     }
 
-    /// Fault: the power is gone. See the top of this file.
+    /// Loses power (a fault): unfenced lines are new, old or torn. See the top of this file.
     pub(crate) fn lose_power(&mut self, draw: u8) {
         for Unfenced { address, old } in std::mem::take(&mut self.unfenced).into_iter().rev() {
             let end = address + old.len() as u64;
@@ -120,13 +121,13 @@ impl Nvm {
         }
     }
 
-    /// Fault: a cell lost what it held.
+    /// Corrupts a cell (a fault).
     pub fn corrupt(&mut self, address: u64) {
         self.cells[address as usize] ^= 0x55;
     }
 }
 
-/// The finaliser of MurmurHash3.
+/// Returns `x` mixed by the finaliser of MurmurHash3.
 fn mix(mut x: u64) -> u64 {
     x = (x ^ (x >> 33)).wrapping_mul(0xff51_afd7_ed55_8ccd);
     x = (x ^ (x >> 33)).wrapping_mul(0xc4ce_b9fe_1a85_ec53);
@@ -134,7 +135,7 @@ fn mix(mut x: u64) -> u64 {
 }
 
 impl Flash<'_> {
-    /// Store to the drive's NVM: durable after the next [`Flash::nvm_fence`].
+    /// Writes to the drive's NVM. The bytes are durable after the next [`Flash::nvm_fence`].
     ///
     /// # Errors
     /// [`MediumError::PowerLost`].
@@ -159,8 +160,8 @@ impl Flash<'_> {
         Ok(self.plan.push(kind, Class::Map, after))
     }
 
-    /// Everything that was stored is durable from now on: the write-back of the last lines, one
-    /// store's latency.
+    /// Makes everything that was stored durable: the write-back of the last lines takes one store's
+    /// latency.
     ///
     /// # Errors
     /// [`MediumError::PowerLost`].
@@ -172,7 +173,7 @@ impl Flash<'_> {
         Ok(self.plan.push(kind, Class::Map, after))
     }
 
-    /// Load from the drive's NVM: the bytes are in [`Nvm::bytes`].
+    /// Loads from the drive's NVM: the bytes are in [`Nvm::bytes`].
     pub fn nvm_load(&mut self, bytes: u32, after: &[OpId]) -> OpId {
         self.medium.nvm.counters.loaded += u64::from(bytes);
         let kind = OpKind::Memory { kind: MemoryKind::Nvm, accesses: 1, bytes, write: false };

@@ -1,5 +1,5 @@
-//! The out-of-band record of a frame: which logical pages it holds, what its block is for, when it
-//! was programmed, and a checksum.
+//! The out-of-band record of a frame: the logical pages in it, the role of its block, the number of
+//! its program, and a checksum.
 //!
 //! Bytes, little-endian: magic `FA`, version 2, number of slots, role of the block (1), sequence
 //! (7), logical page numbers (4 each, all ones for padding), CRC-32C of all before (4). See
@@ -10,8 +10,8 @@ use flashatlas_types::Lpn;
 const MAGIC: [u8; 2] = *b"FA";
 const VERSION: u8 = 2;
 
-/// What a block was opened for, as the spare areas of its pages say it. Each family of schemes has
-/// numbers of its own; 0 is a block of data.
+/// The role for which a block was opened, as the spare areas of its pages have it. Each family of
+/// schemes has numbers of its own; 0 is a block of data.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct OobRole(pub u8);
 
@@ -19,29 +19,29 @@ impl OobRole {
     /// A block of map pages. The logical page numbers in its spare areas are numbers of map pages.
     pub const MAP: OobRole = OobRole(255);
 
-    /// A block in which data and pages of a firmware's own may follow each other: those name no
-    /// logical page, and their bytes are kept.
+    /// A block in which data and pages of a firmware's own may follow each other. The firmware's
+    /// pages name no logical page, and their bytes are kept.
     pub const MIXED: OobRole = OobRole(254);
 
-    /// Whether pages of such a block may have bytes where data is stamps.
+    /// Returns whether pages of such a block may have bytes if data is stamps.
     pub(crate) fn has_bytes(self) -> bool {
         self == OobRole::MAP || self == OobRole::MIXED
     }
 }
 
-/// What the spare area of a frame says.
+/// The record in the spare area of a frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Oob {
-    /// What the block was opened for.
+    /// The role for which the block was opened.
     pub role: OobRole,
-    /// Programs of the drive are numbered from 1; of two copies of a page the one with the larger
-    /// number is newer.
+    /// The number of the program; programs of the drive are numbered from 1. Of two copies of a
+    /// page, the one with the larger number is newer.
     pub sequence: u64,
     /// The logical page in each slot, [`Lpn::NONE`] for padding.
     pub lpns: Vec<Lpn>,
 }
 
-/// Why a spare area is not believed.
+/// The reason why a spare area is not believed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OobError {
     /// No record of this project and version.
@@ -65,16 +65,16 @@ impl std::fmt::Display for OobError {
 impl std::error::Error for OobError {}
 
 impl Oob {
-    /// Bytes of a record with `slots` slots.
+    /// Returns the number of bytes of a record with `slots` slots.
     pub const fn encoded_len(slots: u32) -> usize {
         4 + 8 + 4 * slots as usize + 4
     }
 
-    /// The record as bytes.
+    /// Returns the record as bytes.
     ///
     /// # Panics
-    /// With more than 255 slots (a frame has at most 64), or a sequence of more than 56 bits (the
-    /// medium counts 40).
+    /// If there are more than 255 slots (a frame has at most 64), or the sequence has more than 56
+    /// bits (the medium counts 40).
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(Oob::encoded_len(self.lpns.len() as u32));
         out.extend(MAGIC);
@@ -88,7 +88,7 @@ impl Oob {
         out
     }
 
-    /// Read a record; nothing of it is believed unless the checksum matches.
+    /// Reads a record. Nothing of it is believed unless the checksum matches.
     ///
     /// # Errors
     /// [`OobError`] for anything that [`Oob::encode`] did not write.

@@ -32,9 +32,9 @@ pub(crate) const SPARE_BLOCKS: Param<u32> = Param::int(
     "nand.spare_blocks",
     0,
     1 << 16,
-    "blocks of each lane, beside those of the drive, that take the place of blocks in which a \
-     program or an erase fails; 0: a block that cannot be erased is lost, and a failed program is \
-     an error",
+    "spare blocks of each lane, in addition to the drive's blocks; they take the place of blocks \
+     in which a program or an erase fails; 0: a block that cannot be erased is lost, and a failed \
+     program is an error",
 )
 .or("0");
 

@@ -3,21 +3,22 @@
 //! A cut falls after a number of programs, erases, and stores and fences of the byte-addressable
 //! memory, in the order in which the scheme asked for them. The operation in which the power fails
 //! is begun and not finished: a program leaves a torn page, an erase has not yet changed a cell, a
-//! store is not fenced (see [`crate::nvm`]). That one and every later operation end with
-//! [`flashatlas_types::MediumError::PowerLost`], which travels up through the scheme; what the
-//! scheme still holds in memory is of no account, and the next thing to look at the medium is a
-//! mount.
+//! store is not fenced (see [`crate::nvm`]).
+//!
+//! This operation and every later one end with [`flashatlas_types::MediumError::PowerLost`], which
+//! travels up through the scheme. The state that the scheme still holds in memory is of no account:
+//! the next thing to look at the medium is a mount.
 
 use crate::{FrameState, Medium, Nvm, OobRole};
 use flashatlas_types::{BlockId, FrameId, MediumError};
 
 const PROGRAMMED: u8 = FrameState::Programmed as u8;
 
-/// How many operations there is power for.
+/// The number of operations until the power is off, with the one in which it fails.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Power(u64);
 
-/// The operation in whose middle the power failed, of those that change cells.
+/// The operation that changes cells in whose middle the power failed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Cut {
     /// A program of this frame.
@@ -26,10 +27,10 @@ pub enum Cut {
     Erase(BlockId),
 }
 
-/// What happens to one operation.
+/// The outcome of one operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Draw {
-    /// It is carried out.
+    /// The operation is carried out.
     On,
     /// The power fails in it.
     Fails,
@@ -41,12 +42,12 @@ impl Power {
     /// Power that does not fail.
     pub const ON: Power = Power(u64::MAX);
 
-    /// Whether the power has failed.
+    /// Returns whether the power has failed.
     pub fn is_off(self) -> bool {
         self.0 == 0
     }
 
-    /// One operation.
+    /// Draws power for one operation.
     #[inline]
     pub fn draw(&mut self) -> Draw {
         match self.0 {
@@ -59,24 +60,24 @@ impl Power {
 }
 
 impl Medium {
-    /// Fault: after `operations` more programs, erases, stores and fences the power fails, in the
+    /// Makes the power fail after `operations` more programs, erases, stores and fences, in the
     /// next one. [`Medium::restore_power`] ends it.
     pub fn cut_power_after(&mut self, operations: u64) {
         (self.power, self.cut) = (Power(operations + 1), None);
     }
 
-    /// Operations that there is power for, where a cut was asked for.
+    /// Returns the number of operations that there is power for, or `None` if no cut was asked for.
     pub fn operations_until_cut(&self) -> Option<u64> {
         (self.power.0 != u64::MAX).then(|| self.power.0.saturating_sub(1))
     }
 
-    /// The program or erase in which the power failed last, if it was one.
+    /// Returns the program or erase in which the power failed last, or `None` if it was neither.
     pub fn cut(&self) -> Option<Cut> {
         self.cut
     }
 
-    /// Power for one operation of the flash, `cut` where it fails in it; NVM loses then what was
-    /// not fenced.
+    /// Draws power for one operation of the flash and notes it as `cut` if the power fails in it.
+    /// NVM then loses what was not fenced.
     #[inline]
     pub(crate) fn draw_power_for(&mut self, cut: Cut) -> Draw {
         let draw = self.draw_power();
@@ -86,7 +87,7 @@ impl Medium {
         draw
     }
 
-    /// Power for one operation of the flash; where it fails, NVM loses what was not fenced.
+    /// Draws power for one operation of the flash. If it fails, NVM loses what was not fenced.
     #[inline]
     pub(crate) fn draw_power(&mut self) -> Draw {
         let draw = self.power.draw();
@@ -96,7 +97,7 @@ impl Medium {
         draw
     }
 
-    /// One operation on the byte-addressable memory.
+    /// Does one operation on the byte-addressable memory.
     pub(crate) fn nvm_operation(&mut self, work: impl FnOnce(&mut Nvm)) -> Result<(), MediumError> {
         let draw = self.power.draw();
         if draw != Draw::Off {
@@ -113,14 +114,17 @@ impl Medium {
         }
     }
 
-    /// The power goes: what was stored to the byte-addressable memory and not fenced is lost or
-    /// torn, and what the controller knew of the medium is forgotten: which number the last program
-    /// had (beyond what can be read), and what blocks were opened for of which no page can be read.
+    /// Turns the power off. Bytes of the byte-addressable memory that were stored and not fenced
+    /// are lost or torn.
+    ///
+    /// The controller forgets what it knew of the medium: the number of the last program (beyond
+    /// what can be read), and the roles of blocks of which no page can be read.
     pub fn power_off(&mut self) {
         self.power_off_drawing(0);
     }
 
-    /// As [`Medium::power_off`], with a number of which lines of the memory are lost or torn.
+    /// Turns the power off as [`Medium::power_off`] does. `draw` varies the lines that are lost or
+    /// torn.
     pub fn power_off_drawing(&mut self, draw: u8) {
         self.nvm.lose_power(draw);
         self.sequence = 0;
@@ -145,12 +149,12 @@ impl Medium {
         }
     }
 
-    /// Whether the power has failed.
+    /// Returns whether the power has failed.
     pub fn has_lost_power(&self) -> bool {
         self.power.is_off()
     }
 
-    /// Power is back, and does not fail again.
+    /// Restores the power, which does not fail again.
     pub fn restore_power(&mut self) {
         self.power_off();
         self.power = Power::ON;

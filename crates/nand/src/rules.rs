@@ -3,7 +3,7 @@
 use crate::params::{DATA, ENDURANCE, NVM_BYTES, PROGRAM_ORDER, SPARE_BLOCKS};
 use flashatlas_types::Params;
 
-/// Whether the pages of a block may be programmed in any order.
+/// The order in which the pages of a block may be programmed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ProgramOrder {
     /// Ascending; pages that are passed over stay unused until the block is erased.
@@ -19,7 +19,7 @@ pub struct Rules {
     pub order: ProgramOrder,
     /// Erases that a block survives.
     pub endurance: u32,
-    /// Whether bytes are kept.
+    /// `true` if bytes are kept.
     pub keep_bytes: bool,
     /// Bytes of byte-addressable memory.
     pub nvm_bytes: u64,
@@ -37,7 +37,7 @@ impl Rules {
         spare_blocks: 0,
     };
 
-    /// The rules that `params` describe.
+    /// Returns the rules that `params` describe.
     pub fn from_params(params: &Params) -> Rules {
         Rules {
             order: if params.get(PROGRAM_ORDER) == "any" {

@@ -1,13 +1,13 @@
 //! Spare blocks: parts have more blocks than they are sold with, and the lowest layer of the
-//! controller puts them in the place of blocks that fail. Nothing above notices but for the time:
-//! the block keeps its number.
+//! controller puts them in the place of blocks that fail. Layers above notice only the time: the
+//! block keeps its number.
 //!
-//! - A *program* fails: what can be read in the block is copied to a spare one, spare areas and
-//!   all; the spare block takes the number of the failed one, and the program is done again there.
+//! - A *program* fails: all readable pages of the block are copied to a spare one, spare areas and
+//!   all. The spare block takes the number of the failed one, and the program is done again there.
 //!   Pages that could not be read cannot be read in the copy.
 //! - An *erase* fails: an erased spare block takes the number.
-//! - Where no spare block is left, a failed erase makes the block bad, which the scheme hears of; a
-//!   failed program is an error.
+//! - If no spare block is left, a failed erase makes the block bad and the scheme is told; a failed
+//!   program is an error.
 //!
 //! The copy counts once its entry is in the table of replaced blocks. A power failure before
 //! leaves the failed block as it is: the next program of it fails, and the replacement begins anew.
@@ -20,15 +20,16 @@ use crate::{Flash, FrameState, Medium, ReadPart};
 use flashatlas_types::{BlockId, Cause, FrameId, LaneId, MediumError, OpId, SeededBug};
 
 impl Medium {
-    /// Spare blocks that a lane has left.
+    /// Returns the number of spare blocks that a lane has left.
     pub fn spares(&self, lane: LaneId) -> u32 {
         self.spares[lane.0 as usize]
     }
 
-    /// A spare block takes the place of one in which the program of `failed`, or an erase, failed.
+    /// Puts a spare block in the place of one in which the program of `failed`, or an erase,
+    /// failed.
     ///
     /// # Errors
-    /// [`MediumError::EraseFailed`] or [`MediumError::ProgramFailed`] when there is none left;
+    /// [`MediumError::EraseFailed`] or [`MediumError::ProgramFailed`] if there is none left;
     /// [`MediumError::PowerLost`].
     pub(crate) fn replace(
         &mut self,
@@ -52,7 +53,7 @@ impl Medium {
         }
     }
 
-    /// What is in which place once a spare block has the number of `block`.
+    /// Changes the cells of `block` into the cells of the spare block that takes its number.
     pub(crate) fn put_spare(&mut self, block: BlockId, failed: Option<FrameId>) {
         self.spares[self.layout.lane_of(block).0 as usize] -= 1;
         let Some(failed) = failed else {
@@ -76,8 +77,8 @@ impl Medium {
 }
 
 impl Flash<'_> {
-    /// Copy the block of a frame whose program failed to a spare one, and put that in its place.
-    /// Returns what the next program waits for.
+    /// Copies the block of a frame whose program failed to a spare block and puts it in the place
+    /// of the failed one. Returns the operation that the next program waits for.
     pub(crate) fn copy_to_spare(
         &mut self,
         failed: FrameId,
@@ -125,7 +126,7 @@ mod tests {
         Flash { medium, plan }.program(FrameId(frame), std::iter::once(&unit), Cause::Host, &[])
     }
 
-    /// Two pages, and the program of the third fails.
+    /// Programs two pages, and a third whose program fails.
     fn failed(spare_blocks: u32) -> (Medium, Plan, Result<(Ppn, OpId), MediumError>) {
         let (mut m, mut plan) = (medium(spare_blocks), Plan::default());
         m.fail_program_after(2);

@@ -1,8 +1,9 @@
-//! DRAM, command by command: what the banks and the buses of a device allow ([`timings`]), and an
-//! engine that issues activations, precharges, reads and writes as early as that allows
-//! ([`engine`]), in order or through a queue ([`queue`]). What comes back to a state in which it
-//! was before is served from a table ([`Transitions`]). The paper's own table of latencies is a
-//! reference beside it ([`paper_table`]).
+//! DRAM, command by command: the limits of a device's banks and buses ([`timings`]), and an engine
+//! that issues activations, precharges, reads and writes as early as these allow ([`engine`]).
+//!
+//! Accesses are served in order or through a queue ([`queue`]). If a device comes back to a state
+//! in which it was before, a table serves it ([`Transitions`]). The paper's own table of latencies
+//! is a reference beside it ([`paper_table`]).
 //!
 //! ```
 //! use flashatlas_dram::{Dram, PRESETS, Rules};

@@ -1,7 +1,9 @@
-//! Song et al. (2019), Fig. 6, taken literally: the latency of one read by how many reads ago its
-//! bank was last used. It is kept beside the engine as a reference. It assumes that every read in
-//! between took exactly DL, so that it charges overlapping row misses twice: a set spread over four
-//! banks and read in rotation comes out slower than one in a single bank.
+//! Song et al. (2019), Fig. 6, taken literally: the latency of one read, by the number of reads
+//! since its bank was last used.
+//!
+//! It is kept beside the engine as a reference. It assumes that every read in between took exactly
+//! DL, so that it charges overlapping row misses twice: a set spread over four banks and read in
+//! rotation comes out slower than a set in a single bank.
 
 use super::Timings;
 
@@ -9,8 +11,8 @@ use super::Timings;
 /// earlier, and row hits.
 pub const CLASSES: [&str; 6] = ["b[t-1]", "b[t-2]", "b[t-3]", "b[t-4]", "earlier", "same row"];
 
-/// Clocks of a read whose row differs from that of the last read of its bank, `distance` (at least
-/// 1) reads ago.
+/// Returns the clocks of a read whose row differs from the row of the last read of its bank,
+/// `distance` (at least 1) reads ago.
 pub const fn row_change(t: &Timings, distance: u32) -> u32 {
     if distance > 4 {
         return t.dl;
@@ -20,12 +22,12 @@ pub const fn row_change(t: &Timings, distance: u32) -> u32 {
     if whole > hidden + t.dl { whole - hidden } else { t.dl }
 }
 
-/// Clocks of a read of `class`, an index of [`CLASSES`].
+/// Returns the clocks of a read of `class`, an index of [`CLASSES`].
 pub const fn latency(t: &Timings, class: usize) -> u32 {
     if class < 4 { row_change(t, class as u32 + 1) } else { t.dl }
 }
 
-/// Sorts reads, one after the other, into the classes.
+/// A sorter of reads, one after the other, into the classes.
 pub struct Classifier {
     /// Row and number of the last read of each bank; a number of 0 where there was none.
     last: Vec<(u32, u64)>,
@@ -33,13 +35,13 @@ pub struct Classifier {
 }
 
 impl Classifier {
-    /// For so many banks, none of them read yet.
+    /// Begins with `banks` banks, none of them read yet.
     pub fn new(banks: u32) -> Classifier {
         Classifier { last: vec![(0, 0); banks as usize], reads: 0 }
     }
 
-    /// The class of the first of the next `count` reads, all of one row: the others hit it. The
-    /// first read of a bank is a row change, and its bank was used earlier than all.
+    /// Returns the class of the first of the next `count` reads, all of one row: the others hit it.
+    /// The first read of a bank is a row change of the class "earlier".
     #[inline]
     pub fn read(&mut self, bank: u8, row: u32, count: u64) -> usize {
         let number = self.reads + 1;
@@ -81,8 +83,7 @@ mod tests {
             (0, 4),
             (1, 2),
         ];
-        // first reads are "earlier"; the read of bank 1 at the end hits its row, so does that of
-        // bank 2
+        // first reads are "earlier"; the reads of banks 1 and 2 at the end hit their rows
         let expected = [4, 5, 0, 4, 1, 4, 4, 3, 5, 4, 5];
         assert_eq!(reads.map(|(bank, row)| classes.read(bank, row, 1)), expected);
     }

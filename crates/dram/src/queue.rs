@@ -1,10 +1,10 @@
 //! The queue of a memory controller: accesses wait in it, and the one that suits the device best is
 //! served next (Rixner, Dally, Kapasi, Mattson and Owens, *Memory Access Scheduling*, ISCA 2000).
 //!
-//! The engine puts the precharge and the activation of an access before the reads of those that
-//! were served earlier, where it was known by then. So "first ready" is a question of its first
-//! read: whoever could read earliest goes next, of several those whose row is open, and of these
-//! the oldest. An access that never is the earliest waits as long as others come.
+//! The engine puts the precharge and the activation of an access before the reads of earlier served
+//! accesses, if it was known by then. So "first ready" is a question of its first read: the access
+//! that could read earliest goes next; of several, one whose row is open; of these, the oldest. An
+//! access that never is the earliest waits as long as others come.
 
 use super::{Command, Dram, Served};
 use flashatlas_types::DramAccess;
@@ -15,14 +15,14 @@ struct Waiting {
     from: i64,
 }
 
-/// A burst that was served, and for whom.
+/// A burst that was served, and its owner.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ServedBurst {
-    /// What [`Queue::push`] was told.
+    /// The owner that [`Queue::push`] was given.
     pub owner: u64,
     /// The burst.
     pub access: DramAccess,
-    /// When.
+    /// The clocks at which it was served.
     pub served: Served,
 }
 
@@ -30,33 +30,34 @@ pub struct ServedBurst {
 pub struct Queue {
     length: usize,
     waiting: Vec<Waiting>,
-    /// When the place of the next one became free.
+    /// The clock at which the place of the next burst became free.
     room: i64,
 }
 
 impl Queue {
-    /// Room for `length` bursts, at least one.
+    /// Makes room for `length` bursts, at least one.
     pub fn new(length: usize) -> Queue {
         let length = length.max(1);
         Queue { length, waiting: Vec::with_capacity(length), room: 0 }
     }
 
-    /// Whether one must be served before the next may wait.
+    /// Returns whether a burst must be served before the next may wait.
     pub fn is_full(&self) -> bool {
         self.waiting.len() == self.length
     }
 
-    /// One burst of an access waits, known from clock `from` on.
+    /// Adds one burst of an access that is known from clock `from` on.
     ///
     /// # Panics
-    /// When the queue is full.
+    /// If the queue is full.
     pub fn push(&mut self, access: DramAccess, owner: u64, from: i64) {
         assert!(!self.is_full(), "{} bursts wait", self.length);
         let access = DramAccess { bursts: 1, ..access };
         self.waiting.push(Waiting { access, owner, from: from.max(self.room) });
     }
 
-    /// Serve one burst, if any waits. Each command is shown to `see` as it is issued.
+    /// Serves one burst, or returns `None` if none waits. It passes each command to `see` as it is
+    /// issued.
     pub fn serve_one(
         &mut self,
         dram: &mut Dram,

@@ -1,4 +1,4 @@
-//! Which constraints hold beside the paper's: each is a switch, for the paper leaves them out.
+//! Constraints that hold beside the paper's. Each is a switch, because the paper leaves them out.
 
 use flashatlas_types::ConfigError;
 
@@ -9,9 +9,9 @@ pub struct Rules {
     pub ras: bool,
     /// tRRD: from an activation to one of another bank.
     pub rrd: bool,
-    /// tFAW: four activations at most in that time.
+    /// tFAW: at most four activations in this time.
     pub faw: bool,
-    /// tCCD_L: between bursts of one bank group. Off: as of different ones.
+    /// tCCD_L: between bursts of one bank group. Off: the gap between different groups holds.
     pub ccd_l: bool,
     /// A refresh every tREFI.
     pub refresh: bool,
@@ -45,10 +45,10 @@ impl Rules {
         command_bus: false,
     };
 
-    /// Read `all`, `none`, or names with commas between them; under the key `dram.constraints`.
+    /// Reads `all`, `none`, or names with commas between them; under the key `dram.constraints`.
     ///
     /// # Errors
-    /// A name that does not exist, with those that do.
+    /// Names the constraint that does not exist, and lists all that do.
     pub fn parse(text: &str) -> Result<Rules, ConfigError> {
         match text.trim() {
             "all" => return Ok(Rules::ALL),

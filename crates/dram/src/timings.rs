@@ -22,17 +22,17 @@ pub struct Device {
 }
 
 impl Device {
-    /// The group of a bank.
+    /// Returns the group of a bank.
     pub const fn group_of(&self, bank: u32) -> u32 {
         bank % self.groups
     }
 
-    /// Bytes of a burst.
+    /// Returns the number of bytes of a burst.
     pub const fn burst_bytes(&self) -> u32 {
         self.bus_bits * self.burst_length / 8
     }
 
-    /// Bytes of a row.
+    /// Returns the number of bytes of a row.
     pub const fn row_bytes(&self) -> u32 {
         self.columns * self.bus_bits / 8
     }
@@ -63,7 +63,7 @@ pub struct Timings {
     pub rrd_s: u32,
     /// The same, one bank group.
     pub rrd_l: u32,
-    /// Time in which there are four activations at most.
+    /// Time in which there are at most four activations.
     pub faw: u32,
     /// Write to its data.
     pub cwl: u32,
@@ -87,14 +87,14 @@ const fn clocks(key: &'static str, doc: &'static str) -> Param<u32> {
 pub const PRESET: Param<Text> = Param::name(
     "dram.preset",
     || PRESETS.iter().map(|p| p.name).collect(),
-    "the DRAM device whose banks and timings hold, but for the dram.* keys that are not 0",
+    "the DRAM device with its banks and timings; dram.* keys that are not 0 replace its numbers",
 )
 .or("ddr4-2400");
 
 const CONSTRAINTS: Param<Text> = Param::text(
     "dram.constraints",
-    "which constraints hold beside those of the paper's Table I: `all`, `none`, or some of ras, \
-     rrd, faw, ccd_l, refresh, command_bus (one command a clock), with commas",
+    "the constraints that hold beside the paper's Table I: `all`, `none`, or some of ras, rrd, \
+     faw, ccd_l, refresh, command_bus (one command a clock), with commas",
 )
 .or("all");
 
@@ -140,7 +140,7 @@ const TIMING_FIELDS: [Field<Timings>; 18] = [
     (
         clocks(
             "dram.faw",
-            "tFAW: clocks in which there are four activations at most; 0: as the preset",
+            "tFAW: clocks in which there are at most four activations; 0: as the preset",
         ),
         |t| &mut t.faw,
     ),
@@ -182,7 +182,7 @@ const DEVICE_FIELDS: [Field<Device>; 4] = [
 pub const PARAMS: &[ParamDef] =
     &concat::<24>(&[&[PRESET.def, CONSTRAINTS.def], &defs(TIMING_FIELDS), &defs(DEVICE_FIELDS)]);
 
-/// The declarations of `fields`.
+/// Returns the declarations of `fields`.
 const fn defs<T, const N: usize>(fields: [Field<T>; N]) -> [ParamDef; N] {
     let mut defs = [PRESET.def; N];
     let mut i = 0;
@@ -194,7 +194,7 @@ const fn defs<T, const N: usize>(fields: [Field<T>; N]) -> [ParamDef; N] {
 }
 
 impl Timings {
-    /// Every number by its name, that of its parameter without `dram.`.
+    /// Returns every number by its name: the key of its parameter without `dram.`.
     pub fn named(mut self) -> impl Iterator<Item = (&'static str, u32)> {
         TIMING_FIELDS
             .iter()
@@ -202,10 +202,11 @@ impl Timings {
     }
 }
 
-/// The device, its timings and the constraints that `params` describe.
+/// Returns the device, its timings and the constraints that `params` describe.
 ///
 /// # Errors
-/// Timings that contradict each other, banks that do not make groups.
+/// Timings that contradict each other, banks that do not make groups, a name of no preset, or a
+/// constraint that does not exist.
 pub fn from_params(params: &Params) -> Result<(Device, Timings, Rules), ConfigError> {
     let preset = flashatlas_types::by_name(
         PRESETS,
@@ -226,7 +227,7 @@ pub fn from_params(params: &Params) -> Result<(Device, Timings, Rules), ConfigEr
     Ok((device, timings, Rules::parse(params.get(CONSTRAINTS))?))
 }
 
-/// `key` is at least `least`, because of `why`.
+/// Checks that `key` is at least `least`, because of `why`.
 fn at_least(key: &str, value: u32, least: u32, why: &str) -> Result<(), ConfigError> {
     if value >= least {
         return Ok(());
@@ -239,10 +240,10 @@ fn at_least(key: &str, value: u32, least: u32, why: &str) -> Result<(), ConfigEr
 }
 
 impl Timings {
-    /// The timings must be possible together.
+    /// Checks that the timings are possible together.
     ///
     /// # Errors
-    /// The key that contradicts another, with its range.
+    /// Names the key that contradicts another, with its range.
     pub fn check(&self) -> Result<(), ConfigError> {
         let t = self;
         let nothing: Option<&Field<Timings>> =
@@ -297,10 +298,10 @@ impl Timings {
 }
 
 impl Device {
-    /// The banks must make groups, and a burst must carry bytes.
+    /// Checks that the banks make groups and that the data bus has a possible width.
     ///
     /// # Errors
-    /// The key that is wrong, with what is allowed.
+    /// Names the key that is wrong, and lists its allowed values.
     pub fn check(&self) -> Result<(), ConfigError> {
         let bad =
             |key: &str, why: String, allowed: String| Err(ConfigError::allowing(key, why, allowed));

@@ -1,38 +1,41 @@
-//! A table of transitions: how a device served some accesses before, in the same relative state.
+//! A table of transitions: the answers of a device to accesses that it served before, in the same
+//! relative state.
 //!
 //! Lookups are much alike. Each visits the banks of a set in the order in which the one before left
-//! them, and finds other rows open. So a device comes back to few relative states, and what follows
-//! from each is known once it was worked out. The engine works out what is new, what has a refresh
-//! in it, and everything where states do not come back: where banks are drawn at random one by one
-//! there are too many.
+//! them, and finds other rows open. So a device comes back to few relative states, and the step
+//! from each is known once it was worked out. The engine works out new steps and steps with a
+//! refresh. It works out everything if states do not come back: there are too many if banks are
+//! drawn at random one by one.
 
 use crate::engine::{Relative, WINDOW};
 use crate::{Dram, Served};
 use flashatlas_types::DramAccess;
 use rustc_hash::FxHashMap;
 
-/// Accesses of an operation that a transition can have.
+/// The most accesses of an operation that a transition can have.
 const ACCESSES: usize = 8;
 
-/// Bits that one of them takes.
+/// Bits of one of them.
 const BITS: usize = 128 / ACCESSES;
 
-/// Hits that make up for one miss: it takes so much longer than a hit, and than the engine alone.
+/// The number of hits that make up for one miss, which takes longer than a hit and than the engine
+/// alone.
 const WORTH: i64 = 8;
 
 /// The most that hits can make up for: a table is given up after an eighth as many misses in turn.
 const CREDIT: i64 = 1 << 15;
 
-/// States that a table has at most, and what it knows to follow on each.
+/// The most states of a table, and the most steps known of each.
 const STATES: usize = 1 << 14;
 const STEPS: usize = 64;
 
-/// What follows on some accesses in one state, in clocks from the newest read or write before.
+/// The step that follows on some accesses in one state, in clocks from the newest read or write
+/// before.
 #[derive(Clone, Copy, Debug)]
 struct Step {
     /// The accesses, and which of them find their row open.
     accesses: u128,
-    /// When they were known.
+    /// The clock from which on they were known.
     from: i64,
     last: i64,
     data: i64,
@@ -45,7 +48,7 @@ struct Step {
 /// A DRAM device that serves as [`Dram::serve_all`] does, from a table where it can.
 #[derive(Debug)]
 pub struct Transitions {
-    /// Up to date but for times, which are those of `at` where there is one.
+    /// The device, up to date but for times. If `at` is given, its state has the times.
     dram: Dram,
     /// State of the device, where it stands in the table.
     at: Option<usize>,
@@ -53,14 +56,14 @@ pub struct Transitions {
     column: i64,
     states: Vec<(Relative, Vec<Step>)>,
     numbers: FxHashMap<Relative, usize>,
-    /// What hits are ahead of misses; below zero the table is not used any more.
+    /// The lead of hits over misses; below zero the table is not used any more.
     credit: i64,
     hits: u64,
     misses: u64,
 }
 
 impl Transitions {
-    /// A table for a device, which is empty at first.
+    /// Wraps a device with a table, which is empty at first.
     pub fn new(dram: Dram) -> Transitions {
         Transitions {
             column: dram.newest(),
@@ -74,17 +77,17 @@ impl Transitions {
         }
     }
 
-    /// Operations that were found in the table, and others.
+    /// Returns the number of operations that were found in the table, and of others.
     pub fn hits_and_misses(&self) -> (u64, u64) {
         (self.hits, self.misses)
     }
 
-    /// Activations, and refreshes, so far.
+    /// Returns the activations and the refreshes so far.
     pub fn counts(&self) -> (u64, u64) {
         (self.dram.activations, self.dram.refreshes)
     }
 
-    /// The device itself, to be told what to do.
+    /// Returns the device itself, up to date and ready for commands.
     pub fn dram(&mut self) -> &mut Dram {
         if let Some(at) = self.at.take() {
             self.dram.take_up(&self.states[at].0, self.column);
@@ -92,7 +95,7 @@ impl Transitions {
         &mut self.dram
     }
 
-    /// As [`Dram::serve_all`]; nobody sees the commands.
+    /// Serves accesses as [`Dram::serve_all`] does, but nobody sees the commands.
     #[inline]
     pub fn serve_all(&mut self, accesses: &[DramAccess], from: i64) -> Served {
         if self.credit < 0 {
@@ -127,7 +130,8 @@ impl Transitions {
         }
     }
 
-    /// Open the rows of accesses; says which of them found theirs open, and which row each found.
+    /// Opens the rows of accesses. Returns which of them found theirs open, and the row that each
+    /// found.
     #[inline]
     fn open_rows(&mut self, accesses: &[DramAccess], described: u128) -> (u128, [u32; ACCESSES]) {
         let (mut found, mut before) = (0, [0; ACCESSES]);
@@ -138,8 +142,8 @@ impl Transitions {
         (described | found, before)
     }
 
-    /// Let the engine serve accesses, and note what comes of them; `new` is what they are a step
-    /// from, if that is known and they are not in the table.
+    /// Lets the engine serve accesses and notes the outcome. `new` is the state and the accesses of
+    /// a step that is not in the table yet.
     #[cold]
     fn work_out(
         &mut self,
@@ -187,7 +191,8 @@ impl Transitions {
     }
 }
 
-/// Accesses in numbers, but for whether their rows are open; `None` where they have none.
+/// Returns accesses in numbers, without whether their rows are open; `None` if they have no
+/// numbers.
 #[inline]
 fn describe(accesses: &[DramAccess]) -> Option<u128> {
     let plain = |access: &DramAccess| access.bank < 16 && access.bursts < 256;

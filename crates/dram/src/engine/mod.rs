@@ -27,7 +27,7 @@ use super::{Device, Rules, Timings};
 use flashatlas_types::DramAccess;
 pub(crate) use relative::Relative;
 
-/// How far before the newest read or write a precharge may still be put.
+/// The number of clocks before the newest read or write at which a precharge may still be put.
 pub const WINDOW: i64 = 1024;
 
 /// Long ago.
@@ -35,7 +35,7 @@ const NEVER: i64 = i64::MIN / 4;
 /// No row is open.
 const CLOSED: u32 = u32::MAX;
 
-/// What a command does.
+/// The work of a command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CommandKind {
     /// Open a row.
@@ -55,17 +55,17 @@ pub enum CommandKind {
 /// One command on the command bus.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Command {
-    /// When, in clocks.
+    /// The clock.
     pub at: i64,
-    /// What.
+    /// The work.
     pub what: CommandKind,
-    /// Bank; of commands to all banks 0.
+    /// Bank; 0 for commands to all banks.
     pub bank: u8,
     /// Row.
     pub row: u32,
 }
 
-/// When an access was served.
+/// The clocks at which an access was served.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Served {
     /// Clock of its last read or write.
@@ -78,13 +78,14 @@ pub struct Served {
 struct Bank {
     row: u32,
     group: u32,
-    /// From when on it may be precharged.
+    /// The first clock at which it may be precharged.
     precharge: i64,
-    /// From when on it may be activated, while no row is open.
+    /// The first clock at which it may be activated, while no row is open.
     activate: i64,
 }
 
-/// From when on the timings allow a read, a write and an activation: in one bank group, or in any.
+/// The first clocks at which the timings allow a read, a write and an activation: in one bank
+/// group, or in any.
 #[derive(Clone, Copy, Debug)]
 struct Allowed {
     /// A read, a write.
@@ -102,7 +103,7 @@ impl Allowed {
     }
 }
 
-/// Clocks from the last burst of a read or of a write to what may follow it.
+/// Clocks from the last burst of a read or of a write to the commands that may follow it.
 #[derive(Clone, Copy, Debug)]
 struct Gaps {
     /// To a read, and to a write.
@@ -116,11 +117,11 @@ struct Gaps {
 }
 
 impl Gaps {
-    /// Those of reads, and those of writes.
+    /// Returns the gaps after reads and the gaps after writes.
     fn new(t: &Timings) -> [Gaps; 2] {
         let [ccd_s, ccd_l, cl, cwl] = [t.ccd_s, t.ccd_l, t.cl, t.cwl].map(i64::from);
         let [dl, rtp, wr] = [t.dl, t.rtp, t.wr].map(i64::from);
-        // the bus turns round: two clocks between the data of a read and that of a write
+        // the bus turns round: two clocks between the data of a read and the data of a write
         let turn = cl + dl + 2 - cwl;
         let written = cwl + dl;
         let [wtr_s, wtr_l] = [t.wtr_s, t.wtr_l].map(|wtr| written + i64::from(wtr));
@@ -149,15 +150,15 @@ pub struct Dram {
     groups: Vec<Allowed>,
     any: Allowed,
     bus: Option<CommandBus>,
-    /// Clocks of so many bursts from the first on, as bits; 0 where that takes more than 64.
+    /// Clocks of 0 to 16 bursts, counted from the first one, as bits; 0 if they take more than 64.
     paces: [u64; 17],
     /// Last read or write.
     column: i64,
-    /// From when on tFAW allows the fourth activation after each of the last four, that of the
-    /// oldest at `four_next`.
+    /// The first clocks at which tFAW allows another activation, one for each of the last four
+    /// activations. The oldest stands at `four_next`.
     four: [i64; 4],
     four_next: usize,
-    /// When the next refresh is due.
+    /// The clock at which the next refresh is due.
     refresh: i64,
     /// Refreshes so far.
     pub refreshes: u64,
@@ -168,7 +169,7 @@ pub struct Dram {
 }
 
 impl Dram {
-    /// A device at clock 0, with all rows closed.
+    /// Returns a device at clock 0, with all rows closed.
     pub fn new(device: &Device, timings: &Timings, rules: Rules) -> Dram {
         let mut t = *timings;
         for (on, clocks) in
@@ -209,24 +210,25 @@ impl Dram {
         }
     }
 
-    /// Clock of the newest read or write; far in the past before the first.
+    /// Returns the clock of the newest read or write; far in the past before the first.
     pub fn newest(&self) -> i64 {
         self.column
     }
 
-    /// A row of a bank is open from now on; returns the one that was.
+    /// Opens a row of a bank and returns the row that was open.
     #[inline]
     pub(crate) fn set_row(&mut self, bank: u8, row: u32) -> u32 {
         std::mem::replace(&mut self.banks[usize::from(bank)].row, row)
     }
 
-    /// Whether a refresh goes before an access that could be served at clock `at`, or a few later.
+    /// Returns `true` if a refresh goes before an access that could be served at clock `at` or a
+    /// few clocks later.
     #[inline]
     pub(crate) fn is_refresh_due(&self, at: i64) -> bool {
         at + i64::from(self.timings.ccd_s) >= self.refresh
     }
 
-    /// Serve an access that is known from clock `from` on (0 or later). Each command is shown to
+    /// Serves an access that is known from clock `from` on (0 or later). It passes each command to
     /// `see` as it is issued.
     #[inline]
     pub fn serve(
@@ -271,9 +273,10 @@ impl Dram {
         Served { last, data: last + gaps.data }
     }
 
-    /// Serve the accesses of one operation that is known from clock `from` on; dependent ones start
-    /// when all that was loaded before them is there. Returns the last read or write, and the end
-    /// of all data.
+    /// Serves the accesses of one operation that is known from clock `from` on. A dependent access
+    /// starts when all that was loaded before it is there.
+    ///
+    /// Returns the last read or write, and the end of all data.
     #[inline]
     pub fn serve_all(
         &mut self,
@@ -293,14 +296,15 @@ impl Dram {
         all
     }
 
-    /// When the timings of the data bus and of the group allow a read or a write.
+    /// Returns the first clock at which the timings of the data bus and of the group allow a read
+    /// or a write.
     #[inline]
     fn column_allowed(&self, group: u32, write: bool) -> i64 {
         let kind = usize::from(write);
         self.any.column[kind].max(self.groups[group as usize].column[kind])
     }
 
-    /// Open a row, closing another where need be; returns when it was activated.
+    /// Opens a row, closing another where need be; returns the clock of its activation.
     fn open(&mut self, bank: u8, row: u32, earliest: i64, see: &mut impl FnMut(Command)) -> i64 {
         let Bank { row: open, group, precharge, activate } = self.banks[usize::from(bank)];
         let mut closed = activate;
@@ -323,8 +327,8 @@ impl Dram {
         at
     }
 
-    /// When the timings between activations allow one in a bank of `group` that is closed, and may
-    /// be activated from clock `closed` on.
+    /// Returns the first clock at which the timings between activations allow one in a closed bank
+    /// of `group`. The bank may be activated from clock `closed` on.
     #[inline]
     fn activation_allowed(&self, group: u32, closed: i64) -> i64 {
         closed
@@ -333,14 +337,15 @@ impl Dram {
             .max(self.four[self.four_next])
     }
 
-    /// Whether the row of an access is open.
+    /// Returns whether the row of an access is open.
     #[inline]
     pub(crate) fn is_open(&self, access: DramAccess) -> bool {
         self.banks[usize::from(access.bank)].row == access.row
     }
 
-    /// The clock of its first read or write, if an access that is known from clock `from` on were
-    /// served next; without refreshes, and as if the command bus were free.
+    /// Returns the clock at which the first read or write of an access would come if it were served
+    /// next. The access is known from clock `from` on. Refreshes are left out, and the command bus
+    /// counts as free.
     #[inline]
     pub(crate) fn column_if_next(&self, access: DramAccess, from: i64) -> i64 {
         let Bank { row: open, group, precharge, activate } = self.banks[usize::from(access.bank)];
@@ -356,7 +361,7 @@ impl Dram {
         column.max(self.activation_allowed(group, closed).max(earliest) + i64::from(t.rcd))
     }
 
-    /// Issue every refresh that is due before an access which is known from `from` on.
+    /// Issues every refresh that is due before an access that is known from `from` on.
     #[cold]
     fn refresh_all(&mut self, from: i64, see: &mut impl FnMut(Command)) {
         let t = self.timings;
@@ -394,8 +399,8 @@ impl Dram {
     }
 }
 
-/// The first free clock of the command bus from `from` on, taken; `from` itself where the bus is
-/// not modelled.
+/// Takes the first free clock of the command bus from `from` on and returns it; `from` itself if
+/// the bus is not modelled.
 #[inline]
 fn slot(bus: &mut Option<CommandBus>, from: i64) -> i64 {
     match bus {
@@ -404,7 +409,7 @@ fn slot(bus: &mut Option<CommandBus>, from: i64) -> i64 {
     }
 }
 
-/// Which clocks of the last [`SLOTS`] have a command.
+/// The clocks of the last [`SLOTS`] that have a command.
 #[derive(Clone, Debug)]
 struct CommandBus {
     taken: [u64; (SLOTS / 64) as usize],
@@ -412,8 +417,8 @@ struct CommandBus {
     newest: i64,
 }
 
-/// Clocks that the command bus remembers: the window, and as much again for activations that come
-/// after the newest read.
+/// The number of clocks that the command bus remembers: the window, and as many again for
+/// activations that come after the newest read.
 const SLOTS: i64 = 2 * WINDOW;
 
 impl CommandBus {
@@ -421,7 +426,7 @@ impl CommandBus {
         CommandBus { taken: [0; (SLOTS / 64) as usize], newest: -1 }
     }
 
-    /// The first free clock from `from` on, taken.
+    /// Takes the first free clock from `from` on and returns it.
     #[inline]
     fn first_free(&mut self, from: i64) -> i64 {
         let mut at = from;
@@ -441,7 +446,7 @@ impl CommandBus {
         at
     }
 
-    /// Take `slots` from clock `at` on, the last of which is `last`, later than every clock that
+    /// Takes `slots` from clock `at` on. The last of them is `last`, later than every clock that
     /// was taken.
     #[inline]
     fn take_all(&mut self, at: i64, slots: u64, last: i64) {
@@ -452,7 +457,7 @@ impl CommandBus {
         self.taken[word(at + 64)] |= (slots >> 1) >> (63 - shift);
     }
 
-    /// Whether a clock that is not newer than the newest has a command.
+    /// Returns whether a clock that is not later than the newest command has a command.
     fn is_taken(&self, at: i64) -> bool {
         self.taken[word(at)] >> (at & 63) & 1 == 1
     }
@@ -465,7 +470,7 @@ impl CommandBus {
         self.taken[word(at)] |= 1 << (at & 63);
     }
 
-    /// `at` is the newest clock with a command from now on: those before it lose their stale bits.
+    /// Makes `at` the newest clock with a command. The clocks before it lose their stale bits.
     #[inline]
     fn reach(&mut self, at: i64) {
         let (old, new) = (self.newest >> 6, at >> 6);

@@ -1,20 +1,20 @@
 //! A device as the next access finds it, with every time counted from the newest read or write.
 //!
 //! Two devices in one relative state serve the same accesses in the same clocks from there on, as
-//! long as no refresh is due. What can make no difference any more has one value: a clock before
-//! which no command is put, or which another limit outlasts.
+//! long as no refresh is due. Times that can make no difference any more have one value: a clock
+//! before which no command is put, or one that another limit outlasts.
 
 use super::{Allowed, Bank, CLOSED, CommandBus, Dram, NEVER, WINDOW};
 
-/// All of it in numbers.
+/// The whole state in numbers.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Relative(Box<[i32]>);
 
 impl Dram {
-    /// The relative state. The rows that are open are not part of it, but which banks have one.
+    /// Returns the relative state. Which banks have an open row is part of it, but not which row.
     ///
     /// # Panics
-    /// When nothing was served yet.
+    /// If nothing was served yet.
     pub(crate) fn relative(&self) -> Relative {
         let column = self.column;
         assert!(column >= 0, "nothing was served yet");
@@ -51,8 +51,8 @@ impl Dram {
         Relative(all.into())
     }
 
-    /// Take up a state of this device whose newest read or write was at clock `column`. Open rows
-    /// stay as they are; so do refreshes, and what was counted.
+    /// Takes up a state of this device whose newest read or write was at clock `column`. Open rows,
+    /// the due refresh and the counts stay as they are.
     pub(crate) fn take_up(&mut self, Relative(state): &Relative, column: i64) {
         let mut state = state.iter().copied();
         let mut number = || state.next().expect("a state of this device");
@@ -63,9 +63,10 @@ impl Dram {
             let (closed, from) = (number() == 1, number());
             debug_assert_eq!(closed, bank.row == CLOSED, "rows are kept up to date");
             first = first.min(from);
-            *bank = match closed {
-                true => Bank { precharge: NEVER, activate: at(from), ..*bank },
-                false => Bank { precharge: at(from), activate: NEVER, ..*bank },
+            *bank = if closed {
+                Bank { precharge: NEVER, activate: at(from), ..*bank }
+            } else {
+                Bank { precharge: at(from), activate: NEVER, ..*bank }
             };
         }
         let mut allowed =

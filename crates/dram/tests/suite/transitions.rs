@@ -5,9 +5,9 @@ use super::brute_force::{random_device, rules};
 use flashatlas_dram::{Device, Dram, PRESETS, Rules, Timings, Transitions};
 use flashatlas_types::{DramAccess, Rng, Seed};
 
-/// How operations come: the banks that they visit in turn (0: some at random, for which a table is
-/// given up), bursts and rows that are drawn from, how many of a million accesses are writes or
-/// wait for the ones before, and the longest gap between operations.
+/// A kind of operations: the banks that they visit in turn (0: some at random, for which a table is
+/// given up), the bursts and rows to draw from, the accesses in a million that are writes or wait
+/// for earlier ones, and the longest gap between operations.
 struct Kind {
     name: &'static str,
     banks: u64,
@@ -15,7 +15,7 @@ struct Kind {
     rows: u64,
     odd: u32,
     gap: u64,
-    /// Whether the table has nearly every operation.
+    /// `true` if the table has nearly every operation.
     returns: bool,
 }
 
@@ -111,7 +111,7 @@ fn a_table_serves_whatever_comes() {
     }
 }
 
-/// Where other constraints bind than on the presets.
+/// Devices on which other constraints bind than on the presets.
 #[test]
 fn a_table_serves_on_any_device() {
     let mut rng = Rng::stream(Seed(3), "transitions");

@@ -22,7 +22,7 @@ const ROWS: Timings = Timings {
 const DEVICE: Device =
     Device { groups: 4, banks: 8, rows: 1 << 15, columns: 1024, bus_bits: 8, burst_length: 8 };
 
-/// From, bank, row, bursts, whether it writes.
+/// From, bank, row, bursts, and `true` for a write.
 type Step = (i64, u8, u32, u16, bool);
 
 fn read(bank: u8, row: u32) -> Step {
@@ -33,8 +33,8 @@ fn write(bank: u8, row: u32) -> Step {
     (0, bank, row, 1, true)
 }
 
-/// The last `what` of the last step is decided by `why` alone, and comes at `clock`: at that clock
-/// the checker takes it, one before and one after it does not.
+/// Checks that `why` alone decides the last `what` of the last step, and that it comes at `clock`.
+/// The checker takes it at this clock and refuses it one clock before and one clock after.
 fn decides(t: Timings, rules: &str, steps: &[Step], what: CommandKind, clock: i64, why: &str) {
     assert_eq!(t.check(), Ok(()));
     let mut pair = Pair::new(&DEVICE, &t, Rules::parse(rules).unwrap());

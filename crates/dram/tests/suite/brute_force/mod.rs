@@ -1,6 +1,8 @@
-//! A checker of the DRAM engine that shares no thought with it: it keeps the commands of the past
-//! in a plain list, holds each new one against all of them, whether they lie before it or after it
-//! in time, and tries every earlier clock. Its rules, which are the specification:
+//! A checker of the DRAM engine that shares no thought with it.
+//!
+//! It keeps the commands of the past in a plain list and holds each new one against all of them,
+//! whether they lie before or after it in time. It tries every earlier clock. Its rules, which are
+//! the specification:
 //!
 //! 1. Commands to one bank keep the order in which they were decided, and are as far apart as
 //!    [`Checker::between`] says.
@@ -20,17 +22,17 @@ use flashatlas_dram::{Command, CommandKind, Device, Dram, PRESETS, Rules, Served
 use flashatlas_types::{DramAccess, Rng, Seed};
 use std::iter::once_with;
 
-/// No constraint of these tests reaches further.
+/// A distance in clocks that no constraint of these tests reaches.
 const LONGEST: i64 = 600;
 
 struct Checker {
     device: Device,
     timings: Timings,
     rules: Rules,
-    /// In the order of decisions; those that are too old to matter are dropped.
+    /// Commands in the order of decisions; commands too old to matter are dropped.
     past: Vec<Command>,
     open: Vec<Option<u32>>,
-    /// Since when the present access is known.
+    /// The clock from which on the present access is known.
     from: i64,
     /// Newest read or write, newest activation.
     newest: i64,
@@ -65,7 +67,7 @@ impl Checker {
         (self.refreshes as i64 + 1) * i64::from(self.timings.refi)
     }
 
-    /// How far `b` must be behind `a`, and why; `a` comes first in time.
+    /// Returns the least distance of `b` behind `a`, and the reason; `a` comes first in time.
     fn between(&self, a: &Command, b: &Command) -> [(u32, &'static str); 2] {
         let t = &self.timings;
         let one_bank = a.bank == b.bank;
@@ -98,7 +100,7 @@ impl Checker {
         [one, nothing]
     }
 
-    /// What a command of the past has against a new one.
+    /// Returns the rules that a new command breaks beside a command of the past.
     fn clash(&self, old: &Command, new: &Command) -> [Option<&'static str>; 4] {
         let (a, b) = if new.at < old.at { (new, old) } else { (old, new) };
         let broken =
@@ -110,7 +112,7 @@ impl Checker {
         [broken[0], broken[1], disorder, bus]
     }
 
-    /// Five activations in too short a time.
+    /// Returns the rule that five activations in too short a time break.
     fn five(&self, new: &Command) -> Option<&'static str> {
         let faw = i64::from(self.timings.faw);
         if !self.rules.faw || new.what != Activate {
@@ -123,7 +125,7 @@ impl Checker {
         clocks.windows(5).any(|five| five[4] - five[0] < faw).then_some("faw")
     }
 
-    /// A command that the state of the banks does not allow.
+    /// Returns the rule that a command breaks if the state of the banks does not allow it.
     fn senseless(&self, new: &Command) -> Option<&'static str> {
         let row = self.open[new.bank as usize];
         let sound = match new.what {
@@ -136,7 +138,7 @@ impl Checker {
         (!sound).then_some("state")
     }
 
-    /// The first clock that the order of service leaves for a command, and why.
+    /// Returns the first clock that the order of service leaves for a command, and the reason.
     fn floor(&self, what: CommandKind) -> (i64, &'static str) {
         let (known, window) = ((self.from, "from"), (self.newest - WINDOW, "window"));
         match what {
@@ -147,7 +149,7 @@ impl Checker {
         }
     }
 
-    /// Everything that is wrong with a new command.
+    /// Returns everything that is wrong with a new command.
     fn reasons(&self, new: Command) -> impl Iterator<Item = &'static str> {
         let floor = self.floor(new.what);
         let early = (new.at < floor.0).then_some(floor.1);
@@ -159,7 +161,7 @@ impl Checker {
             .chain(once_with(move || self.five(&new)).flatten())
     }
 
-    /// Take a command, unless it is wrong or could have been earlier.
+    /// Takes a command, or returns an error if it is wrong or could have been earlier.
     fn accept(&mut self, new: Command) -> Result<(), String> {
         if let Some(why) = self.reasons(new).next() {
             return Err(format!("{new:?} breaks {why}"));
@@ -187,7 +189,8 @@ impl Checker {
             Precharge => self.open[bank] = None,
             PrechargeAll => self.open.fill(None),
             Refresh => {
-                // those that the present access finds past, with another behind them, pass unseen
+                // refreshes that the present access finds past, with another behind them, pass
+                // unseen
                 let more = (self.from - self.due()) / i64::from(self.timings.refi);
                 self.refreshes += more.max(1) as u64;
             }
@@ -196,13 +199,13 @@ impl Checker {
         Ok(())
     }
 
-    /// An access that is known since `from` is next.
+    /// Begins the next access, which is known since `from`.
     fn begin(&mut self, from: i64) {
         self.from = from;
         self.past.retain(|c| c.at >= self.newest - WINDOW - LONGEST);
     }
 
-    /// The commands of one access: the right ones, each at its clock, and no others.
+    /// Checks the commands of one access: the right ones, each at its clock, and no others.
     fn follow(
         &mut self,
         access: DramAccess,
@@ -272,9 +275,9 @@ impl Pair {
     }
 }
 
-/// Kinds of streams: how many banks (0: one after the other), rows and bursts are drawn from, how
-/// many of a million are writes, and the longest gap between arrivals. With gaps there are long
-/// rests, too, and accesses that are longer than the window.
+/// Kinds of streams: banks to draw from (0: one after the other), rows, bursts, writes in a
+/// million, and the longest gap between arrivals. With gaps there are long rests, too, and accesses
+/// that are longer than the window.
 const KINDS: &[(u64, u64, u64, u32, u64)] = &[
     (64, 1 << 14, 1, 0, 0),
     (64, 2, 1, 300_000, 0),
@@ -288,7 +291,7 @@ const KINDS: &[(u64, u64, u64, u32, u64)] = &[
     (4, 3, 1, 500_000, 2000),
 ];
 
-/// `count` accesses of every kind, one kind after the other.
+/// Serves `count` accesses of every kind, one kind after the other.
 fn stream(pair: &mut Pair, count: u64, rng: &mut Rng) -> Result<(), String> {
     let (device, refi) = (pair.checker.device, u64::from(pair.checker.timings.refi));
     let mut clock = 0;
@@ -370,7 +373,7 @@ fn random_timings(rng: &mut Rng) -> Timings {
     }
 }
 
-/// A device that does not exist, and some rules.
+/// Returns a device that does not exist, and some rules.
 pub fn random_device(rng: &mut Rng) -> (Device, Timings, Rules) {
     let (timings, rules) = (random_timings(rng), rules(rng.below(64)));
     let groups = 1 + rng.below(4) as u32;
@@ -379,7 +382,7 @@ pub fn random_device(rng: &mut Rng) -> (Device, Timings, Rules) {
     (device, timings, rules)
 }
 
-/// Where other constraints bind than on the presets.
+/// Devices on which other constraints bind than on the presets.
 #[test]
 fn random_devices_obey() {
     let mut rng = Rng::stream(Seed(2), "random devices obey");
@@ -391,7 +394,7 @@ fn random_devices_obey() {
 }
 
 /// Without rules: `CAS[t] = max(CAS[t-1] + CCD, on a row miss: CAS_last(bank) + RTP + RP + RCD)`.
-/// `WINDOW` cannot show: a precharge so long before the newest read ends long before the next one.
+/// `WINDOW` cannot show: a precharge that long before the newest read ends before the next one.
 #[test]
 fn recurrence() {
     let mut rng = Rng::stream(Seed(3), "recurrence");

@@ -1,8 +1,8 @@
-//! What the tables refuse.
+//! Refusals of the tables.
 
 use std::fmt;
 
-/// An operation on the tables that cannot be carried out; it has changed nothing.
+/// Reason why an operation on the tables cannot be carried out; the operation has changed nothing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LookupError {
     /// The chain of the key is full, and every secondary set is in use.
@@ -35,7 +35,7 @@ pub enum LookupError {
     Row {
         /// The page.
         pn: u32,
-        /// What is wrong with it.
+        /// Fault of the row.
         why: &'static str,
     },
 }

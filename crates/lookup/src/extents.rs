@@ -2,16 +2,16 @@
 //!
 //! What the paper calls a file is an extent here: logical pages that were written one after the
 //! other, inside a window of a few pages. The paper looks files up by their beginnings alone; a
-//! drive is asked for pages in the middle, too. Such a page is not in the LPMT: one burst of a bit
-//! map (one bit a page: an extent begins here) says where its extent begins, which is looked up
-//! instead, and followed.
+//! drive is asked for pages in the middle, too. Such a page is not in the LPMT. A bit map has one
+//! bit for each page, set if an extent begins there; one burst of it shows where the extent of a
+//! page begins. That beginning is looked up instead, and followed.
 
 use crate::LookupError;
 use crate::tables::{Memory, Pn, SearchResult, Tables};
 use flashatlas_types::Violation;
 
-/// Why an operation of the tables cannot fail here: [`crate::tables::TableShape::holds_any`] was
-/// asked, and the caller says where a page is and where it goes.
+/// Reason why an operation of the tables cannot fail here: [`crate::tables::TableShape::holds_any`]
+/// was asked, and the caller states where a page is and where it goes.
 const ROOM: &str =
     "tables that hold any addresses, a page that is where it is said to be, and a free one";
 
@@ -21,26 +21,26 @@ pub struct Extents {
     pub tables: Tables,
     /// Pages of a window, a power of two up to 64.
     window: u32,
-    /// One bit a page: an extent begins here.
+    /// Bit for each page, set if an extent begins there.
     starts: Vec<u64>,
     /// The page that was written last: the next one may continue its extent.
     written: Option<u32>,
-    /// What was done so far.
+    /// Counts of what was done so far.
     pub counts: Counts,
 }
 
-/// What looking a page up came to.
+/// Result of looking up a page.
 struct Searched {
-    /// Under its own address.
+    /// Result of the search under the page's own address.
     own: SearchResult,
     pn: Option<Pn>,
-    /// The beginning of its extent was searched for, too.
+    /// `true` if the beginning of its extent was searched for, too.
     second: bool,
     /// Steps along block tables.
     walked: u64,
 }
 
-/// What the extents cost beside the first search.
+/// Costs of extents beside the first search.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct Counts {
     /// Searches for the beginning of an extent, after one for the page itself had failed.
@@ -52,7 +52,7 @@ pub struct Counts {
 }
 
 impl Extents {
-    /// No page is mapped.
+    /// Returns extents in which no page is mapped.
     pub fn new(tables: Tables, pages: u32, window: u32) -> Extents {
         assert!(
             window.is_power_of_two() && window <= 64,
@@ -67,12 +67,12 @@ impl Extents {
         }
     }
 
-    /// Bytes of the bit map; none where every page is an extent.
+    /// Returns the number of bytes of the bit map; 0 if every page is an extent.
     pub fn bitmap_bytes(&self) -> u64 {
         if self.window > 1 { self.starts.len() as u64 * 8 } else { 0 }
     }
 
-    /// Whether two pages may belong to one extent.
+    /// Returns `true` if two pages may belong to one extent.
     pub fn share_window(&self, a: u32, b: u32) -> bool {
         a / self.window == b / self.window
     }
@@ -89,7 +89,7 @@ impl Extents {
         }
     }
 
-    /// The beginning of the extent that a page in the middle of one would belong to.
+    /// Returns the beginning of the extent that a page in its middle would belong to.
     fn start_before(&self, la: u32) -> Option<u32> {
         let before = self.starts[la as usize / 64] & ((1u64 << (la % 64)) - 1);
         let start = la / 64 * 64 + 63u32.checked_sub(before.leading_zeros())?;
@@ -120,13 +120,13 @@ impl Extents {
         searched
     }
 
-    /// Where a page is, without any count.
+    /// Returns the place of a page, without counting anything.
     pub fn peek(&self, la: u32) -> Option<Pn> {
         self.find(la, &mut ()).pn
     }
 
-    /// Look a page up: by its own address; then, where extents are longer than a page, by that at
-    /// which its extent begins.
+    /// Looks a page up by its own address; then, if extents are longer than a page, by the address
+    /// at which its extent begins.
     pub fn lookup(&mut self, la: u32, memory: &mut impl Memory) -> Option<Pn> {
         self.search(la, memory).pn
     }
@@ -138,15 +138,16 @@ impl Extents {
         searched
     }
 
-    /// The page that follows in the extent; `None` after its last.
+    /// Returns the page that follows in the extent, or `None` after the last.
     pub fn next_page(&mut self, pn: Pn, memory: &mut impl Memory) -> Option<Pn> {
         self.counts.walked += 1;
         self.tables.next_page(pn, memory)
     }
 
-    /// A page was written to `pn`, or, with `None`, is not mapped any more. With `links` it may
-    /// continue the extent of the page before, if that was the last to be written. Returns where it
-    /// stood.
+    /// Notes that a page was written to `pn` or, with `None`, is no longer mapped. Returns its
+    /// earlier place.
+    ///
+    /// With `links` the page may continue the extent of the page before, if that was written last.
     pub fn write(
         &mut self,
         la: u32,
@@ -191,7 +192,7 @@ impl Extents {
         }
     }
 
-    /// The last page of the extent that `la` continues.
+    /// Returns the last page of the extent that `la` continues, if it continues one.
     fn continued(&mut self, la: u32, links: bool) -> Option<Pn> {
         let before = la.checked_sub(1)?;
         if !links || self.written != Some(before) || !self.share_window(before, la) {
@@ -204,10 +205,10 @@ impl Extents {
         ends.then_some(last)
     }
 
-    /// A page moves; who moves it knows where it is, and the links lead on from there.
+    /// Moves a page. The caller knows where it is, and the links lead on from there.
     ///
     /// # Errors
-    /// As [`Tables::relocate`].
+    /// The errors of [`Tables::relocate`].
     pub fn relocate(
         &mut self,
         old: Pn,
@@ -217,15 +218,15 @@ impl Extents {
         self.tables.relocate(old, new, memory)
     }
 
-    /// The next page that is written begins an extent.
+    /// Makes the next page that is written begin an extent.
     pub fn pause(&mut self) {
         self.written = None;
     }
 
-    /// The rules of the tables and of the bit map.
+    /// Checks the rules of the tables and of the bit map.
     ///
     /// # Errors
-    /// The first that does not hold.
+    /// The first rule that does not hold.
     pub fn check(&self) -> Result<(), Violation> {
         self.tables.check()?;
         let lpmt = &self.tables.lpmt;

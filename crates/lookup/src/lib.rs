@@ -3,8 +3,8 @@
 //! with block tables (BT) behind it, in the banks of a DRAM, whose order of visits follows the
 //! banks' recent use.
 //!
-//! [`tables`] answer, and say what they touch; [`probe`] says in which bank and row that lies, and
-//! in which order it is read; [`flashatlas_dram`] says when.
+//! [`tables`] answer, and show what they touch; [`probe`] finds the bank and row of it, and the
+//! order in which it is read; [`flashatlas_dram`] finds the times.
 //!
 //! ```
 //! use flashatlas_lookup::hashes::STANDARD;

@@ -48,7 +48,7 @@ impl Hash for Division {
     }
 }
 
-/// The largest prime number up to `limit`; 1 where there is none.
+/// Returns the largest prime number that is at most `limit`, or 1 if there is none.
 fn largest_prime(limit: u32) -> u32 {
     let is_prime = |n: &u32| (2..).take_while(|d| d * d <= *n).all(|d| n % d != 0);
     (2..=limit).rev().find(is_prime).unwrap_or(1)

@@ -33,8 +33,9 @@ pub const DEF: HashDef = HashDef {
 const FOLD: Param<Text> = Param::choice(
     "lookup.fold",
     &["sum", "xor", "boundary"],
-    "how `folding` joins the parts: their `sum`, their exclusive or (`xor`), or the sum with each \
-     second part turned round, bit by bit, as if folded over its edge (`boundary`)",
+    "operation by which `folding` joins the parts: their `sum`, their exclusive or (`xor`), or \
+     the sum with each second part turned round, bit by bit, as if folded over its edge \
+     (`boundary`)",
 )
 .or("sum");
 

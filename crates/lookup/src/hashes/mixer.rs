@@ -5,8 +5,8 @@ use flashatlas_types::content::mix;
 
 pub const DEF: HashDef = HashDef {
     name: "mixer",
-    summary: "two rounds of multiply and shift (the finaliser of SplitMix64): what a hash table \
-              would use today",
+    summary: "two rounds of multiply and shift (the finaliser of SplitMix64), as a hash \
+              table would use today",
     paper: "Steele, Lea and Flood, Fast splittable pseudorandom number generators (2014)",
     params: &[],
     build: &|_, _, set_bits| Ok(Box::new(Mixer { set_bits })),

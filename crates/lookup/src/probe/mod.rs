@@ -1,4 +1,4 @@
-//! Where the tables lie in the banks of a DRAM, and in which order a set's banks are visited.
+//! Places of the tables in the banks of a DRAM, and the order in which a set's banks are visited.
 
 mod places;
 mod policies;
@@ -16,7 +16,7 @@ use flashatlas_types::{Param, ParamDef, Text};
 pub(crate) const POLICY: Param<Text> = Param::name(
     "lookup.policy",
     || POLICIES.iter().map(|p| p.name).collect(),
-    "how sets lie in the banks, and in which order a set's banks are visited",
+    "places of sets in the banks, and the order in which a set's banks are visited",
 )
 .or("dynamic");
 
@@ -40,8 +40,8 @@ pub(crate) const SPREAD: Param<u32> = Param::int(
 pub(crate) const SET_TO_BANK: Param<Text> = Param::choice(
     "lookup.set_to_bank",
     &["low", "high", "xor"],
-    "which bits of a set's number say which banks it is in: the `low` ones (the next set is in \
-     other banks), the `high` ones, or the exclusive or of all of them (`xor`)",
+    "bits of a set's number that choose its banks: the `low` ones (the next set is in other \
+     banks), the `high` ones, or the exclusive or of all of them (`xor`)",
 )
 .or("low");
 
@@ -56,32 +56,32 @@ pub(crate) const PROBE: Param<Text> = Param::choice(
 pub(crate) const SCAN: Param<Text> = Param::choice(
     "lookup.scan",
     &["full", "stop", "pipelined"],
-    "how far a set is read: to its end (`full`), up to the entry that is looked for (`stop`, as if \
-     its place were known), or until that entry's data has come back, with the reads that were \
-     issued by then (`pipelined`)",
+    "end of the reads of a set: its own end (`full`), the entry that is looked for (`stop`, as if \
+     its place were known), or the moment when that entry's data has come back, with the reads \
+     that were issued by then (`pipelined`)",
 )
 .or("full");
 
 pub(crate) const CHAIN: Param<Text> = Param::choice(
     "lookup.chain",
     &["wait", "stream"],
-    "when the next set of a chain is read: once NSid has come back (`wait`), or right behind the \
-     set before, as if NSid had been known (`stream`)",
+    "moment at which the next set of a chain is read: once NSid has come back (`wait`), or right \
+     behind the set before, as if NSid had been known (`stream`)",
 )
 .or("wait");
 
 pub(crate) const SECONDARY: Param<Text> = Param::choice(
     "lookup.secondary",
     &["shared", "apart"],
-    "whether the secondary LPMT lies in the same banks (`shared`), or in as many others (`apart`)",
+    "banks of the secondary LPMT: the same as of the primary one (`shared`), or as many others \
+     (`apart`)",
 )
 .or("shared");
 
 pub(crate) const BLOCK_TABLES: Param<Text> = Param::choice(
     "lookup.block_tables",
     &["shared", "apart"],
-    "whether the block tables lie in the banks of the LPMT (`shared`), or in one of their own \
-     (`apart`)",
+    "banks of the block tables: the banks of the LPMT (`shared`), or one of their own (`apart`)",
 )
 .or("shared");
 

@@ -17,15 +17,16 @@ pub struct Linear {
     pub bursts: u16,
 }
 
-/// Items of `bits` in a burst, and bursts of an item: one of the two is 1.
+/// Returns the number of items of `bits` bits in a burst, and of bursts in an item; one of the two
+/// is 1.
 fn packing(device: &Device, bits: u32) -> (u32, u32) {
     let burst = device.burst_bytes() * 8;
     if bits <= burst { (burst / bits, 1) } else { (1, bits.div_ceil(burst)) }
 }
 
 impl Linear {
-    /// Items of `bits` in the banks from `first_bank` on. Several fit a burst, or one takes
-    /// several.
+    /// Returns the places of items of `bits` bits in the banks from `first_bank` on. A burst holds
+    /// several items, or an item takes several bursts.
     pub fn new(device: &Device, first_bank: u32, banks: u32, first_row: u32, bits: u32) -> Linear {
         let (per_burst, bursts) = packing(device, bits);
         let items_per_row = device.row_bytes() / (device.burst_bytes() * bursts) * per_burst;
@@ -38,12 +39,12 @@ impl Linear {
         }
     }
 
-    /// Rows of each bank that so many items take.
+    /// Returns the number of rows of each bank that `items` items take.
     pub fn rows(&self, items: u64) -> u64 {
         items.div_ceil(u64::from(self.items_per_row)).div_ceil(u64::from(self.banks))
     }
 
-    /// The access to an item.
+    /// Returns the access to an item.
     #[inline]
     pub fn access(&self, item: u64, write: bool, dependent: bool) -> DramAccess {
         let row = item / u64::from(self.items_per_row);
@@ -64,7 +65,7 @@ enum SetToBank {
     Xor,
 }
 
-/// Where the LPMT and the block tables lie.
+/// Places of the LPMT and the block tables.
 #[derive(Clone, Debug)]
 pub struct Places {
     /// Sets of the primary table, and of the secondary one.
@@ -74,9 +75,9 @@ pub struct Places {
     /// Banks of one set.
     pub spread: u32,
     set_to_bank: SetToBank,
-    /// Ways in each bank of a set, but the last, which may have fewer.
+    /// Ways in each bank of a set; the last bank may have fewer.
     ways_per_bank: u32,
-    /// Entries of a burst, or bursts of an entry.
+    /// Entries in a burst, or bursts of an entry; one of the two is 1.
     per_burst: u32,
     entry_bursts: u32,
     /// Bursts of a set in each of its banks.
@@ -86,7 +87,7 @@ pub struct Places {
     secondary: (u32, u32),
     /// Rows of the block tables.
     pub block_tables: Linear,
-    /// One bit for each address: whether a file begins there.
+    /// Bit for each address, set if a file begins there.
     pub starts: Linear,
     /// Bytes of DRAM that the LPMT takes, and the block tables.
     pub bytes: (u64, u64),
@@ -95,8 +96,8 @@ pub struct Places {
 }
 
 impl Places {
-    /// The places that `params` describe for tables of `shape`. With `starts`, room for that bit
-    /// map.
+    /// Returns the places that `params` describe for tables of `shape` and, with `starts`, for the
+    /// bit map of beginnings.
     ///
     /// # Errors
     /// Banks that the device does not have or that do not divide up, sets larger than a row, tables
@@ -236,7 +237,7 @@ impl Places {
         })
     }
 
-    /// First bank and row of a set.
+    /// Returns the first bank and the row of a set.
     #[inline]
     pub fn set(&self, set: u32) -> (u32, u32) {
         let [primary, secondary] = self.sets;
@@ -262,29 +263,30 @@ impl Places {
         (bank + group * self.spread, row + local / self.sets_per_row)
     }
 
-    /// Bursts of a set in the `stripe`th of its banks.
+    /// Returns the number of bursts of a set in the `stripe`th of its banks.
     #[inline]
     pub fn bursts(&self, stripe: u32) -> u16 {
         self.bursts[stripe as usize]
     }
 
-    /// The bank of a set, counted from its first, and the burst in it, in which a way's data ends.
+    /// Returns where the data of a way ends: the bank of the set, counted from its first, and the
+    /// burst in that bank.
     #[inline]
     pub fn way(&self, way: u32) -> (u32, u16) {
         let (stripe, nth) = (way / self.ways_per_bank, way % self.ways_per_bank);
         (stripe, (nth / self.per_burst * self.entry_bursts + self.entry_bursts - 1) as u16)
     }
 
-    /// Bursts of one entry.
+    /// Returns the number of bursts of one entry.
     pub fn entry_bursts(&self) -> u16 {
         self.entry_bursts as u16
     }
 }
 
-/// Banks of the LPMT.
+/// Returns the number of banks of the LPMT.
 ///
 /// # Errors
-/// A policy that is not known.
+/// If the policy is unknown.
 pub(crate) fn banks(params: &Params) -> Result<u32, ConfigError> {
     Ok(if policy(params)?.one_bank { 1 } else { params.get(BANKS) })
 }

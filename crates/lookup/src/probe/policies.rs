@@ -1,4 +1,5 @@
-//! How sets lie in banks: the paper's three configurations, and the second reading of one of them.
+//! Places of sets in banks: the paper's three configurations, and the second reading of one of
+//! them.
 
 /// Order in which a set's banks are visited.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -13,13 +14,13 @@ pub enum Order {
 pub struct PolicyDef {
     /// Name in `lookup.policy`.
     pub name: &'static str,
-    /// One line.
+    /// Summary in one line.
     pub summary: &'static str,
-    /// Where it is described.
+    /// Source that describes the policy.
     pub paper: &'static str,
-    /// All sets in one bank.
+    /// `true` if all sets are in one bank.
     pub one_bank: bool,
-    /// A set is spread over several banks.
+    /// `true` if a set is spread over several banks.
     pub spread: bool,
     /// Order of visits.
     pub order: Order,

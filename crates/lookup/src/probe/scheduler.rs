@@ -1,4 +1,4 @@
-//! From what an operation touches to accesses to banks, in order.
+//! From the items that an operation touches to accesses to banks, in order.
 
 use super::places::policy;
 use super::{Order, Places, Recency};
@@ -17,7 +17,7 @@ enum Scan {
 /// The rows that accesses have opened.
 #[derive(Clone, Debug)]
 struct OpenRows {
-    /// Of each bank.
+    /// Open row of each bank.
     rows: Vec<u32>,
     recency: Recency,
 }
@@ -33,15 +33,17 @@ impl OpenRows {
     }
 }
 
-/// Turns lookups and changes into accesses. It decides on the order of banks when an operation
-/// begins, from the activations that its own accesses need: those of refreshes are not among them.
+/// Scheduler that turns lookups and changes into accesses.
+///
+/// It decides on the order of banks when an operation begins, from the activations that its own
+/// accesses need. Activations for refreshes are not among them.
 #[derive(Clone, Debug)]
 pub struct Scheduler {
     places: Places,
     order: Order,
     one_by_one: bool,
     scan: Scan,
-    /// Reads that are under way when the data of one comes back.
+    /// Number of reads that are under way when the data of one comes back.
     late: u32,
     /// Every bank, group after group, each in the order of its last visit.
     visits: Vec<u8>,
@@ -50,20 +52,20 @@ pub struct Scheduler {
     rows: u32,
     /// The operation's accesses so far.
     pub(crate) accesses: Vec<DramAccess>,
-    /// Something was loaded, on which what follows depends.
+    /// `true` if something was loaded that the next access depends on.
     loaded: bool,
-    /// The last load was a set: the next one of its chain may follow without waiting.
+    /// `true` if the last load was a set: the next set of its chain may follow without waiting.
     chain: bool,
     chain_waits: bool,
-    /// Sets scanned so far, of all operations.
+    /// Number of sets scanned so far, by all operations.
     pub sets_scanned: u64,
 }
 
 impl Scheduler {
-    /// The scheduler that `params` describe.
+    /// Returns the scheduler that `params` describe.
     ///
     /// # Errors
-    /// As [`Places::from_params`].
+    /// The errors of [`Places::from_params`].
     pub fn from_params(
         params: &Params,
         shape: &TableShape,
@@ -102,25 +104,25 @@ impl Scheduler {
         })
     }
 
-    /// Where everything lies.
+    /// Returns the places of everything.
     pub fn places(&self) -> &Places {
         &self.places
     }
 
-    /// Begin an operation.
+    /// Begins an operation.
     #[inline]
     pub fn begin(&mut self) {
         self.accesses.clear();
         (self.loaded, self.chain) = (false, false);
     }
 
-    /// The accesses of the operation so far.
+    /// Returns the accesses of the operation so far.
     #[inline]
     pub fn accesses(&self) -> &[DramAccess] {
         &self.accesses
     }
 
-    /// Load an item that lies apart from the tables.
+    /// Loads an item that lies apart from the tables.
     pub fn load(&mut self, access: DramAccess) {
         self.push(DramAccess { dependent: self.loaded, ..access });
         (self.loaded, self.chain) = (true, false);
@@ -138,19 +140,19 @@ impl Scheduler {
     }
 }
 
-/// How far a set is read that is not read to its end.
+/// Limit of a read of a set that does not go to its end.
 struct Limit {
-    /// The bank of the wanted entry, counted from the set's first, and the burst in it with which
-    /// that entry is there.
+    /// Place of the wanted entry: its bank, counted from the set's first, and the burst that
+    /// completes it.
     wanted: (u32, u16),
-    /// Reads that are issued after that burst.
+    /// Number of reads that are issued after that burst.
     more: u32,
-    /// Reads that may still be issued, once it is known.
+    /// Number of reads that may still be issued; `None` until the wanted burst is reached.
     left: Option<u32>,
 }
 
 impl Limit {
-    /// How many of the bursts from `begin` to `end` of a bank are read.
+    /// Returns the number of the bursts from `begin` to `end` of a bank that are read.
     fn allow(&mut self, stripe: u32, begin: u16, end: u16) -> u32 {
         let bursts = u32::from(end - begin);
         let (there, at) = self.wanted;

@@ -4,7 +4,7 @@ use flashatlas_dram::queue::ServedBurst;
 use flashatlas_dram::{Command, Dram, Queue, Served, Transitions};
 use flashatlas_types::DramAccess;
 
-/// The commands so far, where somebody asked for them.
+/// Commands so far, if somebody asked for them.
 #[derive(Default)]
 pub(super) struct CommandLog(Option<Vec<Command>>);
 
@@ -13,12 +13,13 @@ impl CommandLog {
         self.0.get_or_insert_default();
     }
 
-    /// How many there are.
+    /// Returns the number of commands.
     pub fn len(&self) -> usize {
         self.0.as_ref().map_or(0, Vec::len)
     }
 
-    /// As [`Dram::serve_all`]; nobody sees the commands from a table.
+    /// Serves accesses as [`Dram::serve_all`] does. Unless commands are kept, a table serves them
+    /// without showing commands.
     #[inline]
     pub fn serve_all(
         &mut self,
@@ -32,7 +33,7 @@ impl CommandLog {
         }
     }
 
-    /// As [`Queue::serve_one`].
+    /// Serves one burst as [`Queue::serve_one`] does.
     #[inline]
     pub fn serve_one(&mut self, queue: &mut Queue, dram: &mut Dram) -> Option<ServedBurst> {
         match &mut self.0 {
@@ -41,8 +42,10 @@ impl CommandLog {
         }
     }
 
-    /// All of them by their clock. The engine decides some of them later than others that follow on
-    /// the bus: it opens a row while earlier reads are under way.
+    /// Returns all commands, in the order of their clocks.
+    ///
+    /// The engine decides some of them later than others that follow on the bus: it opens a row
+    /// while earlier reads are under way.
     pub fn in_order(self) -> Vec<Command> {
         let mut commands = self.0.unwrap_or_default();
         commands.sort_by_key(|command| command.at);

@@ -1,4 +1,4 @@
-//! What a study measures.
+//! Measurements of a study.
 
 use flashatlas_dram::Timings;
 use flashatlas_dram::paper_table::{CLASSES, Classifier, latency};
@@ -23,9 +23,9 @@ pub struct Tenth {
 pub struct Summary {
     /// Picoseconds of a clock.
     pub tck_ps: u32,
-    /// Lookups, and those that found their address.
+    /// Number of lookups.
     pub lookups: u64,
-    /// Lookups that found it.
+    /// Lookups that found their address.
     pub hits: u64,
     /// Bursts read by lookups.
     pub reads: u64,
@@ -37,8 +37,8 @@ pub struct Summary {
     pub classes: [u64; CLASSES.len()],
     /// Percentiles of the service, in clocks: 50, 90, 99, 99.9, 100.
     pub service: [u64; 5],
-    /// The same of the latency: from when a lookup is known until its data is there. Zero where all
-    /// are known at once.
+    /// The same percentiles of the latency: from when a lookup is known until its data is there.
+    /// Zero if all lookups are known at once.
     pub latency: [u64; 5],
     /// Mean latency in clocks.
     pub latency_mean: f64,
@@ -52,7 +52,7 @@ pub struct Summary {
     pub refreshes: u64,
     /// Entries of the LPMT at the end.
     pub entries: u64,
-    /// Share of them in the primary table (Table IV).
+    /// Share of these entries that are in the primary table (Table IV).
     pub primary_share: f64,
     /// Secondary sets in use.
     pub secondary_used: u32,
@@ -71,13 +71,13 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// Mean clocks of a lookup: the whole time by the lookups.
+    /// Returns the mean clocks of a lookup: the whole time divided by the number of lookups.
     pub fn clocks_per_lookup(&self) -> f64 {
         self.clocks as f64 / self.lookups.max(1) as f64
     }
 
-    /// Sum of the squares of the banks' shares: 1 over the number of banks that are used alike, 1
-    /// for a single one.
+    /// Returns the sum of the squares of the banks' shares: 1 over the number of banks if all are
+    /// used alike, 1 for a single bank.
     pub fn bank_skew(&self) -> f64 {
         self.banks.iter().map(|share| share * share).sum()
     }
@@ -86,8 +86,8 @@ impl Summary {
 /// Percentiles of [`Summary::service`] and [`Summary::latency`].
 pub const PERCENTILES: [f64; 5] = [50.0, 90.0, 99.0, 99.9, 100.0];
 
-/// Times in clocks: every one below [`Times::EXACT`] is counted by itself, longer ones in a
-/// histogram.
+/// Times in clocks: each time below [`Times::EXACT`] is counted by itself, and longer times are
+/// counted in a histogram.
 struct Times {
     exact: Vec<u64>,
     longer: Histogram<u64>,
@@ -119,7 +119,7 @@ impl Times {
         self.total as f64 / self.count.max(1) as f64
     }
 
-    /// The smallest time that at least so many per cent do not exceed.
+    /// Returns the smallest time that at least `percent` per cent of the times do not exceed.
     fn percentile(&self, percent: f64) -> u64 {
         let wanted = ((percent / 100.0 * self.count as f64).ceil() as u64).max(1);
         let mut seen = 0;
@@ -151,7 +151,7 @@ pub(super) struct Measure {
     latency: Times,
     requests: u64,
     expected: u64,
-    /// The request with which the next tenth begins.
+    /// Number of the request with which the next tenth begins.
     next: u64,
     tenth: Tenth,
 }
@@ -173,12 +173,12 @@ impl Measure {
         }
     }
 
-    /// So many requests will come.
+    /// Announces the number of requests that will come.
     pub fn expect(&mut self, requests: u64) {
         (self.expected, self.next) = (requests, requests.div_ceil(10));
     }
 
-    /// A request begins.
+    /// Notes that a request begins.
     #[inline]
     pub fn request(&mut self) {
         if self.requests == self.next && self.summary.tenths.len() < 9 {
@@ -189,14 +189,14 @@ impl Measure {
         self.requests += 1;
     }
 
-    /// The tables were changed: that is no lookup, but it leaves other rows open.
+    /// Notes a change of the tables: it is no lookup, but it leaves other rows open.
     pub fn change(&mut self, accesses: &[DramAccess]) {
         for access in accesses {
             self.classifier.read(access.bank, access.row, access.bursts.into());
         }
     }
 
-    /// An access of a lookup was served: the `first` of it, or another.
+    /// Notes that an access of a lookup was served: the `first` of the lookup, or another.
     #[inline]
     pub fn read(&mut self, access: DramAccess, first: bool) {
         let bursts = u64::from(access.bursts);
@@ -207,7 +207,7 @@ impl Measure {
         self.first_reads[usize::from(access.bank)] += u64::from(first);
     }
 
-    /// All accesses of a lookup were served.
+    /// Notes that all accesses of a lookup were served.
     #[inline]
     pub fn lookup(&mut self, service: u64, latency_clocks: Option<u64>, hit: bool) {
         self.summary.hits += u64::from(hit);
@@ -235,7 +235,7 @@ impl Measure {
         self.summary.tenths.push(t);
     }
 
-    /// `activations` and `refreshes` are those of the device.
+    /// Returns the summary, with the `activations` and `refreshes` of the device.
     pub fn finish(mut self, (activations, refreshes): (u64, u64)) -> Summary {
         self.end_tenth();
         let lookups = self.summary.lookups.max(1) as f64;

@@ -1,9 +1,9 @@
 //! The engine alone, without a drive: a stream of lookups through tables, placement and DRAM.
 //!
-//! Lookups come back to back: a lookup's *service* is the time from the last read of the one before
-//! to its own, so that the mean of the services is the throughput's inverse; timed changes count to
-//! the lookup that follows. With `lookup.look_ahead = n` a lookup is known only once the one `n`
-//! before it has issued its last read.
+//! Lookups come back to back: a lookup's *service* is the time from the last read of the lookup
+//! before to its own last read. So the mean of the services is the throughput's inverse. Timed
+//! changes count towards the lookup that follows. With `lookup.look_ahead = n` a lookup is known
+//! only once the lookup `n` before it has issued its last read.
 
 mod commands;
 mod measure;
@@ -28,8 +28,8 @@ use std::collections::VecDeque;
 pub const TABLE: Param<Text> = Param::choice(
     "lookup.table",
     &["lpmt", "flat"],
-    "what is looked up: the `lpmt` with its block tables, or a `flat` array of lookup.flat_bytes \
-     an address",
+    "table of the lookups: the `lpmt` with its block tables, or a `flat` array of \
+     lookup.flat_bytes an address",
 )
 .or("lpmt");
 
@@ -52,8 +52,8 @@ pub const LOOK_AHEAD: Param<u32> = Param::int(
     "lookup.look_ahead",
     0,
     1 << 16,
-    "lookups that are known before the last read of the first of them; 1: each waits for the one \
-     before; 0: all",
+    "number of lookups that are known before the first of them has issued its last read; 1: each \
+     waits for the one before; 0: all",
 )
 .or("0");
 
@@ -62,7 +62,7 @@ pub const QUEUE: Param<u32> = Param::int(
     "lookup.queue",
     0,
     1 << 12,
-    "bursts that wait in the memory controller, which serves the one first whose data can come \
+    "bursts that wait in the memory controller, which first serves the burst whose data can come \
      first, and row hits before others (FR-FCFS); 0: lookups are served in order, as by the \
      paper's hardware",
 )
@@ -71,7 +71,7 @@ pub const QUEUE: Param<u32> = Param::int(
 const PAGES: Param<Text> = Param::choice(
     "lookup.pages",
     &["first", "all"],
-    "what a lookup looks for: the `first` page of a file, as the paper measures it, or `all` pages \
+    "target of a lookup: the `first` page of a file, as the paper measures it, or `all` pages \
      that the request asks for, along the block tables",
 )
 .or("first");
@@ -80,7 +80,8 @@ const PAGES: Param<Text> = Param::choice(
 pub const CHANGES: Param<Text> = Param::choice(
     "lookup.changes",
     &["free", "timed"],
-    "whether insertions and deletions take time on the DRAM; the paper times lookups only",
+    "insertions and deletions: they take no time (`free`), or time on the DRAM (`timed`); the \
+     paper times lookups only",
 )
 .or("free");
 
@@ -97,13 +98,13 @@ pub const PARAMS: &[ParamDef] = &[
     CHANGES.def,
 ];
 
-/// Every parameter of a study that chooses from these hash functions.
+/// Returns every parameter of a study that chooses from these hash functions.
 pub fn params(hashes: Entries<HashDef>) -> Vec<&'static ParamDef> {
     let own = [PARAMS, tables::PARAMS, &[HASH.def], probe::PARAMS, dram::PARAMS];
     own.into_iter().flatten().chain(hashes::params(hashes)).collect()
 }
 
-/// What a study is run with: settings over the paper's device and sizes.
+/// Returns the parameters of a study: settings over the paper's device and sizes.
 ///
 /// # Errors
 /// Unknown keys and bad values.
@@ -123,23 +124,23 @@ pub fn settings(hashes: Entries<HashDef>, given: &[String]) -> Result<Params, Co
     raw.resolve(&params(hashes), |_| None)
 }
 
-/// Requests that are searched for together.
+/// Number of requests that are searched for together.
 const AT_ONCE: usize = 32;
 
-/// What is asked of the engine.
+/// Request to the engine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LookupRequest {
-    /// Pages from an address on: looked up, and inserted where they are not there.
+    /// Pages from an address on: looked up, and inserted if they are not there.
     Pages(u32, u32),
-    /// The file that begins at an address is deleted.
+    /// Deletion of the file that begins at an address.
     Delete(u32),
-    /// A set is scanned to its end, whatever it holds.
+    /// Scan of a set to its end, whatever it holds.
     Set(u32),
 }
 
 /// A change of the tables.
 enum TableChange {
-    /// Of an address that a search has not found.
+    /// Insertion of an address that a search has not found.
     Insert(SearchResult, u32, Pn),
     Extend(Pn, Pn),
     Delete(u32),
@@ -157,7 +158,7 @@ impl TableChange {
     }
 }
 
-/// An array of one entry an address.
+/// Array of one entry for each address.
 struct Flat {
     places: Linear,
     bytes: u64,
@@ -190,7 +191,7 @@ impl Flat {
     }
 }
 
-/// The queue before the DRAM, if there is one.
+/// Returns the queue before the DRAM, if there is one.
 fn queue(params: &Params) -> Result<Option<Queue>, ConfigError> {
     let no = |with: &str| {
         let why = format!("all lookups that go through a queue are known beforehand: not {with}");
@@ -204,7 +205,7 @@ fn queue(params: &Params) -> Result<Option<Queue>, ConfigError> {
     }
 }
 
-/// Tables, placement and DRAM, and what was measured of them.
+/// Tables, placement and DRAM, and what was measured.
 pub struct Study {
     tables: Tables,
     shape: TableShape,
@@ -224,7 +225,7 @@ pub struct Study {
 }
 
 impl Study {
-    /// A study with empty tables.
+    /// Returns a study with empty tables.
     ///
     /// # Errors
     /// Parameters that do not fit together.
@@ -275,27 +276,29 @@ impl Study {
         })
     }
 
-    /// So many requests will come: the summary has tenths of them. Without it all are one.
+    /// Announces the number of requests, so that the summary has tenths of them. Without this all
+    /// requests are one part.
     pub fn expect(&mut self, requests: u64) {
         self.measure.expect(requests);
     }
 
-    /// Sets of the primary LPMT.
+    /// Returns the number of sets of the primary LPMT.
     pub fn sets(&self) -> u32 {
         self.shape.sets()
     }
 
-    /// The tables; empty ones of a flat array.
+    /// Returns the tables; they are empty if a flat array is studied.
     pub fn tables(&self) -> &Tables {
         &self.tables
     }
 
-    /// Serve requests, in order. Of many at once those that find their entry in a primary set are
-    /// searched for together, and then timed one by one: so the processor waits for one set while
-    /// it searches others.
+    /// Serves requests, in order.
+    ///
+    /// Requests that find their entry in a primary set are searched for together, many at once, and
+    /// then timed one by one: so the processor waits for one set while it searches others.
     ///
     /// # Errors
-    /// When the tables have no room for one of them.
+    /// If the tables have no room for one of them.
     pub fn ask_all(&mut self, asks: &[LookupRequest]) -> Result<(), LookupError> {
         let mut primary = [None; AT_ONCE];
         for some in asks.chunks(AT_ONCE) {
@@ -328,10 +331,10 @@ impl Study {
         Ok(())
     }
 
-    /// Serve one request.
+    /// Serves one request.
     ///
     /// # Errors
-    /// When the tables have no room for it.
+    /// If the tables have no room for it.
     pub fn ask(&mut self, ask: LookupRequest) -> Result<(), LookupError> {
         self.measure.request();
         self.scheduler.begin();
@@ -383,7 +386,7 @@ impl Study {
         Ok(())
     }
 
-    /// Change the tables, once the last lookup has said how.
+    /// Changes the tables, once the last lookup has shown how.
     fn change(&mut self, change: TableChange) -> Result<(), LookupError> {
         if !self.timed_changes {
             return change.carry_out(&mut self.tables, &mut ());
@@ -396,7 +399,7 @@ impl Study {
         Ok(())
     }
 
-    /// Time the lookup that the scheduler has gathered.
+    /// Measures the time of the lookup that the scheduler has gathered.
     fn time(&mut self, hit: bool) {
         let accesses = std::mem::take(&mut self.scheduler.accesses);
         self.serve(&accesses, hit);
@@ -427,22 +430,23 @@ impl Study {
         self.measure.lookup(service, latency, hit);
     }
 
-    /// Keep every command that is issued to the DRAM from now on.
+    /// Keeps, from now on, every command that is issued to the DRAM.
     pub fn keep_commands(&mut self) {
         self.commands.keep();
     }
 
-    /// How many commands were kept.
+    /// Returns the number of commands that were kept.
     pub fn commands_kept(&self) -> usize {
         self.commands.len()
     }
 
-    /// Everything that was measured.
+    /// Returns everything that was measured.
     pub fn finish(self) -> Summary {
         self.finish_with_commands().0
     }
 
-    /// Everything that was measured, and the commands that were kept, by their clock.
+    /// Returns everything that was measured, and the commands that were kept, in the order of their
+    /// clocks.
     pub fn finish_with_commands(mut self) -> (Summary, Vec<Command>) {
         if let Some(queued) = &mut self.queued {
             queued.drain((self.dram.dram(), &mut self.commands), &mut self.measure);
@@ -469,7 +473,8 @@ impl Study {
     }
 }
 
-/// How many keys have chains of 1, 2, 3 … sets; those without an entry are not counted.
+/// Returns the numbers of keys with chains of 1, 2, 3 … sets. Keys without an entry are not
+/// counted.
 fn chains(tables: &Tables) -> Vec<u64> {
     let lpmt = &tables.lpmt;
     let shape = lpmt.shape();

@@ -7,13 +7,13 @@ use flashatlas_dram::{Dram, Queue};
 use flashatlas_types::DramAccess;
 use std::collections::VecDeque;
 
-/// A lookup of which reads wait.
+/// A lookup with reads that wait.
 struct OpenLookup {
-    /// Bursts that were not served yet.
+    /// Number of its bursts that were not served yet.
     left: u64,
-    /// End of the data of those that were.
+    /// End of the data of the bursts that were served.
     loaded: i64,
-    /// Whether its first read was served.
+    /// `true` if its first read was served.
     begun: bool,
     hit: bool,
 }
@@ -21,11 +21,11 @@ struct OpenLookup {
 /// The queue, and the lookups that have reads in it.
 pub(super) struct Queued {
     queue: Queue,
-    /// Lookups since the oldest that is not complete.
+    /// Lookups from the oldest that is not complete on.
     open: VecDeque<OpenLookup>,
-    /// Number of the first of them.
+    /// Number of the first of these lookups.
     first: u64,
-    /// The last read of the last lookup that was complete.
+    /// Clock of the last read of the lookup that was complete last.
     last: i64,
 }
 
@@ -34,8 +34,8 @@ impl Queued {
         Queued { queue, open: VecDeque::new(), first: 0, last: 0 }
     }
 
-    /// The reads of one lookup wait; others are served where the queue is full. Reads that depend
-    /// on what was read before wait outside until that is there.
+    /// Lets the reads of one lookup wait, and serves others if the queue is full. Reads that depend
+    /// on earlier data wait outside until the data is there.
     pub fn look_up(
         &mut self,
         accesses: &[DramAccess],
@@ -68,7 +68,7 @@ impl Queued {
         &mut self.open[(owner - self.first) as usize]
     }
 
-    /// Serve one burst; whether there was one.
+    /// Serves one burst. Returns `true` if there was one.
     fn serve(&mut self, dram: &mut Dram, log: &mut CommandLog, measure: &mut Measure) -> bool {
         let Some(ServedBurst { owner, access, served }) = log.serve_one(&mut self.queue, dram)
         else {
@@ -90,7 +90,7 @@ impl Queued {
         true
     }
 
-    /// Serve whatever waits.
+    /// Serves whatever waits.
     pub fn drain(&mut self, (dram, log): (&mut Dram, &mut CommandLog), measure: &mut Measure) {
         while self.serve(dram, log, measure) {}
     }

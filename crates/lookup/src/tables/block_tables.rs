@@ -13,7 +13,7 @@ const LAST: u8 = 4;
 
 #[derive(Clone, Copy, Debug)]
 struct Row {
-    /// The page before, or of a first page the place of its entry: set and way.
+    /// The page before; or, for a first page, the place of its entry: set and way.
     ppid: u32,
     npid: u32,
     flags: u8,
@@ -28,9 +28,9 @@ pub struct BlockTables {
     row_bits: u32,
     way_bits: u32,
     rows: Vec<Row>,
-    /// WP: rows of each table from the first on that were used since it was erased.
+    /// WP of each table: number of rows, from the first on, that were used since it was erased.
     write_pointer: Vec<u32>,
-    /// Valid rows of each table.
+    /// Number of valid rows of each table.
     valid: Vec<u32>,
     /// The table that [`BlockTables::allocate`] fills.
     current: u32,
@@ -50,12 +50,12 @@ impl BlockTables {
         }
     }
 
-    /// Table and row of a page.
+    /// Returns the table and the row of a page.
     pub fn split(&self, pn: Pn) -> (u32, u32) {
         (pn >> self.row_bits, pn & ((1 << self.row_bits) - 1))
     }
 
-    /// The page of a row.
+    /// Returns the page of a row.
     pub fn page(&self, table: u32, row: u32) -> Pn {
         table << self.row_bits | row
     }
@@ -76,9 +76,10 @@ impl BlockTables {
 
     fn in_range(&self, pn: Pn) -> Result<(), LookupError> {
         let (table, row) = self.split(pn);
-        match table < self.shape.block_tables && row < self.shape.rows {
-            true => Ok(()),
-            false => Err(LookupError::Row { pn, why: "lies beyond the block tables" }),
+        if table < self.shape.block_tables && row < self.shape.rows {
+            Ok(())
+        } else {
+            Err(LookupError::Row { pn, why: "lies beyond the block tables" })
         }
     }
 
@@ -106,24 +107,24 @@ impl BlockTables {
         }
     }
 
-    /// Whether a row holds a page.
+    /// Returns `true` if a row holds a page.
     pub fn is_valid(&self, pn: Pn) -> bool {
         self.is_used(pn).is_ok()
     }
 
-    /// NPid: the page that follows in the file; `None` after the last.
+    /// Returns NPid: the page that follows in the file, or `None` after the last.
     pub fn next(&self, pn: Pn) -> Option<Pn> {
         let row = self.row(pn);
         (row.flags & LAST == 0).then_some(row.npid)
     }
 
-    /// PPid of a page that is not the first.
+    /// Returns PPid of a page that is not the first: the page before it.
     pub fn previous(&self, pn: Pn) -> Option<Pn> {
         let row = self.row(pn);
         (row.flags & FIRST == 0).then_some(row.ppid)
     }
 
-    /// PPid of a first page: the place of its entry.
+    /// Returns PPid of a first page: the place of its entry.
     pub fn location(&self, pn: Pn) -> Option<Location> {
         let row = self.row(pn);
         let way_mask = (1 << self.way_bits) - 1;
@@ -143,13 +144,13 @@ impl BlockTables {
         *pointer = (*pointer).max(number + 1);
     }
 
-    /// A file of one page begins.
+    /// Begins a file of one page.
     pub(super) fn put_first(&mut self, pn: Pn, at: Location) {
         let ppid = self.ppid(at);
         self.put(pn, Row { ppid, npid: NONE, flags: VALID | FIRST | LAST });
     }
 
-    /// `pn` follows `last`.
+    /// Appends `pn` behind `last`.
     pub(super) fn append(&mut self, last: Pn, pn: Pn) {
         let row = self.row_mut(last);
         row.npid = pn;
@@ -157,7 +158,7 @@ impl BlockTables {
         self.put(pn, Row { ppid: last, npid: NONE, flags: VALID | LAST });
     }
 
-    /// `first`, which began a file, follows `last`.
+    /// Links `first`, which began a file, behind `last`.
     pub(super) fn link(&mut self, last: Pn, first: Pn) {
         let row = self.row_mut(last);
         row.npid = first;
@@ -199,20 +200,21 @@ impl BlockTables {
         self.valid[table as usize] -= 1;
     }
 
-    /// Valid rows of a table.
+    /// Returns the number of valid rows of a table.
     pub fn valid_rows(&self, table: u32) -> u32 {
         self.valid[table as usize]
     }
 
-    /// WP of a table.
+    /// Returns WP of a table.
     pub fn write_pointer(&self, table: u32) -> u32 {
         self.write_pointer[table as usize]
     }
 
-    /// The flash block of a table was erased: its rows can be used again from the first on.
+    /// Notes that the flash block of a table was erased: its rows can be used again from the first
+    /// on.
     ///
     /// # Panics
-    /// When a row is still valid.
+    /// If a row is still valid.
     pub fn erase(&mut self, table: u32) {
         assert!(
             self.valid[table as usize] == 0,
@@ -221,9 +223,11 @@ impl BlockTables {
         self.write_pointer[table as usize] = 0;
     }
 
-    /// The next page to write: the row at WP of the current table; when that is full, a table
-    /// without valid rows is erased and becomes the current one. (The paper leaves the choice
-    /// open.) `None` when there is none.
+    /// Returns the next page to write, the row at WP of the current table, or `None` if there is
+    /// none.
+    ///
+    /// If the current table is full, a table without valid rows is erased and becomes the current
+    /// one. (The paper leaves the choice open.)
     pub fn allocate(&mut self) -> Option<Pn> {
         if self.write_pointer[self.current as usize] == self.shape.rows {
             let tables = self.shape.block_tables;
@@ -236,7 +240,7 @@ impl BlockTables {
         Some(self.page(self.current, self.write_pointer[self.current as usize]))
     }
 
-    /// A row as the hardware holds it: V, F, L, PPid, NPid.
+    /// Returns a row as the hardware holds it: V, F, L, PPid, NPid.
     pub fn pack(&self, pn: Pn) -> Vec<u8> {
         let row = self.row(pn);
         let mut out = Writer::default();
@@ -246,7 +250,7 @@ impl BlockTables {
         out.finish()
     }
 
-    /// V, F and L of a row.
+    /// Returns V, F and L of a row.
     pub(super) fn flags(&self, pn: Pn) -> [bool; 3] {
         [VALID, FIRST, LAST].map(|flag| self.row(pn).flags & flag != 0)
     }

@@ -4,7 +4,7 @@ use super::{Location, Tables};
 use flashatlas_types::Violation;
 
 impl Tables {
-    /// Check every link of the LPMT and of the block tables.
+    /// Checks every link of the LPMT and of the block tables.
     ///
     /// # Errors
     /// The first rule that does not hold.
@@ -77,7 +77,7 @@ impl Tables {
         Ok(())
     }
 
-    /// Follow the pages of one file; returns how many there are.
+    /// Follows the pages of one file, and returns their number.
     fn check_file(&self, at: Location) -> Result<u64, Violation> {
         let la = self.lpmt.address(at);
         let (first, single) = self.lpmt.get(at);

@@ -4,26 +4,26 @@ use super::pack::{Reader, Writer};
 use super::{BlockTables, Memory, Pn, TableShape};
 use crate::LookupError;
 
-/// No set.
+/// Number that stands for no set.
 pub(super) const NONE: u32 = u32::MAX;
 
-/// The place of an entry.
+/// Place of an entry.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct Location {
-    /// Set: primary ones from 0 on, secondary ones after them.
+    /// Number of the set: primary ones from 0 on, secondary ones after them.
     pub set: u32,
     /// Way.
     pub way: u32,
 }
 
-/// What a search found.
+/// Result of a search.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SearchResult {
     /// The entry.
     At(Location),
     /// No entry: the first invalid way on the chain, and its last set.
     Nowhere {
-        /// Where an entry can be put without another set.
+        /// Place at which an entry needs no other set, if there is one.
         free: Option<Location>,
         /// The last set of the chain.
         tail: u32,
@@ -52,7 +52,7 @@ pub struct Lpmt {
 }
 
 impl Lpmt {
-    /// Empty tables.
+    /// Returns empty tables.
     pub fn new(shape: &TableShape) -> Lpmt {
         let (sets, secondary) = (shape.sets(), shape.secondary_sets);
         let all = sets + secondary;
@@ -73,12 +73,12 @@ impl Lpmt {
         }
     }
 
-    /// Sizes and widths.
+    /// Returns the sizes and widths.
     pub fn shape(&self) -> &TableShape {
         &self.shape
     }
 
-    /// The entries of a set.
+    /// Returns the entries of a set.
     #[inline]
     pub(super) fn ways(&self, set: u32) -> &[u64] {
         let ways = self.shape.ways as usize;
@@ -90,7 +90,7 @@ impl Lpmt {
         &mut self.entries[at.set as usize * self.shape.ways as usize + at.way as usize]
     }
 
-    /// Search the chain of a key.
+    /// Searches the chain of a key.
     #[inline]
     pub fn find(&self, key: u32, la: u32, memory: &mut impl Memory) -> SearchResult {
         let wanted = u64::from(la) | self.valid;
@@ -121,7 +121,7 @@ impl Lpmt {
         }
     }
 
-    /// Page number and S of a valid entry.
+    /// Returns the page number and S of a valid entry.
     #[inline]
     pub fn get(&self, at: Location) -> (Pn, bool) {
         let entry = self.ways(at.set)[at.way as usize];
@@ -129,20 +129,20 @@ impl Lpmt {
         (((entry & (self.valid - 1)) >> self.pn_shift) as Pn, entry & self.single != 0)
     }
 
-    /// Address of a valid entry.
+    /// Returns the address of a valid entry.
     pub fn address(&self, at: Location) -> u32 {
         (self.ways(at.set)[at.way as usize] & ((1 << self.pn_shift) - 1)) as u32
     }
 
-    /// Whether there is an entry.
+    /// Returns `true` if there is an entry.
     pub fn is_valid(&self, at: Location) -> bool {
         self.ways(at.set)[at.way as usize] & self.valid != 0
     }
 
-    /// Put an entry of one page where a search for it ended, into a new secondary set if need be.
+    /// Puts an entry of one page where a search for it ended, into a new secondary set if need be.
     ///
     /// # Errors
-    /// When the address is there already, or there is no free set.
+    /// If the address is there already, or there is no free set.
     pub(super) fn insert(
         &mut self,
         found: SearchResult,
@@ -180,13 +180,13 @@ impl Lpmt {
         Ok(Location { set, way: 0 })
     }
 
-    /// 0 for a primary set, 1 for a secondary one.
+    /// Returns 0 for a primary set, 1 for a secondary one.
     fn table(&self, set: u32) -> usize {
         usize::from(set >= self.shape.sets())
     }
 
-    /// Clear an entry; a secondary set that is empty then is freed. In dense chains the last entry
-    /// takes the place, and the first page of its file is told.
+    /// Clears an entry, and frees a secondary set that is empty then. In dense chains the last
+    /// entry takes the place, and the first page of its file is told.
     pub(super) fn remove(
         &mut self,
         at: Location,
@@ -217,7 +217,7 @@ impl Lpmt {
         }
     }
 
-    /// Take an empty secondary set out of its chain.
+    /// Takes an empty secondary set out of its chain.
     fn unlink(&mut self, set: u32, memory: &mut impl Memory) {
         let sets = self.shape.sets();
         let before = std::mem::replace(&mut self.previous[(set - sets) as usize], NONE);
@@ -232,14 +232,14 @@ impl Lpmt {
         self.secondary_used -= 1;
     }
 
-    /// Bit S.
+    /// Sets or clears bit S of an entry.
     pub(super) fn set_single(&mut self, at: Location, single: bool) {
         let bit = self.single;
         let entry = self.entry(at);
         *entry = if single { *entry | bit } else { *entry & !bit };
     }
 
-    /// The first page.
+    /// Sets the first page of an entry.
     pub(super) fn set_pn(&mut self, at: Location, pn: Pn) {
         let (shift, fields) =
             (self.pn_shift, !(((self.valid - 1) >> self.pn_shift) << self.pn_shift));
@@ -247,32 +247,34 @@ impl Lpmt {
         *entry = *entry & fields | u64::from(pn) << shift;
     }
 
-    /// NSid of a set; `None` at the end of its chain.
+    /// Returns NSid of a set, or `None` at the end of its chain.
     pub fn next(&self, set: u32) -> Option<u32> {
         let next = self.next[set as usize];
         (next != NONE).then_some(next)
     }
 
-    /// PSid of a secondary set; `None` while it is free.
+    /// Returns PSid of a secondary set, or `None` while it is free.
     pub fn previous(&self, set: u32) -> Option<u32> {
         let previous = self.previous[(set - self.shape.sets()) as usize];
         (previous != NONE).then_some(previous)
     }
 
-    /// The free secondary sets, in order.
+    /// Returns the free secondary sets, in order.
     pub(super) fn free_sets(&self) -> impl Iterator<Item = u32> {
         let end = self.shape.sets() + self.shape.secondary_sets;
         std::iter::successors(Some(self.free), |&set| self.next.get(set as usize).copied())
             .take_while(move |&s| s < end)
     }
 
-    /// Share of the entries that are in the primary table (Table IV); 1 while there is none.
+    /// Returns the share of the entries that are in the primary table (Table IV), or 1 if there are
+    /// none.
     pub fn primary_share(&self) -> f64 {
         let all = self.used[0] + self.used[1];
         if all == 0 { 1.0 } else { self.used[0] as f64 / all as f64 }
     }
 
-    /// A set as the hardware holds it: its entries, then V and NSid, and of a secondary set PSid.
+    /// Returns a set as the hardware holds it: its entries, then V and NSid and, for a secondary
+    /// set, PSid.
     pub fn pack(&self, set: u32) -> Vec<u8> {
         let shape = &self.shape;
         let mut out = Writer::default();
@@ -290,8 +292,8 @@ impl Lpmt {
         out.finish()
     }
 
-    /// The entries of a packed set (address, page number, S, for each valid way), its NSid and
-    /// PSid; `None` when it is too short.
+    /// Returns the fields of a packed set: address, page number and S of each valid way, NSid, and
+    /// PSid. Returns `None` if there are too few bytes.
     pub fn unpack(shape: &TableShape, secondary: bool, bytes: &[u8]) -> Option<Unpacked> {
         let mut fields = Reader::new(bytes);
         let mut ways = Vec::new();
@@ -315,6 +317,6 @@ pub struct Unpacked {
     pub ways: Vec<Option<(u32, Pn, bool)>>,
     /// The set that follows, counted over both tables.
     pub next: Option<u32>,
-    /// Of a secondary set the one before.
+    /// The set before, for a secondary set.
     pub previous: Option<u32>,
 }

@@ -1,8 +1,8 @@
 //! The tables of Song et al. (2019), section 2.1: the LPMT, which leads from a logical address to
 //! the first page of a file, and the block tables, which link the pages of a file.
 //!
-//! Every operation is written once, here, and shows a [`Memory`] what it reads and writes of them,
-//! so that the same code answers, is timed, and is checked.
+//! Every operation is written once, here, and shows a [`Memory`] what it reads and writes in the
+//! tables. So the same code answers, is timed, and is checked.
 
 mod block_tables;
 mod check;
@@ -20,43 +20,43 @@ use crate::hashes::Hash;
 /// Page number: a block table and a row in it, as `table << row_bits | row`.
 pub type Pn = u32;
 
-/// What an operation touches, in order: each load but the first needs to know what those before it
-/// have found, and so does each store.
+/// Observer of what an operation touches, in order. Each load but the first, and each store,
+/// depends on what the loads before it have found.
 pub trait Memory {
-    /// The ways of a set are compared, and one of them may `hit`; `set` counts secondary sets after
-    /// the primary ones.
+    /// Notes that the ways of a set are compared, and one of them may `hit`. `set` counts secondary
+    /// sets after the primary ones.
     fn scan(&mut self, set: u32, hit: Option<u32>) {
         let _ = (set, hit);
     }
-    /// An entry is stored, or the header of its set.
+    /// Notes that an entry is stored, or the header of its set.
     fn store_entry(&mut self, at: Location) {
         let _ = at;
     }
-    /// A row of a block table is loaded.
+    /// Notes that a row of a block table is loaded.
     fn load_row(&mut self, pn: Pn) {
         let _ = pn;
     }
-    /// A row of a block table is stored.
+    /// Notes that a row of a block table is stored.
     fn store_row(&mut self, pn: Pn) {
         let _ = pn;
     }
-    /// The bits are loaded that say where extents begin, about an address.
+    /// Notes that the bits around an address that mark beginnings of extents are loaded.
     fn load_starts(&mut self, la: u32) {
         let _ = la;
     }
-    /// One of these bits is stored.
+    /// Notes that one of these bits is stored.
     fn store_start(&mut self, la: u32) {
         let _ = la;
     }
 }
 
-/// Nobody looks.
+/// Observer that notes nothing.
 impl Memory for () {}
 
 /// The first page of a file, and whether it is the only one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Hit {
-    /// Where its entry is.
+    /// Place of its entry.
     pub at: Location,
     /// Its first page.
     pub pn: Pn,
@@ -74,24 +74,24 @@ pub struct Tables {
 }
 
 impl Tables {
-    /// Empty tables.
+    /// Returns empty tables.
     pub fn new(shape: &TableShape, hash: Box<dyn Hash>) -> Tables {
         Tables { hash, lpmt: Lpmt::new(shape), blocks: BlockTables::new(shape) }
     }
 
-    /// The set in which an address is looked up first.
+    /// Returns the set in which an address is looked up first.
     #[inline]
     pub fn key(&self, la: u32) -> u32 {
         self.hash.key(la)
     }
 
-    /// Search for the file that begins at `la`: scan the set of its key, then along NSid.
+    /// Searches for the file that begins at `la`: in the set of its key, then along NSid.
     #[inline]
     pub fn search(&self, la: u32, memory: &mut impl Memory) -> SearchResult {
         self.lpmt.find(self.key(la), la, memory)
     }
 
-    /// Find the file that begins at `la`.
+    /// Finds the file that begins at `la`.
     #[inline]
     pub fn lookup(&self, la: u32, memory: &mut impl Memory) -> Option<Hit> {
         match self.search(la, memory) {
@@ -103,16 +103,16 @@ impl Tables {
         }
     }
 
-    /// The page that follows in its file; `None` after the last.
+    /// Returns the page that follows in its file, or `None` after the last.
     pub fn next_page(&self, pn: Pn, memory: &mut impl Memory) -> Option<Pn> {
         memory.load_row(pn);
         self.blocks.next(pn)
     }
 
-    /// A new file of one page, `pn`: its row must be free.
+    /// Inserts a new file of one page, `pn`, whose row must be free.
     ///
     /// # Errors
-    /// When the address is wider than its field or is there already, the row is taken or out of
+    /// If the address is wider than its field or is there already, the row is taken or out of
     /// range, or the LPMT has no set left for the key. Nothing is changed then.
     pub fn insert(
         &mut self,
@@ -125,10 +125,11 @@ impl Tables {
         self.insert_where(found, la, pn, memory)
     }
 
-    /// [`Tables::insert`], where a search for `la` has ended, since when nothing was changed.
+    /// Inserts a file as [`Tables::insert`] does, after a search for `la` since which nothing was
+    /// changed.
     ///
     /// # Errors
-    /// As there.
+    /// The errors of [`Tables::insert`].
     pub fn insert_where(
         &mut self,
         found: SearchResult,
@@ -144,10 +145,10 @@ impl Tables {
         Ok(at)
     }
 
-    /// Append the page `pn` to the file whose last page is `last`.
+    /// Appends the page `pn` to the file whose last page is `last`.
     ///
     /// # Errors
-    /// When `last` is not the last page of a file, or the row of `pn` is taken or out of range.
+    /// If `last` is not the last page of a file, or the row of `pn` is taken or out of range.
     pub fn extend(
         &mut self,
         last: Pn,
@@ -164,11 +165,11 @@ impl Tables {
         Ok(())
     }
 
-    /// Take the last page off the file that begins at `la`; its only page takes the file along.
-    /// Returns the page.
+    /// Takes the last page off the file that begins at `la`, and returns it. If it was the only
+    /// page, the file is gone.
     ///
     /// # Errors
-    /// When there is no such file.
+    /// If there is no such file.
     pub fn shrink(&mut self, la: u32, memory: &mut impl Memory) -> Result<Pn, LookupError> {
         let hit = self.lookup(la, memory).ok_or(LookupError::Missing { la })?;
         let mut last = hit.pn;
@@ -188,10 +189,10 @@ impl Tables {
         Ok(last)
     }
 
-    /// Delete the file that begins at `la`. `pages` is shown each of its pages.
+    /// Deletes the file that begins at `la`. `pages` is shown each of its pages.
     ///
     /// # Errors
-    /// When there is no such file.
+    /// If there is no such file.
     pub fn delete(
         &mut self,
         la: u32,
@@ -210,11 +211,11 @@ impl Tables {
         Ok(())
     }
 
-    /// Split a file before its page `pn`, which is not its first: the rest of it becomes the file
-    /// that begins at `la`.
+    /// Splits a file before its page `pn`, which is not its first. The rest becomes the file that
+    /// begins at `la`.
     ///
     /// # Errors
-    /// As [`Tables::insert`]; nothing is changed then.
+    /// The errors of [`Tables::insert`]; nothing is changed then.
     pub fn split(
         &mut self,
         pn: Pn,
@@ -235,14 +236,14 @@ impl Tables {
         Ok(at)
     }
 
-    /// The page is the last of its file from now on; whoever followed it is on its own.
+    /// Makes a page the last of its file; the page that followed it is on its own.
     fn cut_after(&mut self, pn: Pn, memory: &mut impl Memory) {
         self.blocks.make_last(pn);
         memory.store_row(pn);
         self.mark_single(pn, true, memory);
     }
 
-    /// Bit S of the file of a page, if that is its first one.
+    /// Sets or clears bit S of the file of a page, if the page is its first.
     fn mark_single(&mut self, pn: Pn, single: bool, memory: &mut impl Memory) {
         if let Some(at) = self.blocks.location(pn) {
             self.lpmt.set_single(at, single);
@@ -250,11 +251,11 @@ impl Tables {
         }
     }
 
-    /// The page `pn` leaves its file, and its row becomes free. What follows it in the file becomes
-    /// one that begins at `rest`.
+    /// Drops the page `pn` from its file, and frees its row. The pages that follow it in the file
+    /// become a file that begins at `rest`.
     ///
     /// # Errors
-    /// As [`Tables::insert`] for `rest`, where pages follow; nothing is changed then.
+    /// The errors of [`Tables::insert`] for `rest`, if pages follow; nothing is changed then.
     pub fn drop_page(
         &mut self,
         pn: Pn,
@@ -275,11 +276,11 @@ impl Tables {
         Ok(())
     }
 
-    /// The file whose first page is `first` becomes the rest of the one whose last page is `last`;
-    /// its entry is gone.
+    /// Joins two files: the file whose first page is `first` becomes the rest of the file whose
+    /// last page is `last`. Its entry is gone.
     ///
     /// # Errors
-    /// When they are not that, or are the same file.
+    /// If the pages are no such pages, or are of the same file.
     pub fn join(
         &mut self,
         last: Pn,
@@ -303,18 +304,20 @@ impl Tables {
         Ok(())
     }
 
-    /// The first page of a page's file.
+    /// Returns the first page of a page's file.
     pub fn first_page(&self, pn: Pn) -> Pn {
         std::iter::successors(Some(pn), |&pn| self.blocks.previous(pn))
             .last()
             .expect("it begins with itself")
     }
 
-    /// A page moves from `old` to `new`, whose row must be free. Its neighbours, or its LPMT entry,
-    /// are told: the links lead there without a lookup, which is what PPid is for.
+    /// Moves a page from `old` to `new`, whose row must be free.
+    ///
+    /// Its neighbours, or its LPMT entry, are told. The links lead there without a lookup, which is
+    /// the purpose of PPid.
     ///
     /// # Errors
-    /// When `old` holds no page, or the row of `new` is taken or out of range.
+    /// If `old` holds no page, or the row of `new` is taken or out of range.
     pub fn relocate(
         &mut self,
         old: Pn,

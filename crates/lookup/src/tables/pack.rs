@@ -1,13 +1,13 @@
-//! Fields side by side, from the lowest bit of the first byte on, nothing in between: the tables as
-//! the hardware holds them.
+//! Fields side by side, from the lowest bit of the first byte on, with nothing in between: the
+//! tables as the hardware holds them.
 
-/// Bits that a number up to `largest` needs; at least one.
+/// Returns the number of bits that a number up to `largest` needs: at least one.
 pub const fn bits_for(largest: u64) -> u32 {
     let bits = 64 - largest.leading_zeros();
     if bits == 0 { 1 } else { bits }
 }
 
-/// Writes fields.
+/// Writer of fields.
 #[derive(Default, Debug)]
 pub struct Writer {
     bytes: Vec<u8>,
@@ -15,10 +15,10 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// Append the lowest `bits` of `value`.
+    /// Appends the lowest `bits` bits of `value`.
     ///
     /// # Panics
-    /// When the value is wider than that.
+    /// If the value is wider than that.
     pub fn put(&mut self, value: u64, bits: u32) {
         assert!(bits == 64 || value >> bits == 0, "{value} does not fit {bits} bits");
         for i in 0..bits {
@@ -30,13 +30,13 @@ impl Writer {
         }
     }
 
-    /// What was written; the last byte is filled with zeros.
+    /// Returns what was written; the last byte is filled with zeros.
     pub fn finish(self) -> Vec<u8> {
         self.bytes
     }
 }
 
-/// Reads them again.
+/// Reader of fields.
 #[derive(Debug)]
 pub struct Reader<'a> {
     bytes: &'a [u8],
@@ -44,12 +44,12 @@ pub struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// From the first bit on.
+    /// Returns a reader at the first bit.
     pub fn new(bytes: &'a [u8]) -> Reader<'a> {
         Reader { bytes, bits: 0 }
     }
 
-    /// The next `bits`; `None` behind the end.
+    /// Returns the next `bits` bits, or `None` behind the end.
     pub fn take(&mut self, bits: u32) -> Option<u64> {
         let mut value = 0;
         for i in 0..bits {

@@ -26,19 +26,19 @@ const SECONDARY_SETS: Param<u64> = Param::int(
 const ON_DELETE: Param<Text> = Param::choice(
     "lookup.on_delete",
     &["leave", "fill"],
-    "what becomes of the place of a deleted entry in a chain of sets: it is left (`leave`), so \
-     that chains of nearly empty sets may use up the secondary table; or the last entry of the \
-     chain takes it (`fill`), and as many secondary sets as primary ones are always enough",
+    "place of a deleted entry in a chain of sets: it is left empty (`leave`), so that chains of \
+     nearly empty sets may use up the secondary table; or the last entry of the chain takes it \
+     (`fill`), and as many secondary sets as primary ones are always enough",
 )
 .or("fill");
 
 /// Parameters of the tables.
 pub const PARAMS: &[ParamDef] = &[SETS.def, WAYS.def, SECONDARY_SETS.def, ON_DELETE.def];
 
-/// Sizes and widths. Every address, page number and location fits 31 bits.
+/// Sizes and widths of the tables. Every address, page number and location fits 31 bits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TableShape {
-    /// Sets of the primary LPMT are `2^set_bits`.
+    /// Exponent of the number of sets of the primary LPMT, which is `2^set_bits`.
     pub set_bits: u32,
     /// Entries of a set.
     pub ways: u32,
@@ -50,13 +50,13 @@ pub struct TableShape {
     pub block_tables: u32,
     /// Rows of a block table: pages of a block.
     pub rows: u32,
-    /// Chains keep all their sets full but the last.
+    /// `true` if chains keep all their sets full but the last.
     pub dense: bool,
 }
 
 impl TableShape {
-    /// The paper's (Table II): 2^17 sets of 8 entries, as many secondary ones, addresses of 20
-    /// bits, 4096 block tables of 256 rows.
+    /// Shape of the paper (Table II): 2^17 sets of 8 entries, as many secondary ones, addresses of
+    /// 20 bits, 4096 block tables of 256 rows.
     pub const PAPER: TableShape = TableShape {
         set_bits: 17,
         ways: 8,
@@ -67,12 +67,12 @@ impl TableShape {
         dense: false,
     };
 
-    /// The shape that `params` describe for addresses below `addresses` and flash blocks of `rows`
-    /// pages.
+    /// Returns the shape that `params` describe for addresses below `addresses` and flash blocks of
+    /// `rows` pages.
     ///
     /// # Errors
-    /// Sets that are no power of two, more secondary sets than primary ones. [`TableShape::check`]
-    /// says whether the rest can be held.
+    /// Sets that are no power of two, and more secondary sets than primary ones.
+    /// [`TableShape::check`] finds whether the rest can be held.
     pub fn from_params(
         params: &Params,
         addresses: u64,
@@ -120,7 +120,8 @@ impl TableShape {
         })
     }
 
-    /// Whether the tables hold `files` files whatever their addresses: even where all have one key.
+    /// Returns an error unless the tables hold `files` files whatever their addresses, even if all
+    /// have one key.
     ///
     /// # Errors
     /// The size that is too small, with the smallest that is not.
@@ -141,18 +142,19 @@ impl TableShape {
         if secondary < files {
             return Err(short("lookup.secondary_sets", secondary / ways));
         }
-        match self.dense {
-            true => Ok(()),
-            false => Err(ConfigError::allowing(
+        if self.dense {
+            Ok(())
+        } else {
+            Err(ConfigError::allowing(
                 "lookup.on_delete",
                 "sets that are left nearly empty may use up the secondary table",
                 "fill",
-            )),
+            ))
         }
     }
 
-    /// Sizes that the simulator can hold; `addresses` and `pages` are the keys that say how many of
-    /// them there are.
+    /// Returns an error if the simulator cannot hold a size. `addresses` and `pages` are the keys
+    /// that set the numbers of addresses and pages.
     ///
     /// # Errors
     /// The size that is too large.
@@ -187,58 +189,59 @@ impl TableShape {
         Ok(())
     }
 
-    /// Entries, and rows of block tables, that a simulated engine has at most: 4 GiB of entries.
+    /// Greatest number of entries, and of rows of block tables, in a simulated engine: 4 GiB of
+    /// entries.
     pub const LARGEST: u64 = 1 << 29;
 
-    /// Primary sets.
+    /// Returns the number of primary sets.
     pub const fn sets(&self) -> u32 {
         1 << self.set_bits
     }
 
-    /// Bits of a way.
+    /// Returns the number of bits of a way.
     pub fn way_bits(&self) -> u32 {
         bits_for(u64::from(self.ways - 1))
     }
 
-    /// Bits of a row in its block table.
+    /// Returns the number of bits of a row in its block table.
     pub fn row_bits(&self) -> u32 {
         bits_for(u64::from(self.rows - 1))
     }
 
-    /// Bits of a page number: block table and row.
+    /// Returns the number of bits of a page number: block table and row.
     pub fn pn_bits(&self) -> u32 {
         bits_for(u64::from(self.block_tables - 1)) + self.row_bits()
     }
 
-    /// Bits of the place of an entry: which table, set, way.
+    /// Returns the number of bits of the place of an entry: which table, set, way.
     pub fn location_bits(&self) -> u32 {
         1 + self.set_bits + self.way_bits()
     }
 
-    /// Bits of an LPMT entry: LA, PN, V, S.
+    /// Returns the number of bits of an LPMT entry: LA, PN, V, S.
     pub fn entry_bits(&self) -> u32 {
         self.la_bits + self.pn_bits() + 2
     }
 
-    /// Bits of the header of a set: NSid with its V, and of a secondary set PSid, a set of either
-    /// table.
+    /// Returns the number of bits of the header of a set: NSid with its V and, for a secondary set,
+    /// PSid, which names a set of either table.
     pub fn header_bits(&self, secondary: bool) -> u32 {
         let next = bits_for(u64::from(self.secondary_sets - 1)) + 1;
         next + if secondary { 1 + self.set_bits } else { 0 }
     }
 
-    /// Bits of PPid: a page number, or the place of an entry.
+    /// Returns the number of bits of PPid: a page number, or the place of an entry.
     pub fn ppid_bits(&self) -> u32 {
         self.pn_bits().max(self.location_bits())
     }
 
-    /// Bits of a row of a block table: V, F, L, PPid, NPid.
+    /// Returns the number of bits of a row of a block table: V, F, L, PPid, NPid.
     pub fn block_row_bits(&self) -> u32 {
         3 + self.ppid_bits() + self.pn_bits()
     }
 
-    /// Bytes of the LPMT and of the block tables (with their WP), every field as wide as it must
-    /// be, nothing in between.
+    /// Returns the bytes of the LPMT and of the block tables (with their WP), if every field is as
+    /// wide as it must be and nothing is in between.
     pub fn packed_bytes(&self) -> (u64, u64) {
         let set =
             |secondary| u64::from(self.ways * self.entry_bits() + self.header_bits(secondary));
@@ -248,7 +251,7 @@ impl TableShape {
         (lpmt.div_ceil(8), (u64::from(self.block_tables) * table).div_ceil(8))
     }
 
-    /// The address fits its field.
+    /// Returns an error if the address does not fit its field.
     pub(crate) fn fits_address(&self, la: u32) -> Result<(), LookupError> {
         if u64::from(la) >> self.la_bits == 0 {
             Ok(())

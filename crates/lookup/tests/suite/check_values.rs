@@ -177,7 +177,7 @@ fn keys() {
     assert_eq!(key("radix", 999_999), (9 * (161_051 + 14_641 + 1331 + 121 + 11 + 1)) % (1 << 17));
 }
 
-/// Many at once are served as one by one.
+/// Many requests at once are served as if one by one.
 #[test]
 fn batches_change_nothing() {
     let run = |one_by_one: bool| {
@@ -194,9 +194,10 @@ fn batches_change_nothing() {
                 _ => LookupRequest::Pages(rng.below(1 << 15) as u32, 1),
             })
             .collect();
-        match one_by_one {
-            true => asks.iter().for_each(|&ask| study.ask(ask).unwrap()),
-            false => study.ask_all(&asks).unwrap(),
+        if one_by_one {
+            asks.iter().for_each(|&ask| study.ask(ask).unwrap())
+        } else {
+            study.ask_all(&asks).unwrap()
         }
         study.tables().check().unwrap();
         format!("{:?}", study.finish())
@@ -223,7 +224,7 @@ fn what_depends_on_data_waits_for_it() {
     // 109 + 13; 122 + 9 + 13; a store waits for the last load, and its data follows CWL later
     assert_eq!(in_turn.iter().map(|c| c.0).collect::<Vec<_>>(), [100, 109, 122, 131, 144, 153]);
     assert_eq!((in_turn[5].1, end), (CommandKind::Write, 153 + 9 + 4));
-    // stores say nothing that another one could wait for
+    // a store returns nothing that another one could wait for
     let (stores, _) = serve(&[at(0, 1, true, true), at(1, 1, true, true)]);
     assert_eq!(stores.iter().map(|c| c.0).collect::<Vec<_>>(), [100, 109, 100, 113]);
 }

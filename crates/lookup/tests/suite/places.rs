@@ -9,7 +9,7 @@ use flashatlas_lookup::tables::TableShape;
 use flashatlas_types::{Params, Rng, Seed};
 use std::collections::BTreeMap;
 
-/// What lies in a row of a bank, and how many bursts of it are taken.
+/// Content of each row of a bank, and the number of its bursts that are taken.
 type Rows = BTreeMap<(u8, u32), (&'static str, u32)>;
 
 fn take(rows: &mut Rows, device: &Device, what: &'static str, bank: u8, row: u32, bursts: u32) {

@@ -2,7 +2,8 @@
 
 use flashatlas_lookup::probe::Recency;
 
-/// The figure's registers, `access_{t-3} … access_t`, and its four branches.
+/// Returns the figure's registers, `access_{t-3} … access_t`, after the one of its four branches
+/// that applies.
 fn figure_7(access: [u8; 4], bank: u8) -> [u8; 4] {
     let [t3, t2, t1, t] = access;
     if bank == t {

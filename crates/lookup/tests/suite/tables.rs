@@ -49,7 +49,7 @@ fn same(tables: &Tables, files: &Dictionary, addresses: u32) {
     }
 }
 
-/// A free page, or none: never one that the dictionary holds.
+/// Returns a free page, if one is found: never a page that the dictionary holds.
 fn free_page(tables: &Tables, rng: &mut Rng) -> Option<Pn> {
     (0..20).map(|_| rng.below(16 * 8) as Pn).find(|&pn| !tables.blocks.is_valid(pn))
 }

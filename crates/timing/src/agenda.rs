@@ -1,10 +1,10 @@
-//! What happens next: events in the order of time and, at the same instant, in that in which they
-//! were set. To set or take one takes a time that is logarithmic in how many are ahead: one for
+//! Events ahead, in the order of time and, at the same instant, in the order in which they were
+//! set. To set or take one takes a time that is logarithmic in the number of events ahead: one for
 //! each die, channel and way of the link that is at work, and the timers.
 
 use flashatlas_types::Ps;
 
-/// What happens.
+/// Kind of an event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Event {
     /// The cells of a die are done or have stopped for a read.
@@ -19,14 +19,14 @@ pub(crate) enum Event {
     Timer(u32),
 }
 
-/// An event in one number, so that a heap compares and moves little: from the highest bit on its
-/// time (64 bits), its number (34), its kind (2), and which die, channel, way or operation it is
-/// of (28).
+/// An event in one number, so that a heap compares and moves little. From the highest bit on it
+/// holds its time (64 bits), its number (34), its kind (2), and the number of its die, channel, way
+/// or operation (28).
 type Key = u128;
 
 const WHICH_BITS: u32 = 28;
 const NUMBER_AT: u32 = WHICH_BITS + 2;
-/// Numbers begin anew after this one.
+/// Greatest number of an event; numbers begin anew after it.
 const LAST_NUMBER: u64 = (1 << (64 - NUMBER_AT)) - 1;
 
 const DIE: u64 = 0;
@@ -38,13 +38,14 @@ const fn number_of(key: Key) -> u64 {
     key as u64 >> NUMBER_AT
 }
 
-/// Keys as a binary heap, the least first. The place of the one that was taken stays vacant until
-/// the next is put: what happens mostly sets what happens next, and both together then cost one
-/// way down instead of one down and two up.
+/// Binary heap of keys, the least first.
+///
+/// The place of a key that was taken stays vacant until the next key is put. An event mostly sets
+/// another event, and both together then cost one way down instead of one down and two up.
 #[derive(Debug, Default)]
 struct Heap {
     keys: Vec<Key>,
-    /// The first was taken.
+    /// `true` if the first key was taken.
     vacant: bool,
 }
 
@@ -74,7 +75,7 @@ impl Heap {
         self.keys[at] = key;
     }
 
-    /// Take the least, which is there.
+    /// Takes the least key, which must exist.
     #[inline]
     fn take(&mut self) -> Key {
         if self.vacant {
@@ -85,7 +86,7 @@ impl Heap {
         self.keys[0]
     }
 
-    /// Put a key into the first place, and from there to where it belongs.
+    /// Puts a key into the first place, and moves it from there to its own place.
     #[inline]
     fn sink(&mut self, key: Key) {
         let keys = &mut self.keys[..];
@@ -103,7 +104,7 @@ impl Heap {
         keys[at] = key;
     }
 
-    /// Take all, in no order.
+    /// Takes all keys, in no order.
     fn drain(&mut self) -> Vec<Key> {
         let mut keys = std::mem::take(&mut self.keys);
         if std::mem::take(&mut self.vacant) {
@@ -119,7 +120,7 @@ pub(crate) struct Agenda {
     ahead: Heap,
     /// Number of the newest event.
     newest: u64,
-    /// Of each die, the number of the event that holds.
+    /// Number of the event of each die that is valid.
     of_dies: Vec<u64>,
 }
 
@@ -128,7 +129,7 @@ impl Agenda {
         Agenda { ahead: Heap::default(), newest: 0, of_dies: vec![0; dies] }
     }
 
-    /// The cells of a die are done or stop at `at`, and not when it was said before.
+    /// Sets the time at which the cells of a die are done or stop; it replaces the time set before.
     #[inline]
     pub fn set_die(&mut self, at: Ps, die: u32) {
         self.set(at, DIE, die);
@@ -161,13 +162,13 @@ impl Agenda {
         self.ahead.put(Key::from(at.0) << 64 | Key::from(low));
     }
 
-    /// When the next event happens.
+    /// Returns the time of the next event, if there is one.
     #[inline]
     pub fn next_at(&self) -> Option<Ps> {
         self.ahead.least().map(|key| Ps((key >> 64) as u64))
     }
 
-    /// Take the next event, if it is not after `until`.
+    /// Takes the next event, if it is not after `until`.
     #[inline]
     pub fn take(&mut self, until: Ps) -> Option<(Ps, Event)> {
         let at = self.next_at().filter(|&at| at <= until)?;
@@ -184,7 +185,7 @@ impl Agenda {
         Some((at, event))
     }
 
-    /// Number the events ahead from 1 on, in their order. Those of dies that hold stay so.
+    /// Numbers the events ahead from 1 on, in their order. Valid events of dies stay valid.
     #[cold]
     fn number_anew(&mut self) {
         let mut keys = self.ahead.drain();
@@ -228,7 +229,7 @@ mod tests {
         assert_eq!(heap.drain().into_iter().collect::<std::collections::BTreeSet<_>>(), sorted);
     }
 
-    /// Where numbers begin anew, the order and what holds of the dies stay what they were.
+    /// Numbers that begin anew change neither the order nor the valid events of the dies.
     #[test]
     fn numbers_that_begin_anew_change_nothing() {
         let fill = |agenda: &mut Agenda| {

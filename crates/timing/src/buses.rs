@@ -1,5 +1,5 @@
-//! What happens on the host link and on the channels: which operation they take next, and what
-//! comes after its transfer.
+//! Work on the host link and on the channels: which operation they take next, and what comes after
+//! its transfer.
 
 use crate::engine::Engine;
 use crate::inherit::HostRead;
@@ -51,7 +51,7 @@ impl Engine {
         self.next_on_link(way);
     }
 
-    /// Put `n` on its channel; a transfer that takes no time does not queue.
+    /// Puts `n` on its channel; a transfer that takes no time does not queue.
     pub(crate) fn use_channel(&mut self, n: u32) {
         let node = self.nodes.at(n);
         let (channel, time) = (self.die_channel[node.die as usize], self.channel_time(node));
@@ -89,8 +89,10 @@ impl Engine {
         self.nodes.prefetch_end(n);
     }
 
-    /// A read that is not sensed yet, and an erase, put their command on the channel; a sensed read
-    /// its data; a program both.
+    /// Returns the time of an operation on its channel.
+    ///
+    /// A read that is not sensed yet, and an erase, put their command on the channel. A sensed read
+    /// puts its data there; a program puts both.
     fn channel_time(&self, node: &Node) -> Dur {
         let command =
             node.work == NodeKind::Erase || (node.work == NodeKind::Read && !node.halfway);

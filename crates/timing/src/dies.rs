@@ -1,5 +1,4 @@
-//! What happens on a die: which operation it takes next, cells and registers, cache operations,
-//! suspension.
+//! Work on a die: which operation it takes next, cells and registers, cache operations, suspension.
 
 use crate::engine::Engine;
 use crate::inherit::HostRead;
@@ -28,7 +27,7 @@ impl Engine {
         self.note_work(d);
     }
 
-    /// Give an idle die its next operation.
+    /// Gives an idle die its next operation.
     pub(crate) fn next_on_die(&mut self, d: u32) {
         let die = &mut self.dies[d as usize];
         if die.current != NIL || die.phase != Phase::Idle {
@@ -65,7 +64,7 @@ impl Engine {
         }
     }
 
-    /// Keep the count of dies at work.
+    /// Keeps the count of dies at work.
     pub(crate) fn note_work(&mut self, d: u32) {
         let die = &mut self.dies[d as usize];
         let at_work = die.at_work();
@@ -89,7 +88,7 @@ impl Engine {
         }
     }
 
-    /// A program or erase has its die: the next one of its block may queue behind it.
+    /// Lets the next operation of a block queue, once a program or erase of that block has its die.
     pub(crate) fn release_successor(&mut self, n: u32) {
         if self.nodes.at(n).work != NodeKind::Read
             && let Some(next) = self.nodes.started(n)
@@ -129,7 +128,7 @@ impl Engine {
         }
     }
 
-    /// The cells of a die are done, or have stopped for a read.
+    /// Goes on after the cells of a die are done, or have stopped for a read.
     pub(crate) fn die_done(&mut self, d: u32) {
         if self.dies[d as usize].phase == Phase::Suspending {
             self.dies[d as usize].phase = Phase::Idle;
@@ -167,8 +166,8 @@ impl Engine {
         }
     }
 
-    /// The sensed page moves to the cache register and from there to the channel; the cells are
-    /// free.
+    /// Moves the sensed page to the cache register and from there to the channel; the cells are
+    /// free then.
     pub(crate) fn read_to_cache(&mut self, d: u32) {
         let die = &mut self.dies[d as usize];
         let n = std::mem::replace(&mut die.current, NIL);
@@ -180,7 +179,7 @@ impl Engine {
         self.use_channel(n);
     }
 
-    /// Cache program: while the cells program one page, the next one comes over the channel.
+    /// Brings the next page over the channel while the cells program one, if cache program is on.
     pub(crate) fn try_preload(&mut self, d: u32) {
         if !self.times.cache_program {
             return;
@@ -204,7 +203,7 @@ impl Engine {
         self.use_channel(n);
     }
 
-    /// The program in the cache register goes on to the cells.
+    /// Moves the program in the cache register on to the cells.
     pub(crate) fn promote(&mut self, d: u32) {
         let die = &mut self.dies[d as usize];
         die.current = std::mem::replace(&mut die.cached, NIL);
@@ -212,7 +211,8 @@ impl Engine {
         self.start_cells(d);
     }
 
-    /// A host read waits: stop a program or an erase for it, where that is on and still worth it.
+    /// Stops a program or an erase for a host read that waits, if suspension is on and still worth
+    /// it.
     pub(crate) fn try_suspend(&mut self, d: u32) {
         let s = self.times.suspend;
         if !s.is_on() {

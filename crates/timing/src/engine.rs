@@ -2,18 +2,18 @@
 //!
 //! A read takes command cycles on the channel, tR on the die, and a transfer out; a program a
 //! transfer in, then tPROG; an erase command cycles, then tBERS. A die serves one operation at a
-//! time (two where cache operations are on: one in the cells, one in the cache register), a channel
-//! one transfer, the host link one transfer each way. Who goes next is decided by class, then by
-//! order of arrival; where `passed_max` is set, the first operation of a class is passed by others
-//! for no longer than that. A read of the map that a host read waits for is a host read from then
-//! on.
+//! time (two if cache operations are on: one in the cells, one in the cache register), a channel
+//! one transfer, the host link one transfer each way. The next operation is chosen by class, then
+//! by order of arrival. If `passed_max` is set, the first operation of a class is passed by others
+//! for no longer than that. A read of the map is a host read from the moment that a host read waits
+//! for it.
 //!
-//! At one instant: events happen in the order in which they began; what an event frees goes to
-//! those that wait already, then what it releases arrives, in the order of numbers. Operations
-//! issued together take effect one by one. A die is taken before its channel, so an operation that
-//! waits for the bus holds its die; only cells at work are suspended, and only while the cache
-//! register is empty. Busy time is booked when a resource is taken: let the drive settle before you
-//! divide by elapsed time.
+//! At one instant, events happen in the order in which they began. What an event frees goes to
+//! operations that wait already; then the operations that it releases arrive, in the order of their
+//! numbers. Operations issued together take effect one by one. A die is taken before its channel,
+//! so an operation that waits for the bus holds its die. Only cells at work are suspended, and only
+//! while the cache register is empty. Busy time is booked when a resource is taken: let the drive
+//! settle before you divide by elapsed time.
 
 use crate::agenda::{Agenda, Event};
 use crate::inherit::{HostRead, MapWaits};
@@ -28,13 +28,13 @@ use flashatlas_types::{Class, Dur, Layout, Op, OpId, OpKind, Plan, Ps, Tag, beat
 /// A host command that is complete.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Finished {
-    /// Which.
+    /// The command.
     pub tag: Tag,
-    /// When.
+    /// Time of its completion.
     pub at: Ps,
 }
 
-/// Resolves plans on the resources of a drive.
+/// Engine that resolves plans on the resources of a drive.
 #[derive(Debug)]
 pub struct Engine {
     pub(crate) times: Times,
@@ -48,7 +48,7 @@ pub struct Engine {
     memory: Option<Memory>,
     slots: Slots,
     pub(crate) statistics: Statistics,
-    /// What was done on flash and when, in one number.
+    /// Number that stands for what was done on flash, and when.
     trajectory: Trajectory,
     /// Operations that nothing holds back, in order; empty between calls.
     pub(crate) ready: Vec<u32>,
@@ -57,7 +57,8 @@ pub struct Engine {
     pub(crate) map_waits: MapWaits,
 }
 
-/// What an operation does that takes no time and mostly waits for one other alone, and its value.
+/// Returns the kind and the value of an operation that takes no time and mostly waits for just one
+/// other.
 #[inline]
 fn follower(kind: OpKind) -> Option<(NodeKind, u64)> {
     match kind {
@@ -67,7 +68,7 @@ fn follower(kind: OpKind) -> Option<(NodeKind, u64)> {
     }
 }
 
-/// What an operation does, and how long it takes.
+/// Fills in what an operation does, and how long it takes.
 #[inline]
 fn describe(t: &Times, op: &Op, node: &mut Node) {
     let bus = |bytes: u32| Dur::transfer(u64::from(bytes), t.channel_rate);
@@ -107,7 +108,7 @@ fn describe(t: &Times, op: &Op, node: &mut Node) {
 }
 
 impl Engine {
-    /// An engine with the dies, channels and blocks of `layout`, at time zero.
+    /// Returns an engine with the dies, channels and blocks of `layout`, at time zero.
     pub fn new(layout: &Layout, times: Times) -> Engine {
         let dies = layout.geometry.die_count();
         let channels = layout.geometry.channels as usize;
@@ -134,27 +135,29 @@ impl Engine {
         }
     }
 
-    /// From now on, keep what critical paths are made of; nothing may be unfinished.
+    /// Keeps, from now on, what critical paths are made of; nothing may be unfinished.
     pub fn keep_paths(&mut self) {
         assert!(self.nodes.live == 0, "paths begin with an engine that is idle");
         self.paths = Some(Box::new(Paths::new(self.dies.len())));
     }
 
-    /// The critical path to the command `tag` that completed at `at`, from `since` on, the latest
-    /// step first; where no tag is given, to that command of those which completed then whose path
-    /// goes back furthest. `None` where none did, or paths are not kept.
+    /// Returns the critical path to the command `tag` that completed at `at`, from `since` on, the
+    /// latest step first.
+    ///
+    /// Without a tag the path leads to the command that goes back furthest among all that completed
+    /// then. Returns `None` if none did, or if paths are not kept.
     pub fn path(&self, tag: Option<Tag>, at: Ps, since: Ps) -> Option<Vec<Step>> {
         self.paths.as_ref()?.to(tag, at, since)
     }
 
-    /// Paths will be asked for from `before` on, at the earliest.
+    /// Forgets what ended before `before`: no path that begins earlier will be asked for.
     pub fn forget_paths(&mut self, before: Ps) {
         if let Some(paths) = &mut self.paths {
             paths.forget(before);
         }
     }
 
-    /// Tell the paths, if they are kept. Whoever keeps none pays for one comparison.
+    /// Calls `tell` with the paths, if they are kept. If not, it costs one comparison.
     #[inline]
     pub(crate) fn note(&mut self, tell: impl FnOnce(&mut Paths, &Engine)) {
         #[cold]
@@ -169,13 +172,13 @@ impl Engine {
         }
     }
 
-    /// What an operation does from now on.
+    /// Notes the state of an operation from now on.
     #[inline]
     pub(crate) fn state(&mut self, n: u32, state: State) {
         self.note(|paths, engine| paths.state(engine.nodes.at(n).id, state, engine.now));
     }
 
-    /// Which operation has a die.
+    /// Notes which operation has a die.
     #[inline]
     pub(crate) fn note_occupant(&mut self, d: u32) {
         self.note(|paths, engine| {
@@ -185,7 +188,8 @@ impl Engine {
         });
     }
 
-    /// Operations of `ready` from `first` on were held back last by this one.
+    /// Notes that operation `by` was the last to hold back the operations of `ready` from `first`
+    /// on.
     #[inline]
     pub(crate) fn note_released(&mut self, first: usize, by: OpId) {
         self.note(|paths, engine| {
@@ -195,13 +199,13 @@ impl Engine {
         });
     }
 
-    /// The time up to which events were handled.
+    /// Returns the time up to which events were handled.
     pub fn now(&self) -> Ps {
         self.now
     }
 
-    /// When the next event happens; now, where a command has completed that [`Engine::advance`] has
-    /// not reported yet.
+    /// Returns the time of the next event. It is the present time if a command has completed that
+    /// [`Engine::advance`] has not reported yet.
     #[inline]
     pub fn next_event(&self) -> Option<Ps> {
         if !self.finished.is_empty() {
@@ -210,34 +214,34 @@ impl Engine {
         self.agenda.next_at()
     }
 
-    /// Operations that are not complete.
+    /// Returns the number of operations that are not complete.
     pub fn unfinished(&self) -> usize {
         self.nodes.live
     }
 
-    /// Every operation below this number is complete.
+    /// Returns the number below which every operation is complete.
     pub fn oldest_unfinished(&self) -> OpId {
         if self.nodes.live == 0 { OpId(u64::MAX) } else { self.nodes.oldest() }
     }
 
-    /// Whether an operation that was issued is complete.
+    /// Returns `true` if an operation that was issued is complete.
     #[inline]
     pub fn is_complete(&self, op: OpId) -> bool {
         self.nodes.find(op).is_none()
     }
 
-    /// Slots of the write cache that were freed so far.
+    /// Returns the number of slots of the write cache that were freed so far.
     pub fn freed_slots(&self) -> u64 {
         self.slots.freed
     }
 
-    /// The newest program of this page of a die's block that was issued before operation `before`
-    /// and is not complete.
+    /// Returns the newest program of this page of a die's block that was issued before operation
+    /// `before` and is not complete.
     pub fn program_of(&self, block: u32, page: u32, before: OpId) -> Option<OpId> {
         self.nodes.program_of(block, page, before).map(|n| self.nodes.at(n).id)
     }
 
-    /// How busy the resources were until now. What they are doing counts as far as it is done.
+    /// Returns how busy the resources were until now. Work under way counts as far as it is done.
     pub fn statistics(&mut self) -> Statistics {
         self.statistics.dies_change(self.now, 0);
         let mut so_far = self.statistics.clone();
@@ -248,12 +252,12 @@ impl Engine {
         so_far
     }
 
-    /// Every flash operation so far with the time of its end, in order, as one number.
+    /// Returns one number for every flash operation so far and the time of its end, in order.
     pub fn trajectory(&self) -> Trajectory {
         self.trajectory
     }
 
-    /// Forget busy times so far.
+    /// Forgets the busy times so far.
     pub fn reset_statistics(&mut self) {
         self.statistics.reset(self.now);
         // what is under way was counted whole when it began: what is left of it belongs to the time
@@ -263,7 +267,7 @@ impl Engine {
         left_over.into_iter().for_each(|(resource, left)| *self.statistics.of(resource) = left);
     }
 
-    /// Every resource at work, and for how much longer.
+    /// Shows every resource at work, and the time for which it still will be.
     fn each_under_way(&self, mut show: impl FnMut(Resource, Dur)) {
         for (d, die) in self.dies.iter().enumerate() {
             if let Phase::Cells { until } = die.phase {
@@ -279,10 +283,11 @@ impl Engine {
         }
     }
 
-    /// Take over the operations of `plan` at `now`, and start what can start.
+    /// Takes over the operations of `plan` at `now`, and starts what can start.
     ///
     /// # Panics
-    /// When `now` lies before an event that was handled already.
+    /// If `now` lies before an event that was handled already, or if an event before `now` was not
+    /// handled.
     pub fn issue(&mut self, now: Ps, plan: &Plan) {
         assert!(now >= self.now, "operations issued in the past");
         assert!(
@@ -317,7 +322,7 @@ impl Engine {
         }
     }
 
-    /// Handle every event up to and including `until`; completed host commands are appended to
+    /// Handles every event up to and including `until`, and appends completed host commands to
     /// `out` in order.
     pub fn advance(&mut self, until: Ps, out: &mut Vec<Finished>) {
         self.run(until, false);
@@ -327,8 +332,8 @@ impl Engine {
         out.append(&mut self.finished);
     }
 
-    /// As [`Engine::advance`], but no further than the first instant at which host commands
-    /// complete. Returns the time that it came to.
+    /// Advances as [`Engine::advance`] does, but no further than the first instant at which host
+    /// commands complete. Returns the time that it came to.
     pub fn advance_to_completion(&mut self, until: Ps, out: &mut Vec<Finished>) -> Ps {
         self.run(until, true);
         if self.finished.is_empty() && until != Ps::MAX {
@@ -338,8 +343,8 @@ impl Engine {
         self.now
     }
 
-    /// Handle every event up to and including `until`, or that instant before it at which commands
-    /// complete.
+    /// Handles every event up to and including `until`; if `to_completion`, no further than the
+    /// first instant at which commands complete.
     #[inline]
     fn run(&mut self, until: Ps, to_completion: bool) {
         loop {
@@ -358,7 +363,8 @@ impl Engine {
         }
     }
 
-    /// What the oldest unfinished operations wait for, for the message of a run that stands still.
+    /// Returns what the oldest unfinished operations wait for, for the message of a run that stands
+    /// still.
     pub fn explain(&self) -> String {
         let list: Vec<String> = self
             .nodes
@@ -374,7 +380,7 @@ impl Engine {
         list.join("; ")
     }
 
-    /// Start or queue everything that nothing holds back.
+    /// Starts or queues everything that nothing holds back.
     #[inline(always)] // what is ready is mostly one operation: a call would cost as much
     pub(crate) fn drain(&mut self) {
         let mut next = 0;

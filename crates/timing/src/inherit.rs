@@ -1,11 +1,11 @@
 //! A read of the map that a host read waits for is a host read itself from then on: it is ranked as
-//! one, and suspends as one.
+//! a host read, and suspends as one.
 //!
-//! A host waits as long for what says where its page is as for the page. Were the read of the map
-//! ranked as the map, or waited it out a program that a read of the page stops, the host would wait
-//! for the lower of the two ("Priority Inheritance Protocols", Sha, Rajkumar, Lehoczky, IEEE
-//! Transactions on Computers 39(9), 1990). Programs and erases that the host read waits for keep
-//! their class.
+//! A host waits for the map entry of its page as well as for the page. Without this, the read of
+//! the map would be ranked as the map, or would wait out a program that a read of the page stops:
+//! the host would wait as for the lower of the two ("Priority Inheritance Protocols", Sha,
+//! Rajkumar, Lehoczky, IEEE Transactions on Computers 39(9), 1990). Programs and erases that the
+//! host read waits for keep their class.
 
 use crate::engine::Engine;
 use crate::nodes::NIL;
@@ -14,14 +14,14 @@ use flashatlas_types::{Class, Op, OpId, OpKind, beat};
 use smallvec::SmallVec;
 use std::collections::VecDeque;
 
-/// For whom a page is read.
+/// Relation of a read to the host.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum HostRead {
-    /// Not for a host.
+    /// The read is not for a host.
     No,
-    /// It is a page of the host.
+    /// The read is of a page of the host.
     OfItsData,
-    /// It is a page of the map that a read of the host waits for.
+    /// The read is of a page of the map that a read of the host waits for.
     OfItsMap,
 }
 
@@ -29,9 +29,9 @@ pub(crate) enum HostRead {
 #[derive(Debug)]
 struct Waiting {
     id: OpId,
-    /// It reads a page of the map.
+    /// `true` if it reads a page of the map.
     reads_map: bool,
-    /// A host read waits for it.
+    /// `true` if a host read waits for it.
     raised: bool,
     /// Operations of this list that it waits for.
     on: SmallVec<[OpId; 2]>,
@@ -41,12 +41,12 @@ struct Waiting {
 #[derive(Debug, Default)]
 pub(crate) struct MapWaits {
     list: VecDeque<Waiting>,
-    /// How many of the list no host read waits for.
+    /// Number of operations in the list that no host read waits for.
     free: usize,
 }
 
 impl MapWaits {
-    /// The operation of this number, if it is here and no host read waits for it.
+    /// Returns the operation of this number, if it is here and no host read waits for it.
     #[inline]
     fn find(&mut self, id: OpId) -> Option<&mut Waiting> {
         // most operations wait for one that is older or newer than all of these
@@ -57,7 +57,7 @@ impl MapWaits {
         self.list.get_mut(place).filter(|one| !one.raised)
     }
 
-    /// Forget operations that are complete.
+    /// Forgets operations that are complete.
     #[inline]
     fn forget(&mut self, oldest: OpId) {
         while let Some(one) = self.list.front()
@@ -73,9 +73,10 @@ impl MapWaits {
         self.free += 1;
     }
 
-    /// Take a host read that waits for `on`: returns the reads of the map among these and behind
-    /// them that no host read has waited for, in order of number. Each operation is met once, for
-    /// what it waits for is known when it is issued.
+    /// Takes a host read that waits for `on`. Returns the reads of the map among these and behind
+    /// them that no host read has waited for, in order of number.
+    ///
+    /// Each operation is met once, because what it waits for is known when it is issued.
     fn raise(&mut self, mut on: SmallVec<[OpId; 2]>) -> SmallVec<[OpId; 4]> {
         let mut reads = SmallVec::new();
         while let Some(id) = on.pop() {
@@ -96,7 +97,8 @@ impl MapWaits {
     }
 }
 
-/// Whether a host waits for this to read: data from flash or over the link, or the end of a read.
+/// Returns `true` if a host that reads waits for this operation: for data from flash or over the
+/// link, or for the end of a read.
 fn is_of_a_host_read(op: &Op) -> bool {
     let kind = matches!(
         op.kind,
@@ -106,8 +108,8 @@ fn is_of_a_host_read(op: &Op) -> bool {
 }
 
 impl Engine {
-    /// An operation is about to be issued. If it is one of a host read, the reads of the map that
-    /// it waits for inherit its class.
+    /// Prepares for an operation that is about to be issued. If it belongs to a host read, the
+    /// reads of the map that it waits for inherit its class.
     #[inline]
     pub(crate) fn inherit(&mut self, id: OpId, op: &Op, after: &[OpId]) {
         let reads_map = op.class == Class::Map && matches!(op.kind, OpKind::Read { .. });
@@ -116,7 +118,8 @@ impl Engine {
         }
     }
 
-    /// An operation waits for those that it names and, a read, for the program of its page.
+    /// Enters an operation that waits for those it names and, if it is a read, for the program of
+    /// its page.
     #[inline(never)]
     fn inherit_map(&mut self, id: OpId, op: &Op, after: &[OpId], reads_map: bool) {
         self.map_waits.forget(self.oldest_unfinished());
@@ -139,14 +142,17 @@ impl Engine {
             let reads = self.map_waits.raise(on);
             reads.into_iter().for_each(|read| self.become_host_read(read));
         } else if !matches!(op.kind, OpKind::Complete(_)) {
-            // what waits for the end of a command is sent after it: the drive does not know of it
+            // an operation that waits for the end of a command is sent after it: the drive does not
+            // know of it
             self.map_waits.add(id, reads_map, on);
         }
     }
 
-    /// A read of the map that became one of the host has left its die. If an operation is suspended
-    /// there, and no other read waits, it does not go on before what the end of the read releases
-    /// has arrived, which may be the read that the host waits for. Returns whether that is so.
+    /// Ends a read of the map that became a host read and has left its die. Returns `true` if the
+    /// operation that is suspended there does not go on yet.
+    ///
+    /// If no other read waits, it goes on only after what the end of the read releases has arrived.
+    /// That may be the read that the host waits for.
     pub(crate) fn rests_on(&mut self, d: u32) -> bool {
         let die = &mut self.dies[d as usize];
         let rests = die.suspended != NIL
@@ -161,7 +167,7 @@ impl Engine {
         rests
     }
 
-    /// A read is one of the host from now on. In the queue where it waits it goes to the end of the
+    /// Makes a read a host read from now on. In the queue where it waits, it goes to the end of the
     /// host reads.
     fn become_host_read(&mut self, read: OpId) {
         let Some(n) = self.nodes.find(read) else { return };
@@ -171,9 +177,10 @@ impl Engine {
         let (before, waiting, d) = (node.rank, node.waiting, node.die);
         let die = &mut self.dies[d as usize];
         let has_die = die.current == n || die.cached == n;
-        let queue = match has_die {
-            true => &mut self.channels[self.die_channel[d as usize] as usize].queue,
-            false => &mut die.queue,
+        let queue = if has_die {
+            &mut self.channels[self.die_channel[d as usize] as usize].queue
+        } else {
+            &mut die.queue
         };
         let queued = waiting == 0 && queue.take(&mut self.nodes, n, before, self.now);
         self.nodes.at_mut(n).rank = rank;

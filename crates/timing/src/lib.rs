@@ -1,4 +1,4 @@
-//! When the operations of a plan happen: dies, channels, memories and the host link as resources of
+//! Timing of the operations of a plan: dies, channels, memories and the host link are resources of
 //! an event engine.
 //!
 //! ```

@@ -30,7 +30,8 @@ impl Memory {
         }
     }
 
-    /// Keep the accesses of an operation until it begins; returns under which number.
+    /// Keeps the accesses of an operation until it begins. Returns the number under which it keeps
+    /// them.
     pub fn keep(&mut self, accesses: &[DramAccess], update: bool) -> u32 {
         let n = self.free.pop().unwrap_or_else(|| {
             self.waiting.push(Waiting::default());
@@ -43,7 +44,7 @@ impl Memory {
         n
     }
 
-    /// Begin one; returns when all its data is there.
+    /// Begins the accesses with number `n`. Returns the time at which all their data is there.
     pub fn begin(&mut self, n: u32, now: Ps, statistics: &mut DramStatistics) -> Ps {
         let waiting = &self.waiting[n as usize];
         let before = [self.dram.bursts, self.dram.activations, self.dram.refreshes];

@@ -48,29 +48,30 @@ pub(crate) const CACHE_PROGRAM: Param<bool> = Param::flag(
 pub(crate) const SUSPEND: Param<Text> = Param::choice(
     "timing.suspend",
     &["none", "program", "erase", "both"],
-    "which operations are suspended when a host read, or a read of the map that one waits for, \
-     waits for their die",
+    "operations that are suspended when a host read, or a read of the map that a host read waits \
+     for, waits for their die",
 )
 .or("none");
 
 pub(crate) const T_SUSPEND: Param<Dur> =
-    Param::time("timing.t_suspend", "from the suspend command to the first read").or("0");
+    Param::time("timing.t_suspend", "time from the suspend command to the first read").or("0");
 
 pub(crate) const T_RESUME: Param<Dur> =
-    Param::time("timing.t_resume", "added to a suspended operation each time it resumes").or("0");
+    Param::time("timing.t_resume", "time added to a suspended operation each time it resumes")
+        .or("0");
 
 pub(crate) const SUSPENDS_MAX: Param<u32> = Param::int(
     "timing.suspends_max",
     1,
     255,
-    "how often one operation is suspended; after that it runs to its end",
+    "number of times that one operation is suspended; after that it runs to its end",
 )
 .or("16");
 
 pub(crate) const SUSPENDED_MAX: Param<Dur> = Param::time(
     "timing.suspended_max",
-    "longest stretch for which an operation is suspended: then it runs to its end, whatever reads \
-     wait; 0: as long as timing.passed_max allows, which bounds it as well",
+    "longest time for which an operation is suspended at a stretch: then it runs to its end, \
+     whatever reads wait; 0: as long as timing.passed_max allows, which bounds it as well",
 )
 .or("1ms");
 
@@ -83,9 +84,9 @@ pub(crate) const PRIORITY: Param<Text> = Param::text(
 
 pub(crate) const PASSED_MAX: Param<Dur> = Param::time(
     "timing.passed_max",
-    "longest that the first operation of a class in a queue is passed by classes before it: then \
-     it is next; it bounds a suspension as well; 0: as long as they come. Kyber aims at 10 ms for \
-     a write (Linux, block/kyber-iosched.c)",
+    "longest time for which the first operation of a class in a queue is passed by classes before \
+     it: then it is next; it bounds a suspension as well; 0: no bound. Kyber aims at 10 ms for a \
+     write (Linux, block/kyber-iosched.c)",
 )
 .or("10ms");
 
@@ -98,8 +99,8 @@ pub(crate) const DRAM_LATENCY: Param<Dur> =
 pub(crate) const NVM: Param<Text> = Param::name(
     "memory.nvm",
     || TECHNOLOGIES.iter().map(|t| t.name).collect(),
-    "the kind of NVM, which says what the memory.nvm_* keys do not: `pcm` is 100 times faster than \
-     NAND",
+    "kind of NVM, which sets what the memory.nvm_* keys leave open: `pcm` is 100 times faster \
+     than NAND",
 )
 .or("pcm");
 
@@ -124,7 +125,7 @@ pub(crate) const LINK_RATE: Param<u64> =
 
 pub(crate) const FULL_DUPLEX: Param<bool> = Param::flag(
     "host.full_duplex",
-    "whether data flows both ways at once on the host link (PCIe, UFS) or one way at a time (SATA)",
+    "data flows both ways at once on the host link (PCIe, UFS); false: one way at a time (SATA)",
 )
 .or("true");
 

@@ -1,19 +1,19 @@
-//! Why a command took as long as it did: its critical path.
+//! Critical paths of commands: why a command took as long as it did.
 //!
-//! While this is on, the engine notes of each operation when it was issued, when nothing held it
-//! back any more and which operation released it last, and when it went from one state to the next.
+//! While paths are kept, the engine notes for each operation when it was issued, when nothing held
+//! it back any more, which operation released it last, and when it went from one state to the next.
 //! A path goes back from the completion of a command: through the states of an operation to the
-//! moment of its release, then through those of the operation that released it, until the command
-//! was issued. So its steps follow each other without a gap, and add up to the latency.
+//! moment of its release, then through the states of the operation that released it, until the
+//! command was issued. So its steps follow each other without a gap, and add up to the latency.
 //!
-//! A step belongs to whoever is to blame ([`Reason`]): what collection does on the path is
-//! collection, and so is the time that an operation waits for a die on which collection works.
+//! A step belongs to its culprit ([`Reason`]): what collection does on the path is collection, and
+//! so is the time that an operation waits for a die on which collection works.
 
 use flashatlas_types::{Cause, Dur, OpId, OpKind, Ps, Tag};
 use smallvec::SmallVec;
 use std::collections::VecDeque;
 
-/// What a part of a latency is due to.
+/// Reason for a part of a latency.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Reason {
     /// The request waits at the host: the drive has no room for another command.
@@ -28,7 +28,8 @@ pub enum Reason {
     LinkQueue,
     /// Data on the host link.
     Link,
-    /// The write cache has no free slot for this request: those that are freed go to earlier ones.
+    /// The write cache has no free slot for this request: slots that are freed go to earlier
+    /// requests.
     Cache,
     /// Another operation of the host is on the die.
     DieQueue,
@@ -83,7 +84,7 @@ impl Reason {
         Reason::Repair,
     ];
 
-    /// The name in a run record.
+    /// Returns the name of the reason in a run record.
     pub const fn name(self) -> &'static str {
         [
             "host_queue",
@@ -109,7 +110,8 @@ impl Reason {
         ][self as usize]
     }
 
-    /// To whom everything that an operation does belongs, if not to the host.
+    /// Returns the reason for everything that an operation does, or `None` if it works for the
+    /// host.
     fn of(op: OpKind, cause: Option<Cause>) -> Option<Reason> {
         if matches!(op, OpKind::Erase { .. }) {
             return Some(Reason::Erase);
@@ -129,32 +131,32 @@ impl Reason {
 /// A part of a critical path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Step {
-    /// When it began.
+    /// Time at which it began.
     pub from: Ps,
-    /// When it ended.
+    /// Time at which it ended.
     pub to: Ps,
-    /// What it is due to.
+    /// Reason for it.
     pub reason: Reason,
     /// The operation on the path; `None` before the first one was issued.
     pub op: Option<(OpKind, Option<Cause>)>,
 }
 
-/// What an operation is doing.
+/// State of an operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum State {
     /// A fixed time passes.
     Timer,
-    /// It waits for the host link.
+    /// The operation waits for the host link.
     LinkQueue,
-    /// It is on the host link.
+    /// The operation is on the host link.
     Link,
-    /// It waits for its die.
+    /// The operation waits for its die.
     DieQueue,
-    /// It waits for its channel.
+    /// The operation waits for its channel.
     ChannelQueue,
-    /// It is on its channel.
+    /// The operation is on its channel.
     Channel,
-    /// It stands in a register of its die.
+    /// The operation stands in a register of its die.
     Register,
     /// The cells work.
     Cells,
@@ -167,22 +169,22 @@ pub(crate) enum State {
 struct Track {
     op: OpKind,
     cause: Option<Cause>,
-    /// Nothing held it back any more.
+    /// Time from which on nothing held it back.
     released: Ps,
-    /// What held it back last.
+    /// Operation that held it back last.
     by: OpId,
     states: SmallVec<[(Ps, State); 6]>,
-    /// [`Ps::MAX`] while it is not complete.
+    /// Time of its end, or [`Ps::MAX`] while it is not complete.
     end: Ps,
 }
 
-/// What the engine did, as far back as somebody may ask.
+/// Record of what the engine did, as far back as somebody may ask.
 #[derive(Debug)]
 pub(crate) struct Paths {
     /// Number of the first operation that is kept.
     first: u64,
     tracks: VecDeque<Track>,
-    /// Whose operation has each die, from when on.
+    /// Occupants of each die, as reasons, each with the time from which on.
     dies: Vec<VecDeque<(Ps, Option<Reason>)>>,
     /// Commands that completed, in order.
     complete: VecDeque<(Ps, Tag, OpId)>,
@@ -205,7 +207,7 @@ impl Paths {
         self.tracks.get_mut(id.0.checked_sub(self.first)? as usize)
     }
 
-    /// An operation is issued.
+    /// Notes that an operation is issued.
     pub fn issued(&mut self, id: OpId, op: OpKind, cause: Option<Cause>, now: Ps) {
         if self.tracks.is_empty() {
             self.first = id.0;
@@ -219,7 +221,7 @@ impl Paths {
         self.tracks.push_back(track(Ps::MAX));
     }
 
-    /// `by`, which has started or is complete, was the last to hold an operation back.
+    /// Notes that `by`, which has started or is complete, was the last to hold an operation back.
     pub fn released(&mut self, id: OpId, by: OpId, now: Ps) {
         if let Some(track) = self.track_mut(id) {
             (track.released, track.by) = (now, by);
@@ -232,7 +234,7 @@ impl Paths {
         }
     }
 
-    /// Whose operation a die has from now on.
+    /// Notes which operation has a die from now on.
     pub fn occupied(&mut self, die: u32, by: Option<OpId>, now: Ps) {
         let who = by
             .and_then(|id| self.track(id))
@@ -256,7 +258,7 @@ impl Paths {
         }
     }
 
-    /// Nobody will ask for what ended before.
+    /// Forgets what ended before `before`: nobody will ask for it.
     pub fn forget(&mut self, before: Ps) {
         while self.tracks.front().is_some_and(|track| track.end < before) {
             self.tracks.pop_front();
@@ -275,9 +277,11 @@ impl Paths {
         }
     }
 
-    /// The path to the command that completed at `at`, from `since` on, the latest step first. With
-    /// a `tag`, to that command; without, to that of those which completed then whose path goes
-    /// back furthest. `None`: none did.
+    /// Returns the path to the command that completed at `at`, from `since` on, the latest step
+    /// first.
+    ///
+    /// With a `tag` the path leads to that command; without one, to the command that goes back
+    /// furthest among all that completed then. Returns `None` if none did.
     pub fn to(&self, tag: Option<Tag>, at: Ps, since: Ps) -> Option<Vec<Step>> {
         let later = self.complete.iter().rev().take_while(|&&(end, ..)| end >= at);
         let those =
@@ -289,7 +293,7 @@ impl Paths {
     fn path(&self, mut id: OpId, at: Ps, since: Ps) -> Vec<Step> {
         let (mut steps, mut upto) = (Vec::new(), at);
         // an operation that a later one held back: an erase that a later read of its block holds,
-        // or a wait for a slot. Before that one came, others did
+        // or a wait for a slot. Before the later one came, others held it back
         let mut held = None;
         while let Some(track) = self.track(id) {
             let mut end = upto;
@@ -333,13 +337,13 @@ impl Paths {
         steps
     }
 
-    /// The last slots of the write cache that were freed before a time.
+    /// Returns the last slots of the write cache that were freed before a time.
     fn freed_before(&self, time: Ps) -> Option<(Ps, OpId)> {
         let later = self.freed.partition_point(|&(at, _)| at < time);
         later.checked_sub(1).map(|last| self.freed[last])
     }
 
-    /// The steps of one state, the latest first.
+    /// Adds the steps of one state, the latest first.
     fn add(&self, track: &Track, state: State, (from, to): (Ps, Ps), steps: &mut Vec<Step>) {
         let op = Some((track.op, track.cause));
         let whose = Reason::of(track.op, track.cause);
@@ -363,8 +367,8 @@ impl Paths {
         steps.push(Step { from, to, reason, op });
     }
 
-    /// The steps of an operation that waits for its die, in a register of it or without, by who has
-    /// it meanwhile.
+    /// Adds the steps of an operation that waits for its die, in a register of the die or outside:
+    /// one for each occupant of the die meanwhile.
     fn add_waits(
         &self,
         track: &Track,
@@ -394,7 +398,7 @@ impl Paths {
     }
 }
 
-/// The time of a path that passed before its first operation was issued.
+/// Returns the time of a path that passed before its first operation was issued.
 pub fn before_issue(steps: &[Step]) -> Dur {
     let first = steps.last().filter(|step| step.reason == Reason::Layer);
     first.map_or(Dur::ZERO, |step| step.to.since(step.from))

@@ -11,9 +11,9 @@ use std::collections::BinaryHeap;
 pub(crate) struct Queue {
     /// First and last of each rank.
     ends: [(u32, u32); Class::ALL.len()],
-    /// Since when the first of each rank is that.
+    /// Time from which on the first of each rank has been the first.
     since: [Ps; Class::ALL.len()],
-    /// The ranks of which some wait, as bits.
+    /// Ranks in which operations wait, as bits.
     ranks: u32,
 }
 
@@ -46,8 +46,10 @@ impl Queue {
         *tail = n;
     }
 
-    /// The operation that goes next: of those that have been passed for `longest` (0: of none) the
-    /// one that has longest been first of its rank, or the first of the lowest rank.
+    /// Returns the operation that goes next: the first of the lowest rank.
+    ///
+    /// If some have been passed for `longest` (0: none have), it is instead the one of these that
+    /// has been first of its rank for longest.
     #[inline]
     pub fn first(&self, now: Ps, longest: Dur) -> Option<u32> {
         if longest > Dur::ZERO && !self.ranks.is_power_of_two() && self.ranks != 0 {
@@ -64,7 +66,7 @@ impl Queue {
         self.ends[rank.unwrap_or(self.ranks.trailing_zeros() as usize)].0
     }
 
-    /// The first host read, whatever else waits.
+    /// Returns the first host read, whatever else waits.
     pub fn first_host_read(&self, nodes: &Nodes) -> Option<u32> {
         let mut left = self.ranks;
         while left != 0 {
@@ -77,7 +79,7 @@ impl Queue {
         None
     }
 
-    /// Take out an operation that is at the head of its rank.
+    /// Takes out an operation that is at the head of its rank.
     #[inline]
     pub fn pop(&mut self, nodes: &Nodes, n: u32, now: Ps) {
         let node = nodes.at(n);
@@ -93,7 +95,7 @@ impl Queue {
         }
     }
 
-    /// Take out an operation of this rank wherever it stands; `false` where it is not here.
+    /// Takes out an operation of this rank wherever it stands. Returns `false` if it is not here.
     pub fn take(&mut self, nodes: &mut Nodes, n: u32, rank: u8, now: Ps) -> bool {
         if self.ranks >> rank & 1 == 0 {
             return false;
@@ -119,17 +121,17 @@ impl Queue {
     }
 }
 
-/// What a die does.
+/// Activity of a die.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Phase {
-    /// Nothing.
+    /// The die does nothing.
     Idle,
     /// Its operation waits for the channel or uses it.
     Channel,
-    /// Its cells work until then.
+    /// Its cells work until this time.
     Cells { until: Ps },
-    /// Its cells stop, or have stopped and what may come at this instant is not there yet; reads
-    /// begin then.
+    /// Its cells stop; or they have stopped, and what may come at this instant is not there yet.
+    /// Reads begin after that.
     Suspending,
     /// A page is sensed, and waits until the cache register is free.
     WaitCache,
@@ -143,13 +145,13 @@ pub(crate) struct Die {
     pub phase: Phase,
     /// Operation that holds the cache register: a read on its way out, or a program on its way in.
     pub cached: u32,
-    /// The cached program is in the register, ready to go on.
+    /// `true` if the cached program is in the register, ready to go on.
     pub loaded: bool,
     pub suspended: u32,
-    /// Since when, if there is one.
+    /// Time since which the operation is suspended, if there is one.
     pub suspended_since: Ps,
     pub remaining: Dur,
-    /// Whether the statistics count this die among those at work.
+    /// `true` if the statistics count this die among the dies at work.
     pub counted: bool,
 }
 
@@ -172,7 +174,7 @@ impl Die {
         self.current != NIL || self.cached != NIL || self.suspended != NIL
     }
 
-    /// Whether it does nothing and nothing waits for it.
+    /// Returns `true` if the die does nothing and nothing waits for it.
     pub fn is_vacant(&self) -> bool {
         !self.at_work() && self.phase == Phase::Idle && self.queue.is_empty()
     }
@@ -183,7 +185,7 @@ impl Die {
 pub(crate) struct Bus {
     pub queue: Queue,
     pub current: u32,
-    /// When the current transfer ends.
+    /// Time at which the current transfer ends.
     pub until: Ps,
 }
 
@@ -192,7 +194,8 @@ impl Bus {
         Bus { queue: Queue::new(), current: NIL, until: Ps::ZERO }
     }
 
-    /// Whether nothing uses it or waits for it. At the end of a transfer something may wait.
+    /// Returns `true` if nothing uses the bus or waits for it. At the end of a transfer something
+    /// may wait.
     pub fn is_vacant(&self) -> bool {
         self.current == NIL && self.queue.is_empty()
     }
@@ -201,20 +204,20 @@ impl Bus {
 /// The slots of the write cache: they are counted, for one is as good as another.
 #[derive(Debug, Default)]
 pub(crate) struct Slots {
-    /// So far.
+    /// Number of slots freed so far.
     pub freed: u64,
-    /// Which operations wait, and until how many have been freed. A wait and its end take a time
-    /// that is logarithmic in how many wait.
+    /// Operations that wait, each with the number of slots that must have been freed. A wait and
+    /// its end take a time that is logarithmic in the number of waits.
     waiting: BinaryHeap<Reverse<(u64, u32)>>,
 }
 
 impl Slots {
-    /// An operation waits until `count` slots have been freed.
+    /// Makes an operation wait until `count` slots have been freed.
     pub fn wait(&mut self, count: u64, n: u32) {
         self.waiting.push(Reverse((count, n)));
     }
 
-    /// Slots are free again. Operations that have waited for them are appended to `ready`.
+    /// Frees slots, and appends to `ready` the operations that have waited for them.
     pub fn free(&mut self, count: u64, ready: &mut Vec<u32>) {
         self.freed += count;
         while let Some(&Reverse((need, n))) = self.waiting.peek()

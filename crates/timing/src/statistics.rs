@@ -1,4 +1,4 @@
-//! How busy the resources were.
+//! Busy times of the resources.
 
 use flashatlas_types::{Dur, Ps};
 use hdrhistogram::Histogram;
@@ -29,7 +29,7 @@ pub struct Statistics {
 /// Times of operations, in picoseconds.
 #[derive(Clone, Debug)]
 pub struct OperationTimes {
-    /// Three digits of each.
+    /// Times, each to three digits.
     pub histogram: Histogram<u64>,
     /// Their sum.
     pub total: u128,
@@ -52,12 +52,12 @@ impl OperationTimes {
     }
 }
 
-/// What the DRAM did.
+/// Counts and times of the DRAM.
 #[derive(Clone, Debug, Default)]
 pub struct DramStatistics {
-    /// Lookups: from when one is asked for until all its data is there.
+    /// Times of lookups: from the request until all data is there.
     pub lookups: OperationTimes,
-    /// The same of changes.
+    /// Times of changes, measured in the same way.
     pub updates: OperationTimes,
     /// Bursts.
     pub bursts: u64,
@@ -67,17 +67,17 @@ pub struct DramStatistics {
     pub refreshes: u64,
 }
 
-/// What can be busy.
+/// Resource that can be busy.
 #[derive(Clone, Copy)]
 pub(crate) enum Resource {
     Die(usize),
     Channel(usize),
-    /// Of the host link: 0 towards the drive, 1 from it.
+    /// Way of the host link: 0 towards the drive, 1 from it.
     Link(usize),
 }
 
 impl Statistics {
-    /// The busy time of a resource.
+    /// Returns the busy time of a resource, to change.
     pub(crate) fn of(&mut self, resource: Resource) -> &mut Dur {
         match resource {
             Resource::Die(d) => &mut self.die_busy[d],
@@ -94,7 +94,7 @@ impl Statistics {
         }
     }
 
-    /// Start counting anew at `now`; what is under way keeps its resource.
+    /// Starts counting anew at `now`; work under way keeps its resource.
     pub(crate) fn reset(&mut self, now: Ps) {
         let dies = self.dies;
         let dram = self.dram.is_some().then(Box::default);
@@ -103,7 +103,7 @@ impl Statistics {
         (self.dies, self.dies_max, self.since) = (dies, dies, now);
     }
 
-    /// Account for the time up to `now`; after it, `dies` more (or fewer) are at work.
+    /// Accounts for the time up to `now`; after it, `more` dies more (or fewer) are at work.
     #[inline]
     pub(crate) fn dies_change(&mut self, now: Ps, more: i32) {
         let span = now.since(self.since);
@@ -116,7 +116,8 @@ impl Statistics {
         self.dies_max = self.dies_max.max(self.dies);
     }
 
-    /// Mean number of dies at work while any was: the parallelism reached. Zero when none ever was.
+    /// Returns the mean number of dies at work while any was: the parallelism reached. Zero if none
+    /// ever was.
     pub fn mean_dies(&self) -> f64 {
         if self.active == Dur::ZERO { 0.0 } else { self.die_time as f64 / self.active.0 as f64 }
     }

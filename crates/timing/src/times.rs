@@ -11,25 +11,25 @@ use flashatlas_dram::{self as dram, Device, Rules, Timings};
 use flashatlas_types::flash_times::{T_ERASE, T_PROGRAM, T_READ};
 use flashatlas_types::{Class, ConfigError, Dur, MemoryKind, Param, Params};
 
-/// Which operations give way to host reads.
+/// Suspension: which operations give way to host reads, and the times of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Suspend {
-    /// Programs are suspended.
+    /// `true` if programs are suspended.
     pub program: bool,
-    /// Erases are suspended.
+    /// `true` if erases are suspended.
     pub erase: bool,
-    /// From the suspend command to the first read.
+    /// Time from the suspend command to the first read.
     pub latency: Dur,
-    /// Added at each resume.
+    /// Time added at each resume.
     pub resume: Dur,
-    /// Suspensions of one operation.
+    /// Greatest number of suspensions of one operation.
     pub max: u8,
-    /// Longest stretch of one suspension; 0: [`Times::passed_max`] alone bounds it.
+    /// Longest stretch of one suspension; 0 if [`Times::passed_max`] alone bounds it.
     pub longest: Dur,
 }
 
 impl Suspend {
-    /// Whether anything is suspended.
+    /// Returns `true` if anything is suspended.
     #[inline]
     pub fn is_on(&self) -> bool {
         self.program || self.erase
@@ -39,15 +39,15 @@ impl Suspend {
 /// Latency and bandwidth of one kind of memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MemoryTimes {
-    /// One load.
+    /// Time of one load.
     pub read: Dur,
-    /// One store.
+    /// Time of one store.
     pub write: Dur,
-    /// Bytes a second; 0: no limit.
+    /// Bytes a second; 0 for no limit.
     pub rate: u64,
 }
 
-/// Everything that the engine needs to know of a drive's speed.
+/// Times and policies: everything that the engine needs to know of a drive's speed.
 #[derive(Clone, Debug, Default)]
 pub struct Times {
     /// tR by page kind.
@@ -60,28 +60,28 @@ pub struct Times {
     pub command: Dur,
     /// Bytes a second of a channel.
     pub channel_rate: u64,
-    /// Sense while transferring.
+    /// `true` if a page is sensed while another is transferred.
     pub cache_read: bool,
-    /// Transfer while programming.
+    /// `true` if a page is transferred while another is programmed.
     pub cache_program: bool,
     /// Suspension.
     pub suspend: Suspend,
     /// Rank of each [`Class`]: 0 goes first.
     pub rank: [u8; Class::ALL.len()],
-    /// Longest that the first operation of a class is passed in a queue; 0: no bound.
+    /// Longest time that the first operation of a class is passed in a queue; 0 for no bound.
     pub passed_max: Dur,
-    /// SRAM, DRAM, NVM.
+    /// Times of SRAM, DRAM and NVM.
     pub memory: [MemoryTimes; 3],
-    /// The DRAM whose commands are timed one by one, where a table asks for that.
+    /// The DRAM whose commands are timed one by one, if a table asks for that.
     pub dram: Option<(Device, Timings, Rules)>,
     /// Bytes a second of the host link, each way.
     pub link_rate: u64,
-    /// Both ways at once.
+    /// `true` if the host link works both ways at once.
     pub full_duplex: bool,
 }
 
 impl Times {
-    /// The times that `params` describe.
+    /// Returns the times that `params` describe.
     ///
     /// # Errors
     /// A `timing.priority` that does not name each class once; DRAM timings that contradict each
@@ -127,7 +127,7 @@ impl Times {
         })
     }
 
-    /// The time of `accesses` dependent accesses of `bytes` each.
+    /// Returns the time of `accesses` dependent accesses of `bytes` bytes each.
     pub fn memory_time(&self, kind: MemoryKind, accesses: u32, bytes: u32, write: bool) -> Dur {
         let m = self.memory[kind as usize];
         let one = (if write { m.write } else { m.read }) + Dur::transfer(u64::from(bytes), m.rate);
@@ -135,12 +135,12 @@ impl Times {
     }
 }
 
-/// The time of `param`, or `other` where it is 0.
+/// Returns the time of `param`, or `other` if it is 0.
 fn time_or(params: &Params, param: Param<Dur>, other: Dur) -> Dur {
     if params.get(param) == Dur::ZERO { other } else { params.get(param) }
 }
 
-/// The drive's NVM: its technology, but for what is given.
+/// Returns the times of the drive's NVM: from its technology, unless a parameter sets them.
 fn nvm(params: &Params) -> MemoryTimes {
     let technology: &Technology =
         TECHNOLOGIES.iter().find(|t| t.name == params.get(NVM)).expect("resolved");

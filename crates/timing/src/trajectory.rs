@@ -1,9 +1,9 @@
-//! What the engine did on flash, as one number: two runs that differ in any flash operation, in its
-//! place, its time or its order, differ in it.
+//! One number for what the engine did on flash: it differs between two runs that differ in any
+//! flash operation, in its place, its time or its order.
 
 use flashatlas_types::Ps;
 
-/// A hash of flash operations in the order of their ends. It tells runs apart, and is no more than
+/// Hash of flash operations in the order of their ends. It distinguishes runs, and is no more than
 /// that: not a checksum against damage, and not the same number in another version of this file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Trajectory {
@@ -15,7 +15,8 @@ pub struct Trajectory {
 const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
 
 impl Trajectory {
-    /// An operation of a `kind` at a `place` (block in the upper half, page in the lower) ended.
+    /// Adds the end of an operation of a `kind` at a `place` (block in the upper half, page in the
+    /// lower).
     #[inline]
     pub(crate) fn add(&mut self, kind: u64, place: u64, end: Ps) {
         self.operations += 1;
@@ -24,12 +25,12 @@ impl Trajectory {
         }
     }
 
-    /// How many operations there were.
+    /// Returns the number of operations.
     pub fn operations(&self) -> u64 {
         self.operations
     }
 
-    /// The number.
+    /// Returns the hash.
     pub fn hash(&self) -> u64 {
         self.hash
     }

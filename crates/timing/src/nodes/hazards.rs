@@ -1,7 +1,7 @@
 //! The three orders that hold on a block whatever the priorities: a read of a page waits for that
 //! page's program, an erase for every earlier operation on its block, and the programs of one block
-//! start in order. A read of a page as it was waits for no program since, and an erase since waits
-//! for it.
+//! start in order. A read of a page as it was waits for no program since, and an erase since then
+//! waits for the read.
 
 use super::{NIL, Node, NodeKind, Nodes};
 use flashatlas_types::OpId;
@@ -11,9 +11,9 @@ use flashatlas_types::OpId;
 pub(super) struct Unfinished {
     /// Newest of its programs and erases.
     pub writers: u32,
-    /// Erases that were issued so far.
+    /// Number of erases that were issued so far.
     pub epoch: u32,
-    /// Reads issued since the last of them.
+    /// Number of reads issued since the last erase.
     pub readers: u32,
     /// Newest of the erases that wait for reads.
     pub draining: u32,
@@ -23,7 +23,7 @@ pub(super) struct Unfinished {
 /// a victim has hundreds.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Draining {
-    /// Of the reads.
+    /// Epoch of the reads.
     pub epoch: u32,
     pub erase: u32,
     pub left: u32,
@@ -32,7 +32,8 @@ pub(super) struct Draining {
 }
 
 impl Node {
-    /// Of a read: the erases of its block that were issued before it. It has no neighbours.
+    /// Returns the epoch of a read: the number of erases of its block that were issued before it. A
+    /// read has no neighbours.
     #[inline]
     pub(super) fn epoch(&self) -> u32 {
         self.following
@@ -45,8 +46,8 @@ impl Node {
 }
 
 impl Nodes {
-    /// The newest program of this page of a die's block before operation `before`, if it is not
-    /// complete.
+    /// Returns the newest program of this page of a die's block before operation `before`, if the
+    /// program is not complete.
     pub fn program_of(&self, block: u32, page: u32, before: OpId) -> Option<u32> {
         let mut writer = self.blocks[block as usize].writers;
         while writer != NIL {
@@ -66,8 +67,8 @@ impl Nodes {
         self.count_reader(n, block);
     }
 
-    /// A read of a page as operation `seen` found it. The first erase since then that is not
-    /// complete waits for it, unless nothing holds that back any more.
+    /// Adds a read of a page as operation `seen` found it. The first unfinished erase since then
+    /// waits for the read, unless nothing holds the erase back any more.
     pub(super) fn add_past_reader(&mut self, n: u32, block: u32, page: u32, seen: OpId) {
         if let Some(program) = self.program_of(block, page, seen) {
             self.wait(n, program);
@@ -91,7 +92,8 @@ impl Nodes {
         *self.nodes[n].epoch_mut() = unfinished.epoch;
     }
 
-    /// An erase waits for the reads of its block so far; reads from now on are of the next epoch.
+    /// Makes an erase wait for the reads of its block so far; reads from now on belong to the next
+    /// epoch.
     pub(super) fn drain_readers(&mut self, erase: u32, block: u32) {
         let unfinished = &mut self.blocks[block as usize];
         let (epoch, left) = (unfinished.epoch, std::mem::take(&mut unfinished.readers));
@@ -103,7 +105,7 @@ impl Nodes {
         }
     }
 
-    /// A read is complete. Returns the erase that it was the last to hold back, if that waits for
+    /// Ends a read. Returns the erase that it was the last to hold back, if the erase waits for
     /// nothing else.
     pub(super) fn reader_done(&mut self, block: u32, epoch: u32) -> Option<u32> {
         let unfinished = &mut self.blocks[block as usize];
@@ -144,7 +146,8 @@ impl Nodes {
         }
     }
 
-    /// A program or erase is complete; these were its neighbours among those of the block.
+    /// Takes a complete program or erase out of the list of its block, in which these were its
+    /// neighbours.
     pub(super) fn writer_done(&mut self, block: u32, previous: u32, following: u32) {
         if previous != NIL {
             self.at_mut(previous).following = following;
@@ -156,8 +159,8 @@ impl Nodes {
         }
     }
 
-    /// A program or erase has its die: the next one of its block may queue. Returns it if nothing
-    /// else holds it back.
+    /// Notes that a program or erase has its die: the next one of its block may queue. Returns that
+    /// one if nothing else holds it back.
     pub fn started(&mut self, n: u32) -> Option<u32> {
         let node = self.at_mut(n);
         assert!(!std::mem::replace(&mut node.halfway, true), "operation {} begins twice", node.id);
@@ -173,7 +176,8 @@ mod tests {
     use super::*;
     use flashatlas_types::{Cause, OpKind, Plan};
 
-    /// Where a thousand erases wait for reads, the end of a read looks at those of its block alone.
+    /// The end of a read looks only at the erases of its own block, even if a thousand erases wait
+    /// for reads.
     #[test]
     fn a_read_looks_at_the_erases_of_its_own_block() {
         const BLOCKS: u32 = 1000;

@@ -1,4 +1,4 @@
-//! Operations in the engine: flat storage, and who waits for whom.
+//! Operations in the engine: flat storage, and which operation waits for which.
 
 mod hazards;
 
@@ -10,7 +10,7 @@ use hazards::{Draining, Unfinished};
 /// No node, edge or link.
 pub(crate) const NIL: u32 = u32::MAX;
 
-/// What an operation occupies.
+/// Kind of an operation, by what it occupies.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum NodeKind {
     Read,
@@ -18,15 +18,14 @@ pub(crate) enum NodeKind {
     Erase,
     /// A fixed time, no resource.
     Timer,
-    /// Accesses to DRAM: the node's `page` says which of those that [`crate::memory::Memory`]
-    /// keeps.
+    /// Accesses to DRAM: the node's `page` is their number in [`crate::memory::Memory`].
     Dram,
     /// The host link, towards the drive or from it.
     LinkIn,
     LinkOut,
     Join,
     Complete,
-    /// Slots of the write cache: the node's `value` are freed, or that many must have been.
+    /// Slots of the write cache: `value` slots are freed, or must have been freed.
     FreeSlots,
     AwaitSlots,
 }
@@ -41,21 +40,21 @@ pub(crate) struct Node {
     pub suspends: u8,
     /// Kind of the page, as the times of the cells have it.
     pub level: u8,
-    /// Read for a host: may suspend a program or an erase.
+    /// Relation to the host; a host read may suspend a program or an erase.
     pub host_read: HostRead,
-    /// Of a read: its page is in the register, and what is left is the transfer. Of a program or an
-    /// erase: it has its die.
+    /// `true` for a read whose page is in the register, so that only the transfer is left, and for
+    /// a program or an erase that has its die.
     pub halfway: bool,
-    /// What follows once this is complete, as the same node, and takes no time ([`Nodes::follow`]):
-    /// its `value` is that of the node.
+    /// Operation that follows once this one is complete, as the same node, and takes no time
+    /// ([`Nodes::follow`]); its value is the node's `value`.
     then: Option<NodeKind>,
-    /// The number of what follows less that of this one.
+    /// Number of the following operation less the number of this one.
     then_after: u8,
     pub die: u32,
     pub block: u32,
     pub page: u32,
-    /// Time of the timer or of the link; of a read or a program on the channel, with the command of
-    /// a program. That of the cells is looked up when they begin.
+    /// Time of the timer or of the link; for a read or a program, time on the channel, with the
+    /// command of a program. The time of the cells is looked up when they begin.
     pub time: Dur,
     /// Tag of a command, or slots of the write cache.
     pub value: u64,
@@ -63,7 +62,7 @@ pub(crate) struct Node {
     pub waiting: u32,
     waiters: Waiters,
     /// Neighbours among the unfinished writers of the block. The newer one waits until this one has
-    /// its die. Of a read the second is its epoch ([`Node::epoch`]).
+    /// its die. For a read, the second is its epoch ([`Node::epoch`]).
     previous: u32,
     following: u32,
     /// Next in the queue of a resource.
@@ -72,13 +71,13 @@ pub(crate) struct Node {
 
 const _: () = assert!(size_of::<Node>() == 64, "a node is a line of the caches");
 
-/// Who waits until an operation is complete: nobody, one operation, or those of a list of edges.
+/// Operations that wait until one is complete: none, one, or a list of edges.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Waiters(u32);
 
 impl Waiters {
     const NONE: Waiters = Waiters(NIL);
-    /// Set where the other bits are the place of the first edge.
+    /// Bit that is set if the other bits are the place of the first edge.
     const LIST: u32 = 1 << 31;
 
     #[inline]
@@ -86,7 +85,7 @@ impl Waiters {
         Waiters(if first == NIL { NIL } else { Waiters::LIST | first })
     }
 
-    /// The operation, or the first edge; one of them at most.
+    /// Returns the operation, or the first edge; at most one of the two is not [`NIL`].
     #[inline]
     fn split(self) -> (u32, u32) {
         match self.0 {
@@ -100,16 +99,19 @@ impl Waiters {
 #[derive(Clone, Copy, Debug)]
 struct Edge {
     to: u32,
-    /// `to` waits for what follows as the same node.
+    /// `true` if `to` waits for the operation that follows as the same node.
     for_follower: bool,
     next: u32,
 }
 
-/// Places are smaller: [`Waiters`] has a bit of each for itself, and the last one would be [`NIL`].
+/// Limit of places, which are smaller: [`Waiters`] has a bit of each for itself, and the last one
+/// would be [`NIL`].
 const PLACES: usize = (1 << 31) - 1;
 
-/// Things in places that are used again. The list of vacant ones is beside them: taking one must
-/// not wait for a cache miss among the things.
+/// Storage of things in places that are used again.
+///
+/// The list of vacant places is kept apart: taking one must not wait for a cache miss among the
+/// things.
 #[derive(Debug)]
 struct Slab<T> {
     things: Vec<T>,
@@ -173,7 +175,8 @@ pub(crate) struct Nodes {
     oldest: u64,
     newest: u64,
     blocks: Vec<Unfinished>,
-    /// Found by their block: as many wait as collections are planned ahead.
+    /// Erases that wait for reads, found by their block: as many wait as collections are planned
+    /// ahead.
     draining: Slab<Draining>,
     pub live: usize,
 }
@@ -205,8 +208,10 @@ impl Nodes {
         &mut self.nodes[n]
     }
 
-    /// This operation has begun the last of what it does before something else happens to it: load
-    /// what will follow it from memory.
+    /// Prefetches what the end of an operation needs: the operation that waits for it, and the next
+    /// one in its queue.
+    ///
+    /// The operation has begun the last of what it does before something else happens to it.
     #[inline]
     pub fn prefetch_end(&self, n: u32) {
         let node = &self.nodes[n];
@@ -214,7 +219,7 @@ impl Nodes {
         prefetch::item_at(&self.nodes.things, node.queued as usize);
     }
 
-    /// The node of an unfinished operation.
+    /// Returns the node of an unfinished operation.
     #[inline]
     pub fn find(&self, id: OpId) -> Option<u32> {
         if id.0 < self.oldest || id.0 > self.newest {
@@ -224,12 +229,12 @@ impl Nodes {
         (n != NIL).then_some(n)
     }
 
-    /// Every operation below this number is complete.
+    /// Returns the number below which every operation is complete.
     pub fn oldest(&self) -> OpId {
         OpId(self.oldest)
     }
 
-    /// The unfinished operations, oldest first.
+    /// Returns the unfinished operations, oldest first.
     pub fn unfinished(&self) -> impl Iterator<Item = &Node> {
         (self.oldest..=self.newest).filter_map(|id| {
             let node = self.at(self.find(OpId(id))?);
@@ -237,7 +242,7 @@ impl Nodes {
         })
     }
 
-    /// Add an operation, of which `describe` says the rest in its place, and what it waits for.
+    /// Adds an operation and what it waits for; `describe` fills in the rest, in its place.
     pub fn add(
         &mut self,
         id: OpId,
@@ -275,9 +280,11 @@ impl Nodes {
         n
     }
 
-    /// Let an operation that takes no time and waits for `on` alone use the node of that: it is
-    /// complete right after it, in its place among what `on` releases. `false` where that cannot
-    /// be, as where their numbers lie far apart, and nothing was done.
+    /// Lets an operation that takes no time and waits for `on` alone use the node of `on`. It is
+    /// complete right after `on`, in its place among what `on` releases.
+    ///
+    /// Returns `false` if that cannot be, for instance because their numbers lie far apart; nothing
+    /// was done then.
     pub fn follow(&mut self, id: OpId, work: NodeKind, value: u64, on: OpId) -> bool {
         let Some(n) = self.find(on) else { return false };
         let node = &mut self.nodes[n];
@@ -293,7 +300,7 @@ impl Nodes {
         true
     }
 
-    /// From now on the operation is found at this node.
+    /// Enters an operation, so that it is found at this node from now on.
     #[inline]
     fn enter(&mut self, id: OpId, n: u32) {
         let mask = self.ring.len() - 1;
@@ -301,7 +308,7 @@ impl Nodes {
         self.live += 1;
     }
 
-    /// It is complete: from now on it is not found.
+    /// Removes an operation that is complete, so that it is no longer found.
     #[inline]
     fn leave(&mut self, id: OpId) {
         let mask = self.ring.len() - 1;
@@ -314,7 +321,7 @@ impl Nodes {
         }
     }
 
-    /// The newest operation is this one.
+    /// Notes that this is the newest operation.
     #[inline]
     fn number(&mut self, id: OpId) {
         assert!(id.0 > self.newest, "operation {id} comes after {}", self.newest);
@@ -337,7 +344,7 @@ impl Nodes {
         }
     }
 
-    /// `n` waits until `on` is complete.
+    /// Makes `n` wait until `on` is complete.
     #[inline]
     fn wait(&mut self, n: u32, on: u32) {
         self.nodes[n].waiting += 1;
@@ -348,7 +355,7 @@ impl Nodes {
         }
     }
 
-    /// `n` waits until operation `id` is complete, which is found at `on`.
+    /// Makes `n` wait until operation `id`, which is found at `on`, is complete.
     #[inline]
     fn wait_for(&mut self, n: u32, on: u32, id: OpId) {
         if self.nodes[on].id == id {
@@ -366,7 +373,7 @@ impl Nodes {
         self.nodes[on].waiters = Waiters::edges(self.edges.put(Edge { to: n, for_follower, next }));
     }
 
-    /// One operation less holds this one back. Returns it if nothing else does.
+    /// Notes that one operation less holds `n` back. Returns `n` if nothing else does.
     #[inline]
     fn release(&mut self, n: u32) -> Option<u32> {
         let node = self.at_mut(n);
@@ -374,8 +381,8 @@ impl Nodes {
         (node.waiting == 0).then_some(n)
     }
 
-    /// Take a complete operation out. Operations that nothing holds back any more are appended to
-    /// `ready`.
+    /// Takes a complete operation out, and appends to `ready` the operations that nothing holds
+    /// back any more.
     pub fn remove(&mut self, n: u32, ready: &mut Vec<u32>) {
         let node = &self.nodes[n];
         let Node { id, work, then, .. } = *node;
@@ -425,7 +432,7 @@ impl Nodes {
 }
 
 impl Node {
-    /// A node that waits for nothing yet.
+    /// Returns a node that waits for nothing yet.
     pub fn new(id: OpId, work: NodeKind, rank: u8) -> Node {
         Node {
             id,
@@ -456,7 +463,8 @@ mod tests {
     use super::*;
     use flashatlas_types::{Class, Plan, Tag};
 
-    /// What follows an operation as the same node is released, and releases, as if it had its own.
+    /// An operation that follows as the same node is released, and releases others, as if it had
+    /// its own.
     #[test]
     fn a_follower_comes_after_its_operation_and_releases_what_waits_for_itself() {
         let (mut nodes, mut plan) = (Nodes::new(1), Plan::default());
@@ -498,13 +506,13 @@ mod tests {
         nodes.remove(first, &mut ready);
         assert_eq!((ready, nodes.find(complete)), (vec![after_complete, late_node], None));
         assert_eq!((nodes.find(late), nodes.live), (Some(late_node), 4));
-        // a node whose value is its own has no place for that of another
+        // a node with a value of its own has no place for another's value
         let awaited = plan.push(OpKind::AwaitSlots(3), Class::HostRead, &[]);
         let last = plan.push(OpKind::Complete(Tag(9)), Class::HostRead, &[awaited]);
         let (id, op, _) = plan.iter().nth(6).expect("the seventh");
         nodes.add(id, op, &[], |node| (node.work, node.value) = (NodeKind::AwaitSlots, 3));
         assert!(!nodes.follow(last, NodeKind::Complete, 9, awaited));
-        // nor is there one for a number that is far away
+        // nor is there a place for a number that is far away
         assert!(!nodes.follow(OpId(other.0 + 256), NodeKind::Complete, 9, other));
         assert!(nodes.follow(OpId(other.0 + 255), NodeKind::Complete, 9, other));
     }

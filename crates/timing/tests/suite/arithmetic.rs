@@ -25,8 +25,8 @@ fn player(channels: u32, dies: u32, times: Times) -> Player {
     Player::new(&board(channels, dies), times)
 }
 
-/// `count` operations in a closed loop of depth `depth`: each waits for the one `depth` before it.
-/// Their completions.
+/// Plays `count` operations in a closed loop of depth `depth`, in which each waits for the
+/// operation `depth` before it. Returns their completions.
 fn closed_loop(
     player: &mut Player,
     depth: usize,
@@ -43,7 +43,7 @@ fn closed_loop(
     ops.into_iter().map(|op| player.done(op)).collect()
 }
 
-/// Completions per second between two of a run.
+/// Returns the completions per second between two completions of a run.
 fn iops(done: &[u64], from: usize, to: usize) -> f64 {
     (to - from) as f64 / ((done[to] - done[from]) as f64 / 1e12)
 }

@@ -107,7 +107,7 @@ fn what_the_host_read_waits_through_hands_it_on() {
     // the end of a read
     let script = format!("{PROGRAM} m = read 0.1.0 x100 map\nh = complete host_read after m");
     expect_suspends(&script, &[("m", 2_250), ("h", 2_250)], 1);
-    // not that of a write, of which a read that is sent after it is not known to the drive
+    // not the end of a write: the drive does not know of a read that is sent after it
     let script = format!(
         "{PROGRAM} m = read 0.1.0 x100 map
         c = complete host_write after m

@@ -161,7 +161,7 @@ fn a_loaded_page_goes_before_a_read_that_comes_later() {
 
 // ---- suspension
 
-/// Both kinds, latency 50, resume 20, at most 2 suspensions.
+/// Returns suspension of both kinds, with latency 50, resume 20, and at most 2 suspensions.
 fn suspend() -> Suspend {
     Suspend {
         program: true,

@@ -10,7 +10,7 @@ fn bounded(bound: u64) -> Times {
     times_with(|t| t.passed_max = Dur(bound))
 }
 
-/// `count` operations of one kind, the first of them `first`.
+/// Returns a script of `count` operations of one kind; their names are `name` with a number.
 fn many(name: &str, count: u32, kind: &str) -> String {
     (0..count).map(|i| format!("{name}{i} = {kind}\n")).collect()
 }

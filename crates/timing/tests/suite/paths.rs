@@ -31,8 +31,8 @@ fn erase(die: u32, at: u32) -> OpKind {
     OpKind::Erase { die, block: block(die, at) }
 }
 
-/// The steps to an operation that ends at `at`, from `since` on: where each ends, and why;
-/// neighbours with one reason are one.
+/// Returns the steps to an operation that ends at `at`, from `since` on: the end of each, and its
+/// reason. Neighbours with one reason are one step.
 fn steps(player: &Player, op: OpId, since: u64, at: u64) -> Vec<(u64, Reason)> {
     let mut steps = player.engine.path(Some(Tag(op.0)), Ps(at), Ps(since)).expect("it is complete");
     steps.reverse();
@@ -64,7 +64,7 @@ fn who_has_the_die_is_to_blame_for_waiting() {
     assert_eq!(steps(&player, other_die, 1_000, 2_000), [(2_000, Reason::Read)]);
     let expected = [(26_100, Reason::Erase), (27_100, Reason::Read)];
     assert_eq!(steps(&player, behind, 7_000, 27_100), expected);
-    // what belongs to collection does so wherever it stands on a path
+    // work of collection counts as collection wherever it stands on a path
     let expected = [(5_000, Reason::Collection), (26_100, Reason::Erase)];
     assert_eq!(steps(&player, erased, 0, 26_100), expected);
 }

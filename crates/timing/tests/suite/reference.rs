@@ -11,23 +11,23 @@ use flashatlas_types::{Class, Dur, MemoryKind, OpId, OpKind, Ps, Rng, Seed, Tag}
 
 const CASES: u64 = 3_000;
 
-/// What a family of cases switches on.
+/// Features that a family of cases switches on.
 #[derive(Clone, Copy, Default)]
 struct Family {
     name: &'static str,
-    /// Times below this many picoseconds: few make many events coincide.
+    /// Bound of times, in picoseconds: a small one makes many events coincide.
     span: u64,
     command: bool,
     cache_read: bool,
     cache_program: bool,
     suspend: bool,
-    /// Reads of pages as they were.
+    /// `true` if pages are read as they were.
     past: bool,
-    /// Slots of the write cache are freed and awaited.
+    /// `true` if slots of the write cache are freed and awaited.
     slots: bool,
-    /// There is a bound on how long a class is passed.
+    /// `true` if there is a bound on the time that a class is passed.
     passed: bool,
-    /// Most reads are those of the map and of the host, and commands end.
+    /// `true` if most reads are of the map and of the host, and commands end.
     map: bool,
 }
 
@@ -124,7 +124,8 @@ fn random_steps(rng: &mut Rng, family: Family, dies: u32, count: u64) -> Vec<Ste
         .collect()
 }
 
-/// Without paths what takes no time shares the place of what it follows.
+/// Returns the completions and the totals of the engine. Without paths, an operation that takes no
+/// time shares the place of the operation that it follows.
 fn engine(
     steps: &[Step],
     times: &Times,
@@ -155,7 +156,7 @@ fn engine(
     (ids.into_iter().map(|op| player.done(op)).collect(), totals)
 }
 
-/// The critical path of an operation has no gap, and begins when it was issued.
+/// Asserts that the critical path of an operation has no gap, and begins when it was issued.
 fn follows(player: &Player, op: OpId, issued: u64) {
     let done = player.done(op);
     let path = player.engine.path(Some(Tag(op.0)), Ps(done), Ps(issued)).expect("it is complete");

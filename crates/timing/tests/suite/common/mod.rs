@@ -30,7 +30,8 @@ use std::collections::BTreeMap;
 /// Blocks on a die of every board here.
 pub const BLOCKS: u32 = 8;
 
-/// A board of `channels`, each with `dies` dies: die 0 to `dies - 1` on channel 0, and so on.
+/// Returns a board of `channels` channels with `dies` dies each: dies 0 to `dies - 1` are on
+/// channel 0, and so on.
 pub fn board(channels: u32, dies: u32) -> Layout {
     let geometry = Geometry {
         channels,
@@ -47,9 +48,9 @@ pub fn board(channels: u32, dies: u32) -> Layout {
     Layout::new(geometry, Span::ONE, 4096, AllocationOrder::parse("WDPC").unwrap(), 1).unwrap()
 }
 
-/// tR 1000, 1300, 1700; tPROG 5000, 6000, 8000; tBERS 20000; no command time; a byte takes 1 ps; no
-/// cache operations, nothing is suspended; host reads, map, host writes, collection, idle work in
-/// this order; a link without limit.
+/// Returns the usual times: tR 1000, 1300, 1700; tPROG 5000, 6000, 8000; tBERS 20000; no command
+/// time; a byte takes 1 ps; no cache operations, nothing is suspended; host reads, map, host
+/// writes, collection, idle work in this order; a link without limit.
 pub fn times() -> Times {
     Times {
         read: [Dur(1_000), Dur(1_300), Dur(1_700)],
@@ -62,29 +63,30 @@ pub fn times() -> Times {
     }
 }
 
-/// [`times`] with changes.
+/// Returns [`times`] with changes.
 pub fn times_with(change: impl FnOnce(&mut Times)) -> Times {
     let mut t = times();
     change(&mut t);
     t
 }
 
-/// The number of block `block` of a die.
+/// Returns the number of block `block` of a die.
 pub fn block(die: u32, block: u32) -> u32 {
     die * BLOCKS + block
 }
 
-/// A read of the lower page 0 of a die's block.
+/// Returns a read of the lower page 0 of a die's block.
 pub fn read(die: u32, at: u32, bytes: u32) -> OpKind {
     OpKind::Read { die, block: block(die, at), page: 0, level: 0, bytes, back: 0 }
 }
 
-/// A program of a lower page of a die's block.
+/// Returns a program of a lower page of a die's block.
 pub fn program(die: u32, at: u32, page: u32, bytes: u32) -> OpKind {
     OpKind::Program { die, block: block(die, at), page, level: 0, bytes }
 }
 
-/// An engine, the plan that is being written for it, and when each operation was complete.
+/// An engine, the plan that is being written for it, and the time at which each operation was
+/// complete.
 pub struct Player {
     pub engine: Engine,
     pub plan: Plan,
@@ -98,8 +100,8 @@ impl Player {
         Player { engine, plan: Plan::default(), done: BTreeMap::new(), names: BTreeMap::new() }
     }
 
-    /// Add an operation, and a [`OpKind::Complete`] behind it whose tag is its number. How far a
-    /// read looks back is in operations that were added here.
+    /// Adds an operation and, behind it, a [`OpKind::Complete`] whose tag is the operation's
+    /// number. The distance that a read looks back counts operations that were added here.
     pub fn op(&mut self, mut kind: OpKind, class: Class, after: &[OpId]) -> OpId {
         if let OpKind::Read { back, .. } = &mut kind {
             *back *= 2;
@@ -110,7 +112,7 @@ impl Player {
         op
     }
 
-    /// Issue what was added, once the events up to `at` have happened.
+    /// Issues what was added, once the events up to `at` have happened.
     pub fn issue(&mut self, at: u64) {
         self.advance(Ps(at));
         self.engine.issue(Ps(at), &self.plan);
@@ -126,19 +128,19 @@ impl Player {
         }
     }
 
-    /// Let everything happen.
+    /// Lets everything happen.
     pub fn finish(&mut self) {
         self.advance(Ps::MAX);
         assert_eq!(self.engine.unfinished(), 0, "{}", self.engine.explain());
     }
 
-    /// When an operation was complete.
+    /// Returns the time at which an operation was complete.
     #[track_caller]
     pub fn done(&self, op: OpId) -> u64 {
         *self.done.get(&op).unwrap_or_else(|| panic!("operation {op} is not complete"))
     }
 
-    /// Busy times so far.
+    /// Returns the busy times so far.
     pub fn statistics(&mut self) -> Statistics {
         self.engine.statistics()
     }
@@ -153,8 +155,8 @@ impl Player {
     }
 }
 
-/// Play `script` and prove of every name in `expected` that it is not complete one picosecond
-/// before its time, and complete at it.
+/// Plays `script`, and proves for every name in `expected` that it is not complete one picosecond
+/// before its time, and complete at that time.
 #[track_caller]
 pub fn expect(layout: &Layout, times: Times, script: &str, expected: &[(&str, u64)]) -> Player {
     let mut groups: BTreeMap<u64, Vec<&str>> = BTreeMap::new();
@@ -198,7 +200,7 @@ pub fn expect(layout: &Layout, times: Times, script: &str, expected: &[(&str, u6
     player
 }
 
-/// As [`expect`], on two channels of two dies.
+/// Plays a script as [`expect`] does, on two channels of two dies.
 #[track_caller]
 pub fn expect_small(times: Times, script: &str, expected: &[(&str, u64)]) -> Player {
     expect(&board(2, 2), times, script, expected)

@@ -4,8 +4,8 @@ use super::{AT_WORK, End, Naive, Stage, Where};
 use flashatlas_types::OpKind;
 
 impl Naive<'_> {
-    /// The operation that has the cells, from its command on and, without the register, until its
-    /// data has left.
+    /// Returns the operation that has the cells: from its command on and, if it does not use the
+    /// register, until its data has left.
     pub(super) fn in_cells(&self, die: u32) -> Option<usize> {
         use Stage::{Cells, Command, Load, Out, Sensed};
         self.on_die(die, &[Command, Load, Cells, Sensed, Out])
@@ -44,7 +44,7 @@ impl Naive<'_> {
         }
     }
 
-    /// The die takes its next operation, if it is free for one.
+    /// Gives the die its next operation, if the die is free for one.
     pub(super) fn hand_over(&mut self, die: u32) {
         if self.in_cells(die).is_some() {
             return;
@@ -117,7 +117,7 @@ impl Naive<'_> {
         }
     }
 
-    /// A sensed page moves to the register; the die takes its next operation, and the page asks for
+    /// Moves a sensed page to the register. The die takes its next operation, and the page asks for
     /// the channel.
     pub(super) fn leave(&mut self, op: usize) {
         (self.ops[op].stage, self.ops[op].in_register) = (Stage::Out, true);
@@ -125,7 +125,7 @@ impl Naive<'_> {
         self.ask_bus(op);
     }
 
-    /// Cache program: while `current` is programmed, the next page comes to the register.
+    /// Loads the next page into the register while `current` is programmed, if cache program is on.
     pub(super) fn load_ahead(&mut self, current: usize) {
         let die = self.die(current);
         let programming = self.is_program(current) && self.ops[current].stage == Stage::Cells;

@@ -4,7 +4,8 @@ use super::{AT_WORK, End, Naive, Stage, Where, place};
 use flashatlas_types::{Class, OpKind};
 
 impl Naive<'_> {
-    /// An operation is issued: if it is one of a host read, what it waits for of the map is, too.
+    /// Raises the reads of the map that an operation waits for when it is issued, if it is of a
+    /// host read.
     pub(super) fn raise_for(&mut self, op: usize) {
         let kind = self.steps[op].kind;
         let to_host = matches!(kind, OpKind::Link { inbound: false, .. } | OpKind::Complete(_));
@@ -29,7 +30,7 @@ impl Naive<'_> {
         }
     }
 
-    /// The newest program of its page that a read waits for.
+    /// Returns the newest program of its page that a read waits for.
     fn program_of(&self, read: usize) -> Option<usize> {
         let OpKind::Read { back, .. } = self.steps[read].kind else { return None };
         let page = place(self.steps[read].kind);
@@ -37,7 +38,8 @@ impl Naive<'_> {
         (0..seen).rev().find(|&i| self.is_program(i) && place(self.steps[i].kind) == page)
     }
 
-    /// A read has left its die. Whether the operation that rests there resumes a little later.
+    /// Handles a read that has left its die. Returns `true` if the operation that rests there
+    /// resumes a little later.
     pub(super) fn waits_to_resume(&mut self, read: usize) -> bool {
         let die = self.die(read);
         let alone = self.on_die(die, AT_WORK);

@@ -87,10 +87,10 @@ const AT_WORK: &[Stage] = {
 struct State {
     stage: Stage,
     class: Class,
-    /// It was of class map before.
+    /// `true` if it was of class map before.
     raised: bool,
     in_register: bool,
-    /// Order of arrival at its die, or at its bus, and when that was.
+    /// Order of arrival at its die, or at its bus, and the time of the arrival.
     arrival: u64,
     arrived_at: u64,
     bus: Option<usize>,
@@ -98,7 +98,7 @@ struct State {
     cells_from: u64,
     left: u64,
     suspended: u32,
-    /// When it was stopped last.
+    /// Time at which it was stopped last.
     stopped_at: u64,
     done: u64,
 }
@@ -111,8 +111,8 @@ enum End {
     Timer,
 }
 
-/// What the resources did: cells of each die, each channel and then each way of the link; sum over
-/// time of the dies at work, time in which any was, suspensions.
+/// Work of the resources: busy times of the cells of each die, of each channel and then of each way
+/// of the link; sum over time of the dies at work; time in which any was; suspensions.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct Totals {
     pub die_busy: Vec<u64>,
@@ -134,14 +134,14 @@ pub struct Naive<'a> {
     released: Vec<usize>,
     /// Erases, and the reads of their blocks as they were that hold each.
     held: Vec<(usize, usize)>,
-    /// What ends when, in the order in which it was begun.
+    /// Work under way, each with the time of its end, in the order in which it was begun.
     pending: Vec<(u64, End, usize)>,
-    /// Who left a queue: the queue, the class, the order of arrival there, and when.
+    /// Departures from queues: the queue, the class, the order of arrival there, and the time.
     left: Vec<(Where, Class, u64, u64)>,
     pub totals: Totals,
     /// Reads of the map that became host reads, and how many of them stood in a queue.
     pub raised: (u64, u64),
-    /// How often an operation went before one of a higher class.
+    /// Number of times that an operation went before one of a higher class.
     pub passed: u64,
 }
 
@@ -152,7 +152,7 @@ enum Where {
     Bus(usize),
 }
 
-/// Die, block and page; a block is erased whole.
+/// Returns the die, block and page of an operation on flash; an erase has no page.
 fn place(kind: OpKind) -> Option<(u32, u32, Option<u32>)> {
     match kind {
         OpKind::Read { die, block, page, .. } | OpKind::Program { die, block, page, .. } => {
@@ -164,7 +164,7 @@ fn place(kind: OpKind) -> Option<(u32, u32, Option<u32>)> {
 }
 
 impl Naive<'_> {
-    /// Play `steps` on `channels` with `dies` each.
+    /// Plays `steps` on `channels` channels with `dies` dies each.
     pub fn run<'a>(steps: &'a [Step], t: &'a Times, (channels, dies): (u32, u32)) -> Naive<'a> {
         let new = State {
             stage: Stage::Unissued,
@@ -217,12 +217,12 @@ impl Naive<'_> {
         naive
     }
 
-    /// When each operation was complete.
+    /// Returns the time at which each operation was complete.
     pub fn done(&self) -> Vec<u64> {
         self.ops.iter().map(|op| op.done).collect()
     }
 
-    /// Let everything up to `until` happen.
+    /// Lets everything up to `until` happen.
     fn pass(&mut self, until: u64) {
         while let Some(first) = (0..self.pending.len()).min_by_key(|&i| self.pending[i].0) {
             if self.pending[first].0 > until {
@@ -263,7 +263,7 @@ impl Naive<'_> {
         place(self.steps[op].kind).unwrap().0
     }
 
-    /// The operations of a die whose stage is one of `stages`.
+    /// Returns the operations of a die whose stage is one of `stages`.
     fn on_die(&self, die: u32, stages: &[Stage]) -> Vec<usize> {
         let here = |&i: &usize| place(self.steps[i].kind).is_some_and(|p| p.0 == die);
         (0..self.steps.len())
@@ -314,8 +314,9 @@ impl Naive<'_> {
             })
     }
 
-    /// A read of a page as it was is issued: the first erase of its block since then, of those that
-    /// are not complete, is held until it is; not one that was released.
+    /// Holds an erase for a read of a page as it was, which is issued now, until the read is
+    /// complete. The erase is the first of its block since then that is not complete; one that was
+    /// released is not held.
     fn hold(&mut self, read: usize) {
         let OpKind::Read { back: back @ 1.., block, .. } = self.steps[read].kind else { return };
         let erase = (read - back as usize + 1..read).find(|&i| {
@@ -400,13 +401,13 @@ impl Naive<'_> {
         self.grant(bus);
     }
 
-    /// Stand at the end of a queue.
+    /// Puts an operation at the end of a queue.
     fn line_up(&mut self, op: usize) {
         self.arrivals += 1;
         (self.ops[op].arrival, self.ops[op].arrived_at) = (self.arrivals, self.now);
     }
 
-    /// An operation leaves the queue where it stands.
+    /// Takes an operation out of the queue where it stands.
     fn step_out(&mut self, op: usize, queue: Where) {
         let State { class, arrival, .. } = self.ops[op];
         self.left.push((queue, class, arrival, self.now));
@@ -433,19 +434,19 @@ impl Naive<'_> {
         self.t.rank[self.ops[op].class as usize]
     }
 
-    /// By class, then by arrival.
+    /// Returns the first of some operations, by class, then by arrival.
     fn first(&self, among: &[usize]) -> Option<usize> {
         among.iter().copied().min_by_key(|&i| (self.rank(i), self.ops[i].arrival))
     }
 
-    /// The operation of a queue that goes next, of all that stand there.
+    /// Returns the operation of a queue that goes next, of all that stand there.
     fn next(&mut self, queued: Vec<usize>, queue: Where) -> Option<usize> {
         let first = self.first(&queued)?;
         let bound = self.t.passed_max.0;
         if bound == 0 {
             return Some(first);
         }
-        // who is the first of a class, and since when
+        // the first of each class, and since when it is the first
         let firsts = Class::ALL.into_iter().filter_map(|class| {
             let those: Vec<usize> =
                 queued.iter().copied().filter(|&i| self.ops[i].class == class).collect();
@@ -489,7 +490,7 @@ impl Naive<'_> {
     }
 }
 
-/// The time of `bytes` at a rate in whole bytes a picosecond, rounded up.
+/// Returns the time of `bytes` at a rate in whole bytes a picosecond, rounded up.
 fn ps(bytes: impl Into<u64>, bytes_per_s: u64) -> u64 {
     if bytes_per_s == 0 { 0 } else { bytes.into().div_ceil(bytes_per_s / 1_000_000_000_000) }
 }

@@ -1,13 +1,13 @@
-//! Who is to blame where keys that were written apart do not go together.
+//! The setting that an error of several keys is blamed on.
 //!
-//! A check of several keys names one of them, and that may stand in the preset while what has
-//! changed is another. A configuration is a base (a preset, or a file that builds on none) with
+//! A check of several keys names one of them. That one may stand in the preset while another one has
+//! changed. A configuration is a base (a preset, or a file that builds on none) with
 //! settings over it, one key each: the lines of a file that builds on a preset, then `--set`.
 
 use crate::params::SET;
 use flashatlas_types::{ConfigError, RawConfig};
 
-/// One key that was written over a base, and what was written for it.
+/// A key that was written over a base, with its text.
 #[derive(Clone, Debug)]
 pub(crate) struct Setting(RawConfig);
 
@@ -28,7 +28,7 @@ impl Setting {
     /// Returns the settings that `file` makes over the preset that it builds on.
     ///
     /// # Errors
-    /// As for [`one_capacity`].
+    /// The errors of [`one_capacity`].
     pub fn of_file(file: RawConfig) -> Result<Vec<Setting>, ConfigError> {
         one_capacity(&mut RawConfig::default(), &file)?;
         Ok(file.apart().into_iter().map(Setting).collect())
@@ -42,7 +42,7 @@ impl Setting {
 /// Returns `base` with `settings` over it, each over those before.
 ///
 /// # Errors
-/// As for [`one_capacity`].
+/// The errors of [`one_capacity`].
 pub(crate) fn laid<'a>(
     base: &RawConfig,
     settings: impl IntoIterator<Item = &'a Setting>,
@@ -55,10 +55,10 @@ pub(crate) fn laid<'a>(
     Ok(raw)
 }
 
-/// Returns `error`, which `base` has with `settings` over it, as an error of the last setting
-/// without which the base would not have it. `refused` says what is wrong with a configuration.
+/// Returns `error` of `base` with `settings` over it, blamed on the last setting that it needs.
 ///
-/// It stays as it is where the base has it alone, or where its key is one of those settings.
+/// `refused` returns the error of a configuration. The error stays as it is if the base has it
+/// without settings, or if its key is one of the settings.
 pub(crate) fn blamed(
     error: ConfigError,
     base: &RawConfig,
@@ -104,7 +104,7 @@ pub(crate) fn blamed(
     ConfigError { nearest, ..ConfigError::new(last, why).at(whole.place(last)) }
 }
 
-/// Where `key` was written, in words.
+/// Returns the place where `key` was written, in words.
 fn place(raw: &RawConfig, key: &str) -> String {
     match raw.place(key) {
         SET => format!("‹{SET}›"),
@@ -112,7 +112,7 @@ fn place(raw: &RawConfig, key: &str) -> String {
     }
 }
 
-/// Capacity is said in one of two ways: what is said later replaces the other.
+/// Removes from `raw` the parameter of the capacity that `over` replaces with the other one.
 fn one_capacity(raw: &mut RawConfig, over: &RawConfig) -> Result<(), ConfigError> {
     let keys = ["drive.logical_pages", "drive.over_provisioning"];
     let given = keys.map(|key| over.text(key).is_some_and(|text| text != "0"));

@@ -1,11 +1,11 @@
 //! The write cache: mapping units in the controller's memory that are not on flash yet, least
 //! recently written first.
 //!
-//! A unit that was written in part knows which of its sectors it holds; the others are fetched when
+//! A unit that was written in part knows which of its sectors it holds. The others are fetched when
 //! it leaves, and only if nobody wrote them in the meantime. Its slot is free again when the
-//! program that took it to flash is complete. A write that needs a slot waits until as many have
-//! been freed as were taken before, whichever they are: none waits for one die while another has
-//! freed slots.
+//! program that took it to flash is complete. A write that needs slots waits until operations have
+//! freed as many as were taken before, whichever these are: no write waits for one die while
+//! another has freed slots.
 
 use flashatlas_types::{Lpn, OpId, Stamp};
 use rustc_hash::FxHashMap;
@@ -16,16 +16,15 @@ const NIL: u32 = u32::MAX;
 /// One dirty unit.
 #[derive(Clone, Debug)]
 pub struct CacheEntry {
-    /// Which page.
+    /// The page.
     pub lpn: Lpn,
     /// Stamp of the unit as a read must return it.
     pub stamp: Stamp,
-    /// Stamp of the unit on flash when the entry was made: what a fetch of missing sectors must
-    /// find.
+    /// Stamp of the unit on flash when the entry was made; a fetch of missing sectors must find it.
     pub base: Stamp,
     /// Sectors of the unit that are here.
     pub present: u128,
-    /// The bytes of the unit, where the drive keeps bytes; meaningful where `present`.
+    /// Bytes of the unit, if the drive keeps bytes; valid for the sectors in `present`.
     pub bytes: Option<Arc<[u8]>>,
     /// The operation that brings the data.
     pub ready: OpId,
@@ -36,9 +35,9 @@ pub struct CacheEntry {
 /// A unit whose program is planned: its slot holds the data until the program is complete.
 #[derive(Clone, Copy, Debug)]
 struct LeavingUnit {
-    /// What brought its sectors here: from the host, and from flash where some were missing.
+    /// Operations that brought its sectors: from the host, and from flash if some were missing.
     arrived: [OpId; 2],
-    /// Its program is planned before this operation.
+    /// Operation before which its program is planned.
     before: OpId,
 }
 
@@ -48,7 +47,7 @@ pub struct WriteCache {
     capacity: u32,
     /// Slots taken so far.
     taken: u64,
-    /// Slots that operations of plans free, and that were free at once.
+    /// Slots that operations of plans free; and, counted apart, slots that were free at once.
     freed: u64,
     freed_at_once: u64,
     index: FxHashMap<Lpn, u32>,
@@ -60,18 +59,19 @@ pub struct WriteCache {
     newest: u32,
     oldest: u32,
     upcoming: [Upcoming; 2],
-    /// When units leave.
+    /// Limits on dirty units and on units on their way to flash.
     pub limits: Limits,
-    /// There were more dirty units than `limits.high`, and they have not been `limits.low` since.
+    /// `true` if there were more dirty units than `limits.high`, and they have not been
+    /// `limits.low` since.
     pub too_full: bool,
 }
 
-/// How far those that leave next were gone through, the least recently written first.
+/// Progress of a walk over the units that leave next, the least recently written first.
 #[derive(Clone, Copy, Debug)]
 struct Upcoming {
-    /// The last one, if there is one.
+    /// Entry visited last, or `NIL`.
     last: u32,
-    /// How many they are. Those are counted, too, that were written again since.
+    /// Number of entries visited, including entries that were written again since.
     count: u32,
 }
 
@@ -79,25 +79,28 @@ impl Upcoming {
     const NONE: Upcoming = Upcoming { last: NIL, count: 0 };
 }
 
-/// How many units on their way to flash are listed before all are looked at again, where so many
-/// were: twice as many, and not so few that looking costs more than listing.
+/// Returns the number of listed units on their way to flash at which all of them are looked at
+/// again, if `listed` are left now.
+///
+/// The number is twice `listed` and at least 128, so that looking does not cost more than listing.
 fn leaving_limit(listed: usize) -> usize {
     2 * listed.max(64)
 }
 
-/// When units leave a cache.
+/// Limits on dirty units and on units on their way to flash.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Dirty units above which they begin to leave.
+    /// Number of dirty units above which units begin to leave.
     pub high: u32,
-    /// Dirty units at which they cease to.
+    /// Number of dirty units at which units cease to leave.
     pub low: u32,
-    /// How many may be on their way to flash.
+    /// Greatest number of units on their way to flash.
     pub ahead: u32,
 }
 
 impl WriteCache {
-    /// A cache of `capacity` units, whose operations have `freed` slots already.
+    /// Returns an empty cache of `capacity` units for a drive whose operations have freed `freed`
+    /// slots.
     pub fn new(capacity: u32, limits: Limits, freed: u64) -> WriteCache {
         WriteCache {
             capacity,
@@ -117,8 +120,8 @@ impl WriteCache {
         }
     }
 
-    /// A unit leaves whose sectors `arrived` with these operations; its program is one of those
-    /// that come before operation `before`.
+    /// Notes that a unit leaves the cache. Operations `arrived` brought its sectors, and its
+    /// program is planned before operation `before`.
     pub fn leave(&mut self, lpn: Lpn, arrived: [OpId; 2], before: OpId, oldest_unfinished: OpId) {
         if self.leaving.len() >= self.leaving_limit {
             self.leaving.retain(|_, unit| unit.before > oldest_unfinished);
@@ -128,45 +131,48 @@ impl WriteCache {
         self.leaving.insert(lpn, LeavingUnit { arrived, before });
     }
 
-    /// With what the sectors of a unit arrived that may still be here although it was sent to
-    /// flash. Whether its program is complete, the caller knows.
+    /// Returns the operations that brought the sectors of a unit which was sent to flash, if its
+    /// slot may still hold them.
+    ///
+    /// Only the caller knows whether the unit's program is complete.
     pub fn left(&self, lpn: Lpn) -> Option<[OpId; 2]> {
         self.leaving.get(&lpn).map(|unit| unit.arrived)
     }
 
-    /// Dirty units.
+    /// Returns the number of dirty units.
     pub fn len(&self) -> u32 {
         self.index.len() as u32
     }
 
-    /// Units that the cache can hold.
+    /// Returns the number of units that the cache can hold.
     pub fn capacity(&self) -> u32 {
         self.capacity
     }
 
-    /// Slots that can be taken: those that nothing is in, and those that plans free.
+    /// Returns the number of slots that can be taken: empty slots, and slots that plans free.
     pub fn free_slots(&self) -> u32 {
         self.capacity - (self.taken - self.freed - self.freed_at_once) as u32
     }
 
-    /// Units that were sent to flash and still have their slots, when `freed` slots were freed by
-    /// operations that are complete.
+    /// Returns the number of units that were sent to flash and still have their slots, if complete
+    /// operations have freed `freed` slots.
     pub fn leaving(&self, freed: u64) -> u32 {
         (self.taken - self.freed_at_once - freed) as u32 - self.len()
     }
 
-    /// Take free slots for `count` units that come in. Returns how many must have been freed by
-    /// operations before they are written: 0 where none need.
+    /// Takes free slots for `count` units that come in. Returns the number of slots that operations
+    /// must have freed before these units are written: 0 if the units need not wait.
     ///
     /// # Panics
-    /// When there are fewer.
+    /// If fewer than `count` slots are free.
     pub fn take_slots(&mut self, count: u32) -> u64 {
         assert!(count <= self.free_slots(), "free slots were checked for");
         self.taken += u64::from(count);
         self.taken.saturating_sub(u64::from(self.capacity) + self.freed_at_once)
     }
 
-    /// `count` slots are free when operation `op` is complete, which says so; with none, at once.
+    /// Frees `count` slots: when operation `op`, which reports it, is complete, or at once if `op`
+    /// is [`OpId::NONE`].
     pub fn release(&mut self, op: OpId, count: u32) {
         match op {
             OpId::NONE => self.freed_at_once += u64::from(count),
@@ -178,17 +184,17 @@ impl WriteCache {
         );
     }
 
-    /// Every dirty unit, in no order.
+    /// Returns every dirty unit, in no particular order.
     pub fn units(&self) -> impl Iterator<Item = &CacheEntry> {
         self.index.values().map(|&e| &self.entries[e as usize])
     }
 
-    /// The entry of a page.
+    /// Returns the entry of a page, if it has one.
     pub fn get(&self, lpn: Lpn) -> Option<&CacheEntry> {
         self.index.get(&lpn).map(|&e| &self.entries[e as usize])
     }
 
-    /// The entry of a page, which is not the least recently written any more.
+    /// Makes the entry of a page the most recently written one, and returns it.
     pub fn touch(&mut self, lpn: Lpn) -> Option<&mut CacheEntry> {
         let &e = self.index.get(&lpn)?;
         self.unlink(e);
@@ -196,13 +202,13 @@ impl WriteCache {
         Some(&mut self.entries[e as usize])
     }
 
-    /// The entry of a page, left in its place, to change.
+    /// Returns the entry of a page, to change; the entry keeps its place in the order.
     pub fn get_mut(&mut self, lpn: Lpn) -> Option<&mut CacheEntry> {
         let &e = self.index.get(&lpn)?;
         Some(&mut self.entries[e as usize])
     }
 
-    /// Add a page that has no entry, in a slot that was taken.
+    /// Adds a page that has no entry, in a slot that was taken.
     pub fn insert(
         &mut self,
         lpn: Lpn,
@@ -227,7 +233,7 @@ impl WriteCache {
         self.link_newest(e);
     }
 
-    /// Take a page out; its slot stays taken until [`WriteCache::release`].
+    /// Takes the entry of a page out; its slot stays taken until [`WriteCache::release`].
     pub fn remove(&mut self, lpn: Lpn) -> Option<CacheEntry> {
         let e = self.index.remove(&lpn)?;
         self.unlink(e);
@@ -236,8 +242,10 @@ impl WriteCache {
         Some(CacheEntry { bytes, ..self.entries[e as usize].clone() })
     }
 
-    /// One of the `distance` pages that leave next: each is returned once for either `purpose` (0
-    /// or 1). For hints only: where pages were written again, some are not returned at all.
+    /// Returns another of the `distance` pages that leave next. Each page is returned once for
+    /// either `purpose` (0 or 1).
+    ///
+    /// The pages serve as hints only: if pages were written again, some are not returned at all.
     pub fn upcoming(&mut self, purpose: usize, distance: u32) -> Option<Lpn> {
         let upcoming = &mut self.upcoming[purpose];
         if upcoming.count >= distance {
@@ -252,7 +260,7 @@ impl WriteCache {
         Some(entry.lpn)
     }
 
-    /// The page that was written least recently.
+    /// Returns the page that was written least recently, or `None` if the cache is empty.
     pub fn oldest(&self) -> Option<Lpn> {
         (self.oldest != NIL).then(|| self.entries[self.oldest as usize].lpn)
     }

@@ -1,72 +1,72 @@
-//! Commands of a host, what comes back of them, and why one is refused.
+//! Commands of a host, their replies, and the reasons for which a command is refused.
 
 use crate::hpb::Notice;
 use crate::layer::LayerError;
 use flashatlas_types::{FtlError, Lba, Ps, Stamp, Tag};
 
-/// What a host asks of a device.
+/// Command of a host to a device.
 #[derive(Clone, Copy, Debug)]
 pub enum Cmd<'a> {
     /// Read sectors.
     Read {
         /// First sector.
         lba: Lba,
-        /// How many.
+        /// Number of sectors.
         sectors: u32,
     },
-    /// Read sectors, with what the host knows of the map (HPB READ; see [`crate::hpb`]). A drive
+    /// Read sectors with the map entries that the host has (HPB READ; see [`crate::hpb`]). A drive
     /// that does not believe an entry, or hands out no map, reads as for [`Cmd::Read`]: entries
     /// change times and counters, never data.
     HpbRead {
         /// First sector.
         lba: Lba,
-        /// How many.
+        /// Number of sectors.
         sectors: u32,
-        /// The entry of each mapping unit that the range touches, in order; of those that lack one,
-        /// none is known.
+        /// Entry of each mapping unit that the range touches, in order; units beyond the last entry
+        /// have none.
         entries: &'a [u64],
     },
     /// Fetch a subregion of the map (HPB READ BUFFER). Its entries are in the reply.
     ReadBuffer {
-        /// Which, numbered over all regions.
+        /// Number of the subregion, counted over all regions.
         subregion: u32,
     },
     /// Give a region of the map back, or all of them (HPB WRITE BUFFER).
     WriteBuffer {
-        /// Which.
+        /// Number of the region, or `None` for all regions.
         region: Option<u32>,
     },
     /// Write sectors.
     Write {
         /// First sector.
         lba: Lba,
-        /// How many.
+        /// Number of sectors.
         sectors: u32,
-        /// Durable when complete.
+        /// `true` if the data must be durable when the command is complete (FUA).
         fua: bool,
-        /// Identifies what is written; stamps are made of it (see [`Stamp::whole`] and
+        /// Name of what is written; stamps are made from it (see [`Stamp::whole`] and
         /// [`Stamp::overwritten`]).
         content: u64,
-        /// The bytes, where the drive keeps bytes.
+        /// The bytes, if the drive keeps bytes.
         data: Option<&'a [u8]>,
     },
-    /// Write whole mapping units of which a layer says itself what their stamps are: it moves them,
-    /// or gathered them.
+    /// Write whole mapping units whose stamps the layer itself states, because it moves or gathers
+    /// them.
     WriteUnits {
         /// First sector.
         lba: Lba,
-        /// Durable when complete.
+        /// `true` if the data must be durable when the command is complete (FUA).
         fua: bool,
         /// The stamp of each unit.
         stamps: &'a [Stamp],
-        /// The bytes, where the drive keeps bytes.
+        /// The bytes, if the drive keeps bytes.
         data: Option<&'a [u8]>,
     },
-    /// Forget the mapping units that lie whole inside the range; the drive ignores the rest of it.
+    /// Forget the mapping units that lie wholly inside the range; the drive ignores the rest of it.
     Trim {
         /// First sector.
         lba: Lba,
-        /// How many.
+        /// Number of sectors.
         sectors: u32,
     },
     /// Make every completed write durable.
@@ -74,7 +74,8 @@ pub enum Cmd<'a> {
 }
 
 impl Cmd<'_> {
-    /// The sectors that a command is about, on a device whose mapping units have `unit_sectors`.
+    /// Returns the first sector of a command and its number of sectors, on a device with
+    /// `unit_sectors` sectors in a mapping unit; `None` if the command has no range.
     pub fn range(&self, unit_sectors: u32) -> Option<(Lba, u32)> {
         match *self {
             Cmd::Read { lba, sectors }
@@ -86,13 +87,14 @@ impl Cmd<'_> {
         }
     }
 
-    /// Whether it changes data, or makes changes durable: one that fails half-way leaves a layer
-    /// not knowing what was done.
+    /// Returns `true` if the command changes data or makes changes durable.
+    ///
+    /// If such a command fails half-way, a layer does not know what was done.
     pub fn changes(&self) -> bool {
         matches!(self, Cmd::Write { .. } | Cmd::WriteUnits { .. } | Cmd::Trim { .. } | Cmd::Flush)
     }
 
-    /// Whether its answer says that data is durable.
+    /// Returns `true` if the completion of the command promises that data is durable.
     pub fn promises(&self) -> bool {
         matches!(
             self,
@@ -100,8 +102,10 @@ impl Cmd<'_> {
         )
     }
 
-    /// `Ok` unless a command asks for a part of the map that there is not, on a device that hands
-    /// out so many of each; none, where it hands nothing out.
+    /// Returns an error if a command asks for a part of the map that does not exist.
+    ///
+    /// The device hands out `subregions` subregions and `regions` regions: none if it hands out no
+    /// map.
     ///
     /// # Errors
     /// [`SubmitError::NoMap`].
@@ -118,28 +122,28 @@ impl Cmd<'_> {
 /// A command that is complete.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Done {
-    /// Which.
+    /// The command.
     pub tag: Tag,
-    /// When.
+    /// Time of its completion.
     pub at: Ps,
 }
 
-/// What a read returned, known at submission ("decide now, time later").
+/// Data and notice that a command returns, known at submission ("decide now, time later").
 #[derive(Clone, Debug, Default)]
 pub struct Reply {
     /// The stamp of each mapping unit that the range touches, in order.
     pub stamps: Vec<Stamp>,
-    /// The bytes of the range, where the drive keeps bytes.
+    /// The bytes of the range, if the drive keeps bytes.
     pub bytes: Vec<u8>,
     /// The entries of a subregion of the map, in the order of its pages.
     pub entries: Vec<u64>,
-    /// What the response to any command says of the map; it reaches the host when the command is
+    /// Notice about the map in the response to any command; it reaches the host when the command is
     /// complete.
     pub notice: Option<Box<Notice>>,
 }
 
 impl Reply {
-    /// Forget what the last command returned; buffers stay.
+    /// Forgets what the last command returned, and keeps the buffers.
     pub fn clear(&mut self) {
         self.stamps.clear();
         self.bytes.clear();
@@ -148,9 +152,11 @@ impl Reply {
     }
 }
 
-/// Why a command was not accepted. Nothing of it was carried out, unless an [`FtlError`] stopped it
-/// half-way: then every later command gets the same error, until the drive is switched off and on
-/// again. A read of data that cannot be read changes nothing, and others may follow.
+/// Reason why a command was not accepted.
+///
+/// Nothing of the command was carried out, unless an [`FtlError`] stopped it half-way: then every
+/// later command gets the same error until the drive is switched off and on again. A read of data
+/// that cannot be read changes nothing, and other commands may follow.
 #[non_exhaustive]
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum SubmitError {
@@ -161,15 +167,15 @@ pub enum SubmitError {
     },
     /// The data cannot be read, or the drive cannot go on.
     Ftl(FtlError),
-    /// What a layer keeps on the lower device is not what it must be.
+    /// A layer cannot work with what it finds on the lower device.
     Layer(LayerError),
-    /// There is no such subregion, or region, of the map to hand out.
+    /// The map that is handed out has no such subregion or region.
     NoMap {
-        /// What was asked for.
+        /// Kind of part that was asked for: a subregion or a region.
         what: &'static str,
-        /// Its number.
+        /// Number of the part that was asked for.
         number: u32,
-        /// How many there are: none, where nothing is handed out.
+        /// Count of such parts: 0 if no map is handed out.
         count: u32,
     },
 }

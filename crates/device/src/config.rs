@@ -1,4 +1,4 @@
-//! From names, files and single settings to a drive.
+//! Configurations of drives, made from names, files and single settings.
 
 use crate::blame::{Setting, blamed, laid};
 use crate::layer::{self, LayerDef, LayerLimit, LayersBelow};
@@ -19,22 +19,22 @@ use std::sync::Arc;
 /// A drive's configuration, checked.
 #[derive(Clone, Debug)]
 pub struct DriveConfig {
-    /// Preset or file.
+    /// Name of the preset or of the file.
     pub name: String,
     /// Checked values.
     pub params: Params,
-    /// The parts that its names choose from.
+    /// Parts that the names in the configuration choose from.
     pub registry: Registry,
-    /// Keys of the drive that were left out, because they belong to a part that a setting has
-    /// chosen away (a scheme, map store, victim policy, classifier or layer).
+    /// Keys of the drive that were left out, because a setting has chosen away the part that they
+    /// belong to (a scheme, map store, victim policy, classifier or layer).
     pub dropped: Vec<String>,
 }
 
 impl DriveConfig {
-    /// As [`Registry::load`].
+    /// Loads a configuration, as [`Registry::load`] does.
     ///
     /// # Errors
-    /// As [`Registry::load`].
+    /// The errors of [`Registry::load`].
     pub fn load(
         registry: Registry,
         name: &str,
@@ -74,10 +74,10 @@ impl DriveConfig {
         DriveConfig::resolved(registry, name, &base, &over).map_err(of_file)
     }
 
-    /// This configuration with `settings` of the form `key=value` over it.
+    /// Returns this configuration with `settings` of the form `key=value` over it.
     ///
     /// # Errors
-    /// As for [`DriveConfig::load`].
+    /// The errors of [`DriveConfig::load`].
     pub fn with(&self, settings: &[String]) -> Result<DriveConfig, ConfigError> {
         let mut raw = RawConfig::default();
         self.pairs().for_each(|(key, value)| raw.set(key, &value.to_string(), &self.name));
@@ -121,31 +121,31 @@ impl DriveConfig {
         Ok(config)
     }
 
-    /// The mapping scheme.
+    /// Returns the mapping scheme.
     pub fn scheme(&self) -> &'static SchemeDef {
         let name = self.params.get(SCHEME);
         self.registry.ftl.scheme(name).expect("the configuration is checked")
     }
 
-    /// What the scheme is built of.
+    /// Returns the configuration that the scheme is built from.
     pub fn scheme_config(&self) -> SchemeConfig<'_> {
         SchemeConfig { params: &self.params, parts: &self.registry.ftl }
     }
 
-    /// The layers over the drive, from the top down.
+    /// Returns the layers over the drive, from the top down.
     pub fn layers(&self) -> Vec<&'static LayerDef> {
         self.registry.layers_named(self.params.get(LAYERS)).expect("the configuration is checked")
     }
 
-    /// Drives at the bottom: one, but under a layer over several.
+    /// Returns the number of drives at the bottom: one, unless a layer is over several.
     pub fn drives(&self) -> u32 {
         layer::drives_below(&self.layers(), &self.params)
     }
 
-    /// Fails where the layers are over several drives and `what` holds one.
+    /// Returns an error if the layers are over several drives, because `what` holds one drive.
     ///
     /// # Errors
-    /// Names the layers.
+    /// The error names the layers.
     pub fn single_drive(&self, what: &str) -> Result<(), ConfigError> {
         match self.drives() {
             1 => Ok(()),
@@ -159,14 +159,15 @@ impl DriveConfig {
         }
     }
 
-    /// What the drive exports with its layers.
+    /// Returns the shape that the drive exports with its layers.
     pub fn shape(&self) -> DeviceShape {
         let drive = DeviceShape::of(&self.layout().expect("the configuration is checked"));
         layer::exported(&self.layers(), &self.registry, &self.params, drive)
             .expect("the configuration is checked")
     }
 
-    /// What mounts of the layers do at most, beside that of the drive.
+    /// Returns the most that mounts of all layers read and write, apart from the mount of the
+    /// drive.
     pub fn layers_limit(&self) -> LayerLimit {
         let (layers, drive) =
             (self.layers(), DeviceShape::of(&self.layout().expect("the configuration is checked")));
@@ -178,7 +179,7 @@ impl DriveConfig {
                 &self.params,
                 &LayersBelow { shape, layers: layers_beneath, registry: &self.registry },
             );
-            // each of the devices right below does what those beneath do
+            // each of the devices right below does what those beneath it do
             let devices = u64::from(layers[at].build.count(&self.params));
             LayerLimit {
                 reads: devices * sum.reads + one.reads,
@@ -187,10 +188,11 @@ impl DriveConfig {
         })
     }
 
-    /// Read a preset: every value must name its source, words and flags as well as numbers.
+    /// Reads a preset, in which every value must name its source: words and flags as well as
+    /// numbers.
     ///
     /// # Errors
-    /// Syntax, and the first value without a source.
+    /// Syntax errors, and the first value without a source.
     pub fn from_preset_text(text: &str, file: &str) -> Result<RawConfig, ConfigError> {
         let raw = RawConfig::from_toml(text, file)?;
         match raw.without_source(&["drive.summary"]) {
@@ -203,7 +205,7 @@ impl DriveConfig {
         }
     }
 
-    /// The layout that the parameters describe, checked against the scheme.
+    /// Returns the layout that the parameters describe, checked against the scheme.
     ///
     /// # Errors
     /// Shapes that do not fit each other, and more logical pages than the scheme can keep.
@@ -291,57 +293,60 @@ impl DriveConfig {
         Ok(())
     }
 
-    /// Build the drive: blank, at time zero.
+    /// Builds the drive, blank and at time zero.
     ///
     /// # Errors
-    /// What [`DriveConfig::load`] could not know: a spare area that is too small, factory-bad
-    /// blocks that leave too little room, tables that the system hands out no memory for.
+    /// Faults that [`DriveConfig::load`] could not know: a spare area that is too small,
+    /// factory-bad blocks that leave too little room, or tables for which the system hands out no
+    /// memory.
     pub fn build(&self, seed: Seed) -> Result<Ssd, ConfigError> {
         self.must_have_room(1)?;
         Ssd::new(self, seed)
     }
 
-    /// Build the drive with its layers, or as many drives as these need, on blank media.
+    /// Builds the drive with its layers on blank media, or as many drives as the layers need.
     ///
     /// # Errors
-    /// As for [`DriveConfig::build`].
+    /// The errors of [`DriveConfig::build`], and the fault that a layer finds below.
     pub fn build_stack(&self, seed: Seed) -> Result<Stack, ConfigError> {
         self.must_have_room(self.drives())?;
         let drives = (0..self.drives()).map(|drive| Ssd::new(self, seed.of_drive(drive)));
         Stack::over(drives.collect::<Result<_, _>>()?, self)
     }
 
-    /// The medium that `image` describes, if it can be one of this drive.
+    /// Returns the medium that `image` describes, if it can be a medium of this drive.
     ///
     /// # Errors
-    /// What in the image contradicts the drive, in words.
+    /// The contradiction between image and drive, in words.
     pub fn medium_from(&self, image: Image) -> Result<Medium, String> {
         let layout = self.layout().map_err(|e| e.to_string())?;
         Medium::from_image(Arc::new(layout), Rules::from_params(&self.params), image)
     }
 
-    /// Build the drive around a medium that was written before under the same
-    /// [`DriveConfig::on_flash`] parameters: it mounts what is there, at time zero.
+    /// Builds the drive around a medium that was written before under the same
+    /// [`DriveConfig::on_flash`] parameters.
+    ///
+    /// The drive mounts what is on the medium, at time zero.
     ///
     /// # Errors
-    /// When the scheme cannot mount it.
+    /// If the scheme cannot mount the medium.
     pub fn build_on(&self, medium: Medium, seed: Seed) -> Result<Ssd, ConfigError> {
         Ssd::on(medium, self, seed)
     }
 
-    /// Mount a medium as [`DriveConfig::build_on`] does, and switch off at once: what the mount
-    /// changed on flash stays.
+    /// Mounts a medium as [`DriveConfig::build_on`] does, and switches it off at once. Changes that
+    /// the mount made on flash stay.
     ///
     /// # Errors
-    /// When the scheme cannot mount it; when the power fails.
+    /// If the scheme cannot mount the medium, or if the power fails.
     pub fn mount(&self, medium: &mut Medium, seed: Seed) -> Result<(), FtlError> {
         let mut plan = Plan::default();
         plan.set_recording(false);
         crate::ssd::mount(self, seed, medium, &mut plan, &mut Vec::new()).map(drop)
     }
 
-    /// The parameters that decide the places of pages on flash, by key: shape, mapping unit,
-    /// scheme.
+    /// Returns the parameters that decide the places of pages on flash, with their keys: shape,
+    /// mapping unit, scheme.
     pub fn on_flash(&self) -> impl Iterator<Item = (&'static str, &flashatlas_types::Value)> {
         let scheme = self.scheme();
         let own = [
@@ -359,8 +364,9 @@ impl DriveConfig {
         })
     }
 
-    /// The whole configuration as `key = value` pairs in the order of their keys; of the two ways
-    /// to say the capacity, the one that counts.
+    /// Returns the whole configuration as pairs of key and value, in the order of the keys.
+    ///
+    /// Two parameters can set the capacity; only the one that counts is among the pairs.
     pub fn pairs(&self) -> impl Iterator<Item = (&'static str, &flashatlas_types::Value)> {
         let unused = match self.params.get(LOGICAL_PAGES) {
             0 => "drive.logical_pages",
@@ -370,7 +376,8 @@ impl DriveConfig {
     }
 }
 
-/// An unknown name, where it is that of another kind of part: says which, and how it is chosen.
+/// Adds to an error about an unknown name which other kind of part has this name and which key
+/// chooses that part.
 fn elsewhere(registry: &Registry, raw: &RawConfig, mut error: ConfigError) -> ConfigError {
     let Some(name) = raw.text(&error.key).filter(|name| error.why.contains(&format!("`{name}`")))
     else {

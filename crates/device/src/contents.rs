@@ -1,10 +1,11 @@
-//! What the digests of a layer stand for.
+//! Contents that the digests of a layer stand for.
 //!
 //! A simulation keeps a stamp of 32 bits for the bytes of a mapping unit (see [`Stamp`]). A layer
-//! that gathers several pages of its own in one unit, or writes records of its own, gets that stamp
-//! back when it reads, and must know what is there: this is the table from a stamp to what it
-//! is the digest of. It is part of the simulation of *data*, not of the layer's memory: a stamp
-//! that a drive returns after a power failure is looked up here, as the bytes would be read.
+//! may gather several pages of its own in one unit, or write records of its own. When it reads, it
+//! gets the stamp of the unit back and must know what is there: this table leads from a stamp to
+//! the content that it is the digest of. The table is part of the simulation of *data*, not of the
+//! layer's memory: a stamp that a drive returns after a power failure is looked up here, as the
+//! bytes would be read.
 
 use flashatlas_types::Stamp;
 use rustc_hash::FxHashMap;
@@ -15,31 +16,31 @@ use std::sync::Arc;
 /// Stamps of the pages in a unit, in order.
 pub type Pages = SmallVec<[Stamp; 4]>;
 
-/// What a unit holds.
+/// Content of a unit.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum UnitContent {
     /// Pages of the layer.
     Pages(Pages),
-    /// Bytes of a record; zeros at the end are left out.
+    /// Bytes of a record, without the zeros at its end.
     Bytes(Arc<[u8]>),
 }
 
-/// The table.
+/// Table from stamps to the contents that they stand for.
 #[derive(Clone, Debug, Default)]
 pub struct Contents {
     held: FxHashMap<Stamp, UnitContent>,
     next: u64,
 }
 
-/// Names of composed units lie apart from those of hosts' writes.
+/// Bit that keeps the names of composed units apart from the names of hosts' writes.
 const COMPOSED: u64 = 1 << 61;
 
 impl Contents {
-    /// A stamp that stands for `held` from now on, and stood for nothing before.
+    /// Returns a new stamp, which stands for `held` from now on.
     pub fn compose(&mut self, held: UnitContent) -> Stamp {
         loop {
             self.next += 1;
-            // of 2^32 stamps few are taken: a second round is rare
+            // few of 2^32 stamps are taken: a second round is rare
             let stamp = Stamp::whole(COMPOSED | self.next, 0);
             if let Entry::Vacant(free) = self.held.entry(stamp) {
                 free.insert(held);
@@ -48,7 +49,8 @@ impl Contents {
         }
     }
 
-    /// The stamps of units of `unit_bytes` that hold the bytes of a record from now on.
+    /// Returns the stamps of the units, of `unit_bytes` bytes each, that hold the bytes of a record
+    /// from now on.
     pub fn compose_record(&mut self, bytes: &[u8], unit_bytes: u32) -> Vec<Stamp> {
         let unit = |bytes: &[u8]| {
             let used = bytes.iter().rposition(|&b| b != 0).map_or(0, |last| last + 1);
@@ -57,8 +59,9 @@ impl Contents {
         bytes.chunks(unit_bytes as usize).map(|bytes| self.compose(unit(bytes))).collect()
     }
 
-    /// The bytes of the record in units of `unit_bytes` with these stamps; units that nobody wrote
-    /// are zeros. `None` where one of them is no part of a record.
+    /// Returns the bytes of the record in the units with these stamps, of `unit_bytes` bytes each;
+    /// units that nobody wrote are zeros. Returns `None` if one of the units is no part of a
+    /// record.
     pub fn record(&self, stamps: &[Stamp], unit_bytes: u32) -> Option<Vec<u8>> {
         let mut bytes = vec![0; stamps.len() * unit_bytes as usize];
         for (unit, stamp) in bytes.chunks_mut(unit_bytes as usize).zip(stamps) {
@@ -71,28 +74,28 @@ impl Contents {
         Some(bytes)
     }
 
-    /// What a stamp is the digest of; `None`: nothing that a layer wrote.
+    /// Returns the content that a stamp is the digest of, or `None` if no layer wrote it.
     #[inline]
     pub fn get(&self, stamp: Stamp) -> Option<&UnitContent> {
         self.held.get(&stamp)
     }
 
-    /// Stamps that stand for something.
+    /// Returns the number of stamps that stand for something.
     pub fn len(&self) -> usize {
         self.held.len()
     }
 
-    /// Whether none does.
+    /// Returns `true` if no stamp stands for anything.
     pub fn is_empty(&self) -> bool {
         self.held.is_empty()
     }
 
-    /// Forget all but those that a device still holds.
+    /// Forgets all stamps but the ones that a device still holds.
     pub fn retain(&mut self, held: impl Fn(Stamp) -> bool) {
         self.held.retain(|&stamp, _| held(stamp));
     }
 
-    /// Know what `other` knows.
+    /// Adds everything that `other` knows.
     pub fn learn(&mut self, other: &Contents) {
         self.held.extend(other.held.iter().map(|(&stamp, held)| (stamp, held.clone())));
         self.next = self.next.max(other.next);

@@ -1,7 +1,7 @@
-//! What a drive and a layer over it have in common: commands ([`Device`]), power ([`PowerCycle`])
+//! Interfaces that a drive and a layer over it share: commands ([`Device`]), power ([`PowerCycle`])
 //! and a look behind the commands ([`Inspect`]).
 //!
-//! A drive implements the three. A layer implements [`Device`] and [`Layer`]; power and inspection
+//! A drive implements all three. A layer implements [`Device`] and [`Layer`]; power and inspection
 //! reach the drive through it.
 
 use crate::{Cmd, Contents, DeviceShape, Done, DriveConfig, LayerReport, Reply, Ssd, SubmitError};
@@ -10,23 +10,24 @@ use flashatlas_types::{Lpn, Ps, Seed, Stamp, StampSum, Tag, Violation};
 /// A command on its way to a device.
 #[derive(Clone, Copy)]
 pub struct Submission<'a> {
-    /// When it is submitted.
+    /// Time at which it is submitted.
     pub now: Ps,
-    /// Names it until it completes.
+    /// Name of the command until it completes.
     pub tag: Tag,
-    /// What it asks.
+    /// The command.
     pub cmd: Cmd<'a>,
-    /// Commands that it waits for. Tags that are not in flight are complete.
+    /// Commands that it waits for. A tag that is not in flight counts as complete.
     pub after: &'a [Tag],
 }
 
 /// Something that takes host commands: a drive, or a layer that owns the next device.
 pub trait Device: Send {
-    /// Take a command at `now`. Its effect is decided at once, in order of submission; its
-    /// completion comes from [`Device::advance`]. What a read returns is in `reply`.
+    /// Takes a command at `now`. Its effect is decided at once, in order of submission.
+    ///
+    /// [`Device::advance`] returns its completion, and `reply` receives what a read returns.
     ///
     /// # Errors
-    /// [`SubmitError`]; a command that was refused completes never.
+    /// [`SubmitError`]; a command that was refused never completes.
     fn submit(
         &mut self,
         now: Ps,
@@ -37,32 +38,36 @@ pub trait Device: Send {
         self.submit_after(Submission { now, tag, cmd, after: &[] }, reply)
     }
 
-    /// As [`Device::submit`], of a host that sends the command when others are complete: it decides
-    /// now what it sends, and the device says when.
+    /// Takes a command as [`Device::submit`] does, from a host that sends it when other commands
+    /// are complete.
+    ///
+    /// The host decides now what it sends, and the device decides when.
     ///
     /// # Errors
-    /// As [`Device::submit`].
+    /// The errors of [`Device::submit`].
     fn submit_after(
         &mut self,
         submission: Submission<'_>,
         reply: &mut Reply,
     ) -> Result<(), SubmitError>;
 
-    /// Reads of these mapping units are about to come. What is known of them may be loaded from
-    /// memory now, all at once, rather than one by one then; nothing else comes of it.
+    /// Prepares for reads of these mapping units. The device may load what is known of them from
+    /// memory now, all at once, rather than one by one later; nothing else changes.
     fn prefetch(&self, units: &[Lpn]) {
         let _ = units;
     }
 
-    /// When something happens next.
+    /// Returns the time of the next event, if there is one.
     fn next_event(&self) -> Option<Ps>;
 
-    /// Run up to and including `until`; completions are appended in the order of time.
+    /// Runs up to and including `until`, and appends completions in the order of time.
     fn advance(&mut self, until: Ps, out: &mut Vec<Done>);
 
-    /// As [`Device::advance`], but no further than the first instant at which commands complete.
-    /// Returns the time that it came to: `until` if none does before, or the time of the last event
-    /// where that is [`Ps::MAX`].
+    /// Runs as [`Device::advance`] does, but no further than the first instant at which commands
+    /// complete.
+    ///
+    /// Returns the time that it came to: `until` if no command completes before, or the time of the
+    /// last event if `until` is [`Ps::MAX`].
     fn advance_to_completion(&mut self, until: Ps, out: &mut Vec<Done>) -> Ps {
         let (before, mut now) = (out.len(), Ps::ZERO);
         while out.len() == before
@@ -78,100 +83,107 @@ pub trait Device: Send {
         until
     }
 
-    /// The host asks for nothing from `now` until `until`: background work may use the time.
+    /// Offers the time from `now` until `until`, in which the host asks for nothing, to background
+    /// work.
     ///
     /// # Errors
-    /// When background work finds a fault it has no answer to.
+    /// If background work finds a fault that it has no answer to.
     fn idle(&mut self, now: Ps, until: Ps) -> Result<(), SubmitError>;
 
-    /// What the device exports.
+    /// Returns the shape that the device exports.
     fn shape(&self) -> DeviceShape;
 
-    /// Sectors in a mapping unit.
+    /// Returns the number of sectors in a mapping unit.
     fn unit_sectors(&self) -> u32 {
         self.shape().unit_sectors
     }
 
-    /// Sectors that the device exports.
+    /// Returns the number of sectors that the device exports.
     fn sectors(&self) -> u64 {
         self.shape().sectors
     }
 }
 
-/// The life of a device: how it is brought into a state, and what becomes of it when the power
-/// fails.
+/// Life of a device: how it is brought into a state, and what becomes of it when the power fails.
 pub trait PowerCycle {
-    /// Commands take effect without any time passing and without completions: how a device is
-    /// brought into a state.
+    /// Makes commands take effect without any time passing and without completions, if `on`. This
+    /// brings a device into a state.
     fn set_instant(&mut self, on: bool);
 
-    /// The power is back: everything in memory is gone, and what is on the medium is mounted.
-    /// `config` is that of the device.
+    /// Switches the power on again: everything in memory is gone, and the device mounts what is on
+    /// the medium. `config` is the configuration of the device.
     ///
     /// # Errors
-    /// When it cannot be mounted. The device is of no use then.
+    /// If the medium cannot be mounted. The device is of no use then.
     ///
     /// # Panics
-    /// When commands are in flight.
+    /// If commands are in flight.
     fn power_on(&mut self, config: &DriveConfig, seed: Seed) -> Result<(), SubmitError>;
 
-    /// What stopped the device, if anything did: commands in flight may never complete.
+    /// Returns the error that stopped the device, if there is one. Commands in flight may never
+    /// complete then.
     fn failure(&self) -> Option<SubmitError>;
 
-    /// The drives at the bottom, without their layers.
+    /// Returns the drives at the bottom, without their layers.
     fn into_drives(self: Box<Self>) -> Vec<Ssd>;
 }
 
-/// How a simulator looks into a device: at no cost, and behind the back of its commands.
+/// Look of a simulator into a device, at no cost and behind the back of its commands.
 pub trait Inspect {
-    /// The O(n) rules of everything below.
+    /// Checks the rules of everything below, in O(n).
     ///
     /// # Errors
     /// The first rule that does not hold.
     fn check(&self) -> Result<(), Violation>;
 
-    /// What a mapping unit holds, looked up behind the device's back: no operation, no time.
+    /// Returns the stamp that a mapping unit holds, looked up behind the device's back: without an
+    /// operation, in no time.
     ///
     /// # Errors
-    /// When a map points to something that cannot be read, or to another unit.
+    /// If a map points to something that cannot be read, or to another unit.
     fn peek_stamp(&self, unit: Lpn) -> Result<Stamp, SubmitError>;
 
-    /// As [`Inspect::peek_stamp`], of as many units as `stamps`, from `first` on: they are loaded
-    /// from memory together, and many thousands by all cores.
+    /// Fills `stamps` with what the units from `first` on hold, as [`Inspect::peek_stamp`] finds
+    /// it.
+    ///
+    /// The units are loaded from memory together, and many thousands by all cores.
     ///
     /// # Errors
-    /// As [`Inspect::peek_stamp`], of the first unit that cannot be read.
+    /// The error of [`Inspect::peek_stamp`] for the first unit that cannot be read.
     fn peek_stamps(&self, first: Lpn, stamps: &mut [Stamp]) -> Result<(), SubmitError>;
 
-    /// What all units hold, as pairs of a unit and its stamp, those left out that hold
-    /// [`Stamp::ZERO`]: as [`Inspect::peek_stamp`] has it, if [`Inspect::check`] finds nothing.
-    /// None where it takes as long as looking at each unit.
+    /// Returns the sum of all units, as pairs of a unit and its stamp, without the units that hold
+    /// [`Stamp::ZERO`].
+    ///
+    /// The stamps are the ones that [`Inspect::peek_stamp`] returns, if [`Inspect::check`] finds
+    /// nothing. Returns `None` if the sum takes as long as looking at each unit.
     fn sum_of_stamps(&self) -> Option<StampSum>;
 
-    /// Whether trims do not outlive a power failure.
+    /// Returns `true` if trims do not outlive a power failure.
     fn forgets_trims(&self) -> bool;
 
-    /// Show what the digests of layers stand for, of each layer that composes what it writes (see
-    /// [`Contents`]), from the top down.
+    /// Shows what the digests of layers stand for (see [`Contents`]): of each layer that composes
+    /// what it writes, from the top down.
     fn each_contents(&mut self, look: &mut dyn FnMut(&mut Contents));
 
-    /// What each layer counted and keeps in the host's memory, from the top down. Below a layer
-    /// over several devices the layers of all of them are reported as one.
+    /// Returns what each layer counted and keeps in the host's memory, from the top down.
+    ///
+    /// Below a layer over several devices, the layers of all devices are reported as one.
     fn reports(&self) -> Vec<LayerReport>;
 
-    /// Set every counter to zero; what the device holds stays.
+    /// Sets every counter to zero; what the device holds does not change.
     fn reset_counters(&mut self);
 
-    /// The drives at the bottom: one, but under a layer over several.
+    /// Returns the drives at the bottom: one, unless a layer is over several.
     fn drives(&self) -> Vec<&Ssd>;
 
-    /// The drives at the bottom, to change.
+    /// Returns the drives at the bottom, to change.
     fn drives_mut(&mut self) -> Vec<&mut Ssd>;
 
-    /// The drive at the bottom, or the first of them.
+    /// Returns the drive at the bottom, or the first of several.
     fn ssd(&self) -> &Ssd;
 
-    /// The drive at the bottom, or the first of them, to change.
+    /// Returns the drive at the bottom, or the first of several, to change.
     fn ssd_mut(&mut self) -> &mut Ssd;
 }
 
@@ -180,38 +192,40 @@ pub trait Storage: Device + PowerCycle + Inspect {}
 
 impl<S: Device + PowerCycle + Inspect> Storage for S {}
 
-/// A layer: a device that owns the next one, or several that are alike. Whatever it says nothing
-/// about is answered by those.
+/// A layer: a device that owns the next one, or several that are alike. The next devices answer for
+/// everything that the layer does not define.
 pub trait Layer: Device {
-    /// The next devices. At least one; of a layer that is built as [`crate::Build::Over`], that.
+    /// Returns the next devices: at least one, and exactly one if the layer is built as
+    /// [`crate::Build::Over`].
     fn lower(&self) -> &[Box<dyn Storage>];
 
-    /// The next devices, to change.
+    /// Returns the next devices, to change.
     fn lower_mut(&mut self) -> &mut [Box<dyn Storage>];
 
-    /// The next devices, without this layer.
+    /// Returns the next devices, without this layer.
     fn into_lower(self: Box<Self>) -> Vec<Box<dyn Storage>>;
 
-    /// What stopped this layer, if anything did.
+    /// Returns the error that stopped this layer, if there is one.
     fn own_failure(&self) -> Option<SubmitError>;
 
-    /// What stopped this layer or one below; a layer that goes on without a device that failed
-    /// says so here.
+    /// Returns the error that stopped this layer or one below, if there is one. A layer that goes
+    /// on without a failed device says so here.
     fn failure(&self) -> Option<SubmitError> {
         self.own_failure().or_else(|| self.lower().iter().find_map(|device| device.failure()))
     }
 
-    /// As [`PowerCycle::power_on`]: the next devices are powered on first, and then the layer
-    /// mounts what is there.
+    /// Powers on the next devices, as [`PowerCycle::power_on`] does, and then mounts what the layer
+    /// finds there.
     ///
     /// # Errors
-    /// When either cannot be mounted.
+    /// If a device or the layer cannot be mounted.
     fn power_on(&mut self, config: &DriveConfig, seed: Seed) -> Result<(), SubmitError>;
 
-    /// As [`PowerCycle::set_instant`]; the layer tells the next devices.
+    /// Makes commands instant, as [`PowerCycle::set_instant`] does; the layer tells the next
+    /// devices.
     fn set_instant(&mut self, on: bool);
 
-    /// The O(n) rules of this layer's own tables.
+    /// Checks the rules of this layer's own tables, in O(n).
     ///
     /// # Errors
     /// The first rule that does not hold.
@@ -219,8 +233,8 @@ pub trait Layer: Device {
         Ok(())
     }
 
-    /// As [`Inspect::check`]: this layer's own rules, and those of everything below. A layer that
-    /// goes on without a device that failed leaves that out.
+    /// Checks this layer's own rules and the rules of everything below, as [`Inspect::check`] does.
+    /// A layer that goes on without a failed device leaves that device out.
     ///
     /// # Errors
     /// The first rule that does not hold.
@@ -229,33 +243,35 @@ pub trait Layer: Device {
         self.lower().iter().try_for_each(|device| device.check())
     }
 
-    /// As [`Inspect::peek_stamp`]; by default the unit has the same address on the first device.
+    /// Returns the stamp that a unit holds, as [`Inspect::peek_stamp`] does; by default the unit
+    /// has the same address on the first device.
     ///
     /// # Errors
-    /// As [`Inspect::peek_stamp`].
+    /// The errors of [`Inspect::peek_stamp`].
     fn peek_stamp(&self, unit: Lpn) -> Result<Stamp, SubmitError> {
         self.lower()[0].peek_stamp(unit)
     }
 
-    /// As [`Inspect::sum_of_stamps`]; by default nothing is said.
+    /// Returns the sum of all units, as [`Inspect::sum_of_stamps`] does; by default `None`.
     fn sum_of_stamps(&self) -> Option<StampSum> {
         None
     }
 
-    /// As [`Inspect::forgets_trims`].
+    /// Returns `true` if trims do not outlive a power failure, as [`Inspect::forgets_trims`] does;
+    /// by default, if so on any of the next devices.
     fn forgets_trims(&self) -> bool {
         self.lower().iter().any(|device| device.forgets_trims())
     }
 
-    /// What the digests of this layer stand for, where it composes what it writes.
+    /// Returns what the digests of this layer stand for, if it composes what it writes.
     fn own_contents(&mut self) -> Option<&mut Contents> {
         None
     }
 
-    /// What this layer counted and keeps in the host's memory.
+    /// Returns what this layer counted and keeps in the host's memory.
     fn report(&self) -> LayerReport;
 
-    /// Set this layer's counters to zero.
+    /// Sets this layer's counters to zero.
     fn reset_own_counters(&mut self);
 }
 
@@ -277,7 +293,7 @@ impl<L: Layer> PowerCycle for L {
     }
 }
 
-/// Of what lies all over memory so many units are loaded together.
+/// Number of units that are loaded together from places all over memory.
 pub(crate) const TOGETHER: usize = 32;
 
 impl<L: Layer> Inspect for L {

@@ -1,53 +1,55 @@
-//! What a host puts over a drive: the entry of a layer in a registry, what it reports, and why it
-//! cannot go on.
+//! Layers that a host puts over a drive: their entries in a registry, their reports, and the
+//! reasons why one cannot go on.
 
 use crate::{DeviceShape, DriveConfig, Registry, Storage, SubmitError};
 use flashatlas_types::{ConfigError, Mechanism, Note, ParamDef, Params};
 
-/// What a layer is put on.
+/// Devices that a layer is put on.
 pub struct LayersBelow<'a> {
-    /// What that exports.
+    /// Shape that they export.
     pub shape: DeviceShape,
     /// The layers there, from the top down.
     pub layers: &'a [&'static LayerDef],
-    /// The parts that names choose from.
+    /// Parts that names choose from.
     pub registry: &'a Registry,
 }
 
-/// What a mount of a layer does at most, in mapping units of the lower device.
+/// Most work that a layer's mount does, in mapping units of the lower device.
 #[derive(Clone, Copy, Debug)]
 pub struct LayerLimit {
-    /// Units read.
+    /// Greatest number of units read.
     pub reads: u64,
-    /// Units written.
+    /// Greatest number of units written.
     pub writes: u64,
 }
 
-/// Builds a layer over a device.
+/// Function that builds a layer over a device.
 pub type BuildOver = fn(&DriveConfig, Box<dyn Storage>) -> Result<Box<dyn Storage>, SubmitError>;
 
-/// Builds a layer over several devices.
+/// Function that builds a layer over several devices.
 pub type BuildOverSeveral =
     fn(&DriveConfig, Vec<Box<dyn Storage>>) -> Result<Box<dyn Storage>, SubmitError>;
 
-/// Puts a layer over what is below, and mounts what is there; formats what is blank. Commands are
-/// instant meanwhile ([`crate::PowerCycle::set_instant`]), on what is handed over and on what is
-/// built.
+/// Function that puts a layer over what is below and mounts what is there, or formats what is
+/// blank.
+///
+/// Commands are instant meanwhile ([`crate::PowerCycle::set_instant`]), both on the lower devices
+/// and on the new layer.
 #[derive(Clone, Copy)]
 pub enum Build {
     /// Over one device.
     Over(BuildOver),
     /// Over several that are alike: a tree of drives.
     OverSeveral {
-        /// How many.
+        /// Function that returns the number of devices.
         count: fn(&Params) -> u32,
-        /// Build it over so many.
+        /// Function that builds the layer over them.
         build: BuildOverSeveral,
     },
 }
 
 impl Build {
-    /// Devices right below the layer.
+    /// Returns the number of devices right below the layer.
     pub fn count(&self, params: &Params) -> u32 {
         match self {
             Build::Over(_) => 1,
@@ -56,40 +58,41 @@ impl Build {
     }
 }
 
-/// Drives at the bottom of `layers`.
+/// Returns the number of drives at the bottom of `layers`.
 pub fn drives_below(layers: &[&'static LayerDef], params: &Params) -> u32 {
     layers.iter().map(|layer| layer.build.count(params)).product()
 }
 
 /// One layer of the registry.
 pub struct LayerDef {
-    /// Name in `layers`.
+    /// Name in the parameter `layers`.
     pub name: &'static str,
-    /// One line.
+    /// Summary in one line.
     pub summary: &'static str,
-    /// Where it is described.
+    /// Source that describes the layer.
     pub paper: &'static str,
     /// Its own parameters.
     pub params: &'static [ParamDef],
-    /// What it exports over what is below, or why it cannot be put there.
+    /// Function that returns the shape which the layer exports, or why it cannot be put on what is
+    /// below.
     pub fits: fn(&Params, &LayersBelow<'_>) -> Result<DeviceShape, ConfigError>,
-    /// How it is built.
+    /// Function that builds the layer.
     pub build: Build,
-    /// What a mount does at most, on all devices right below.
+    /// Function that returns the most that a mount does on all devices right below.
     pub mount_limit: fn(&Params, &LayersBelow<'_>) -> LayerLimit,
-    /// Settings with which it takes each of its paths on a drive of a few hundred pages; each is
-    /// tried at every power failure.
+    /// Settings with which the layer takes each of its paths on a drive of a few hundred pages;
+    /// each setting is tried at every power failure.
     pub small: &'static [&'static [&'static str]],
-    /// What its paper describes and a run may or may not reach, each with its counter.
+    /// Mechanisms that its paper describes and a run may or may not reach, each with its counter.
     pub mechanisms: &'static [Mechanism],
 }
 
 flashatlas_types::entry!(LayerDef, "layer", "layers");
 
-/// What `layers` export over a drive that exports `drive`.
+/// Returns the shape that `layers` export over a drive that exports `drive`.
 ///
 /// # Errors
-/// The first, from the bottom up, that cannot be put where it is.
+/// The first layer, from the bottom up, that cannot be put where it is.
 pub fn exported(
     layers: &[&'static LayerDef],
     registry: &Registry,
@@ -104,23 +107,24 @@ pub fn exported(
     Ok(shape)
 }
 
-/// What a layer counted, and what it keeps in the host's memory.
+/// Counters of a layer, and its tables in the host's memory.
 #[derive(Clone, Debug)]
 pub struct LayerReport {
-    /// Its name.
+    /// Name of the layer.
     pub layer: &'static str,
     /// Counters by name.
     pub counters: Vec<(&'static str, u64)>,
-    /// Units that it answered without asking the lower device, because nobody had written them.
+    /// Units that the layer answered without asking the lower device, because nobody had written
+    /// them.
     pub unmapped_units: u64,
     /// Tables in the host's memory, with their bytes.
     pub memory: Vec<(&'static str, u64)>,
-    /// Notes on what it leaves out or simplifies.
+    /// Notes on what the layer leaves out or simplifies.
     pub approximations: Vec<Note>,
 }
 
 impl LayerReport {
-    /// Add what the same layer counted over another drive.
+    /// Adds the counters of the same layer over another drive.
     pub(crate) fn add(&mut self, other: &LayerReport) {
         debug_assert_eq!(self.layer, other.layer);
         for (sum, other) in self.counters.iter_mut().zip(&other.counters) {
@@ -133,39 +137,39 @@ impl LayerReport {
     }
 }
 
-/// Why a layer cannot go on.
+/// Reason why a layer cannot go on.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum LayerError {
     /// The lower device holds what this layer did not write. Nothing was changed.
     Foreign {
-        /// Which layer.
+        /// Name of the layer.
         layer: &'static str,
-        /// What was found, and where.
+        /// Data that was found, and its place.
         what: String,
     },
     /// The layer's own records are of another configuration. Nothing was changed.
     Mismatch {
-        /// Which layer.
+        /// Name of the layer.
         layer: &'static str,
         /// The parameter.
         key: &'static str,
-        /// What the records say.
+        /// Value in the records.
         found: u64,
-        /// What the configuration says.
+        /// Value in the configuration.
         expected: u64,
     },
     /// The layer cannot work over this device. Nothing was changed.
     Unfit {
-        /// Which layer.
+        /// Name of the layer.
         layer: &'static str,
-        /// Why, in words.
+        /// Reason, in words.
         what: String,
     },
-    /// What the layer wrote cannot be read any more.
+    /// Data that the layer wrote cannot be read any more.
     Damaged {
-        /// Which layer.
+        /// Name of the layer.
         layer: &'static str,
-        /// What, and where.
+        /// Data that cannot be read, and its place.
         what: String,
     },
 }

@@ -2,9 +2,9 @@
 //!
 //! [`Ssd`] is the controller: it splits requests into mapping units, keeps the write cache, merges
 //! partial units, and puts the FTL, the medium and the timing engine together. [`Layer`] is what a
-//! host puts over a drive, or over several; [`Stack`] is what is there with its layers. [`config`]
-//! builds them from a preset, a file and single settings, which [`params`] declares, out of the
-//! parts that a [`Registry`] names.
+//! host puts over a drive, or over several; [`Stack`] is a drive, or several, with the layers over
+//! them. [`config`] builds all of them from a preset, a file and single settings, out of the parts
+//! that a [`Registry`] names. [`params`] declares the settings.
 //!
 //! ```
 //! use flashatlas_device::{Cmd, Registry, Reply};

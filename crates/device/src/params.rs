@@ -1,10 +1,10 @@
-//! The parameters of a drive: its own, and those of the parts that its configuration names.
+//! Parameters of a drive: its own, and the parameters of the parts that its configuration names.
 
 use crate::Registry;
 use flashatlas_types::{ConfigError, Dur, Param, ParamDef, Params, RawConfig, Text};
 
 /// The parameter `drive.summary`.
-pub const SUMMARY: Param<Text> = Param::text("drive.summary", "what drive this is").or("");
+pub const SUMMARY: Param<Text> = Param::text("drive.summary", "description of the drive").or("");
 
 pub(crate) const CHANNELS: Param<u32> = Param::int("drive.channels", 1, 64, "channels");
 
@@ -98,8 +98,8 @@ pub(crate) const CACHE_AHEAD: Param<u32> = Param::int(
     "cache.ahead",
     1,
     1 << 20,
-    "frames a lane that may be on their way from the cache to flash: with as many, units leave \
-     only where a write needs their room",
+    "frames of each lane that may be on their way from the cache to flash; once there are as \
+     many, units leave only if a write needs their room",
 )
 .or("4");
 
@@ -111,8 +111,8 @@ pub(crate) const COMMAND_TIME: Param<Dur> = Param::time(
 
 pub(crate) const LAYERS: Param<Text> = Param::text(
     "layers",
-    "what the host puts over the drive, from the top down: names of layers, separated by commas; \
-     see `flashatlas layers`",
+    "layers that the host puts over the drive, from the top down: names, separated by commas; see \
+     `flashatlas layers`",
 )
 .or("");
 
@@ -127,7 +127,7 @@ pub const QUEUE_DEPTH: Param<u32> = Param::int(
 
 pub(crate) const IDLE_AFTER: Param<Dur> = Param::time(
     "host.idle_after",
-    "without a command for so long, the drive begins background work",
+    "time without a command after which the drive begins background work",
 )
 .or("100ms");
 
@@ -161,7 +161,7 @@ pub const PARAMS: &[ParamDef] = &[
     IDLE_AFTER.def,
 ];
 
-/// Parameters that every drive has, whatever its scheme.
+/// Returns the parameters that every drive has, whatever its scheme.
 pub fn common_params() -> Vec<&'static ParamDef> {
     [PARAMS, flashatlas_nand::PARAMS, flashatlas_timing::PARAMS, flashatlas_ftl::PARAMS]
         .into_iter()
@@ -169,18 +169,18 @@ pub fn common_params() -> Vec<&'static ParamDef> {
         .collect()
 }
 
-/// Check `raw` against everything that the drive's parts declare.
+/// Checks `raw` against everything that the drive's parts declare, and returns the values.
 pub(crate) fn resolve(registry: &Registry, raw: &RawConfig) -> Result<Params, ConfigError> {
     let (scheme, defs) = declared(registry, raw)?;
     raw.resolve(&defs, |key| owner(registry, key, scheme))
 }
 
-/// Parameters that choose the parts of a drive.
+/// Keys that choose the parts of a drive.
 const CHOICES: [&str; 6] =
     ["ftl.scheme", "map.store", "map.policy", "ftl.victim", "ftl.classifier", "layers"];
 
-/// Take out of `raw` what belongs to parts that `--set` has chosen away: keys of the drive, not of
-/// `--set` itself. Returns them.
+/// Removes from `raw` the keys of the drive that belong to parts which `--set` has chosen away, and
+/// returns them. Keys of `--set` itself stay.
 pub(crate) fn drop_of_others(
     registry: &Registry,
     raw: &mut RawConfig,
@@ -201,10 +201,10 @@ pub(crate) fn drop_of_others(
     Ok(others)
 }
 
-/// Where a setting of the user stands.
+/// Place of a setting that the user gave.
 pub(crate) const SET: &str = "set";
 
-/// The scheme that `raw` names, and everything that the parts which it names declare.
+/// Returns the scheme that `raw` names, and every parameter that the parts named in `raw` declare.
 fn declared(
     registry: &Registry,
     raw: &RawConfig,
@@ -231,7 +231,7 @@ fn declared(
     Ok((scheme.name, defs))
 }
 
-/// Which part a key would belong to, were that part in use.
+/// Returns the part that a key would belong to if the part were in use, in words.
 fn owner(registry: &Registry, key: &str, scheme: &str) -> Option<String> {
     let has = |params: &[ParamDef]| params.iter().any(|p| p.key == key);
     if let Some(v) = registry.ftl.victims.iter().find(|v| has(v.params)) {

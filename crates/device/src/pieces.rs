@@ -1,4 +1,4 @@
-//! The part of a command that falls into one mapping unit, and where its sectors and bytes are.
+//! The part of a command that falls into one mapping unit, and the places of its sectors and bytes.
 
 use crate::cache::CacheEntry;
 use flashatlas_nand::ReadPart;
@@ -13,23 +13,23 @@ pub struct Piece {
     pub lpn: Lpn,
     /// First sector in the unit.
     pub first: u32,
-    /// How many sectors.
+    /// Number of sectors.
     pub sectors: u32,
     /// First sector of the piece, counted from the first sector of the command.
     pub offset: u32,
 }
 
-/// What a write writes.
+/// Content of a write.
 #[derive(Clone, Copy)]
 pub enum Content<'a> {
-    /// Stamps are made of this name.
+    /// Name from which stamps are made.
     Named(u64),
-    /// They are given, one for each whole unit.
+    /// Stamps, one for each whole unit.
     Stamps(&'a [Stamp]),
 }
 
 impl Content<'_> {
-    /// The stamp of the unit of a piece, over `old`.
+    /// Returns the stamp of a piece's unit after the write, over its stamp `old`.
     pub fn stamp(&self, piece: &Piece, old: Stamp, unit_sectors: u32) -> Stamp {
         match *self {
             Content::Named(name) => piece.stamp(old, name, unit_sectors),
@@ -42,18 +42,18 @@ impl Content<'_> {
 }
 
 impl Piece {
-    /// Whether it covers its unit.
+    /// Returns `true` if the piece covers its unit.
     pub fn is_whole(&self, unit_sectors: u32) -> bool {
         self.sectors == unit_sectors
     }
 
-    /// The bits of the sectors it covers.
+    /// Returns the bits of the sectors that the piece covers.
     pub fn mask(&self) -> u128 {
         let ones = if self.sectors == 128 { u128::MAX } else { (1u128 << self.sectors) - 1 };
         ones << self.first
     }
 
-    /// The stamp of the unit after this piece of write `content`, over `old`.
+    /// Returns the stamp of the unit after this piece of write `content`, over its stamp `old`.
     fn stamp(&self, old: Stamp, content: u64, unit_sectors: u32) -> Stamp {
         if self.is_whole(unit_sectors) {
             Stamp::whole(content, self.offset)
@@ -63,20 +63,21 @@ impl Piece {
     }
 }
 
-/// The units that a range of sectors touches.
+/// Returns the units that a range of sectors touches.
 #[inline]
 pub fn units(lba: Lba, sectors: u32, unit_sectors: u32) -> Range<u64> {
     let unit = u64::from(unit_sectors);
     let end = lba.0 + u64::from(sectors) + unit - 1;
     // units are nearly always powers of two, and a 64-bit division is the slowest instruction of a
     // request
-    match unit.is_power_of_two() {
-        true => lba.0 >> unit.trailing_zeros()..end >> unit.trailing_zeros(),
-        false => lba.0 / unit..end / unit,
+    if unit.is_power_of_two() {
+        lba.0 >> unit.trailing_zeros()..end >> unit.trailing_zeros()
+    } else {
+        lba.0 / unit..end / unit
     }
 }
 
-/// The pieces of a range of sectors.
+/// Returns the pieces of a range of sectors.
 #[inline]
 pub fn pieces(lba: Lba, sectors: u32, unit_sectors: u32) -> impl Iterator<Item = Piece> {
     let (unit, start, end) = (u64::from(unit_sectors), lba.0, lba.0 + u64::from(sectors));
@@ -91,31 +92,33 @@ pub fn pieces(lba: Lba, sectors: u32, unit_sectors: u32) -> impl Iterator<Item =
     })
 }
 
-/// Bytes of some pieces.
+/// Returns the number of bytes of some pieces.
 pub fn bytes_of(pieces: &[Piece]) -> u64 {
     pieces.iter().map(|p| u64::from(p.sectors)).sum::<u64>() * u64::from(SECTOR_BYTES)
 }
 
-/// The bits of all sectors of a unit.
+/// Returns the bits of all sectors of a unit.
 pub fn all_sectors(unit_sectors: u32) -> u128 {
     if unit_sectors == 128 { u128::MAX } else { (1 << unit_sectors) - 1 }
 }
 
-/// From the first to the last sector that is not present.
+/// Returns the sectors from the first to the last that is not in `present`.
 pub fn missing(present: u128, unit_sectors: u32) -> ReadPart {
     let lacking = all_sectors(unit_sectors) & !present;
     let first = lacking.trailing_zeros();
     ReadPart::Sectors { first, count: (u128::BITS - lacking.leading_zeros()) - first }
 }
 
-/// The bytes of one piece in the data of its command.
+/// Returns the bytes of one piece in the data of its command.
 pub fn slice_of<'d>(data: &'d [u8], piece: &Piece) -> &'d [u8] {
     let start = (piece.offset * SECTOR_BYTES) as usize;
     &data[start..start + (piece.sectors * SECTOR_BYTES) as usize]
 }
 
-/// A unit with a piece's bytes in their place, over what was there or zeros. The unit under it is
-/// written over where nobody else has it.
+/// Returns a unit with the bytes of a piece in their place, over the bytes that were there, or
+/// zeros.
+///
+/// The unit `under` is written over in place if nobody else has it.
 pub fn placed(bytes: &[u8], piece: &Piece, under: Option<Arc<[u8]>>, unit: usize) -> Arc<[u8]> {
     let mut unit = match under {
         Some(held) => held,
@@ -127,7 +130,7 @@ pub fn placed(bytes: &[u8], piece: &Piece, under: Option<Arc<[u8]>>, unit: usize
     unit
 }
 
-/// Fill the sectors that an entry lacks from the bytes under it.
+/// Fills the sectors that an entry lacks from the bytes under it.
 pub fn merge_under(entry: &mut CacheEntry, under: Option<&[u8]>) {
     if let (Some(bytes), Some(under)) = (&mut entry.bytes, under) {
         let bytes = Arc::make_mut(bytes);
@@ -143,7 +146,7 @@ pub fn merge_under(entry: &mut CacheEntry, under: Option<&[u8]>) {
 mod tests {
     use super::*;
 
-    /// Sector by sector, each belongs to one piece: that of its unit.
+    /// Each sector belongs to one piece, the piece of its unit.
     #[test]
     fn pieces_cover_a_range_unit_by_unit() {
         for unit in [1, 3, 8, 12] {

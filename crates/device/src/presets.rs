@@ -4,7 +4,7 @@
 pub struct Preset {
     /// Name in `--drive`.
     pub name: &'static str,
-    /// The file.
+    /// Text of the file.
     pub toml: &'static str,
 }
 

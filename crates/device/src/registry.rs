@@ -1,4 +1,4 @@
-//! The parts that a drive and its layers may be built of.
+//! Parts that a drive and its layers may be built of.
 
 use crate::params::common_params;
 use crate::{DriveConfig, LayerDef, PRESETS, Preset};
@@ -10,15 +10,17 @@ use flashatlas_ftl::victims::VictimDef;
 use flashatlas_lookup::hashes::HashDef;
 use flashatlas_types::{ConfigError, Entries, Entry, ParamDef};
 
-/// Presets, the parts of FTLs, and layers, each by its name. Whoever needs one of these lists is
-/// given it here; a configuration remembers the registry that it was made with.
+/// Presets, the parts of FTLs, and layers, each by its name.
+///
+/// Code that needs one of these lists is given it here; a configuration remembers the registry that
+/// it was made with.
 #[derive(Clone, Copy)]
 pub struct Registry {
     /// The drives that have a name.
     pub presets: Entries<Preset>,
     /// Schemes, map stores, victim policies and classifiers.
     pub ftl: flashatlas_ftl::Registry,
-    /// What a host may put over a drive.
+    /// Layers that a host may put over a drive.
     pub layers: Entries<LayerDef>,
 }
 
@@ -45,12 +47,14 @@ pub enum Part {
 }
 
 impl Registry {
-    /// The same registry with one more part, which from then on is like those that come with the
-    /// project: chosen by name, its parameters checked and listed, nearest names in errors.
+    /// Returns the same registry with one more part.
+    ///
+    /// From then on this part is like the parts that come with the project: it is chosen by name,
+    /// its parameters are checked and listed, and errors suggest its name.
     ///
     /// # Errors
-    /// A part of its kind has this name already; or one of its keys is declared with another
-    /// meaning by a part that may be in use with it. Either names both.
+    /// If a part of its kind has this name already, or a part that may be in use with it declares
+    /// one of its keys with another meaning. The error names both parts.
     pub fn with(mut self, part: impl Into<Part>) -> Result<Registry, ConfigError> {
         let part = part.into();
         let (name, own) = part.declares(&self)?;
@@ -75,10 +79,12 @@ impl Registry {
         Ok(self)
     }
 
-    /// Who declares the key of `param`, which is one of `own`, with another type, range or text:
-    /// every drive, or a part that may be in use together with `own`. Of most kinds a drive has one
-    /// part, and two of them may give a key two meanings; layers are stacked, and the parameters of
-    /// all hash functions are known together.
+    /// Returns the part that declares the key of `param`, one of the parameters of `own`, with
+    /// another type, range or text: every drive, or a part that may be in use together with `own`.
+    ///
+    /// A drive has one part of most kinds, so two parts of such a kind may give a key two meanings.
+    /// Layers are stacked, and the parameters of all hash functions are known together, so two of
+    /// these may not.
     fn declared_otherwise(&self, param: &ParamDef, own: Part) -> Option<String> {
         let differs = |other: &ParamDef| {
             other.key == param.key && (other.doc != param.doc || other.range() != param.range())
@@ -104,16 +110,17 @@ impl Registry {
             .find_map(|(name, params)| params.into_iter().any(differs).then_some(name))
     }
 
-    /// The parts of this crate and those below: no layers.
+    /// Registry of the parts of this crate and of the crates below, without layers.
     pub const DRIVES: Registry = Registry {
         presets: Entries::of(PRESETS),
         ftl: flashatlas_ftl::Registry::STANDARD,
         layers: Entries::of(&[]),
     };
 
-    /// Load a preset by name, or, when `file` is given, the TOML text of a file called `name` (it
-    /// may build on a preset with `drive.base = "…"`). Then apply `settings` of the form
-    /// `key=value`.
+    /// Loads a preset by name or, if `file` is given, the TOML text of a file called `name`, and
+    /// applies `settings` of the form `key=value`.
+    ///
+    /// The file may build on a preset with `drive.base = "…"`.
     ///
     /// # Errors
     /// Unknown presets, keys and names; values of the wrong type or out of range; a layout that
@@ -127,15 +134,15 @@ impl Registry {
         DriveConfig::load(*self, name, file, settings)
     }
 
-    /// The preset called `name`.
+    /// Returns the preset called `name`.
     ///
     /// # Errors
-    /// Unknown names, with those that exist.
+    /// If the name is unknown; the error lists the names that exist.
     pub fn preset(&self, name: &str) -> Result<&'static Preset, ConfigError> {
         self.presets.named(name)
     }
 
-    /// The allowed values of a parameter in words, with the names of parts where it takes one.
+    /// Returns the allowed values of a parameter in words, or the names of parts if it takes one.
     pub fn range(&self, def: &ParamDef) -> String {
         let names = match def.key {
             SchemeDef::KEY => self.ftl.schemes.names(),
@@ -149,7 +156,8 @@ impl Registry {
         names.join(", ")
     }
 
-    /// What kind of part is called `name`, and the key that chooses it.
+    /// Returns the kind of the part called `name` and the key that chooses it, if there is such a
+    /// part.
     pub fn kind_of(&self, name: &str) -> Option<(&'static str, &'static str)> {
         let ftl = &self.ftl;
         [
@@ -165,10 +173,10 @@ impl Registry {
         .find_map(|(there, kind)| there.then_some(kind))
     }
 
-    /// The layers that `text` names, from the top down: names, separated by commas.
+    /// Returns the layers that `text` names, separated by commas, from the top down.
     ///
     /// # Errors
-    /// Unknown names, with those that exist.
+    /// If a name is unknown; the error lists the names that exist.
     pub fn layers_named(&self, text: &str) -> Result<Vec<&'static LayerDef>, ConfigError> {
         let names = text.split(',').map(str::trim).filter(|name| !name.is_empty());
         names.map(|name| self.layers.named(name)).collect()
@@ -176,7 +184,7 @@ impl Registry {
 }
 
 impl Part {
-    /// What it is, in words, and its name.
+    /// Returns the kind of the part, in words, and its name.
     pub fn named(self) -> (&'static str, &'static str) {
         fn of<T: Entry>(def: &T) -> (&'static str, &'static str) {
             (T::KIND, def.name())
@@ -193,7 +201,7 @@ impl Part {
         }
     }
 
-    /// What it is called in errors, and the parameters that it declares.
+    /// Returns the part's name in errors, and the parameters that it declares.
     fn declares(
         self,
         registry: &Registry,

@@ -1,24 +1,26 @@
 //! Memory for the tables of a drive, asked for before they are made.
 //!
-//! A table that the system refuses ends the process: no error of it can be caught. So it is asked
-//! whether it would hand them out, and what it gives is returned untouched.
+//! A refusal of memory for a table ends the process: no error of it can be caught. So the system is
+//! asked first whether it would hand the memory out, and the memory is returned untouched.
 
 use crate::DriveConfig;
 use crate::params::{BLOCKS, LOGICAL_PAGES};
 use flashatlas_types::ConfigError;
 use std::hint::black_box;
 
-/// Bytes of a unit in each of the large tables: stamps, what the oracle expects, owners, the map.
+/// Bytes that a unit takes in each of the large tables: stamps, what the oracle expects, owners,
+/// the map.
 const TABLES: [usize; 4] = [8, 8, 4, 4];
 
-/// Units below which nobody is asked: their tables are smaller than what any process takes.
+/// Number of units below which the system is not asked: their tables are smaller than what any
+/// process takes.
 const ASKED_FROM: u64 = 4 << 20;
 
 impl DriveConfig {
-    /// Refuse a drive, or `drives` of them, whose tables the system does not hand out.
+    /// Refuses a drive, or `drives` of them, if the system does not hand out memory for the tables.
     ///
     /// # Errors
-    /// Names `drive.blocks`, and the largest drive that fits.
+    /// The error names `drive.blocks`, and the largest drive that fits.
     pub(crate) fn must_have_room(&self, drives: u32) -> Result<(), ConfigError> {
         let units = u64::from(self.layout()?.slots()) * u64::from(drives);
         if units < ASKED_FROM || is_handed_out(units) {
@@ -42,15 +44,15 @@ impl DriveConfig {
         ))
     }
 
-    /// Returns the blocks of a plane with which the drive takes `free` bytes where it takes
-    /// `needed` as it is: at most as many as it has.
+    /// Returns the number of blocks in a plane with which the drive takes `free` bytes, if it takes
+    /// `needed` bytes as it is. The number is at most the drive's own.
     pub fn blocks_in(&self, free: u64, needed: u64) -> u32 {
         let blocks = u128::from(self.params.get(BLOCKS)) * u128::from(free) / u128::from(needed);
         u32::try_from(blocks).map_or(self.params.get(BLOCKS), |n| n.min(self.params.get(BLOCKS)))
     }
 
-    /// Returns a sentence with the settings of the largest drive that fits: this one with `blocks`
-    /// blocks a plane.
+    /// Returns a sentence with the settings of the largest drive that fits: this drive with
+    /// `blocks` blocks in a plane.
     pub fn largest(&self, blocks: u32) -> String {
         let all = self.params.get(BLOCKS);
         if blocks == 0 {
@@ -66,12 +68,13 @@ impl DriveConfig {
     }
 }
 
-/// Returns whether the system hands out the tables of `units` units, all at once.
+/// Returns `true` if the system hands out the tables of `units` units, all at once.
 fn is_handed_out(units: u64) -> bool {
     let mut held: [Vec<u8>; TABLES.len()] = Default::default();
     held.iter_mut().zip(TABLES).all(|(table, bytes)| {
         let bytes = usize::try_from(units).ok().and_then(|units| units.checked_mul(bytes));
-        // black_box: a table that nobody uses is else left out, and with it the question
+        // black_box: without it the compiler leaves out a table that nobody uses, and the question
+        // with it
         bytes.is_some_and(|bytes| black_box(table).try_reserve_exact(bytes).is_ok())
     })
 }

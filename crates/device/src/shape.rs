@@ -1,9 +1,9 @@
-//! What a device exports.
+//! Shape of a device: the sectors and units that it exports.
 
 use crate::{Cmd, SubmitError};
 use flashatlas_types::Layout;
 
-/// What a device exports.
+/// Shape that a device exports.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DeviceShape {
     /// Sectors of a mapping unit.
@@ -13,30 +13,31 @@ pub struct DeviceShape {
 }
 
 impl DeviceShape {
-    /// What a drive exports.
+    /// Returns the shape that a drive of this layout exports.
     pub fn of(layout: &Layout) -> DeviceShape {
         DeviceShape { unit_sectors: layout.unit_sectors(), sectors: layout.sectors() }
     }
 
-    /// Mapping units.
+    /// Returns the number of mapping units.
     pub fn units(&self) -> u32 {
         (self.sectors / u64::from(self.unit_sectors)) as u32
     }
 
-    /// `Ok` when a command has no range, or one that is not empty and lies inside.
+    /// Returns an error if a command has a range that is empty or does not lie inside the device.
     ///
     /// # Errors
     /// [`SubmitError::OutOfRange`].
     pub fn accepts(&self, cmd: &Cmd<'_>) -> Result<(), SubmitError> {
         let Some((lba, sectors)) = cmd.range(self.unit_sectors) else { return Ok(()) };
         let end = lba.0.checked_add(u64::from(sectors));
-        match sectors == 0 || end.is_none_or(|end| end > self.sectors) {
-            true => Err(SubmitError::OutOfRange { sectors: self.sectors }),
-            false => Ok(()),
+        if sectors == 0 || end.is_none_or(|end| end > self.sectors) {
+            Err(SubmitError::OutOfRange { sectors: self.sectors })
+        } else {
+            Ok(())
         }
     }
 
-    /// Bytes in all.
+    /// Returns the number of bytes in all.
     pub fn bytes(&self) -> u64 {
         self.sectors * u64::from(flashatlas_types::SECTOR_BYTES)
     }

@@ -15,13 +15,13 @@ pub struct Stack {
 const PREPARING: Tag = Tag(0);
 
 impl Stack {
-    /// Put the layers of `config` over `drives` and mount each.
+    /// Puts the layers of `config` over `drives` and mounts each.
     ///
     /// # Errors
-    /// What a layer found below.
+    /// The fault that a layer found below.
     ///
     /// # Panics
-    /// When these are not [`DriveConfig::drives`] drives.
+    /// If there are not [`DriveConfig::drives`] drives.
     pub fn over(drives: Vec<Ssd>, config: &DriveConfig) -> Result<Stack, ConfigError> {
         assert_eq!(drives.len(), config.drives() as usize, "drives under the layers");
         let layers = config.layers();
@@ -51,32 +51,31 @@ impl Stack {
         Ok(Stack { top, bare: layers.is_empty() })
     }
 
-    /// Whether there is no layer.
+    /// Returns `true` if there is no layer.
     pub fn is_bare(&self) -> bool {
         self.bare
     }
 
-    /// Power off and on again: whatever is in memory, of the drive and of the host, is lost, and
-    /// what is on the medium is mounted.
+    /// Switches the power off and on again. Everything in the memory of the drive and of the host
+    /// is lost, and what is on the medium is mounted.
     ///
     /// # Errors
-    /// When it cannot be mounted.
+    /// If the medium cannot be mounted.
     ///
     /// # Panics
-    /// When commands are in flight.
+    /// If commands are in flight.
     pub fn power_cycle(&mut self, config: &DriveConfig, seed: Seed) -> Result<(), SubmitError> {
         self.drives_mut().into_iter().for_each(Ssd::power_off);
         self.top.power_on(config, seed)
     }
 
-    /// Other media take the place of those of the drives, and are mounted; they were switched
-    /// off.
+    /// Replaces the media of the drives with others, which were switched off, and mounts these.
     ///
     /// # Errors
-    /// When it cannot be mounted. The stack is of no use then.
+    /// If one of them cannot be mounted. The stack is of no use then.
     ///
     /// # Panics
-    /// When commands are in flight, or these are not as many media as there are drives.
+    /// If commands are in flight, or if there are not as many media as drives.
     pub fn remount(
         &mut self,
         media: impl IntoIterator<Item = Medium>,
@@ -92,8 +91,8 @@ impl Stack {
         self.top.power_on(config, seed)
     }
 
-    /// Let everything that is under way come to its end; no command may be in flight. Returns when
-    /// that was.
+    /// Lets everything that is under way come to its end, and returns the time of that end. No
+    /// command may be in flight.
     pub fn drain(&mut self) -> Ps {
         let mut done = Vec::new();
         while let Some(at) = self.top.next_event() {
@@ -103,12 +102,14 @@ impl Stack {
         self.drives_mut().into_iter().map(Ssd::drain).max().expect("at least one drive")
     }
 
-    /// Write every mapping unit once, in ascending order, in no time, and make it durable.
-    /// `content` names what is written to each; `go_on` hears now and then how many were, and stops
-    /// it by answering `false`. Returns whether all were written.
+    /// Writes every mapping unit once, in ascending order, in no time, and makes it durable.
+    ///
+    /// `content` names what is written to each unit. `go_on` is told now and then how many units
+    /// were written, and stops the filling if it answers `false`. Returns `true` if all were
+    /// written.
     ///
     /// # Errors
-    /// When the drive cannot hold them.
+    /// If the drive cannot hold the units.
     pub fn fill_while(
         &mut self,
         content: impl Fn(Lpn) -> u64,
@@ -136,8 +137,8 @@ impl Stack {
         Ok(true)
     }
 
-    /// As [`Stack::fill_while`], of a blank drive without layers, where [`Ssd::fill_blank`] can do
-    /// it: it must be power cycled afterwards. `None` where nothing was done.
+    /// Fills a blank drive without layers as [`Stack::fill_while`] does, if [`Ssd::fill_blank`] can
+    /// do it. The drive must be power cycled afterwards. Returns `None` if nothing was done.
     pub fn fill_blank(
         &mut self,
         content: impl Fn(Lpn) -> u64 + Sync,
@@ -149,10 +150,10 @@ impl Stack {
         self.ssd_mut().fill_blank(&|lpn| Stamp::whole(content(lpn), 0), go_on)
     }
 
-    /// Forget a unit, in no time.
+    /// Forgets a unit, in no time.
     ///
     /// # Errors
-    /// When the map cannot be updated.
+    /// If the map cannot be updated.
     pub fn forget(&mut self, unit: Lpn) -> Result<(), SubmitError> {
         if self.is_bare() {
             return self.ssd_mut().forget(unit);
@@ -165,10 +166,10 @@ impl Stack {
         Ok(())
     }
 
-    /// Bring everything that is in memory to where it survives, as a FLUSH does, in no time.
+    /// Makes everything that is in memory durable, as a FLUSH does, in no time.
     ///
     /// # Errors
-    /// When there is no space.
+    /// If there is no space.
     pub fn make_durable(&mut self) -> Result<(), SubmitError> {
         if self.is_bare() {
             return self.ssd_mut().make_durable();
@@ -176,21 +177,21 @@ impl Stack {
         self.submit(Ps::ZERO, PREPARING, Cmd::Flush, &mut Reply::default())
     }
 
-    /// What was done to the cells of all its drives.
+    /// Returns the counts of what was done to the cells of all its drives.
     pub fn flash_counters(&self) -> Counters {
         let mut sum = Counters::default();
         self.drives().into_iter().for_each(|drive| sum.add(&drive.medium().counters));
         sum
     }
 
-    /// What the digests of its layers stand for, layer by layer (see [`Contents`]).
+    /// Returns what the digests of its layers stand for, layer by layer (see [`Contents`]).
     pub fn contents(&mut self) -> Vec<Contents> {
         let mut all = Vec::new();
         self.each_contents(&mut |contents| all.push(contents.clone()));
         all
     }
 
-    /// Know what the same layers of another stack knew, as [`Stack::contents`] gave it.
+    /// Adds what the same layers of another stack knew, as [`Stack::contents`] returned it.
     pub fn learn(&mut self, contents: &[Contents]) {
         let mut known = contents.iter();
         self.each_contents(&mut |own| {
@@ -200,7 +201,7 @@ impl Stack {
         });
     }
 
-    /// Power off for good: what is left are the media of its drives.
+    /// Switches the power off for good, and returns the media of the drives.
     pub fn into_media(self) -> Vec<Medium> {
         self.top.into_drives().into_iter().map(Ssd::into_medium).collect()
     }

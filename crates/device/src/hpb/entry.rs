@@ -8,14 +8,15 @@
 //! | `encrypted` | 32 zeros, 32 of the encrypted place (28) and generation (4) | one try in 2^32, times the slots that name the page |
 //!
 //! The tag is SipHash-2-4 (Aumasson and Bernstein, INDOCRYPT 2012) of unit, page, place and
-//! generation, cut to 28 bits. 4 bytes have no room for a tag: there a Feistel network of eight
-//! rounds, whose round function is SipHash-2-4 of unit, page and round, makes of a changed entry
-//! another place and generation, which the spare area of the page read there does not confirm.
+//! generation, cut to 28 bits. An entry of 4 bytes has no room for a tag. A Feistel network of
+//! eight rounds encrypts it; the round function is SipHash-2-4 of unit, page and round. A changed
+//! entry decrypts to another place and generation, which the spare area of the page read there does
+//! not confirm.
 
 use flashatlas_types::{Lpn, Ppn, Rng, Seed};
 use siphasher::sip::SipHasher24;
 
-/// What the host gets for a page that has no place: no read is sent with it.
+/// Value that the host gets for a page without a place; no read is sent with it.
 pub const NO_ENTRY: u64 = u64::MAX;
 
 /// Bits of a place.
@@ -26,23 +27,23 @@ const TAG_BITS: u32 = 28;
 const UNIT: u8 = 0;
 const ROUNDS: u8 = 8;
 
-/// The most slots a drive may have for its entries to hold a place: one value is left for
-/// "nowhere".
+/// Number of slots at which a drive is refused: a smaller number leaves room in an entry for each
+/// place, and for "nowhere".
 pub const SLOTS_MAX: u32 = PLACE;
 
-/// How entries are protected.
+/// Protection of entries against forgery.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Protect {
-    /// Not at all.
+    /// No protection.
     Plain,
-    /// By a tag.
+    /// Protection by a tag.
     Tagged,
-    /// By encryption.
+    /// Protection by encryption.
     Encrypted,
 }
 
 impl Protect {
-    /// As `hpb.protect` names it.
+    /// Returns the protection that a value of `hpb.protect` names.
     pub fn parse(name: &str) -> Protect {
         match name {
             "plain" => Protect::Plain,
@@ -51,12 +52,13 @@ impl Protect {
         }
     }
 
-    /// Bytes of an entry on the wire and in the host's memory.
+    /// Returns the number of bytes of an entry on the wire and in the host's memory.
     pub const fn entry_bytes(self) -> u32 {
         if matches!(self, Protect::Tagged) { 8 } else { 4 }
     }
 
-    /// Generations of a subregion before a number comes again; 1: there are none.
+    /// Returns the number of generations of a subregion before a number comes again; 1 if there are
+    /// none.
     pub const fn generations(self) -> u32 {
         match self {
             Protect::Plain => 1,
@@ -65,7 +67,7 @@ impl Protect {
         }
     }
 
-    /// Hashes that it takes to make or to check an entry.
+    /// Returns the number of hashes that it takes to make or to check an entry.
     pub const fn hashes(self) -> u64 {
         match self {
             Protect::Plain => 0,
@@ -75,20 +77,20 @@ impl Protect {
     }
 }
 
-/// Why an entry is not believed. The read is served by the drive's own map then.
+/// Reason why an entry is not believed. The drive then serves the read by its own map.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Refusal {
-    /// Its subregion was never handed out.
+    /// The entry's subregion was never handed out.
     Inactive,
-    /// Its subregion, or the page itself, has changed since.
+    /// The subregion, or the page itself, has changed since it was handed out.
     Dirty,
-    /// It is of an earlier generation.
+    /// The entry is of an earlier generation.
     Stale,
     /// The tag does not match, or a bit is set that no entry has.
     Tampered,
     /// The place lies beyond the flash.
     OutOfRange,
-    /// The page read there says that it is another.
+    /// The spare area of the page at the place names another page.
     Elsewhere,
 }
 
@@ -103,7 +105,7 @@ impl Refusal {
         Refusal::Elsewhere,
     ];
 
-    /// The name of its counter.
+    /// Returns the name of the reason's counter.
     pub const fn name(self) -> &'static str {
         [
             "refused_inactive",
@@ -116,7 +118,7 @@ impl Refusal {
     }
 }
 
-/// Makes and opens entries.
+/// Key with which entries are made and opened.
 #[derive(Clone)]
 pub struct Sealer {
     protect: Protect,
@@ -125,8 +127,10 @@ pub struct Sealer {
 }
 
 impl Sealer {
-    /// With a key of its own for each time that the power comes on. A drive draws it from noise;
-    /// here it comes from the seed, so that runs can be repeated.
+    /// Returns a sealer with its first key. Each time that the power comes on takes another.
+    ///
+    /// A drive draws its keys from noise; here they come from the seed, so that runs can be
+    /// repeated.
     pub fn new(protect: Protect, seed: Seed) -> Sealer {
         let mut sealer =
             Sealer { protect, hash: SipHasher24::new(), keys: Rng::stream(seed, "hpb key") };
@@ -134,18 +138,18 @@ impl Sealer {
         sealer
     }
 
-    /// Another key: no entry that was made before is worth anything.
+    /// Replaces the key: no entry that was made before is genuine any more.
     pub fn new_key(&mut self) {
         let mut draw = || self.keys.below(1 << 32) << 32 | self.keys.below(1 << 32);
         self.hash = SipHasher24::new_with_keys(draw(), draw());
     }
 
-    /// How entries are protected.
+    /// Returns the protection of entries.
     pub fn protect(&self) -> Protect {
         self.protect
     }
 
-    /// The entry that says, in `generation`, that `lpn` is at `ppn`.
+    /// Returns the entry that places `lpn` at `ppn` in `generation`.
     pub fn seal(&self, lpn: Lpn, ppn: Ppn, generation: u8) -> u64 {
         debug_assert!(ppn.0 < PLACE, "the layer is refused over drives with more slots");
         match self.protect {
@@ -160,8 +164,8 @@ impl Sealer {
         }
     }
 
-    /// The place that `entry` says, checked as far as the entry itself goes: `generation` is that
-    /// of its subregion.
+    /// Returns the place in `entry`, checked as far as the entry itself allows. The entry's
+    /// subregion is in `generation`.
     pub fn open(&self, lpn: Lpn, entry: u64, generation: u8) -> Result<Ppn, Refusal> {
         let place = match self.protect {
             Protect::Plain => u32::try_from(entry)
@@ -170,7 +174,7 @@ impl Sealer {
                 .ok_or(Refusal::Tampered)?,
             Protect::Tagged => {
                 let head = entry >> TAG_BITS;
-                // one comparison of whole numbers: it takes as long however much of the tag is
+                // one comparison of whole numbers takes the same time however much of the tag is
                 // right
                 if self.tag(lpn, head) ^ (entry & ((1 << TAG_BITS) - 1)) != 0 {
                     return Err(Refusal::Tampered);
@@ -200,7 +204,8 @@ impl Sealer {
         self.hash.hash(&message) & ((1 << TAG_BITS) - 1)
     }
 
-    /// The rounds forward, or backward for what the other way round undoes.
+    /// Returns `block` after the rounds of the Feistel network: forward to encrypt, backward to
+    /// decrypt.
     fn feistel(&self, lpn: Lpn, block: u32, rounds: impl Iterator<Item = u8>) -> u32 {
         let (mut left, mut right) = ((block >> 16) as u16, block as u16);
         for round in rounds {
@@ -216,7 +221,7 @@ impl Sealer {
     }
 }
 
-/// Never the key.
+/// Output that never shows the key.
 impl std::fmt::Debug for Sealer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Sealer({:?})", self.protect)
@@ -253,8 +258,8 @@ mod tests {
                     Err(Refusal::Stale),
                     "{protect:?}"
                 );
-                // every bit turned, and the same for another page: what opens all the same is
-                // another place
+                // every bit is turned, and the entry is tried for another page; if one opens all
+                // the same, it yields another place
                 let forged =
                     (0..64).map(|bit| (lpn, entry ^ 1 << bit)).chain([(Lpn(lpn.0 + 1), entry)]);
                 for (lpn, entry) in forged {

@@ -1,7 +1,7 @@
 //! The drive's side of HPB, the map cached in host memory (Jeong et al., *Improving Flash Storage
 //! Performance by Caching Address Mapping Table in Host Memory*, HotStorage 2017): the paper's
 //! "device-side L2P manager". It hands out subregions of the map, knows which have changed since,
-//! tells the host so, and decides which entry that comes back is believed.
+//! tells the host of changes, and decides which of the entries that come back it believes.
 //!
 //! The paper verifies nothing ("further works"). Here a read gets the same data whatever the host
 //! sends with it (R7 of `docs/RELIABILITY.md`), unless `hpb.protect = plain` and the host forges
@@ -26,7 +26,7 @@ use params::{
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 
-/// What both sides agree upon when they meet.
+/// Terms on which drive and host agree when they meet.
 #[derive(Clone, Debug)]
 pub struct Terms {
     /// Pages of the drive.
@@ -35,33 +35,34 @@ pub struct Terms {
     pub subregion: u32,
     /// Subregions of a region.
     pub subregions: u32,
-    /// How entries are told from forged ones.
+    /// Protection of entries against forgery.
     pub protect: Protect,
-    /// What changes one page: its subregion, or itself alone.
+    /// `true` if a change makes one page dirty, `false` if it makes the whole subregion dirty.
     pub by_page: bool,
-    /// Changed entries come with responses; otherwise the host fetches subregions.
+    /// `true` if changed entries come with responses, `false` if the host fetches subregions.
     pub piggyback: bool,
-    /// The host decides what it caches.
+    /// `true` if the host decides what it caches.
     pub host_controls: bool,
-    /// Reads without an entry that was believed, after which a subregion is worth fetching: one
-    /// that the host has not, and one that has changed.
+    /// Number of reads without a believed entry after which a subregion that the host does not have
+    /// is worth fetching.
     pub activation_reads: u32,
-    /// See `activation_reads`.
+    /// Number of such reads after which a subregion that has changed is worth fetching again.
     pub refresh_reads: u32,
-    /// Entries in a response, and changed entries that wait for one.
+    /// Greatest number of entries in a response.
     pub pairs: usize,
-    /// See `pairs`.
+    /// Greatest number of changed entries that wait for a response.
     pub changes: usize,
     /// Sectors of the longest read that brings entries along.
     pub max_sectors: u32,
-    /// Regions that the drive has the host cache at once.
+    /// Greatest number of regions that the drive has the host cache at once.
     pub active_regions: u32,
-    /// Time to make or check an entry.
+    /// Time of one hash; an entry takes [`Protect::hashes`] hashes.
     pub hash_time: Dur,
 }
 
 impl Terms {
-    /// Those of a configuration, over a drive of `units` pages of `unit_sectors`.
+    /// Returns the terms of a configuration, over a drive of `units` pages of `unit_sectors`
+    /// sectors each.
     pub fn new(params: &Params, units: u32, unit_sectors: u32) -> Terms {
         let unit = u64::from(unit_sectors * SECTOR_BYTES);
         let pages = |bytes| (params.get(bytes) / unit) as u32;
@@ -87,43 +88,43 @@ impl Terms {
         }
     }
 
-    /// Subregions of the drive.
+    /// Returns the number of subregions of the drive.
     pub fn subregion_count(&self) -> u32 {
         self.units.div_ceil(self.subregion)
     }
 
-    /// Regions of the drive.
+    /// Returns the number of regions of the drive.
     pub fn region_count(&self) -> u32 {
         self.subregion_count().div_ceil(self.subregions)
     }
 
-    /// Bytes of a subregion in the host's memory: of its entries, and of a bit for each page that
-    /// was written since.
+    /// Returns the bytes that a subregion takes in the host's memory: for its entries, and for one
+    /// bit a page that marks pages written since.
     pub fn host_bytes(&self) -> (u64, u64) {
         let pages = u64::from(self.subregion);
         (pages * u64::from(self.protect.entry_bytes()), pages.div_ceil(64) * 8)
     }
 
-    /// The subregion of a page.
+    /// Returns the subregion of a page.
     pub fn subregion_of(&self, lpn: Lpn) -> u32 {
         lpn.0 / self.subregion
     }
 
-    /// The pages of a subregion.
+    /// Returns the pages of a subregion.
     pub fn pages(&self, subregion: u32) -> Range<u32> {
         let first = subregion * self.subregion;
         first..self.units.min(first + self.subregion)
     }
 }
 
-/// What the drive knows of a subregion.
+/// State of a subregion, as the drive knows it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum SubregionState {
     /// Never handed out under this key: no entry of it is genuine.
     Unknown,
-    /// Handed out, and as it was.
+    /// Handed out, and unchanged since.
     Clean,
-    /// Something in it has changed since.
+    /// Handed out, and changed since.
     Dirty,
 }
 
@@ -131,14 +132,15 @@ enum SubregionState {
 struct Subregion {
     state: SubregionState,
     generation: u8,
-    /// Reads since it was handed out, or told to the host, that had to do without an entry.
+    /// Number of reads without a believed entry since it was handed out or the host was told of it.
     reads: u32,
-    /// The host was told to fetch it, and has not yet.
+    /// `true` if the host was told to fetch it and has not yet done so.
     told: bool,
-    /// Times that it was handed out, and changed entries since then that the host does not have.
+    /// Number of times that it was handed out, and of changed entries since then that the host does
+    /// not have.
     times: u32,
     waiting: u32,
-    /// More have changed than could wait: the host must fetch it.
+    /// `true` if more entries have changed than could wait: the host must fetch the subregion.
     lost: bool,
 }
 
@@ -152,16 +154,16 @@ const NEW: Subregion = Subregion {
     lost: false,
 };
 
-/// What the manager counts.
+/// Counters of the L2P manager.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct HpbCounters {
     /// Entries that were believed.
     pub valid_entries: u64,
-    /// Entries that were not, by [`Refusal`].
+    /// Entries that were not believed, by [`Refusal`].
     pub refused: [u64; Refusal::ALL.len()],
     /// Subregions that were handed out.
     pub exported_entries: u64,
-    /// Times a subregion became dirty, or in `hpb.dirty = page` a page.
+    /// Times that a subregion became dirty, or a page with `hpb.dirty = page`.
     pub dirtied: u64,
     /// Resets because a subregion ran out of generations.
     pub resets: u64,
@@ -172,16 +174,18 @@ pub(crate) struct Manager {
     pub terms: Terms,
     sealer: Sealer,
     subregions: Vec<Subregion>,
-    /// Pages that have changed since their subregion was handed out, where each is known by itself.
+    /// Pages that have changed since their subregion was handed out, if pages are tracked one by
+    /// one.
     changed: FixedBitSet,
     notices: Notices,
-    /// Changed entries that responses take along: of which subregions, in which of their times.
+    /// Changed entries in the response to each tag: their subregions, and how often each of these
+    /// had been handed out.
     on_the_way: FxHashMap<Tag, Vec<(u32, u32)>>,
     pub counters: HpbCounters,
 }
 
 impl Manager {
-    /// Nothing is handed out.
+    /// Returns a manager that has handed out nothing.
     pub fn new(terms: Terms, seed: Seed) -> Manager {
         Manager {
             sealer: Sealer::new(terms.protect, seed),
@@ -198,8 +202,8 @@ impl Manager {
         }
     }
 
-    /// The power was off, or no generation is left: what hosts have is worth nothing, and they are
-    /// told.
+    /// Starts over with a new key, because the power was off or no generation is left. All that
+    /// hosts have is worth nothing, and they are told.
     pub fn restart(&mut self) {
         self.sealer.new_key();
         self.subregions.fill(NEW);
@@ -208,12 +212,12 @@ impl Manager {
         self.on_the_way.clear();
     }
 
-    /// How long it takes to make, or to check, `entries` entries, one after the other.
+    /// Returns the time to make or to check `entries` entries, one after the other.
     pub fn hashing(&self, entries: u64) -> Dur {
         Dur(self.terms.hash_time.0.saturating_mul(self.terms.protect.hashes() * entries))
     }
 
-    /// The map entry of a page is another from now on.
+    /// Notes that the map entry of a page has changed.
     pub fn remapped(&mut self, lpn: Lpn) {
         let index = self.terms.subregion_of(lpn);
         if self.subregions[index as usize].state == SubregionState::Unknown {
@@ -237,13 +241,13 @@ impl Manager {
         }
     }
 
-    /// Whether a page has changed since its subregion was handed out, where pages are known by
-    /// themselves.
+    /// Returns `true` if pages are tracked one by one and this one has changed since its subregion
+    /// was handed out.
     fn has_changed(&self, lpn: Lpn) -> bool {
         self.terms.by_page && self.changed.contains(lpn.0 as usize)
     }
 
-    /// What was handed out of a subregion is stale from now on.
+    /// Makes stale everything that was handed out of a subregion.
     fn next_generation(&mut self, subregion: u32) {
         let generations = self.terms.protect.generations();
         let group = &mut self.subregions[subregion as usize];
@@ -257,11 +261,11 @@ impl Manager {
         }
     }
 
-    /// Where the page is if `entry` is believed. What it says is to be confirmed by the spare
-    /// area there.
+    /// Returns the place of a page if `entry` is believed. The spare area there has yet to confirm
+    /// it.
     ///
     /// # Errors
-    /// Why it is not; counted.
+    /// The reason why the entry is not believed; it is counted.
     pub fn open(&mut self, lpn: Lpn, entry: u64, slots: u32) -> Result<Ppn, Refusal> {
         let group = self.subregions[self.terms.subregion_of(lpn) as usize];
         let opened = match group.state {
@@ -278,19 +282,20 @@ impl Manager {
         opened
     }
 
-    /// A page was read without an entry that was believed, and its map entry was looked up: the
+    /// Notes that a page was read without a believed entry and its map entry was looked up. The
     /// host may want its subregion.
     pub fn missed(&mut self, lpn: Lpn) {
         let index = self.terms.subregion_of(lpn);
         let changed = self.has_changed(lpn);
         let group = &mut self.subregions[index as usize];
-        // of what has changed the drive alone knows; but entries that wait for a response need no
+        // the drive alone knows what has changed; but entries that wait for a response need no
         // fetch
-        let (enough, ours) = match changed || group.state == SubregionState::Dirty {
-            true => (self.terms.refresh_reads, !self.terms.piggyback || group.lost),
-            // a host in control counts by itself; one that has it and does not use it may have
-            // dropped it
-            false => (self.terms.activation_reads, !self.terms.host_controls),
+        let (enough, ours) = if changed || group.state == SubregionState::Dirty {
+            (self.terms.refresh_reads, !self.terms.piggyback || group.lost)
+        } else {
+            // a host in control counts by itself; a host that has the subregion and does not use it
+            // may have dropped it
+            (self.terms.activation_reads, !self.terms.host_controls)
         };
         if !ours {
             return;
@@ -303,13 +308,13 @@ impl Manager {
         }
     }
 
-    /// A page of a region was read.
+    /// Notes that a page was read.
     #[inline]
     pub fn read(&mut self, lpn: Lpn) {
         self.notices.touch(self.terms.subregion_of(lpn) / self.terms.subregions);
     }
 
-    /// A subregion goes to the host: the entries of its pages, which are at `place`.
+    /// Hands a subregion to the host: appends the entries of its pages, which `place` finds.
     pub fn export_entries(
         &mut self,
         subregion: u32,
@@ -337,7 +342,7 @@ impl Manager {
         entries.extend(pages.map(|page| sealed(Lpn(page))));
     }
 
-    /// No page of a range has changed. Whether any had.
+    /// Marks all pages of a range as unchanged. Returns `true` if any had changed.
     fn forget_changes(&mut self, pages: Range<u32>) -> bool {
         let pages = pages.start as usize..pages.end as usize;
         let any = self.changed.contains_any_in_range(pages.clone());
@@ -345,7 +350,7 @@ impl Manager {
         any
     }
 
-    /// The host gives a region back, or all of them.
+    /// Notes that the host gives back a region, or all regions if `region` is `None`.
     pub fn give_back(&mut self, region: Option<u32>) {
         let all = 0..self.terms.region_count();
         for region in region.map_or(all, |r| r..r + 1) {
@@ -359,7 +364,7 @@ impl Manager {
         }
     }
 
-    /// What the response to `tag` says, if anything; `place` is where pages are.
+    /// Returns the notice in the response to `tag`, if there is any; `place` finds pages.
     #[inline]
     pub fn notice(&mut self, tag: Tag, place: impl Fn(Lpn) -> Option<Ppn>) -> Option<Box<Notice>> {
         if self.notices.is_empty() {
@@ -381,8 +386,10 @@ impl Manager {
         Some(notice)
     }
 
-    /// The response to `tag` has reached the host. Only now are subregions clean whose last changed
-    /// entries it took along: until then the host reads by the entries that they replace.
+    /// Notes that the response to `tag` has reached the host.
+    ///
+    /// If the response took along the last changed entries of a subregion, the subregion becomes
+    /// clean only now: until then the host reads by the entries that they replace.
     #[inline]
     pub fn reached(&mut self, tag: Tag) {
         if self.on_the_way.is_empty() {
@@ -400,8 +407,9 @@ impl Manager {
         }
     }
 
-    /// Bytes of the manager's tables in the drive: for each subregion its state, generation and
-    /// count of reads; for each page a bit, where pages are known by themselves; entries that wait.
+    /// Returns the bytes of the manager's tables in the drive: state, generation and count of reads
+    /// for each subregion; a bit for each page, if pages are tracked one by one; entries that may
+    /// wait.
     pub fn bytes(&self) -> u64 {
         let changes = if self.terms.piggyback { self.terms.changes as u64 * 4 } else { 0 };
         self.subregions.len() as u64 * 3 + (self.changed.len() as u64).div_ceil(8) + changes

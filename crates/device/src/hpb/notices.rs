@@ -1,4 +1,4 @@
-//! What waits to be told to the host, until a response takes it along.
+//! Notices that wait until a response takes them to the host.
 
 use super::Terms;
 use flashatlas_ftl::list::IndexList;
@@ -8,24 +8,24 @@ use smallvec::SmallVec;
 use std::collections::VecDeque;
 use std::ops::Range;
 
-/// Subregions, and regions, that one response names at most (JEDEC's sense data has room for two of
-/// each).
+/// Greatest number of subregions, and of regions, that one response names (JEDEC's sense data has
+/// room for two of each).
 const NAMED_MAX: usize = 2;
 
-/// What a response tells a host that caches the map.
+/// Notice in a response to a host that caches the map.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Notice {
-    /// Everything that the host has is worth nothing (operation 2 in JEDEC's sense data).
+    /// `true` if everything that the host has is worth nothing (operation 2 in JEDEC's sense data).
     pub reset: bool,
     /// Subregions that the host should fetch, numbered over all regions.
     pub active: SmallVec<[u32; 2]>,
-    /// Regions that it should drop.
+    /// Regions that the host should drop.
     pub inactive: SmallVec<[u32; 2]>,
-    /// Entries that have changed.
+    /// Entries that have changed, with their pages.
     pub pairs: Vec<(Lpn, u64)>,
 }
 
-/// The queues.
+/// Queues of notices that wait for a response.
 pub(super) struct Notices {
     reset: bool,
     active: VecDeque<u32>,
@@ -58,7 +58,7 @@ impl Notices {
         }
     }
 
-    /// Nothing else is worth telling.
+    /// Replaces all notices that wait with a reset: nothing else is worth telling.
     pub fn reset(&mut self) {
         self.active.clear();
         self.inactive.clear();
@@ -68,8 +68,8 @@ impl Notices {
         self.reset = true;
     }
 
-    /// The host should fetch a subregion; where it has as many regions as it may, it drops the one
-    /// that was not read longest.
+    /// Enqueues a subregion that the host should fetch. If the host has as many regions as it may,
+    /// it is to drop the region that was not read longest.
     pub fn activate(&mut self, subregion: u32) {
         let region = subregion / self.subregions;
         if !self.regions.contains(region) && self.regions.len() == self.regions_max {
@@ -82,12 +82,12 @@ impl Notices {
         }
     }
 
-    /// The host fetched a subregion.
+    /// Notes that the host fetched a subregion.
     pub fn fetched(&mut self, subregion: u32) {
         self.active.retain(|&s| s != subregion);
     }
 
-    /// A region was read.
+    /// Notes that a region was read.
     #[inline]
     pub fn touch(&mut self, region: u32) {
         if self.regions.contains(region) {
@@ -95,7 +95,7 @@ impl Notices {
         }
     }
 
-    /// The host gave a region back.
+    /// Notes that the host gave a region back.
     pub fn drop_region(&mut self, region: u32) {
         self.regions.remove(region);
         let (subregions, of) = (self.subregions, region);
@@ -103,7 +103,8 @@ impl Notices {
         self.inactive.retain(|&r| r != of);
     }
 
-    /// A page's entry changed: whether it was not waiting already; `None` when no more can wait.
+    /// Enqueues a page whose entry changed. Returns `true` if the page was not waiting already, and
+    /// `None` if no more can wait.
     pub fn change(&mut self, lpn: Lpn) -> Option<bool> {
         if self.queued.contains(&lpn) {
             return Some(false);
@@ -116,7 +117,7 @@ impl Notices {
         Some(true)
     }
 
-    /// Pages go to the host in another way.
+    /// Forgets changes of pages that go to the host in another way.
     pub fn forget(&mut self, pages: Range<u32>) {
         if !self.changes.is_empty() {
             self.changes.retain(|lpn| !pages.contains(&lpn.0));
@@ -129,7 +130,8 @@ impl Notices {
         !self.reset && self.active.is_empty() && self.inactive.is_empty() && self.changes.is_empty()
     }
 
-    /// What one response takes along; entries are yet to be made.
+    /// Returns what one response takes along, and removes it from the queues; the entries are yet
+    /// to be made.
     pub fn take(&mut self) -> Notice {
         let pairs = self
             .changes

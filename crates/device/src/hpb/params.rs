@@ -16,8 +16,8 @@ pub const SUBREGION: Param<u64> = Param::bytes(
     "hpb.subregion",
     512,
     1 << 40,
-    "bytes that a subregion covers: what is fetched at once, and what one changed entry makes \
-     stale (the paper's group; 16 MB: one of its map pages)",
+    "bytes that a subregion covers: the host fetches all of it at once, and one changed entry \
+     makes all of it stale (the paper's group; 16 MB: one of its map pages)",
 )
 .or("16MiB");
 
@@ -25,8 +25,8 @@ pub const SUBREGION: Param<u64> = Param::bytes(
 pub const CONTROL: Param<Text> = Param::choice(
     "hpb.control",
     &["device", "host"],
-    "who decides what the host caches: the drive recommends subregions, or the host counts its \
-     reads",
+    "decision on what the host caches: the drive recommends subregions (`device`), or the host \
+     counts its reads (`host`)",
 )
 .or("device");
 
@@ -34,8 +34,8 @@ pub const CONTROL: Param<Text> = Param::choice(
 pub const UPDATE: Param<Text> = Param::choice(
     "hpb.update",
     &["fetch", "piggyback"],
-    "how entries that have changed reach the host: it fetches the subregion, or they come with \
-     responses (only with hpb.protect = plain)",
+    "way of changed entries to the host: it fetches the subregion (`fetch`), or they come with \
+     responses (`piggyback`, only with hpb.protect = plain)",
 )
 .or("fetch");
 
@@ -43,7 +43,8 @@ pub const UPDATE: Param<Text> = Param::choice(
 pub const PROTECT: Param<Text> = Param::choice(
     "hpb.protect",
     &["plain", "tagged", "encrypted"],
-    "entries of 4 bytes that anyone may forge; of 8 with generation and tag; of 4, encrypted",
+    "form of an entry: 4 bytes that anyone may forge (`plain`), 8 bytes with generation and tag \
+     (`tagged`), or 4 bytes, encrypted (`encrypted`)",
 )
 .or("tagged");
 
@@ -51,8 +52,8 @@ pub const PROTECT: Param<Text> = Param::choice(
 pub const DIRTY: Param<Text> = Param::choice(
     "hpb.dirty",
     &["group", "page"],
-    "what the drive knows to have changed: subregions, a bit each; or pages, a bit each (4 MB of \
-     SRAM for 128 GB)",
+    "unit in which the drive tracks changes: a bit for each subregion (`group`), or a bit for \
+     each page (`page`; 4 MB of SRAM for 128 GB)",
 )
 .or("group");
 
@@ -61,8 +62,8 @@ pub const MAX_READ: Param<u64> = Param::bytes(
     "hpb.max_read",
     512,
     1 << 40,
-    "the longest read that brings entries along, one for each page of it (HPB 1.0: 4 KB, which has \
-     room for one; longer ones need a header segment of UFS 3.0)",
+    "the longest read that brings entries along, one for each of its pages (HPB 1.0: 4 KB, with \
+     room for one entry; longer reads need a header segment of UFS 3.0)",
 )
 .or("4KiB");
 
@@ -71,7 +72,7 @@ pub const ACTIVATION_READS: Param<u32> = Param::int(
     "hpb.activation_reads",
     1,
     1 << 20,
-    "reads of a subregion that the host does not cache after which it is fetched (Linux: 8)",
+    "number of reads after which a subregion that the host does not cache is fetched (Linux: 8)",
 )
 .or("8");
 
@@ -80,7 +81,8 @@ pub const REFRESH_READS: Param<u32> = Param::int(
     "hpb.refresh_reads",
     1,
     1 << 20,
-    "reads of a subregion that has changed since it was fetched after which it is fetched again",
+    "number of reads after which a subregion that has changed since it was fetched is fetched \
+     again",
 )
 .or("4");
 
@@ -89,7 +91,7 @@ pub const ACTIVE_REGIONS: Param<u32> = Param::int(
     "hpb.active_regions",
     0,
     1 << 20,
-    "regions that the drive has the host cache at once; 0: as many as there are",
+    "greatest number of regions that the drive has the host cache at once; 0: all",
 )
 .or("0");
 
@@ -114,7 +116,7 @@ pub const CHANGES: Param<u32> = Param::int(
 /// The parameter `hpb.hash_time`.
 pub const HASH_TIME: Param<Dur> = Param::time(
     "hpb.hash_time",
-    "the drive's time for a SipHash-2-4 of an entry: 8 rounds, of a cycle each at 400 MHz \
+    "the drive's time for a SipHash-2-4 of an entry: 8 rounds of one cycle each at 400 MHz \
      (assumed)",
 )
 .or("20ns");
@@ -124,11 +126,12 @@ pub const KEY: Param<u64> = Param::int(
     "hpb.key",
     0,
     u64::MAX,
-    "what the drive's keys are drawn from, so that runs can be repeated (a real drive takes noise)",
+    "seed that the drive's keys are drawn from, so that runs can be repeated (a real drive takes \
+     noise)",
 )
 .or("1");
 
-/// All of them.
+/// All parameters of HPB.
 pub const PARAMS: &[ParamDef] = &[
     REGION.def,
     SUBREGION.def,

@@ -1,4 +1,4 @@
-//! Commands and reads of a drive that hands its map out.
+//! Commands and reads of a drive that hands out its map.
 
 use super::Ssd;
 use super::read::FrameReads;
@@ -13,8 +13,8 @@ use flashatlas_types::{
     Cause, Class, Dur, FtlError, Lpn, MediumError, OpId, OpKind, Ppn, Ps, Seed, Tag,
 };
 
-/// Where an entry says that a page is: its place on flash, if it has one. What waits in a page
-/// buffer has none yet.
+/// Returns a function that finds the place of a page on flash as a map entry states it. A page that
+/// waits in a page buffer has no place yet.
 fn place(ftl: &dyn Ftl) -> impl Fn(Lpn) -> Option<Ppn> + '_ {
     |lpn| match ftl.peek(lpn) {
         Place::Flash(ppn) => Some(ppn),
@@ -23,10 +23,10 @@ fn place(ftl: &dyn Ftl) -> impl Fn(Lpn) -> Option<Ppn> + '_ {
 }
 
 impl Ssd {
-    /// Hand the map out from now on.
+    /// Hands out the map from now on.
     ///
     /// # Errors
-    /// When places of this drive do not fit into entries.
+    /// If places of this drive do not fit into entries.
     pub fn export_map(&mut self, terms: Terms, seed: Seed) -> Result<(), SubmitError> {
         if self.layout.slots() >= SLOTS_MAX {
             let what = format!(
@@ -39,13 +39,13 @@ impl Ssd {
         Ok(())
     }
 
-    /// What the drive's side of HPB counted, and the bytes of its tables; `None` where the map is
-    /// not handed out.
+    /// Returns the counters of the drive's side of HPB and the bytes of its tables, or `None` if no
+    /// map is handed out.
     pub fn hpb(&self) -> Option<(HpbCounters, u64)> {
         self.hpb.as_ref().map(|hpb| (hpb.counters, hpb.bytes()))
     }
 
-    /// `Ok` unless a command asks for a part of the map that there is not.
+    /// Returns an error if a command asks for a part of the map that does not exist.
     pub(super) fn exports_entries(&self, cmd: &Cmd<'_>) -> Result<(), SubmitError> {
         match &self.hpb {
             None => cmd.asks_within(0, 0),
@@ -53,7 +53,8 @@ impl Ssd {
         }
     }
 
-    /// READ BUFFER: the map pages are read, entries are made of them, and all go over the link.
+    /// Carries out READ BUFFER: reads the map pages, makes entries of them, and sends all over the
+    /// link.
     pub(super) fn read_buffer(
         &mut self,
         now: Ps,
@@ -85,15 +86,17 @@ impl Ssd {
         Ok(())
     }
 
-    /// WRITE BUFFER: the host gives a region back, or all.
+    /// Carries out WRITE BUFFER: the host gives back a region, or all regions.
     pub(super) fn write_buffer(&mut self, tag: Tag, region: Option<u32>) {
         let command = self.begin();
         self.hpb.as_mut().expect("checked before").give_back(region);
         self.complete(tag, Class::HostRead, &[command]);
     }
 
-    /// Read a unit where the entry that came with the read says, if it is believed; `None`: look it
-    /// up. `short`: the read could have brought entries along.
+    /// Reads a unit at the place in the entry that came with the read, if the entry is believed.
+    /// Returns `None` if the unit is to be looked up.
+    ///
+    /// `short` is `true` if the read could have brought entries along.
     pub(super) fn read_by_entry(
         &mut self,
         now: Ps,
@@ -141,8 +144,10 @@ impl Ssd {
         Ok(None)
     }
 
-    /// What is in a slot, if its spare area names this page, in a block of data. A page of
-    /// which the write cache has a part must be the version that this part was written over.
+    /// Returns the unit in a slot of a data block, if its spare area names this page.
+    ///
+    /// If the write cache has a part of the page, the unit must be the version that this part was
+    /// written over.
     fn confirmed(&self, ppn: Ppn, lpn: Lpn) -> Option<Unit> {
         let data = self.medium.oob_role(self.layout.block_of(ppn)) != OobRole::MAP;
         let unit = unit_at(&self.medium, ppn, lpn).ok().filter(|_| data)?;
@@ -150,7 +155,7 @@ impl Ssd {
         cached.is_none_or(|entry| entry.base == unit.stamp).then_some(unit)
     }
 
-    /// A page was read only to find that it is another one; what is looked up then waits for that.
+    /// Reads a page that proves to be another one; the lookup of the right one waits for this read.
     fn read_in_vain(&mut self, now: Ps, ppn: Ppn) -> Result<(), FtlError> {
         let (frame, slot) = (self.layout.frame_of(ppn), 1 << (ppn.0 % self.layout.slots_per_frame));
         let after = [self.command.first];
@@ -164,8 +169,8 @@ impl Ssd {
         Ok(())
     }
 
-    /// What the response tells the host; entries that come along go over the link before the
-    /// command is complete.
+    /// Prepares the notice in the response. Returns the operation that sends its entries over the
+    /// link before the command is complete, or [`OpId::NONE`] if it has none.
     pub(super) fn say_what_changed(&mut self, tag: Tag, class: Class, after: &[OpId]) -> OpId {
         let Some(hpb) = &mut self.hpb else { return OpId::NONE };
         self.command.notice = hpb.notice(tag, place(self.ftl.as_ref()));

@@ -1,4 +1,4 @@
-//! How a simulator looks into a drive.
+//! Look of a simulator into a drive.
 
 use super::{DeviceCounters, Ssd};
 use crate::interface::TOGETHER;
@@ -82,7 +82,7 @@ impl Inspect for Ssd {
 }
 
 impl Ssd {
-    /// What a unit holds, and [`Ppn::NONE`]; of one on flash where it is.
+    /// Returns the stamp that a unit holds, with [`Ppn::NONE`]; or, for a unit on flash, its place.
     fn held_or_place(&self, unit: Lpn) -> (Stamp, Ppn) {
         if let Some(entry) = self.cache.as_ref().and_then(|cache| cache.get(unit)) {
             return (entry.stamp, Ppn::NONE);
@@ -95,11 +95,13 @@ impl Ssd {
     }
 }
 
-/// Looking at fewer units takes less time than starting a thread.
+/// Number of units below which looking at them takes less time than starting a thread.
 const WORTH_A_THREAD: usize = 1 << 14;
 
-/// What consecutive units hold, of those that are on flash. Units of one window of the medium are
-/// looked at one after the other: what is known of its slots lies in few pages of memory.
+/// Looks up the stamps of the consecutive units that are on flash.
+///
+/// Units of one window of the medium are looked at one after the other: what is known of its slots
+/// lies in few pages of memory.
 fn stamps_at(
     medium: &Medium,
     first: Lpn,

@@ -27,7 +27,7 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use std::sync::Arc;
 
-/// What the controller itself counts.
+/// Counters of the controller itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DeviceCounters {
     /// Mapping units read that nobody wrote.
@@ -40,7 +40,7 @@ pub struct DeviceCounters {
     pub cache_evictions: u64,
     /// Units whose missing sectors were fetched from flash.
     pub rmw_units: u64,
-    /// Units at the ends of trims that were not covered whole, and so ignored.
+    /// Units at the ends of trims that were not covered whole, and so were ignored.
     pub trim_partial_units: u64,
     /// Units trimmed.
     pub trimmed_units: u64,
@@ -52,7 +52,7 @@ struct ControllerSettings {
     keep_bytes: bool,
 }
 
-/// What one command is made of while it is decided; empty or stale between commands.
+/// State of one command while it is decided; empty or stale between commands.
 #[derive(Default)]
 struct CommandState {
     /// Its number.
@@ -61,9 +61,9 @@ struct CommandState {
     first: OpId,
     /// The number of the last program on the medium before its plan.
     programs_before: u64,
-    /// Mapping units of it that follow the one at hand.
+    /// Number of its mapping units that follow the one at hand.
     ahead: u32,
-    /// What it was sent after.
+    /// Operations that it was sent after.
     sent_after: SmallVec<[OpId; 4]>,
     /// Programs that took host data to flash.
     programmed: Vec<Programmed>,
@@ -72,20 +72,20 @@ struct CommandState {
     /// Units on their way from the cache to the FTL, and what brings them.
     run: Vec<Unit>,
     ready: Vec<OpId>,
-    /// Those units, each with what brings its sectors.
+    /// Units of `run`, each with the operations that bring its sectors.
     leaving: Vec<(Lpn, [OpId; 2])>,
-    /// What its response tells the host.
+    /// Notice in its response.
     notice: Option<Box<Notice>>,
 }
 
-/// What is under way in a drive.
+/// Work that is under way in a drive.
 struct InFlight {
     /// Commands that are not complete.
     outstanding: usize,
-    /// What completes each of them, where a layer sends commands after others.
+    /// Operation that completes each command, if a layer sends commands after others.
     awaited: Option<FxHashMap<Tag, OpId>>,
-    /// Programs of host data that the next FLUSH waits for, and how many there may be before those
-    /// that are complete are left out.
+    /// Programs of host data that the next FLUSH waits for, and the number of them above which
+    /// complete ones are left out.
     unflushed: Vec<OpId>,
     unflushed_limit: usize,
     /// Commands that the engine completed; empty between calls.
@@ -118,75 +118,75 @@ pub struct Ssd {
     command: CommandState,
     in_flight: InFlight,
     copies: Copies,
-    /// Commands take effect without any time passing.
+    /// `true` if commands take effect without any time passing.
     instant: bool,
-    /// What exports entries of the map, where a host caches them.
+    /// Manager that exports entries of the map, if a host caches them.
     hpb: Option<Box<Manager>>,
-    /// What stopped the drive: what it keeps in memory is of no account, and every command gets
-    /// this error.
+    /// Error that stopped the drive: what it keeps in memory is of no account, and every command
+    /// gets this error.
     failed: Option<FtlError>,
 }
 
 impl Ssd {
-    /// The shape of the drive.
+    /// Returns the layout of the drive.
     pub fn layout(&self) -> &Layout {
         &self.layout
     }
 
-    /// The medium, to look at.
+    /// Returns the medium, to look at.
     pub fn medium(&self) -> &Medium {
         &self.medium
     }
 
-    /// What the FTL counted, and its tables.
+    /// Returns the counters and the tables of the FTL.
     pub fn ftl_report(&self) -> FtlReport {
         self.ftl.report()
     }
 
-    /// Show every block: what the FTL uses it for, and how many of its slots are valid.
+    /// Shows every block: its role in the FTL, and the number of its valid slots.
     pub fn for_each_block(&self, visit: &mut dyn FnMut(BlockId, Role, u32)) {
         self.ftl.for_each_block(visit);
     }
 
-    /// What the controller counted.
+    /// Returns the counters of the controller.
     pub fn counters(&self) -> DeviceCounters {
         self.counters
     }
 
-    /// Bytes of the write cache.
+    /// Returns the number of bytes of the write cache: 0 if there is none.
     pub fn cache_bytes(&self) -> u64 {
         self.cache
             .as_ref()
             .map_or(0, |c| u64::from(c.capacity()) * u64::from(self.layout.unit_bytes))
     }
 
-    /// How busy the resources were.
+    /// Returns how busy the resources were.
     pub fn statistics(&mut self) -> Statistics {
         self.engine.statistics()
     }
 
-    /// Every flash operation so far with the time of its end, in one number.
+    /// Returns one number that stands for every flash operation so far and the time of its end.
     pub fn trajectory(&self) -> Trajectory {
         self.engine.trajectory()
     }
 
-    /// The operations of the last command, for tests of what waits for what.
+    /// Returns the operations of the last command, for tests of which operation waits for which.
     pub fn plan(&self) -> &Plan {
         &self.plan
     }
 
-    /// Whether an operation that was issued is complete.
+    /// Returns `true` if an operation that was issued is complete.
     pub fn is_complete(&self, op: OpId) -> bool {
         self.engine.is_complete(op)
     }
 
-    /// Units in the write cache that are not on flash.
+    /// Returns the number of units in the write cache that are not on flash.
     pub fn dirty_units(&self) -> u64 {
         self.cache.as_ref().map_or(0, |c| u64::from(c.len()))
     }
 
-    /// Let everything that is under way come to its end; no command may be in flight. Returns when
-    /// that was.
+    /// Lets everything that is under way come to its end, and returns the time of that end. No
+    /// command may be in flight.
     pub fn drain(&mut self) -> Ps {
         let awaited = self.in_flight.awaited.as_ref().map_or(0, FxHashMap::len);
         assert!(
@@ -200,26 +200,29 @@ impl Ssd {
         self.engine.now()
     }
 
-    /// Remember what completes each command in flight: a layer above sends commands after others.
+    /// Remembers from now on the operation that completes each command in flight: a layer above
+    /// sends commands after others.
     pub fn keep_awaited(&mut self) {
         self.in_flight.awaited = Some(FxHashMap::default());
     }
 
-    /// What the oldest unfinished operations wait for.
+    /// Returns what the oldest unfinished operations wait for.
     pub fn explain(&self) -> String {
         self.engine.explain()
     }
 
-    /// Whether anything is under way in the drive.
+    /// Returns `true` if anything is under way in the drive.
     pub fn is_busy(&self) -> bool {
         self.engine.unfinished() > 0
     }
 
-    /// What a page holds, looked up behind the drive's back, without bytes where it is on flash or
-    /// in the cache: no operation, no time.
+    /// Returns the unit that a page holds, looked up behind the drive's back: without an operation,
+    /// in no time. A unit on flash or in the cache comes without its bytes.
+    ///
+    /// Returns `None` if nobody wrote the page.
     ///
     /// # Errors
-    /// When the map points to something that cannot be read, or to another page.
+    /// If the map points to something that cannot be read, or to another page.
     pub fn peek(&self, lpn: Lpn) -> Result<Option<Unit>, FtlError> {
         if let Some(entry) = self.cached(lpn) {
             return Ok(Some(Unit { lpn, stamp: entry.stamp, bytes: None }));
@@ -227,7 +230,7 @@ impl Ssd {
         self.peek_below_cache(lpn)
     }
 
-    /// As [`Ssd::peek`], whatever the write cache holds.
+    /// Returns the unit that a page holds below the write cache, as [`Ssd::peek`] does.
     fn peek_below_cache(&self, lpn: Lpn) -> Result<Option<Unit>, FtlError> {
         match self.ftl.peek(lpn) {
             Place::Nowhere => Ok(None),
@@ -236,13 +239,13 @@ impl Ssd {
         }
     }
 
-    /// Where the FTL has the newest version of a page, looked up behind the drive's back; the write
-    /// cache is not asked.
+    /// Returns the place where the FTL has the newest version of a page, looked up behind the
+    /// drive's back. The write cache is not asked.
     pub fn place(&self, lpn: Lpn) -> Place {
         self.ftl.peek(lpn)
     }
 
-    /// Run `work` of the FTL against the medium and the plan.
+    /// Runs `work` of the FTL against the medium and the plan.
     fn with_ftl<T>(
         &mut self,
         now: Ps,
@@ -268,20 +271,21 @@ impl Ssd {
         done
     }
 
-    /// Notes an error that leaves tables half changed: the drive cannot go on.
+    /// Notes an error that leaves tables half changed, and returns it: the drive cannot go on.
     fn fail(&mut self, error: FtlError) -> FtlError {
         self.failed = Some(error.clone());
         self.take_back();
         error
     }
 
-    /// Forget the last plan, which was issued.
+    /// Forgets the last plan, which was issued.
     fn begin_plan(&mut self) {
         self.plan.clear();
         self.command.programs_before = self.medium.sequence();
     }
 
-    /// The first operation of a command: the controller's work on it. Everything else waits for it.
+    /// Begins a command and returns its first operation, the controller's work on it. Everything
+    /// else waits for this operation.
     fn begin(&mut self) -> OpId {
         self.command.number += 1;
         self.command.first = match self.settings.command_time {
@@ -310,7 +314,7 @@ impl Ssd {
         self.with_ftl(now, |ftl, cx| ftl.flush(cx))
     }
 
-    /// The plan of a command is decided: let it happen.
+    /// Lets the plan of a command happen, now that it is decided.
     fn issue(&mut self, now: Ps, reply: &mut Reply) {
         reply.notice = self.command.notice.take();
         if self.instant {
@@ -353,7 +357,7 @@ impl Ssd {
         Ok(())
     }
 
-    /// Report the commands that are complete.
+    /// Reports the commands that are complete.
     fn report(&mut self, out: &mut Vec<Done>) {
         if self.in_flight.finished.is_empty() {
             return;

@@ -14,13 +14,13 @@ use flashatlas_types::{
 
 use smallvec::SmallVec;
 
-/// Waits of one group or command; few requests need more.
+/// Operations that one group or command waits for; few requests need more.
 type Waits = SmallVec<[OpId; 6]>;
 
 /// Slots of one frame that the command reads together.
 pub(super) struct FrameRead {
     frame: FrameId,
-    /// The operation that found there what is to be read, where the frame is another one since.
+    /// Operation that found the units in this frame, if they have a newer place since.
     seen: Option<OpId>,
     slots: u64,
     part: ReadPart,
@@ -30,7 +30,7 @@ pub(super) struct FrameRead {
 
 pub(super) type FrameReads = SmallVec<[FrameRead; 2]>;
 
-/// How far back a frame is looked for among those that the command already reads.
+/// Number of frames, among those that the command already reads, in which a frame is looked for.
 const GROUPS_BACK: usize = 8;
 
 impl Ssd {
@@ -107,14 +107,14 @@ impl Ssd {
         self.plan.push(link, Class::HostRead, after)
     }
 
-    /// What the write cache holds of a unit.
+    /// Returns the part of a unit that the write cache holds.
     #[inline]
     pub(super) fn cached(&self, lpn: Lpn) -> Option<&CacheEntry> {
         self.cache.as_ref()?.get(lpn)
     }
 
-    /// Find a unit on flash or in the FTL's page buffer; what the cache holds of it lies over what
-    /// is found.
+    /// Finds a unit on flash or in the FTL's page buffer; what the cache holds of it is laid over
+    /// the result.
     fn read_flash(
         &mut self,
         now: Ps,
@@ -150,8 +150,8 @@ impl Ssd {
         })
     }
 
-    /// A unit on flash. Where its bytes are damaged, the drive does not go on: a mount finds out
-    /// what else is there of it.
+    /// Returns a unit on flash. If its bytes are damaged, the drive does not go on: a mount finds
+    /// out what else is there of the unit.
     fn unit_on_flash(&mut self, ppn: Ppn, lpn: Lpn) -> Result<Unit, FtlError> {
         unit_at(&self.medium, ppn, lpn).map_err(|error| match error {
             FtlError::Medium(MediumError::Damaged(_)) => self.fail(error),
@@ -159,16 +159,16 @@ impl Ssd {
         })
     }
 
-    /// With what the sectors of a unit arrived, if its program is not complete: its slot of the
-    /// cache holds them until then, and a read need not wait for flash.
+    /// Returns the operations that brought the sectors of a unit, if its program is not complete.
+    /// Its slot of the cache holds the sectors until then, and a read need not wait for flash.
     fn on_its_way(&self, lpn: Lpn, ppn: Ppn) -> Option<[OpId; 2]> {
         let arrived = self.cache.as_ref()?.left(lpn)?;
         let program = self.unfinished_program(ppn, OpId(u64::MAX))?;
         self.source(ppn, program).is_none().then_some(arrived)
     }
 
-    /// The program before operation `before` of the frame in which a slot is, if it is not
-    /// complete.
+    /// Returns the program of a slot's frame that comes before operation `before`, if the program
+    /// is not complete.
     fn unfinished_program(&self, ppn: Ppn, before: OpId) -> Option<OpId> {
         let frame = self.layout.frame_of(ppn);
         let block = self.layout.block_of_frame(frame);
@@ -178,15 +178,17 @@ impl Ssd {
             .find_map(|on_die| self.engine.program_of(on_die, page, before))
     }
 
-    /// Where `program` copied the unit in a slot from, and what read it there.
+    /// Returns the slot from which `program` copied the unit in a slot, and the operation that read
+    /// it there.
     fn source(&self, ppn: Ppn, program: OpId) -> Option<(Ppn, OpId)> {
         self.copies.source(ppn.0 % self.layout.slots_per_frame, program)
     }
 
-    /// Where a unit is read, and the operation that found it there: at its place, or, as long as
-    /// the program that copies it there is not complete, where it was before. `after`: what else
-    /// the read waits for. That must be nothing on flash: an erase of the old place waits for the
-    /// read, and so could what waits for the erase.
+    /// Returns the place where a unit is read, and the operation that found it there.
+    ///
+    /// A unit is read at its place. But until the program that copies it there is complete, it is
+    /// read where it was before, unless the read also waits for an operation on flash (in `after`):
+    /// an erase of the old place waits for the read, and that operation could wait for the erase.
     pub(super) fn readable(&self, ppn: Ppn, after: &[OpId]) -> (Ppn, Option<OpId>) {
         // a program of this plan is not issued: what the engine has of the page is an older one
         let frame = self.layout.frame_of(ppn);
@@ -206,8 +208,10 @@ impl Ssd {
         }
     }
 
-    /// The sectors that the cache holds of a page over what was found below; without any, what
-    /// was found. The cached unit itself stays as it is: only the pages of this read were sensed.
+    /// Returns the sectors that the cache holds of a page over what was found below, or just what
+    /// was found if the cache holds none.
+    ///
+    /// The cached unit itself stays as it is: only the pages of this read were sensed.
     pub(super) fn under_cached(&self, lpn: Lpn, found: Option<Unit>) -> Option<Unit> {
         let Some(entry) = self.cached(lpn) else { return found };
         self.assert_base(entry, found.as_ref().map_or(Stamp::ZERO, |u| u.stamp));
@@ -258,7 +262,7 @@ impl Ssd {
     }
 }
 
-/// Answer a piece from the write cache, if all its sectors are there.
+/// Answers a piece from the write cache. Returns `false` if not all its sectors are there.
 fn answer_from(entry: &CacheEntry, piece: &Piece, reply: &mut Reply) -> bool {
     if piece.mask() & !entry.present != 0 {
         return false;
@@ -272,7 +276,7 @@ fn answer_from(entry: &CacheEntry, piece: &Piece, reply: &mut Reply) -> bool {
 
 enum UnitSource {
     Nowhere(OpId),
-    /// In memory, once these are complete.
+    /// Unit in memory, once these operations are complete.
     Buffered(Unit, Waits),
     Flash(Unit),
 }

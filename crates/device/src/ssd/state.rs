@@ -1,5 +1,5 @@
-//! Bringing a drive into a state: mounting, switching off and on, filling; all of it in no
-//! simulated time.
+//! Ways to bring a drive into a state, in no simulated time: mounting, switching off and on,
+//! filling.
 
 use super::{CommandState, ControllerSettings, DeviceCounters, InFlight, Ssd};
 use crate::cache::{Limits, WriteCache};
@@ -16,7 +16,7 @@ use flashatlas_types::{
 };
 use std::sync::Arc;
 
-/// The FTL of a drive, its tables built from what is on the medium.
+/// Returns the FTL of a drive, with tables built from what is on the medium.
 pub(crate) fn mount(
     config: &DriveConfig,
     seed: Seed,
@@ -40,8 +40,8 @@ pub(crate) fn mount(
     config.scheme().mount(&config.scheme_config(), &mut cx, seed)
 }
 
-/// The write cache of a drive, empty; none where writes go straight through. `freed` slots were
-/// freed before, of one that is lost.
+/// Returns the empty write cache of a drive, or `None` if writes go straight through. A cache
+/// before it, which is lost, had freed `freed` slots.
 fn write_cache(config: &DriveConfig, layout: &Layout, freed: u64) -> Option<WriteCache> {
     let p = &config.params;
     (p.get(CACHE_MODE) == "write-back").then(|| {
@@ -56,8 +56,8 @@ fn write_cache(config: &DriveConfig, layout: &Layout, freed: u64) -> Option<Writ
     })
 }
 
-/// The logical pages must fit what the factory-bad blocks leave, taken as spread evenly over the
-/// lanes.
+/// Returns an error if the logical pages do not fit what the factory-bad blocks leave. These are
+/// taken as spread evenly over the lanes.
 fn fits_good_blocks(
     config: &DriveConfig,
     layout: &Layout,
@@ -80,8 +80,10 @@ fn fits_good_blocks(
     })
 }
 
-/// How long a mount takes, as an estimate: lanes work side by side, each reads its spare areas one
-/// after the other, and map pages are spread evenly over them, each a whole frame on the channel.
+/// Returns an estimate of the time that a mount takes.
+///
+/// Lanes work side by side, and each reads its spare areas one after the other. Map pages are
+/// spread evenly over the lanes, each a whole frame on the channel.
 fn mount_time(times: &Times, layout: &Layout, mount: &MountReport) -> Dur {
     let busiest = mount.spare_reads.iter().copied().max().unwrap_or(0);
     let lanes = u64::from(layout.lanes);
@@ -105,7 +107,8 @@ impl Ssd {
         Ssd::on(medium, config, seed)
     }
 
-    /// A drive that mounts what is on `medium`, whose layout is that of `config`.
+    /// Returns a drive of the configuration `config` that mounts what is on `medium`, which has its
+    /// layout.
     pub(crate) fn on(
         mut medium: Medium,
         config: &DriveConfig,
@@ -147,49 +150,53 @@ impl Ssd {
         })
     }
 
-    /// How long the last mount takes, by an estimate (see [`flashatlas_ftl::FtlReport::mount`] for
-    /// its operations).
+    /// Returns an estimate of the time that the last mount takes (see
+    /// [`flashatlas_ftl::FtlReport::mount`] for its operations).
     pub fn mount_time(&self) -> Dur {
         mount_time(&self.times, &self.layout, &self.ftl.report().mount)
     }
 
-    /// The power fails: nothing is done any more until the medium is mounted again.
+    /// Cuts the power: nothing is done any more until the medium is mounted again.
     pub(crate) fn power_off(&mut self) {
         self.medium.power_off();
     }
 
-    /// Another medium takes the place of this drive's; it was switched off, and is to be mounted.
+    /// Replaces the medium of this drive with another, which was switched off and is yet to be
+    /// mounted.
     pub(crate) fn replace_medium(&mut self, medium: Medium) {
         self.medium = medium;
     }
 
-    /// Whether the drive keeps the bytes that are written to it.
+    /// Returns `true` if the drive keeps the bytes that are written to it.
     pub fn keeps_bytes(&self) -> bool {
         self.settings.keep_bytes
     }
 
-    /// Power off and on again: the write cache and every table in the controller's memory are lost,
-    /// and the FTL mounts what is on the medium. `config` is that of the drive.
+    /// Switches the power off and on again. The write cache and every table in the controller's
+    /// memory are lost, and the FTL mounts what is on the medium.
+    ///
+    /// `config` is the configuration of the drive.
     ///
     /// # Errors
-    /// When the FTL cannot mount.
+    /// If the FTL cannot mount.
     ///
     /// # Panics
-    /// When the drive is busy.
+    /// If the drive is busy.
     pub fn power_cycle(&mut self, config: &DriveConfig, seed: Seed) -> Result<(), SubmitError> {
         self.medium.power_off();
         self.mount_again(config, seed)
     }
 
-    /// Another medium takes the place of this drive's, and is mounted: as
-    /// [`DriveConfig::build_on`], in a controller that is there already. The medium was switched
-    /// off; `config` is that of both.
+    /// Replaces the medium of this drive with another, which was switched off, and mounts it.
+    ///
+    /// The drive is then as [`DriveConfig::build_on`] builds it, in a controller that exists
+    /// already. `config` is the configuration of the drive and of the medium.
     ///
     /// # Errors
-    /// When the FTL cannot mount. The drive is of no use then.
+    /// If the FTL cannot mount. The drive is of no use then.
     ///
     /// # Panics
-    /// When the drive is busy.
+    /// If the drive is busy.
     pub fn remount(
         &mut self,
         medium: Medium,
@@ -221,33 +228,38 @@ impl Ssd {
         Ok(())
     }
 
-    /// The medium, to inject faults into (`flashatlas_nand::faults`) and to keep a journal of what
-    /// is done to it. After a cut what the drive does is of no account: mount what
-    /// [`Ssd::into_medium`] gives.
+    /// Returns the medium, to inject faults into (`flashatlas_nand::faults`) and to keep a journal
+    /// of what is done to it.
+    ///
+    /// What the drive does after a cut is of no account: mount the medium that [`Ssd::into_medium`]
+    /// returns.
     pub fn faults(&mut self) -> &mut Medium {
         &mut self.medium
     }
 
-    /// Power off for good: what is left is the medium.
+    /// Switches the power off for good, and returns the medium.
     pub fn into_medium(mut self) -> Medium {
         self.medium.power_off();
         self.medium
     }
 
-    /// Write every logical page once, in ascending order, in no time. `stamp` gives what each page
-    /// holds.
+    /// Writes every logical page once, in ascending order, in no time. `stamp` returns what each
+    /// page holds.
     ///
     /// # Errors
-    /// When the drive cannot hold them.
+    /// If the drive cannot hold the pages.
     pub fn fill(&mut self, stamp: impl Fn(Lpn) -> Stamp) -> Result<(), SubmitError> {
         self.fill_while(stamp, &mut |_| true).map(|_| ())
     }
 
-    /// As [`Ssd::fill`]; `go_on` hears now and then how many pages were written, and stops it by
-    /// answering `false`. Returns whether all were written.
+    /// Fills the drive as [`Ssd::fill`] does, unless it is stopped. Returns `true` if all pages
+    /// were written.
+    ///
+    /// `go_on` is told now and then how many pages were written, and stops the filling if it
+    /// answers `false`.
     ///
     /// # Errors
-    /// As [`Ssd::fill`].
+    /// The errors of [`Ssd::fill`].
     pub fn fill_while(
         &mut self,
         stamp: impl Fn(Lpn) -> Stamp,
@@ -275,9 +287,10 @@ impl Ssd {
         Ok(true)
     }
 
-    /// As [`Ssd::fill_while`], of a blank drive, where the scheme knows what that leaves on flash
-    /// without its tables: faster, and the drive must be power cycled afterwards. `None` where
-    /// nothing was done.
+    /// Fills a blank drive as [`Ssd::fill_while`] does but faster, if the scheme knows without its
+    /// tables what that leaves on flash.
+    ///
+    /// The drive must be power cycled afterwards. Returns `None` if nothing was done.
     pub fn fill_blank(
         &mut self,
         stamp: &(dyn Fn(Lpn) -> Stamp + Sync),
@@ -286,16 +299,18 @@ impl Ssd {
         self.ftl.fill_blank(&mut self.medium, stamp, go_on)
     }
 
-    /// Bring a blank drive into the steady state that uniform random writes of single units lead
-    /// to. `stamp` gives what each page holds; `go_on` hears how many were placed, and stops it by
-    /// answering `false` (the answer then is `false`, too). The drive must be power cycled
-    /// afterwards.
+    /// Brings a blank drive into the steady state that uniform random writes of single units lead
+    /// to.
+    ///
+    /// `stamp` returns what each page holds. `go_on` is told how many pages were placed; if it
+    /// answers `false`, the work stops and the result is `false`, too. The drive must be power
+    /// cycled afterwards.
     ///
     /// # Errors
-    /// When the scheme or its victim policy has no model of that state.
+    /// If the scheme or its victim policy has no model of that state.
     ///
     /// # Panics
-    /// When the drive is not blank.
+    /// If the drive is not blank.
     pub fn make_steady(
         &mut self,
         config: &DriveConfig,
@@ -322,10 +337,10 @@ impl Ssd {
         made
     }
 
-    /// Forget a page, in no time.
+    /// Forgets a page, in no time.
     ///
     /// # Errors
-    /// When the map cannot be updated.
+    /// If the map cannot be updated.
     pub fn forget(&mut self, lpn: Lpn) -> Result<(), SubmitError> {
         self.set_instant(true);
         self.with_ftl(Ps::ZERO, |ftl, cx| ftl.trim(cx, lpn))?;
@@ -334,11 +349,11 @@ impl Ssd {
         Ok(())
     }
 
-    /// Bring the write cache, the page buffers and the map to where they survive, as a FLUSH does,
-    /// in no time.
+    /// Brings the write cache, the page buffers and the map to where they survive, in no time, as a
+    /// FLUSH does.
     ///
     /// # Errors
-    /// When there is no space.
+    /// If there is no space.
     pub fn make_durable(&mut self) -> Result<(), SubmitError> {
         self.flush_all(Ps::ZERO)?;
         self.with_ftl(Ps::ZERO, |ftl, cx| ftl.persist(cx, false))?;

@@ -12,10 +12,11 @@ use flashatlas_nand::Unit;
 use flashatlas_types::{Cause, Class, FtlError, Lba, Lpn, OpId, OpKind, Ps, SeededBug, Stamp, Tag};
 use smallvec::{SmallVec, smallvec};
 
-/// So many units before one leaves the cache the memory is asked for what it will change.
+/// Number of units before one leaves the cache at which the memory is asked for what it will
+/// change.
 const EXPECTED: u32 = 8;
 
-/// For what units are shown before they leave ([`crate::cache::WriteCache::upcoming`]).
+/// Purposes for which units are shown before they leave ([`crate::cache::WriteCache::upcoming`]).
 const PLACE: usize = 0;
 const ENTRY: usize = 1;
 
@@ -61,7 +62,8 @@ impl Ssd {
         Ok(())
     }
 
-    /// How many of `pieces` can enter the cache together; makes room for one when there is none.
+    /// Returns the number of `pieces` that can enter the cache together, after making room for one
+    /// if there is none.
     fn writable_chunk(&mut self, now: Ps, pieces: &[Piece]) -> Result<usize, FtlError> {
         let cache = self.cache.as_ref().expect("write-back");
         if cache.free_slots() == 0 && cache.get(pieces[0].lpn).is_none() {
@@ -88,8 +90,8 @@ impl Ssd {
         Ok(count)
     }
 
-    /// The least recently written units leave a cache that is too full, as many as the drive can
-    /// take now: a frame or more at a time.
+    /// Sends the least recently written units of a cache that is too full to flash: as many as the
+    /// drive can take now, a frame or more at a time.
     fn relieve(&mut self, now: Ps) -> Result<(), FtlError> {
         let cache = self.cache.as_mut().expect("write-back");
         let Limits { high, low, ahead } = cache.limits;
@@ -97,9 +99,10 @@ impl Ssd {
         if !cache.too_full {
             return Ok(());
         }
-        let room = match self.instant {
-            true => u32::MAX,
-            false => ahead.saturating_sub(cache.leaving(self.engine.freed_slots())),
+        let room = if self.instant {
+            u32::MAX
+        } else {
+            ahead.saturating_sub(cache.leaving(self.engine.freed_slots()))
         };
         let surplus = cache.len().saturating_sub(low);
         if room >= self.layout.slots_per_frame {
@@ -110,7 +113,7 @@ impl Ssd {
         Ok(())
     }
 
-    /// Put pieces into the cache: one transfer from the host, which waits for the slots.
+    /// Puts pieces into the cache with one transfer from the host, which waits for the slots.
     fn write_cached(
         &mut self,
         pieces: &[Piece],
@@ -161,8 +164,8 @@ impl Ssd {
         Ok(arrived)
     }
 
-    /// Without a cache: fetch what a partial unit lacks, program, and pad the last frame. Returns
-    /// what the write waits for.
+    /// Writes without a cache: fetches what a partial unit lacks, programs, and pads the last
+    /// frame. Returns the operations that the write waits for.
     fn write_through(
         &mut self,
         now: Ps,
@@ -201,8 +204,8 @@ impl Ssd {
         Ok(after)
     }
 
-    /// Read the sectors of a page that are not in `present`, and hand back the whole unit. `None`
-    /// when nobody wrote it.
+    /// Reads the sectors of a page that are not in `present`. Returns the whole unit, or `None` if
+    /// nobody wrote it.
     fn fetch_missing(
         &mut self,
         now: Ps,
@@ -229,15 +232,17 @@ impl Ssd {
         Ok(Some(unit))
     }
 
-    /// Send the `count` least recently written units to the FTL; consecutive pages go together, and
-    /// those that follow the last one with it as long as the cache is too full.
+    /// Sends the `count` least recently written units to the FTL.
+    ///
+    /// Consecutive pages go together. As long as the cache is too full, pages that follow the last
+    /// one go with it.
     pub(super) fn evict(&mut self, now: Ps, count: u32) -> Result<(), FtlError> {
         self.leaving_together(|ssd, run, ready| ssd.evict_runs(now, count, run, ready))?;
         self.prefetch_evictions();
         Ok(())
     }
 
-    /// Lends `work` what lists the units that leave together, and what they wait for. Where it
+    /// Lends `work` the lists of the units that leave together and of what they wait for. If `work`
     /// fails, [`Ssd::fail`] finds the units that were on their way.
     fn leaving_together(
         &mut self,
@@ -250,8 +255,8 @@ impl Ssd {
         done
     }
 
-    /// Puts units back into the write cache that were on their way to flash when the drive failed:
-    /// what was acknowledged can still be looked at.
+    /// Puts units that were on their way to flash when the drive failed back into the write cache,
+    /// so that what was acknowledged can still be looked at.
     pub(super) fn take_back(&mut self) {
         let all = all_sectors(self.layout.unit_sectors());
         for unit in self.command.run.drain(..) {
@@ -287,8 +292,8 @@ impl Ssd {
         self.send_run(now, run, ready)
     }
 
-    /// Of the units that leave the cache next ask the memory for what the FTL will change, and of
-    /// those after them for their map entries, which lead to it.
+    /// Asks the memory for what the FTL will change for the units that leave the cache next. For
+    /// the units after them it asks for their map entries, which lead to it.
     fn prefetch_evictions(&mut self) {
         let Some(cache) = &mut self.cache else { return };
         while let Some(lpn) = cache.upcoming(PLACE, EXPECTED) {
@@ -308,7 +313,7 @@ impl Ssd {
         })
     }
 
-    /// Take a unit out of the cache, whole: sectors that it lacks are fetched.
+    /// Takes a whole unit out of the cache, and fetches the sectors that it lacks.
     fn take_out(
         &mut self,
         now: Ps,
@@ -337,7 +342,7 @@ impl Ssd {
         Ok(())
     }
 
-    /// What a fetch finds is what the stamp of the cached unit was built on.
+    /// Asserts that a fetch found what the stamp of the cached unit was built on.
     pub(super) fn assert_base(&self, entry: &CacheEntry, found: Stamp) {
         assert!(
             entry.base == found,
@@ -369,7 +374,8 @@ impl Ssd {
         Ok(())
     }
 
-    /// Programs that took host data to flash free its cache slots and belong to the next FLUSH.
+    /// Makes programs that took host data to flash free its cache slots and belong to the next
+    /// FLUSH.
     pub(super) fn settle(&mut self) {
         let mut programmed = std::mem::take(&mut self.command.programmed);
         for same in programmed.chunk_by(|a, b| a.op == b.op) {
@@ -382,7 +388,7 @@ impl Ssd {
         self.command.programmed = programmed;
     }
 
-    /// Slots of the cache, if there is one, are free once `op` is complete.
+    /// Frees `count` slots of the cache, if there is one, once `op` is complete.
     pub(super) fn free_slots(&mut self, op: OpId, count: u32) {
         if let Some(cache) = &mut self.cache {
             let freed = match op {
@@ -393,14 +399,15 @@ impl Ssd {
         }
     }
 
-    /// Programs of host data that are not complete: of earlier plans, and of this one.
+    /// Returns the programs of host data that are not complete, in earlier plans and in this one.
     pub(super) fn pending_programs(&mut self) -> Vec<OpId> {
         let first = self.plan.first_id();
         self.in_flight.unflushed.retain(|&op| op >= first || !self.engine.is_complete(op));
         self.in_flight.unflushed.clone()
     }
 
-    /// Forget programs that are complete; the list stays in proportion to what is in flight.
+    /// Forgets programs that are complete, so that the list stays in proportion to what is in
+    /// flight.
     pub(super) fn prune_unflushed(&mut self) {
         if self.in_flight.unflushed.len() > self.in_flight.unflushed_limit {
             self.in_flight.unflushed.retain(|&op| !self.engine.is_complete(op));

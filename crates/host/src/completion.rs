@@ -1,4 +1,4 @@
-//! Commands of a layer that are complete when commands to the lower device are.
+//! Commands of a layer, which are complete when commands to the lower device are.
 
 use flashatlas_device::Done;
 use flashatlas_types::{Ps, Tag};
@@ -6,16 +6,16 @@ use smallvec::SmallVec;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-/// Commands from above in flight, and what each waits for.
+/// Commands from above in flight, and the commands that each waits for.
 #[derive(Default)]
 pub(crate) struct CompletionTracker {
     flights: Vec<Flight>,
     vacant: Vec<u32>,
     /// Flights that wait for each command to the lower device, from tag `base` on; `None` for
-    /// those that are complete.
+    /// commands that are complete.
     waiting: VecDeque<Option<SmallVec<[u32; 2]>>>,
     base: u64,
-    /// Flights that are complete at a time of the layer's own.
+    /// Flights that are complete at a time of their own.
     due: BinaryHeap<Reverse<(Ps, u64, u32)>>,
     sequence: u64,
 }
@@ -27,8 +27,8 @@ struct Flight {
 }
 
 impl CompletionTracker {
-    /// A command to the lower device is on its way. Tags ascend, few are left out, and most are
-    /// complete in order.
+    /// Notes a command that was sent to the lower device. Tags ascend, few are left out, and most
+    /// commands are complete in order.
     #[inline]
     pub fn sent(&mut self, below: Tag) {
         if self.waiting.is_empty() {
@@ -44,13 +44,13 @@ impl CompletionTracker {
         below.0.checked_sub(self.base).map(|place| place as usize)
     }
 
-    /// Whether it still is.
+    /// Returns `true` if a command to the lower device is in flight.
     #[inline]
     pub fn is_in_flight(&self, below: Tag) -> bool {
         self.place(below).is_some_and(|place| self.waiting.get(place).is_some_and(Option::is_some))
     }
 
-    /// A command to the lower device was refused.
+    /// Forgets a command that the lower device refused.
     pub fn refused(&mut self, below: Tag) {
         let flights = self.take(below);
         assert!(
@@ -59,8 +59,8 @@ impl CompletionTracker {
         );
     }
 
-    /// The command `tag` is complete when all of `below` that are in flight are; if none is, at
-    /// `alone`.
+    /// Makes the command `tag` complete when all commands of `below` that are in flight are; if
+    /// none is, at `alone`.
     pub fn wait(&mut self, tag: Tag, below: &[Tag], alone: Ps) {
         let flight = match self.vacant.pop() {
             Some(flight) => flight,
@@ -84,7 +84,7 @@ impl CompletionTracker {
         }
     }
 
-    /// The flights that wait for a command to the lower device, which is no longer in flight.
+    /// Ends a command to the lower device, and returns the flights that wait for it.
     #[inline]
     fn take(&mut self, below: Tag) -> Option<SmallVec<[u32; 2]>> {
         let place = self.place(below)?;
@@ -96,8 +96,8 @@ impl CompletionTracker {
         flights
     }
 
-    /// Those commands to the lower device will not be complete: what waited for nothing else is, at
-    /// `at`.
+    /// Gives up commands to the lower device that will not be complete. Flights that wait for
+    /// nothing else are complete at `at`.
     pub fn abandon(&mut self, which: impl Fn(Tag) -> bool, at: Ps) {
         let end = self.base + self.waiting.len() as u64;
         for below in (self.base..end).map(Tag).filter(|&tag| which(tag)) {
@@ -112,7 +112,7 @@ impl CompletionTracker {
         }
     }
 
-    /// Commands to the lower device that `tag` waits for.
+    /// Returns the commands to the lower device that `tag` waits for.
     pub fn behind(&self, tag: Tag) -> SmallVec<[Tag; 2]> {
         let waits = |flights: &SmallVec<[u32; 2]>| {
             flights.iter().any(|&f| self.flights[f as usize].tag == tag)
@@ -123,7 +123,8 @@ impl CompletionTracker {
             .collect()
     }
 
-    /// A command to the lower device is complete: so are those that waited for nothing else.
+    /// Completes a command to the lower device, and with it the flights that waited for nothing
+    /// else.
     #[inline]
     pub fn done(&mut self, below: Done, out: &mut Vec<Done>) {
         let Some(flights) = self.take(below.tag) else { return };
@@ -138,13 +139,13 @@ impl CompletionTracker {
         }
     }
 
-    /// When the next command is complete that waits for a time of its own.
+    /// Returns the time at which the next command is complete that waits for a time of its own.
     #[inline]
     pub fn next_due(&self) -> Option<Ps> {
         self.due.peek().map(|Reverse((at, ..))| *at)
     }
 
-    /// Complete those that wait for a time up to `until`. Whether there were any.
+    /// Completes the commands that wait for a time up to `until`. Returns `true` if there were any.
     #[inline]
     pub fn complete_due(&mut self, until: Ps, out: &mut Vec<Done>) -> bool {
         let before = out.len();
@@ -158,7 +159,7 @@ impl CompletionTracker {
         out.len() > before
     }
 
-    /// Whether any command, from above or to the lower device, is in flight.
+    /// Returns `true` if no command, from above or to the lower device, is in flight.
     pub fn is_idle(&self) -> bool {
         self.waiting.iter().all(Option::is_none) && self.due.is_empty()
     }

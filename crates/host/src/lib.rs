@@ -1,7 +1,7 @@
-//! What a host puts over a drive: layers, each a [`Device`](flashatlas_device::Device) that owns
+//! Layers that a host puts over a drive. Each is a [`Device`](flashatlas_device::Device) that owns
 //! the next one, or several. A layer is a folder or file here and a line in [`LAYERS`].
 //!
-//! [`wire`] says how the commands of a layer and a drive are encoded.
+//! [`wire`] encodes the commands of a layer and a drive.
 //!
 //! ```
 //! use flashatlas_host::STANDARD;
@@ -28,5 +28,5 @@ pub use notes::NOTES;
 /// All layers.
 pub const LAYERS: &[LayerDef] = &[hard::DEF, hpb_host::DEF, mirror::DEF];
 
-/// Everything that comes with the project: presets, parts of FTLs, and layers.
+/// Registry of everything that comes with the project: presets, parts of FTLs, and layers.
 pub const STANDARD: Registry = Registry { layers: Entries::of(LAYERS), ..Registry::DRIVES };

@@ -1,20 +1,20 @@
-//! The notes of layers: what they leave out or simplify.
+//! Notes of layers: what the layers leave out or simplify.
 
 use flashatlas_types::{RANK_MIDDLE, notes};
 
 notes! {
     /// The layer `hard`.
     pub(crate) HARD_LOOKUPS = "hard-lookups", RANK_MIDDLE,
-        "hard: the host's lookups take time only where a command asks nothing of the drive \
+        "hard: the host's lookups take time only if a command asks nothing of the drive \
          (hard.lookup_time)",
         "A lookup beside a command of the drive is hidden behind it.";
 
     /// The layer `hard`.
     pub(crate) HARD_PAGE_ENTRIES = "hard-page-entries", RANK_MIDDLE,
-        "hard: every page has an entry of its own; the paper's mixed mapping, with one entry for a \
-         superpage that was written whole, is not built (what it saves is host memory and lookups, \
-         what it costs is not said)",
-        "The host's memory is an upper bound of the paper's.";
+        "hard: every page has an entry of its own; the paper's mixed mapping, with one entry for \
+         a superpage that was written whole, is not built (it saves host memory and lookups; its \
+         cost is not stated)",
+        "The host's memory here is an upper bound of the paper's.";
 
     /// The layer `hpb-host`.
     pub(crate) HPB_HOST_LOOKS = "hpb-host-looks", RANK_MIDDLE,

@@ -7,18 +7,18 @@ use flashatlas_types::{Ps, SECTOR_BYTES, Stamp, Tag};
 pub(super) struct Buffer {
     pages: usize,
     page_bytes: usize,
-    /// Logical pages, [`NONE`] where one was trimmed or written elsewhere meanwhile.
+    /// Logical pages; [`NONE`] for a page that was trimmed or written elsewhere meanwhile.
     pub lpns: Vec<u32>,
     pub stamps: Vec<Stamp>,
-    /// Where the layer keeps bytes.
+    /// Bytes of the pages, if the layer keeps bytes.
     bytes: Option<Vec<u8>>,
-    /// When its first page came.
+    /// Time at which its first page came.
     pub since: Ps,
-    /// What its write to the drive waits for: reads of what pages lacked.
+    /// Commands that its write to the drive waits for: reads of what pages lacked.
     pub after: Vec<Tag>,
     /// The write to the drive, once it is sent.
     pub tag: Tag,
-    /// An earlier write that must be complete before this buffer is there.
+    /// An earlier write that must be complete before this buffer exists.
     pub admitted_by: Option<Tag>,
 }
 
@@ -38,36 +38,36 @@ impl Buffer {
         }
     }
 
-    /// Whether no page came.
+    /// Returns `true` if no page came.
     pub fn is_empty(&self) -> bool {
         self.lpns.is_empty()
     }
 
-    /// Whether every page is taken.
+    /// Returns `true` if every page is taken.
     pub fn is_full(&self) -> bool {
         self.lpns.len() == self.pages
     }
 
-    /// Pages that are not taken.
+    /// Returns the number of pages that are not taken.
     pub fn room(&self) -> usize {
         self.pages - self.lpns.len()
     }
 
-    /// The place of a logical page.
+    /// Returns the place of a logical page.
     #[inline]
     pub fn find(&self, lpn: u32) -> Option<usize> {
         self.lpns.iter().position(|&l| l == lpn)
     }
 
-    /// What a place holds, as bytes.
+    /// Returns the bytes that a place holds, if the layer keeps bytes.
     pub fn bytes_at(&self, place: usize) -> Option<&[u8]> {
         self.bytes.as_ref().map(|b| &b[place * self.page_bytes..(place + 1) * self.page_bytes])
     }
 
-    /// Put a page in its place, or, if it has none, in the next.
+    /// Puts a page in its place or, if it has none, in the next place.
     ///
     /// # Panics
-    /// When there is none.
+    /// If there is no next place.
     pub fn put(&mut self, lpn: u32, stamp: Stamp, bytes: Option<&[u8]>) {
         let place = match self.find(lpn).filter(|_| lpn != NONE) {
             Some(place) => place,
@@ -87,7 +87,8 @@ impl Buffer {
         }
     }
 
-    /// A page was trimmed, or is written elsewhere. Its place stays taken.
+    /// Drops a page that was trimmed or is written elsewhere. Its place stays taken. Returns `true`
+    /// if the buffer held the page.
     pub fn drop_page(&mut self, lpn: u32) -> bool {
         let place = self.find(lpn);
         if let Some(place) = place {
@@ -99,7 +100,7 @@ impl Buffer {
         place.is_some()
     }
 
-    /// Pad it, and hand out its pages, stamps and bytes; it is empty then.
+    /// Pads the buffer, hands out its pages, stamps and bytes, and leaves it empty.
     pub fn take(&mut self) -> (Vec<u32>, Vec<Stamp>, Option<Vec<u8>>) {
         self.lpns.resize(self.pages, NONE);
         self.stamps.resize(self.pages, Stamp::ZERO);

@@ -1,5 +1,5 @@
-//! What is on the lower device, byte by byte (`docs/FORMATS.md`): four kinds of record, each
-//! in a superpage of its own with the same header.
+//! Data on the lower device, byte by byte (`docs/FORMATS.md`): four kinds of record, each in a
+//! superpage of its own with the same header.
 
 use super::settings::{Areas, HEADER_BYTES};
 use flashatlas_types::SECTOR_BYTES;
@@ -7,15 +7,15 @@ use flashatlas_types::SECTOR_BYTES;
 const MAGIC: [u8; 4] = *b"FAHD";
 const VERSION: u16 = 1;
 
-/// What a record is.
+/// Kind of a record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u16)]
 pub(super) enum Kind {
-    /// Where everything is; written once.
+    /// Places of all areas; written once.
     Superblock = 1,
     /// Changes of the map since the record before, of a whole segment.
     Summary = 2,
-    /// The same, of a segment that is still open.
+    /// Changes of the map since the record before, of a segment that is still open.
     Journal = 3,
     /// The header of a checkpoint.
     Checkpoint = 4,
@@ -32,22 +32,22 @@ pub(super) struct Record {
     pub words: Vec<u32>,
 }
 
-/// Why bytes are no record.
+/// Reason why bytes are no record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum NoRecord {
     /// All zero: nobody wrote them.
     Blank,
-    /// They do not begin as one.
+    /// The bytes do not begin as a record.
     Foreign,
-    /// They begin as one and are damaged.
+    /// The bytes begin as a record and are damaged.
     Damaged,
 }
 
 impl Record {
-    /// The bytes of a superpage.
+    /// Returns the bytes of the record's superpage.
     ///
     /// # Panics
-    /// When the words do not fit.
+    /// If the words do not fit.
     pub fn encode(&self, superpage_bytes: u32) -> Vec<u8> {
         let length = self.words.len() * 4;
         assert!(
@@ -68,10 +68,10 @@ impl Record {
         bytes
     }
 
-    /// The record of a superpage.
+    /// Returns the record in a superpage.
     ///
     /// # Errors
-    /// When there is none.
+    /// If there is no record.
     pub fn decode(bytes: &[u8]) -> Result<Record, NoRecord> {
         if bytes.iter().all(|&b| b == 0) {
             return Err(NoRecord::Blank);
@@ -110,7 +110,7 @@ impl Record {
     }
 }
 
-/// The fields of a superblock, each with the parameter that sets it.
+/// Returns the fields of a superblock, each with the parameter that sets it.
 pub(super) fn superblock(areas: &Areas) -> [(&'static str, u32); 5] {
     [
         ("hard.page", areas.page_sectors * SECTOR_BYTES),
@@ -126,13 +126,13 @@ pub(super) fn superblock(areas: &Areas) -> [(&'static str, u32); 5] {
 pub(super) enum Change<'a> {
     /// A superpage was written: the logical page of each of its pages, [`u32::MAX`] for none.
     Written(u32, &'a [u32]),
-    /// So many pages from this one on were trimmed.
+    /// A trim: its first page, and its number of pages.
     Trimmed(u32, u32),
 }
 
 const TRIMMED: u32 = 1 << 31;
 
-/// Append a change to the words of a log record.
+/// Appends a change to the words of a log record.
 pub(super) fn push(words: &mut Vec<u32>, change: Change<'_>) {
     match change {
         Change::Written(superpage, lpns) => {
@@ -143,7 +143,7 @@ pub(super) fn push(words: &mut Vec<u32>, change: Change<'_>) {
     }
 }
 
-/// The changes in a log record; `None` in place of one that cannot be.
+/// Returns the changes in a log record; `None` in place of a change that is impossible.
 pub(super) fn changes<'a>(
     mut words: &'a [u32],
     areas: &'a Areas,

@@ -1,16 +1,16 @@
-//! How the map survives: a ring of records with the changes since the last checkpoint, and two
-//! checkpoints of the whole map that are written in turn.
+//! The log, by which the map survives: a ring of records with the changes since the last
+//! checkpoint, and two checkpoints of the whole map that are written in turn.
 //!
 //! A record is written when a segment of superpages is full (a *summary*), at a FLUSH or FUA (a
 //! *journal* of the segment that is open), when superpages that were vacated are needed, and when
-//! it can hold no more. Before it, everything that it maps is made durable; it is durable itself
-//! (FUA) before a superpage that it vacates is written again, and before the command that asked for
-//! it is complete. So a mount believes every record that it can read, and nothing of what a torn
-//! one would have said is lost: it was not promised.
+//! it can hold no more. Everything that a record maps is made durable before the record. The record
+//! itself is durable (FUA) before a superpage that it vacates is written again, and before the
+//! command that asked for the record is complete. So a mount believes every record that it can
+//! read. Nothing is lost of what a torn record would have said: it was not promised.
 //!
 //! A checkpoint is begun when half of the ring is used, and written a few superpages at a time
 //! beside the records that follow. Its chunks may have changes that are newer than its beginning:
-//! the records from there on say the same again, in order.
+//! the records from there on repeat these changes, in order.
 
 use super::Hard;
 use super::format::{Change, Kind, Record, push};
@@ -31,15 +31,15 @@ pub(super) struct Log {
     superpages: u32,
     /// Number of the next record.
     pub next: u64,
-    /// The first record that a mount goes through: those before it are in the checkpoint.
+    /// First record that a mount goes through: the records before it are in the checkpoint.
     pub start: u64,
-    /// Of the checkpoint that is complete; 0: there is none yet.
+    /// Generation of the complete checkpoint; 0 if there is none yet.
     pub generation: u64,
     /// The last record or checkpoint that was sent.
     last: Option<Tag>,
-    /// What told the drive which superpages were vacated by the last records.
+    /// Trims that told the drive which superpages the last records vacated.
     trims: Vec<Tag>,
-    /// How many of the free superpages, at the end of the list, wait for both.
+    /// Number of free superpages, at the end of the list, that wait for `last` and for `trims`.
     fresh: usize,
     checkpoint: Option<Checkpoint>,
 }
@@ -51,24 +51,25 @@ struct Checkpoint {
 }
 
 impl Log {
-    /// A log that goes on after a mount.
+    /// Returns a log that goes on after a mount.
     pub fn after(start: u64, next: u64, generation: u64) -> Log {
         Log { start, next, generation, ..Log::default() }
     }
 
-    /// Changes that fit into the next record, of superpages with `pages` pages each (a trim is as
-    /// long as one of 1).
+    /// Returns the number of changes that fit into the next record, of superpages with `pages`
+    /// pages each. (A trim is as long as a superpage of 1.)
     pub fn room(&self, areas: &Areas, pages: u32) -> usize {
         (areas.chunk_entries as usize - self.pending.len()) / (1 + pages as usize)
     }
 
-    /// A change of the map.
+    /// Adds a change of the map to the next record.
     pub fn note(&mut self, change: Change<'_>) {
         push(&mut self.pending, change);
         self.superpages += u32::from(matches!(change, Change::Written(..)));
     }
 
-    /// What a write waits for that goes to free superpages of which `left` are left behind it.
+    /// Returns the commands that a write to free superpages waits for, if it leaves `left`
+    /// superpages free behind it.
     pub fn freed_by(&mut self, left: usize) -> SmallVec<[Tag; 2]> {
         let waits = left < self.fresh;
         self.fresh = self.fresh.min(left);
@@ -86,8 +87,8 @@ impl Log {
 }
 
 impl Hard {
-    /// The next record has room for a change, which is not made yet, of a superpage with `pages`
-    /// pages.
+    /// Makes sure that the next record has room for a change of a superpage with `pages` pages. The
+    /// change itself is made later.
     pub(super) fn log_room(&mut self, now: Ps, pages: u32) -> Result<(), SubmitError> {
         if self.log.room(&self.areas, pages) == 0 {
             self.record(now)?;
@@ -95,7 +96,7 @@ impl Hard {
         Ok(())
     }
 
-    /// A segment that is full is summarised.
+    /// Writes a record for a segment that is full: its summary.
     pub(super) fn close_segment(&mut self, now: Ps) -> Result<(), SubmitError> {
         if self.log.superpages >= self.settings.segment {
             self.record(now)?;
@@ -103,7 +104,7 @@ impl Hard {
         Ok(())
     }
 
-    /// Whatever was written so far outlives a power failure when the answer is complete.
+    /// Makes durable whatever was written so far. Returns the command whose completion promises it.
     pub(super) fn make_durable(&mut self, now: Ps) -> Result<Tag, SubmitError> {
         if !self.log.pending.is_empty() {
             return self.record(now);
@@ -113,11 +114,11 @@ impl Hard {
         self.lower.flush(now, &after)
     }
 
-    /// Write the changes since the last record. What they vacated is free then.
+    /// Writes the changes since the last record. The superpages that they vacated are free then.
     pub(super) fn record(&mut self, now: Ps) -> Result<Tag, SubmitError> {
         if self.log.next - self.log.start >= u64::from(self.areas.ring) {
-            // so many mounts cut a checkpoint short that no place is left: what is durable now
-            // needs no record
+            // mounts have cut checkpoints short until no place is left: what is durable now needs
+            // no record
             self.lower.flush(now, self.log.last.as_slice())?;
             self.write_checkpoint(now, self.areas.chunks)?;
         }
@@ -142,7 +143,7 @@ impl Hard {
         let used = (self.log.next - self.log.start) as u32;
         assert!(used <= self.areas.ring, "{used} records in a ring of {}", self.areas.ring);
         if self.log.checkpoint.is_some() || used >= self.areas.ring / 2 {
-            // done when the ring is nearly full, wherever it was begun
+            // it is done when the ring is nearly full, wherever it was begun
             let done = self.log.checkpoint.as_ref().map_or(0, |c| c.next_chunk);
             let places = self.areas.ring.saturating_sub(used + SLACK).max(1);
             self.write_checkpoint(now, (self.areas.chunks - done).div_ceil(places))?;
@@ -151,15 +152,17 @@ impl Hard {
         Ok(tag)
     }
 
-    /// A FLUSH, so that what was written before is durable before what is written next.
+    /// Sends a FLUSH, so that what was written before is durable before what is written next.
     fn flush_before(&mut self, now: Ps, unless: SeededBug) -> Result<Tag, SubmitError> {
-        match unless.is_active() {
-            true => Ok(self.log.last.unwrap_or(Tag(0))),
-            false => self.lower.flush(now, self.log.last.as_slice()),
+        if unless.is_active() {
+            Ok(self.log.last.unwrap_or(Tag(0)))
+        } else {
+            self.lower.flush(now, self.log.last.as_slice())
         }
     }
 
-    /// Superpages that the log says are empty are free, and the lower device may forget them.
+    /// Frees the superpages that are empty according to the log, and lets the lower device forget
+    /// them.
     fn free_vacated(&mut self, now: Ps, record: Tag) -> Result<(), SubmitError> {
         let mut vacated = std::mem::take(&mut self.map.vacated);
         vacated.sort_unstable();
@@ -175,8 +178,8 @@ impl Hard {
         Ok(())
     }
 
-    /// Write so many parts of the checkpoint; after the last one it takes the place of the one
-    /// before.
+    /// Writes `parts` parts of the checkpoint. After its last part it takes the place of the
+    /// checkpoint before.
     fn write_checkpoint(&mut self, now: Ps, parts: u32) -> Result<(), SubmitError> {
         let begun = self.log.checkpoint.take();
         let Checkpoint { start, next_chunk } =

@@ -1,4 +1,4 @@
-//! The lower device, in superpages: what is sent there, and what is there (see [`Contents`]).
+//! The lower device, in superpages: commands sent there, and the contents there (see [`Contents`]).
 
 use super::settings::Areas;
 use crate::completion::CompletionTracker;
@@ -8,7 +8,7 @@ use flashatlas_device::{
 };
 use flashatlas_types::{Lba, Lpn, Ps, SECTOR_BYTES, Stamp, Tag};
 
-/// The lower device, and commands on their way there.
+/// The lower device, and the commands on their way there.
 pub(super) struct LowerDevice {
     pub device: Box<dyn Storage>,
     pub contents: Contents,
@@ -29,7 +29,7 @@ pub(super) struct LowerDevice {
     pub counters: LowerTraffic,
 }
 
-/// What was sent to the lower device.
+/// Counts of what was sent to the lower device.
 #[derive(Clone, Copy, Default)]
 pub(super) struct LowerTraffic {
     pub reads: u64,
@@ -40,7 +40,7 @@ pub(super) struct LowerTraffic {
     pub write_bytes: u64,
 }
 
-/// What a superpage is written with.
+/// Data that a superpage is written with.
 pub(super) struct Data<'a> {
     pub stamps: &'a [Stamp],
     pub bytes: Option<&'a [u8]>,
@@ -66,13 +66,13 @@ impl LowerDevice {
         }
     }
 
-    /// Forget what was in flight when the power failed.
+    /// Forgets what was in flight when the power failed.
     pub fn forget_flights(&mut self) {
         self.completions = CompletionTracker::default();
         self.unflushed.clear();
     }
 
-    /// A tag for a command that is sent later.
+    /// Returns a tag for a command that is sent later.
     pub fn reserve_tag(&mut self) -> Tag {
         self.next_tag += 1;
         let tag = Tag(self.next_tag);
@@ -94,7 +94,7 @@ impl LowerDevice {
         Lba(u64::from(superpage) * u64::from(self.superpage_sectors))
     }
 
-    /// Read sectors. What they hold is in [`LowerDevice::pages_read`] and
+    /// Reads sectors. What they hold is in [`LowerDevice::pages_read`] and
     /// [`LowerDevice::bytes_read`] until the next command.
     pub fn read(
         &mut self,
@@ -109,8 +109,8 @@ impl LowerDevice {
         self.send(now, tag, Cmd::Read { lba: Lba(lba), sectors }, after)
     }
 
-    /// The stamps of the layer's pages that the last read, of `sectors` sectors from `lba` on,
-    /// touched; an error for a page that this layer did not write.
+    /// Returns the stamps of the layer's pages that the last read touched, which was of `sectors`
+    /// sectors from `lba` on. A page that this layer did not write is an error.
     pub fn pages_read(
         &self,
         lba: u64,
@@ -126,7 +126,7 @@ impl LowerDevice {
         })
     }
 
-    /// The stamp of the page at sector `lba`, given those of the units that hold it.
+    /// Returns the stamp of the page at sector `lba`, from the stamps of the units that hold it.
     fn page_of(
         &self,
         lba: u64,
@@ -150,12 +150,12 @@ impl LowerDevice {
         })
     }
 
-    /// The bytes of the last read.
+    /// Returns the bytes of the last read.
     pub fn bytes_read(&self) -> &[u8] {
         &self.reply.bytes
     }
 
-    /// What the page at sector `lba` holds, behind the device's back.
+    /// Returns the stamp that the page at sector `lba` holds, looked up behind the device's back.
     pub fn page_held(&self, lba: u64) -> Result<Stamp, SubmitError> {
         let units: Result<Vec<Stamp>, SubmitError> =
             units(Lba(lba), self.page_sectors, self.unit_sectors)
@@ -164,7 +164,7 @@ impl LowerDevice {
         self.page_of(lba, units?.into_iter())
     }
 
-    /// Write consecutive superpages that hold pages.
+    /// Writes consecutive superpages that hold pages.
     pub fn write(
         &mut self,
         now: Ps,
@@ -194,7 +194,7 @@ impl LowerDevice {
         sent
     }
 
-    /// Write a record of the layer's own.
+    /// Writes a record of the layer's own.
     pub fn write_record(
         &mut self,
         now: Ps,
@@ -226,7 +226,7 @@ impl LowerDevice {
         self.send(now, tag, cmd, after)
     }
 
-    /// The bytes of a superpage; `None` where something is in it that is no record of this
+    /// Returns the bytes of a superpage, or `None` if it holds something that is no record of this
     /// layer.
     pub fn read_record(&mut self, now: Ps, superpage: u32) -> Result<Option<Vec<u8>>, SubmitError> {
         let (lba, sectors) = (self.first_sector(superpage), self.superpage_sectors);
@@ -237,7 +237,7 @@ impl LowerDevice {
         Ok(self.contents.record(&self.reply.stamps, self.unit_sectors * SECTOR_BYTES))
     }
 
-    /// The first of the device's sectors that hold anything, to within a few.
+    /// Returns the first of the device's sectors that holds anything, to within a few.
     pub fn first_used(&mut self, now: Ps) -> Result<Option<u64>, SubmitError> {
         let all = self.device.sectors();
         let step = u64::from(self.superpage_sectors);
@@ -248,9 +248,10 @@ impl LowerDevice {
                 Some(UnitContent::Bytes(bytes)) => bytes.is_empty(),
                 _ => stamp == Stamp::ZERO,
             };
-            let blank = match self.keep_bytes {
-                true => self.reply.bytes.iter().all(|&b| b == 0),
-                false => self.reply.stamps.iter().all(zeros),
+            let blank = if self.keep_bytes {
+                self.reply.bytes.iter().all(|&b| b == 0)
+            } else {
+                self.reply.stamps.iter().all(zeros)
             };
             if !blank {
                 return Ok(Some(lba));
@@ -259,7 +260,7 @@ impl LowerDevice {
         Ok(None)
     }
 
-    /// Make every write so far durable.
+    /// Makes every write so far durable.
     pub fn flush(&mut self, now: Ps, after: &[Tag]) -> Result<Tag, SubmitError> {
         self.counters.flushes += 1;
         let completions = &self.completions;
@@ -273,7 +274,7 @@ impl LowerDevice {
         self.send(now, tag, Cmd::Flush, &waits)
     }
 
-    /// Tell the device that superpages are no longer needed.
+    /// Tells the device that superpages are no longer needed.
     pub fn trim(
         &mut self,
         now: Ps,
@@ -287,7 +288,7 @@ impl LowerDevice {
         self.send(now, tag, Cmd::Trim { lba, sectors }, after)
     }
 
-    /// Let the device run up to and including `until`; commands from above that are complete with
+    /// Lets the device run up to and including `until`. Commands from above that are complete with
     /// it go to `out`.
     #[inline]
     pub fn advance(&mut self, until: Ps, out: &mut Vec<Done>) {
@@ -306,7 +307,7 @@ impl LowerDevice {
         }
     }
 
-    /// Forget the stamps that the device holds no more, when they have become many.
+    /// Forgets the stamps that the device no longer holds, when they have become many.
     pub fn forget_stale(&mut self) {
         let units = self.device.shape().units();
         if self.contents.len() > 2 * units as usize + (1 << 16) {

@@ -1,9 +1,9 @@
 //! The mapping tables (HARD, Fig. 14.2): pages to virtual pages and back, and the list of virtual
 //! superpages (VSPs) with the valid pages of each.
 //!
-//! A superpage is *free*, *closed* (it was written and holds valid pages), or *vacated*: nothing in
-//! it is valid any more, but a mount would still find the mapping that says otherwise, so it may
-//! not be written before the log says so, too.
+//! A superpage is *free*, *closed* or *vacated*. A closed one was written and holds valid pages. In
+//! a vacated one nothing is valid any more, but a mount would still find the mapping that
+//! contradicts this. So it may not be written before the log has recorded the change.
 
 use super::settings::Areas;
 use flashatlas_ftl::victims::{Candidates, LaneShape, Moment, VictimDef, VictimPolicy};
@@ -15,20 +15,19 @@ pub(super) const NONE: u32 = u32::MAX;
 
 /// The tables.
 pub(super) struct Map {
-    /// By logical page: virtual page, counted from the first data superpage.
+    /// Virtual page of each logical page, counted from the first data superpage.
     forward: Vec<u32>,
-    /// By virtual page: the logical page that was written there. Stale where `forward` points
-    /// elsewhere.
+    /// Logical page that was written to each virtual page. Stale if `forward` points elsewhere.
     reverse: Vec<u32>,
-    /// Valid pages by superpage.
+    /// Number of valid pages of each superpage.
     valid: Vec<u32>,
     pages: u32,
     pub free: VecDeque<u32>,
     pub vacated: Vec<u32>,
     policy: Box<dyn VictimPolicy>,
-    /// How often each superpage was written over: what stands for its erases.
+    /// Number of times that each superpage was written over, which stands for its erases.
     rewrites: Vec<u32>,
-    /// How much was written so far, and when the command at hand came.
+    /// Amount written so far, and the time at which the command at hand came.
     pub at: Moment,
 }
 
@@ -43,12 +42,12 @@ fn policy(def: &VictimDef, areas: &Areas) -> Box<dyn VictimPolicy> {
 }
 
 impl Map {
-    /// A map of which every superpage is free.
+    /// Returns a map in which every superpage is free.
     pub fn new(areas: &Areas, victim: &VictimDef) -> Map {
         Map::loaded(areas, victim, vec![NONE; areas.exported as usize])
     }
 
-    /// The map of a mount: superpages without a valid page are free.
+    /// Returns the map of a mount: superpages without a valid page are free.
     pub fn loaded(areas: &Areas, victim: &VictimDef, forward: Vec<u32>) -> Map {
         let mut reverse = vec![NONE; (areas.data * areas.pages) as usize];
         let mut valid = vec![0; areas.data as usize];
@@ -74,20 +73,21 @@ impl Map {
         map
     }
 
-    /// Where a page is.
+    /// Returns the virtual page of a logical page.
     #[inline]
     pub fn get(&self, lpn: u32) -> Option<u32> {
         Some(self.forward[lpn as usize]).filter(|&vpn| vpn != NONE)
     }
 
-    /// The valid pages of a superpage: virtual page and logical page.
+    /// Returns the valid pages of a superpage: virtual page and logical page.
     pub fn valid_pages(&self, superpage: u32) -> impl Iterator<Item = (u32, u32)> + '_ {
         let first = superpage * self.pages;
         let all = (first..first + self.pages).map(|vpn| (vpn, self.reverse[vpn as usize]));
         all.filter(|&(vpn, lpn)| lpn != NONE && self.forward[lpn as usize] == vpn)
     }
 
-    /// A free superpage was written: its pages hold these logical pages, [`NONE`] for padding.
+    /// Notes that a free superpage was written: its pages hold the logical pages `lpns`, [`NONE`]
+    /// for padding.
     pub fn written(&mut self, superpage: u32, lpns: &[u32]) {
         let first = superpage * self.pages;
         let mut valid = 0;
@@ -113,7 +113,7 @@ impl Map {
         self.tell_policy(superpage);
     }
 
-    /// A page was trimmed.
+    /// Forgets the place of a page that was trimmed.
     pub fn trimmed(&mut self, lpn: u32) {
         self.invalidate(lpn);
         self.forward[lpn as usize] = NONE;
@@ -132,7 +132,7 @@ impl Map {
         }
     }
 
-    /// The superpage to reclaim next, and its valid pages.
+    /// Returns the superpage to reclaim next, and its valid pages.
     pub fn victim(&mut self) -> Option<(u32, u32)> {
         let lane = Candidates {
             valid: &self.valid,
@@ -143,19 +143,20 @@ impl Map {
         self.policy.pick(&lane).map(|superpage| (superpage, self.valid[superpage as usize]))
     }
 
-    /// The policy names another superpage than this one, until it is put back.
+    /// Makes the policy name another superpage than this one, until this one is put back.
     pub fn set_aside(&mut self, superpage: u32) {
         self.policy.removed(superpage);
     }
 
-    /// What was set aside can be named again.
+    /// Lets the policy name the superpages again that were set aside.
     pub fn put_back(&mut self, aside: &[u32]) {
         for &superpage in aside {
             self.tell_policy(superpage);
         }
     }
 
-    /// A policy learns of padding as of pages that became invalid.
+    /// Tells the policy of a closed superpage; it learns of padding as of pages that became
+    /// invalid.
     fn tell_policy(&mut self, superpage: u32) {
         self.policy.closed(superpage, self.pages, self.at);
         let valid = self.valid[superpage as usize];
@@ -164,29 +165,29 @@ impl Map {
             .for_each(|left| self.policy.invalidated(superpage, left, self.at));
     }
 
-    /// Entries of a part of the map, for a checkpoint.
+    /// Returns the entries of a part of the map, for a checkpoint.
     pub fn entries(&self, from: u32, count: u32) -> &[u32] {
         let end = (from + count).min(self.forward.len() as u32);
         &self.forward[from.min(end) as usize..end as usize]
     }
 
-    /// Bytes of the two mapping tables.
+    /// Returns the number of bytes of the two mapping tables.
     pub fn table_bytes(&self) -> u64 {
         4 * (self.forward.len() + self.reverse.len()) as u64
     }
 
-    /// Bytes of the list of superpages, at most; what the victim policy keeps besides is not
-    /// counted.
+    /// Returns the greatest number of bytes of the list of superpages. What the victim policy keeps
+    /// besides is not counted.
     pub fn list_bytes(&self) -> u64 {
         4 * self.valid.len() as u64 + 4 * (self.free.capacity() + self.vacated.capacity()) as u64
     }
 
-    /// Valid pages.
+    /// Returns the number of valid pages.
     pub fn valid_count(&self) -> u64 {
         self.valid.iter().map(|&n| u64::from(n)).sum()
     }
 
-    /// The rules of the tables.
+    /// Checks the rules of the tables.
     pub fn check(&self) -> Result<(), Violation> {
         let mut counted = vec![0; self.valid.len()];
         for (&vpn, lpn) in self.forward.iter().zip(0u32..).filter(|(vpn, _)| **vpn != NONE) {

@@ -52,7 +52,7 @@ pub const DEF: LayerDef = LayerDef {
         let areas = Areas::new(params, lower).expect("the configuration is checked");
         let units = u64::from(areas.superpage_sectors() / lower.shape.unit_sectors);
         let records = u64::from(1 + 2 + areas.chunks + areas.ring);
-        // a blank device is looked at whole, and gets a superblock
+        // a blank device is read whole, and gets a superblock
         LayerLimit { reads: (records + u64::from(areas.superpages)) * units, writes: units }
     },
     small: &[
@@ -90,7 +90,7 @@ pub const DEF: LayerDef = LayerDef {
     ],
 };
 
-/// The earlier of two times, of which there may be one or none.
+/// Returns the earlier of two times, if there is any.
 fn earlier(one: Option<Ps>, other: Option<Ps>) -> Option<Ps> {
     match (one, other) {
         (Some(one), Some(other)) => Some(one.min(other)),
@@ -98,7 +98,7 @@ fn earlier(one: Option<Ps>, other: Option<Ps>) -> Option<Ps> {
     }
 }
 
-/// What the layer counts.
+/// Counters of the layer.
 #[derive(Clone, Copy, Default)]
 struct Counters {
     /// Pages that went through the merge buffer.
@@ -109,7 +109,7 @@ struct Counters {
     partial_pages: u64,
     /// Superpages that a request covered whole.
     direct_superpages: u64,
-    /// Superpages dispatched, by why.
+    /// Superpages dispatched, by the reason: full, flushed, or timed out.
     full: u64,
     flushed: u64,
     timed_out: u64,
@@ -141,26 +141,27 @@ struct Hard {
     map: Map,
     buffer: Buffer,
     log: Log,
-    /// Superpage writes in the order in which they were sent: only so many are under way.
+    /// Superpage writes in the order in which they were sent; the number under way is limited.
     sent: VecDeque<Tag>,
-    /// What the current command waits for.
+    /// Commands that the current command waits for.
     sent_after: SmallVec<[Tag; 4]>,
     counters: Counters,
-    /// The latest time that was heard of.
+    /// Latest time that the layer heard of.
     latest: Ps,
-    /// What stopped the layer: every command gets this error.
+    /// Error that stopped the layer: every command gets it.
     failed: Option<SubmitError>,
 }
 
 impl Hard {
-    /// The write at the head of the timer, if it is due.
+    /// Returns the time at which the timer dispatches the buffer, if the timer runs.
     fn timer(&self) -> Option<Ps> {
         let runs = !self.buffer.is_empty() && !self.lower.instant && self.failed.is_none();
         // what was gathered while no time passed is due at once
         runs.then(|| self.buffer.since.after(self.settings.dispatch_after).max(self.latest))
     }
 
-    /// When the layer has something to do that the lower device knows nothing of.
+    /// Returns the next time at which the layer has something to do that the lower device knows
+    /// nothing of.
     fn own_event(&self) -> Option<Ps> {
         earlier(self.lower.completions.next_due(), self.timer())
     }
@@ -197,17 +198,16 @@ impl Hard {
         }
     }
 
-    /// The command `tag` is complete when `lower` are, and what it was sent after, and its
-    /// `lookups` were made.
+    /// Makes the command `tag` complete when the commands `lower` are, and those that it was sent
+    /// after, and its `lookups` lookups were made.
     fn complete(&mut self, now: Ps, tag: Tag, lower: &[Tag], lookups: u32) {
         self.counters.lookups += u64::from(lookups);
         if !self.lower.instant {
             let alone = now.after(Dur(self.settings.lookup_time.0 * u64::from(lookups)));
-            match self.sent_after.is_empty() {
-                true => self.lower.completions.wait(tag, lower, alone),
-                false => {
-                    self.lower.completions.wait(tag, &[lower, &self.sent_after].concat(), alone)
-                }
+            if self.sent_after.is_empty() {
+                self.lower.completions.wait(tag, lower, alone)
+            } else {
+                self.lower.completions.wait(tag, &[lower, &self.sent_after].concat(), alone)
             }
         }
     }
@@ -244,7 +244,7 @@ impl Device for Hard {
     }
 
     fn advance(&mut self, until: Ps, out: &mut Vec<Done>) {
-        // only what the layer itself has to do at a time of its own divides the way there
+        // only what the layer itself has to do at a time of its own divides the way to `until`
         while let Some(at) = self.own_event().filter(|&at| at <= until) {
             self.latest = self.latest.max(at);
             self.lower.advance(at, out);
@@ -428,7 +428,7 @@ impl Hard {
         Ok(hard)
     }
 
-    /// The first sector, on the lower device, of a virtual page.
+    /// Returns the first sector, on the lower device, of a virtual page.
     fn sector_of(&self, vpn: u32) -> u64 {
         let first = u64::from(self.areas.data_first()) * u64::from(self.areas.superpage_sectors());
         first + u64::from(vpn) * u64::from(self.areas.page_sectors)

@@ -10,7 +10,7 @@ use flashatlas_device::{LayerError, SubmitError};
 use flashatlas_types::{Ps, SeededBug};
 
 impl Hard {
-    /// Take everything from the lower device.
+    /// Loads everything from the lower device.
     pub(super) fn load(&mut self) -> Result<(), SubmitError> {
         self.buffer =
             Buffer::new(self.areas.pages, self.areas.page_sectors, self.settings.keep_bytes);
@@ -26,13 +26,13 @@ impl Hard {
         Ok(())
     }
 
-    /// The record in a superpage of the lower device.
+    /// Returns the record in a superpage of the lower device.
     fn record_at(&mut self, superpage: u32) -> Result<Result<Record, NoRecord>, SubmitError> {
         let bytes = self.lower.read_record(Ps::ZERO, superpage)?;
         Ok(bytes.map_or(Err(NoRecord::Foreign), |bytes| Record::decode(&bytes)))
     }
 
-    /// A superblock is that of this configuration.
+    /// Returns an error if a superblock is not of this configuration.
     fn known(&self, record: &Record) -> Result<(), SubmitError> {
         if record.kind != Kind::Superblock {
             return Err(foreign("sector 0 holds no superblock"));
@@ -47,7 +47,7 @@ impl Hard {
         Ok(())
     }
 
-    /// A blank device gets a superblock; one that holds anything is left alone.
+    /// Writes a superblock to a blank device; a device that holds anything is left alone.
     fn format(&mut self) -> Result<(), SubmitError> {
         if let Some(sector) = self.lower.first_used(Ps::ZERO)? {
             return Err(foreign(&format!("sector {sector} holds data")));
@@ -61,8 +61,8 @@ impl Hard {
         Ok(())
     }
 
-    /// The first record after the newest checkpoint, its generation, and its map; an empty map
-    /// where there is none yet.
+    /// Returns the first record after the newest checkpoint, the checkpoint's generation, and its
+    /// map; an empty map if there is none yet.
     fn newest_checkpoint(&mut self) -> Result<(u64, u64, Vec<u32>), SubmitError> {
         let mut newest: Option<Record> = None;
         for which in 0..2 {
@@ -100,7 +100,7 @@ impl Hard {
         Ok((u64::from(low) | u64::from(high) << 32, generation, forward))
     }
 
-    /// Carry out the records from `start` on. Returns the number of the next one.
+    /// Carries out the records from `start` on. Returns the number of the next record.
     fn replay(&mut self, start: u64, forward: &mut [u32]) -> Result<u64, SubmitError> {
         let (mut next, mut ended) = (start, false);
         for sequence in start..start + u64::from(self.areas.ring) {
@@ -116,8 +116,8 @@ impl Hard {
                     }
                     next = sequence + 1;
                 }
-                // records are durable in order: one that is newer than a gap says that the gap is
-                // damage
+                // records are durable in order: a record that is newer than a gap shows that the
+                // gap is damage
                 Ok(record) if log(&record) && record.sequence > next => {
                     return Err(damaged(&format!(
                         "log record {next} is missing, {} is there",
@@ -131,7 +131,7 @@ impl Hard {
     }
 }
 
-/// A change, in a map that knows no more of it.
+/// Carries out a change on the map alone.
 fn carry_out(change: Change<'_>, pages: u32, forward: &mut [u32]) {
     match change {
         Change::Written(superpage, lpns) => {

@@ -51,7 +51,7 @@ impl Hard {
         Ok(())
     }
 
-    /// A page from the merge buffer, or one that nobody wrote.
+    /// Answers with a page from the merge buffer, or with one that nobody wrote.
     fn answer(
         &mut self,
         piece: &Piece,
@@ -73,7 +73,7 @@ impl Hard {
             self.counters.unmapped_units += 1;
         } else {
             self.counters.buffer_hits += 1;
-            // a page of which a part is still being read is there when that is
+            // a page that is still being read in part arrives with that read
             waits.extend_from_slice(&self.buffer.after);
         }
     }

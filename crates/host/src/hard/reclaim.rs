@@ -1,5 +1,5 @@
 //! Virtual address reclamation (HARD, Fig. 14.3): valid pages of superpages that lost many are read
-//! and written together to a free one; those superpages are free then.
+//! and written together to a free superpage; the superpages that they came from are free then.
 
 use super::Hard;
 use super::lower::Data;
@@ -18,9 +18,9 @@ struct Moving {
 }
 
 impl Hard {
-    /// A superpage can be written.
+    /// Makes room, so that a superpage can be written.
     pub(super) fn make_room(&mut self, now: Ps) -> Result<(), SubmitError> {
-        // each round empties a superpage; there are no more than there are
+        // each round empties a superpage: as many rounds as superpages are enough
         for _ in 0..=self.areas.data {
             let (free, vacated) = (self.map.free.len() as u32, self.map.vacated.len() as u32);
             if free <= RECLAIM && vacated > 0 {
@@ -44,7 +44,7 @@ impl Hard {
         Ok(())
     }
 
-    /// Move as many pages as fill a superpage. Whether there were any to move.
+    /// Moves as many pages as fill a superpage. Returns `true` if there were any to move.
     fn reclaim(&mut self, now: Ps) -> Result<bool, SubmitError> {
         let wanted = self.areas.pages as usize;
         let mut moving = Moving::default();
@@ -75,7 +75,7 @@ impl Hard {
         Ok(true)
     }
 
-    /// Read valid pages of a superpage until `wanted` are on their way.
+    /// Reads valid pages of a superpage until `wanted` are on their way.
     fn pick_up(
         &mut self,
         now: Ps,
@@ -100,8 +100,8 @@ impl Hard {
         Ok(())
     }
 
-    /// Fill the places that the merge buffer has left with the valid pages of superpages that are
-    /// empty then.
+    /// Fills the places left in the merge buffer with the valid pages of superpages that are empty
+    /// then.
     pub(super) fn fill(&mut self, now: Ps) -> Result<(), SubmitError> {
         let mut aside = Vec::new();
         while let Some((victim, valid)) =

@@ -1,4 +1,4 @@
-//! Parameters, and where everything is on the lower device.
+//! Parameters, and the places of all areas on the lower device.
 
 use flashatlas_device::{DeviceShape, LayersBelow};
 use flashatlas_nand::params::DATA;
@@ -8,8 +8,8 @@ const SUPERPAGE: Param<u32> = Param::bytes(
     "hard.superpage",
     1024,
     16 << 20,
-    "bytes of a virtual superpage: what the lower device maps together (`flashatlas probe \
-     superpage` finds it; HARD, section 14.3: 16 KB)",
+    "bytes of a virtual superpage, which the lower device maps together (`flashatlas probe \
+     superpage` finds their number; HARD, section 14.3: 16 KB)",
 )
 .or("16KiB");
 
@@ -25,30 +25,30 @@ const RESERVE: Param<f64> = Param::ratio(
     "hard.reserve",
     0.0,
     0.95,
-    "share of the superpages for data that is not exported: what reclamation lives on (the paper \
-     is silent; 10 % chosen)",
+    "share of the superpages for data that is not exported, so that reclamation has room (the \
+     paper is silent; 10 % chosen)",
 )
 .or("0.1");
 
 const DISPATCH_AFTER: Param<Dur> = Param::time(
     "hard.dispatch_after",
-    "a superpage that is not full goes out so long after its first page came",
+    "time after its first page at which a superpage that is not full goes out",
 )
 .or("5ms");
 
 const FILL: Param<Text> = Param::choice(
     "hard.fill",
     &["reclaim", "pad"],
-    "what fills a superpage that goes out before it is full: `reclaim`: the valid pages of a \
-     superpage which all fit, if there is one; `pad`: nothing",
+    "filling of a superpage that goes out before it is full: all valid pages of another \
+     superpage, if there is one whose valid pages fit (`reclaim`), or nothing (`pad`)",
 )
 .or("reclaim");
 
 const COMPLETE: Param<Text> = Param::choice(
     "hard.complete",
     &["buffered", "written"],
-    "when a small write is complete: `buffered`: when it is in the host's buffer, as in a volatile \
-     write cache; `written`: when its superpage is on the drive",
+    "moment at which a small write is complete: when it is in the host's buffer, as in a volatile \
+     write cache (`buffered`), or when its superpage is on the drive (`written`)",
 )
 .or("buffered");
 
@@ -56,14 +56,15 @@ const BUFFERS: Param<u32> = Param::int(
     "hard.buffers",
     1,
     1 << 16,
-    "superpages under way to the drive; with so many, a write waits for the first of them",
+    "number of superpages under way to the drive at which a write waits for the first of them",
 )
 .or("32");
 
 pub(crate) const VICTIM: Param<Text> = Param::choice(
     "hard.victim",
     &["greedy", "fifo", "cost-benefit"],
-    "which superpage is reclaimed next (the paper takes those with many invalid pages)",
+    "policy that picks the superpage to reclaim next (the paper takes superpages with many \
+     invalid pages)",
 )
 .or("greedy");
 
@@ -71,8 +72,8 @@ const LOW_WATER: Param<u32> = Param::int(
     "hard.low_water",
     0,
     1 << 30,
-    "superpages, free or soon to be, below which others are reclaimed, at least 3; 0: 1 %, at \
-     least 8",
+    "number of superpages, free or soon to be free, below which others are reclaimed, at least 3; \
+     0: 1 %, at least 8",
 )
 .or("0");
 
@@ -93,8 +94,8 @@ const TRIM: Param<bool> =
 
 const LOOKUP_TIME: Param<Dur> = Param::time(
     "hard.lookup_time",
-    "the host's time to look up or change the entry of a page, where a command asks nothing of the \
-     drive (a miss in its caches; assumed)",
+    "the host's time to look up or change the entry of a page, if a command asks nothing of the \
+     drive (a miss in the host's caches; assumed)",
 )
 .or("100ns");
 
@@ -117,12 +118,12 @@ pub(super) const PARAMS: &[ParamDef] = &[
 /// Bytes of the header of each record.
 pub(super) const HEADER_BYTES: u32 = 32;
 
-/// Free superpages with which those that were vacated are freed: reclamation writes to one before
-/// it vacates another.
+/// Number of free superpages at which vacated ones are freed: reclamation writes to one before it
+/// vacates another.
 pub(super) const RECLAIM: u32 = 2;
 
-/// Where everything is, in superpages of the lower device: the superblock, two checkpoints of
-/// the map, the ring of log records, data.
+/// Places of all areas, in superpages of the lower device: the superblock, two checkpoints of the
+/// map, the ring of log records, data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Areas {
     pub page_sectors: u32,
@@ -143,7 +144,7 @@ pub(super) struct Areas {
 }
 
 impl Areas {
-    /// The areas under the parameters over a device, or why there can be none.
+    /// Returns the areas that the parameters set on a device, or the reason why there can be none.
     pub fn new(params: &Params, lower: &LayersBelow<'_>) -> Result<Areas, ConfigError> {
         let (superpage, page) = (params.get(SUPERPAGE), params.get(PAGE));
         let unit = lower.shape.unit_sectors * SECTOR_BYTES;
@@ -250,7 +251,7 @@ impl Areas {
         Ok(Areas { data, exported: exported * pages, ..areas })
     }
 
-    /// What the layer exports.
+    /// Returns the shape that the layer exports.
     pub fn shape(&self) -> DeviceShape {
         DeviceShape {
             unit_sectors: self.page_sectors,
@@ -258,33 +259,33 @@ impl Areas {
         }
     }
 
-    /// Sectors of a superpage.
+    /// Returns the number of sectors of a superpage.
     pub fn superpage_sectors(&self) -> u32 {
         self.pages * self.page_sectors
     }
 
-    /// Bytes of a superpage.
+    /// Returns the number of bytes of a superpage.
     pub fn superpage_bytes(&self) -> u32 {
         self.superpage_sectors() * SECTOR_BYTES
     }
 
-    /// The header of checkpoint 0 or 1; its chunks follow.
+    /// Returns the superpage of the header of checkpoint 0 or 1; its chunks follow.
     pub fn checkpoint(&self, which: u32) -> u32 {
         1 + which * (1 + self.chunks)
     }
 
-    /// Where the record with this number is.
+    /// Returns the superpage of the record with this number.
     pub fn record(&self, sequence: u64) -> u32 {
         self.checkpoint(2) + (sequence % u64::from(self.ring)) as u32
     }
 
-    /// The first superpage for data.
+    /// Returns the first superpage for data.
     pub fn data_first(&self) -> u32 {
         self.checkpoint(2) + self.ring
     }
 }
 
-/// Free superpages below which others are reclaimed.
+/// Returns the number of free superpages below which others are reclaimed.
 pub(super) fn low_water(params: &Params, data: u32) -> u32 {
     match params.get(LOW_WATER) {
         0 => (data / 100).max(8),
@@ -292,7 +293,7 @@ pub(super) fn low_water(params: &Params, data: u32) -> u32 {
     }
 }
 
-/// How the layer works.
+/// Settings by which the layer works.
 pub(super) struct HardSettings {
     pub dispatch_after: Dur,
     pub fill: bool,

@@ -11,7 +11,7 @@ use flashatlas_types::{Lba, Ps, SECTOR_BYTES, SeededBug, Stamp, Tag};
 use smallvec::SmallVec;
 use std::sync::Arc;
 
-/// Superpages that one command to the lower device writes at most.
+/// Greatest number of superpages that one command to the lower device writes.
 const RUN: usize = 64;
 
 impl Hard {
@@ -51,7 +51,7 @@ impl Hard {
         Ok(())
     }
 
-    /// Aligned pages that fill superpages: consecutive free ones are written together.
+    /// Writes aligned pages that fill superpages; consecutive free superpages are written together.
     fn write_direct(
         &mut self,
         now: Ps,
@@ -97,7 +97,7 @@ impl Hard {
         Ok(())
     }
 
-    /// Put a page into the merge buffer; when that is full, it goes out.
+    /// Puts a page into the merge buffer, and sends the buffer when it is full.
     fn gather(
         &mut self,
         now: Ps,
@@ -142,7 +142,7 @@ impl Hard {
         Ok(())
     }
 
-    /// A new superpage is gathered. Only so many may be under way.
+    /// Begins to gather a new superpage. The number of superpages under way is limited.
     fn open_buffer(&mut self, now: Ps) {
         self.forget_written();
         let surplus = (self.sent.len() + 1).checked_sub(self.settings.buffers);
@@ -151,7 +151,7 @@ impl Hard {
         self.buffer.tag = self.lower.reserve_tag();
     }
 
-    /// Superpage writes that are complete make room for others.
+    /// Forgets superpage writes that are complete, which makes room for others.
     fn forget_written(&mut self) {
         let completions = &self.lower.completions;
         while self.sent.front().is_some_and(|&tag| !completions.is_in_flight(tag)) {
@@ -159,8 +159,8 @@ impl Hard {
         }
     }
 
-    /// The superpage that is being gathered goes to the drive; places that are left are filled with
-    /// pages reclaimed, or padded.
+    /// Sends the superpage that is being gathered to the drive. Places that are left are filled
+    /// with reclaimed pages, or padded.
     pub(super) fn dispatch(&mut self, now: Ps) -> Result<(), SubmitError> {
         self.make_room(now)?;
         if self.settings.fill && !self.buffer.is_full() {
@@ -180,7 +180,7 @@ impl Hard {
         self.close_segment(now)
     }
 
-    /// Write a superpage to a free one, and enter it.
+    /// Writes a superpage to a free one, and enters it in the map.
     pub(super) fn send_superpage(
         &mut self,
         now: Ps,
@@ -199,7 +199,7 @@ impl Hard {
         Ok(())
     }
 
-    /// The map has what a superpage holds now.
+    /// Enters in map and log what a superpage holds now.
     fn enter(&mut self, superpage: u32, lpns: &[u32]) {
         self.map.written(superpage, lpns);
         self.log.note(Change::Written(superpage, lpns));
@@ -209,7 +209,8 @@ impl Hard {
         }
     }
 
-    /// Up to `most` free superpages that follow each other, and what writing to them waits for.
+    /// Takes at most `most` free superpages that follow each other. Returns the first, their
+    /// number, and the commands that a write to them waits for.
     fn take_free(&mut self, most: u32) -> (u32, u32, SmallVec<[Tag; 2]>) {
         let first = self.map.free.pop_front().expect("reclamation left one");
         let mut count = 1;
@@ -231,7 +232,7 @@ impl Hard {
         let whole = || {
             pieces(lba, sectors, page_sectors).filter(|p| p.is_whole(page_sectors)).map(|p| p.lpn.0)
         };
-        // a record that is written for want of room must not free what this trim vacates
+        // a record that is written for lack of room must not free what this trim vacates
         self.log_room(now, 1)?;
         let (mut first, mut count) = (NONE, 0);
         for lpn in whole() {
@@ -249,8 +250,8 @@ impl Hard {
         Ok(())
     }
 
-    /// What was gathered goes out, the log says where everything is, and the lower device makes
-    /// both durable.
+    /// Makes everything durable. What was gathered is sent, the log records where everything is,
+    /// and the lower device makes both durable.
     pub(super) fn flush(&mut self, now: Ps, tag: Tag) -> Result<(), SubmitError> {
         if !self.buffer.is_empty() {
             self.counters.flushed += 1;

@@ -1,5 +1,5 @@
-//! What the host decides by itself: which regions leave, and, in host control, which subregions are
-//! worth fetching (the counters, thresholds and timers of the driver of Linux,
+//! Decisions that the host makes by itself: which regions leave and, in host control, which
+//! subregions are worth fetching (the counters, thresholds and timers of the driver of Linux,
 //! `drivers/ufs/core/ufshpb.c`).
 
 use super::HpbHost;
@@ -8,8 +8,8 @@ use flashatlas_types::{Lpn, Ps};
 use std::ops::Range;
 
 impl HpbHost {
-    /// Memory for one more subregion: regions that were not read longest are dropped. Whether there
-    /// is any.
+    /// Makes room in memory for one more subregion by dropping regions that were not read longest.
+    /// Returns `true` if there is room.
     pub(super) fn make_room(&mut self, now: Ps, subregion: u32) -> bool {
         let region = self.regions.region_of(subregion);
         let mut reads_max = u32::MAX;
@@ -36,7 +36,7 @@ impl HpbHost {
         }
     }
 
-    /// The limit of memory may have shrunk.
+    /// Drops regions until the memory limit, which may have shrunk, is kept.
     pub(super) fn keep_within_limit(&mut self, now: Ps) {
         while self.regions.is_over_limit() {
             // what is being fetched comes first
@@ -46,7 +46,7 @@ impl HpbHost {
         }
     }
 
-    /// Pages were read.
+    /// Counts a read of pages.
     #[inline]
     pub(super) fn count_read(&mut self, now: Ps, first: Lpn) {
         let index = self.settings.terms.subregion_of(first);
@@ -81,7 +81,7 @@ impl HpbHost {
         }
     }
 
-    /// Pages were written: what was read of their subregions counts no more.
+    /// Counts a write of pages: earlier reads of their subregions count no more.
     pub(super) fn count_write(&mut self, pages: &Range<u32>) {
         if !self.settings.terms.host_controls {
             return;
@@ -96,7 +96,7 @@ impl HpbHost {
         }
     }
 
-    /// A region's timer begins.
+    /// Begins a region's timer.
     pub(super) fn arm_timer(&mut self, now: Ps, region: u32) {
         let (timeout, expiries) = (self.settings.read_timeout, self.settings.timeout_expiries);
         let region = self.regions.region(region);
@@ -105,8 +105,8 @@ impl HpbHost {
         }
     }
 
-    /// Look at clocks: memory that shrinks, timers of regions, pinned regions at the very start.
-    /// Sets when to look again.
+    /// Looks at clocks: for memory that shrinks, timers of regions, and pinned regions at the very
+    /// start. Sets the time of the next look.
     pub(super) fn look_around(&mut self, now: Ps) {
         let pressure = &self.settings.memory;
         let reached =

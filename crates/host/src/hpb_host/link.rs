@@ -1,10 +1,10 @@
-//! The link between host and drive: whatever one tells the other of the map travels as the bytes of
-//! a wire format ([`crate::wire`]), and what arrives is what was decoded from them.
+//! The link between host and drive: all that they tell each other of the map travels as the bytes
+//! of a wire format ([`crate::wire`]), and what arrives was decoded from these bytes.
 //!
-//! A format has words for some of it only. The rest travels as JEDEC's: READ BUFFER and WRITE
-//! BUFFER under each of them, and in the paper's format the notices that name more than one group,
-//! regions to be dropped, or a reset. A read without entries, and a response that says nothing of
-//! the map, are those of any drive, and are not encoded.
+//! A format has words for only a part of that. The rest travels in JEDEC's format. That is READ
+//! BUFFER and WRITE BUFFER under each format; and, in the paper's format, notices that name more
+//! than one group, regions to be dropped, or a reset. A read without entries is not encoded, nor is
+//! a response without a notice: any drive has these.
 
 use crate::wire::jedec::{HpbRead, NOTICE_MAX, Operation, READ_ID_MAX, ReadBuffer, WriteBuffer};
 use crate::wire::{Cdb, ReadFlags, WireError, jedec, paper, samsung};
@@ -26,9 +26,9 @@ pub(super) const WIRE: Param<Text> = Param::choice(
 const BLOCKS_MAX: u64 = 255;
 /// The logical unit of a drive, which has one.
 const LUN: u8 = 0;
-/// Responses find their commands without it here.
+/// Task tag of responses, which find their commands without it here.
 const TASK_TAG: u8 = 0;
-/// What is not there, in entries of 4 bytes.
+/// Value for a missing entry, in entries of 4 bytes.
 const NO_SHORT_ENTRY: u32 = u32::MAX;
 
 /// A wire format.
@@ -41,7 +41,7 @@ pub(super) enum WireFormat {
 }
 
 impl WireFormat {
-    /// As `hpb.wire` names it.
+    /// Returns the wire format that `hpb.wire` names.
     pub fn parse(params: &Params) -> WireFormat {
         match params.get(WIRE) {
             "off" => WireFormat::Off,
@@ -51,19 +51,19 @@ impl WireFormat {
         }
     }
 
-    /// Whether everything that host and drive tell each other has bytes in this format; reads bring
-    /// entries for up to `pages` pages.
+    /// Returns an error unless everything that host and drive tell each other has bytes in this
+    /// format. Reads bring entries for at most `pages` pages.
     ///
     /// # Errors
-    /// Names the key that does not go with it.
+    /// The error names the key that does not go with the format.
     pub fn fits(self, terms: &Terms, pages: u64) -> Result<(), ConfigError> {
         let no = |key, why: &str| Err(ConfigError::new(key, why));
         match self {
             WireFormat::Off => Ok(()),
             WireFormat::Paper if terms.protect == Protect::Tagged => no(
                 "hpb.wire",
-                "paper: its entries have 4 bytes, those of hpb.protect = tagged have 8; expected \
-                 hpb.protect = plain or encrypted, or another format",
+                "paper: its entries have 4 bytes, entries of hpb.protect = tagged have 8; \
+                 expected hpb.protect = plain or encrypted, or another format",
             ),
             WireFormat::Samsung | WireFormat::Jedec if terms.piggyback => no(
                 "hpb.wire",
@@ -72,7 +72,7 @@ impl WireFormat {
             ),
             WireFormat::Jedec if pages > BLOCKS_MAX => no(
                 "hpb.max_read",
-                "more than 255 pages, which is what an HPB READ names; expected less, or another \
+                "more than 255 pages, the most that an HPB READ names; expected fewer, or another \
                  hpb.wire",
             ),
             _ => Ok(()),
@@ -80,7 +80,7 @@ impl WireFormat {
     }
 }
 
-/// Both ends of it.
+/// Both ends of the link.
 pub(super) struct Link {
     format: WireFormat,
     entry_bytes: usize,
@@ -110,15 +110,15 @@ impl Link {
         }
     }
 
-    /// A command travels.
+    /// Carries a command over the link: encoded, counted and decoded.
     fn carry<T>(&mut self, cdb: &Cdb, decode: impl Fn(&[u8]) -> Result<T, WireError>) -> T {
         self.commands += 1;
         self.bytes += cdb.len() as u64;
         decoded(decode(cdb))
     }
 
-    /// A read of consecutive pages from `first` on, with an entry for each: the entries that the
-    /// drive gets.
+    /// Carries a read of consecutive pages from `first` on, with an entry for each. Returns the
+    /// entries that the drive gets.
     pub fn read<'a>(&'a mut self, first: Lpn, entries: &'a [u64]) -> &'a [u64] {
         let flags = ReadFlags::default();
         self.entries.clear();
@@ -144,7 +144,7 @@ impl Link {
         &self.entries
     }
 
-    /// The first entry goes with the read; where there are more, all are sent ahead.
+    /// Carries the first entry with the read; if there are more, sends all of them ahead.
     fn read_by_jedec(&mut self, first: Lpn, entries: &[u64]) {
         let (flags, lba) = (ReadFlags::default(), first.0);
         let blocks = entries.len() as u8;
@@ -164,7 +164,7 @@ impl Link {
         }
     }
 
-    /// A subregion is asked for: which one the drive reads.
+    /// Carries the request for a subregion. Returns the subregion that the drive reads.
     pub fn fetch(&mut self, subregion: u32, pages: u32) -> u32 {
         if self.format == WireFormat::Off {
             return subregion;
@@ -176,7 +176,7 @@ impl Link {
         self.join(read.region, read.subregion)
     }
 
-    /// The entries of a subregion, as the host gets them.
+    /// Returns the entries of a subregion as the host gets them.
     pub fn fetched(&mut self, mut entries: Vec<u64>) -> Vec<u64> {
         if self.format != WireFormat::Off {
             self.send_entries(&entries, self.entry_bytes);
@@ -186,7 +186,7 @@ impl Link {
         entries
     }
 
-    /// A region is given back: which one the drive reads.
+    /// Carries the return of a region. Returns the region that the drive reads.
     pub fn give_back(&mut self, region: u32) -> u32 {
         if self.format == WireFormat::Off {
             return region;
@@ -198,7 +198,7 @@ impl Link {
         }
     }
 
-    /// What a response says of the map, as the host gets it.
+    /// Returns the notice in a response as the host gets it.
     pub fn notice(&mut self, mut notice: Box<Notice>) -> Box<Notice> {
         match self.format {
             WireFormat::Off => {}
@@ -211,7 +211,8 @@ impl Link {
         notice
     }
 
-    /// A response UPIU with one group and entries; sense data, where there is more to say.
+    /// Carries a response UPIU with one group and entries; if there is more to tell, sense data as
+    /// well.
     fn notice_by_paper(&mut self, notice: &Notice) -> Notice {
         let mut pairs = std::mem::take(&mut self.data);
         pairs.clear();
@@ -233,7 +234,7 @@ impl Link {
         arrived
     }
 
-    /// Sense data.
+    /// Carries a notice as sense data.
     fn sense(&mut self, notice: &Notice) -> Notice {
         let operation = if notice.reset { Operation::DeviceReset } else { Operation::RegionUpdate };
         let active: SmallVec<[(u16, u16); NOTICE_MAX]> =
@@ -259,7 +260,7 @@ impl Link {
         u32::from(region) * self.subregions + u32::from(subregion)
     }
 
-    /// Entries of `width` bytes leave.
+    /// Sends entries of `width` bytes.
     fn send_entries(&mut self, entries: &[u64], width: usize) {
         self.data.clear();
         for entry in entries {
@@ -269,7 +270,7 @@ impl Link {
     }
 }
 
-/// The entries of `width` bytes in what arrived.
+/// Returns the entries of `width` bytes in what arrived.
 fn unpack(data: &[u8], width: usize) -> impl Iterator<Item = u64> + '_ {
     data.chunks_exact(width).map(|bytes| match *bytes {
         [a, b, c, d] => lengthen(u32::from_be_bytes([a, b, c, d])),
@@ -277,17 +278,17 @@ fn unpack(data: &[u8], width: usize) -> impl Iterator<Item = u64> + '_ {
     })
 }
 
-/// What was just encoded can be decoded.
+/// Returns what was just encoded, decoded.
 fn decoded<T>(result: Result<T, WireError>) -> T {
     result.unwrap_or_else(|error| panic!("what was encoded is not of the format: {error}"))
 }
 
-/// An entry of 4 bytes.
+/// Returns an entry as 4 bytes.
 fn shorten(entry: u64) -> u32 {
     entry as u32
 }
 
-/// What an entry of 4 bytes says.
+/// Returns the entry that 4 bytes stand for.
 fn lengthen(entry: u32) -> u64 {
     if entry == NO_SHORT_ENTRY { NO_ENTRY } else { entry.into() }
 }

@@ -1,11 +1,11 @@
 //! HPB, the host's side (Jeong et al., *Improving Flash Storage Performance by Caching Address
-//! Mapping Table in Host Memory*, HotStorage 2017; the states and thresholds are those of
-//! `drivers/ufs/core/ufshpb.c` in Linux 5.15 to 6.4): the host keeps subregions of the drive's map
-//! in its own memory, sends the entry of a page along when it reads it, and so saves the drive a
-//! look at its map on flash. The drive's side is in [`flashatlas_device::hpb`].
+//! Mapping Table in Host Memory*, HotStorage 2017; states and thresholds as in
+//! `drivers/ufs/core/ufshpb.c` of Linux 5.15 to 6.4). The host keeps subregions of the drive's map
+//! in its own memory and sends the entry of a page along when it reads the page. This saves the
+//! drive a look at its map on flash. The drive's side is in [`flashatlas_device::hpb`].
 //!
-//! [`regions`] is what the host knows, [`requests`] how it comes to know it, [`control`] what it
-//! decides by itself, and [`link`] the bytes in which it talks with the drive.
+//! [`regions`] is what the host knows, [`requests`] how it learns it, [`control`] what it decides
+//! by itself, and [`link`] the bytes in which it talks with the drive.
 
 mod control;
 mod link;
@@ -110,16 +110,16 @@ pub const DEF: LayerDef = LayerDef {
     ],
 };
 
-/// Set in the tags of the layer's own commands, and in no other.
+/// Bit in the tags of the layer's own commands, and in no others.
 const OWN: u64 = 1 << 63;
 
-/// What the layer counts.
+/// Counters of the layer.
 #[derive(Clone, Copy, Default)]
 struct Counters {
     reads: u64,
     /// Reads that brought entries along.
     hits: u64,
-    /// Reads that did not, by [`Miss`].
+    /// Reads that did not bring entries along, by [`Miss`].
     misses: [u64; Miss::ALL.len()],
     map_requests: u64,
     map_bytes: u64,
@@ -129,14 +129,14 @@ struct Counters {
     notices_inactive: u64,
     notices_reset: u64,
     pairs: u64,
-    /// Regions dropped for others; because the drive said so; because memory ran short; because
-    /// their timer expired.
+    /// Regions dropped for others; because the drive asked for it; because memory ran short;
+    /// because their timer expired.
     evictions: u64,
     inactivated: u64,
     pressure_evictions: u64,
     expired: u64,
-    /// Subregions that were worth fetching, and for which there was no memory; that the drive could
-    /// not read.
+    /// Subregions that were worth fetching but had no memory; subregions that the drive could not
+    /// read.
     no_room: u64,
     failed_requests: u64,
 }
@@ -149,9 +149,9 @@ struct HpbHost {
     requests: Requests,
     link: Link,
     counters: Counters,
-    /// No time passes: responses arrive at once.
+    /// `true` if no time passes and responses arrive at once.
     instant: bool,
-    /// When clocks are looked at next.
+    /// Time at which clocks are looked at next.
     look_at: Ps,
     started: bool,
     failed: Option<SubmitError>,
@@ -179,7 +179,7 @@ impl HpbHost {
         })
     }
 
-    /// The pages that a range of sectors touches.
+    /// Returns the pages that a range of sectors touches.
     fn pages(&self, (lba, sectors): (Lba, u32)) -> Range<u32> {
         let touched = units(lba, sectors, self.device.unit_sectors());
         touched.start as u32..touched.end as u32
@@ -195,9 +195,10 @@ impl HpbHost {
     ) -> Result<(), SubmitError> {
         let (lba, sectors) = range;
         let pages = self.pages(range);
-        let known = match sectors <= self.settings.terms.max_sectors {
-            true => self.regions.entries(Lpn(pages.start), pages.end - pages.start),
-            false => Err(Miss::Long),
+        let known = if sectors <= self.settings.terms.max_sectors {
+            self.regions.entries(Lpn(pages.start), pages.end - pages.start)
+        } else {
+            Err(Miss::Long)
         };
         let (cmd, miss) = match known {
             Ok(entries) => {
@@ -233,7 +234,7 @@ impl Device for HpbHost {
             self.look_around(now);
         }
         match cmd {
-            // whoever is above knows no map: this layer is the one that does
+            // a host above knows no map: this layer does
             Cmd::Read { lba, sectors } | Cmd::HpbRead { lba, sectors, .. } => {
                 self.read(now, tag, (lba, sectors), after, reply)?;
             }
@@ -259,7 +260,7 @@ impl Device for HpbHost {
     fn advance(&mut self, until: Ps, out: &mut Vec<Done>) {
         if self.requests.expects_any() {
             let mut done = std::mem::take(&mut self.done);
-            // one event after the other: what the host sends because of one takes part in the next
+            // one event after the other: what the host sends after one event takes part in the next
             while self.requests.expects_any()
                 && let Some(at) = self.device.next_event().filter(|&at| at <= until)
             {
@@ -268,7 +269,7 @@ impl Device for HpbHost {
             }
             self.done = done;
         }
-        // nothing arrives any more that is not for above
+        // nothing arrives any more but what is for the layer above
         self.device.advance(until, out);
     }
 

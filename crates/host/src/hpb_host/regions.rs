@@ -1,5 +1,4 @@
-//! What the host knows of the map: subregions with their entries, in regions that are dropped
-//! together.
+//! The host's part of the map: subregions with their entries, in regions that are dropped together.
 
 use super::settings::HpbSettings;
 use fixedbitset::FixedBitSet;
@@ -8,32 +7,32 @@ use flashatlas_ftl::list::IndexList;
 use flashatlas_types::{Lpn, Ps};
 use std::ops::Range;
 
-/// What a subregion is to the host (the states of the driver of Linux).
+/// State of a subregion at the host (the states of the driver of Linux).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum SubregionState {
-    /// No memory is given to it.
+    /// The subregion has no memory.
     Unused,
-    /// It is to be fetched.
+    /// The subregion is to be fetched.
     Invalid,
-    /// It is being fetched.
+    /// The subregion is being fetched.
     Issued,
-    /// Its entries go along with reads.
+    /// The subregion's entries go along with reads.
     Valid,
 }
 
 /// A part of the map that is fetched at once.
 pub(super) struct Subregion {
     pub state: SubregionState,
-    /// It waits for its turn to be fetched.
+    /// `true` if the subregion waits for its turn to be fetched.
     pub queued: bool,
-    /// It changed while it was being fetched: it is fetched again.
+    /// `true` if it changed while it was being fetched: it is fetched again.
     pub again: bool,
-    /// Reads, where the host counts them.
+    /// Number of reads, if the host counts them.
     pub reads: u32,
-    /// The command with which its entries were made.
+    /// Number of the command with which its entries were made.
     pub made: u64,
     pub entries: Vec<u64>,
-    /// Pages that were written, or trimmed, since.
+    /// Pages that were written or trimmed since.
     pub dirty: FixedBitSet,
 }
 
@@ -41,33 +40,33 @@ pub(super) struct Subregion {
 #[derive(Clone, Copy, Default)]
 pub(super) struct Region {
     pub pinned: bool,
-    /// Subregions of it that have memory.
+    /// Number of its subregions that have memory.
     pub held: u32,
-    /// Reads, where the host counts them.
+    /// Number of reads, if the host counts them.
     pub reads: u32,
-    /// It was written since it was fetched.
+    /// `true` if it was written since it was fetched.
     pub written: bool,
-    /// All of it must be fetched again, when it is read next.
+    /// `true` if all of it must be fetched again when it is read next.
     pub update: bool,
-    /// When its timer expires, and how often it may.
+    /// Time at which its timer expires, and the number of times that it may.
     pub expires: Ps,
     pub expiries: u32,
 }
 
-/// Why a read goes without entries.
+/// Reason why a read goes without entries.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Miss {
-    /// Longer than what brings entries along.
+    /// The read is longer than reads that bring entries along.
     Long,
-    /// It reaches into another subregion.
+    /// The read reaches into another subregion.
     Crosses,
     /// Nothing of the region is cached.
     Region,
-    /// The subregion is not, or not yet.
+    /// The subregion is not cached, or not yet.
     Subregion,
     /// A page was written since the subregion was fetched.
     Dirty,
-    /// A page had no place when it was.
+    /// A page had no place when the subregion was fetched.
     NoEntry,
 }
 
@@ -75,7 +74,7 @@ impl Miss {
     pub const ALL: [Miss; 6] =
         [Miss::Long, Miss::Crosses, Miss::Region, Miss::Subregion, Miss::Dirty, Miss::NoEntry];
 
-    /// The name of its counter.
+    /// Returns the name of the reason's counter.
     pub const fn name(self) -> &'static str {
         [
             "miss_long",
@@ -88,14 +87,14 @@ impl Miss {
     }
 }
 
-/// All of them.
+/// All regions.
 pub(super) struct Regions {
     terms: Terms,
     subregions: Vec<Subregion>,
     regions: Vec<Region>,
     /// Regions with memory that are not pinned, in the order of their last read.
     lru: IndexList,
-    /// Subregions that have memory, may have it, and had it at most.
+    /// Numbers of subregions that have memory, that may have it, and that had it at most.
     used: u32,
     pub limit: u32,
     most: u32,
@@ -137,7 +136,7 @@ impl Regions {
         &mut self.subregions[subregion as usize]
     }
 
-    /// The subregions of a region.
+    /// Returns the subregions of a region.
     pub fn of_region(&self, region: u32) -> Range<u32> {
         let first = region * self.terms.subregions;
         first..self.terms.subregion_count().min(first + self.terms.subregions)
@@ -147,12 +146,13 @@ impl Regions {
         self.regions[region as usize].held > 0
     }
 
-    /// Regions with memory that are not pinned, the one that was not read longest first.
+    /// Returns the regions with memory that are not pinned, the one that was not read longest
+    /// first.
     pub fn active(&self) -> Vec<u32> {
         self.lru.iter().collect()
     }
 
-    /// The entries of `count` pages from `first` on, to send with a read.
+    /// Returns the entries of `count` pages from `first` on, to send with a read.
     #[inline]
     pub fn entries(&self, first: Lpn, count: u32) -> Result<&[u64], Miss> {
         let index = self.terms.subregion_of(first);
@@ -176,7 +176,7 @@ impl Regions {
         if entries.contains(&NO_ENTRY) { Err(Miss::NoEntry) } else { Ok(entries) }
     }
 
-    /// A region was read.
+    /// Notes that a region was read.
     #[inline]
     pub fn touch(&mut self, region: u32) {
         if self.lru.contains(region) {
@@ -184,7 +184,7 @@ impl Regions {
         }
     }
 
-    /// Pages are written or trimmed: what is known of them is of no use any more.
+    /// Marks pages that are written or trimmed: what is known of them is of no use any more.
     pub fn mark(&mut self, pages: Range<u32>) {
         let mut page = pages.start;
         while page < pages.end {
@@ -199,7 +199,7 @@ impl Regions {
         }
     }
 
-    /// A page's entry came by itself.
+    /// Replaces the entry of a page by one that came by itself.
     pub fn replace(&mut self, lpn: Lpn, entry: u64, made: u64) {
         let index = self.terms.subregion_of(lpn);
         let subregion = &mut self.subregions[index as usize];
@@ -209,7 +209,7 @@ impl Regions {
         }
     }
 
-    /// What is known of a page is newer than what was written to it.
+    /// Clears the mark of a page: what is known of it is newer than what was written to it.
     pub fn clean(&mut self, lpn: Lpn) {
         let index = self.terms.subregion_of(lpn);
         self.subregions[index as usize]
@@ -217,23 +217,23 @@ impl Regions {
             .remove((lpn.0 - index * self.terms.subregion) as usize);
     }
 
-    /// Whether entries of a region were made before command `made`.
+    /// Returns `true` if entries of a region were made before command `made`.
     pub fn has_entries_before(&self, region: u32, made: u64) -> bool {
         let before = |s: &Subregion| s.state == SubregionState::Valid && s.made < made;
         self.of_region(region).any(|s| before(&self.subregions[s as usize]))
     }
 
-    /// Whether the pages of a subregion have memory, or may have.
+    /// Returns `true` if one more subregion may have memory.
     pub fn has_room(&self) -> bool {
         self.used < self.limit
     }
 
-    /// The memory is more than there may be.
+    /// Returns `true` if more subregions have memory than may have it.
     pub fn is_over_limit(&self) -> bool {
         self.used > self.limit
     }
 
-    /// Give memory to a subregion that has none.
+    /// Gives memory to a subregion that has none.
     pub fn hold(&mut self, subregion: u32) {
         let region = self.region_of(subregion);
         let pages = self.terms.subregion as usize;
@@ -250,8 +250,8 @@ impl Regions {
         }
     }
 
-    /// The region to drop for another: the one that was not read longest, of which nothing is being
-    /// fetched.
+    /// Returns the region to drop for another: the one that was not read longest, among regions of
+    /// which nothing is being fetched.
     pub fn victim(&self, but: Option<u32>, reads_max: u32) -> Option<u32> {
         let issued = |r: u32| {
             self.of_region(r).any(|s| self.subregions[s as usize].state == SubregionState::Issued)
@@ -262,7 +262,7 @@ impl Regions {
         self.lru.iter().find(fits)
     }
 
-    /// Drop a region. What is being fetched of it stays until it is there.
+    /// Drops a region. A subregion that is being fetched stays until it arrives.
     pub fn drop_region(&mut self, region: u32) {
         for index in self.of_region(region) {
             if matches!(
@@ -274,7 +274,7 @@ impl Regions {
         }
     }
 
-    /// Take the memory of a subregion.
+    /// Takes the memory from a subregion.
     pub fn release(&mut self, index: u32) {
         let subregion = &mut self.subregions[index as usize];
         subregion.state = SubregionState::Unused;
@@ -289,7 +289,8 @@ impl Regions {
         }
     }
 
-    /// Bytes of entries, and of the bits beside them, that were in use at once, at most.
+    /// Returns the greatest number of bytes in use at once: of entries, and of the bits beside
+    /// them.
     pub fn most_bytes(&self) -> (u64, u64) {
         let (entries, bits) = self.terms.host_bytes();
         (u64::from(self.most) * entries, u64::from(self.most) * bits)

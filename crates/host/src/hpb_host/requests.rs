@@ -1,4 +1,4 @@
-//! Map requests: which subregion is fetched next, what is on its way, and what responses say.
+//! Map requests: the subregions to fetch, the fetches on their way, and the notices in responses.
 
 use super::regions::SubregionState;
 use super::{HpbHost, OWN};
@@ -17,27 +17,27 @@ struct Fetch {
     entries: Vec<u64>,
 }
 
-/// What is to be fetched, and what is on its way.
+/// Subregions to be fetched, and fetches on their way.
 #[derive(Default)]
 pub(super) struct Requests {
     queue: VecDeque<u32>,
     fetches: Vec<Fetch>,
-    /// What the responses to commands in flight say, with the number of each.
+    /// Notices in the responses to commands in flight, with the number of each command.
     notices: FxHashMap<Tag, (u64, Box<Notice>)>,
     /// Regions that are being given back.
     returning: Vec<Tag>,
-    /// Commands so far.
+    /// Number of commands so far.
     pub sent: u64,
 }
 
 impl Requests {
-    /// Whether something arrives that the host must look at when it does.
+    /// Returns `true` if something will arrive that the host must look at when it does.
     #[inline]
     pub fn expects_any(&self) -> bool {
         self.own_in_flight() || !self.notices.is_empty()
     }
 
-    /// Whether commands of the layer itself are in flight.
+    /// Returns `true` if commands of the layer itself are in flight.
     #[inline]
     pub fn own_in_flight(&self) -> bool {
         !self.fetches.is_empty() || !self.returning.is_empty()
@@ -49,21 +49,22 @@ impl HpbHost {
         Tag(OWN | self.requests.sent)
     }
 
-    /// A command was accepted; what its response says is known when it arrives.
+    /// Notes that a command was accepted. The notice in its response becomes known when it arrives.
     #[inline]
     pub(super) fn sent(&mut self, now: Ps, tag: Tag, reply: &mut Reply) {
         self.requests.sent += 1;
         if let Some(notice) = reply.notice.take() {
             let notice = self.link.notice(notice);
             let made = self.requests.sent;
-            match self.instant {
-                true => self.apply_notice(now, made, &notice),
-                false => drop(self.requests.notices.insert(tag, (made, notice))),
+            if self.instant {
+                self.apply_notice(now, made, &notice)
+            } else {
+                drop(self.requests.notices.insert(tag, (made, notice)))
             }
         }
     }
 
-    /// A subregion is to be fetched, if there is memory for it.
+    /// Enqueues a subregion to be fetched, if there is memory for it.
     pub(super) fn want(&mut self, now: Ps, index: u32) {
         match self.regions.subregion(index).state {
             SubregionState::Unused => {
@@ -88,7 +89,7 @@ impl HpbHost {
         }
     }
 
-    /// Send map requests, as many as may be in flight.
+    /// Sends as many map requests as may be in flight.
     pub(super) fn pump(&mut self, now: Ps) {
         while self.requests.fetches.len() < self.settings.requests {
             let Some(index) = self.requests.queue.pop_front() else { return };
@@ -113,14 +114,11 @@ impl HpbHost {
             self.counters.map_bytes += reply.entries.len() as u64 * entry_bytes;
             let entries = self.link.fetched(reply.entries);
             let fetch = Fetch { tag, subregion: index, made: self.requests.sent, entries };
-            match self.instant {
-                true => self.fetched(now, fetch),
-                false => self.requests.fetches.push(fetch),
-            }
+            if self.instant { self.fetched(now, fetch) } else { self.requests.fetches.push(fetch) }
         }
     }
 
-    /// Give a region back that the drive does not know to be dropped.
+    /// Gives back a region that was dropped without the drive's knowledge.
     pub(super) fn give_back(&mut self, now: Ps, region: u32) {
         let tag = self.own_tag();
         let region = self.link.give_back(region);
@@ -130,8 +128,8 @@ impl HpbHost {
         }
     }
 
-    /// A command of the layer itself. What is refused is done without: the host's part of the map
-    /// is there to save time.
+    /// Sends a command of the layer itself. The layer does without what is refused: the host's part
+    /// of the map is there to save time.
     fn send_own(&mut self, now: Ps, tag: Tag, cmd: Cmd<'_>) -> Result<Reply, SubmitError> {
         let mut reply = Reply::default();
         self.device.submit(now, tag, cmd, &mut reply)?;
@@ -139,8 +137,8 @@ impl HpbHost {
         Ok(reply)
     }
 
-    /// Commands are complete at `now`: those from above go up, and what their responses say is
-    /// done.
+    /// Handles commands that are complete at `now`: commands from above go up, and the notices in
+    /// their responses are applied.
     pub(super) fn arrived(&mut self, now: Ps, done: &mut Vec<Done>, out: &mut Vec<Done>) {
         for d in done.drain(..) {
             if d.tag.0 & OWN == 0 {
@@ -172,7 +170,7 @@ impl HpbHost {
         self.keep_within_limit(now);
     }
 
-    /// What the response to command `made` says.
+    /// Applies the notice in the response to command `made`.
     fn apply_notice(&mut self, now: Ps, made: u64, notice: &Notice) {
         let host_controls = self.settings.terms.host_controls;
         if notice.reset {
@@ -201,12 +199,12 @@ impl HpbHost {
         for &(lpn, entry) in &notice.pairs {
             self.counters.pairs += 1;
             self.replace(lpn, entry, made);
-            // responses to earlier commands may arrive later: what they say of the page is older
+            // responses to earlier commands may arrive later, with older news of the page
             self.drop_stale_pairs(made, |pair| pair != lpn);
         }
     }
 
-    /// Whether a subregion's entries were made, or are being made, after command `made`.
+    /// Returns `true` if a subregion's entries were made, or are being made, after command `made`.
     fn asked_since(&mut self, subregion: u32, made: u64) -> bool {
         match self.regions.subregion(subregion).state {
             SubregionState::Issued => {
@@ -217,10 +215,10 @@ impl HpbHost {
         }
     }
 
-    /// A page's entry came by itself, with the response to command `made`.
+    /// Replaces the entry of a page, which came by itself with the response to command `made`.
     fn replace(&mut self, lpn: Lpn, entry: u64, made: u64) {
         let index = self.settings.terms.subregion_of(lpn);
-        // what is being fetched was made before the page changed: the entry waits for it
+        // the entries being fetched were made before the page changed: the new entry waits for them
         if let Some(fetch) =
             self.requests.fetches.iter_mut().find(|f| f.subregion == index && f.made < made)
         {
@@ -231,7 +229,7 @@ impl HpbHost {
         }
     }
 
-    /// Keep of earlier responses that are on their way only the pairs that are `still` of use.
+    /// Removes pairs that are not `still` of use from earlier responses that are on their way.
     fn drop_stale_pairs(&mut self, made: u64, still: impl Fn(Lpn) -> bool) {
         for (number, notice) in self.requests.notices.values_mut() {
             if *number < made {
@@ -240,7 +238,7 @@ impl HpbHost {
         }
     }
 
-    /// The drive has forgotten its key: every entry is worth nothing.
+    /// Forgets every entry: the drive has a new key, and they are worth nothing.
     fn forget_entries(&mut self, made: u64) {
         for fetch in self.requests.fetches.iter().filter(|fetch| fetch.made < made) {
             self.regions.subregion(fetch.subregion).again = true;
@@ -257,7 +255,7 @@ impl HpbHost {
         }
     }
 
-    /// Pages are written or trimmed by the command that is sent next.
+    /// Notes that the command which is sent next writes or trims pages.
     pub(super) fn written(&mut self, pages: std::ops::Range<u32>) {
         self.regions.mark(pages.clone());
         if !self.requests.notices.is_empty() {

@@ -1,4 +1,4 @@
-//! Parameters, of both sides, and what the host makes of them.
+//! Parameters of both sides, and the host's settings made from them.
 
 use super::link::{WIRE, WireFormat};
 use flashatlas_device::hpb::params::{DIRTY, MAX_READ, PROTECT, REGION, SUBREGION, UPDATE};
@@ -19,8 +19,8 @@ const HOST_BYTES: Param<u64> = Param::bytes(
 
 const PRESSURE: Param<Text> = Param::text(
     "hpb.pressure",
-    "the host runs short of memory during the run: `2s=1MiB,5s=256KiB` lets hpb.host_bytes be so \
-     much from these times on",
+    "times at which the host runs short of memory: `2s=1MiB,5s=256KiB` sets hpb.host_bytes to \
+     these sizes from these times on",
 )
 .or("");
 
@@ -28,7 +28,7 @@ const PINNED_REGIONS: Param<u32> = Param::int(
     "hpb.pinned_regions",
     0,
     1 << 20,
-    "so many regions, from the first on, are fetched at the start and never dropped",
+    "number of regions, from the first on, that are fetched at the start and never dropped",
 )
 .or("0");
 
@@ -37,8 +37,9 @@ const REQUESTS: Param<u32> =
 
 const REMARK: Param<bool> = Param::flag(
     "hpb.remark",
-    "what is written while a subregion is on its way is not read by the entries that arrive; \
-     false: the driver of Linux, which forgets such writes, so that only the drive notices",
+    "pages that are written while a subregion is on its way are not read by the entries that \
+     arrive; false: as in the driver of Linux, which forgets such writes, so that only the drive \
+     notices",
 )
 .or("true");
 
@@ -46,7 +47,8 @@ const EVICTION_ENTER: Param<u32> = Param::int(
     "hpb.eviction_enter",
     0,
     1 << 30,
-    "host control: reads of a region before another is dropped for it (Linux: 256)",
+    "host control: number of reads of a region before another region is dropped for it (Linux: \
+     256)",
 )
 .or("256");
 
@@ -54,13 +56,13 @@ const EVICTION_EXIT: Param<u32> = Param::int(
     "hpb.eviction_exit",
     0,
     1 << 30,
-    "host control: with more reads than these a region is not dropped (Linux: 128)",
+    "host control: number of reads above which a region is not dropped (Linux: 128)",
 )
 .or("128");
 
 const READ_TIMEOUT: Param<Dur> = Param::time(
     "hpb.read_timeout",
-    "host control: after this time a region's timer expires (Linux: 1,000 ms)",
+    "host control: time after which a region's timer expires (Linux: 1,000 ms)",
 )
 .or("1000ms");
 
@@ -68,13 +70,13 @@ const TIMEOUT_EXPIRIES: Param<u32> = Param::int(
     "hpb.timeout_expiries",
     1,
     1 << 20,
-    "host control: a region is dropped when its timer has expired so often (Linux: 100); one that \
-     was written, the first time",
+    "host control: number of expiries of its timer at which a region is dropped (Linux: 100); a \
+     region that was written is dropped at the first",
 )
 .or("100");
 
 const POLL: Param<Dur> =
-    Param::time("hpb.poll", "host control: how often timers are looked at (Linux: 200 ms)")
+    Param::time("hpb.poll", "host control: time between two looks at the timers (Linux: 200 ms)")
         .or("200ms");
 
 /// The parameters of both sides.
@@ -95,7 +97,7 @@ pub(super) const PARAMS: &[ParamDef] = &concat::<25>(&[
     ],
 ]);
 
-/// What may be between the host and the map.
+/// Returns the shape that the layer exports, or the reason why it cannot be put there.
 pub(super) fn fits(params: &Params, lower: &LayersBelow<'_>) -> Result<DeviceShape, ConfigError> {
     let no = |why: String| Err(ConfigError::new("layers", why));
     if let Some(layer) = lower.layers.first() {
@@ -164,8 +166,8 @@ pub(super) fn fits(params: &Params, lower: &LayersBelow<'_>) -> Result<DeviceSha
         if params.get(PROTECT) != "plain" {
             return Err(ConfigError::new(
                 "hpb.update",
-                "piggyback needs hpb.protect = plain: a generation is that of a subregion, and an \
-                 entry that comes alone could not be told from the one it replaces",
+                "piggyback needs hpb.protect = plain: a generation belongs to a whole subregion, \
+                 and an entry that comes alone could not be told from the one it replaces",
             ));
         }
         if params.get(DIRTY) != "group" {
@@ -202,11 +204,11 @@ pub(super) fn fits(params: &Params, lower: &LayersBelow<'_>) -> Result<DeviceSha
     Ok(shape)
 }
 
-/// How the host works.
+/// Settings by which the host works.
 #[derive(Clone, Debug)]
 pub(super) struct HpbSettings {
     pub terms: Terms,
-    /// Host memory for entries, in bytes, from these times on; the first is time zero.
+    /// Host memory for entries, in bytes, from each of these times on; the first is time zero.
     pub memory: Vec<(Ps, u64)>,
     pub pinned_regions: u32,
     pub requests: usize,
@@ -242,29 +244,30 @@ impl HpbSettings {
         })
     }
 
-    /// Host memory that the entries of a subregion take, with a bit for each that was written over.
+    /// Returns the host memory that a subregion takes: its entries, and a bit for each that was
+    /// written over.
     pub fn subregion_bytes(&self) -> u64 {
         let (entries, bits) = self.terms.host_bytes();
         entries + bits
     }
 
-    /// Subregions of the pinned regions.
+    /// Returns the number of subregions of the pinned regions.
     pub fn pinned_subregions(&self) -> u32 {
         (self.pinned_regions * self.terms.subregions).min(self.terms.subregion_count())
     }
 
-    /// Whether a read may take several commands where time counts one.
+    /// Returns `true` if a read that takes the time of one command may take several.
     pub fn sends_pages_one_by_one(&self) -> bool {
         self.read_pages > 1 && matches!(self.wire, WireFormat::Paper | WireFormat::Samsung)
     }
 
-    /// Whether someone who forges entries could read what is not the page.
+    /// Returns `true` if a host that forges entries could read something other than the page.
     pub fn trusts_the_host(&self) -> bool {
         self.terms.protect == Protect::Plain
     }
 }
 
-/// `2s=1MiB,5s=256KiB`.
+/// Returns the steps in a text such as `2s=1MiB,5s=256KiB`.
 fn pressure(text: &str) -> Result<Vec<(Ps, u64)>, ConfigError> {
     const AT: Param<Dur> = Param::time(PRESSURE.key(), "when");
     const BYTES: Param<u64> = Param::bytes(PRESSURE.key(), 0, 1 << 40, "how much is left then");

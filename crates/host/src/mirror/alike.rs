@@ -1,42 +1,42 @@
-//! Which units the drives of a mirror are known to hold alike.
+//! The units that the drives of a mirror are known to hold alike.
 
 use std::ops::Range;
 
-/// A bit for each unit.
+/// Units that are known to be alike: a bit for each unit.
 pub(super) struct Alike {
     words: Vec<u64>,
     units: u32,
-    /// Units of which it is not known.
+    /// Number of units that are unsure.
     unsure: u32,
-    /// No unit before this one is unsure.
+    /// Unit before which none is unsure.
     from: u32,
 }
 
 impl Alike {
-    /// Of so many units, all alike or all unsure.
+    /// Returns a table of `units` units, all alike or all unsure.
     pub fn new(units: u32, alike: bool) -> Alike {
         let words = vec![if alike { u64::MAX } else { 0 }; units.div_ceil(64) as usize];
         Alike { words, units, unsure: if alike { 0 } else { units }, from: 0 }
     }
 
-    /// Units of which it is not known.
+    /// Returns the number of units that are unsure.
     pub fn unsure(&self) -> u32 {
         self.unsure
     }
 
-    /// Whether a unit is.
+    /// Returns `true` if a unit is known to be alike.
     #[inline]
     pub fn is(&self, unit: u32) -> bool {
         self.words[unit as usize / 64] >> (unit % 64) & 1 == 1
     }
 
-    /// Whether all of these are.
+    /// Returns `true` if all of these units are known to be alike.
     #[inline]
     pub fn are(&self, mut units: Range<u32>) -> bool {
         self.unsure == 0 || units.all(|unit| self.is(unit))
     }
 
-    /// These are from now on.
+    /// Notes that these units are alike from now on.
     #[inline]
     pub fn note(&mut self, units: Range<u32>) {
         if self.unsure == 0 {
@@ -49,7 +49,8 @@ impl Alike {
         }
     }
 
-    /// The first units from `least` on, up to `most`, that follow each other and are unsure.
+    /// Returns the first unsure units from `least` on that follow each other, at most `most` of
+    /// them.
     pub fn next_unsure(&mut self, least: u32, most: u32) -> Option<Range<u32>> {
         if self.unsure == 0 {
             return None;
@@ -62,7 +63,7 @@ impl Alike {
         Some(first..end.unwrap_or(self.units.min(first + most)))
     }
 
-    /// Bytes of the table.
+    /// Returns the number of bytes of the table.
     pub fn bytes(&self) -> u64 {
         self.words.len() as u64 * 8
     }

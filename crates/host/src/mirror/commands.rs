@@ -1,4 +1,4 @@
-//! What becomes of a command: a read goes to one drive, a change to all.
+//! The way of a command: a read goes to one drive, a change to all.
 
 use super::copies::{Failed, MOST, Sent, State, is_power_lost};
 use super::{DEF, Mirror};
@@ -9,14 +9,14 @@ use smallvec::SmallVec;
 use std::ops::Range;
 
 impl Mirror {
-    /// The units that a command covers whole.
+    /// Returns the units that a command covers wholly.
     pub(super) fn whole_units(&self, (lba, sectors): (Lba, u32)) -> Range<u32> {
         let unit = u64::from(self.shape.unit_sectors);
         let (first, end) = (lba.0.div_ceil(unit), (lba.0 + u64::from(sectors)) / unit);
         first as u32..(end as u32).max(first as u32)
     }
 
-    /// Drives that were to fail until now do.
+    /// Takes out the drives that were to fail by now.
     pub(super) fn lose(&mut self, now: Ps) -> Result<(), SubmitError> {
         while let Some(&(at, drive)) = self.losses.last()
             && at <= now
@@ -30,7 +30,7 @@ impl Mirror {
         Ok(())
     }
 
-    /// The drive that a read of units that are alike goes to.
+    /// Returns the drive that reads of units known to be alike go to next.
     pub(super) fn choose(&mut self) -> usize {
         let usable = self.copies.those(|state| state != State::Out);
         let drives = self.copies.devices.len();
@@ -41,7 +41,7 @@ impl Mirror {
         self.turn
     }
 
-    /// A read goes to one drive, and where that cannot read, unit by unit to the next that can.
+    /// Reads from one drive; what it cannot read is read unit by unit from the next drive that can.
     pub(super) fn read(
         &mut self,
         now: Ps,
@@ -53,7 +53,7 @@ impl Mirror {
         let parts: SmallVec<[Piece; 4]> = pieces(lba, sectors, self.shape.unit_sectors).collect();
         let whole = self.read_some(now, range, after, reply, parts.len() == 1);
         match whole {
-            // what one drive cannot read of it says nothing of the rest, which may be newer there
+            // what one drive cannot read means nothing for the rest, which may be newer there
             Err(error) if parts.len() > 1 && !is_power_lost(&error) => {}
             done => return done,
         }
@@ -68,8 +68,8 @@ impl Mirror {
         Ok(sent)
     }
 
-    /// As [`Mirror::read`]; from the first drive that is asked alone, unless `others` may answer
-    /// for it.
+    /// Reads as [`Mirror::read`] does, but only from the first drive that is asked, unless `others`
+    /// may answer for it.
     fn read_some(
         &mut self,
         now: Ps,
@@ -111,7 +111,7 @@ impl Mirror {
         Err(error.expect("no drive could read"))
     }
 
-    /// Drives that could not read units get them from one that could.
+    /// Repairs units: drives that could not read them get them from one that could.
     pub(super) fn repair(
         &mut self,
         now: Ps,
@@ -125,7 +125,7 @@ impl Mirror {
         Ok(sent)
     }
 
-    /// What changes data goes to every drive that is in use.
+    /// Sends a command that changes data to every drive that is in use.
     pub(super) fn change(
         &mut self,
         now: Ps,

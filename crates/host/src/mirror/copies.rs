@@ -1,4 +1,4 @@
-//! The drives of a mirror: what is sent to each, which of them are current, and what of them is
+//! The drives of a mirror: what is sent to each, which of them are current, and which units are
 //! known to be alike.
 
 use super::superblock::{BYTES, Found, Superblock};
@@ -7,24 +7,24 @@ use flashatlas_device::{Cmd, Contents, Reply, Storage, Submission, SubmitError};
 use flashatlas_types::{FtlError, Lba, MediumError, Ps, SECTOR_BYTES, Tag};
 use smallvec::SmallVec;
 
-/// Drives of a mirror at most.
+/// Greatest number of drives of a mirror.
 pub(super) const MOST: usize = 8;
 
 /// Commands to the drives that one command waits for.
 pub(super) type Sent = SmallVec<[Tag; 4]>;
 
-/// Drives that failed, and with what.
+/// Drives that failed, each with its error.
 pub(super) type Failed = SmallVec<[(usize, SubmitError); 2]>;
 
-/// What a drive is worth.
+/// Standing of a drive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum State {
-    /// It has every write.
+    /// The drive has every write.
     Current,
-    /// It missed writes once, and gets all of them again: what it holds counts where it is known to
-    /// be alike.
+    /// The drive missed writes once, and gets all of them again. What it holds counts only in units
+    /// that are known to be alike.
     Behind,
-    /// It is not used any more.
+    /// The drive is not used any more.
     Out,
 }
 
@@ -32,17 +32,17 @@ pub(super) enum State {
 pub(super) struct Copies {
     pub devices: Vec<Box<dyn Storage>>,
     pub states: Vec<State>,
-    /// The drive that is right where drives differ, while it is current.
+    /// Drive that is right if drives differ, while it is current.
     pub first: usize,
-    /// Drives on which the last mount found damage: where drives may differ, none of these is
-    /// believed beside the first.
+    /// Drives on which the last mount found damage: if drives may differ, none of these is
+    /// believed, unless it is the first.
     pub damaged: Vec<bool>,
-    /// Whether all drives held the same once since they were mounted.
+    /// `true` if all drives held the same at some time since they were mounted.
     pub alike: bool,
     pub completions: CompletionTracker,
     pub instant: bool,
     pub contents: Contents,
-    /// Commands in flight on each.
+    /// Number of commands in flight on each drive.
     pub in_flight: Vec<u32>,
     /// Number of the last change of members.
     events: u64,
@@ -51,7 +51,7 @@ pub(super) struct Copies {
     keep_bytes: bool,
     /// Superblocks under way: whatever the host is promised next waits for them.
     barrier: Sent,
-    /// Tags ascend, and name the drive that a command went to.
+    /// Round of the last tag: tags ascend, and name the drive that a command went to.
     round: u64,
     /// Superblocks written.
     pub superblocks: u64,
@@ -59,7 +59,7 @@ pub(super) struct Copies {
     pub dropped: u64,
 }
 
-/// Whether a command ended because the power failed, of all drives.
+/// Returns `true` if a command ended because the power of all drives failed.
 pub(super) fn is_power_lost(error: &SubmitError) -> bool {
     matches!(error, SubmitError::Ftl(FtlError::Medium(MediumError::PowerLost)))
 }
@@ -86,29 +86,29 @@ impl Copies {
         }
     }
 
-    /// Forget what was in flight when the power failed.
+    /// Forgets what was in flight when the power failed.
     pub fn forget_flights(&mut self) {
         self.completions = CompletionTracker::default();
         self.in_flight.fill(0);
         self.barrier.clear();
     }
 
-    /// The drive that a command was sent to.
+    /// Returns the drive that a command was sent to.
     pub fn drive_of(&self, tag: Tag) -> usize {
         (tag.0 % self.devices.len() as u64) as usize
     }
 
-    /// Whether commands to a drive are in flight.
+    /// Returns `true` if commands to a drive are in flight.
     pub fn is_busy(&self) -> bool {
         self.in_flight.iter().any(|&count| count > 0)
     }
 
-    /// Drives in a state, in order.
+    /// Returns the drives in a state, in order.
     pub fn those(&self, wanted: impl Fn(State) -> bool) -> SmallVec<[usize; MOST]> {
         (0..self.devices.len()).filter(|&drive| wanted(self.states[drive])).collect()
     }
 
-    /// The drive that is right wherever drives differ. `None`: no drive is left.
+    /// Returns the drive that is right if drives differ, or `None` if no drive is left.
     pub fn first(&self) -> Option<usize> {
         let current = |drive: usize| self.states[drive] == State::Current;
         Some(self.first).filter(|&first| current(first)).or_else(|| {
@@ -117,7 +117,8 @@ impl Copies {
         })
     }
 
-    /// Send a command to a drive. It waits there for those of `after` that went to the same drive.
+    /// Sends a command to a drive. It waits there for the commands in `after` that went to the same
+    /// drive.
     pub fn send(
         &mut self,
         drive: usize,
@@ -139,17 +140,17 @@ impl Copies {
         Ok(tag)
     }
 
-    /// What is promised waits for these, too.
+    /// Returns the superblocks under way: whatever is promised waits for these, too.
     pub fn barrier(&mut self) -> &[Tag] {
         let completions = &self.completions;
         self.barrier.retain(|tag| completions.is_in_flight(*tag));
         &self.barrier
     }
 
-    /// Take drives out: what the mirror promises from now on, it promises without them.
+    /// Takes drives out: from now on the mirror promises everything without them.
     ///
     /// # Errors
-    /// What the last drive failed with.
+    /// The error of the last drive.
     pub fn drop_drives(&mut self, now: Ps, mut failed: Failed) -> Result<(), SubmitError> {
         let mut members = false;
         while let Some((drive, error)) = failed.pop() {
@@ -171,7 +172,7 @@ impl Copies {
         Ok(())
     }
 
-    /// All drives that are in use hold the same: each is current.
+    /// Notes that all drives in use hold the same: each is current.
     pub fn are_alike(&mut self) {
         self.alike = true;
         self.damaged.fill(false);
@@ -180,7 +181,7 @@ impl Copies {
         }
     }
 
-    /// Commands that a drive will not complete any more wait for nothing.
+    /// Gives up the commands that a drive will not complete any more.
     pub fn abandon(&mut self, drive: usize, now: Ps) {
         if self.devices[drive].next_event().is_none() {
             let drives = self.devices.len() as u64;
@@ -189,10 +190,10 @@ impl Copies {
         }
     }
 
-    /// Tell every current drive which are. Returns those that cannot be told.
+    /// Tells every current drive which drives are current. Returns the drives that cannot be told.
     ///
     /// # Errors
-    /// When the power fails.
+    /// If the power fails.
     pub fn write_superblocks(&mut self, now: Ps) -> Result<Failed, SubmitError> {
         self.events += 1;
         let current = self.those(|state| state == State::Current);
@@ -208,7 +209,7 @@ impl Copies {
         Ok(failed)
     }
 
-    /// Write the superblock of one drive.
+    /// Writes the superblock of one drive.
     pub fn write_superblock(
         &mut self,
         now: Ps,
@@ -235,7 +236,7 @@ impl Copies {
         self.send(drive, now, cmd, &[], &mut Reply::default())
     }
 
-    /// What stands where the superblock of a drive should.
+    /// Returns what is found at the place of a drive's superblock.
     pub fn superblock_of(&mut self, drive: usize) -> Result<Found, SubmitError> {
         let unit_sectors = self.devices[drive].unit_sectors();
         let mut reply = Reply::default();
@@ -248,7 +249,7 @@ impl Copies {
         Ok(bytes.map_or(Found::Foreign, |bytes| Superblock::decode(&bytes[..BYTES])))
     }
 
-    /// Where the superblocks of the current drives leave off.
+    /// Continues the numbers of changes after the superblocks of the current drives.
     pub fn continue_from(&mut self, events: u64) {
         self.events = events;
     }

@@ -1,16 +1,16 @@
 //! A mirror over several drives that are alike: every write goes to all of them, a read to one, and
-//! what one of them cannot do the others can (RAID 1: Patterson, Gibson and Katz, *A Case for
-//! Redundant Arrays of Inexpensive Disks*, SIGMOD 1988). Below it stands a drive, or layers over
-//! one, as often as there are copies: a tree.
+//! the others can do what one of them cannot (RAID 1: Patterson, Gibson and Katz, *A Case for
+//! Redundant Arrays of Inexpensive Disks*, SIGMOD 1988). Below it stands one drive, or layers over
+//! one drive, for each copy: a tree.
 //!
 //! Three things make it a mirror that survives power failures:
 //!
 //! - A drive that fails a write is taken *out*, and the others are told so ([`superblock`]) before
 //!   the host is promised anything more. A mount believes the last such change; a drive that it
 //!   leaves out is *behind*.
-//! - After a power failure drives may differ in what was not flushed. Until it is known that a unit
-//!   is alike on all of them ([`alike`]), it is read from one drive alone, the *first*: of those
-//!   that are current the one that the superblocks name.
+//! - After a power failure drives may differ in what was not flushed. Until a unit is known to be
+//!   alike on all of them ([`alike`]), it is read from one drive alone, the *first*: the current
+//!   drive that the superblocks name.
 //! - In idle time ([`resync`]) such units are copied from that drive to the others, and a drive
 //!   that was behind is current again.
 //!
@@ -51,7 +51,7 @@ pub const DEF: LayerDef = LayerDef {
     },
     mount_limit: |params, lower| {
         let drives = u64::from(params.get(DRIVES));
-        // a blank drive is looked at whole
+        // a blank drive is read whole
         LayerLimit { reads: drives * (u64::from(lower.shape.units()) + 1), writes: drives * drives }
     },
     small: &[
@@ -83,16 +83,16 @@ struct Mirror {
     copies: Copies,
     alike: Alike,
     shape: DeviceShape,
-    /// The drive of the last read, where drives take turns.
+    /// Drive of the last read, if drives take turns.
     turn: usize,
     balance: bool,
-    /// Units that are copied at a time.
+    /// Number of units that are copied at a time.
     resync_units: u32,
-    /// Drives that are still to fail, the last of them first.
+    /// Drives that are still to fail, in reverse order.
     losses: Vec<(Ps, usize)>,
     counters: Counters,
     failed: Option<SubmitError>,
-    /// The drives were told of no time after this.
+    /// Latest time that the drives were told of.
     latest: Ps,
     done: Vec<Done>,
     reply: Reply,
@@ -130,12 +130,12 @@ impl Mirror {
         Ok(mirror)
     }
 
-    /// Whatever stopped a drive while nobody asked anything of it.
+    /// Takes out the drives that stopped while nobody asked anything of them.
     fn look_around(&mut self, now: Ps) {
         for drive in self.copies.those(|state| state != State::Out) {
             if let Some(error) = self.copies.devices[drive].failure() {
                 if is_power_lost(&error) {
-                    self.failed = Some(error); // that of all drives
+                    self.failed = Some(error); // the power of all drives
                     return;
                 }
                 let failed = SmallVec::from_iter([(drive, error)]);
@@ -175,7 +175,7 @@ impl Device for Mirror {
                 self.counters.reads += 1;
                 self.read(now, (lba, sectors), &waits, reply)
             }
-            // no drive's map is that of the mirror
+            // no drive's map is the map of the mirror
             Cmd::ReadBuffer { .. } | Cmd::WriteBuffer { .. } => {
                 cmd.asks_within(0, 0).map(|()| Sent::new())
             }
@@ -236,7 +236,7 @@ impl Device for Mirror {
         if let Some(error) = &self.failed {
             return Err(error.clone());
         }
-        // whoever looks at the drives meanwhile has advanced them
+        // code that looks at the drives meanwhile has advanced them
         let now = now.max(self.latest);
         if now >= until {
             return Ok(());
@@ -255,7 +255,7 @@ impl Device for Mirror {
 }
 
 impl Mirror {
-    /// What is done in idle time.
+    /// Does the work of idle time.
     fn work(&mut self, now: Ps, until: Ps) -> Result<(), SubmitError> {
         self.lose(now)?;
         let at = self.resync(now, until)?;

@@ -1,4 +1,4 @@
-//! Mounting: which drives are believed, and what is written down of that.
+//! Mounting: which drives are believed, and what the superblocks then record.
 
 use super::alike::Alike;
 use super::copies::{State, is_power_lost};
@@ -9,8 +9,8 @@ use flashatlas_types::{Lba, Ps, SeededBug, Stamp};
 use smallvec::SmallVec;
 
 impl Mirror {
-    /// Learn from the superblocks which drives are current, and which of these is right where they
-    /// differ. Drives that are out already stay out; `Behind` are those whose mount found damage.
+    /// Learns from the superblocks which drives are current, and which of these is right if they
+    /// differ. Drives that are out already stay out; drives whose mount found damage are `Behind`.
     pub(super) fn load(&mut self) -> Result<(), SubmitError> {
         let drives = self.copies.devices.len();
         let mut newest: Option<Superblock> = None;
@@ -18,7 +18,7 @@ impl Mirror {
         for drive in self.copies.those(|state| state != State::Out) {
             match self.copies.superblock_of(drive) {
                 Ok(Found::Foreign) if self.copies.states[drive] == State::Current => {
-                    return Err(foreign(drive, "its superblock is none"));
+                    return Err(foreign(drive, "its superblock is not one of a mirror"));
                 }
                 Ok(superblock) => found[drive] = Some(superblock),
                 Err(error) if is_power_lost(&error) => return Err(error),
@@ -32,7 +32,7 @@ impl Mirror {
             }
         }
         for drive in self.copies.those(|state| state != State::Out) {
-            // where the mount of a drive found damage, that may be what became of its superblock
+            // if the mount of a drive found damage, its superblock may have been damaged, too
             let intact = self.copies.states[drive] == State::Current;
             if (found[drive] == Some(Found::Blank) && intact || newest.is_none())
                 && let Some(sector) = self.first_used(drive)?
@@ -54,8 +54,8 @@ impl Mirror {
         let taken_for_alike = SeededBug::TakenForAlike.is_active();
         self.alike = Alike::new(self.shape.units(), taken_for_alike);
         self.copies.continue_from(newest.events);
-        // the last superblock that was written says who is current, whatever the others say: it
-        // leaves out a drive before the host is promised anything that this one missed
+        // the last superblock that was written names the current drives, whatever the others name:
+        // it leaves out a drive before the host is promised anything that this drive missed
         let knows = |drive: usize| {
             let one_of_ours = matches!(found[drive], Some(Found::Superblock(_)));
             one_of_ours && newest.members >> drive & 1 == 1
@@ -64,9 +64,9 @@ impl Mirror {
         for drive in self.copies.those(|state| state != State::Out) {
             self.copies.states[drive] = if knows(drive) { State::Current } else { State::Behind };
         }
-        // drives may differ from now on: what the first of them holds is what counts, at this mount
-        // and at the next ones, until all are alike again. Where they were alike when the power
-        // failed, one on which no damage was found takes the place of one on which it was
+        // drives may differ from now on. The contents of the first drive count, at this mount and
+        // at the next ones, until all are alike again. If drives were alike when the power failed,
+        // a drive without damage takes the place of one with damage
         let current = self.copies.those(|state| state == State::Current);
         let last = usize::from(newest.first).min(drives - 1);
         let other = current.iter().copied().find(|drive| intact.contains(drive));
@@ -78,7 +78,7 @@ impl Mirror {
             let what = "every drive that had each write is missing".into();
             return Err(LayerError::Damaged { layer: DEF.name, what }.into());
         }
-        // a blank drive is one of the mirror before anything is copied to it
+        // a blank drive belongs to the mirror before anything is copied to it
         for drive in (0..drives).filter(|&drive| found[drive] == Some(Found::Blank)) {
             match self.copies.write_superblock(Ps::ZERO, drive, 0, 0) {
                 Err(error) if is_power_lost(&error) => return Err(error),
@@ -91,7 +91,7 @@ impl Mirror {
         let missing = |drive: usize| {
             newest.members >> drive & 1 == 1 && self.copies.states[drive] != State::Current
         };
-        // every drive that is current knows of the last change
+        // every current drive knows of the last change
         let knows_last = |own: Superblock| own.events == newest.events;
         let behind_in_events = |drive: usize| match found[drive] {
             Some(Found::Superblock(own)) => !knows_last(own),
@@ -99,19 +99,16 @@ impl Mirror {
         };
         let untold = current.into_iter().any(behind_in_events);
         let changed = newest.alike || self.copies.first != last;
-        match changed || untold || (0..drives).any(missing) {
-            true => self.tell(),
-            false => Ok(()),
-        }
+        if changed || untold || (0..drives).any(missing) { self.tell() } else { Ok(()) }
     }
 
-    /// Tell the current drives which they are.
+    /// Tells the current drives which drives are current.
     pub(super) fn tell(&mut self) -> Result<(), SubmitError> {
         let failed = self.copies.write_superblocks(Ps::ZERO)?;
         self.copies.drop_drives(Ps::ZERO, failed)
     }
 
-    /// A superblock is one of this mirror.
+    /// Returns an error if a superblock is not one of this mirror.
     pub(super) fn knows(&self, drive: usize, own: &Superblock) -> Result<(), SubmitError> {
         let drives = self.copies.devices.len() as u64;
         let fields = [
@@ -127,7 +124,7 @@ impl Mirror {
         }
     }
 
-    /// The first sector of a drive that holds anything, to within a unit.
+    /// Returns the first sector of a drive that holds anything, to within a unit.
     pub(super) fn first_used(&mut self, drive: usize) -> Result<Option<u64>, SubmitError> {
         let (unit, mut reply) = (self.shape.unit_sectors, Reply::default());
         for lba in (0..self.copies.devices[drive].sectors()).step_by(unit as usize) {

@@ -1,5 +1,5 @@
-//! Copying what drives may hold differently, in idle time, from the first current drive to the
-//! others.
+//! Copying of units that drives may hold differently, in idle time, from the first current drive to
+//! the others.
 
 use super::Mirror;
 use super::copies::{Failed, MOST, Sent, State, is_power_lost};
@@ -9,8 +9,8 @@ use smallvec::SmallVec;
 use std::ops::Range;
 
 impl Mirror {
-    /// Copy units until all are known to be alike or the time is over. Returns when the last copy
-    /// was complete; `until`, where it is still under way.
+    /// Copies units until all are known to be alike or the time is over. Returns the time at which
+    /// the last copy was complete, or `until` if it is still under way.
     pub(super) fn resync(&mut self, now: Ps, until: Ps) -> Result<Ps, SubmitError> {
         let (mut at, mut from_unit, mut most) = (now, 0, self.resync_units);
         while self.resync_units > 0
@@ -29,7 +29,8 @@ impl Mirror {
                     self.counters.resynced_units += u64::from(units.end - units.start);
                 }
                 Err(error) if is_power_lost(&error) => return Err(error),
-                // what the first drive cannot read stays as it is, unit by unit; a read will say so
+                // what the first drive cannot read stays as it is, unit by unit; a read will report
+                // it
                 Err(_) if units.end - units.start > 1 => {
                     (from_unit, most) = (units.start, 1);
                     continue;
@@ -53,8 +54,10 @@ impl Mirror {
         Ok(at)
     }
 
-    /// Read units of a drive and write them to others. In flight, the reads come first on the
-    /// simulated clock only where the caller waits for them; here the writes are sent along.
+    /// Reads units of a drive and writes them to others.
+    ///
+    /// The writes are sent along with the reads: in simulated time the reads come first only if the
+    /// caller waits for them.
     pub(super) fn copy(
         &mut self,
         now: Ps,
@@ -79,15 +82,16 @@ impl Mirror {
                 let run = stamps[from..].iter().take_while(|s| is_trimmed(s) == trimmed).count();
                 let first = lba(units.start + from as u32);
                 let unit_bytes = bytes.len() / stamps.len();
-                let cmd = match trimmed {
-                    true => Cmd::Trim { lba: first, sectors: run as u32 * unit },
-                    false => Cmd::WriteUnits {
+                let cmd = if trimmed {
+                    Cmd::Trim { lba: first, sectors: run as u32 * unit }
+                } else {
+                    Cmd::WriteUnits {
                         lba: first,
                         fua: false,
                         stamps: &stamps[from..from + run],
                         data: (unit_bytes > 0)
                             .then(|| &bytes[from * unit_bytes..(from + run) * unit_bytes]),
-                    },
+                    }
                 };
                 match self.copies.send(drive, now, cmd, &[], &mut self.reply) {
                     Ok(tag) => sent.push(tag),
@@ -103,7 +107,8 @@ impl Mirror {
         Ok((sent, failed))
     }
 
-    /// Let everything that is under way come to its end. Returns when that was, `until` at most.
+    /// Lets everything that is under way come to its end. Returns the time of that end, at most
+    /// `until`.
     fn wait(&mut self, mut at: Ps, until: Ps) -> Ps {
         let mut none = Vec::new();
         while self.copies.is_busy() {

@@ -1,4 +1,4 @@
-//! Parameters, and what they say.
+//! Parameters of the mirror, and their values.
 
 use super::copies::MOST;
 use flashatlas_device::{DeviceShape, LayersBelow};
@@ -11,8 +11,8 @@ pub(super) const DRIVES: Param<u32> =
 pub(super) const READ: Param<Text> = Param::choice(
     "mirror.read",
     &["least-busy", "first"],
-    "which drive a read goes to: `least-busy`: the one with the fewest commands under way, in turn \
-     among equals; `first`: the first that is current",
+    "drive that a read goes to: the one with the fewest commands under way, in turn among equals \
+     (`least-busy`), or the first that is current (`first`)",
 )
 .or("least-busy");
 
@@ -29,7 +29,7 @@ pub(super) const RESYNC: Param<u32> = Param::bytes(
     "mirror.resync",
     0,
     16 << 20,
-    "bytes that are copied at a time, in idle time, where drives may differ; 0: none",
+    "bytes that are copied at a time, in idle time, if drives may differ; 0: none",
 )
 .or("64KiB");
 
@@ -41,7 +41,7 @@ const LOSE: Param<Text> = Param::text(
 
 pub(super) const PARAMS: &[ParamDef] = &[DRIVES.def, READ.def, RESERVE.def, RESYNC.def, LOSE.def];
 
-/// What the mirror exports, or why it cannot be put there.
+/// Returns the shape that the mirror exports, or the reason why it cannot be put there.
 pub(super) fn fits(params: &Params, lower: &LayersBelow<'_>) -> Result<DeviceShape, ConfigError> {
     let unit = lower.shape.unit_sectors;
     let reserve = params.get(RESERVE).div_ceil(SECTOR_BYTES).max(unit);
@@ -66,7 +66,7 @@ pub(super) fn fits(params: &Params, lower: &LayersBelow<'_>) -> Result<DeviceSha
     Ok(DeviceShape { unit_sectors: unit, sectors })
 }
 
-/// `1@2s,0@5s`: which drives fail, and when.
+/// Returns the drives that fail, each with its time, from a text such as `1@2s,0@5s`.
 pub(super) fn losses(params: &Params) -> Result<Vec<(Ps, usize)>, ConfigError> {
     let text: &str = params.get(LOSE);
     let steps = text.split(',').map(str::trim).filter(|step| !step.is_empty());

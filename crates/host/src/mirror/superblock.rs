@@ -1,4 +1,4 @@
-//! What a mirror keeps on each of its drives: which of them are current.
+//! Record that a mirror keeps on each of its drives: which drives are current.
 
 /// Bytes of a superblock.
 pub(super) const BYTES: usize = 36;
@@ -13,23 +13,24 @@ const VERSION: u16 = 1;
 pub(super) struct Superblock {
     /// Drives of the mirror.
     pub drives: u8,
-    /// Which of them this is.
+    /// Number of this drive.
     pub index: u8,
     /// A bit for each drive that is current.
     pub members: u32,
-    /// The drive that is right where drives differ.
+    /// Drive that is right if drives differ.
     pub first: u8,
-    /// The drives were alike once since they were mounted: they differ at most in what was not
-    /// flushed since. Where this is not so, no other drive may become the first but for one that
-    /// fails.
+    /// `true` if the drives were alike at some time since they were mounted: they differ at most in
+    /// what was not flushed since. If it is `false`, no other drive may become the first unless the
+    /// first fails.
     pub alike: bool,
-    /// Grows with every change of `members` or `first`: a drive that says less has missed one.
+    /// Number that grows with every change of `members` or `first`: a drive with a smaller number
+    /// has missed a change.
     pub events: u64,
     /// Sectors that the mirror exports.
     pub sectors: u64,
 }
 
-/// What stands where a superblock should.
+/// Contents found at the place of a superblock.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Found {
     /// Nobody wrote there.
@@ -41,7 +42,7 @@ pub(super) enum Found {
 }
 
 impl Superblock {
-    /// Its bytes.
+    /// Returns the superblock as bytes.
     pub fn encode(&self) -> [u8; BYTES] {
         let mut bytes = [0; BYTES];
         bytes[..4].copy_from_slice(&MAGIC);
@@ -56,7 +57,8 @@ impl Superblock {
         bytes
     }
 
-    /// What a unit that begins with `bytes` holds.
+    /// Returns what a unit that begins with `bytes` holds: nothing, a superblock, or something
+    /// else.
     pub fn decode(bytes: &[u8]) -> Found {
         if bytes.iter().all(|&b| b == 0) {
             return Found::Blank;

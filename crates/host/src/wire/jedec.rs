@@ -19,19 +19,19 @@ pub struct HpbRead {
     pub flags: ReadFlags,
     /// The first logical block of 4 KB.
     pub lba: u32,
-    /// What the host knows of it.
+    /// The host's entry for the first block.
     pub entry: u64,
     /// Logical blocks, at least 1.
     pub blocks: u8,
-    /// Number of entries that were sent before; 0: none were.
+    /// Number of the entries that were sent before; 0 if none were.
     pub read_id: u8,
 }
 
 impl HpbRead {
-    /// The bytes of the command.
+    /// Returns the bytes of the command.
     ///
     /// # Panics
-    /// When there are no blocks, or the number is above 7Fh.
+    /// If there are no blocks, or the number of the entries is above 7Fh.
     pub fn encode(&self) -> Cdb {
         assert!(self.blocks > 0 && self.read_id <= READ_ID_MAX, "{self:?}");
         let mut bytes = [0; 16];
@@ -42,7 +42,7 @@ impl HpbRead {
         bytes
     }
 
-    /// The command that `bytes` encode.
+    /// Returns the command that `bytes` encode.
     ///
     /// # Errors
     /// Another length or operation code, no blocks, and reserved bits: 0 and 2 of byte 1, 7 of byte
@@ -64,7 +64,8 @@ impl HpbRead {
         })
     }
 
-    /// The same with the bytes of the entry the other way round, as some devices want it.
+    /// Returns the same command with the bytes of the entry in reverse order, as some devices want
+    /// it.
     #[must_use]
     pub fn with_entry_swapped(self) -> HpbRead {
         HpbRead { entry: self.entry.swap_bytes(), ..self }
@@ -91,10 +92,10 @@ pub enum WriteBuffer {
 }
 
 impl WriteBuffer {
-    /// The bytes of the command.
+    /// Returns the bytes of the command.
     ///
     /// # Panics
-    /// When the number of a read is none.
+    /// If the number of a read is not 1 to 7Fh.
     pub fn encode(&self) -> Cdb {
         let mut bytes = [0; 16];
         bytes[0] = WRITE_BUFFER;
@@ -115,10 +116,11 @@ impl WriteBuffer {
         bytes
     }
 
-    /// The command that `bytes` encode.
+    /// Returns the command that `bytes` encode.
     ///
     /// # Errors
-    /// Another length, operation code or buffer, and whatever else is not zero.
+    /// Another length, operation code or buffer, a number of a read that is not 1 to 7Fh, and any
+    /// other byte that is not zero.
     pub fn decode(bytes: &[u8]) -> Result<WriteBuffer, WireError> {
         let bytes = cdb(bytes)?;
         must_be(bytes, 0, "the operation code", WRITE_BUFFER)?;
@@ -142,7 +144,7 @@ impl WriteBuffer {
     }
 }
 
-/// What a device has to say of its map.
+/// Kind of a device's notice about its map.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Operation {
     /// Nothing.
@@ -153,7 +155,7 @@ pub enum Operation {
     DeviceReset,
 }
 
-/// Regions that a notice names at most, of each kind.
+/// Greatest number of regions of each kind that a notice names.
 pub const NOTICE_MAX: usize = 2;
 /// Bytes of the sense data.
 pub const SENSE_BYTES: usize = 0x14;
@@ -165,7 +167,7 @@ const ADDITIONAL: u8 = 0x10;
 /// The notice in the sense data of a response (HPB_UPDATE_ALERT is set in its device information).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Notice {
-    /// What it is about.
+    /// Kind of the notice.
     pub operation: Operation,
     /// Logical unit.
     pub lun: u8,
@@ -174,11 +176,11 @@ pub struct Notice {
 }
 
 impl Notice {
-    /// A notice of subregions (region and subregion of it) to be read, and of regions to be
-    /// dropped.
+    /// Returns a notice of subregions to be read, each as its region and its number there, and of
+    /// regions to be dropped.
     ///
     /// # Panics
-    /// When there are more than two of a kind.
+    /// If there are more than two of a kind.
     pub fn new(operation: Operation, lun: u8, active: &[(u16, u16)], inactive: &[u16]) -> Notice {
         let mut notice = Notice {
             operation,
@@ -192,17 +194,17 @@ impl Notice {
         notice
     }
 
-    /// Subregions to be read: region, and subregion of it.
+    /// Returns the subregions to be read, each as its region and its number there.
     pub fn active(&self) -> &[(u16, u16)] {
         &self.active.0[..usize::from(self.active.1)]
     }
 
-    /// Regions to be dropped.
+    /// Returns the regions to be dropped.
     pub fn inactive(&self) -> &[u16] {
         &self.inactive.0[..usize::from(self.inactive.1)]
     }
 
-    /// The bytes of the sense data.
+    /// Returns the bytes of the sense data.
     pub fn encode(&self) -> [u8; SENSE_BYTES] {
         let mut bytes = [0; SENSE_BYTES];
         bytes[..2].copy_from_slice(&SENSE_LENGTH.to_be_bytes());
@@ -219,11 +221,11 @@ impl Notice {
         bytes
     }
 
-    /// The notice that `bytes` encode.
+    /// Returns the notice that `bytes` encode.
     ///
     /// # Errors
-    /// Another length, descriptor or operation, more than two of a kind, and whatever else is not
-    /// zero.
+    /// Another length, descriptor or operation, more than two of a kind, and any other byte that is
+    /// not zero.
     pub fn decode(bytes: &[u8]) -> Result<Notice, WireError> {
         if bytes.len() != SENSE_BYTES {
             return Err(WireError::Length { expected: SENSE_BYTES, found: bytes.len() });

@@ -1,5 +1,5 @@
-//! How a host hands map entries back to a drive (HPB), byte by byte: three formats, each named by
-//! where it is from. Numbers are big-endian. Nothing is allocated; what is decoded is encoded to
+//! The bytes in which a host hands map entries back to a drive (HPB), in three formats, each named
+//! after its origin. Numbers are big-endian. Nothing is allocated; what was decoded is encoded to
 //! the same bytes again.
 //!
 //! | | CDB of a read | how entries come to the host |
@@ -18,30 +18,30 @@ pub const CDB_BYTES: usize = 16;
 /// A command descriptor block.
 pub type Cdb = [u8; CDB_BYTES];
 
-/// Why bytes are no command or response of a format.
+/// Reason why bytes are no command or response of a format.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum WireError {
-    /// Not as many bytes as it takes.
+    /// The number of bytes is wrong.
     Length {
-        /// What it takes.
+        /// Number of bytes that the format takes.
         expected: usize,
-        /// What there are.
+        /// Number of bytes that there are.
         found: usize,
     },
-    /// A byte that holds another value than it must.
+    /// A byte holds another value than it must.
     Value {
-        /// Which byte.
+        /// Number of the byte.
         byte: usize,
-        /// What it says.
+        /// Name of the field.
         field: &'static str,
-        /// What it holds.
+        /// Value that the byte holds.
         found: u8,
     },
-    /// Reserved bits that are set.
+    /// Reserved bits are set.
     Reserved {
-        /// In which byte.
+        /// Number of the byte.
         byte: usize,
-        /// Which of them.
+        /// The reserved bits that are set.
         bits: u8,
     },
 }
@@ -64,12 +64,12 @@ impl std::fmt::Display for WireError {
 
 impl std::error::Error for WireError {}
 
-/// The bytes of a CDB, if there are as many as it has.
+/// Returns the bytes as a CDB, if their number is right.
 fn cdb(bytes: &[u8]) -> Result<&Cdb, WireError> {
     bytes.try_into().map_err(|_| WireError::Length { expected: CDB_BYTES, found: bytes.len() })
 }
 
-/// `Ok` unless one of `bits` of a byte is set.
+/// Returns an error if one of `bits` of a byte is set.
 fn reserved(bytes: &[u8], byte: usize, bits: u8) -> Result<(), WireError> {
     match bytes[byte] & bits {
         0 => Ok(()),
@@ -77,7 +77,7 @@ fn reserved(bytes: &[u8], byte: usize, bits: u8) -> Result<(), WireError> {
     }
 }
 
-/// `Ok` if a byte holds `expected`.
+/// Returns an error unless a byte holds `expected`.
 fn must_be(bytes: &[u8], byte: usize, field: &'static str, expected: u8) -> Result<(), WireError> {
     match bytes[byte] {
         found if found == expected => Ok(()),
@@ -101,7 +101,7 @@ fn u64_at(bytes: &[u8], at: usize) -> u64 {
     u64::from(u32_at(bytes, at)) << 32 | u64::from(u32_at(bytes, at + 4))
 }
 
-/// What byte 1 of a READ says beside its format (SBC-3, READ(10) and READ(16)).
+/// Flags in byte 1 of a READ, beside its format (SBC-3, READ(10) and READ(16)).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct ReadFlags {
     /// RDPROTECT, 0 to 7.
@@ -115,7 +115,7 @@ pub struct ReadFlags {
 }
 
 impl ReadFlags {
-    /// Bits of byte 1 that are theirs; bit 2 is reserved, bit 0 another matter.
+    /// Bits of byte 1 that belong to the flags; bit 2 is reserved, and bit 0 is not a flag.
     const BITS: u8 = 0b1111_1010;
 
     fn decode(byte: u8) -> ReadFlags {
@@ -140,8 +140,8 @@ impl ReadFlags {
 pub(crate) mod tests {
     use super::{Cdb, WireError};
 
-    /// Every length but the right one is refused, and every bit of `reserved` (byte and mask),
-    /// alone.
+    /// Asserts that every length but the right one is refused, and every bit of `reserved` (byte
+    /// and mask), alone.
     pub fn refuses<T: std::fmt::Debug>(
         good: &[u8],
         reserved: &[(usize, u8)],
@@ -166,8 +166,8 @@ pub(crate) mod tests {
         }
     }
 
-    /// Any CDB, after `fix` has put in its place what a format wants, is refused or is what it is
-    /// decoded to.
+    /// Asserts that any CDB, after `fix` has put in place what a format wants, is refused or
+    /// encoded again to the same bytes.
     pub fn canonical<T>(
         decode: impl Fn(&[u8]) -> Result<T, WireError>,
         encode: impl Fn(&T) -> Cdb,

@@ -3,20 +3,20 @@
 //! a READ(16) whose address has 4 bytes, for an entry of 4 bytes before it, and a response UPIU
 //! that names a group of the map that has changed, or brings entries along.
 //!
-//! The paper's figures leave field widths of the response open: the group number takes bytes 12 to
-//! 15, an entry and its address 4 bytes each, and bits 0 and 1 of "HPB Device Info" say which of
-//! the two is there.
+//! The paper's figures leave field widths of the response open. Here the group number takes bytes
+//! 12 to 15, and an entry and its address take 4 bytes each. Bits 0 and 1 of "HPB Device Info" show
+//! which of the two is there.
 
 use super::{Cdb, ReadFlags, WireError, cdb, must_be, reserved, u16_at, u32_at, u64_at};
 
 const READ_16: u8 = 0x88;
 
-/// READ(16), with an entry or as it always was.
+/// READ(16), with an entry or in its usual form.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Read16 {
     /// Byte 1.
     pub flags: ReadFlags,
-    /// What the host knows of the first block, if anything.
+    /// The host's entry for the first block, if there is one.
     pub entry: Option<u32>,
     /// The first logical block; below 2^32 with an entry.
     pub lba: u64,
@@ -27,10 +27,10 @@ pub struct Read16 {
 }
 
 impl Read16 {
-    /// The bytes of the command.
+    /// Returns the bytes of the command.
     ///
     /// # Panics
-    /// When the address does not fit beside an entry, or a small number is too large.
+    /// If the address does not fit beside an entry, or a small number is too large.
     pub fn encode(&self) -> Cdb {
         assert!(self.group < 32, "the group number is 0 to 31");
         let mut bytes = [0; 16];
@@ -50,7 +50,7 @@ impl Read16 {
         bytes
     }
 
-    /// The command that `bytes` encode.
+    /// Returns the command that `bytes` encode.
     ///
     /// # Errors
     /// Another length or operation code, and reserved bits: bit 2 of byte 1, bits 5 to 7 of byte
@@ -78,7 +78,7 @@ pub const RESPONSE_BYTES: usize = 32;
 pub const PAIR_BYTES: usize = 8;
 
 const RESPONSE: u8 = 0x21;
-/// Bits 6 and 7 of byte 0 say whether digests follow (`xx10 0001b`).
+/// Bits 6 and 7 of byte 0, which show whether digests follow (`xx10 0001b`).
 const DIGESTS: u8 = 0xc0;
 const HAS_GROUP: u8 = 0x01;
 const HAS_PAIRS: u8 = 0x02;
@@ -100,17 +100,17 @@ pub struct Response<'a> {
     pub response: u8,
     /// SCSI status: 0 is good.
     pub status: u8,
-    /// A group of the map that has changed: what the host has of it is stale.
+    /// Group of the map that has changed: the host's entries of it are stale.
     pub dirty_group: Option<u32>,
     pairs: &'a [u8],
 }
 
 impl<'a> Response<'a> {
-    /// A good response to `tag`, which names a group or brings along `pairs`: addresses and
-    /// entries, 8 bytes each.
+    /// Returns a good response to `tag`, which names a group or brings along `pairs`: addresses and
+    /// entries, 8 bytes for each pair.
     ///
     /// # Panics
-    /// When `pairs` are no whole number of pairs, or more than a data segment holds.
+    /// If `pairs` are no whole number of pairs, or more than a data segment holds.
     pub fn good(lun: u8, tag: u8, dirty_group: Option<u32>, pairs: &'a [u8]) -> Response<'a> {
         assert!(
             pairs.len() % PAIR_BYTES == 0 && pairs.len() <= usize::from(u16::MAX),
@@ -130,17 +130,17 @@ impl<'a> Response<'a> {
         }
     }
 
-    /// Addresses and entries that came along.
+    /// Returns the addresses and entries that came along.
     pub fn pairs(&self) -> impl Iterator<Item = (u32, u32)> + 'a {
         self.pairs.chunks_exact(PAIR_BYTES).map(|pair| (u32_at(pair, 0), u32_at(pair, 4)))
     }
 
-    /// Bytes of the whole.
+    /// Returns the number of bytes of the whole response.
     pub fn length(&self) -> usize {
         RESPONSE_BYTES + self.pairs.len()
     }
 
-    /// Write it to `to`, which is as long as it is.
+    /// Writes the response to `to`, which must have its length.
     ///
     /// # Errors
     /// [`WireError::Length`].
@@ -160,11 +160,11 @@ impl<'a> Response<'a> {
         Ok(())
     }
 
-    /// The response that `bytes` encode.
+    /// Returns the response that `bytes` encode.
     ///
     /// # Errors
-    /// Another length than it says, another transaction, reserved bits, and device information that
-    /// contradicts the rest.
+    /// Another length than the response states, another transaction, reserved bits, and device
+    /// information that contradicts the rest.
     pub fn decode(bytes: &'a [u8]) -> Result<Response<'a>, WireError> {
         let short = |expected| WireError::Length { expected, found: bytes.len() };
         if bytes.len() < RESPONSE_BYTES {

@@ -15,12 +15,12 @@ pub struct Read16 {
     pub flags: ReadFlags,
     /// The logical block.
     pub lba: u32,
-    /// What the host knows of it.
+    /// The host's entry for the block.
     pub entry: u64,
 }
 
 impl Read16 {
-    /// The bytes of the command.
+    /// Returns the bytes of the command.
     pub fn encode(&self) -> Cdb {
         let mut bytes = [0; 16];
         (bytes[0], bytes[1]) = (READ_16, self.flags.encode());
@@ -30,7 +30,7 @@ impl Read16 {
         bytes
     }
 
-    /// The command that `bytes` encode.
+    /// Returns the command that `bytes` encode.
     ///
     /// # Errors
     /// Another length, operation code, mark or number of blocks, and bits 0 and 2 of byte 1, which
@@ -54,7 +54,7 @@ impl Read16 {
 pub struct ReadBuffer {
     /// The region.
     pub region: u16,
-    /// The subregion of it.
+    /// Number of the subregion in its region.
     pub subregion: u16,
     /// Bytes to be returned, below 2^24.
     pub bytes: u32,
@@ -64,10 +64,10 @@ const READ_BUFFER: u8 = 0xf9;
 const BUFFER_ID: u8 = 0x01;
 
 impl ReadBuffer {
-    /// The bytes of the command.
+    /// Returns the bytes of the command.
     ///
     /// # Panics
-    /// When the length has more than 24 bits.
+    /// If the length has more than 24 bits.
     pub fn encode(&self) -> Cdb {
         assert!(self.bytes < 1 << 24, "{} bytes have more than 24 bits", self.bytes);
         let mut bytes = [0; 16];
@@ -78,7 +78,7 @@ impl ReadBuffer {
         bytes
     }
 
-    /// The command that `bytes` encode.
+    /// Returns the command that `bytes` encode.
     ///
     /// # Errors
     /// Another length, operation code or buffer, and bytes 9 to 15, which are reserved.

@@ -8,7 +8,8 @@ use flashatlas_testing::proofs::one_in;
 use flashatlas_types::{Dur, Lba, Lpn, Ps, Rng, SECTOR_BYTES, Seed, Stamp, StampSum, Tag};
 use std::collections::BTreeSet;
 
-/// Every order of layers that a drive takes, with the settings of each variant of the first.
+/// Returns every order of layers that a drive takes, with the settings of each variant of the
+/// first.
 fn stacks(drive: &[&str]) -> Vec<DriveConfig> {
     let mut all: Vec<Vec<&'static LayerDef>> = vec![vec![]];
     let mut longest = all.clone();
@@ -31,7 +32,7 @@ fn stacks(drive: &[&str]) -> Vec<DriveConfig> {
             let mut settings: Vec<String> =
                 drive.iter().chain(small).map(|&s| s.to_owned()).collect();
             settings.push(format!("layers={}", names.join(",")));
-            // an order that makes no sense is refused; what is refused says why
+            // an order that makes no sense is refused, and the refusal gives the reason
             match STANDARD.load("tiny", None, &settings) {
                 Ok(config) => configs.push(config),
                 Err(error) => assert!(error.key == "layers", "{names:?}: {error}"),
@@ -41,7 +42,7 @@ fn stacks(drive: &[&str]) -> Vec<DriveConfig> {
     configs
 }
 
-/// What a drive without layers would hold.
+/// Contents that a drive without layers would have.
 struct Model {
     stamps: Vec<Stamp>,
     bytes: Option<Vec<u8>>,
@@ -49,7 +50,7 @@ struct Model {
 }
 
 impl Model {
-    /// Every unit, and the sum of all where the stack has one.
+    /// Compares every unit, and the sum of all if the stack has one.
     fn compare_all(&self, stack: &Stack, what: &str) {
         for (lpn, &stamp) in (0..).map(Lpn).zip(&self.stamps) {
             let held = stack.peek_stamp(lpn).unwrap_or_else(|e| panic!("{what}: {e}"));
@@ -66,9 +67,10 @@ impl Model {
             let (low, high) = (unit * self.unit_sectors, (unit + 1) * self.unit_sectors);
             let (from, to) = (lba.max(low), (lba + sectors).min(high));
             let stamp = &mut self.stamps[unit as usize];
-            *stamp = match to - from == self.unit_sectors {
-                true => Stamp::whole(content, low - lba),
-                false => stamp.overwritten(content, from - low, to - from),
+            *stamp = if to - from == self.unit_sectors {
+                Stamp::whole(content, low - lba)
+            } else {
+                stamp.overwritten(content, from - low, to - from)
             };
         }
         if let Some(bytes) = &mut self.bytes {
@@ -185,7 +187,7 @@ fn exercise(config: &DriveConfig, seed: u64, requests: u64) {
                 host.submit(number, Cmd::Read { lba: range, sectors: count }, &mut reply, &what);
                 model.compare(lba, count, &reply, &format!("{what}, request {number}"));
             }
-            // what is trimmed may come back on some drives (docs/RELIABILITY.md, R3)
+            // trimmed data may come back on some drives (docs/RELIABILITY.md, R3)
             28 if !host.stack.forgets_trims() => {
                 host.submit(number, Cmd::Trim { lba: range, sectors: count }, &mut reply, &what);
                 model.trim(lba, count);
@@ -266,8 +268,8 @@ fn layers_change_no_data() {
             let data = format!("nand.data={data}");
             for config in stacks(&[PAGE, drive, &[&data]].concat()) {
                 tested.extend(config.layers().iter().map(|l| l.name));
-                // in time and outside it, or by turns; where there are several drives, each request
-                // is as many
+                // in simulated time, outside it, or by turns; with several drives, each request
+                // becomes several
                 exercised += 1;
                 let by_turns = exercised % 2..exercised % 2 + 1;
                 let (seeds, requests) = match (config.drives(), config.layers().len()) {

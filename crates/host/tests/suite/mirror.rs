@@ -19,7 +19,7 @@ fn built(config: &DriveConfig) -> Stack {
     stack
 }
 
-/// A host that knows what the digests on other drives stand for.
+/// Returns a host that knows what the digests on other drives stand for.
 fn knowing(config: &DriveConfig, contents: &[Contents]) -> Stack {
     let mut stack = config.build_stack(Seed(1)).unwrap();
     stack.learn(contents);
@@ -90,7 +90,7 @@ fn a_drive_that_was_left_out_is_behind_until_it_is_copied_to() {
     flush(&mut stack);
     assert_eq!((counter(&stack, "dropped"), counter(&stack, "current_drives")), (1, 1));
     assert_eq!(read(&mut stack, 1), Stamp::whole(6, 0));
-    // the first drive mounts, and has none of that: it is not believed
+    // the first drive mounts, and has nothing of that: it is not believed
     stack.set_instant(false);
     stack.power_cycle(&config, Seed(1)).unwrap();
     stack.set_instant(true);
@@ -235,7 +235,7 @@ fn idle_time_that_is_looked_at_in_parts_goes_on_where_it_was() {
     stack.set_instant(false);
     stack.power_cycle(&config, Seed(1)).unwrap();
     let mut done = Vec::new();
-    // as a run does that samples in between: it begins at the same time again
+    // like a run that samples in between: it begins at the same time again
     for part in 1..=40 {
         let until = Ps::ZERO.after(Dur::from_us(part * 500));
         stack.idle(Ps::ZERO, until).unwrap();

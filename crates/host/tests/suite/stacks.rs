@@ -1,4 +1,4 @@
-//! Which stacks can work, what a mount leaves alone, and what the time of a layer is.
+//! The stacks that can work, what a mount leaves alone, and the time that a layer takes.
 
 use flashatlas_device::{Cmd, DriveConfig, Reply, Stack, SubmitError};
 use flashatlas_host::STANDARD;
@@ -75,7 +75,8 @@ fn a_file_may_name_layers_in_a_list() {
     assert!(said.starts_with("mine.toml:1:"), "{said}");
 }
 
-/// Another medium under a stack: what it says, if it refuses, and that nothing was programmed.
+/// Mounts another medium under a stack, which must refuse it and program nothing. Returns the
+/// message of the refusal.
 fn refused(config: &DriveConfig, medium: &Medium) -> String {
     let mut stack = config.build_stack(Seed(1)).unwrap();
     let said = stack.remount([medium.clone()], config, Seed(1)).map(drop).unwrap_err().to_string();
@@ -170,7 +171,8 @@ fn a_trim_waits_for_a_record_of_its_own() {
     }
 }
 
-/// When each of `writes` pages is complete that are written at once, in microseconds.
+/// Returns the times at which `writes` pages that are written at once are complete, in
+/// microseconds.
 fn completions(more: &[&str], writes: u64) -> Vec<u64> {
     let more = [&["cache.mode=write-through"], more].concat();
     let mut stack = hard(&more).unwrap().build_stack(Seed(1)).unwrap();
@@ -190,7 +192,7 @@ fn completions(more: &[&str], writes: u64) -> Vec<u64> {
 
 #[test]
 fn time_is_what_the_settings_say() {
-    // one page of a superpage of two: it goes out when the timer says so
+    // one page of a superpage of two: it is sent when the timer runs out
     let alone =
         completions(&["hard.complete=written", "hard.dispatch_after=3ms", "hard.fill=pad"], 1);
     let written = alone[0] - 3000;
@@ -200,7 +202,7 @@ fn time_is_what_the_settings_say() {
         [7],
         "in the buffer"
     );
-    // a buffer at a time: each superpage is written after the one before, and takes as long
+    // a buffer at a time: each superpage is written after the one before, and takes the same time
     let narrow = completions(&["hard.complete=written", "hard.buffers=1"], 12);
     let wide = completions(&["hard.complete=written", "hard.buffers=64"], 12);
     assert!(narrow.chunks(2).all(|pair| pair[0] == pair[1]), "{narrow:?}");
@@ -230,8 +232,7 @@ fn a_read_that_fails_leaves_nothing_behind() {
     stack.set_instant(true);
 }
 
-/// With bytes, what is on the drive is all that a mount has: the layer and its table of digests
-/// are gone.
+/// With bytes, a mount has only what is on the drive: the layer and its table of digests are gone.
 #[test]
 fn a_mount_needs_the_drive_alone() {
     let config = hard(&["nand.data=ram"]).unwrap();

@@ -1,4 +1,5 @@
-//! What is refused, and in which words; and that what is not refused fits the bytes of the formats.
+//! Input that is refused, and the words of the refusal; input that is not refused fits the bytes of
+//! the formats.
 
 use super::{config, lba, stack, write};
 use flashatlas_device::{Cmd, Device, Reply, Stack, SubmitError};
@@ -94,7 +95,7 @@ fn there_is_no_map_where_none_is_handed_out() {
     };
     assert_eq!(ask(Cmd::ReadBuffer { subregion: 31 }), "subregion 31 of the map: there are 31");
     assert_eq!(ask(Cmd::WriteBuffer { region: Some(16) }), "region 16 of the map: there are 16");
-    // above the layer that is the host, and on a drive without one
+    // above the layer that plays the host, and on a drive without one
     let none = SubmitError::NoMap { what: "subregion", number: 0, count: 0 };
     assert_eq!(submit(&mut with, Cmd::ReadBuffer { subregion: 0 }), Err(none.clone()));
     let mut without = STANDARD.load("tiny", None, &[]).unwrap().build_stack(Seed(1)).unwrap();
@@ -114,7 +115,7 @@ fn there_is_no_map_where_none_is_handed_out() {
     assert_eq!(reply.stamps, [Stamp::whole(7, 0)]);
 }
 
-/// Commands and responses of the largest drive that is described keep their meaning as the bytes of
+/// Commands and responses of the largest drive in a preset keep their meaning as the bytes of
 /// JEDEC's format.
 #[test]
 fn what_passes_between_the_sides_fits_the_wire() {

@@ -12,10 +12,10 @@ struct Forger {
     stack: Stack,
     config: DriveConfig,
     truth: Vec<Stamp>,
-    /// Entries with the pages that they are of.
+    /// Entries, each with its page.
     seen: Vec<(u32, u64)>,
     number: u64,
-    /// Responses that said so.
+    /// Number of responses that announced a reset.
     resets: u64,
     reply: Reply,
 }
@@ -65,9 +65,10 @@ impl Forger {
         let (lba, sectors) = (self.lba(page), self.stack.unit_sectors().min(2));
         self.submit(Cmd::Write { lba, sectors, fua: false, content: self.number, data: None });
         let truth = &mut self.truth[page as usize];
-        *truth = match sectors == self.stack.unit_sectors() {
-            true => Stamp::whole(self.number, 0),
-            false => truth.overwritten(self.number, 0, sectors),
+        *truth = if sectors == self.stack.unit_sectors() {
+            Stamp::whole(self.number, 0)
+        } else {
+            truth.overwritten(self.number, 0, sectors)
         };
     }
 
@@ -84,14 +85,14 @@ impl Forger {
         self.seen.extend((first..).zip(entries).filter(|(_, entry)| *entry != NO_ENTRY));
     }
 
-    /// Read `page` with `entry`: whether the data is right.
+    /// Reads `page` with `entry`. Returns `true` if the data is right.
     fn is_right(&mut self, page: u32, entry: u64) -> bool {
         let (lba, sectors) = (self.lba(page), self.stack.unit_sectors());
         self.submit(Cmd::HpbRead { lba, sectors, entries: &[entry] });
         self.reply.stamps == [self.truth[page as usize]]
     }
 
-    /// The same for `count` pages.
+    /// Reads `count` pages with entries. Returns `true` if the data is right.
     fn are_right(&mut self, first: u32, count: u32, entries: &[u64]) -> bool {
         let (lba, sectors) = (self.lba(first), count * self.stack.unit_sectors());
         self.submit(Cmd::HpbRead { lba, sectors, entries });
@@ -106,7 +107,7 @@ impl Forger {
     }
 }
 
-/// What the host of the test does next.
+/// Next action of the test's host.
 #[derive(Clone, Debug)]
 enum Step {
     Write(u32),
@@ -120,12 +121,13 @@ enum Step {
     PowerCycle,
     /// Read a page with these 8 bytes.
     Send(u32, u64),
-    /// Read the page of an entry that was seen before, with the entry: how many back.
+    /// Read the page of an entry that was seen before, with the entry: the number counts back.
     Replay(usize),
     /// The same with bits turned over, and for another page.
     Flip(usize, u64),
     Splice(usize, u32),
-    /// Read consecutive pages with entries of so many back, whatever pages those are of.
+    /// Read consecutive pages with the entries that these numbers count back to, whatever their
+    /// pages.
     Long(u32, Vec<usize>),
 }
 
@@ -140,7 +142,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         6 => (0..PAGES.div_ceil(SUBREGION)).prop_map(Step::Fetch),
         1 => Just(Step::PowerCycle),
         3 => (page.clone(), any::<u64>()).prop_map(|(p, e)| Step::Send(p, e)),
-        // what looks like an entry without protection
+        // an unprotected entry looks like this
         1 => (page.clone(), 0u64..4096).prop_map(|(p, e)| Step::Send(p, e)),
         12 => (0usize..200).prop_map(Step::Replay),
         3 => (0usize..200, 0u32..64).prop_map(|(n, bit)| Step::Flip(n, 1 << bit)),
@@ -163,7 +165,7 @@ const QUARTERS: &[&str] = &[
 
 fn play(more: &[&str], steps: &[Step], other: &[(u32, u64)]) -> Result<(), TestCaseError> {
     let mut host = Forger::new(more);
-    // every page is known, in its first version, and what another drive said of it, too
+    // every page is known, in its first version, and so are the entries of another drive
     (0..PAGES).for_each(|page| host.write(page));
     (0..PAGES.div_ceil(SUBREGION)).for_each(|subregion| host.fetch(subregion));
     for &(page, entry) in other {
@@ -219,15 +221,15 @@ fn play(more: &[&str], steps: &[Step], other: &[(u32, u64)]) -> Result<(), TestC
             "page {page} with entry {entry:#x} after {step:?}"
         );
     }
-    // at the end every entry that ever was, for its page
+    // at the end every entry that ever existed, each for its page
     for (page, entry) in host.seen.clone() {
         prop_assert!(host.is_right(page, entry), "page {page} with entry {entry:#x} at the end");
     }
     Ok(())
 }
 
-/// Entries of a drive with other keys, whose pages have the places of those of the drive under
-/// test.
+/// Returns entries of a drive with other keys, whose pages have the same places as on the drive
+/// under test.
 fn of_another(settings: &[&str]) -> Vec<(u32, u64)> {
     let mut other = Forger::new(&[settings, &["hpb.key=2"]].concat());
     (0..PAGES).for_each(|page| other.write(page));
@@ -255,7 +257,7 @@ proptest! {
     }
 }
 
-/// Every reason to refuse an entry has its counter, and a way there.
+/// Every reason to refuse an entry has its counter and can be reached.
 #[test]
 fn every_refusal_is_counted_by_its_reason() {
     for protect in ["tagged", "encrypted", "plain"] {
@@ -298,7 +300,7 @@ fn every_refusal_is_counted_by_its_reason() {
             assert!(host.is_right(5, now) && refused(&host, "tampered") == 2, "spliced");
         } else {
             // a changed entry decrypts to anything: most have another generation, the others no
-            // place or that of another page
+            // place or the place of another page
             (0..1000).for_each(|n| assert!(host.is_right(3, (now ^ (n + 1)) & 0xffff_ffff)));
             let all: u64 =
                 ["stale", "out_of_range", "elsewhere"].iter().map(|why| refused(&host, why)).sum();
@@ -308,7 +310,7 @@ fn every_refusal_is_counted_by_its_reason() {
     }
 }
 
-/// Map pages have numbers, too: that of map page 3 is no place of page 3.
+/// Map pages have numbers, too: the place of map page 3 is no place of page 3.
 #[test]
 fn a_map_page_is_not_taken_for_data() {
     let mut host = Forger::new(&["hpb.protect=plain", "cache.mode=write-through"]);
@@ -320,8 +322,8 @@ fn a_map_page_is_not_taken_for_data() {
     assert_eq!(counter(&host.stack, "valid_entries"), 1);
 }
 
-/// A page that waits for others of its frame has left the write cache, and its entry is not another
-/// one yet.
+/// A page that waits for others of its frame has left the write cache, but its entry has not
+/// changed yet.
 #[test]
 fn a_page_in_the_page_buffer_is_read_from_there() {
     let mut host = Forger::new(QUARTERS);
@@ -343,8 +345,8 @@ fn a_page_in_the_page_buffer_is_read_from_there() {
     assert!(seen > 0, "it was never there");
 }
 
-/// What `plain` does not promise, as `docs/RELIABILITY.md` says: a forged entry of an old version
-/// is believed.
+/// `plain` promises no safety from forgers, as `docs/RELIABILITY.md` says: a forged entry of an old
+/// version is believed.
 #[test]
 fn without_protection_a_forger_reads_what_was() {
     let mut host = Forger::new(&["hpb.protect=plain", "cache.mode=write-through"]);
@@ -357,8 +359,8 @@ fn without_protection_a_forger_reads_what_was() {
     assert!(!host.is_right(3, old), "the old version still stands on flash, and names the page");
 }
 
-/// The numbers of generations come again; what was handed out long ago does not become genuine with
-/// them.
+/// The numbers of generations come again, but entries that were handed out long ago do not become
+/// genuine with them.
 #[test]
 fn generations_that_come_again_reset_the_host() {
     for (protect, generations) in [("tagged", 256), ("encrypted", 16)] {
@@ -381,8 +383,7 @@ fn generations_that_come_again_reset_the_host() {
     }
 }
 
-/// Of a page of which the write cache has a part, only the version that it was written over is
-/// believed.
+/// Only the version of a page that a part in the write cache was written over is believed.
 #[test]
 fn an_old_version_is_not_laid_under_what_the_cache_holds() {
     let mut host = Forger::new(&["hpb.protect=plain"]);

@@ -1,4 +1,4 @@
-//! What both sides do when the host is honest: when subregions are fetched, and what leaves.
+//! Both sides with an honest host: when subregions are fetched, and which ones leave.
 
 use super::{DRIVE, SUBREGION, config, counter, lba, stack, write};
 use flashatlas_device::{Cmd, Device, Done, PowerCycle, Reply, Stack};
@@ -28,7 +28,7 @@ impl Host {
         reply.stamps
     }
 
-    /// Until `tag` is complete.
+    /// Waits until `tag` is complete.
     fn wait(&mut self, tag: u64) {
         while !self.done.iter().any(|d| d.tag == Tag(tag)) {
             self.now = self.now.max(self.stack.next_event().expect("something is under way"));
@@ -36,7 +36,7 @@ impl Host {
         }
     }
 
-    /// Read a page and wait; how long it took, in nanoseconds.
+    /// Reads a page, waits, and returns the time that it took, in nanoseconds.
     fn read(&mut self, page: u32) -> u64 {
         let begin = self.now;
         self.submit(1, Cmd::Read { lba: lba(page), sectors: 4 });
@@ -59,7 +59,7 @@ impl Host {
     }
 }
 
-/// The pages that the tests read are in different map pages: with three in memory each look at the
+/// Returns pages that are in different map pages. With three map pages in memory, each look at the
 /// map is a flash read.
 fn far(n: u32) -> u32 {
     n % 15 * 2 * SUBREGION + n / 15
@@ -123,7 +123,8 @@ fn a_drive_in_control_recommends_what_is_read() {
     );
     host.read(far(0));
     assert_eq!((host.count("hits"), host.count("valid_entries")), (1, 1));
-    // a page beside it changes: the first read finds out, the second is what makes the drive say so
+    // a page beside it changes: the first read finds out, and the second makes the drive announce
+    // it
     host.write(far(0) + 1);
     host.read(far(0));
     host.settle();
@@ -252,7 +253,7 @@ fn a_host_in_control_counts_reads() {
     read(&mut host, 0, 20); // now it was read too often to be dropped for another
     read(&mut host, 1, 4);
     assert_eq!((host.count("map_requests"), host.count("hits")), (2, 21));
-    // the third is read often enough to be fetched, not to drop another for it
+    // the third is read often enough to be fetched, but not often enough to drop another for it
     read(&mut host, 2, 3);
     assert_eq!((host.count("no_room"), host.count("evictions")), (1, 0));
     read(&mut host, 2, 10);
@@ -284,7 +285,7 @@ fn timers_drop_what_was_written_and_later_everything() {
 /// 16 ms to make the entries of a subregion.
 const SLOW: &str = "hpb.hash_time=1ms";
 
-/// While a subregion is on its way, a page of it is written; entries of before arrive.
+/// While a subregion is on its way, a page of it is written, and then entries from before arrive.
 #[test]
 fn what_is_written_while_entries_arrive_is_not_read_by_them() {
     for (remark, known) in [("true", true), ("false", false)] {
@@ -359,7 +360,7 @@ fn entries_that_come_with_responses_keep_the_host_up_to_date() {
     assert_eq!(host.count("hits"), 2);
 }
 
-/// A response that takes longer says what was, when a later one has said what is.
+/// A response that takes longer brings old news when a later one has brought new.
 #[test]
 fn responses_that_arrive_late_are_overtaken() {
     let mut host = Host::new(&[
@@ -371,7 +372,7 @@ fn responses_that_arrive_late_are_overtaken() {
     ]);
     host.read(0);
     host.settle();
-    // of two changes the response takes one along; the other goes with a long read
+    // of two changes the response takes one along; the other comes with a long read
     host.submit(2, Cmd::Write { lba: lba(0), sectors: 8, fua: false, content: 5000, data: None });
     host.wait(2);
     host.submit(5, Cmd::Read { lba: lba(100), sectors: 400 });
@@ -423,7 +424,7 @@ fn a_drive_that_was_off_tells_the_host_so() {
     assert_eq!(host.count("valid_entries"), 2, "it was fetched again, under the new key");
 }
 
-/// A subregion of which a map page cannot be read is done without; what can be read is read.
+/// The host does without a subregion of which a map page cannot be read; what can be read is read.
 #[test]
 fn a_map_page_that_cannot_be_read_stops_nobody() {
     let mut host = Host::new(&["hpb.activation_reads=1", "hpb.region=1MiB", "hpb.subregion=1MiB"]);

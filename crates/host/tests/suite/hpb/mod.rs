@@ -1,5 +1,5 @@
 //! R7 of RELIABILITY.md: whatever the host sends with a read, the read returns what it would return
-//! without. And what the two sides of HPB do to keep it so, and to be fast.
+//! without. Also what the two sides of HPB do to keep this promise, and to be fast.
 
 mod bad_input;
 mod forger;

@@ -40,7 +40,7 @@ impl Player {
         self.in_flight.push(tag);
     }
 
-    /// Read, and compare with what is there, behind the drive's back.
+    /// Reads, and compares the result with what is there, looked up behind the drive's back.
     fn read(&mut self, tag: u64, lba: Lba, sectors: u32) {
         let unit = u64::from(self.stack.unit_sectors());
         let pages = lba.0 / unit..(lba.0 + u64::from(sectors)).div_ceil(unit);
@@ -138,7 +138,8 @@ impl Player {
         self.stack.check().unwrap_or_else(|v| panic!("{}: {v}", self.what));
     }
 
-    /// Both sides count what passes between them, each for itself.
+    /// Asserts that both sides, each for itself, count the same. Returns the number of entries that
+    /// the drive believed.
     fn compare_counts(&self) -> u64 {
         let count = |name: &str| counter(&self.stack, name);
         let sum = |of: &str, names: &[&str]| {
@@ -304,7 +305,7 @@ fn an_entry_that_overtakes_a_fetch_is_not_lost() {
     assert_eq!(player.reply.stamps, [Stamp::whole(7777, 0)]);
 }
 
-/// The flash is read, and data sent, when every entry of the request was checked.
+/// The flash is read, and data is sent, only after every entry of the request was checked.
 #[test]
 fn each_check_is_waited_for() {
     let time = |hash: &str| {

@@ -1,5 +1,5 @@
-//! `time device sector sectors op`: the text that DiskSim, SSDsim and MQSim share, but for the unit
-//! of time.
+//! The text format `time device sector sectors op`. DiskSim, SSDsim and MQSim share it, but not its
+//! unit of time.
 
 use crate::devices::Devices;
 use crate::format::{Alternative, Sniff};
@@ -17,7 +17,7 @@ const COLUMNS: &str = "5 columns: time device sector sectors op";
 pub(crate) struct Ascii {
     /// Picoseconds in a unit of time.
     pub unit_ps: u64,
-    /// What the time is, for errors.
+    /// Description of the time, for errors.
     pub time: &'static str,
     /// Bytes in a unit of size, a multiple of a sector.
     pub size_bytes: u64,
@@ -25,7 +25,7 @@ pub(crate) struct Ascii {
 }
 
 impl Ascii {
-    /// Times in nanoseconds, sizes in sectors.
+    /// Returns a reader for times in nanoseconds and sizes in sectors.
     pub fn nanoseconds() -> Ascii {
         let devices = Devices::default();
         Ascii {
@@ -36,7 +36,7 @@ impl Ascii {
         }
     }
 
-    /// Times in milliseconds.
+    /// Returns a reader for times in milliseconds and sizes in units of `size_bytes`.
     pub fn milliseconds(size_bytes: u64) -> Ascii {
         Ascii {
             unit_ps: MS_PS,
@@ -72,18 +72,18 @@ impl LineFormat for Ascii {
     }
 }
 
-/// How the times of this text are written.
+/// Spelling of the times in this text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Look {
-    /// With decimals.
+    /// Numbers with decimals.
     Decimal,
-    /// With decimals, and tabs between the columns.
+    /// Numbers with decimals, and tabs between the columns.
     DecimalTabs,
-    /// As whole numbers.
+    /// Whole numbers.
     Whole,
 }
 
-/// How `head` is written, if it is this text.
+/// Returns the spelling of the times in `head`, or `None` if `head` is not this text.
 pub(crate) fn look(head: &[u8]) -> Option<Look> {
     if !mostly(head, Ascii::nanoseconds()) {
         return None;
@@ -97,7 +97,7 @@ pub(crate) fn look(head: &[u8]) -> Option<Look> {
     })
 }
 
-/// Returns whether every address and size in `head` is a multiple of 512, and so may count bytes.
+/// Returns `true` if every address and size in `head` is a multiple of 512, and so may count bytes.
 pub(crate) fn may_be_bytes(head: &[u8]) -> bool {
     head_lines(head).filter(|line| !line.trim_ascii().is_empty()).all(|line| {
         let [_, _, address, size, _] = split_blanks::<5>(line).0;
@@ -107,12 +107,12 @@ pub(crate) fn may_be_bytes(head: &[u8]) -> bool {
     })
 }
 
-/// Whether `head` may count nanoseconds: its times are whole numbers, which may also be
-/// milliseconds.
+/// Returns [`Sniff::Perhaps`] if the times in `head` are whole numbers: they may count nanoseconds
+/// or milliseconds.
 pub(crate) fn sniff_nanoseconds(head: &[u8], readings: &'static [Alternative]) -> Sniff {
     if look(head) == Some(Look::Whole) { Sniff::Perhaps(readings) } else { Sniff::No }
 }
 
-/// What SSDsim and MQSim take the text for.
+/// Units that SSDsim and MQSim assume.
 pub(crate) const NANOSECONDS: &str =
     "times are nanoseconds, addresses and sizes sectors of 512 bytes";

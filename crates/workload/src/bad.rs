@@ -23,7 +23,7 @@ impl BadKind {
     pub const NAMES: [&str; 3] =
         [BadKind::ALL[0].name(), BadKind::ALL[1].name(), BadKind::ALL[2].name()];
 
-    /// Returns its name, as the option `skip_bad` takes it.
+    /// Returns the name of the kind, as the option `skip_bad` takes it.
     pub const fn name(self) -> &'static str {
         match self {
             BadKind::ZeroLength => "zero-length",
@@ -69,11 +69,11 @@ impl FromStr for BadKinds {
 /// Records from a bad one on that have the same kind of fault.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Alike {
-    /// How many there are, the first one included.
+    /// Number of such records, the first one included.
     pub records: u64,
-    /// Lines or records that were looked at.
+    /// Number of lines or records that were looked at.
     pub looked_at: u64,
-    /// Whether these are all up to the end of the trace.
+    /// `true` if these are all records up to the end of the trace.
     pub all: bool,
 }
 
@@ -81,8 +81,8 @@ pub struct Alike {
 const LOOKED_AT_MOST: u64 = 1_000_000;
 
 impl Alike {
-    /// Returns the records alike to one of `kind`, itself included. `next` says of the lines behind
-    /// it which kind of fault each has, `None` at the end, and an error where reading fails.
+    /// Counts the records with the fault `kind`, the first one included. `next` returns the kind of
+    /// fault of each line behind it, `None` at the end, and an error if reading fails.
     pub(crate) fn to<E>(
         kind: BadKind,
         mut next: impl FnMut() -> Result<Option<Option<BadKind>>, E>,

@@ -1,4 +1,4 @@
-//! Through a binary trace of records of one size, in constant memory.
+//! Reader of binary traces with records of one size, in constant memory.
 
 use crate::bad::Alike;
 use crate::devices::Devices;
@@ -12,44 +12,45 @@ use std::io::{self, BufRead};
 /// The longest record of any format.
 const LONGEST: usize = 64;
 
-/// What a format makes of its records.
+/// Decoder of a format with records of one size.
 pub(crate) trait Fixed: Send {
-    /// Bytes of a record, at most [`LONGEST`].
+    /// Returns the number of bytes of a record, at most [`LONGEST`].
     fn bytes(&self) -> usize;
 
-    /// What was expected where a record is cut short.
+    /// Returns the bytes that an error expects where a record is cut short.
     fn truncated(&self) -> &'static str;
 
-    /// Decode a record; `None` when it holds no request.
+    /// Decodes a record; returns `None` if it holds no request.
     fn decode(&mut self, record: &[u8]) -> Result<Option<Raw>, Fault>;
 
-    /// Bytes that follow `record` and belong to it, to be passed over.
+    /// Returns the number of bytes that follow `record` and belong to it; the reader passes over
+    /// them.
     fn payload(&self, _record: &[u8]) -> u64 {
         0
     }
 
-    /// The devices named so far, in formats that name any.
+    /// Returns the devices named so far, or `None` in formats that name none.
     fn devices(&self) -> Option<&Devices> {
         None
     }
 
-    /// What the records of several files are put in order by.
+    /// Returns the key by which the records of several files are put in order.
     fn time(&self, _record: &[u8]) -> u64 {
         0
     }
 
-    /// Whether `record` begins as one does: if not, nothing behind it can be found.
+    /// Returns `true` if `record` begins as a record does. If not, nothing behind it can be found.
     fn in_step(&self, _record: &[u8]) -> bool {
         true
     }
 }
 
-/// That a trace ended at `offset` without a request.
+/// Returns the error of a trace that ended at `offset` without a request.
 pub(crate) fn nothing(offset: u64) -> TraceError {
     TraceError::new(Place::Byte(offset), "the trace holds no request", "at least one")
 }
 
-/// The `N` bytes of `record` at `at`.
+/// Returns the `N` bytes of `record` at `at`.
 pub(crate) fn bytes_at<const N: usize>(record: &[u8], at: usize) -> [u8; N] {
     let mut bytes = [0; N];
     bytes.copy_from_slice(&record[at..at + N]);
@@ -60,7 +61,7 @@ pub(crate) fn bytes_at<const N: usize>(record: &[u8], at: usize) -> [u8; N] {
 pub(crate) struct Records {
     input: Box<dyn BufRead + Send>,
     record: [u8; LONGEST],
-    /// Bytes of it that were there.
+    /// Bytes of the record that were there.
     have: usize,
     /// Bytes before the next record.
     offset: u64,
@@ -71,7 +72,7 @@ impl Records {
         Records { input, record: [0; LONGEST], have: 0, offset: 0 }
     }
 
-    /// Bring the next record of `bytes`; how many of them there are.
+    /// Reads the next record of `bytes` bytes, and returns the number of bytes that were there.
     pub fn fetch(&mut self, bytes: usize) -> io::Result<usize> {
         self.have = 0;
         while self.have < bytes {
@@ -88,17 +89,18 @@ impl Records {
         Ok(self.have)
     }
 
-    /// The record that was brought last, as far as it was there.
+    /// Returns the record that was read last, as far as it was there.
     pub fn record(&self) -> &[u8] {
         &self.record[..self.have]
     }
 
-    /// Bytes before the next record, or before what follows the one that was brought last.
+    /// Returns the number of bytes before the next record, or before the payload of the record that
+    /// was read last.
     pub fn offset(&self) -> u64 {
         self.offset
     }
 
-    /// Pass over `bytes`; how many of them are missing.
+    /// Passes over `bytes` bytes, and returns the number of bytes that are missing.
     fn pass(&mut self, bytes: u64) -> io::Result<u64> {
         let mut left = bytes;
         while left > 0 {
@@ -113,7 +115,8 @@ impl Records {
         Ok(left)
     }
 
-    /// Read what was brought last: the raw record, `None` when it holds no request.
+    /// Decodes the record that was read last, and passes over its payload. Returns `None` if the
+    /// record holds no request.
     pub fn decode<F: Fixed>(&mut self, format: &mut F) -> io::Result<Result<Option<Raw>, Fault>> {
         if self.have < format.bytes() {
             return Ok(Err(Fault::whole("a truncated record", format.truncated())));
@@ -130,10 +133,11 @@ impl Records {
     }
 }
 
-/// Take a record that was decoded at `offset`: what `gate` makes of it.
+/// Hands a record that was decoded at `offset` to `gate`, and returns the record that `gate`
+/// admits.
 ///
 /// # Errors
-/// A fault that nothing forgives.
+/// A fault that the allowance for bad records does not cover, or behind which nothing can be found.
 pub(crate) fn admitted<F: Fixed>(
     gate: &mut Gate,
     format: &F,
@@ -174,8 +178,8 @@ impl<F: Fixed + 'static> FixedSource<F> {
 }
 
 impl<F: Fixed> FixedSource<F> {
-    /// Count the records behind that of `error` which have the same kind of fault: the source is at
-    /// its end.
+    /// Counts the records behind the faulty one with the same kind of fault. The source is at its
+    /// end afterwards.
     fn with_alike(&mut self, error: TraceError) -> TraceError {
         let alike = error.kind.map(|kind| {
             Alike::to(kind, || {

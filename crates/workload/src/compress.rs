@@ -1,5 +1,5 @@
-//! Compressed streams: recognised by their magic number, decoded as a stream, all parts of a file
-//! of several.
+//! Compressed streams: recognised by their magic number, and decoded as a stream, with all parts of
+//! a file of several.
 
 use bzip2::read::MultiBzDecoder;
 use bzip2::write::BzEncoder;
@@ -23,10 +23,10 @@ const ZSTD_WINDOW_LOG: u32 = 27;
 /// Bytes taken from a compressed stream at a time.
 const INPUT_BUFFER_BYTES: usize = 64 << 10;
 
-/// How a stream is compressed.
+/// Compression of a stream.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Compression {
-    /// Not at all.
+    /// No compression.
     None,
     /// gzip, any number of members.
     Gz,
@@ -39,7 +39,8 @@ pub enum Compression {
 }
 
 impl Compression {
-    /// The compression of a stream that starts with `head`, of which [`MAGIC_BYTES`] suffice.
+    /// Returns the compression of a stream that starts with `head`, of which [`MAGIC_BYTES`]
+    /// suffice.
     pub fn detect(head: &[u8]) -> Compression {
         match head {
             [0x1f, 0x8b, ..] => Compression::Gz,
@@ -50,16 +51,16 @@ impl Compression {
         }
     }
 
-    /// The name: `none`, `gz`, `bz2`, `xz` or `zst`.
+    /// Returns the name: `none`, `gz`, `bz2`, `xz` or `zst`.
     pub const fn name(self) -> &'static str {
         ["none", "gz", "bz2", "xz", "zst"][self as usize]
     }
 
-    /// The decompressed content of `input`. Memory is bounded whatever the stream claims: 256 MiB
-    /// for xz, 128 MiB for Zstandard, less than 4 MiB for the others.
+    /// Returns the decompressed content of `input`. Memory is bounded whatever the stream claims:
+    /// 256 MiB for xz, 128 MiB for Zstandard, less than 4 MiB for the others.
     ///
     /// # Errors
-    /// When the decoder cannot be set up.
+    /// A decoder that cannot be set up.
     pub fn decoder(self, input: impl Read + Send + 'static) -> io::Result<Box<dyn Read + Send>> {
         let input = BufReader::with_capacity(INPUT_BUFFER_BYTES, input);
         let decoder: Box<dyn Read + Send> = match self {
@@ -85,11 +86,12 @@ impl Compression {
 
 /// An output that must be ended, so that nothing of it is held back.
 pub(crate) trait Finish: Write + Send {
-    /// Write what is left, and flush.
+    /// Writes what is left, and flushes.
     fn finish(self: Box<Self>) -> io::Result<()>;
 }
 
-/// What compresses as `name` says on the way to `output`, at the default level of each method.
+/// Returns an output that compresses by the method `name` into `output`, at the default level of
+/// the method.
 pub(crate) fn encoder(
     name: &str,
     output: Box<dyn Write + Send>,
@@ -163,7 +165,7 @@ impl Finish for ZstdEncoder {
     }
 }
 
-/// A decoder whose errors say which stream is at fault, and how.
+/// Decoder whose errors name the compression and the kind of fault.
 struct Explained {
     decoder: Box<dyn Read + Send>,
     name: &'static str,

@@ -1,4 +1,4 @@
-//! From the name of a format to a sink that writes it.
+//! Creation of a sink by the name of its format.
 
 use crate::compress::encoder;
 use crate::settings;
@@ -7,12 +7,14 @@ use crate::{FormatDef, Registry};
 use flashatlas_types::{ConfigError, Entry};
 use std::io::Write;
 
-/// What errors call the format that is written.
+/// Name of the written format in errors.
 const KEY: &str = "‹to_format›";
 
 impl Registry {
-    /// A sink that writes `format` (with parameters behind a colon, where it takes any), compressed
-    /// as `compression` says (`none`, `gz`, `bz2`, `xz`, `zst`), to `output`.
+    /// Returns a sink that writes `format` to `output`.
+    ///
+    /// `format` may have parameters behind a colon, where it takes any; `compression` is `none`,
+    /// `gz`, `bz2`, `xz` or `zst`.
     ///
     /// # Errors
     /// A format or compression that does not exist or is only read; parameters that do not exist or
@@ -40,10 +42,10 @@ impl Registry {
     }
 }
 
-/// [`Registry::create`] with the formats of this crate.
+/// Returns a sink as [`Registry::create`] does, with the formats of this crate.
 ///
 /// # Errors
-/// As there.
+/// The errors of [`Registry::create`].
 pub fn create(
     format: &str,
     output: Box<dyn Write + Send>,

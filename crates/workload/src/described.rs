@@ -1,5 +1,6 @@
-//! Records that a specification describes: which place holds what, in which unit, spelled how. What
-//! splits a record into places is the format's: columns of a line, keys of an object.
+//! Records that a specification describes: the place, the unit and the spelling of each field.
+//!
+//! The format splits a record into places: columns of a line, or keys of an object.
 
 use crate::devices::Devices;
 use crate::format::Start;
@@ -10,8 +11,7 @@ use flashatlas_types::{ConfigError, HostOp, Param, ParamDef, Params, SECTOR_BYTE
 use jiff::civil::DateTime;
 use jiff::{Timestamp, tz::TimeZone};
 
-/// What a record is read for, and the parameter that says where it stands. The order is that of
-/// [`Places`].
+/// Parameters for the places of a record, in the order of [`Places`].
 pub(crate) const WANTED: [Param<Text>; 5] = [
     Param::text(
         "time",
@@ -36,7 +36,7 @@ const OFFSET: usize = 2;
 const SIZE: usize = 3;
 const DEVICE: usize = 4;
 
-/// In place of a place: the size of every request.
+/// Word in place of a place, before the size of every request.
 const EACH: &str = "each";
 
 const HEX: Param<bool> = Param::flag(
@@ -48,7 +48,7 @@ const HEX: Param<bool> = Param::flag(
 const ZERO_BASED: Param<bool> =
     Param::flag("zero_based", "a length of 0 is one unit, as in NVMe commands").or("false");
 
-/// What stands for an operation.
+/// Returns the parameter with the spellings of an operation.
 const fn spelling(op: HostOp) -> Param<Text> {
     match op {
         HostOp::Read => Param::text("read", "what stands for a read, with / between spellings")
@@ -97,26 +97,26 @@ enum TimeUnit {
     Iso,
 }
 
-/// For each of [`WANTED`], something of its place.
+/// A value for each of [`WANTED`]; `None` if no place is named for it.
 pub(crate) type Places<T> = [Option<T>; WANTED.len()];
 
-/// How the places of a record are read.
+/// Reader of the places of a record.
 pub(crate) struct Described {
     time: TimeUnit,
     offset_bytes: u64,
     size_bytes: u64,
-    /// Every request is of `size_bytes`.
+    /// `true` if every request has `size_bytes`.
     each: bool,
     hex: bool,
     zero_based: bool,
     spellings: Vec<(Vec<u8>, HostOp)>,
-    /// The operation of traces without.
+    /// Operation of every record, if the trace names none.
     assumed: HostOp,
     devices: Devices,
 }
 
 impl Described {
-    /// What the parameters describe, and the places that they name.
+    /// Returns the reader that the parameters describe, and the places that they name.
     pub fn of(start: &Start<'_>) -> Result<(Described, Places<String>), ConfigError> {
         let params = start.params;
         let mut described = Described {
@@ -152,7 +152,7 @@ impl Described {
         Ok((described, places))
     }
 
-    /// The record whose places are `found`; every one that is named is there.
+    /// Returns the record with the fields `found`, which hold every named place.
     pub fn raw(&mut self, found: Places<Field<'_>>) -> Result<Raw, Fault> {
         let op = found[OP].map_or(Ok(self.assumed), |field| self.operation(field))?;
         let time = found[TIME].map_or(Ok(Time::whole(0)), |field| self.time(field))?;
@@ -212,7 +212,7 @@ impl Described {
     }
 }
 
-/// A time in ISO 8601, counted from 1970; UTC where it names no zone.
+/// Returns the time of a text in ISO 8601, counted from 1970; UTC if the text names no zone.
 pub(crate) fn iso_time(field: Field<'_>) -> Result<Time, Fault> {
     let parsed = std::str::from_utf8(field.text).ok().and_then(|text| {
         // a zone is `Z` or an offset behind the time, whose date has signs of its own
@@ -255,7 +255,7 @@ fn spellings(params: &Params) -> Result<Vec<(Vec<u8>, HostOp)>, ConfigError> {
     Ok(all)
 }
 
-/// A place and its unit.
+/// Splits `text` into a place and its unit.
 fn with_unit<'a>(key: &str, text: &'a str) -> Result<(&'a str, &'a str), ConfigError> {
     text.rsplit_once(':').map(|(place, unit)| (place.trim(), unit.trim())).ok_or_else(|| {
         ConfigError::new(key, format!("`{text}` has no unit: write {key}=PLACE:UNIT"))

@@ -5,7 +5,7 @@ use crate::source::MAX_DEVICES;
 use crate::text::Field;
 use rustc_hash::FxHashMap;
 
-/// Numbers address spaces in order of first appearance.
+/// Numbers of address spaces, in order of first appearance.
 #[derive(Default)]
 pub(crate) struct Devices {
     numbers: FxHashMap<Box<[u8]>, u32>,
@@ -14,10 +14,10 @@ pub(crate) struct Devices {
 }
 
 impl Devices {
-    /// Bytes of a name at most; with [`MAX_DEVICES`] it bounds the memory of this table.
+    /// Maximum number of bytes of a name; with [`MAX_DEVICES`] it bounds the memory of this table.
     const MAX_NAME: usize = 256;
 
-    /// The number of the device that `name` names.
+    /// Returns the number of the device that `name` names.
     #[inline]
     pub fn number(&mut self, name: Field<'_>) -> Result<u32, Fault> {
         if name.text == self.last && !self.numbers.is_empty() {
@@ -50,7 +50,7 @@ impl Devices {
         Ok(number)
     }
 
-    /// The names in order of their numbers. Bytes that are not UTF-8 are replaced.
+    /// Returns the names in order of their numbers. Bytes that are not UTF-8 are replaced.
     pub fn names(&self) -> Vec<String> {
         let mut names = vec![String::new(); self.numbers.len()];
         for (name, &number) in &self.numbers {

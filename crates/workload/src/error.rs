@@ -1,4 +1,4 @@
-//! What can be wrong with a trace, and where.
+//! Errors of traces, and their places.
 
 use crate::bad::{Alike, BadKind};
 use flashatlas_types::ConfigError;
@@ -6,7 +6,7 @@ use flashatlas_types::spelling::spell;
 use std::borrow::Cow;
 use std::fmt;
 
-/// Characters of the input that an error quotes at most.
+/// Maximum number of characters of the input that an error quotes.
 const EXCERPT_CHARS: usize = 40;
 
 /// A place in the decompressed input.
@@ -23,18 +23,19 @@ pub enum Place {
     Byte(u64),
 }
 
-/// Where and why a trace cannot be read. Displays as `line:column: why; expected …`, to be prefixed
-/// with a file name.
+/// Error of a trace that cannot be read.
+///
+/// It displays as `line:column: why; expected …`, to be prefixed with a file name.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TraceError {
-    /// Where.
+    /// Place of the fault.
     pub place: Place,
     /// The number, from 1, of the record at fault: one more than the records delivered and skipped
     /// before it.
     pub record: u64,
-    /// What is wrong, without a full stop.
+    /// Cause, without a full stop.
     pub why: Cow<'static, str>,
-    /// What was expected there; empty when nothing specific was.
+    /// Content expected at the place; empty if nothing specific was expected.
     pub expected: &'static str,
     /// The offending bytes, escaped and cut to 40 characters; empty when there are none to show.
     pub excerpt: String,
@@ -47,8 +48,8 @@ pub struct TraceError {
 }
 
 impl TraceError {
-    /// What is wrong at a place, and what was expected there. Readers that know more of the record
-    /// fill in the other fields.
+    /// Returns an error at a place, with its cause and the content expected there. Readers that
+    /// know more of the record fill in the other fields.
     pub fn new(
         place: Place,
         why: impl Into<Cow<'static, str>>,
@@ -67,7 +68,8 @@ impl TraceError {
     }
 }
 
-/// `bytes` as printable text: control and non-ASCII bytes escaped, cut to [`EXCERPT_CHARS`].
+/// Returns `bytes` as printable text: control and non-ASCII bytes escaped, cut to
+/// [`EXCERPT_CHARS`].
 pub(crate) fn excerpt(bytes: &[u8]) -> String {
     let mut text = String::new();
     for (i, &byte) in bytes.iter().enumerate() {
@@ -118,7 +120,7 @@ impl fmt::Display for TraceError {
 
 impl std::error::Error for TraceError {}
 
-/// Why [`open`](crate::open) found no reader for a stream.
+/// Reason for which [`open`](crate::open) found no reader for a stream.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum OpenError {
     /// The format that was asked for does not exist.
@@ -131,15 +133,15 @@ pub enum OpenError {
         compression: &'static str,
         /// The first bytes of the content, escaped.
         excerpt: String,
-        /// What it may be, and what helps; empty where nothing is known.
+        /// Guess of the content, and help; empty if nothing is known.
         hint: Cow<'static, str>,
         /// The names of all formats.
         formats: Vec<&'static str>,
     },
     /// Several formats recognise the content: one must be named.
     Ambiguous {
-        /// The formats with their parameters, and what each takes the content for; empty where
-        /// that is no question.
+        /// The formats with their parameters, and the reading of the content by each; that is empty
+        /// if there is only one.
         readings: Vec<(&'static str, &'static str)>,
     },
 }

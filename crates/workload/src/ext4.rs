@@ -1,18 +1,20 @@
-//! What ext4 sends to a drive for fsync and fdatasync: data in place, then the journal (jbd2,
+//! Requests of ext4 to a drive for fsync and fdatasync: data in place, then the journal (jbd2,
 //! `data=ordered`, `barrier=1`).
 //!
-//! A call for which metadata must be durable commits a transaction: one write of a descriptor block
-//! and the metadata blocks to the journal, a FLUSH, the commit block, and a FLUSH or, where the
-//! drive has it, the commit block with FUA (`fs/jbd2/commit.c`: the commit block is written with
-//! preflush and FUA). Otherwise a FLUSH is all. Metadata must be durable when blocks were allocated
-//! (an append, or the first write to a preallocated file), and after an fsync also when the file's
-//! time of modification has moved on, which it does once a tick of the kernel's clock
-//! (`fs/ext4/fsync.c`). An fdatasync asks for the former alone.
+//! A call for which metadata must be durable commits a transaction. It consists of one write of a
+//! descriptor block and the metadata blocks to the journal, a FLUSH, the commit block, and a FLUSH.
+//! Where the drive has FUA, the commit block is written with FUA, and no FLUSH follows
+//! (`fs/jbd2/commit.c`: the commit block is written with preflush and FUA). Any other call sends a
+//! FLUSH only.
 //!
-//! The journal is a ring of blocks. When a transaction does not fit what is free of it, a
-//! checkpoint writes the metadata blocks home, each once, and a FLUSH and a write of the journal's
-//! superblock free the ring. All requests of a call follow each other, and each waits for the one
-//! before.
+//! Metadata must be durable when blocks were allocated: by an append, or by the first write to a
+//! preallocated file. After an fsync it must also be durable when the file's time of modification
+//! has moved on, which it does once a tick of the kernel's clock (`fs/ext4/fsync.c`). An fdatasync
+//! disregards that time.
+//!
+//! The journal is a ring of blocks. When a transaction does not fit the free part, a checkpoint
+//! writes the metadata blocks home, each once. Then a FLUSH and a write of the journal's superblock
+//! free the ring. All requests of a call follow each other, and each waits for the one before.
 //!
 //! Assumed: one transaction a call (no other work joins it), one file system as large as the drive,
 //! metadata blocks of a file that stay the same: its inode table block, and as many others as
@@ -81,7 +83,8 @@ pub struct Ext4 {
     journal_blocks: u64,
     next: u64,
     free: u64,
-    /// First sector of the metadata blocks' homes, and those with a newer version in the journal.
+    /// First sector of the homes of metadata blocks, and the numbers of the homes with a newer
+    /// version in the journal.
     homes: u64,
     dirty: BTreeSet<u64>,
     commits: u64,
@@ -89,11 +92,11 @@ pub struct Ext4 {
 }
 
 impl Ext4 {
-    /// A file system on a drive of so many sectors, whose files take `files` groups of metadata
-    /// blocks.
+    /// Returns a file system on a drive of `capacity_sectors` sectors, whose files take `files`
+    /// groups of metadata blocks.
     ///
     /// # Errors
-    /// A drive without room for the journal, and blocks that are no whole number of sectors.
+    /// A block size that is no power of two; a drive without room for the journal and the metadata.
     pub fn new(params: &Params, capacity_sectors: u64, files: u64) -> Result<Ext4, ConfigError> {
         let sector = u64::from(SECTOR_BYTES);
         let block = params.get(BLOCK_SIZE);
@@ -132,23 +135,23 @@ impl Ext4 {
         })
     }
 
-    /// Sectors that files may use: those before metadata and journal.
+    /// Returns the number of sectors that files may use: all before the metadata and the journal.
     pub fn data_sectors(&self) -> u64 {
         self.homes
     }
 
-    /// The kernel's clock: the number of the tick at `now`.
+    /// Returns the kernel's clock: the number of the tick at `now`.
     pub fn tick(&self, now: Ps) -> u64 {
         now.0 / self.tick.0
     }
 
-    /// Transactions committed, and checkpoints among them.
+    /// Returns the number of transactions committed, and the number of checkpoints.
     pub fn counts(&self) -> (u64, u64) {
         (self.commits, self.checkpoints)
     }
 
-    /// The requests of a call for which the metadata of `files` must be durable; the data has been
-    /// written.
+    /// Appends the requests of a call for which the metadata of `files` must be durable. The data
+    /// has been written before.
     pub fn commit(&mut self, files: &[u64], out: &mut Vec<Request>) {
         let homes =
             files.iter().flat_map(|f| (0..u64::from(self.metadata_blocks)).map(move |b| (f, b)));
@@ -169,12 +172,12 @@ impl Ext4 {
         self.dirty.extend(homes);
     }
 
-    /// The request of a call for which no metadata must be durable.
+    /// Appends the request of a call for which no metadata must be durable.
     pub fn flush(&self, out: &mut Vec<Request>) {
         out.push(FLUSH);
     }
 
-    /// Write so many blocks to the journal.
+    /// Writes `blocks` blocks to the journal.
     fn append(&mut self, blocks: u64, fua: bool, out: &mut Vec<Request>) {
         let mut left = blocks;
         while left > 0 {
@@ -189,7 +192,7 @@ impl Ext4 {
         self.free -= blocks;
     }
 
-    /// Write metadata home, and free the journal.
+    /// Writes the metadata home, and frees the journal.
     fn checkpoint(&mut self, out: &mut Vec<Request>) {
         self.checkpoints += 1;
         let homes = std::mem::take(&mut self.dirty);

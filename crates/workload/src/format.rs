@@ -1,4 +1,4 @@
-//! What a trace format is: how its records are recognised, read and written.
+//! Definition of a trace format: how its records are recognised, read and written.
 
 use crate::error::OpenError;
 use crate::source::{ReadOptions, RecordSource};
@@ -6,78 +6,78 @@ use crate::write::{Create, RecordSink};
 use flashatlas_types::{ConfigError, ParamDef, Params};
 use std::io::BufRead;
 
-/// Whether the records of a format say something: when they were issued, or which operation they
-/// are.
+/// Presence of something in the records of a format: of the times of issue, or of the operations.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Presence {
-    /// Every record does.
+    /// Every record has it.
     Always,
-    /// None does. Without times every [`Request::at`](flashatlas_types::Request::at) is 0.
+    /// No record has it. Without times every [`Request::at`](flashatlas_types::Request::at) is 0.
     Never,
-    /// It depends on the file, or on the parameters.
+    /// The file or the parameters decide.
     Sometimes,
 }
 
-/// Whether content is in a format.
+/// Verdict on whether content is in a format.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Sniff {
-    /// It is not.
+    /// The content is not in the format.
     No,
-    /// It is, and says so itself.
+    /// The content is in the format, and says so itself.
     Yes,
-    /// It is, by its looks. The text says which units are taken, because none stands in it.
+    /// The content looks like the format. The text names the units that are assumed, because the
+    /// content names none.
     Assuming(&'static str),
-    /// It may be: it looks the same in another format, or with another parameter. One of these
-    /// readings is meant.
+    /// The content may be in the format: it looks the same in another format, or with another
+    /// parameter. One of these readings is meant.
     Perhaps(&'static [Alternative]),
 }
 
-/// A reading of content that has several.
+/// One of several readings of content.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Alternative {
     /// The format with its parameters.
     pub spec: &'static str,
-    /// What it takes times, addresses and sizes for: equal texts are one reading.
+    /// Meaning of times, addresses and sizes in it. Equal texts are one reading.
     pub says: &'static str,
 }
 
-/// What a reader is made from, besides the content.
+/// Input of a reader, besides the content.
 #[derive(Clone, Copy, Debug)]
 pub struct Start<'a> {
     /// The start of the content, which will be read again: all of it, or the first 64 KiB.
     pub head: &'a [u8],
     /// The parameters of the format.
     pub params: &'a Params,
-    /// How to read.
+    /// Options of reading.
     pub options: &'a ReadOptions,
 }
 
-/// The records of a trace, and what they say.
+/// Records of a trace, and what they carry.
 pub struct Reader {
-    /// Yields the records.
+    /// Source of the records.
     pub source: Box<dyn RecordSource>,
-    /// Whether they carry times, as far as the start of the trace and the parameters tell.
+    /// `true` if the records carry times, as far as the start of the trace and the parameters tell.
     pub times: bool,
-    /// Whether they carry operations.
+    /// `true` if the records carry operations.
     pub operations: bool,
 }
 
 impl Reader {
-    /// A reader whose records say when they were issued and which operation they are.
+    /// Returns a reader whose records carry times and operations.
     pub(crate) fn complete(source: Box<dyn RecordSource>) -> Reader {
         Reader { source, times: true, operations: true }
     }
 }
 
-/// Makes the records of decompressed content.
+/// Function that opens decompressed content.
 pub type Open = fn(Box<dyn BufRead + Send>, &Start<'_>) -> Result<Reader, OpenError>;
 
-/// How a format is written.
+/// Writer of a format.
 #[derive(Clone, Copy, Debug)]
 pub struct WriterDef {
-    /// What may be set after the name when writing.
+    /// Parameters after the name when writing.
     pub params: &'static [ParamDef],
-    /// Make the sink.
+    /// Function that makes the sink.
     ///
     /// # Errors
     /// Parameters that contradict each other.
@@ -89,28 +89,28 @@ pub struct WriterDef {
 pub struct FormatDef {
     /// The name, as `trace.format` takes it.
     pub name: &'static str,
-    /// What it is, in one line.
+    /// Description in one line.
     pub summary: &'static str,
-    /// What is peculiar about it, and what the reader does about that.
+    /// Peculiarities of the format, and how the reader treats them.
     pub quirks: &'static str,
-    /// Who defined it, and where traces in it are published.
+    /// Authors of the format, and places where traces in it are published.
     pub source: &'static str,
-    /// What the terms of those traces ask for: citation, no redistribution.
+    /// Terms of those traces, such as citation or no redistribution.
     pub licence: &'static str,
-    /// Whether its records carry times.
+    /// Presence of times in its records.
     pub times: Presence,
-    /// Whether its records carry operations.
+    /// Presence of operations in its records.
     pub operations: Presence,
-    /// What may be set after the name when reading: `NAME:key=value,key=value`.
+    /// Parameters after the name when reading: `NAME:key=value,key=value`.
     pub params: &'static [ParamDef],
-    /// Whether content that starts like this (decompressed, at most 64 KiB) is in this format.
+    /// Function that judges content by its start (decompressed, at most 64 KiB).
     pub sniff: fn(&[u8]) -> Sniff,
-    /// Read decompressed content.
+    /// Function that reads decompressed content.
     ///
     /// # Errors
-    /// When the content cannot be in this format at all, and parameters that contradict each other
-    /// or the content. Faults of single records come from the source.
+    /// Content that cannot be in this format at all, and parameters that contradict each other or
+    /// the content. Faults of single records come from the source.
     pub open: Open,
-    /// Write it; `None` for formats that are only read.
+    /// Writer; `None` for formats that are only read.
     pub writer: Option<WriterDef>,
 }

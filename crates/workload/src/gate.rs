@@ -1,5 +1,5 @@
-//! What every reader does with what it decodes, in one place: devices, repeated records, address
-//! shift, times, and the account of all that.
+//! Treatment of records after decoding, in one place for all readers: devices, repeated records,
+//! address shift, times, and the account of all these.
 
 use crate::error::{Place, TraceError};
 use crate::raw::{Extent, Fault, Raw, Time};
@@ -8,7 +8,7 @@ use flashatlas_types::{Dur, HostOp, Lba, Ps, Request};
 
 const TOO_FAR: &str = "a time too far from the first record";
 
-/// Between a decoder and whoever takes its records.
+/// Gate between a decoder and the consumer of its records.
 pub(crate) struct Gate {
     options: ReadOptions,
     clock: Clock,
@@ -41,14 +41,17 @@ impl Gate {
         }
     }
 
-    /// Times count from `origin_ps`, whatever the first record says.
+    /// Returns a gate whose times count from `origin_ps`, whatever the first record says.
     pub fn counting_from(mut self, origin_ps: u128) -> Gate {
         self.clock.origin_ps = Some(origin_ps);
         self
     }
 
-    /// The record to deliver for what was decoded at `place`; `None` when the options leave it out;
-    /// or what is wrong with it. A record that is refused or left out changes nothing for the next.
+    /// Returns the record to deliver for `raw`, which was decoded at `place`, or `None` if the
+    /// options leave it out.
+    ///
+    /// A record that is refused or not selected changes nothing for the next. A duplicate is the
+    /// record that the next one may repeat.
     #[inline]
     pub fn admit(&mut self, raw: &Raw, place: Place) -> Result<Option<Record>, Fault> {
         let device = match self.options.device_map {
@@ -90,7 +93,7 @@ impl Gate {
         }))
     }
 
-    /// The record that waits behind its flush.
+    /// Returns the record that waits behind its flush, if there is one.
     #[inline]
     pub fn pending(&mut self) -> Option<Record> {
         let record = self.pending.take()?;
@@ -109,7 +112,7 @@ impl Gate {
         ))
     }
 
-    /// Whether `raw` repeats the record before of its device.
+    /// Returns `true` if `raw` repeats the latest record of its device within `window`.
     fn repeats(&self, raw: &Raw, window: Dur) -> bool {
         let before = self.latest.get(raw.device as usize).copied().flatten();
         before.is_some_and(|before| {
@@ -118,7 +121,7 @@ impl Gate {
         })
     }
 
-    /// `raw` is what the next record of its device may repeat.
+    /// Notes `raw` as the record that the next record of its device may repeat.
     fn remember(&mut self, raw: &Raw) {
         assert!(raw.device < MAX_DEVICES, "readers number devices below the limit");
         let index = raw.device as usize;
@@ -143,8 +146,8 @@ impl Gate {
         Ok(tick.at)
     }
 
-    /// Skip a bad record, or fail with it: once the allowance is used up, and if it is of no kind
-    /// that is to be skipped.
+    /// Skips a bad record, or fails with it if the allowance is used up and its kind is not to be
+    /// skipped.
     pub fn reject(&mut self, error: TraceError) -> Result<(), TraceError> {
         let by_kind = error.kind.is_some_and(|kind| self.options.skip_kinds.has(kind));
         if by_kind || self.account.skipped_bad < self.options.skip_bad {
@@ -157,14 +160,14 @@ impl Gate {
         Err(self.fail(error))
     }
 
-    /// An error that nothing forgives: the source is at its end.
+    /// Ends the source, and returns `error` with the numbers of its record and of the skipped ones.
     pub fn fail(&mut self, error: TraceError) -> TraceError {
         self.ended = true;
         let skipped = self.account.skipped_bad;
         TraceError { record: self.delivered + skipped + 1, skipped, ..error }
     }
 
-    /// The end of the input: an error when no record came before it.
+    /// Ends the input, with the error `empty` if no record came before.
     pub fn finish(
         &mut self,
         empty: impl FnOnce() -> TraceError,
@@ -183,7 +186,7 @@ impl Gate {
         Err(self.fail(error))
     }
 
-    /// The time that all others count from; `None` before the first record.
+    /// Returns the time that all others count from, or `None` before the first record.
     pub fn origin_ps(&self) -> Option<u128> {
         self.clock.origin_ps
     }
@@ -192,13 +195,13 @@ impl Gate {
         self.ended
     }
 
-    /// The account so far, without the names of devices.
+    /// Returns the account so far, without the names of devices.
     pub fn account(&self) -> Account {
         self.account.clone()
     }
 }
 
-/// From the times of a trace to times since its first record.
+/// Conversion from the times of a trace to times since its first record.
 struct Clock {
     origin_ps: Option<u128>,
     /// The latest time as the trace has it, and what it became: picoseconds since the origin,
@@ -212,12 +215,12 @@ struct Tick {
     jump: Option<i128>,
     cut: bool,
     back: bool,
-    /// Before the origin.
+    /// `true` if the time is before the origin.
     early: bool,
 }
 
 impl Clock {
-    /// `time` as a time since the origin. Changes nothing when that is not representable.
+    /// Returns `time` as a time since the origin. Changes nothing if that is not representable.
     #[inline]
     fn tick(&mut self, time: Time, gap_max: Option<Dur>) -> Result<Tick, Fault> {
         let origin = self.origin_ps.unwrap_or(time.ps);

@@ -1,17 +1,17 @@
-//! Where requests come from: readers of block traces and generators of synthetic load; and where
-//! they go: writers.
+//! Sources of requests (readers of block traces, and generators of synthetic load), and writers of
+//! traces.
 //!
-//! Both are a [`RecordSource`]: a stream of [`Record`]s in constant memory. [`open`] takes any byte
-//! stream, recognises its compression and its format by content, and hands back the source;
-//! [`generate`] makes one from a line such as `zipf:requests=100000,theta=0.9`. [`Slice`] takes a
-//! part of a source, [`TraceSummary`] measures one as it passes, and [`create`] makes the
-//! [`RecordSink`] that writes it. The crate opens no file and reads no clock: readers and writers
-//! are handed in.
+//! Readers and generators are a [`RecordSource`]: a stream of [`Record`]s in constant memory.
+//! [`open`] takes any byte stream, recognises its compression and its format by content, and
+//! returns the source. [`generate`] makes a source from a line such as
+//! `zipf:requests=100000,theta=0.9`. [`Slice`] takes a part of a source, and [`TraceSummary`]
+//! measures a source as it passes. [`create`] makes the [`RecordSink`] that writes it. The crate
+//! opens no file and reads no clock: readers and writers are handed in.
 //!
 //! Every record that leaves a reader keeps four promises, so that nothing behind it has to check
-//! again: it covers at least one sector (a flush none), a transfer covers at most
-//! [`MAX_TRANSFER_SECTORS`], its last byte has an address below `2^64`, and its device has a number
-//! below [`MAX_DEVICES`].
+//! again. It covers at least one sector (a flush covers none). A transfer covers at most
+//! [`MAX_TRANSFER_SECTORS`]. The address of its last byte is below `2^64`. The number of its device
+//! is below [`MAX_DEVICES`].
 //!
 //! ```
 //! use flashatlas_types::{HostOp, Seed};

@@ -1,4 +1,4 @@
-//! Line by line through a text trace, in constant memory.
+//! Reader of text traces, line by line in constant memory.
 
 use crate::bad::Alike;
 use crate::devices::Devices;
@@ -9,56 +9,57 @@ use crate::raw::{Fault, Raw};
 use crate::source::{Account, ReadOptions, Record, RecordSource};
 use std::io::{self, BufRead};
 
-/// The longest line that is read, in bytes. The rest of a longer one is passed over without being
-/// kept.
+/// Maximum number of bytes of a line. The rest of a longer line is passed over without being kept.
 pub(crate) const MAX_LINE: usize = 64 << 10;
 
-/// Bytes of a line that are kept: enough that one which is too long still is without byte order
-/// mark and return.
+/// Number of bytes of a line that are kept: a line that is too long still is so without its byte
+/// order mark and its return.
 const KEPT: usize = MAX_LINE + 8;
 
-/// Records that [`sniff`] looks at.
+/// Maximum number of records that [`sniff`] looks at.
 const SNIFF_RECORDS: u32 = 32;
 
-/// What a text format makes of its lines.
+/// Decoder of the lines of a text format.
 pub(crate) trait LineFormat: Send {
-    /// Decode a line, which is not blank and has no line end; `None` when it holds no request.
+    /// Decodes a line, which is not blank and has no line end. Returns `None` if it holds no
+    /// request.
     fn decode(&mut self, line: &[u8]) -> Result<Option<Raw>, Fault>;
 
-    /// What is missing when the input ends without a request.
+    /// Returns the fault of input that ends without a request, and the content expected.
     fn missing(&self) -> (&'static str, &'static str) {
         ("the trace holds no request", "at least one")
     }
 
-    /// The devices named so far, in formats that name any.
+    /// Returns the devices named so far, or `None` in formats that name none.
     fn devices(&self) -> Option<&Devices> {
         None
     }
 
-    /// The time that all others count from; `None`: that of the first record.
+    /// Returns the time that all others count from; `None` stands for the time of the first record.
     fn origin_ps(&self) -> Option<u128> {
         None
     }
 }
 
-/// Whether more of the first lines of `head` decode than fail to.
+/// Returns [`Sniff::Yes`] if more of the first lines of `head` decode than fail to.
 pub(crate) fn sniff(head: &[u8], format: impl LineFormat) -> Sniff {
     if mostly(head, format) { Sniff::Yes } else { Sniff::No }
 }
 
-/// As [`sniff`], for a format whose text does not say which units it `assumes`.
+/// Returns [`Sniff::Assuming`] where [`sniff`] returns `Yes`; for a format whose text does not name
+/// the units that it `assumes`.
 pub(crate) fn sniff_assuming(head: &[u8], format: impl LineFormat, assumes: &'static str) -> Sniff {
     if mostly(head, format) { Sniff::Assuming(assumes) } else { Sniff::No }
 }
 
-/// The whole lines of `head` without their ends. The last one counts only if it is the only one:
-/// the end of `head` may have cut it.
+/// Returns the whole lines of `head` without their ends. The last line counts only if it is the
+/// only one: the end of `head` may have cut it.
 pub(crate) fn head_lines(head: &[u8]) -> impl Iterator<Item = &[u8]> {
     let whole = &head[..memchr::memrchr(b'\n', head).unwrap_or(head.len())];
     whole.split(|&b| b == b'\n').enumerate().map(|(i, line)| trim(line, i == 0))
 }
 
-/// Whether more of the first lines of `head` decode than fail to.
+/// Returns `true` if more of the first lines of `head` decode than fail to.
 pub(crate) fn mostly(head: &[u8], mut format: impl LineFormat) -> bool {
     let (mut good, mut bad) = (0, 0);
     for line in head_lines(head) {
@@ -77,14 +78,14 @@ pub(crate) fn mostly(head: &[u8], mut format: impl LineFormat) -> bool {
     good > bad
 }
 
-/// The first line of `head` that is not blank.
+/// Returns the first line of `head` that is not blank.
 pub(crate) fn first_line(head: &[u8]) -> &[u8] {
     let mut lines =
         head.split(|&b| b == b'\n').enumerate().map(|(i, line)| trim(line, i == 0).trim_ascii());
     lines.find(|line| !line.is_empty()).unwrap_or_default()
 }
 
-/// A line without its carriage return and, if it is the first, without a byte order mark.
+/// Returns a line without its carriage return and, if it is the first, without a byte order mark.
 fn trim(line: &[u8], first: bool) -> &[u8] {
     let line = line.strip_suffix(b"\r").unwrap_or(line);
     if first { line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line) } else { line }
@@ -92,17 +93,18 @@ fn trim(line: &[u8], first: bool) -> &[u8] {
 
 struct Lines {
     input: Box<dyn BufRead + Send>,
-    /// A line that straddles two buffers of the input.
+    /// Line that straddles two buffers of the input.
     straddling: Vec<u8>,
-    /// Bytes of the input's buffer that the line handed out last occupies.
+    /// Bytes of the input's buffer that belong to the line handed out last.
     lent: usize,
-    /// The number of that line, from 1.
+    /// Number of that line, from 1.
     number: u64,
     bytes: u64,
 }
 
 impl Lines {
-    /// The next line without its end, and its number; the first [`KEPT`] bytes of a longer one.
+    /// Returns the next line without its end, and its number. A line longer than [`KEPT`] is cut to
+    /// [`KEPT`] bytes.
     fn next(&mut self) -> io::Result<Option<(u64, &[u8])>> {
         self.input.consume(std::mem::take(&mut self.lent));
         if fill(&mut *self.input)? == 0 {
@@ -122,7 +124,7 @@ impl Lines {
         Ok(Some((number, trim(&line[..line.len().min(KEPT)], number == 1))))
     }
 
-    /// A line whose end is not in the buffer.
+    /// Returns a line whose end is not in the buffer.
     fn gather(&mut self) -> io::Result<&[u8]> {
         self.straddling.clear();
         loop {
@@ -144,9 +146,11 @@ impl Lines {
     }
 }
 
-/// Refill the buffer of `input` when it is empty, and return how many bytes it holds: 0 at the end.
-/// A read that a signal interrupts is repeated. When the buffer holds any, `fill_buf` after this
-/// returns them without reading.
+/// Refills the buffer of `input` if it is empty, and returns the number of bytes in it: 0 at the
+/// end.
+///
+/// A read that a signal interrupts is repeated. If the buffer holds any bytes, `fill_buf` after
+/// this returns them without reading.
 pub(crate) fn fill(input: &mut (dyn BufRead + Send)) -> io::Result<usize> {
     loop {
         match input.fill_buf() {
@@ -181,8 +185,8 @@ impl<F: LineFormat + 'static> TextSource<F> {
 }
 
 impl<F: LineFormat> TextSource<F> {
-    /// Count the lines behind that of `error` which have the same kind of fault: the source is at
-    /// its end.
+    /// Counts the lines behind the faulty one with the same kind of fault. The source is at its end
+    /// afterwards.
     fn with_alike(&mut self, error: TraceError) -> TraceError {
         let alike = error.kind.map(|kind| {
             Alike::to(kind, || {

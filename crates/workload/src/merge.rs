@@ -1,7 +1,7 @@
 //! Several traces as one source, in order of time, each in an address range of its own.
 //!
-//! A part is read as a stream: one record of each is held. Of records with one time, that of the
-//! earlier part comes first. A part of several passes is opened anew for each.
+//! A part is read as a stream: one record of each is held. Of records with the same time, the
+//! record of the earlier part comes first. A part of several passes is opened anew for each.
 
 use crate::error::{Place, TraceError};
 use crate::source::{Account, END_OF_SECTORS, Record, RecordSource};
@@ -9,54 +9,55 @@ use flashatlas_types::{Dur, HostOp, Lba, Ps};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// When the first request of a part arrives.
+/// Arrival of the first request of a part.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Begin {
     /// At this time of the whole.
     At(Ps),
-    /// When its file says, counted from the earliest part that begins so.
+    /// At the time in its file, counted from the earliest part that begins so.
     Recorded,
 }
 
-/// Opens a part anew, or says why it cannot.
+/// Function that opens a part anew, or returns the reason for which it cannot.
 pub type Reopen<'a> = Box<dyn Fn() -> Result<Box<dyn RecordSource>, String> + Send + 'a>;
 
 /// A trace among others.
 pub struct MergePart<'a> {
-    /// The file, for errors.
+    /// Name of the file, for errors.
     pub name: String,
     /// Its records.
     pub source: Box<dyn RecordSource>,
-    /// Opens it anew, for the next pass.
+    /// Function that opens it anew, for the next pass.
     pub reopen: Reopen<'a>,
-    /// When its first request arrives.
+    /// Arrival of its first request.
     pub begin: Begin,
-    /// Passes over it, from 1.
+    /// Number of passes over it, from 1.
     pub times: u64,
-    /// From the last arrival of a pass to the first of the next; `None`: the mean distance between
-    /// two arrivals of the pass.
+    /// Time from the last arrival of a pass to the first of the next; `None` stands for the mean
+    /// distance between two arrivals of the pass.
     pub gap: Option<Dur>,
-    /// Requests of each pass at most.
+    /// Maximum number of requests of each pass.
     pub requests: u64,
-    /// The sector of the whole where its sector 0 lies.
+    /// Sector of the whole at which its sector 0 lies.
     pub start: u64,
-    /// Sectors of its range; addresses beyond are taken modulo this. `None`: all that follow.
+    /// Sectors of its range; addresses beyond are taken modulo this number. `None` stands for all
+    /// sectors that follow.
     pub space: Option<u64>,
 }
 
-/// A part on its way.
+/// A part that is being read.
 struct Part<'a> {
     given: MergePart<'a>,
-    /// When its first request arrives, and when this pass began.
+    /// Arrival of its first request, and start of this pass.
     begin: Ps,
     base: Ps,
     passes: u64,
-    /// Requests of this pass, and the latest arrival among them since it began.
+    /// Number of requests of this pass, and the latest arrival among them since it began.
     count: u64,
     latest: Ps,
-    /// The record that comes next.
+    /// Record that comes next.
     head: Option<Record>,
-    /// Of the passes that ended: what was left out, and the bytes read.
+    /// Account of the passes that ended, and the bytes read in them.
     account: Account,
     bytes: u64,
     wrapped: u64,
@@ -65,21 +66,20 @@ struct Part<'a> {
 /// The records of several parts.
 pub struct Merge<'a> {
     parts: Vec<Part<'a>>,
-    /// Arrival and number of the parts that have a record.
+    /// Arrivals and numbers of the parts that have a record.
     due: BinaryHeap<Reverse<(Ps, usize)>>,
-    /// The part of the record, or of the error, that was yielded last.
+    /// Part of the record, or of the error, that was yielded last.
     last: usize,
-    /// That part has no record at hand: it is read when the next one is wanted, so that until then
-    /// its account is that of the record yielded.
+    /// `true` if that part has no record at hand. The part is read when the next record is wanted;
+    /// until then its account is the account of the record yielded.
     empty: bool,
 }
 
 impl<'a> Merge<'a> {
-    /// The parts as one source.
+    /// Returns the parts as one source.
     ///
-    /// # Errors
-    /// The number of the part whose first record cannot be read, or whose file has no clock that
-    /// its beginning could count by, and why.
+    /// The number of the part, and the reason: its first record cannot be read, or its file has no
+    /// clock for its beginning to count by.
     pub fn new(parts: Vec<MergePart<'a>>) -> Result<Merge<'a>, (usize, TraceError)> {
         let mut all = Vec::new();
         for (number, given) in parts.into_iter().enumerate() {
@@ -103,7 +103,7 @@ impl<'a> Merge<'a> {
         Ok(merge)
     }
 
-    /// Puts the first records in their order.
+    /// Puts the first records of all parts in order.
     fn begin(&mut self) -> Result<(), (usize, TraceError)> {
         let recorded = |part: &Part<'_>| part.given.begin == Begin::Recorded;
         let clock = |(number, part): (usize, &Part<'_>)| {
@@ -138,7 +138,7 @@ impl<'a> Merge<'a> {
     }
 }
 
-/// `at` moved by `by`.
+/// Returns `at` moved by `by`, or an error beyond simulated time.
 fn later(at: Ps, by: Ps, place: Option<Place>) -> Result<Ps, TraceError> {
     at.0.checked_add(by.0).map(Ps).ok_or_else(|| {
         let place = place.unwrap_or(Place::Byte(0));
@@ -147,7 +147,8 @@ fn later(at: Ps, by: Ps, place: Option<Place>) -> Result<Ps, TraceError> {
 }
 
 impl Part<'_> {
-    /// The next record with its time and place among the others.
+    /// Returns the next record with its time and place among the others, or `None` after the last
+    /// pass.
     fn pull(&mut self) -> Result<Option<Record>, TraceError> {
         loop {
             if self.count < self.given.requests
@@ -208,7 +209,7 @@ impl Part<'_> {
     }
 }
 
-/// What was left out of both.
+/// Returns the sum of two accounts.
 fn together(one: &Account, other: &Account) -> Account {
     Account {
         skipped_bad: one.skipped_bad + other.skipped_bad,

@@ -1,4 +1,4 @@
-//! From a byte stream to records: compression and format are recognised by content.
+//! Opening of byte streams: their compression and format are recognised by content.
 
 use crate::Registry;
 use crate::compress::{Compression, MAGIC_BYTES};
@@ -16,7 +16,7 @@ use std::io::{self, BufRead, BufReader, Cursor, Read};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// Decompressed bytes that a format's `sniff` sees at most.
+/// Maximum number of decompressed bytes that a format's `sniff` sees.
 pub const SNIFF_BYTES: usize = 64 << 10;
 
 /// Decompressed bytes read at a time.
@@ -26,23 +26,22 @@ const CONTENT_BUFFER_BYTES: usize = 256 << 10;
 pub struct Opened {
     /// Its format.
     pub format: &'static FormatDef,
-    /// How it is compressed: `none`, `gz`, `bz2`, `xz` or `zst`.
+    /// Compression: `none`, `gz`, `bz2`, `xz`, `zst`, or `several` for files of different ones.
     pub compression: &'static str,
-    /// Whether its records carry times. Where that depends on the file: as far as its first 64 KiB
-    /// tell.
+    /// `true` if its records carry times. If that depends on the file, its first 64 KiB decide.
     pub times: bool,
-    /// Whether its records carry operations. If not, they are what [`ReadOptions::assume_op`] says,
-    /// else reads: whoever needs to know must refuse that.
+    /// `true` if its records carry operations. If not, their operations are
+    /// [`ReadOptions::assume_op`], else reads. A caller that needs to know them must refuse that.
     pub operations: bool,
-    /// What the reading of a trace rests on that does not say it, where nobody named its format.
+    /// Assumptions of the reading that the trace does not state, if nobody named its format.
     pub guess: Option<String>,
     /// The records.
     pub source: Box<dyn RecordSource>,
 }
 
 impl Registry {
-    /// Open a trace: find out how it is compressed and, unless `format` names it, in which format
-    /// it is. The name of a format may be followed by its parameters: `blkparse:action=C`.
+    /// Opens a trace: finds out its compression and, unless `format` names it, its format. The name
+    /// of a format may be followed by its parameters: `blkparse:action=C`.
     ///
     /// # Errors
     /// A format name or parameter that does not exist; an empty stream, or one damaged at the
@@ -76,11 +75,11 @@ impl Registry {
         Ok(Opened { format, compression: compression.name(), times, operations, guess, source })
     }
 
-    /// Open the files of one recording: those of blktrace, one for each CPU. Each is named, for
-    /// errors.
+    /// Opens the files of one recording of blktrace, one for each CPU. Each is named, for errors.
     ///
     /// # Errors
-    /// The number of the file, and why, as for one; a format that does not come in several files.
+    /// The number of the file, and its error as for a single one; a format that does not come in
+    /// several files.
     pub fn open_together(
         &self,
         files: Vec<(String, Box<dyn Read + Send>)>,
@@ -120,14 +119,14 @@ impl Registry {
         Ok(Opened { format, compression, times, operations, guess: None, source })
     }
 
-    /// The format that `spec` names, and its parameters.
+    /// Returns the format that `spec` names, and its parameters.
     fn choose(&self, spec: &str) -> Result<(&'static FormatDef, Params), ConfigError> {
         let (name, parameters) = settings::split_name(spec);
         let format = self.formats.named(name)?;
         Ok((format, settings::parse(parameters, name, format.params)?))
     }
 
-    /// The one reading of `head` that is plausible, and what it rests on where it is a guess.
+    /// Returns the one plausible reading of `head`, and its assumptions if it is a guess.
     fn recognise(
         &self,
         head: &[u8],
@@ -162,7 +161,7 @@ impl Registry {
         self.weighed(&readings, head)
     }
 
-    /// The only one of several readings that is plausible.
+    /// Returns the only one of several readings that is plausible, and its assumptions.
     fn weighed(
         &self,
         readings: &[Alternative],
@@ -203,7 +202,7 @@ impl Registry {
         Ok((format, params, Some(format!("{}; {}", reading.says, not.join("; ")))))
     }
 
-    /// What content that no format recognises may be, and what helps.
+    /// Returns a guess of content that no format recognises, and help.
     fn hint(&self, head: &[u8]) -> Cow<'static, str> {
         let few = &head[..head.len().min(1024)];
         let zeros = few.iter().filter(|&&b| b == 0).count();
@@ -226,7 +225,8 @@ impl Registry {
         Cow::Borrowed(known)
     }
 
-    /// The format that recognises the first line of text alone, and where it stops.
+    /// Returns the format that recognises the first line of text alone, and the place where it
+    /// stops.
     fn begins_well(&self, head: &[u8]) -> Option<String> {
         let first = first_line(head);
         if first.len() == head.len() {
@@ -248,10 +248,10 @@ impl Registry {
     }
 }
 
-/// [`Registry::open`] with the formats of this crate.
+/// Opens a trace as [`Registry::open`] does, with the formats of this crate.
 ///
 /// # Errors
-/// As there.
+/// The errors of [`Registry::open`].
 pub fn open(
     reader: Box<dyn Read + Send>,
     format: Option<&str>,
@@ -260,7 +260,8 @@ pub fn open(
     Registry::STANDARD.open(reader, format, options)
 }
 
-/// The decompressed content of a stream, its start looked at; `consumed` counts what is read.
+/// Returns the compression of a stream, and its decompressed content, whose start was looked at.
+/// `consumed` counts the bytes that are read.
 fn content(
     reader: Box<dyn Read + Send>,
     consumed: &Arc<AtomicU64>,
@@ -276,7 +277,7 @@ fn at_start(why: String) -> TraceError {
     TraceError::new(Place::Byte(0), why, "")
 }
 
-/// Refuse an assumed operation that would be ignored, or that reads and writes nothing.
+/// Refuses an assumed operation that would be ignored, and an assumed flush.
 fn check_assumed(
     format: &FormatDef,
     operations: bool,
@@ -298,12 +299,12 @@ fn check_assumed(
     }
 }
 
-/// That one of several readings must be named.
+/// Returns the error that one of several readings must be named.
 fn ambiguous(readings: impl Iterator<Item = Alternative>) -> OpenError {
     OpenError::Ambiguous { readings: readings.map(|one| (one.spec, one.says)).collect() }
 }
 
-/// A reader whose first bytes were looked at; they, and an error met on the way, are read again.
+/// Reader whose first bytes were looked at. They are read again, and so is an error met on the way.
 struct Ahead<R> {
     head: Cursor<Vec<u8>>,
     error: Option<io::Error>,
@@ -311,7 +312,7 @@ struct Ahead<R> {
 }
 
 impl<R: Read> Ahead<R> {
-    /// Look at up to `limit` bytes of `rest`.
+    /// Looks at no more than `limit` bytes of `rest`.
     fn read(mut rest: R, limit: usize) -> Ahead<R> {
         let mut head = Vec::new();
         let error = rest.by_ref().take(limit as u64).read_to_end(&mut head).err();
@@ -335,7 +336,7 @@ impl<R: Read> Read for Ahead<R> {
     }
 }
 
-/// Counts what is read through it.
+/// Reader that counts the bytes read through it.
 struct Metered {
     reader: Box<dyn Read + Send>,
     consumed: Arc<AtomicU64>,

@@ -1,32 +1,34 @@
-//! Whether a reading of a trace can be meant: what it makes of the first records, against what
-//! drives and hosts do.
+//! Test of a reading of a trace: the first records that it yields, against what drives and hosts
+//! do.
 
 use crate::format::{FormatDef, Start};
 use crate::source::{ReadOptions, Record};
 use flashatlas_types::{HostOp, Params};
 use std::io::Cursor;
 
-/// Records that are looked at.
+/// Maximum number of records that are looked at.
 const RECORDS: u64 = 1000;
 
-/// Sectors of a read or write at most: 256 MiB are the 65,536 blocks of 4 KiB that one command of
-/// NVMe may name (NVM Command Set Specification, Read: the number of logical blocks has 16 bits).
+/// Maximum number of sectors of a read or write: 256 MiB are the 65,536 blocks of 4 KiB that one
+/// command of NVMe may name (NVM Command Set Specification, Read: the number of logical blocks has
+/// 16 bits).
 const LARGEST: u64 = 1 << 19;
 
-/// Sectors of a drive at most: 256 TiB; the largest that are sold hold 245.76 TB.
+/// Maximum number of sectors of a drive: 256 TiB; the largest that are sold hold 245.76 TB.
 const FARTHEST: u64 = 1 << 39;
 
-/// Requests a second at most: a drive of PCIe 6.0 is sold with 5.5 million reads of 4 KiB a second.
+/// Maximum number of requests a second: a drive of PCIe 6.0 is sold with 5.5 million reads of 4 KiB
+/// a second.
 const FASTEST: f64 = 1e7;
 
-/// Records from which on a rate says something: fewer may be a burst.
+/// Number of records from which on a rate counts: fewer may be a burst.
 const ENOUGH: u64 = 32;
 
-/// What a reading makes of the first records.
+/// Measures of the first records in a reading.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Looks {
     records: u64,
-    /// Records that cannot be read so.
+    /// Number of records that cannot be read.
     pub unfit: u64,
     largest: u64,
     farthest: u64,
@@ -34,7 +36,7 @@ pub(crate) struct Looks {
 }
 
 impl Looks {
-    /// Reads the start of a trace as `format`; `None` if nothing of it can be read so.
+    /// Reads the start of a trace as `format`. Returns `None` if no record of it can be read.
     pub fn of(format: &FormatDef, params: &Params, head: &[u8]) -> Option<Looks> {
         // the end of the head may have cut a line
         let whole = memchr::memrchr(b'\n', head).map_or(head, |end| &head[..=end]);
@@ -62,8 +64,8 @@ impl Looks {
         }
     }
 
-    /// Returns why no drive or host does this; `None` if one may. Another reading of the same
-    /// records leaves out `least` of them.
+    /// Returns the reason for which no drive or host does this, or `None` if one may. `least` is
+    /// the smallest number of records that a reading of the same start leaves out.
     pub fn implausible(&self, least: u64) -> Option<String> {
         let seconds = self.span_ps as f64 / 1e12;
         let rate = (self.records - 1) as f64 / seconds;

@@ -1,4 +1,4 @@
-//! What a format decodes from one record, before the checks that all formats share.
+//! Records as formats decode them, before the checks that all formats share.
 
 use crate::bad::BadKind;
 use crate::error::{Place, TraceError};
@@ -19,34 +19,35 @@ pub(crate) struct Raw {
     pub op: HostOp,
     pub extent: Extent,
     pub fua: bool,
-    /// Everything written before is to be made durable first: a flush is delivered before the
-    /// record.
+    /// `true` if everything written before is to be made durable first: a flush is delivered before
+    /// the record.
     pub preflush: bool,
 }
 
 impl Raw {
-    /// A record that neither forces unit access nor flushes before it.
+    /// Returns a record without forced unit access, and without a flush before it.
     pub fn plain(time: Time, device: u32, op: HostOp, extent: Extent) -> Raw {
         Raw { time, device, op, extent, fua: false, preflush: false }
     }
 }
 
-/// When a record was submitted, and which bytes of it say so.
+/// Time at which a record was submitted, and the bytes of the record that hold it.
 #[derive(Clone, Copy)]
 pub(crate) struct Time {
-    /// Picoseconds since whatever instant the format counts from.
+    /// Picoseconds since the instant that the format counts from.
     pub ps: u128,
-    /// The bytes (from, to).
+    /// Range of the bytes (from, to).
     pub span: (usize, usize),
 }
 
 impl Time {
-    /// A time that the whole record stands for.
+    /// Returns a time whose bytes are the whole record.
     pub fn whole(ps: u128) -> Time {
         Time { ps, span: WHOLE }
     }
 
-    /// A whole number of units of `unit_ps` picoseconds, which the whole record stands for.
+    /// Returns a whole number of units of `unit_ps` picoseconds as a time whose bytes are the whole
+    /// record.
     pub fn of(number: u64, unit_ps: u64) -> Time {
         Time::whole(u128::from(number) * u128::from(unit_ps))
     }
@@ -55,26 +56,26 @@ impl Time {
 /// All bytes of a record.
 const WHOLE: (usize, usize) = (0, usize::MAX);
 
-/// Whole sectors; none for a flush.
+/// Range of whole sectors; empty for a flush.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Extent {
     pub first: u64,
     pub sectors: u32,
 }
 
-/// Why an address and a length make no [`Extent`].
+/// Fault of an address and a length that make no [`Extent`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum ExtentError {
     /// The length is zero.
     Empty,
     /// The length is more than a request takes.
     TooLong,
-    /// The end lies past the addresses.
+    /// The end lies beyond the addresses.
     TooFar,
 }
 
 impl ExtentError {
-    /// What is wrong, and what should be there.
+    /// Description of the fault, and of the expected text.
     fn words(self) -> (&'static str, &'static str) {
         match self {
             ExtentError::Empty => ("a length of zero", "at least one byte"),
@@ -87,7 +88,7 @@ impl ExtentError {
 }
 
 impl ExtentError {
-    /// The fault of a record that has it in the bytes `span`.
+    /// Returns the fault of a record in the bytes `span`.
     pub fn fault(self, span: (usize, usize)) -> Fault {
         let (why, expected) = self.words();
         Fault { why: Cow::Borrowed(why), expected, span, kind: Some(self.kind()) }
@@ -103,10 +104,10 @@ impl ExtentError {
 }
 
 impl Extent {
-    /// No sectors: a flush.
+    /// Extent without sectors, for a flush.
     pub const NONE: Extent = Extent { first: 0, sectors: 0 };
 
-    /// The sectors that cover `len` bytes at byte `offset`.
+    /// Returns the sectors that cover `len` bytes at byte `offset`.
     pub fn of_bytes(op: HostOp, offset: u64, len: u64) -> Result<Extent, ExtentError> {
         let last = offset
             .checked_add(len.checked_sub(1).ok_or(ExtentError::Empty)?)
@@ -116,12 +117,12 @@ impl Extent {
         Extent::of_sectors(op, first, last / sector - first + 1)
     }
 
-    /// The sectors that cover `len` bytes at sector `first`.
+    /// Returns the sectors that cover `len` bytes at sector `first`.
     pub fn of_sector_and_bytes(op: HostOp, first: u64, len: u64) -> Result<Extent, ExtentError> {
         Extent::of_sectors(op, first, len.div_ceil(u64::from(SECTOR_BYTES)))
     }
 
-    /// `count` sectors at sector `first`.
+    /// Returns `count` sectors from sector `first` on, or the fault of these numbers.
     pub fn of_sectors(op: HostOp, first: u64, count: u64) -> Result<Extent, ExtentError> {
         let limit = if op == HostOp::Trim { u32::MAX } else { MAX_TRANSFER_SECTORS };
         let sectors =
@@ -133,7 +134,7 @@ impl Extent {
         }
     }
 
-    /// The same sectors `by` further, or `None` when they leave the address range.
+    /// Returns the same sectors `by` further, or `None` if they leave the address range.
     pub fn shifted(self, by: i64) -> Option<Extent> {
         let first = self.first.checked_add_signed(by)?;
         let end = first.checked_add(u64::from(self.sectors))?;
@@ -141,8 +142,8 @@ impl Extent {
     }
 }
 
-/// A fault in a record: what is wrong, what was expected, and which bytes of the record (from, to)
-/// are at fault.
+/// A fault in a record: the cause, the content expected, and the bytes of the record (from, to) at
+/// fault.
 #[derive(Debug)]
 pub(crate) struct Fault {
     pub why: Cow<'static, str>,
@@ -153,13 +154,13 @@ pub(crate) struct Fault {
 }
 
 impl Fault {
-    /// A fault of the whole record.
+    /// Returns a fault of the whole record.
     pub fn whole(why: &'static str, expected: &'static str) -> Fault {
         Fault { why: Cow::Borrowed(why), expected, span: WHOLE, kind: None }
     }
 
-    /// The error for this fault of `record`, whose bytes are given, at the place that `place` makes
-    /// of an offset.
+    /// Returns the error for this fault of a record with the bytes `record`. `place` makes a place
+    /// of an offset in them.
     pub fn at(self, record: &[u8], place: impl Fn(usize) -> Place) -> TraceError {
         let end = self.span.1.min(record.len());
         let start = self.span.0.min(end);

@@ -1,4 +1,4 @@
-//! Which formats and generators there are.
+//! Registry of formats and generators.
 
 use crate::formats::FORMATS;
 use crate::generators::GENERATORS;
@@ -9,8 +9,10 @@ flashatlas_types::entry!(FormatDef, "trace format", "format");
 
 flashatlas_types::entry!(GeneratorDef, "generator", "workload.generator");
 
-/// Trace formats and generators, each by its name. What opens, makes or writes records is a method:
-/// the functions of the same names at the crate's root use [`Registry::STANDARD`].
+/// Trace formats and generators, each by its name.
+///
+/// Methods open, make and write records. The functions of the same names at the crate's root use
+/// [`Registry::STANDARD`].
 #[derive(Clone, Copy)]
 pub struct Registry {
     /// Trace formats.
@@ -20,22 +22,23 @@ pub struct Registry {
 }
 
 impl Registry {
-    /// Those of this crate.
+    /// Formats and generators of this crate.
     pub const STANDARD: Registry =
         Registry { formats: Entries::of(FORMATS), generators: Entries::of(GENERATORS) };
 
-    /// The same with one more format. What it recognises, no other format may.
+    /// Returns the registry with one more format. No other format may recognise content that this
+    /// one recognises.
     ///
     /// # Errors
-    /// A format has its name already.
+    /// A name that another format has.
     pub fn with_format(self, format: &'static FormatDef) -> Result<Registry, ConfigError> {
         Ok(Registry { formats: self.formats.with(format)?, ..self })
     }
 
-    /// The same with one more generator.
+    /// Returns the registry with one more generator.
     ///
     /// # Errors
-    /// A generator has its name already.
+    /// A name that another generator has.
     pub fn with_generator(self, generator: &'static GeneratorDef) -> Result<Registry, ConfigError> {
         Ok(Registry { generators: self.generators.with(generator)?, ..self })
     }

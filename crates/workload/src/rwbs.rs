@@ -1,28 +1,33 @@
-//! The operation flags of the Linux block layer (`WSM`, `FWFS`, `D` …), and which of the events of
-//! a request is read.
+//! Operation flags of the Linux block layer (`WSM`, `FWFS`, `D` …), and the choice among the events
+//! of a request.
 
 use crate::raw::Fault;
 use crate::text::Field;
 use flashatlas_types::{HostOp, Param, Params, Text};
 
-/// What the flags ask for.
+/// Meaning of the flags.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Flags {
-    /// `None`: a command that is neither, such as one passed through to the device.
+    /// Operation; `None` for a command that is none of them, such as one passed through to the
+    /// device.
     pub op: Option<HostOp>,
     pub fua: bool,
     pub preflush: bool,
-    /// A command to a zone.
+    /// `true` for a command to a zone.
     pub zone: bool,
 }
 
 const FLAGS: &str = "such as R, WS, FWFSM, D, FF, ZA or N";
 
-/// Decode flags as blkparse and the kernel's tracepoints print them: `F` in front for a flush
-/// before, then `R`, `W`, `D` (discard; `DE`: secure erase), `F` (flush) or `N` (none of these),
-/// then `F` (forced unit access) and `A`, `S`, `M`, `U`, which change nothing. Commands to zones:
-/// `ZA` (append) is a write, and its event names the sector; `ZR` (reset) is a trim where the event
-/// has a length; `ZRA`, `ZO`, `ZC` and `ZF` (reset all, open, close, finish) carry no data.
+/// Decodes flags as blkparse and the kernel's tracepoints print them.
+///
+/// `F` in front stands for a flush before. Then follows `R`, `W`, `D` (discard; `DE`: secure
+/// erase), `F` (flush) or `N` (none of these). `F` behind it forces unit access; `A`, `S`, `M` and
+/// `U` change nothing.
+///
+/// Commands to zones: `ZA` (append) is a write, and its event names the sector. `ZR` (reset) is a
+/// trim if the event has a length. `ZRA`, `ZO`, `ZC` and `ZF` (reset all, open, close, finish)
+/// carry no data.
 pub(crate) fn flags(field: Field<'_>) -> Result<Flags, Fault> {
     parse(field.text).ok_or_else(|| field.fault("unknown operation flags", FLAGS))
 }
@@ -53,7 +58,8 @@ fn parse(text: &[u8]) -> Option<Flags> {
     known.then(|| Flags { op, fua, preflush: preflush && !flush, zone: command.starts_with(b"Z") })
 }
 
-/// An event in the life of a request. A reader takes one kind, so that each request counts once.
+/// An event in the life of a request. A reader takes one kind of event, so that each request counts
+/// once.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Action {
     Issued,
@@ -61,7 +67,7 @@ pub(crate) enum Action {
     Queued,
 }
 
-/// The parameter that chooses it.
+/// Parameter that chooses the event.
 pub(crate) const ACTION: Param<Text> = Param::choice(
     "action",
     &["auto", "D", "C", "Q"],
@@ -70,11 +76,12 @@ pub(crate) const ACTION: Param<Text> = Param::choice(
 )
 .or("auto");
 
-/// In the order of preference: what the drive was given, else what it did, else what was asked for.
+/// Actions in the order of preference: the command given to the drive, else its completion, else
+/// its submission by the host.
 const PREFERENCE: [Action; 3] = [Action::Issued, Action::Completed, Action::Queued];
 
 impl Action {
-    /// The action called `text`, if it is one that a reader may take.
+    /// Returns the action called `text`, or `None` if no reader takes it.
     pub fn named(text: &[u8]) -> Option<Action> {
         match text {
             b"D" => Some(Action::Issued),
@@ -84,7 +91,8 @@ impl Action {
         }
     }
 
-    /// The one that `params` names, else the preferred one of those that occur, else D.
+    /// Returns the action that `params` names, else the preferred action of those that occur, else
+    /// D.
     pub fn chosen(params: &Params, occurring: impl Iterator<Item = Action>) -> Action {
         if let Some(action) = Action::named(params.get(ACTION).as_bytes()) {
             return action;

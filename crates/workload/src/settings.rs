@@ -1,16 +1,17 @@
-//! `NAME` and `NAME:key=value,key=value`: how formats and generators are given their parameters.
+//! `NAME` and `NAME:key=value,key=value`: the parameters of formats and generators as text.
 
 use flashatlas_types::params::RawConfig;
 use flashatlas_types::{ConfigError, ParamDef, Params};
 
-/// The name, and what follows its colon; empty when nothing does.
+/// Splits `spec` into the name and the settings behind its colon; these are empty if there are
+/// none.
 pub(crate) fn split_name(spec: &str) -> (&str, &str) {
     let (name, settings) = spec.split_once(':').unwrap_or((spec, ""));
     (name.trim(), settings)
 }
 
-/// The parameters `defs` of the part called `name` as `settings` give them, with defaults for the
-/// others.
+/// Returns the parameters `defs` of the part called `name` as `settings` give them, with defaults
+/// for the others.
 ///
 /// # Errors
 /// An unknown parameter (with the nearest name), one given twice or without a value, and values
@@ -39,7 +40,7 @@ pub(crate) fn parse(
     raw.resolve(&defs, |_| None).map_err(|e| e.at(name))
 }
 
-/// Whether there is a parameter `key`; the error names the nearest.
+/// Checks that there is a parameter `key`; the error names the nearest.
 fn check_key(key: &str, defs: &[ParamDef]) -> Result<(), ConfigError> {
     let names: Vec<&str> = defs.iter().map(|p| p.key).collect();
     if names.contains(&key) {
@@ -49,11 +50,12 @@ fn check_key(key: &str, defs: &[ParamDef]) -> Result<(), ConfigError> {
     Err(ConfigError { key: key.to_owned(), ..ConfigError::unknown(key, "parameter", key, &names) })
 }
 
-/// The parameters of a part that is chosen by name, as `text` gives them: `NAME` or
-/// `NAME:key=value,key=value`, one of `names`.
+/// Returns the parameters of a part that is chosen by name.
+///
+/// `text` is `NAME` or `NAME:key=value,key=value`, with a name out of `names`.
 ///
 /// # Errors
-/// Another name (under `key`, with the nearest), and as for generators.
+/// Another name (under `key`, with the nearest), and the errors of parameters as for generators.
 pub fn settings_of(
     text: &str,
     names: &[&str],

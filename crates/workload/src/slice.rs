@@ -4,22 +4,22 @@ use crate::error::{Place, TraceError};
 use crate::source::{Account, Record, RecordSource};
 use flashatlas_types::Ps;
 
-/// Which records of a source are wanted. The default is all of them.
+/// Bounds on the records of a source. The default admits all of them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Bounds {
-    /// Records at this time of the source or later.
+    /// Start: records before this time of the source are left out.
     pub from: Ps,
-    /// Records before this time; `None`: to the end. As records may be out of order, all of the
-    /// source is read.
+    /// End: records from this time on are left out; `None` is the end of the source. As records may
+    /// be out of order, all of the source is read.
     pub to: Option<Ps>,
-    /// Of these records, leave out so many at the start.
+    /// Number of records within these times that are left out at the start.
     pub skip: u64,
-    /// Of the rest, take so many at most, and then stop reading; `None`: all.
+    /// Maximum number of records that are taken after them; then reading stops. `None` takes all.
     pub count: Option<u64>,
 }
 
-/// The records of a source that are within bounds. Their times count from the first of them; a
-/// record with an earlier time is at 0.
+/// Records of a source that are within bounds. Their times count from the first of them; a record
+/// with an earlier time is at 0.
 pub struct Slice {
     source: Box<dyn RecordSource>,
     bounds: Bounds,
@@ -30,17 +30,18 @@ pub struct Slice {
 }
 
 impl Slice {
-    /// The part of `source` that `bounds` say.
+    /// Returns the part of `source` within `bounds`.
     pub fn new(source: Box<dyn RecordSource>, bounds: Bounds) -> Slice {
         Slice { source, bounds, origin: None, skipped: 0, delivered: 0, ended: false }
     }
 
-    /// Whether `at` is within the times that are wanted.
+    /// Returns `true` if `at` is within the times that are wanted.
     fn includes(&self, at: Ps) -> bool {
         at >= self.bounds.from && self.bounds.to.is_none_or(|to| at < to)
     }
 
-    /// The next record that is wanted, with its time in the source.
+    /// Returns the next record that is wanted, with its time in the source, or `None` after the
+    /// last.
     fn wanted(&mut self) -> Result<Option<Record>, TraceError> {
         if self.bounds.count.is_some_and(|count| self.delivered >= count) {
             return Ok(None);

@@ -1,16 +1,16 @@
-//! Records, the sources that yield them, and how they are read.
+//! Records, the sources that yield them, and the options of reading.
 
 use crate::bad::{BadKind, BadKinds};
 use crate::error::{Place, TraceError};
 use flashatlas_types::{ConfigError, Dur, HostOp, Request};
 use std::str::FromStr;
 
-/// The longest read or write that a reader believes, in sectors (1 GiB). A longer one is a damaged
-/// record, and would make everything behind it walk the pages of terabytes. A trim may be as long
-/// as a [`Request`] can say.
+/// Maximum number of sectors of a read or write that a reader believes (1 GiB). A longer one is a
+/// damaged record, and would make everything behind it walk the pages of terabytes. A trim may be
+/// as long as a [`Request`] can be.
 pub const MAX_TRANSFER_SECTORS: u32 = 1 << 21;
 
-/// Devices in one trace at most.
+/// Maximum number of devices in one trace.
 pub const MAX_DEVICES: u32 = 1 << 16;
 
 /// One past the last sector whose bytes have 64-bit addresses.
@@ -22,18 +22,17 @@ pub const JUMP: Dur = Dur(86_400 * 1_000_000_000_000);
 /// One decoded record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Record {
-    /// What the host asks, and when: time since the first record of the trace. A record that
-    /// carries an earlier time than the first is at 0; apart from that, records come in the order
-    /// and with the times of the trace.
+    /// Request of the host, with its time since the first record of the trace. A record with an
+    /// earlier time than the first is at 0. Apart from that, records have the order and the times
+    /// of the trace.
     pub request: Request,
-    /// The address space (SPC ASU, MSR disk, iolog file), numbered from 0 in order of first
-    /// appearance.
+    /// Address space (SPC ASU, MSR disk, iolog file), numbered from 0 in order of first appearance.
     pub device: u32,
 }
 
 /// A stream of records: a trace, or a generator.
 pub trait RecordSource: Send {
-    /// The next record, or `None` at the end. After an error the source is at its end.
+    /// Returns the next record, or `None` at the end. After an error the source is at its end.
     ///
     /// # Errors
     /// The place of a record that cannot be read (beyond those that [`ReadOptions::skip_bad`]
@@ -41,84 +40,85 @@ pub trait RecordSource: Send {
     /// the end of a trace that holds no request.
     fn next(&mut self) -> Result<Option<Record>, TraceError>;
 
-    /// What was left out and changed so far. Not for every record: it copies the names of the
-    /// devices.
+    /// Returns an account of what was left out and changed so far. It copies the names of the
+    /// devices, so it is not meant for every record.
     fn account(&self) -> Account;
 
-    /// Bytes of input consumed so far, as stored (compressed); 0 for a generator.
+    /// Returns the number of bytes of input consumed so far, as stored (compressed); 0 for a
+    /// generator.
     fn bytes_read(&self) -> u64;
 
-    /// The number of requests in all, where it is known in advance (generators).
+    /// Returns the number of requests in all, or `None` if it is not known in advance; generators
+    /// know it.
     fn expected(&self) -> Option<u64>;
 
-    /// Go on behind the end for as many requests as before, with later times and other random
-    /// numbers: generators do, and return `true`.
+    /// Goes on behind the end for as many requests as before, with later times and other random
+    /// numbers. Generators do so and return `true`; other sources return `false`.
     fn go_on(&mut self) -> bool {
         false
     }
 
-    /// When the first record was submitted, as the trace has it: picoseconds since whatever instant
-    /// its format counts from. `None` before that record, and where the trace does not say.
+    /// Returns the time at which the first record was submitted, in picoseconds since the instant
+    /// that its format counts from. Returns `None` before that record, and if the trace has no such
+    /// time.
     fn origin_ps(&self) -> Option<u128> {
         None
     }
 
-    /// The file of the record, or of the error, that was yielded last: of sources that read
-    /// several.
+    /// Returns the file of the record, or of the error, that was yielded last. Returns `None` for
+    /// sources that read one file.
     fn file(&self) -> Option<&str> {
         None
     }
 }
 
-/// What a source left out of its input and changed in it, so far.
+/// Account of what a source left out of its input and changed in it, so far.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Account {
     /// Bad records skipped, as [`ReadOptions::skip_bad`] or [`ReadOptions::skip_kinds`] allows.
     pub skipped_bad: u64,
-    /// Of these, the records of each of [`BadKind::ALL`].
+    /// Number of these records of each kind in [`BadKind::ALL`].
     pub skipped_kinds: [u64; BadKind::ALL.len()],
     /// Records that repeated the one before ([`ReadOptions::drop_duplicates`]).
     pub duplicates_dropped: u64,
-    /// Records of devices that [`DeviceMap::Select`] leaves out.
+    /// Number of records of devices that [`DeviceMap::Select`] leaves out.
     pub not_selected: u64,
-    /// Forward steps of time that were cut to [`ReadOptions::time_gap_max`].
+    /// Number of forward steps of time that were cut to [`ReadOptions::time_gap_max`].
     pub gaps_cut: u64,
-    /// Backward steps longer than [`ReadOptions::time_gap_max`], each taken for a clock that was
-    /// set.
+    /// Number of backward steps longer than [`ReadOptions::time_gap_max`], each taken for a clock
+    /// that was set.
     pub backward_steps: u64,
-    /// Records that carry an earlier time than the first, and were put at its time.
+    /// Number of records with an earlier time than the first, which were put at its time.
     pub before_first: u64,
-    /// Requests whose addresses lay beyond the range of their part of a merge, and were taken
-    /// modulo its size.
+    /// Number of requests whose addresses lay beyond the range of their part of a merge, and were
+    /// taken modulo its size.
     pub wrapped: u64,
-    /// Where the record is that was yielded last, in a file.
+    /// Place in its file of the record that was yielded last.
     pub last_place: Option<Place>,
     /// The first step of time of more than a day ([`JUMP`]), as the trace has it.
     pub first_jump: Option<Jump>,
-    /// The names of the devices as the trace has them, in the order of the numbers that
-    /// [`DeviceMap::Separate`] gives them; empty in formats that name none. The atlas format tells
-    /// them at its end.
+    /// Names of the devices in the trace, in the order of the numbers that [`DeviceMap::Separate`]
+    /// gives them. It is empty in formats that name none. The atlas format has them at its end.
     pub device_names: Vec<String>,
 }
 
 /// A step of time of more than a day.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Jump {
-    /// The record that it leads to.
+    /// Record at the end of the step.
     pub place: Place,
-    /// The step in picoseconds; negative when it leads back. It may be far beyond what [`Dur`]
-    /// holds.
+    /// Step in picoseconds; negative if it leads back. It may be far beyond the range of [`Dur`].
     pub step_ps: i128,
 }
 
 impl Jump {
-    /// The step in seconds.
+    /// Returns the step in seconds.
     pub fn seconds(&self) -> f64 {
         self.step_ps as f64 / 1e12
     }
 }
 
-/// What becomes of the devices (address spaces) of a trace.
+/// Treatment of the devices (address spaces) of a trace.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum DeviceMap {
     /// Each keeps its number.
@@ -133,7 +133,7 @@ pub enum DeviceMap {
 impl FromStr for DeviceMap {
     type Err = ConfigError;
 
-    /// `separate`, `collapse` or `select:N`.
+    /// Reads `separate`, `collapse` or `select:N`.
     fn from_str(text: &str) -> Result<DeviceMap, ConfigError> {
         const CHOICES: [&str; 3] = ["separate", "collapse", "select:N"];
         match text.split_once(':') {
@@ -152,25 +152,27 @@ impl FromStr for DeviceMap {
     }
 }
 
-/// How to read a trace.
+/// Options of reading a trace.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct ReadOptions {
-    /// Bad records to skip and count before the next one is an error.
+    /// Number of bad records that are skipped and counted; the next one is an error.
     pub skip_bad: u64,
     /// Kinds of bad records of which all are skipped and counted.
     pub skip_kinds: BadKinds,
     /// Sectors added to every address. The CloudPhysics traces are 7 off alignment: −7 puts them
     /// right.
     pub shift_sectors: i64,
-    /// What becomes of several devices.
+    /// Treatment of several devices.
     pub device_map: DeviceMap,
-    /// Drop a record that repeats the one before of the same device (operation, address and length)
-    /// at most this long after it, or before. A dropped record is the reference for the next.
+    /// Time within which a record that repeats the one before of its device (operation, address and
+    /// length) is dropped, whether it is later or earlier. A dropped record is the reference for
+    /// the next. `None` drops none.
     pub drop_duplicates: Option<Dur>,
-    /// Cut a forward step of time that is longer to this length, and move all later times along;
-    /// take a backward step that is longer for a clock that was set, as no step.
+    /// Longest step of time. A longer forward step is cut to this length, and all later times move
+    /// along. A longer backward step is taken for a clock that was set, and counts as no step.
+    /// `None` is no limit.
     pub time_gap_max: Option<Dur>,
-    /// The operation of every record in a trace that says none; without it they count as reads.
-    /// Only for such traces.
+    /// Operation of every record in a trace that names none; without it they are reads. A trace
+    /// with operations refuses it.
     pub assume_op: Option<HostOp>,
 }

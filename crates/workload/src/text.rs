@@ -4,7 +4,7 @@ use crate::raw::{Extent, ExtentError, Fault, Time};
 use flashatlas_types::HostOp;
 use std::borrow::Cow;
 
-/// A field: its bytes without surrounding blanks, and where in the line they start.
+/// A field: its bytes without surrounding blanks, and their start in the line.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Field<'a> {
     pub text: &'a [u8],
@@ -18,7 +18,7 @@ impl<'a> Field<'a> {
         Field { text: text.trim_ascii_end(), start: from + (raw.len() - text.len()) }
     }
 
-    /// A fault of this field.
+    /// Returns a fault of this field.
     #[cold]
     pub fn fault(self, why: &'static str, expected: &'static str) -> Fault {
         Fault { why: Cow::Borrowed(why), expected, span: self.span(), kind: None }
@@ -43,12 +43,13 @@ impl<'a> Field<'a> {
         )
     }
 
-    /// A whole number.
+    /// Returns the whole number in the field.
     pub fn number(self, expected: &'static str) -> Result<u64, Fault> {
         digits(self.text).ok_or_else(|| self.bad_number(expected))
     }
 
-    /// A whole number, hexadecimal with `0x` before it; without, too, if `hex`.
+    /// Returns the whole number in the field. It is hexadecimal if `0x` stands before it, or if
+    /// `hex` is set.
     pub fn number_in(self, hex: bool, expected: &'static str) -> Result<u64, Fault> {
         let prefixed = [b"0x", b"0X"].iter().find_map(|prefix| self.text.strip_prefix(*prefix));
         match prefixed.or(hex.then_some(self.text)) {
@@ -57,14 +58,14 @@ impl<'a> Field<'a> {
         }
     }
 
-    /// A time as a whole number of units of `unit_ps` picoseconds.
+    /// Returns the time of a whole number of units of `unit_ps` picoseconds.
     pub fn time(self, unit_ps: u64, expected: &'static str) -> Result<Time, Fault> {
         let ps = u128::from(self.number(expected)?) * u128::from(unit_ps);
         Ok(Time { ps, span: self.span() })
     }
 
-    /// A time as a decimal number of units of `unit_ps` picoseconds (a power of ten). Digits below
-    /// a picosecond are dropped.
+    /// Returns the time of a decimal number of units of `unit_ps` picoseconds (a power of ten).
+    /// Digits below a picosecond are dropped.
     pub fn decimal_time(self, unit_ps: u64, expected: &'static str) -> Result<Time, Fault> {
         let (whole, fraction) = match memchr::memchr(b'.', self.text) {
             Some(dot) => (&self.text[..dot], &self.text[dot + 1..]),
@@ -90,13 +91,13 @@ impl<'a> Field<'a> {
     }
 }
 
-/// All of `text` as a hexadecimal number, or `None`.
+/// Returns all of `text` as a hexadecimal number, or `None` if it is none.
 fn hexadecimal(text: &[u8]) -> Option<u64> {
     let text = std::str::from_utf8(text).ok().filter(|text| !text.starts_with('+'))?;
     u64::from_str_radix(text, 16).ok()
 }
 
-/// All of `text` as a decimal number, or `None`.
+/// Returns all of `text` as a decimal number, or `None` if it is none.
 fn digits(text: &[u8]) -> Option<u64> {
     if text.is_empty() {
         return None;
@@ -120,12 +121,12 @@ fn digits(text: &[u8]) -> Option<u64> {
     Some(number)
 }
 
-/// Name the field at fault when an address and a length make no extent.
+/// Returns the fault of the address or the length that makes no extent.
 pub(crate) fn extent_fault(error: ExtentError, address: Field<'_>, length: Field<'_>) -> Fault {
     error.fault(if error == ExtentError::TooFar { address.span() } else { length.span() })
 }
 
-/// The sectors that cover `length` bytes at byte `offset`.
+/// Returns the sectors that cover `length` bytes at byte `offset`.
 pub(crate) fn byte_extent(
     op: HostOp,
     offset: Field<'_>,
@@ -135,7 +136,8 @@ pub(crate) fn byte_extent(
     Extent::of_bytes(op, at, len).map_err(|e| extent_fault(e, offset, length))
 }
 
-/// Split `line` at `separator` into the first `N` fields, and say how many there are in all.
+/// Splits `line` at `separator` into its first `N` fields, and returns them with the number of all
+/// fields.
 #[inline]
 pub(crate) fn split<const N: usize>(line: &[u8], separator: u8) -> ([Field<'_>; N], usize) {
     let mut fields = [Field::default(); N];
@@ -149,7 +151,7 @@ pub(crate) fn split<const N: usize>(line: &[u8], separator: u8) -> ([Field<'_>; 
     (fields, count)
 }
 
-/// The fields of `line` at `separator`, or at blanks when there is none.
+/// Returns the fields of `line` at `separator`, or at blanks if there is none.
 pub(crate) fn fields(line: &[u8], separator: Option<u8>) -> impl Iterator<Item = Field<'_>> {
     let mut from = Some(0);
     std::iter::from_fn(move || {
@@ -167,8 +169,8 @@ pub(crate) fn fields(line: &[u8], separator: Option<u8>) -> impl Iterator<Item =
     })
 }
 
-/// The fields of `line` at `separator` when there are at least `N`; more of them make the first one
-/// longer.
+/// Returns the `N` fields of `line` at `separator`, or `None` if there are fewer. If there are
+/// more, the first field takes the rest.
 pub(crate) fn rsplit<const N: usize>(line: &[u8], separator: u8) -> Option<[Field<'_>; N]> {
     let mut fields = [Field::default(); N];
     let mut to = line.len();
@@ -181,7 +183,8 @@ pub(crate) fn rsplit<const N: usize>(line: &[u8], separator: u8) -> Option<[Fiel
     Some(fields)
 }
 
-/// Split `line` at blanks into the first `N` fields, and say how many there are in all.
+/// Splits `line` at blanks into its first `N` fields, and returns them with the number of all
+/// fields.
 pub(crate) fn split_blanks<const N: usize>(line: &[u8]) -> ([Field<'_>; N], usize) {
     let mut fields = [Field::default(); N];
     let (mut count, mut at) = (0, 0);

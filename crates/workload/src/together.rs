@@ -1,7 +1,7 @@
-//! The files of one binary recording, in order of time: of each, one record is held.
+//! The files of one binary recording, in order of time. One record of each file is held.
 //!
-//! Devices and times are those of the whole, so they stand behind the merge. Of records with one
-//! time, that of the earlier file comes first.
+//! Devices and times belong to the whole, so they are dealt with after the merge. Of records with
+//! the same time, the record of the earlier file comes first.
 
 use crate::binary::{Fixed, Records, admitted, nothing};
 use crate::devices::Devices;
@@ -20,11 +20,11 @@ pub(crate) struct Together<F> {
     files: Vec<(String, Records)>,
     format: F,
     gate: Gate,
-    /// Time and number of the files that have a record.
+    /// Times and numbers of the files that have a record.
     due: BinaryHeap<Reverse<(u64, usize)>>,
-    /// The file of the record, or of the error, that was yielded last.
+    /// File of the record, or of the error, that was yielded last.
     last: usize,
-    /// The files whose next record is to be brought.
+    /// Files whose next record is to be read.
     empty: Vec<usize>,
 }
 
@@ -38,7 +38,7 @@ impl<F: Fixed + 'static> Together<F> {
         Box::new(source)
     }
 
-    /// Bring the next record of a file.
+    /// Reads the next record of a file.
     fn advance(&mut self, number: usize) -> Result<(), TraceError> {
         let bytes = self.format.bytes();
         let records = &mut self.files[number].1;

@@ -1,4 +1,4 @@
-//! Writing traces: sinks of records, and what to do about what a format cannot hold.
+//! Writing of traces: sinks of records, and the treatment of what a format cannot hold.
 
 use crate::compress::Finish;
 use crate::raw::SECOND_PS;
@@ -7,17 +7,17 @@ use flashatlas_types::{ConfigError, Dur, HostOp, Lba, Params, Ps};
 use std::fmt;
 use std::io::{self, Write};
 
-/// Bytes that are gathered before they go to the output.
+/// Number of bytes that are gathered before they go to the output.
 const BUFFER_BYTES: usize = 256 << 10;
 
-/// How to write a trace.
+/// Options of writing a trace.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct WriteOptions {
-    /// Drop or round what the format cannot hold, and count it, instead of refusing it.
+    /// `true` to drop or round what the format cannot hold, and count it; `false` to refuse it.
     pub lossy: bool,
 }
 
-/// What a trace comes from; formats that have a place for it keep it.
+/// Origin of a trace; formats that have a place for it keep it.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Origin {
     /// The format that it was read from.
@@ -28,58 +28,58 @@ pub struct Origin {
     pub device_names: Vec<String>,
 }
 
-/// Takes records and writes them.
+/// Sink that writes records.
 pub trait RecordSink: Send {
-    /// Write a record.
+    /// Writes a record.
     ///
     /// # Errors
-    /// A record that the format cannot hold, and what the output says. After an error nothing more
-    /// can be written.
+    /// A record that the format cannot hold, and an error of the output. After an error nothing
+    /// more can be written.
     fn put(&mut self, record: &Record) -> Result<(), WriteError>;
 
-    /// Say what the trace comes from, at any time before the end. Most formats have no place for
+    /// Notes the origin of the trace, at any time before the end. Most formats have no place for
     /// it.
     fn describe(&mut self, _origin: &Origin) {}
 
-    /// Write what is left, and end the trace.
+    /// Writes what is left, and ends the trace.
     ///
     /// # Errors
-    /// What the output says; a trace without records.
+    /// An error of the output; a trace without records.
     fn finish(self: Box<Self>) -> Result<Written, WriteError>;
 }
 
-/// What was written, and what was lost on the way.
+/// Account of what was written, and of what was lost on the way.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Written {
-    /// Records written.
+    /// Number of records written.
     pub records: u64,
-    /// Bytes of the format, before compression.
+    /// Number of bytes of the format, before compression.
     pub bytes: u64,
-    /// Trims left out.
+    /// Number of trims left out.
     pub trims_dropped: u64,
-    /// Flushes left out.
+    /// Number of flushes left out.
     pub flushes_dropped: u64,
-    /// Records of devices after the first left out.
+    /// Number of records left out because they are of devices after the first.
     pub devices_dropped: u64,
-    /// Requests whose forced unit access was left out.
+    /// Number of requests whose forced unit access was left out.
     pub fua_dropped: u64,
-    /// Times rounded down to the unit of the format.
+    /// Number of times rounded down to the unit of the format.
     pub times_rounded: u64,
 }
 
-/// Why a trace cannot be written.
+/// Reason for which a trace cannot be written.
 #[derive(Debug)]
 pub enum WriteError {
     /// The format cannot hold a record.
     Unholdable {
-        /// The record, counted from 1.
+        /// Number of the record, from 1.
         record: u64,
-        /// What is in the way.
+        /// Obstacle.
         why: String,
-        /// What to do about it.
+        /// Advice.
         advice: &'static str,
     },
-    /// The output.
+    /// An error of the output.
     Io(io::Error),
 }
 
@@ -102,16 +102,16 @@ impl From<io::Error> for WriteError {
     }
 }
 
-/// What a writer is made from.
+/// Input of a writer.
 pub struct Create {
-    /// Where the bytes go.
+    /// Output of the bytes.
     pub(crate) output: Box<dyn Finish>,
     /// The parameters of the format.
     pub(crate) params: Params,
     pub(crate) options: WriteOptions,
 }
 
-/// What a format can hold. Every format holds reads and writes of whole sectors.
+/// Capabilities of a format. Every format holds reads and writes of whole sectors.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Holds {
     pub name: &'static str,
@@ -127,7 +127,7 @@ pub(crate) struct Holds {
 }
 
 impl Holds {
-    /// All that a record can say.
+    /// Returns the capabilities of a format that holds everything in a record.
     pub const fn everything(name: &'static str) -> Holds {
         Holds {
             name,
@@ -140,7 +140,7 @@ impl Holds {
         }
     }
 
-    /// Reads and writes of many devices.
+    /// Returns the capabilities of a format that holds reads and writes of many devices.
     pub const fn reads_and_writes(name: &'static str) -> Holds {
         Holds {
             trims: false,
@@ -152,12 +152,12 @@ impl Holds {
     }
 }
 
-/// Decides about every record what the format makes of it.
+/// Fitting of records to a format.
 pub(crate) struct Fitting {
     holds: Holds,
     lossy: bool,
     seen: u64,
-    /// The device of the first record.
+    /// Device of the first record.
     device: Option<u32>,
     pub written: Written,
 }
@@ -167,7 +167,7 @@ impl Fitting {
         Fitting { holds, lossy: options.lossy, seen: 0, device: None, written: Written::default() }
     }
 
-    /// The record as the format holds it; `None` when it is left out.
+    /// Returns the record as the format holds it, or `None` if it is left out.
     pub fn fit(&mut self, record: &Record) -> Result<Option<Record>, WriteError> {
         self.seen += 1;
         self.check(record)?;
@@ -232,7 +232,7 @@ impl Fitting {
         Err(WriteError::Unholdable { record: self.seen, why, advice })
     }
 
-    /// Refuse what no source yields.
+    /// Refuses a record that no source yields.
     fn check(&self, record: &Record) -> Result<(), WriteError> {
         let request = &record.request;
         let why = match request.op {
@@ -257,7 +257,7 @@ impl Fitting {
         }
     }
 
-    /// What was written in all; an error when that is nothing.
+    /// Returns the account of what was written, or an error if nothing was.
     pub fn finish(self) -> Result<Written, WriteError> {
         if self.written.records > 0 {
             return Ok(self.written);
@@ -272,21 +272,21 @@ impl Fitting {
     }
 }
 
-/// Puts records into text.
+/// Encoder of records as text.
 pub(crate) trait Encoder: Send + 'static {
-    /// What the text can hold.
+    /// Returns the capabilities of the text.
     fn holds(&self) -> Holds;
 
-    /// What is before the first record.
+    /// Returns the bytes before the first record.
     fn header(&self) -> Vec<u8> {
         Vec::new()
     }
 
-    /// Append `record`, which the text holds, with its line end.
+    /// Appends `record`, which the text can hold, with its line end.
     fn encode(&mut self, record: &Record, out: &mut Vec<u8>);
 }
 
-/// A sink that writes the text of `encoder`.
+/// Returns a sink that writes the text of `encoder`.
 pub(crate) fn text_sink(
     create: Create,
     encoder: impl Encoder,
@@ -330,7 +330,7 @@ impl<E: Encoder> RecordSink for TextSink<E> {
     }
 }
 
-/// Append `number` in decimal digits.
+/// Appends `number` in decimal digits.
 pub(crate) fn put_number(out: &mut Vec<u8>, number: u64) {
     let mut digits = [0u8; 20];
     let (mut at, mut left) = (digits.len(), number);
@@ -345,7 +345,7 @@ pub(crate) fn put_number(out: &mut Vec<u8>, number: u64) {
     out.extend_from_slice(&digits[at..]);
 }
 
-/// Append `at` in seconds, with twelve decimals or as few of them as hold it.
+/// Appends `at` in seconds, with as many decimals as it needs, at most twelve.
 pub(crate) fn put_seconds(out: &mut Vec<u8>, at: Ps) {
     put_number(out, at.0 / SECOND_PS);
     let mut fraction = at.0 % SECOND_PS;

@@ -13,33 +13,33 @@ pub const BLOCK_HEADER_BYTES: usize = 40;
 /// of three columns.
 const LENGTHS_BYTES: usize = 1 + 3 * 4;
 
-/// Bytes of a record in all columns at most: head, time, address, length, device.
+/// Maximum number of bytes of a record in all columns: head, time, address, length, device.
 const MAX_RECORD_BYTES: usize = 1 + 2 * varint::MAX_BYTES + 5 + 3;
 
-/// Bytes of the content of a block at most.
+/// Maximum number of bytes of the content of a block.
 const MAX_CONTENT_BYTES: usize = LENGTHS_BYTES + MAX_BLOCK_RECORDS * MAX_RECORD_BYTES;
 
-/// The largest unit of time is 10^12 ps, a second.
+/// Exponent of the largest unit of time: 10^12 ps, a second.
 const MAX_EXPONENT: u32 = 12;
 
 /// Bits of the head of a record; the lowest two are the operation.
 const OP: u8 = 0b11;
 const FUA: u8 = 1 << 2;
-/// The device is not that of the record before (0 at the start).
+/// Bit of a record with another device than the record before (before the first: device 0).
 const OTHER_DEVICE: u8 = 1 << 3;
-/// The length is that of the request before.
+/// Bit of a request with the length of the request before.
 const SAME_LENGTH: u8 = 1 << 4;
-/// The address is where the request before ended.
+/// Bit of a request that begins where the request before ended.
 const SEQUENTIAL: u8 = 1 << 5;
 
-/// How the content of a block is stored.
+/// Coding of the content of a block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Codec {
     Plain = 0,
     Zstd = 1,
 }
 
-/// What the header of a block says.
+/// Header of a block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct BlockHeader {
     pub codec: Codec,
@@ -51,7 +51,7 @@ pub struct BlockHeader {
     pub crc: u32,
 }
 
-/// What is wrong with a block, and what was expected.
+/// Fault of a block, and the content expected instead.
 pub type Fault = (&'static str, &'static str);
 
 const DAMAGED: Fault = ("a damaged block header", "the CRC that it carries");
@@ -73,7 +73,7 @@ impl BlockHeader {
         bytes
     }
 
-    /// Check and decode a header. What it claims is bounded.
+    /// Checks and decodes a header, and bounds the sizes in it.
     pub fn decode(bytes: &[u8; BLOCK_HEADER_BYTES]) -> Result<BlockHeader, Fault> {
         if bytes[0] != BLOCK || u32_at(bytes, 36) != crc32c::crc32c(&bytes[..36]) {
             return Err(DAMAGED);
@@ -104,7 +104,7 @@ impl BlockHeader {
     }
 }
 
-/// The largest power of ten, at most 12, that every time in `records` is a multiple of.
+/// Returns the largest power of ten, at most 12, that every time in `records` is a multiple of.
 fn exponent(records: &[Record]) -> u32 {
     let mut exponent = MAX_EXPONENT;
     for record in records {
@@ -125,7 +125,7 @@ struct Columns {
     devices: Vec<u8>,
 }
 
-/// What a record is a difference to.
+/// Values of the record before, which the next record is stored as a difference to.
 #[derive(Default)]
 struct Before {
     ticks: u64,
@@ -134,7 +134,7 @@ struct Before {
     sectors: u32,
 }
 
-/// The content of a block of `records`, of which there is at least one.
+/// Returns the content of a block of `records` (at least one).
 pub fn encode(records: &[Record]) -> Vec<u8> {
     assert!((1..=MAX_BLOCK_RECORDS).contains(&records.len()), "a block holds 1 to 65,536 records");
     let exponent = exponent(records);
@@ -191,7 +191,7 @@ impl Columns {
 const BROKEN: Fault =
     ("a block whose content is no records", "columns as its header describes them");
 
-/// Append the records of a block's content to `records`.
+/// Appends the records of a block's content to `records`.
 pub fn decode(
     header: &BlockHeader,
     content: &[u8],
@@ -216,7 +216,7 @@ pub fn decode(
         return Ok(());
     }
     Err((
-        "a block whose times are not those of its header",
+        "a block whose times differ from the times in its header",
         "the earliest and the latest time of its records",
     ))
 }
@@ -231,7 +231,8 @@ struct Reading<'a> {
 }
 
 impl<'a> Reading<'a> {
-    /// The unit of time in picoseconds, and the columns.
+    /// Returns the unit of time in picoseconds, and the columns. Returns `None` if `content` is too
+    /// short or its unit of time is above a second.
     fn of(records: usize, content: &'a [u8]) -> Option<(u64, Reading<'a>)> {
         let (lengths, rest) = content.split_at_checked(LENGTHS_BYTES)?;
         let exponent = u32::from(lengths[0]);
@@ -245,7 +246,7 @@ impl<'a> Reading<'a> {
         Some((tick, Reading { heads, times, addresses, lengths, devices }))
     }
 
-    /// The next record, whose head is given, checked as any reader would.
+    /// Returns the record that begins with `head`, or `None` if the columns hold no valid one.
     #[inline]
     fn record(&mut self, head: u8, tick: u64, before: &mut Before) -> Option<Record> {
         if head >= SEQUENTIAL << 1 {

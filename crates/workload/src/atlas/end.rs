@@ -1,5 +1,5 @@
-//! The end record: the index by time, what the trace comes from, and the way there from the end of
-//! the file.
+//! The end record (the index by time and the origin of the trace), and the trailer that leads to it
+//! from the end of the file.
 
 use super::{END, HEADER_BYTES, TRAILER_MAGIC, header, u32_at, u64_at};
 use crate::error::{Place, TraceError};
@@ -9,22 +9,22 @@ use flashatlas_types::Ps;
 use std::io::{self, Read, Seek, SeekFrom};
 
 /// Bytes before the body of the end record: kind, three zeros, bytes of the body, CRC of the body,
-/// CRC of these.
+/// CRC of all these.
 pub const END_HEADER_BYTES: usize = 16;
 
-/// Bytes of the trailer: offset of the end record, CRC of it, magic.
+/// Bytes of the trailer: offset of the end record, CRC of the offset, magic.
 pub const TRAILER_BYTES: usize = 16;
 
-/// Bytes of the body at most: an index of 8 million blocks (half a trillion records).
+/// Maximum number of bytes of the body: an index of 8 million blocks (half a trillion records).
 pub const MAX_BODY_BYTES: u64 = 256 << 20;
 
 /// Bytes of an entry of the index.
 const ENTRY_BYTES: usize = 32;
 
-/// Bytes of a text at most.
+/// Maximum number of bytes of a text.
 const MAX_TEXT_BYTES: usize = u16::MAX as usize;
 
-/// Where a block is and what is in it.
+/// Place of a block, and the times in it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct BlockEntry {
     /// Bytes before the block.
@@ -44,7 +44,7 @@ pub struct End {
 }
 
 impl End {
-    /// The bytes of the record, which begins at `offset`, and of the trailer.
+    /// Returns the bytes of the record, which begins at `offset`, and of the trailer.
     pub fn encode(&self, offset: u64) -> Vec<u8> {
         let body = self.body();
         let mut bytes = vec![END, 0, 0, 0];
@@ -71,7 +71,8 @@ impl End {
         body
     }
 
-    /// Bytes of the body, as the header of the record says.
+    /// Returns the number of bytes of the body, or `None` if the header of the record is damaged or
+    /// the number is above [`MAX_BODY_BYTES`].
     pub fn body_bytes(header: &[u8; END_HEADER_BYTES]) -> Option<u64> {
         let bytes = u64::from(u32_at(header, 4));
         let sound =
@@ -79,7 +80,7 @@ impl End {
         (sound && bytes <= MAX_BODY_BYTES).then_some(bytes)
     }
 
-    /// Check and decode the body.
+    /// Checks and decodes the body, or returns `None` if it is damaged.
     pub fn decode(header: &[u8; END_HEADER_BYTES], body: &[u8]) -> Option<End> {
         if u32_at(header, 8) != crc32c::crc32c(body) {
             return None;
@@ -112,7 +113,7 @@ impl BlockEntry {
     }
 }
 
-/// The last bytes of a file whose end record begins at `offset`.
+/// Returns the last bytes of a file whose end record begins at `offset`.
 pub fn trailer(offset: u64) -> [u8; TRAILER_BYTES] {
     let mut bytes = [0; TRAILER_BYTES];
     bytes[..8].copy_from_slice(&offset.to_le_bytes());
@@ -128,7 +129,7 @@ fn take<'a, const N: usize>(rest: &mut &'a [u8]) -> Option<&'a [u8; N]> {
     Some(taken)
 }
 
-/// Length, then UTF-8; what is too long is cut.
+/// Appends the length of `text`, then `text` in UTF-8, cut to at most [`MAX_TEXT_BYTES`].
 fn put_text(out: &mut Vec<u8>, text: &str) {
     let mut len = text.len().min(MAX_TEXT_BYTES);
     while !text.is_char_boundary(len) {
@@ -154,17 +155,19 @@ pub struct Position {
     pub records_before: u64,
     /// Records in the whole file.
     pub records: u64,
-    /// What the trace comes from.
+    /// Origin of the trace.
     pub origin: Origin,
 }
 
-/// Move `input`, a whole file that is not compressed, to the first block with a record at `from` or
-/// later (to the end record when there is none). No record before it is that late.
-/// [`resume`](super::resume) reads on from there.
+/// Moves `input` to the first block with a record at `from` or later, or to the end record if there
+/// is none.
+///
+/// `input` is a whole file that is not compressed. Every record before that block is earlier than
+/// `from`. [`resume`](super::resume) reads on from there.
 ///
 /// # Errors
-/// What the input says; a file that is not in this format, of another version, truncated, or with a
-/// damaged index.
+/// An error of the input; a file that is not in this format, of another version, truncated, or with
+/// a damaged index.
 pub fn seek(input: &mut (impl Read + Seek), from: Ps) -> Result<Position, TraceError> {
     let at = |offset: u64| {
         move |error: io::Error| TraceError::new(Place::Byte(offset), error.to_string(), "")
@@ -182,7 +185,7 @@ pub fn seek(input: &mut (impl Read + Seek), from: Ps) -> Result<Position, TraceE
     Ok(Position { offset: to, records_before, records: end.records, origin: end.origin })
 }
 
-/// The end record of a file of `length` bytes, and where it begins.
+/// Returns the offset and the content of the end record of a file of `length` bytes.
 fn read_end(input: &mut (impl Read + Seek), length: u64) -> Result<(u64, End), TraceError> {
     const EXPECTED: &str = "a whole file, that ends in its index";
     let start = length.saturating_sub(TRAILER_BYTES as u64);

@@ -3,7 +3,7 @@
 use super::{HEADER_BYTES, MAGIC, VERSION, array, u32_at};
 use crate::error::{Place, TraceError, excerpt};
 
-/// The header of every file.
+/// Returns the header of every file.
 pub(super) fn encode() -> [u8; HEADER_BYTES] {
     let mut header = [0; HEADER_BYTES];
     header[..8].copy_from_slice(&MAGIC);
@@ -13,7 +13,7 @@ pub(super) fn encode() -> [u8; HEADER_BYTES] {
     header
 }
 
-/// Whether `head`, the start of a file, is the header of one that can be read.
+/// Checks that `head`, the start of a file, is a header that this reader knows.
 ///
 /// # Errors
 /// Another format, another version, or a damaged header.

@@ -20,24 +20,24 @@ pub(crate) use writer::Writer;
 /// The version that is read and written.
 pub const VERSION: u16 = 1;
 
-/// Records in a block at most.
+/// Maximum number of records in a block.
 pub const MAX_BLOCK_RECORDS: usize = 65_536;
 
-/// The first bytes of a file. The first is no text, and line ends that are converted on the way
-/// damage it.
+/// Magic of a file: its first bytes. The first of them is no text, and a conversion of line ends
+/// damages them.
 pub(crate) const MAGIC: [u8; 8] = *b"\x89FATR\r\n\x1a";
 
 /// Bytes of the header: magic, version (`u16`), zero (`u16`), CRC of these.
 pub const HEADER_BYTES: usize = 16;
 
-/// What begins a block and the end record.
+/// First byte of a block, and of the end record.
 const BLOCK: u8 = b'B';
 const END: u8 = b'E';
 
 /// The last bytes of a file.
 const TRAILER_MAGIC: [u8; 4] = *b"RTAF";
 
-/// `N` bytes of `bytes` at `at`, which are there.
+/// Returns the `N` bytes of `bytes` that begin at `at`; `bytes` must hold them.
 fn array<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
     crate::binary::bytes_at(bytes, at)
 }

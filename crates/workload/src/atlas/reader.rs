@@ -9,7 +9,7 @@ use crate::raw::{Extent, Raw, Time};
 use crate::source::{Account, ReadOptions, Record, RecordSource};
 use std::io::{self, Read};
 
-/// The records of a whole file from its start.
+/// Returns the records of a whole file from its start.
 ///
 /// # Errors
 /// A header that [`header::check`] refuses.
@@ -24,8 +24,8 @@ pub(crate) fn stream(
     Ok(Box::new(Atlas::new(input, HEADER_BYTES as u64, 0, options)))
 }
 
-/// The records of a file from `position` on, to which [`seek`](super::seek) moved `input`. Times
-/// count from the first record of the trace, wherever reading begins.
+/// Returns the records of a file from `position` on, to which [`seek`](super::seek) moved `input`.
+/// Times count from the first record of the trace, wherever reading begins.
 pub fn resume(
     input: Box<dyn Read + Send>,
     position: &Position,
@@ -42,7 +42,7 @@ struct Atlas {
     offset: u64,
     /// Bytes before the block in `records`.
     block: u64,
-    /// The records of a block, and how many of them were taken.
+    /// Records of a block, and the number of them that were taken.
     records: Vec<Record>,
     taken: usize,
     /// Records of all blocks up to this one.
@@ -53,7 +53,7 @@ struct Atlas {
     gate: Gate,
 }
 
-/// What comes next in a file.
+/// Part of a file.
 enum FilePart {
     Block,
     End,
@@ -79,7 +79,7 @@ impl Atlas {
         TraceError::new(Place::Byte(self.block), why, expected)
     }
 
-    /// Read `bytes` and count them.
+    /// Reads `bytes` and counts them.
     fn fetch(&mut self, bytes: &mut [u8], what: &'static str) -> Result<(), TraceError> {
         let start = self.offset;
         self.input.read_exact(bytes).map_err(|error| {
@@ -96,7 +96,7 @@ impl Atlas {
         Ok(())
     }
 
-    /// Read the next block, or the end.
+    /// Reads the next block or the end record, and returns its kind.
     fn advance(&mut self) -> Result<FilePart, TraceError> {
         self.block = self.offset;
         let mut kind = [0];
@@ -191,7 +191,7 @@ impl Atlas {
         self.nothing_more()
     }
 
-    /// Bytes after the end are damage, or another file.
+    /// Refuses bytes after the end: they are damage, or another file.
     fn nothing_more(&mut self) -> Result<(), TraceError> {
         let offset = self.offset;
         let mut more = Vec::new();

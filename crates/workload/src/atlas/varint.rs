@@ -3,7 +3,7 @@
 /// Bytes of the longest number.
 pub const MAX_BYTES: usize = 10;
 
-/// Append `number`.
+/// Appends `number`.
 #[inline]
 pub fn put(out: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
@@ -13,13 +13,13 @@ pub fn put(out: &mut Vec<u8>, mut number: u64) {
     out.push(number as u8);
 }
 
-/// Append a difference that may be negative: 0, −1, 1, −2 … become 0, 1, 2, 3 ….
+/// Appends a difference that may be negative: 0, −1, 1, −2 … become 0, 1, 2, 3 ….
 #[inline]
 pub fn put_signed(out: &mut Vec<u8>, number: i64) {
     put(out, ((number << 1) ^ (number >> 63)) as u64);
 }
 
-/// Takes numbers from a column.
+/// Reader of the numbers of a column.
 pub struct Numbers<'a> {
     rest: &'a [u8],
 }
@@ -29,7 +29,8 @@ impl<'a> Numbers<'a> {
         Numbers { rest: column }
     }
 
-    /// The next number; `None` when the column ends before it does, or it is longer than 64 bits.
+    /// Returns the next number, or `None` if the column ends before the number does or the number
+    /// is longer than 64 bits.
     #[inline]
     pub fn next(&mut self) -> Option<u64> {
         let (&first, rest) = self.rest.split_first()?;
@@ -57,13 +58,13 @@ impl<'a> Numbers<'a> {
         None
     }
 
-    /// The next difference.
+    /// Returns the next difference, or `None` as [`Numbers::next`] does.
     #[inline]
     pub fn next_signed(&mut self) -> Option<i64> {
         self.next().map(|n| (n >> 1) as i64 ^ -((n & 1) as i64))
     }
 
-    /// Whether all of the column was taken.
+    /// Returns `true` if the whole column was taken.
     pub fn is_empty(&self) -> bool {
         self.rest.is_empty()
     }

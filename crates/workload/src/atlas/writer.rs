@@ -9,10 +9,10 @@ use crate::write::{Create, Fitting, Holds, Origin, RecordSink, WriteError, Writt
 use flashatlas_types::Ps;
 use std::io;
 
-/// Writes blocks as they fill up, and the index at the end.
+/// Sink that writes blocks as they fill up, and the index at the end.
 pub(crate) struct Writer {
     output: Box<dyn Finish>,
-    /// The level of compression; 0: none.
+    /// Level of compression; 0 is none.
     level: i32,
     fitting: Fitting,
     records: Vec<Record>,
@@ -22,7 +22,7 @@ pub(crate) struct Writer {
 }
 
 impl Writer {
-    /// A writer with blocks compressed by Zstandard at `level`, or not at all if that is 0.
+    /// Returns a writer with blocks compressed by Zstandard at `level`, or not at all if that is 0.
     pub fn new(create: Create, level: i32) -> Writer {
         Writer {
             output: create.output,
@@ -40,7 +40,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Write the records gathered so far.
+    /// Writes the records gathered so far.
     fn write_block(&mut self) -> io::Result<()> {
         if self.offset == 0 {
             self.write(&header::encode())?;

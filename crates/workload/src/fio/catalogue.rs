@@ -5,7 +5,7 @@ use super::left_out::LEFT_OUT;
 use super::refused::REFUSED;
 use std::fmt::Write as _;
 
-/// How an option of fio is treated.
+/// Treatment of an option of fio.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum OptionClass {
     /// Simulated.
@@ -30,13 +30,13 @@ pub enum OptionClass {
 pub struct KnownOption {
     /// A name, or an alias.
     pub name: &'static str,
-    /// The version of fio that has it first; empty where 3.33 has it.
+    /// First version of fio that has the option; empty if 3.33 has it.
     pub since: &'static str,
     /// Its class.
     pub class: OptionClass,
 }
 
-/// All names of options, aliases included.
+/// Returns all names of options, aliases included, with their classes.
 pub fn known_options() -> impl Iterator<Item = KnownOption> {
     let honoured = MODELLED.iter().flat_map(|def| {
         let names = [def.name, def.alias].into_iter().filter(|name| !name.is_empty());
@@ -58,7 +58,7 @@ pub fn known_options() -> impl Iterator<Item = KnownOption> {
     honoured.chain(refused).chain(left_out)
 }
 
-/// The three classes as Markdown, which `docs/howto/run-a-fio-job.md` prints.
+/// Returns the three classes as Markdown, which `docs/howto/run-a-fio-job.md` prints.
 pub fn options_table() -> String {
     let mut text = String::from("| Honoured |\n|---|\n| ");
     let dated = |name: &str, since: &str| match since {

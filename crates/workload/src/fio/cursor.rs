@@ -1,4 +1,4 @@
-//! Where a job is in one of its files, and what comes next there.
+//! Place of a job in one of its files, and its next request there.
 
 use super::distribution::{Distribution, Zone};
 use super::layout::JobSpan;
@@ -8,8 +8,8 @@ use super::sampler::Sampler;
 use super::zoning::Zones;
 use flashatlas_types::{Permutation, Rng, Seed};
 
-/// Draws of a size that does not fit before the end of the file are repeated; after this many the
-/// smallest is taken.
+/// Maximum number of draws of a size. A size that does not fit before the end of the file is drawn
+/// again; after the last draw the smallest size is taken.
 const MAX_DRAWS: u32 = 10_000;
 
 /// Draws that all files of a job share.
@@ -18,7 +18,7 @@ pub(super) struct Draw {
     sizes: [Rng; 3],
     order: [Rng; 3],
     zone: Rng,
-    /// Requests up to and with the next random one.
+    /// Number of requests up to and with the next random one.
     until_random: u64,
     /// Bytes of requests in the zone in turn, in all files.
     pub zone_bytes: u64,
@@ -37,7 +37,7 @@ impl Draw {
         }
     }
 
-    /// Draw the same numbers again; where the job is between two random requests stays.
+    /// Starts the same numbers again. The count up to the next random request stays.
     pub fn repeat(&mut self, seed: Seed, number: u32) {
         *self = Draw { until_random: self.until_random, ..Draw::new(seed, number) };
     }
@@ -45,30 +45,31 @@ impl Draw {
 
 /// A file as a job goes through it.
 pub(super) struct Cursor {
-    /// Nothing is left for this pass.
+    /// `true` if nothing is left for this pass.
     pub done: bool,
     span: JobSpan,
-    /// Byte of the file that offsets count from: the job's first, or that of the zone in turn.
+    /// Byte of the file that offsets count from: the first byte of the job, or of the zone in turn.
     base: u64,
     zones: Option<Zones>,
 
     /// End of the last request by direction, as a byte of the file.
     position: [u64; 3],
-    /// Start of the last request by direction, none yet, or none that a trim could be paired with.
+    /// Start of the last request by direction; `None` if there was none, or none for a trim to pair
+    /// with.
     start: [Option<u64>; 3],
     map: Option<BlockMap>,
     law: Option<Sampler>,
     permutation: Option<Permutation>,
-    /// Blocks that were drawn of it.
+    /// Number of blocks drawn from the permutation.
     permuted: u64,
 }
 
 /// An offset from the job's start in the file.
 struct Offset {
     at: u64,
-    /// It was drawn, so the map is asked and told.
+    /// `true` if the request counts as random.
     random: bool,
-    /// It was drawn or repeated on purpose: the map is not told.
+    /// `true` if the map is not told: the request is sequential, or repeats another one on purpose.
     unmapped: bool,
 }
 
@@ -95,7 +96,7 @@ impl Cursor {
         }
     }
 
-    /// Start the next pass. What a law has drawn stays drawn.
+    /// Starts the next pass. A law goes on with its random numbers.
     pub fn rewind(&mut self) {
         self.done = false;
         self.base = self.span.offset;
@@ -111,13 +112,13 @@ impl Cursor {
         self.permuted = 0;
     }
 
-    /// Whether the last trim was followed by its write.
+    /// Returns `true` if the last trim was followed by its write.
     pub fn pair_done(&self) -> bool {
         self.start[1] == self.start[2]
     }
 
-    /// The next request in direction `dir`: its first byte in the file and its length. `None` when
-    /// there is none left.
+    /// Returns the next request in direction `dir`: its first byte in the file and its length.
+    /// Returns `None` if there is none left.
     pub fn next(&mut self, o: &Options, dir: usize, draw: &mut Draw) -> Option<(u64, u64)> {
         if let Some(zones) = self.zones {
             self.choose_zone(zones, dir, draw);
@@ -148,8 +149,8 @@ impl Cursor {
         Some((at, bytes))
     }
 
-    /// Goes to the next zone when enough of this one was used, and to its begin where its end is
-    /// reached before (fio 3.33, `io_u.c`: `setup_strided_zone_mode`).
+    /// Goes to the next zone if enough of this one was used, and back to the start of this one if
+    /// its end was reached before (fio 3.33, `io_u.c`: `setup_strided_zone_mode`).
     fn choose_zone(&mut self, zones: Zones, dir: usize, draw: &mut Draw) {
         if draw.zone_bytes >= zones.size {
             draw.zone_bytes = 0;
@@ -200,7 +201,8 @@ impl Cursor {
         Some(Offset { at, random: false, unmapped: true })
     }
 
-    /// Behind the last request, and the hole of `rw=write:8k` further.
+    /// Returns the offset behind the last request, moved by the hole of `rw=write:8k`, or `None` at
+    /// the end of the file.
     fn sequential(&mut self, o: &Options, dir: usize) -> Option<u64> {
         let (first, length, whole) = (self.base, self.span.length, self.span.file_bytes);
         let position = &mut self.position[dir];
@@ -261,7 +263,7 @@ impl Cursor {
         }
     }
 
-    /// Blocks at which a random request can begin.
+    /// Returns the number of blocks at which a random request can begin.
     fn random_blocks(&self, o: &Options, dir: usize) -> u64 {
         let align = o.alignment(dir);
         let last = o.sizes[dir].0.saturating_sub(align);
@@ -333,16 +335,17 @@ fn percent_of(whole: u64, percent: u64) -> u64 {
     (u128::from(whole) * u128::from(percent) / 100) as u64
 }
 
-/// First block and number of blocks of a zone, drawn by its share of the requests.
+/// Draws a zone by its share of the requests, and returns its first block and its number of blocks.
 fn zone(zones: &[Zone], absolute: bool, blocks: u64, align: u64, draw: &mut Draw) -> (u64, u64) {
     let drawn = draw.zone.below(100);
     let (mut access, mut before) = (0, 0);
     for zone in zones {
         access += u64::from(zone.access);
         if drawn < access {
-            return match absolute {
-                true => (before / align, (before + zone.size) / align - before / align),
-                false => (percent_of(blocks, before), percent_of(blocks, zone.size)),
+            return if absolute {
+                (before / align, (before + zone.size) / align - before / align)
+            } else {
+                (percent_of(blocks, before), percent_of(blocks, zone.size))
             };
         }
         before += zone.size;
@@ -351,7 +354,7 @@ fn zone(zones: &[Zone], absolute: bool, blocks: u64, align: u64, draw: &mut Draw
 }
 
 impl Options {
-    /// Files of the job, as `nrfiles` or `filename` says.
+    /// Returns the number of files of the job, as `nrfiles` or `filename` says.
     fn files_in_turn(&self) -> usize {
         if self.filenames.is_empty() { self.files as usize } else { self.filenames.len() }
     }

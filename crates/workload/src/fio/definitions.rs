@@ -14,7 +14,7 @@ const MAX_COUNT: u64 = 65_536;
 const MAX_WEIGHT: u64 = 1000;
 const SECOND_US: u64 = 1_000_000;
 
-/// Engines that do block I/O on files or drives, and how.
+/// Engines that do block I/O on files or drives, and their kind.
 const ENGINES: &[(&str, Engine)] = &[
     ("sync", Engine::Sync),
     ("psync", Engine::Sync),
@@ -30,24 +30,24 @@ const ENGINES: &[(&str, Engine)] = &[
     ("null", Engine::Null),
 ];
 
-/// One option that is modelled.
+/// An option that is modelled.
 pub(super) struct OptionDef {
     /// Its name in fio's list.
     pub name: &'static str,
     /// Its other name.
     pub alias: &'static str,
-    /// Take the value.
+    /// Function that takes the value.
     pub set: fn(&mut Options, &Arg<'_>) -> Result<(), String>,
 }
 
 impl OptionDef {
-    /// The version of fio that has it first; empty where 3.33 has it.
+    /// Returns the first version of fio that has the option; empty if 3.33 has it.
     pub fn since(&self) -> &'static str {
         if self.name == "steadystate_check_interval" { "3.35" } else { "" }
     }
 }
 
-/// An option without another name.
+/// Returns an option without another name.
 const fn option(
     name: &'static str,
     set: fn(&mut Options, &Arg<'_>) -> Result<(), String>,
@@ -330,8 +330,8 @@ fn durable(arg: &Arg<'_>) -> Result<bool, String> {
     one_of(arg.text()?, "sync", &choices)
 }
 
-/// The option `verify`, which reads back what is written; fio's ways to check it send the same
-/// requests.
+/// Returns `true` if `verify` asks to read back what is written. All of fio's ways to check it send
+/// the same requests.
 fn verify(arg: &Arg<'_>) -> Result<bool, String> {
     const WAYS: &[&str] = &[
         "0",
@@ -386,16 +386,18 @@ fn rate(arg: &Arg<'_>) -> Result<u64, String> {
     }
 }
 
-/// One directory; with several, fio gives each clone another one, and so other files.
+/// Returns the directory. Several are refused: fio gives each clone another one of them, and so
+/// other files.
 fn directory(arg: &Arg<'_>) -> Result<Option<String>, String> {
     let text = arg.text()?;
-    match text.contains(':') {
-        true => Err("several directories; expected one, and a job for each of the others".into()),
-        false => Ok(Some(text.trim_end_matches('/').to_owned())),
+    if text.contains(':') {
+        Err("several directories; expected one, and a job for each of the others".into())
+    } else {
+        Ok(Some(text.trim_end_matches('/').to_owned()))
     }
 }
 
-/// Every line adds its names.
+/// Adds the names in `arg` to the names of the lines before.
 fn add_filenames(o: &mut Options, arg: &Arg<'_>) -> Result<(), String> {
     o.filenames.extend(filenames(arg)?);
     match o.filenames.len() as u64 {
@@ -404,7 +406,7 @@ fn add_filenames(o: &mut Options, arg: &Arg<'_>) -> Result<(), String> {
     }
 }
 
-/// Names between colons; `\:` is a colon of a name.
+/// Returns the names between colons; `\:` is a colon within a name.
 fn filenames(arg: &Arg<'_>) -> Result<Vec<String>, String> {
     let text = arg.text()?.replace("\\:", "\0");
     let names: Vec<String> = text.split(':').map(|name| name.trim().replace('\0', ":")).collect();
@@ -417,8 +419,8 @@ fn filenames(arg: &Arg<'_>) -> Result<Vec<String>, String> {
     }
 }
 
-/// What `Options` leaves out although it is set to something else than fio's default, with the
-/// reason.
+/// Returns the options in `o` that are not simulated as they are set, or have no influence, each
+/// with the reason.
 pub(super) fn left_out(o: &Options) -> Vec<(&'static str, &'static str)> {
     let mut list = Vec::new();
     let replays = !o.replay.logs.is_empty();
@@ -453,12 +455,12 @@ pub(super) fn left_out(o: &Options) -> Vec<(&'static str, &'static str)> {
     list
 }
 
-/// Whether any time of the job is zero where fio would take it for none.
+/// Returns `true` if the job is `time_based` without a `runtime`, and so would never end.
 pub(super) fn endless(o: &Options) -> bool {
     o.time_based && o.runtime == Dur::ZERO
 }
 
-/// `amount` of `whole` bytes.
+/// Returns `amount` of `whole` bytes, in bytes.
 pub(super) fn of(amount: Amount, whole: u64) -> u64 {
     match amount {
         Amount::Bytes(bytes) => bytes,

@@ -2,40 +2,40 @@
 
 use super::value::{Arg, ByDir};
 
-/// Entries of `bssplit` and zones of `random_distribution`, each by direction: fio's limit is 256
-/// zones.
+/// Maximum number of entries of `bssplit`, and of zones of `random_distribution`, each by direction
+/// (fio's limit is 256 zones).
 const MAX_ENTRIES: usize = 256;
 
-/// Which block a random request goes to.
+/// Law by which random requests are spread over the blocks of a file.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Distribution {
-    /// Every block alike.
+    /// All blocks alike.
     Random,
-    /// Zipf's law with exponent `theta`; ranks are hashed over the file unless `centre` (0 to 1) is
-    /// given.
+    /// Zipf's law with exponent `theta`. Ranks are hashed over the file from a random place, unless
+    /// `centre` (0 to 1) is given.
     Zipf {
         /// The exponent; not 1.
         theta: f64,
-        /// Where rank 1 lies, as a share of the file.
+        /// Place of rank 1, as a share of the file.
         centre: Option<f64>,
     },
     /// Pareto's law with power `h`.
     Pareto {
-        /// Between 0 and 1.
+        /// Power, between 0 and 1.
         h: f64,
-        /// As for Zipf.
+        /// Place of rank 1, as for Zipf.
         centre: Option<f64>,
     },
-    /// About the middle of the file, or `centre`.
+    /// Normal law about the middle of the file, or about `centre`.
     Normal {
         /// Percent of the file; 0 to 100.
         deviation: f64,
-        /// As for Zipf.
+        /// Place of the mean, as a share of the file.
         centre: Option<f64>,
     },
     /// Zones with a share of the requests each, by direction.
     Zoned {
-        /// Sizes are bytes, not percent of the file.
+        /// `true` if sizes are bytes, not percent of the file.
         absolute: bool,
         /// The zones, in order of address.
         zones: ByDir<Vec<Zone>>,
@@ -109,7 +109,7 @@ impl Distribution {
     }
 }
 
-/// `value[:centre]`.
+/// Reads `value[:centre]`; without text, returns `default` and no centre.
 fn floats(text: Option<&str>, default: f64) -> Result<(f64, Option<f64>), String> {
     let float = |text: &str| match text.trim().parse::<f64>() {
         Ok(x) if x.is_finite() => Ok(x),
@@ -154,8 +154,8 @@ fn parse_zones(arg: &Arg<'_>, absolute: bool) -> Result<Vec<Zone>, String> {
     Ok(given.iter().map(|&(access, size)| Zone { access, size: size.unwrap_or(rest) }).collect())
 }
 
-/// The sizes of `bssplit` for one direction, the most frequent first: that is how fio looks them
-/// up.
+/// Returns the sizes of `bssplit` for one direction, the most frequent first: fio looks them up in
+/// that order.
 pub(super) fn parse_split(arg: &Arg<'_>) -> Result<Vec<Share>, String> {
     let mut shares = Vec::new();
     for entry in entries(arg.text()?)? {

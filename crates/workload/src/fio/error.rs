@@ -1,4 +1,4 @@
-//! What can be wrong with a job file, and where.
+//! Errors of job files, and their places.
 
 use flashatlas_types::error::nearest;
 use std::fmt;
@@ -9,9 +9,9 @@ use std::sync::Arc;
 pub struct Position {
     /// Name of the file.
     pub file: Arc<str>,
-    /// From 1.
+    /// Line, from 1.
     pub line: u32,
-    /// From 1, in bytes.
+    /// Column in bytes, from 1.
     pub column: u32,
 }
 
@@ -24,9 +24,9 @@ impl fmt::Display for Position {
 /// A job file that cannot be used. Displays as `file:line:column: why`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct JobError {
-    /// Where.
+    /// Place of the fault.
     pub at: Position,
-    /// What is wrong and what was expected, without a full stop.
+    /// Cause and expectation, without a full stop.
     pub why: String,
     /// A name that exists and is near to the one given.
     pub nearest: Option<String>,
@@ -37,7 +37,8 @@ impl JobError {
         JobError { at: at.clone(), why: why.into(), nearest: None }
     }
 
-    /// `got` is none of `names`; job files know some 300 options, so only the nearest is named.
+    /// Returns the error of an option `got` that is none of `names`. Job files know some 300
+    /// options, so only the nearest is named.
     pub(crate) fn unknown(at: &Position, got: &str, names: &[&str]) -> JobError {
         let why = format!("option `{got}` is not known to fio");
         JobError { nearest: nearest(got, names).map(str::to_owned), ..JobError::new(at, why) }
@@ -56,15 +57,14 @@ impl fmt::Display for JobError {
 
 impl std::error::Error for JobError {}
 
-/// Something that the job file asks for and that is not simulated. Displays as
-/// `file:line:column: option: why`.
+/// Part of a job file that is not simulated. Displays as `file:line:column: option: why`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Warning {
-    /// Where it comes first.
+    /// Place where the option comes first.
     pub at: Position,
     /// The option; each is named once.
     pub option: String,
-    /// What is left out.
+    /// Part that is left out, and the reason.
     pub why: String,
 }
 

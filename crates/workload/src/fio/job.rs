@@ -1,4 +1,4 @@
-//! Sections of a job file with their options, and what is said about them.
+//! Sections of a job file with their options, and the checks of them.
 
 use super::catalogue::{OptionClass, known_options};
 use super::definitions::{MODELLED, endless, left_out};
@@ -10,7 +10,7 @@ use super::value::Arg;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Jobs of one file, clones included; fio's own limit.
+/// Maximum number of jobs of one file, clones included; fio's own limit.
 pub const MAX_JOBS: usize = 4096;
 
 /// A job file that was read and checked, as far as that is possible without a drive.
@@ -18,27 +18,29 @@ pub const MAX_JOBS: usize = 4096;
 pub struct JobFile {
     /// The jobs, in order; clones are not told apart yet.
     pub sections: Vec<Section>,
-    /// What the global sections say: first names and values, of options that have one.
+    /// Options of the global sections that have a value: first names and values.
     pub global: Vec<(String, String)>,
-    /// What will not be simulated.
+    /// Parts that will not be simulated.
     pub warnings: Vec<Warning>,
 }
 
 /// A job.
 #[derive(Clone, Debug)]
 pub struct Section {
-    /// What is in brackets, or `name`.
+    /// Text in brackets, or the option `name`.
     pub name: String,
-    /// Where.
+    /// Place of the section.
     pub at: Position,
-    /// Its options, and those of the global sections above it.
+    /// Options of the section, and of the global sections above it.
     pub options: Arc<Options>,
     /// The logs that its clones replay in turn.
     pub(super) replays: Vec<Arc<Replay>>,
 }
 
-/// Read a job file. `env` looks up environment variables, `include` reads the files that it
-/// includes, and the logs that it replays.
+/// Reads a job file.
+///
+/// `env` looks up environment variables. `include` reads the files that the job file includes, and
+/// the logs that it replays.
 ///
 /// # Errors
 /// The first thing that fio would not accept, or that cannot be simulated and would change which
@@ -73,7 +75,7 @@ pub fn parse(
     Ok(JobFile { sections: reader.sections, global: reader.global.given, warnings })
 }
 
-/// An option that waits for its section to end, so that `kb_base` comes first.
+/// An option that waits for the end of its section, so that `kb_base` comes first.
 struct GivenOption {
     at: Position,
     key: String,
@@ -85,7 +87,7 @@ struct GivenOption {
 struct Reader {
     global: Options,
     sections: Vec<Section>,
-    /// By option.
+    /// Warnings by option.
     warnings: BTreeMap<String, Warning>,
     current: Option<(Position, String)>,
     given: Vec<GivenOption>,
@@ -118,7 +120,7 @@ impl Reader {
         Ok(())
     }
 
-    /// The section that was read so far is complete.
+    /// Ends the section in turn: applies and checks its options.
     fn close(&mut self) -> Result<(), JobError> {
         let Some((at, name)) = self.current.take() else { return Ok(()) };
         let is_global = name == "global";
@@ -185,7 +187,7 @@ impl Reader {
     }
 }
 
-/// Reads the logs of the jobs that replay some.
+/// Reads the logs of the jobs that replay any.
 fn read_logs(sections: &mut [Section], include: Include<'_>) -> Result<(), JobError> {
     for section in sections {
         let replay = &section.options.replay;
@@ -199,7 +201,7 @@ fn read_logs(sections: &mut [Section], include: Include<'_>) -> Result<(), JobEr
     Ok(())
 }
 
-/// `wait_for` names one job above, as fio has it.
+/// Checks that `wait_for` names exactly one job above, as fio demands.
 fn check_waits(sections: &[Section]) -> Result<(), JobError> {
     for (number, section) in sections.iter().enumerate() {
         let Some(name) = &section.options.wait_for else { continue };
@@ -221,7 +223,7 @@ fn check_waits(sections: &[Section]) -> Result<(), JobError> {
     Ok(())
 }
 
-/// What can be wrong between options of one job.
+/// Checks the options of one job against each other.
 fn check(o: &Options, section: &Position) -> Result<(), JobError> {
     let at = |option: &str| o.places.get(option).unwrap_or(section);
     if endless(o) {

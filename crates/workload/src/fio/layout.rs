@@ -9,23 +9,23 @@ use super::value::Amount;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Files begin at multiples of this many bytes: a page of the file systems in use.
+/// Alignment of the first byte of a file: a page of the file systems in use.
 const FILE_ALIGN: u64 = 4096;
-/// Files of all jobs together, counted once for each job.
+/// Maximum number of files of all jobs together, counted once for each job.
 const MAX_FILES: usize = 65_536;
 /// Largest request: 1 GiB less a sector at each end, which a request off alignment is widened by.
 const MAX_BLOCK_BYTES: u64 = (1 << 30) - 1024;
-/// Bytes of a drive that are used at most, so that sums of two addresses have room.
+/// Maximum number of bytes of a drive that are used, so that sums of two addresses have room.
 const MAX_CAPACITY: u64 = 1 << 62;
-/// Blocks that the random maps of all jobs can hold: 512 MiB of bits.
+/// Maximum number of blocks in the random maps of all jobs: 512 MiB of bits.
 const MAX_MAP_BLOCKS: u64 = 1 << 32;
 
 /// A file as one job sees it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct JobSpan {
-    /// Its name; what the iolog of fio says.
+    /// Name of the file, as in an iolog of fio.
     pub name: String,
-    /// It is the whole drive, not a file on it.
+    /// `true` if it is the whole drive, not a file on it.
     pub is_drive: bool,
     /// Byte of the drive at which the file begins.
     pub start: u64,
@@ -37,24 +37,24 @@ pub struct JobSpan {
     pub file_bytes: u64,
 }
 
-/// One job or clone: what fio runs as one thread.
+/// A job or clone: fio runs each as one thread.
 #[derive(Clone, Debug)]
 pub struct Job {
     /// Name of its section.
     pub name: String,
-    /// From 1, in order.
+    /// Number of the job, from 1, in order.
     pub number: u32,
-    /// Which clone of its section, from 0.
+    /// Number of the clone within its section, from 0.
     pub clone: u32,
     /// Number of its group, from 0: `stonewall` and `new_group` begin a new one.
     pub group: u32,
-    /// It waits until no job runs.
+    /// `true` if the job waits until no job runs.
     pub stonewall: bool,
     /// Its files.
     pub files: Vec<JobSpan>,
     /// Bytes of one pass.
     pub size: u64,
-    /// Bytes in all, where that differs from `size`.
+    /// Bytes in all, if they differ from `size`.
     pub io_size: Option<u64>,
     /// The options of its section.
     pub options: Arc<Options>,
@@ -65,21 +65,23 @@ pub struct Job {
 /// All jobs of a file on a drive.
 #[derive(Clone, Debug)]
 pub struct Layout {
-    /// In the order of their numbers.
+    /// The jobs, in the order of their numbers.
     pub jobs: Vec<Job>,
-    /// What is simulated otherwise than asked for, besides what the file itself said.
+    /// Warnings about parts that are simulated otherwise than asked for, besides
+    /// [`JobFile::warnings`].
     pub warnings: Vec<Warning>,
-    /// What the global sections say: see [`JobFile::global`].
+    /// Options of the global sections: see [`JobFile::global`].
     pub global: Vec<(String, String)>,
     /// Bytes that the files take, from the start of the drive.
     pub bytes: u64,
 }
 
 impl JobFile {
-    /// Lay the jobs out on a drive of `capacity` bytes.
+    /// Lays the jobs out on a drive of `capacity` bytes.
     ///
     /// # Errors
-    /// What does not fit: the drive, a file, or a block size and its file.
+    /// A job or file that does not fit the drive, a block size that does not fit its file, jobs of
+    /// one group that settle by different options, and too many jobs, files or mapped blocks.
     pub fn layout(&self, capacity: u64) -> Result<Layout, JobError> {
         let mut jobs = Vec::new();
         let capacity = capacity.min(MAX_CAPACITY);
@@ -157,13 +159,13 @@ fn error(section: &Section, option: &str, why: String) -> JobError {
     )
 }
 
-/// Whether `name` is a drive's, not a file's.
+/// Returns `true` if `name` names a drive, not a file.
 fn names_drive(name: &str) -> bool {
     name.starts_with("/dev/")
 }
 
 impl Job {
-    /// Names of the files: those given, or fio's `name.clone.number`.
+    /// Returns the names of the files: the given ones, or fio's `name.clone.number`.
     fn names(&self, section: &Section) -> Vec<String> {
         let o = &self.options;
         if o.filenames.is_empty() {
@@ -175,7 +177,7 @@ impl Job {
         }
     }
 
-    /// The name with the job's folder.
+    /// Returns the name with the job's folder, unless it names a drive.
     fn in_folder(&self, name: &str) -> String {
         match &self.options.directory {
             Some(folder) if !names_drive(name) => format!("{folder}/{name}"),
@@ -183,7 +185,7 @@ impl Job {
         }
     }
 
-    /// Takes the files of a log, each as long as its requests reach.
+    /// Takes the files of a log; each is used up to the end of its requests.
     fn replayed_files(
         &mut self,
         replay: &Replay,
@@ -211,7 +213,7 @@ impl Job {
         Ok(())
     }
 
-    /// Find the files, and what the job uses of each.
+    /// Finds the files, and the part of each that the job uses.
     fn size_files(&mut self, section: &Section, capacity: u64) -> Result<(), JobError> {
         let names = self.names(section);
         let o = Arc::clone(&self.options);
@@ -285,31 +287,32 @@ impl Job {
         self.check_sizes(section, smallest)
     }
 
-    /// Where the job begins in a file of `whole` bytes.
+    /// Returns the first byte of the job in a file of `whole` bytes.
     fn offset(&self, whole: u64) -> u64 {
         let o = &self.options;
         let increment = of(o.offset_increment, whole).saturating_mul(u64::from(self.clone));
         let offset = of(o.offset, whole).saturating_add(increment);
         let shares = [o.offset, o.offset_increment].iter().any(|a| matches!(a, Amount::Percent(_)));
-        match shares {
-            true => offset
+        if shares {
+            offset
                 .checked_next_multiple_of(o.offset_align.unwrap_or(o.smallest()))
-                .unwrap_or(u64::MAX),
-            false => offset,
+                .unwrap_or(u64::MAX)
+        } else {
+            offset
         }
     }
 
-    /// Returns whether it writes.
+    /// Returns `true` if the job writes.
     pub(super) fn writes(&self) -> bool {
         self.replay.as_ref().map_or(self.options.pattern.write, |replay| replay.writes)
     }
 
-    /// Returns whether it remembers which blocks it used.
+    /// Returns `true` if the job remembers the blocks that it used.
     pub(super) fn keeps_map(&self) -> bool {
         self.replay.is_none() && self.options.keeps_map()
     }
 
-    /// Blocks that its random maps hold.
+    /// Returns the number of blocks that the job's random maps hold.
     fn mapped_blocks(&self) -> u64 {
         let zones = self.options.zoning.zones();
         let mapped = |file: &JobSpan| zones.map_or(file.length, |zones| zones.range);
@@ -345,19 +348,19 @@ impl Job {
     }
 }
 
-/// The files of all jobs.
+/// Files of all jobs.
 #[derive(Default)]
 struct Files {
-    /// Bytes of each file, and its number.
+    /// Number of each file.
     by_name: HashMap<String, usize>,
     sizes: Vec<u64>,
-    /// The section that named it first.
+    /// Section that named each file first.
     first: Vec<usize>,
     drive: Option<(String, Position)>,
 }
 
 impl Files {
-    /// Give every file its place: side by side, in order of first appearance.
+    /// Places the files side by side, in order of first appearance.
     fn place(
         mut self,
         file: &JobFile,

@@ -1,10 +1,12 @@
 //! Options of fio without influence on which requests reach a drive, in what order, when, and how
-//! many at once. From `fio --cmdhelp=all` and `--enghelp=ENGINE` of fio 3.33; later ones from
+//! many at once.
+//!
+//! They are from `fio --cmdhelp=all` and `--enghelp=ENGINE` of fio 3.33; later ones are from
 //! `options.c` of fio 3.34 to 3.42.
 
 /// Options that have no influence for one reason.
 pub(super) struct LeftOut {
-    /// Why.
+    /// Reason.
     pub why: &'static str,
     /// Names, aliases included.
     pub names: &'static [&'static str],
@@ -12,7 +14,7 @@ pub(super) struct LeftOut {
     pub later: &'static [(&'static str, &'static str)],
 }
 
-/// All of them, by reason.
+/// All options without influence, by reason.
 pub(super) const LEFT_OUT: &[LeftOut] = &[
     LeftOut {
         why: "about processors, memory and processes of the host, whose time is not simulated",

@@ -1,32 +1,32 @@
-//! A job file as a list of items: section headers and options, with what they include and the
-//! variables put in.
+//! A job file as a list of items: section headers and options. Included files and variables are put
+//! in.
 
 use super::error::{JobError, Position};
 use std::io;
 use std::sync::Arc;
 
-/// fio's own limit on the length of a line.
+/// Maximum number of bytes of a line; fio's own limit.
 const MAX_LINE_BYTES: usize = 8192;
-/// Bytes of a job file, and of each file that it includes.
+/// Maximum number of bytes of a job file, and of each file that it includes.
 pub const MAX_TEXT_BYTES: u64 = 1 << 20;
-/// Files that include each other; fio's own limit.
+/// Maximum number of files that are open inside each other; fio's own limit.
 const MAX_DEPTH: usize = 16;
-/// Files that are read for one job file, itself included.
+/// Maximum number of files that are read for one job file, itself included.
 const MAX_FILES: usize = 256;
-/// Sections and options in all files together.
+/// Maximum number of sections and options in all files together.
 const MAX_ITEMS: usize = 65_536;
 
-/// A line that says something.
+/// A section header or an option.
 pub(super) enum Item {
     /// `[name]`.
     Section(String),
-    /// `key=value` or `key`; the position is the key's, `value_at` the value's.
+    /// `key=value` or `key`; `value_at` is the position of the value.
     Option { key: String, value: Option<String>, value_at: Position },
 }
 
-/// Looks up an environment variable.
+/// Function that looks up an environment variable.
 pub(super) type Env<'a> = &'a dyn Fn(&str) -> Option<String>;
-/// Reads an included file.
+/// Function that reads an included file.
 pub(super) type Include<'a> = &'a dyn Fn(&str) -> io::Result<String>;
 
 pub(super) struct Lines<'a> {
@@ -43,7 +43,7 @@ impl<'a> Lines<'a> {
         Lines { env, include, items: Vec::new(), open: Vec::new(), files: 0 }
     }
 
-    /// Read the text of one file, and of those that it includes.
+    /// Reads the text of one file, and of the files that it includes.
     pub fn read(&mut self, file: &Arc<str>, text: &str) -> Result<(), JobError> {
         self.open.push(Arc::clone(file));
         self.files += 1;
@@ -134,7 +134,7 @@ impl<'a> Lines<'a> {
         self.read(&Arc::from(path), &text)
     }
 
-    /// Put in environment variables (`${NAME}`) and fio's keyword `$pagesize`.
+    /// Puts in environment variables (`${NAME}`) and fio's keyword `$pagesize`.
     fn substitute(&self, text: &str, at: &Position) -> Result<String, JobError> {
         let mut out = String::new();
         let mut rest = text;
@@ -175,17 +175,18 @@ impl<'a> Lines<'a> {
             }
         }
         out.push_str(rest);
-        match out.len() > MAX_LINE_BYTES {
-            true => Err(JobError::new(
+        if out.len() > MAX_LINE_BYTES {
+            Err(JobError::new(
                 at,
                 format!("longer than {MAX_LINE_BYTES} bytes with its variables put in"),
-            )),
-            false => Ok(out),
+            ))
+        } else {
+            Ok(out)
         }
     }
 }
 
-/// At most 40 characters of `text`, for an error; control characters escaped.
+/// Returns at most 40 characters of `text`, for an error, with control characters escaped.
 pub(super) fn quoted(text: &str) -> String {
     let escaped: String = text.chars().take(41).flat_map(char::escape_debug).collect();
     if escaped.chars().count() <= 40 {

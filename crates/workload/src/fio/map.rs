@@ -1,6 +1,6 @@
 //! The blocks of a file that a pass has used: fio's random map, as a bitmap with summaries.
 
-/// One bit for each block. Each higher level has a bit for each full word below it.
+/// Bitmap with one bit for each block. Each higher level has a bit for each full word below it.
 #[derive(Clone, Debug)]
 pub(super) struct BlockMap {
     blocks: u64,
@@ -8,7 +8,7 @@ pub(super) struct BlockMap {
 }
 
 impl BlockMap {
-    /// None of `blocks` used; the caller bounds `blocks`.
+    /// Returns a map with none of `blocks` blocks used. The caller bounds `blocks`.
     pub fn new(blocks: u64) -> BlockMap {
         let mut levels = Vec::new();
         let mut bits = blocks;
@@ -27,13 +27,13 @@ impl BlockMap {
         }
     }
 
-    /// Whether `block` is used; one beyond the end is not.
+    /// Returns `true` if `block` is used; a block beyond the end is not.
     pub fn used(&self, block: u64) -> bool {
         block < self.blocks && self.levels[0][(block / 64) as usize] >> (block % 64) & 1 == 1
     }
 
-    /// Mark `block`, and up to `count - 1` after it as far as they are free. Returns how many: at
-    /// least one.
+    /// Marks `block`, and up to `count - 1` blocks after it as far as they are free. Returns the
+    /// number of marked blocks, and at least one.
     pub fn mark(&mut self, block: u64, count: u64) -> u64 {
         let mut marked = 0;
         while marked < count && block + marked < self.blocks && !self.used(block + marked) {
@@ -54,7 +54,8 @@ impl BlockMap {
         }
     }
 
-    /// The first free block after `block`, else the first of all.
+    /// Returns the first free block after `block`, else the first of all, or `None` if all are
+    /// used.
     pub fn next_free(&self, block: u64) -> Option<u64> {
         self.free_from(block + 1).or_else(|| self.free_from(0))
     }
@@ -78,7 +79,7 @@ impl BlockMap {
         Some(bit)
     }
 
-    /// Forget all.
+    /// Marks all blocks as free.
     pub fn reset(&mut self) {
         *self = BlockMap::new(self.blocks);
     }

@@ -1,10 +1,12 @@
-//! Job files of fio: what a job asks for, which requests it makes.
+//! Job files of fio: the options of a job, and the requests that it makes.
 //!
 //! [`parse`] reads a job file into sections with [`Options`]. [`JobFile::layout`] tells clones
 //! apart, lays their files side by side on a drive, and checks every size. A [`JobStream`] then
-//! yields the requests of one job, independent of time; depth, rates, pauses and the order of jobs
-//! are the player's. What is modelled, what warns and what is an error:
-//! `docs/howto/run-a-fio-job.md`. The reference is fio 3.33.
+//! yields the requests of one job, independent of time. The player is in charge of depth, rates,
+//! pauses and the order of jobs.
+//!
+//! `docs/howto/run-a-fio-job.md` lists the options that are modelled, that warn and that are
+//! errors. The reference is fio 3.33.
 
 mod catalogue;
 mod cursor;

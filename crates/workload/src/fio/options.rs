@@ -1,5 +1,5 @@
-//! What a job may say. Names, aliases, units and defaults are those of fio 3.33
-//! (`fio --cmdhelp=all`).
+//! Options of a job. Names, aliases, units and defaults are taken from fio 3.33 (`fio
+//! --cmdhelp=all`).
 
 use super::distribution::{Distribution, Share};
 use super::error::Position;
@@ -11,28 +11,28 @@ use crate::generators::math::ln;
 use flashatlas_types::{Dur, Rng};
 use std::collections::BTreeMap;
 
-/// Which requests a job makes.
+/// Kinds and order of the requests of a job.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Pattern {
-    /// As written: `randrw`.
+    /// Name as written: `randrw`.
     pub name: &'static str,
-    /// It reads.
+    /// `true` if the job reads.
     pub read: bool,
-    /// It writes.
+    /// `true` if the job writes.
     pub write: bool,
-    /// It trims.
+    /// `true` if the job trims.
     pub trim: bool,
-    /// At random offsets.
+    /// `true` if offsets are random.
     pub random: bool,
 }
 
 impl Pattern {
-    /// Reads and writes, in the shares of `rwmixread`.
+    /// Returns `true` if the job reads and writes, in the shares of `rwmixread`.
     pub fn mixed(&self) -> bool {
         self.read && self.write
     }
 
-    /// Trims each range, then writes it.
+    /// Returns `true` if the job trims each range, then writes it.
     pub fn trim_then_write(&self) -> bool {
         self.trim && self.write
     }
@@ -57,57 +57,58 @@ pub(super) const PATTERNS: &[Pattern] = &[
     pattern("randtrimwrite", [false, true, true], true),
 ];
 
-/// How an engine submits: what it can have in flight, and what makes the job wait.
+/// Way in which an engine submits: the kinds of request that it queues, and those that the job
+/// waits for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Engine {
     /// One request after the other.
     Sync,
-    /// Queues reads and writes; fsyncs and trims are system calls that the job waits for.
+    /// Queue of reads and writes; fsyncs and trims are system calls that the job waits for.
     Libaio,
-    /// Queues all but trims.
+    /// Queue of everything but trims.
     IoUring,
-    /// Queues everything.
+    /// Queue of everything.
     Null,
 }
 
 impl Engine {
-    /// Whether more than one request can be in flight.
+    /// Returns `true` if more than one request can be in flight.
     pub fn queues(self) -> bool {
         self != Engine::Sync
     }
 
-    /// Whether the job waits for an fsync before it goes on.
+    /// Returns `true` if the job waits for an fsync before it goes on.
     pub fn waits_for_sync(self) -> bool {
         matches!(self, Engine::Sync | Engine::Libaio)
     }
 
-    /// Whether the job waits for a trim before it goes on.
+    /// Returns `true` if the job waits for a trim before it goes on.
     pub fn waits_for_trim(self) -> bool {
         self != Engine::Null
     }
 }
 
-/// Which of its files a job uses next.
+/// Order in which a job uses its files.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FileService {
-    /// In turn, this many requests each.
+    /// Each in turn, for this number of requests.
     RoundRobin(u32),
     /// One to its end, then the next.
     Sequential,
-    /// Any, for this many requests each.
+    /// Any, for this number of requests.
     Random(u32),
 }
 
-/// What a request that a random job does not make at random (`rw=randread:N`) does.
+/// Offset of a request that a random job does not make at random (`rw=randread:N`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Sequencer {
-    /// Continues behind the last.
+    /// End of the last request.
     Sequential,
-    /// Repeats the last offset.
+    /// Offset of the last request.
     Identical,
 }
 
-/// Where random offsets come from.
+/// Source of random offsets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Generator {
     /// A random number generator and a map of the blocks that were used.
@@ -116,7 +117,7 @@ pub enum Generator {
     Lfsr,
 }
 
-/// How many requests are sent and reaped at a time; fio's defaults are one.
+/// Numbers of requests that are sent and reaped at a time; fio's default is one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Batching {
     /// `iodepth_batch`: 0 is `iodepth`.
@@ -135,18 +136,18 @@ impl Default for Batching {
     }
 }
 
-/// Which jobs end with a job, where `exitall` is set.
+/// Jobs that end together with a job whose `exitall` is set.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ExitWhat {
-    /// Those of its group.
+    /// Jobs of its group.
     Group,
-    /// Those that run.
+    /// Jobs that run.
     Running,
-    /// All, those that have not started, too.
+    /// All jobs, even those that have not started.
     All,
 }
 
-/// A share of the requests of several jobs.
+/// Share of the requests that several jobs make together.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct FlowOptions {
     /// `flow`: the weight; 0 is no share.
@@ -157,8 +158,9 @@ pub struct FlowOptions {
     pub sleep: Dur,
 }
 
-/// The options of one section, global ones included. Index 0 of three is for reads, 1 for writes, 2
-/// for trims.
+/// Options of one section, global ones included.
+///
+/// In arrays of three, index 0 is for reads, 1 for writes, and 2 for trims.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// `name`, else the section's.
@@ -169,15 +171,16 @@ pub struct Options {
     pub kb_base: u64,
     /// `rw`.
     pub pattern: Pattern,
-    /// `rw=rand…:N`: one random offset every `N` requests; 1 is every.
+    /// `rw=rand…:N`: one random offset every `N` requests; 1 makes every offset random.
     pub random_every: u64,
-    /// `rw=…:N` of sequential patterns: bytes left out between requests, or gone back.
+    /// `rw=…:N` of sequential patterns: bytes left out between requests; a negative number goes
+    /// back.
     pub hole: i64,
     /// `rw_sequencer`.
     pub sequencer: Sequencer,
     /// `rwmixread`: percent.
     pub read_percent: u32,
-    /// `bs`, when neither range nor split is given: smallest and largest size.
+    /// `bs`, if neither range nor split is given: smallest and largest size.
     pub sizes: ByDir<(u64, u64)>,
     /// `bssplit`; empty when not given.
     pub split: ByDir<Vec<Share>>,
@@ -225,7 +228,7 @@ pub struct Options {
     pub direct: bool,
     /// `sync`: writes are durable when they complete.
     pub durable: bool,
-    /// `fsync`: after this many writes; 0 is never.
+    /// `fsync`: number of writes after which one follows; 0 is never.
     pub fsync: u64,
     /// `fdatasync`.
     pub fdatasync: u64,
@@ -265,9 +268,10 @@ pub struct Options {
     pub verify: bool,
     /// `do_verify`.
     pub do_verify: bool,
-    /// `verify_backlog`: what was written is read back after so many writes; 0 is at the end.
+    /// `verify_backlog`: number of writes after which they are read back; 0 is at the end.
     pub verify_backlog: u64,
-    /// `verify_backlog_batch`: so many are read back then; 0 is as many as `verify_backlog`.
+    /// `verify_backlog_batch`: number of writes that are read back at a time; 0 is as many as
+    /// `verify_backlog`.
     pub verify_batch: u64,
     /// `runtime`; zero is no limit.
     pub runtime: Dur,
@@ -295,10 +299,10 @@ pub struct Options {
     pub new_group: bool,
     /// `group_reporting`.
     pub group_reporting: bool,
-    /// What the section itself says, global sections left out: first names and values, of options
-    /// that have one.
+    /// Options of the section itself that have a value, without the global sections: first names
+    /// and values.
     pub given: Vec<(String, String)>,
-    /// Where each option was given, by its first name.
+    /// Place where each option was given, by its first name.
     pub places: BTreeMap<&'static str, Position>,
 }
 
@@ -379,13 +383,13 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Commands that the job keeps in flight: 1 for a synchronous engine.
+    /// Returns the number of commands that the job keeps in flight: 1 for a synchronous engine.
     pub fn effective_depth(&self) -> u32 {
         if self.engine.queues() { self.depth } else { 1 }
     }
 
-    /// Bytes per second in direction `dir` that the job keeps to; 0 is no limit. `rate_iops` counts
-    /// smallest blocks.
+    /// Returns the rate limit in direction `dir` in bytes per second; 0 is no limit. `rate_iops`
+    /// counts blocks of the smallest size.
     pub fn bytes_per_second(&self, dir: usize) -> u64 {
         match self.rate[dir] {
             0 => self.rate_iops[dir].saturating_mul(self.sizes[dir].0),
@@ -393,26 +397,28 @@ impl Options {
         }
     }
 
-    /// Returns a gap between two requests in direction `dir` that have random times, in whole
-    /// microseconds as the mean is in fio (fio 3.33, `backend.c`: `usec_for_io`); zero where
-    /// there is no rate.
+    /// Draws the gap between two requests in direction `dir` whose times are random.
+    ///
+    /// The mean is in whole microseconds, as in fio (fio 3.33, `backend.c`: `usec_for_io`). The gap
+    /// is zero if there is no rate.
     pub fn drawn_gap(&self, dir: usize, rng: &mut Rng) -> Dur {
         let per_second = self.bytes_per_second(dir) / self.sizes[dir].0;
         let mean = 1_000_000u64.checked_div(per_second).unwrap_or(0);
         Dur::from_us((mean as f64 * -ln(1.0 - rng.unit())) as u64)
     }
 
-    /// Returns whether each pass is followed by reads of what it wrote.
+    /// Returns `true` if the writes of each pass are read back.
     pub fn reads_back(&self) -> bool {
         self.verify && self.do_verify
     }
 
-    /// Alignment of random offsets.
+    /// Returns the alignment of random offsets in bytes.
     pub fn alignment(&self, dir: usize) -> u64 {
         self.align[dir].unwrap_or(self.sizes[dir].0)
     }
 
-    /// Whether blocks that were used are remembered, so that one pass uses each once.
+    /// Returns `true` if the job remembers the blocks that it used, so that one pass uses each
+    /// once.
     pub fn keeps_map(&self) -> bool {
         let aligned = (0..3).any(|dir| self.alignment(dir) != self.sizes[dir].0);
         self.pattern.random
@@ -422,12 +428,12 @@ impl Options {
             && self.generator == Generator::Random
     }
 
-    /// The smallest size of a request in any direction, used or not.
+    /// Returns the smallest size of a request in any direction, used or not.
     pub fn smallest(&self) -> u64 {
         self.sizes.iter().map(|s| s.0).min().expect("there are three")
     }
 
-    /// The largest size of a request in any direction, used or not.
+    /// Returns the largest size of a request in any direction, used or not.
     pub fn largest(&self) -> u64 {
         self.sizes.iter().map(|s| s.1).max().expect("there are three")
     }

@@ -1,12 +1,14 @@
-//! Options of fio that change which requests reach a drive, in what order, when, or how many at
-//! once, and that are not simulated. Facts about them are from `HOWTO.rst` and `options.c` of fio
-//! 3.33, for later ones from those of fio 3.34 to 3.42.
+//! Options of fio that are not simulated, although they change which requests reach a drive, in
+//! what order, when, or how many at once.
+//!
+//! Facts about them are from `HOWTO.rst` and `options.c` of fio 3.33; for later options they are
+//! from the same files of fio 3.34 to 3.42.
 
-/// An option that is an error, unless its value is one that changes nothing.
+/// An option that is an error, unless its value changes nothing.
 pub(super) struct Refused {
-    /// Its names; the first is that of fio's list.
+    /// Names of the option, the one in fio's list first.
     pub names: &'static [&'static str],
-    /// The version of fio that has it first; empty where 3.33 has it.
+    /// First version of fio that has the option; empty if 3.33 has it.
     pub since: &'static str,
     /// Values with which fio does the same as without the option.
     pub harmless: &'static [&'static str],
@@ -43,7 +45,7 @@ const LATENCY: &str = "the depth would follow the latency; use a fixed `iodepth`
 const SPRANDOM: &str = "filling a drive into its steady state is `--precondition`'s; leave it out";
 const MERGE: &str = "several recordings are not merged; run one with `--trace FILE`";
 
-/// All of them.
+/// All refused options.
 pub(super) const REFUSED: &[Refused] = &[
     refused(&["replay_skip"], &[], SKIP),
     refused(&["merge_blktrace_file"], &[], MERGE),

@@ -1,9 +1,9 @@
 //! `read_iolog`: a log that a job replays, with the times that fio 3.33 makes of it.
 //!
-//! Version 3 says when each line happened. fio keeps the distance between two lines, from the
+//! Version 3 has a time for each line. fio keeps the distance between two lines, from the
 //! submission of the first: a job that fell behind does not catch up, and nothing waits behind a
-//! line at time 0. Version 2 says `wait`, until so many milliseconds after the start of all jobs
-//! (`iolog.c`: `delay_since_ttime`, `iolog_delay`, `read_iolog_get`).
+//! line at time 0. In version 2, a line `wait` waits until its number of milliseconds after the
+//! start of all jobs (`iolog.c`: `delay_since_ttime`, `iolog_delay`, `read_iolog_get`).
 
 use super::error::{JobError, Position};
 use super::stream::Direction;
@@ -15,7 +15,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Lines of a log at most: each takes 32 bytes of memory.
+/// Maximum number of lines of a log: each takes 32 bytes of memory.
 const MAX_LINES: usize = 1 << 24;
 /// The largest number of bytes that fio reads of a line.
 const MAX_BYTES: u64 = u32::MAX as u64;
@@ -25,7 +25,7 @@ const MAX_BYTES: u64 = u32::MAX as u64;
 pub struct ReplayOptions {
     /// `read_iolog`, split at its colons: clones take the logs in turn. Empty: no replay.
     pub logs: Vec<String>,
-    /// `replay_no_stall`: without the times of the log.
+    /// `replay_no_stall`: the times of the log are disregarded.
     pub no_stall: bool,
     /// `replay_redirect`: the file that all requests go to.
     pub redirect: Option<String>,
@@ -50,7 +50,7 @@ impl Default for ReplayOptions {
     }
 }
 
-/// Options that mean nothing to a job that replays a log; fio reads them and goes on.
+/// Options without meaning for a job that replays a log; fio reads them and goes on.
 pub(super) const WITHOUT_INFLUENCE: &[&str] = &[
     "rw",
     "rw_sequencer",
@@ -93,10 +93,10 @@ pub(super) const WITHOUT_INFLUENCE: &[&str] = &[
     "loops",
 ];
 
-/// What a line of a log makes a job do.
+/// Step of a job that replays a line of a log.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum ReplayStep {
-    /// A request in the file of that number.
+    /// A request in the file with the number `file`.
     Data { direction: Direction, file: u32, offset: u64, bytes: u32 },
     /// An fsync or fdatasync.
     Sync { data_only: bool },
@@ -104,12 +104,12 @@ pub(super) enum ReplayStep {
     Pass,
 }
 
-/// When a line's turn comes.
+/// Time at which a line is due.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Turn {
-    /// So long after the line before.
+    /// Time after the line before.
     After(Dur),
-    /// So long after the start of all jobs.
+    /// Time after the start of all jobs.
     NotBefore(Dur),
 }
 
@@ -118,9 +118,9 @@ pub(super) enum Turn {
 pub(super) struct Replay {
     /// The names of its files, in order of first appearance.
     pub files: Vec<String>,
-    /// Where the last request in each file ends.
+    /// End of the last request in each file.
     pub ends: Vec<u64>,
-    /// It writes.
+    /// `true` if the log writes.
     pub writes: bool,
     /// Its lines.
     pub steps: Vec<(Turn, ReplayStep)>,
@@ -137,7 +137,8 @@ impl Replay {
     /// Reads the text of the log `name`.
     ///
     /// # Errors
-    /// The line that cannot be replayed.
+    /// A line that cannot be replayed, and a log without a header, of too many lines, or without a
+    /// read, write or trim.
     pub fn read(o: &ReplayOptions, name: &str, text: &str) -> Result<Replay, JobError> {
         let mut lines = (1u32..).zip(text.lines());
         let file: Arc<str> = Arc::from(name);
@@ -172,15 +173,16 @@ impl Replay {
             })?;
         }
         let replay = reader.replay;
-        match replay.steps.iter().any(|(_, step)| matches!(step, ReplayStep::Data { .. })) {
-            true => Ok(replay),
-            false => Err(JobError::new(&place(1, 0), "the log holds no read, write or trim")),
+        if replay.steps.iter().any(|(_, step)| matches!(step, ReplayStep::Data { .. })) {
+            Ok(replay)
+        } else {
+            Err(JobError::new(&place(1, 0), "the log holds no read, write or trim"))
         }
     }
 }
 
 impl Replay {
-    /// Bytes of its longest request.
+    /// Returns the number of bytes of the longest request.
     pub fn longest(&self) -> Option<u64> {
         let bytes = |step: &(Turn, ReplayStep)| match step.1 {
             ReplayStep::Data { bytes, .. } => Some(u64::from(bytes)),
@@ -218,7 +220,8 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// The distance that fio keeps between lines at `last` and `now`.
+    /// Returns the distance that fio keeps between lines at `last` and `now`, or `None` beyond
+    /// simulated time.
     fn gap(&self, last: u64, now: u64) -> Option<Dur> {
         if last == 0 || now < last || self.o.no_stall {
             return Some(Dur::ZERO);
@@ -257,7 +260,7 @@ impl Reader<'_> {
         Ok(ReplayStep::Data { direction, file, offset: at, bytes: bytes as u32 })
     }
 
-    /// The number of a file.
+    /// Returns the number of a file, and adds the file if it is new.
     fn number(&mut self, field: Field<'_>) -> Result<u32, Fault> {
         let name = match &self.o.redirect {
             Some(name) => Cow::Borrowed(name.as_str()),
@@ -274,7 +277,7 @@ impl Reader<'_> {
     }
 }
 
-/// `count` times `unit` microseconds; `None` beyond simulated time.
+/// Returns `count` times `unit` microseconds, or `None` beyond simulated time.
 fn micros(count: u64, unit: u64) -> Option<Dur> {
     let us = count.checked_mul(unit)?;
     (us <= super::value::MAX_TIME_US).then(|| Dur::from_us(us))

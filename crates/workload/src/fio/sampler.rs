@@ -11,21 +11,21 @@ use super::distribution::Distribution;
 use crate::generators::math::{exp, ln};
 use flashatlas_types::Rng;
 
-/// Terms of the harmonic sum; fio's own limit.
+/// Maximum number of terms of the harmonic sum; fio's own limit.
 const MAX_TERMS: u64 = 10_000_000;
-/// Terms that are added one by one; the rest of the sum comes from the Euler-Maclaurin formula,
-/// with an error below `1e-12`.
+/// Number of terms that are added one by one. The rest of the sum comes from the Euler-Maclaurin
+/// formula, with an error below `1e-12`.
 const SINGLE_TERMS: u64 = 1000;
 /// The golden ratio's share of `2^64`: fio's `GOLDEN_RATIO_64`.
 const HASH: u64 = 0x61c8_8646_80b5_83eb;
-/// Uniform numbers that a normal one is the mean of.
+/// Number of uniform numbers whose mean is a normal one.
 const NORMAL_TERMS: u64 = 12;
 
-/// Draws blocks.
+/// Sampler of blocks by a skewed law.
 #[derive(Clone, Debug)]
 pub(super) struct Sampler {
     blocks: u64,
-    /// Where rank 0 lies.
+    /// Block of rank 0.
     shift: u64,
     kind: SamplerKind,
     rng: Rng,
@@ -38,13 +38,13 @@ enum SamplerKind {
     Normal { spread: u64 },
 }
 
-/// `base^exponent` for a base from 0 on.
+/// Returns `base^exponent` for a base of at least 0.
 fn pow(base: f64, exponent: f64) -> f64 {
     if base < f64::MIN_POSITIVE { 0.0 } else { exp(exponent * ln(base)) }
 }
 
 impl Sampler {
-    /// `None` where blocks are drawn alike, or by zones.
+    /// Returns a sampler, or `None` if blocks are drawn alike, or by zones.
     pub fn new(distribution: &Distribution, blocks: u64, mut rng: Rng) -> Option<Sampler> {
         let drawn = rng.below(blocks);
         let at = |centre: f64| (blocks as f64 * centre) as u64;
@@ -106,7 +106,7 @@ fn zipf(blocks: u64, theta: f64) -> SamplerKind {
     SamplerKind::Zipf { alpha: 1.0 / (1.0 - theta), eta, sum, half }
 }
 
-/// The sum of `i^-theta` for `i` from 1 to `n`.
+/// Returns the sum of `i^-theta` for `i` from 1 to `n`.
 fn harmonic(n: u64, theta: f64) -> f64 {
     let single: f64 = (1..=n.min(SINGLE_TERMS)).map(|i| pow(i as f64, -theta)).sum();
     if n <= SINGLE_TERMS {

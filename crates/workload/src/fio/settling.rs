@@ -3,45 +3,45 @@
 use super::value::{Arg, one_of};
 use flashatlas_types::Dur;
 
-/// What fio measures in each interval.
+/// Quantity that fio measures in each interval.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Measured {
-    /// Requests that were completed, in a second.
+    /// Completed requests a second.
     Iops,
-    /// Bytes of them, in a second.
+    /// Completed bytes a second.
     Bandwidth,
-    /// Their mean completion latency, in nanoseconds.
+    /// Mean completion latency, in nanoseconds.
     Latency,
 }
 
 /// The criterion of `steadystate`, such as `iops_slope:0.3%`.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Criterion {
-    /// What is measured.
+    /// Quantity that is measured.
     pub measured: Measured,
-    /// The slope of the fitted line in an interval is judged; otherwise the largest distance of a
-    /// measurement from the mean.
+    /// `true` if the slope of the fitted line in an interval is judged; otherwise the largest
+    /// distance of a measurement from the mean is judged.
     pub slope: bool,
-    /// It has settled below this.
+    /// Limit below which the job has settled.
     pub limit: f64,
-    /// The limit is in percent of the mean.
+    /// `true` if the limit is in percent of the mean.
     pub percent: bool,
 }
 
-/// When a job has settled: `steadystate` and the options that belong to it.
+/// Rule by which a job has settled: `steadystate` and the options that belong to it.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Settling {
     /// `steadystate`.
     pub criterion: Criterion,
-    /// `steadystate_duration`: length of what is judged; zero judges nothing.
+    /// `steadystate_duration`: length of the window that is judged; zero judges nothing.
     pub window: Dur,
-    /// `steadystate_ramp_time`: nothing is measured before.
+    /// `steadystate_ramp_time`: time before the first measurement.
     pub ramp: Dur,
     /// `steadystate_check_interval`.
     pub interval: Dur,
 }
 
-/// Measurements of a window: each look goes through all of them.
+/// Maximum number of measurements in a window: each look goes through all of them.
 const MAX_INTERVALS: usize = 65_536;
 
 const CRITERIA: &[(&str, (Measured, bool))] = &[
@@ -54,7 +54,7 @@ const CRITERIA: &[(&str, (Measured, bool))] = &[
 ];
 
 impl Default for Settling {
-    /// fio's: `iops_slope:0.01%`, not judged.
+    /// Returns fio's default: `iops_slope:0.01%`, not judged.
     fn default() -> Settling {
         let criterion =
             Criterion { measured: Measured::Iops, slope: true, limit: 0.01, percent: true };
@@ -68,13 +68,15 @@ impl Default for Settling {
 }
 
 impl Settling {
-    /// Measurements that are judged together.
+    /// Returns the number of measurements that are judged together.
     pub fn intervals(&self) -> usize {
         (self.window.0 / self.interval.0.max(1)) as usize
     }
 
-    /// `NAME:LIMIT` or `NAME:LIMIT%`. A limit of a latency may have a unit of time, without one it
-    /// is in nanoseconds; one of a bandwidth may have the suffixes of sizes.
+    /// Takes the criterion `NAME:LIMIT` or `NAME:LIMIT%`.
+    ///
+    /// The limit of a latency may have a unit of time; without one it is in nanoseconds. The limit
+    /// of a bandwidth may have the suffixes of sizes.
     pub(super) fn set_criterion(&mut self, arg: &Arg<'_>) -> Result<(), String> {
         let text = arg.text()?;
         let (name, limit) = text
@@ -104,7 +106,7 @@ impl Settling {
         Ok(())
     }
 
-    /// What is wrong between the options: the one to blame, and why.
+    /// Checks the options against each other. The error has the option to blame, and the reason.
     pub(super) fn check(&self) -> Result<(), (&'static str, String)> {
         if self.interval == Dur::ZERO {
             return Err((

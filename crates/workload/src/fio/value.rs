@@ -2,9 +2,12 @@
 //! direction.
 //!
 //! A spelling has the value that fio 3.33 gives it (`tests/suite/fio_values.rs` asks the program).
-//! `k`, `kb` and `ki` are `kb_base` bytes; `kib` alone is the other base: 1000 with `kb_base=1024`,
-//! the default. That is the program's way; `fio(1)`, "PARAMETER TYPES", puts `ki` with `kib`. Where
-//! fio drops a part of what is written, as in `1.5k` (1) or `10sec` (10 us), this is an error.
+//! `k`, `kb` and `ki` are `kb_base` bytes. Only `kib` has the other base: 1000 with `kb_base=1024`,
+//! the default. The program reads them in this way; `fio(1)`, "PARAMETER TYPES", puts `ki` with
+//! `kib`.
+//!
+//! If fio drops a part of what is written, as in `1.5k` (1) or `10sec` (10 us), this is an error
+//! here.
 
 use flashatlas_types::Dur;
 use flashatlas_types::error::nearest;
@@ -14,7 +17,7 @@ pub(super) const MAX_TIME_US: u64 = 200 * 86_400 * 1_000_000;
 
 /// The largest number that fio reads.
 pub(super) const MAX_NUMBER: u64 = i64::MAX as u64;
-/// The largest value of the options that fio keeps in 32 bits. It drops what is above.
+/// Largest value of the options that fio keeps in 32 bits. fio drops the bits above.
 pub(super) const MAX_INT: u64 = u32::MAX as u64;
 
 /// Values of one option by direction: read, write, trim.
@@ -29,12 +32,12 @@ pub enum Amount {
     Percent(u32),
 }
 
-/// The text of a value, and what `k` means in it.
+/// Text of a value, and the meaning of `k` in it.
 #[derive(Clone, Copy)]
 pub(super) struct Arg<'a> {
-    /// `None` when the option stands alone, without `=`.
+    /// Text; `None` if the option stands alone, without `=`.
     pub text: Option<&'a str>,
-    /// 1000 or 1024.
+    /// Bytes of a `k`: 1000 or 1024.
     pub kb_base: u64,
 }
 
@@ -46,12 +49,12 @@ impl<'a> Arg<'a> {
         }
     }
 
-    /// 0 or 1; true when it stands alone.
+    /// Returns 0 or 1 as a flag, and `true` if the option stands alone.
     pub fn flag(&self) -> Result<bool, String> {
         if self.text.is_none() { Ok(true) } else { self.switch() }
     }
 
-    /// 0 or 1, which fio wants to be written.
+    /// Returns 0 or 1 as a flag. The value must be written, as fio demands.
     pub fn switch(&self) -> Result<bool, String> {
         match self.text()? {
             "1" => Ok(true),
@@ -60,7 +63,8 @@ impl<'a> Arg<'a> {
         }
     }
 
-    /// A count of which fio reads no more than the digits: a suffix is an error.
+    /// Returns a count from `low` to `high`. fio reads no more than its digits, so a suffix is an
+    /// error.
     pub fn plain(&self, low: u64, high: u64) -> Result<u64, String> {
         let text = self.text()?;
         match text.parse() {
@@ -69,17 +73,17 @@ impl<'a> Arg<'a> {
         }
     }
 
-    /// A number from `low` on, and at most `high`.
+    /// Returns a number from `low` to `high`.
     pub fn int(&self, low: u64, high: u64) -> Result<u64, String> {
         self.number(self.text()?).and_then(|n| within(n, low, high))
     }
 
-    /// A number of bytes, at least one.
+    /// Returns a number of bytes, at least one.
     pub fn size(&self) -> Result<u64, String> {
         self.number(self.text()?).and_then(|n| within(n, 1, MAX_NUMBER))
     }
 
-    /// A number or a percentage from 1 to 100.
+    /// Returns a number of at least `low`, or a percentage: at least `low` or 1, and at most 100.
     pub fn amount(&self, low: u64) -> Result<Amount, String> {
         match self.text()?.strip_suffix('%') {
             Some(percent) => {
@@ -90,24 +94,25 @@ impl<'a> Arg<'a> {
         }
     }
 
-    /// A time; a number without a unit counts `unit_us` microseconds.
+    /// Returns a time; a number without a unit counts `unit_us` microseconds.
     pub fn time(&self, unit_us: u64) -> Result<Dur, String> {
         time(self.text()?, unit_us)
     }
 
-    /// A time that fio keeps in microseconds of 32 bits.
+    /// Returns a time of at most 32 bits of microseconds, fio's limit.
     pub fn short_time(&self, unit_us: u64) -> Result<Dur, String> {
         let time = self.time(unit_us)?;
-        match time <= Dur::from_us(MAX_INT) {
-            true => Ok(time),
-            false => Err(format!("too long; expected at most {MAX_INT} us, fio's limit")),
+        if time <= Dur::from_us(MAX_INT) {
+            Ok(time)
+        } else {
+            Err(format!("too long; expected at most {MAX_INT} us, fio's limit"))
         }
     }
 
-    /// One or two times, as in `5-10`.
+    /// Returns one or two times, as in `5-10`.
     ///
-    /// fio takes the unit of the second for the first of `5-10ms`, and forgets the first's in
-    /// `5s-10s` and `5s:10s`.
+    /// In `5-10ms`, fio applies the unit of the second time to the first, too. In `5s-10s` and
+    /// `5s:10s` it forgets the unit of the first, so these are errors here.
     pub fn times(&self, unit_us: u64) -> Result<(Dur, Dur), String> {
         let text = self.text()?;
         let Some(at) = [',', ':', '-'].iter().find_map(|&c| text.find(c)) else {
@@ -123,16 +128,19 @@ impl<'a> Arg<'a> {
                 "fio reads the first of `{text}` as microseconds; expected a comma between them"
             ));
         }
-        let low = match separator == "-" && unit(low).is_empty() {
-            true => format!("{low}{}", unit(high)),
-            false => low.to_owned(),
+        let low = if separator == "-" && unit(low).is_empty() {
+            format!("{low}{}", unit(high))
+        } else {
+            low.to_owned()
         };
         let (low, high) = (time(&low, unit_us)?, time(high, unit_us)?);
         Ok((low.min(high), low.max(high)))
     }
 
-    /// `a`, `a,b` or `a,b,c` for reads, writes and trims, onto `into`. A value that no comma
-    /// follows is also that of the directions after it; an empty one leaves what was there.
+    /// Reads `a`, `a,b` or `a,b,c` for reads, writes and trims into `into`.
+    ///
+    /// A value that no comma follows holds for the directions after it, too. An empty value changes
+    /// nothing.
     pub fn by_dir<T: Clone>(
         &self,
         into: &mut ByDir<T>,
@@ -154,7 +162,7 @@ impl<'a> Arg<'a> {
         Ok(())
     }
 
-    /// `low-high` or `low:high`, in either order.
+    /// Returns the ends of `low-high` or `low:high`, the smaller first, whichever is written first.
     pub fn range(&self) -> Result<(u64, u64), String> {
         let text = self.text()?;
         let (low, Some(high)) = split_range(text) else {
@@ -165,7 +173,7 @@ impl<'a> Arg<'a> {
         Ok((low.min(high), low.max(high)))
     }
 
-    /// A number with its suffix.
+    /// Returns the number in `text`, with its suffix.
     pub fn number(&self, text: &str) -> Result<u64, String> {
         let text = text.trim();
         let bad = || format!("`{text}` is no number; expected one such as 4096, 4k or 0x1000");
@@ -188,7 +196,7 @@ impl<'a> Arg<'a> {
         if number <= MAX_NUMBER { Ok(number) } else { Err(large()) }
     }
 
-    /// As [`Arg::number`], with a sign.
+    /// Returns the number in `text` as [`Arg::number`] does, with a sign.
     pub fn signed(&self, text: &str) -> Result<i64, String> {
         let (negative, rest) = text.strip_prefix('-').map_or((false, text), |rest| (true, rest));
         let n = self.number(rest)? as i64; // not above the largest
@@ -196,7 +204,7 @@ impl<'a> Arg<'a> {
     }
 }
 
-/// One of `names`, or an error that lists them.
+/// Returns the choice that `got` names, or an error that lists the names of all.
 pub(super) fn one_of<T: Copy>(got: &str, what: &str, choices: &[(&str, T)]) -> Result<T, String> {
     let names: Vec<&str> = choices.iter().map(|c| c.0).collect();
     choices.iter().find(|c| c.0 == got).map(|c| c.1).ok_or_else(|| {
@@ -206,7 +214,7 @@ pub(super) fn one_of<T: Copy>(got: &str, what: &str, choices: &[(&str, T)]) -> R
     })
 }
 
-/// `n`, if it is from `low` to `high`.
+/// Returns `n` if it is from `low` to `high`, or an error.
 fn within(n: u64, low: u64, high: u64) -> Result<u64, String> {
     match (low..=high).contains(&n) {
         true => Ok(n),
@@ -215,7 +223,8 @@ fn within(n: u64, low: u64, high: u64) -> Result<u64, String> {
     }
 }
 
-/// The bytes of a suffix in lower case. Only all of `kib` is the base that `kb_base` is not.
+/// Returns the number of bytes of a suffix in lower case, or `None` if there is no such suffix.
+/// Suffixes such as `kib` have the base that `kb_base` is not.
 fn factor(suffix: &str, kb_base: u64) -> Option<u64> {
     if matches!(suffix, "" | "b") {
         return Some(1);
@@ -229,7 +238,7 @@ fn factor(suffix: &str, kb_base: u64) -> Option<u64> {
     Some(base.pow(power))
 }
 
-/// The two ends of a range, or the only one.
+/// Returns the two ends of a range, or the only one and `None`.
 fn split_range(text: &str) -> (&str, Option<&str>) {
     match text.split_once('-').or_else(|| text.split_once(':')) {
         Some((low, high)) => (low.trim(), Some(high.trim())),

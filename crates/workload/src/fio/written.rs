@@ -3,14 +3,17 @@
 use super::stream::{Direction, JobRequest};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
-/// Writes of one pass: in their order where a random map lets no block be written twice, else by
-/// address, without those that a later one overlaps (fio 3.33, `iolog.c`: `log_io_piece`).
+/// Writes of one pass.
+///
+/// They are in the order of their issue if a random map lets no block be written twice. Otherwise
+/// they are by address, without the writes that a later one overlaps (fio 3.33, `iolog.c`:
+/// `log_io_piece`).
 #[derive(Default)]
 pub(super) struct Written {
     in_order: VecDeque<JobRequest>,
     /// Bytes by file and first byte.
     by_address: BTreeMap<(u32, u64), u64>,
-    /// Writes at a file and first byte that are not complete; only counted with a backlog.
+    /// Number of incomplete writes by file and first byte; only counted with a backlog.
     flying: HashMap<(u32, u64), u32>,
 }
 
@@ -32,12 +35,12 @@ impl Written {
         self.by_address.insert((write.file, start), write.bytes);
     }
 
-    /// A write begins.
+    /// Counts a write that begins.
     pub fn fly(&mut self, write: JobRequest) {
         *self.flying.entry((write.file, write.offset)).or_default() += 1;
     }
 
-    /// A write is complete.
+    /// Takes a write that is complete out of the count.
     pub fn land(&mut self, file: u32, offset: u64) {
         if let Some(count) = self.flying.get_mut(&(file, offset)) {
             *count -= 1;
@@ -51,12 +54,12 @@ impl Written {
         self.len() == 0
     }
 
-    /// Writes that were not read back.
+    /// Returns the number of writes that were not read back.
     pub fn len(&self) -> usize {
         self.in_order.len() + self.by_address.len()
     }
 
-    /// The next read of what was written.
+    /// Returns the read of the next write, or `None` if all were read back.
     pub fn take(&mut self) -> Option<JobRequest> {
         let read =
             |file, offset, bytes| JobRequest { direction: Direction::Read, file, offset, bytes };
@@ -66,7 +69,7 @@ impl Written {
         }
     }
 
-    /// As [`Written::take`], if that write is complete.
+    /// Returns the next read as [`Written::take`] does, or `None` if its write is not complete.
     pub fn take_landed(&mut self) -> Option<JobRequest> {
         let ordered = self.in_order.front().map(|write| (write.file, write.offset));
         let key = ordered.or_else(|| self.by_address.keys().next().copied())?;

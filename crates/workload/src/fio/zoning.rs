@@ -5,7 +5,7 @@
 pub struct Zoning {
     /// `zonemode=strided`.
     pub strided: bool,
-    /// `zonesize`: bytes of requests before the next zone; 0 is not given.
+    /// `zonesize`: bytes of requests before the next zone; 0 if it is not given.
     pub size: u64,
     /// `zonerange`: bytes of a zone; 0 is as many as `size`.
     pub range: u64,
@@ -22,14 +22,14 @@ pub(super) struct Zones {
 }
 
 impl Zoning {
-    /// Returns the zones of each file.
+    /// Returns the zones of each file, or `None` without `zonemode=strided`.
     pub(super) fn zones(&self) -> Option<Zones> {
         let range = if self.range == 0 { self.size } else { self.range };
         let zones = Zones { size: self.size, range, skip: self.skip };
         self.strided.then_some(zones)
     }
 
-    /// Returns what is wrong between the options: the one to blame, and why.
+    /// Checks the options against each other. The error has the option to blame, and the reason.
     pub(super) fn check(&self) -> Result<(), (&'static str, &'static str)> {
         match (self.strided, self.size) {
             (true, 0) => Err(("zonemode", "zones of no size; expected a zonesize")),

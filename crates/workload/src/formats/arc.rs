@@ -12,7 +12,7 @@ const BLOCK: Param<u64> =
     Param::bytes("block", SECTOR_BYTES as u64, 1 << 20, "bytes of a block, a multiple of 512")
         .or("512");
 
-/// What the text does not say.
+/// Units, which the text does not name, and the lack of times.
 const ASSUMES: &str = "addresses and lengths are blocks of 512 bytes, and there are no times";
 
 pub(super) const FORMAT: FormatDef = FormatDef {

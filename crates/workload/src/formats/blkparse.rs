@@ -36,7 +36,7 @@ pub(super) const FORMAT: FormatDef = FormatDef {
 const EVENT: &str = "device cpu sequence time pid action flags sector + sectors";
 
 struct Blkparse {
-    /// The action that counts; `None`: all that a reader may take.
+    /// Action that is read; `None` stands for all that a reader may take.
     action: Option<Action>,
     devices: Devices,
 }
@@ -91,7 +91,7 @@ impl LineFormat for Blkparse {
     }
 }
 
-/// `major,minor`.
+/// Returns `true` if `text` is `major,minor`.
 pub(super) fn is_device(text: &[u8]) -> bool {
     let mut parts = text.split(|&b| b == b',');
     let number = |part: Option<&[u8]>| {

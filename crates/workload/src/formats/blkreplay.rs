@@ -37,9 +37,9 @@ const OPS: &str = "R, W or D and then any of A, S, M, F; or F alone";
 
 #[derive(Default)]
 struct Blkreplay {
-    /// Columns that the line of column names has; 0 before it.
+    /// Number of columns in the line of column names; 0 before it.
     columns: usize,
-    /// The first request was read: no preamble follows.
+    /// `true` once the first request was read: no preamble follows.
     begun: bool,
 }
 
@@ -84,7 +84,7 @@ impl LineFormat for Blkreplay {
     }
 }
 
-/// The operation that blktrace flags stand for, and whether it forces unit access.
+/// Returns the operation of blktrace flags, and `true` if they force unit access.
 fn operation(flags: &[u8]) -> Option<(HostOp, bool)> {
     let (&kind, modifiers) = flags.split_first()?;
     let op = match kind {

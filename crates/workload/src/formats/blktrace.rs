@@ -14,7 +14,7 @@
 //! | 44 | `u16` | error |
 //! | 46 | `u16` | bytes of the payload that follows |
 //!
-//! All in the byte order of the machine that recorded it, which the magic number tells.
+//! All are in the byte order of the machine that recorded them; the magic number shows it.
 
 use crate::binary::{Fixed, FixedSource, bytes_at};
 use crate::devices::Devices;
@@ -94,7 +94,7 @@ impl Order {
         if self == Order::Little { u64::from_le_bytes(bytes) } else { u64::from_be_bytes(bytes) }
     }
 
-    /// The action of an event, if it is one that a reader may take.
+    /// Returns the action of an event, or `None` if no reader takes it.
     fn action(self, event: &[u8]) -> Option<Action> {
         let word = self.u32(bytes_at(event, 28));
         match word & ACTIONS {
@@ -110,7 +110,7 @@ impl Order {
         usize::from(self.u16(bytes_at(event, 46)))
     }
 
-    /// The actions in `head`.
+    /// Returns the actions of the events in `head`.
     fn actions(self, head: &[u8]) -> impl Iterator<Item = Action> {
         let mut rest = head;
         let events = std::iter::from_fn(move || {
@@ -137,11 +137,12 @@ fn open(input: Box<dyn BufRead + Send>, start: &Start<'_>) -> Result<Reader, Ope
     Ok(Reader::complete(FixedSource::open(input, format, start.options)))
 }
 
-/// The files of one recording, each with the start of its content: a file that is empty is of a CPU
-/// that saw nothing.
+/// Returns a reader of the files of one recording. `heads` are the starts of their content; an
+/// empty file belongs to a CPU that saw nothing.
 ///
 /// # Errors
-/// The number of a file that is none of a recording, or of another machine than the first, and why.
+/// The number of a file that belongs to no recording, or to another machine than the first, and the
+/// reason.
 pub(crate) fn open_together(
     pieces: Vec<Piece>,
     heads: &[&[u8]],

@@ -50,9 +50,9 @@ const LAST_COLUMN: usize = 1023;
 
 struct Columns {
     described: Described,
-    /// Which column each of [`WANTED`] is in.
+    /// Column of each of [`WANTED`].
     wanted: Places<usize>,
-    /// `None`: blanks.
+    /// Delimiter; `None` stands for blanks.
     delimiter: Option<u8>,
     header: u64,
 }
@@ -106,13 +106,13 @@ impl LineFormat for Columns {
     }
 }
 
-/// The columns of a line with their numbers, up to [`LAST_COLUMN`].
+/// Returns the columns of a line with their numbers, up to [`LAST_COLUMN`].
 #[inline]
 fn columns(line: &[u8], delimiter: Option<u8>) -> impl Iterator<Item = (usize, Field<'_>)> {
     crate::text::fields(line, delimiter).take(LAST_COLUMN + 1).enumerate()
 }
 
-/// The names of the columns, if there is a header line.
+/// Returns the names of the columns, and none if there is no header line.
 fn names(head: &[u8], header: u64, delimiter: Option<u8>) -> Vec<&[u8]> {
     let Some(last) = header.checked_sub(1) else { return Vec::new() };
     let mut lines = head_lines(head).filter(|line| !line.trim_ascii().is_empty());
@@ -138,7 +138,7 @@ fn delimiter(text: &str) -> Result<Option<u8>, ConfigError> {
     }
 }
 
-/// The number of a column that is given by number or name.
+/// Returns the number of a column that is given by number or by name.
 fn number_of(key: &str, column: &str, names: &[&[u8]]) -> Result<usize, ConfigError> {
     if let Ok(number) = column.parse() {
         if number <= LAST_COLUMN {

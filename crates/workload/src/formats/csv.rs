@@ -31,7 +31,7 @@ const HEADER: &[u8] = b"time_ps,op,sector,sectors,fua,device";
 const COLUMNS: &str = "6 columns: time_ps,op,sector,sectors,fua,device";
 
 struct Csv {
-    /// Whether the line of column names has been read.
+    /// `true` once the line of column names has been read.
     named: bool,
 }
 

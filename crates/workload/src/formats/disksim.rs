@@ -34,7 +34,7 @@ pub(super) const FORMAT: FormatDef = FormatDef {
     writer: None,
 };
 
-/// A reading of the five columns that no format has of its own.
+/// Specification of a reading of the five columns that has no format of its own.
 macro_rules! columns {
     ($time:literal, $unit:literal) => {
         concat!(
@@ -75,7 +75,8 @@ const NS_BYTES: Alternative = Alternative {
     says: "times are nanoseconds, addresses and sizes bytes",
 };
 
-/// Decimals are not DiskSim's alone: no unit stands in five columns, so all readings are weighed.
+/// Returns all readings of five columns: no unit stands in them, and decimals are not DiskSim's
+/// alone.
 fn sniff(head: &[u8]) -> Sniff {
     Sniff::Perhaps(match (look(head), may_be_bytes(head)) {
         (None, _) => return Sniff::No,

@@ -9,7 +9,7 @@ use crate::text::{byte_extent, split_blanks};
 use flashatlas_types::HostOp;
 use std::io::BufRead;
 
-/// What the text does not say.
+/// Units, which the text does not name.
 const ASSUMES: &str = "times are seconds, addresses and sizes bytes";
 
 pub(super) const FORMAT: FormatDef = FormatDef {
@@ -32,7 +32,7 @@ pub(super) const FORMAT: FormatDef = FormatDef {
 const COLUMNS: &str = "8 columns: pid action op offset length time gap sync";
 
 struct Events {
-    /// The action that counts; `None`: all of them.
+    /// Action that is read; `None` stands for all of them.
     action: Option<Action>,
 }
 

@@ -7,7 +7,7 @@ use crate::raw::{Extent, Fault, NANOSECOND_PS, Raw};
 use crate::text::{Field, extent_fault, split_blanks};
 use flashatlas_types::HostOp;
 
-/// What the text does not say.
+/// Units, which the text does not name.
 const ASSUMES: &str = "times are nanoseconds, addresses and sizes sectors of 512 bytes";
 
 pub(super) const FORMAT: FormatDef = FormatDef {

@@ -1,6 +1,6 @@
 //! The kernel's own text of its block events, as `/sys/kernel/tracing/trace`, `trace-cmd report`
-//! and `perf script` print them: `task-pid [cpu] … seconds: block_rq_issue: device flags bytes
-//! (command) sector + sectors … [task]`.
+//! and `perf script` print them. A line is `task-pid [cpu] … seconds: block_rq_issue: device flags
+//! bytes (command) sector + sectors … [task]`.
 
 use super::blkparse::{extent, is_device};
 use crate::devices::Devices;
@@ -36,7 +36,7 @@ const EVENT: &str = "task-pid [cpu] seconds: event: its fields";
 const FIELDS: &str = "device flags … sector + sectors";
 
 struct Ftrace {
-    /// The action that counts; `None`: all that a reader may take.
+    /// Action that is read; `None` stands for all that a reader may take.
     action: Option<Action>,
     devices: Devices,
 }
@@ -48,8 +48,8 @@ fn open(input: Box<dyn BufRead + Send>, start: &Start<'_>) -> Result<Reader, Ope
     Ok(Reader::complete(TextSource::open(input, format, start.options)))
 }
 
-/// The time of a line, the action of its event if it is one of a request, and what follows. A task
-/// may have blanks in its name, so the time is what stands before the event.
+/// Returns the time of a line, the action of its event if the event is a request, and the fields
+/// that follow. The name of a task may contain blanks, so the time is the field before the event.
 fn event(line: &[u8]) -> Option<(Field<'_>, Option<Action>, impl Iterator<Item = Field<'_>>)> {
     let mut rest = fields(line, None);
     let mut time = None;
@@ -69,7 +69,7 @@ fn event(line: &[u8]) -> Option<(Field<'_>, Option<Action>, impl Iterator<Item =
     None
 }
 
-/// `field` without its colon, if it is a time.
+/// Returns `field` without its colon, or `None` if it is no time.
 fn seconds(field: Field<'_>) -> Option<Field<'_>> {
     let text = field.text.strip_suffix(b":")?;
     let digits = text.iter().all(|b| b.is_ascii_digit() || *b == b'.');

@@ -36,21 +36,21 @@ pub(super) const FORMAT: FormatDef = FormatDef {
     }),
 };
 
-/// The first lines that there are.
+/// Possible first lines of a log.
 pub(crate) const HEADER: &str = "`fio version 2 iolog` or `fio version 3 iolog`";
 const ACTIONS: &str =
     "add, open, close, unlink, read, write, trim, sync, datasync or (version 2) wait";
 
-/// The version of a log, which its first line says.
+/// Version of a log, which its first line names.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Version {
-    /// Times only as `wait`.
+    /// Version 2: times only as `wait`.
     Two,
-    /// A time in each line.
+    /// Version 3: a time in each line.
     Three,
 }
 
-/// Returns the version that the first line of a log says.
+/// Returns the version that the first line of a log names, or `None` if it names none.
 pub(crate) fn version(line: &[u8]) -> Option<Version> {
     match line.trim_ascii() {
         b"fio version 2 iolog" => Some(Version::Two),
@@ -59,23 +59,23 @@ pub(crate) fn version(line: &[u8]) -> Option<Version> {
     }
 }
 
-/// A line of a log behind its header.
+/// Line of a log behind its header.
 pub(crate) struct Entry<'a> {
-    /// The field with the time, which version 3 has: microseconds.
+    /// Field with the time in microseconds, which version 3 has.
     pub time: Field<'a>,
-    /// The field with the name of the file.
+    /// Field with the name of the file.
     pub file: Field<'a>,
-    /// What happened to the file.
+    /// Action on the file.
     pub action: Action<'a>,
 }
 
-/// What a line of a log says.
+/// Action in a line of a log.
 pub(crate) enum Action<'a> {
     /// A read, write or trim: the fields with the first byte and the number of bytes.
     Data(HostOp, Field<'a>, Field<'a>),
     /// A sync, of data alone or with metadata.
     Sync {
-        /// `datasync`.
+        /// `true` for `datasync`.
         data_only: bool,
     },
     /// A wait until a time in milliseconds.
@@ -84,7 +84,7 @@ pub(crate) enum Action<'a> {
     File,
 }
 
-/// Returns what a line says.
+/// Returns the content of a line.
 pub(crate) fn entry(version: Version, line: &[u8]) -> Result<Entry<'_>, Fault> {
     let (fields, count) = split_blanks::<5>(line);
     let none = Field::default();
@@ -141,7 +141,7 @@ fn open(input: Box<dyn BufRead + Send>, start: &Start<'_>) -> Result<Reader, Ope
 struct Iolog {
     version: Option<Version>,
     devices: Devices,
-    /// Where the waits of a version 2 log have brought it.
+    /// Time that the waits of a version 2 log have reached.
     waited_ps: u128,
 }
 
@@ -187,7 +187,7 @@ impl LineFormat for Iolog {
     }
 }
 
-/// A fault of the whole line unless `count` (without the timestamp) is one of `allowed`.
+/// Returns a fault of the whole line unless `count` (without the timestamp) is one of `allowed`.
 fn columns(
     line: &[u8],
     count: usize,
@@ -200,10 +200,10 @@ fn columns(
     Err(Field { text: line, start: 0 }.fault("the wrong number of columns in", expected))
 }
 
-/// Version 3. Every device is a file, named by its number.
+/// Encoder of version 3. Every device is a file, named by its number.
 #[derive(Default)]
 struct IologText {
-    /// Whether each device has been opened.
+    /// `true` for each device that has been opened.
     opened: Vec<bool>,
 }
 

@@ -58,7 +58,7 @@ impl LineFormat for JsonLines {
 
 type Object<'a> = FxHashMap<&'a str, &'a RawValue>;
 
-/// The object that `text`, a part of `line`, holds.
+/// Returns the object in `text`, a part of `line`.
 fn object<'a>(line: &[u8], text: &'a [u8]) -> Result<Object<'a>, Fault> {
     serde_json::from_slice(text).map_err(|error| {
         let at = offset(line, text) + error.column().saturating_sub(1);
@@ -71,7 +71,7 @@ fn object<'a>(line: &[u8], text: &'a [u8]) -> Result<Object<'a>, Fault> {
     })
 }
 
-/// The value of a key, which may lead into objects within.
+/// Returns the value of a key, which may lead into objects within.
 fn value<'a>(line: &[u8], object: &Object<'a>, key: &str) -> Result<Field<'a>, Fault> {
     if let Some(value) = object.get(key) {
         return plain(line, value.get().as_bytes());
@@ -88,7 +88,7 @@ fn value_within<'a>(line: &[u8], inner: &'a RawValue, rest: &str) -> Result<Fiel
     value(line, &self::object(line, inner.get().as_bytes())?, rest)
 }
 
-/// A number, or a text without its quotes.
+/// Returns the field of a number, or of a text without its quotes.
 fn plain<'a>(line: &[u8], value: &'a [u8]) -> Result<Field<'a>, Fault> {
     let field = Field { text: value, start: offset(line, value) };
     match value {
@@ -100,7 +100,7 @@ fn plain<'a>(line: &[u8], value: &'a [u8]) -> Result<Field<'a>, Fault> {
     }
 }
 
-/// Where in `line` its part `text` begins.
+/// Returns the offset in `line` at which its part `text` begins.
 fn offset(line: &[u8], text: &[u8]) -> usize {
     text.as_ptr() as usize - line.as_ptr() as usize
 }

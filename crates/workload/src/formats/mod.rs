@@ -64,15 +64,15 @@ pub const FORMATS: &[FormatDef] = &[
     vscsi::FORMAT,
 ];
 
-/// The format of this crate called `name`.
+/// Returns the format of this crate with the name `name`.
 ///
 /// # Errors
-/// Names the nearest and all others when there is none.
+/// An unknown name; the error names the nearest format and all others.
 pub fn format_by_name(name: &str) -> Result<&'static FormatDef, ConfigError> {
     crate::Registry::STANDARD.formats.named(name)
 }
 
-/// A parameter in bytes, of the format called `name`, as whole sectors.
+/// Returns the parameter `param` of the format `name`, which is in bytes, in whole sectors.
 fn whole_sectors(params: &Params, name: &str, param: Param<u64>) -> Result<u64, ConfigError> {
     let (bytes, sector) = (params.get(param), u64::from(SECTOR_BYTES));
     if bytes % sector == 0 {

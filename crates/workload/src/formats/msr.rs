@@ -9,7 +9,7 @@ use crate::text::{Field, byte_extent, split};
 use crate::write::{Encoder, Holds, put_number, text_sink};
 use flashatlas_types::{Dur, HostOp, SECTOR_BYTES};
 
-/// What the text does not say.
+/// Units, which the text does not name.
 const ASSUMES: &str = "times are units of 100 ns, addresses and sizes bytes";
 
 pub(super) const FORMAT: FormatDef = FormatDef {
@@ -33,7 +33,7 @@ pub(super) const FORMAT: FormatDef = FormatDef {
 
 const COLUMNS: &str = "7 columns: timestamp,host,disk,Read|Write,offset,size,response";
 
-/// A Windows file time counts 100 ns.
+/// Picoseconds in a unit of a Windows file time, which is 100 ns.
 const TICK_PS: u64 = 100_000;
 
 #[derive(Default)]

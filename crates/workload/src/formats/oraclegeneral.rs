@@ -47,11 +47,11 @@ const OBJECT: usize = 4;
 const SIZE: usize = 12;
 const NEXT: usize = 16;
 
-/// Records of the head that must agree.
+/// Maximum number of records of the head that are looked at; all must agree.
 const TELLING_RECORDS: usize = 64;
 
-/// Whether the first records agree on where their objects are asked for next, and no time goes
-/// back.
+/// Returns `true` if the first records have possible sizes, agree on the next record of their
+/// object, and no time goes back.
 fn fits(head: &[u8]) -> bool {
     let records: Vec<&[u8]> = head.chunks_exact(BYTES).collect();
     let object = |record: &[u8]| u64::from_le_bytes(bytes_at(record, OBJECT));

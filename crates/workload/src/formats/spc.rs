@@ -10,7 +10,7 @@ use crate::text::{extent_fault, split};
 use crate::write::{Encoder, Holds, put_number, put_seconds, text_sink};
 use flashatlas_types::{HostOp, SECTOR_BYTES};
 
-/// What the text does not say.
+/// Units, which the text does not name.
 const ASSUMES: &str = "times are seconds, addresses sectors of 512 bytes and sizes bytes";
 
 pub(super) const FORMAT: FormatDef = FormatDef {

@@ -7,7 +7,7 @@ use crate::raw::{Fault, Raw, SECOND_PS};
 use crate::text::{byte_extent, split};
 use flashatlas_types::HostOp;
 
-/// What the text does not say.
+/// Units, which the text does not name.
 const ASSUMES: &str = "times are seconds, addresses and sizes bytes";
 
 pub(super) const FORMAT: FormatDef = FormatDef {

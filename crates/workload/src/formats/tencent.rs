@@ -7,7 +7,7 @@ use crate::raw::{Extent, Fault, Raw, SECOND_PS};
 use crate::text::{extent_fault, split};
 use flashatlas_types::HostOp;
 
-/// What the text does not say.
+/// Units, which the text does not name.
 const ASSUMES: &str = "times are seconds, addresses and sizes sectors of 512 bytes";
 
 pub(super) const FORMAT: FormatDef = FormatDef {

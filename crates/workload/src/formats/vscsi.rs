@@ -39,10 +39,10 @@ pub(super) const FORMAT: FormatDef = FormatDef {
 
 const COMMANDS: &str = "READ, WRITE or SYNCHRONIZE CACHE (such as 0x28, 0x2a, 0x35)";
 
-/// Records that tell the version.
+/// Number of records that show the version.
 const TELLING_RECORDS: usize = 4;
 
-/// Where the fields are.
+/// Places of the fields in a record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Layout {
     bytes: usize,
@@ -59,8 +59,8 @@ const SECTOR: usize = 16;
 const TIME: usize = 24;
 
 impl Layout {
-    /// The layout that the first records of `head` are in. One of them may be damaged, but not the
-    /// first two.
+    /// Returns the layout of the first records of `head`, or `None` if they fit neither. One of
+    /// them may be damaged, but not the first two.
     fn detect(head: &[u8]) -> Option<Layout> {
         [V1, V2].into_iter().find(|layout| {
             let mut records =
@@ -106,7 +106,8 @@ fn u16_at(record: &[u8], at: usize) -> u16 {
     u16::from_le_bytes(bytes_at(record, at))
 }
 
-/// The operation of a SCSI command: its forms of 6, 10, 12 and 16 bytes.
+/// Returns the operation of a SCSI command in its forms of 6, 10, 12 and 16 bytes, or `None` if the
+/// command is unknown.
 fn operation(command: u16) -> Option<HostOp> {
     match command {
         0x08 | 0x28 | 0xa8 | 0x88 => Some(HostOp::Read),

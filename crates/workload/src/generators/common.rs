@@ -1,4 +1,4 @@
-//! What all generators share: parameters, the mix of operations, times, and the source itself.
+//! Parts that all generators share: parameters, the mix of operations, times, and the source.
 
 use crate::error::TraceError;
 use crate::source::{Account, END_OF_SECTORS, MAX_TRANSFER_SECTORS, Record, RecordSource};
@@ -6,7 +6,7 @@ use flashatlas_types::{
     ConfigError, Dur, HostOp, Lba, Param, ParamDef, Params, Ps, Request, Rng, SECTOR_BYTES, Seed,
 };
 
-/// Bytes of the longest request that a generator makes: what a reader of traces would believe.
+/// Bytes of the longest request of a generator: the limit that readers of traces have, too.
 const MAX_BYTES: u64 = MAX_TRANSFER_SECTORS as u64 * SECTOR_BYTES as u64;
 
 /// Bytes a request, for generators with one size.
@@ -36,7 +36,7 @@ const FLUSH_EVERY: Param<u64> = Param::int(
     "flush_every",
     0,
     u64::MAX - 1,
-    "a flush follows after every so many other requests; 0 = never",
+    "number of other requests after which a flush follows; 0 = never",
 )
 .or("0");
 
@@ -57,7 +57,8 @@ const INTERVAL: Param<Dur> = Param::time(
 const COMMON: [ParamDef; 6] =
     [REQUESTS.def, READ.def, TRIM.def, FLUSH_EVERY.def, RANGE.def, INTERVAL.def];
 
-/// The parameters of a generator: `own` ones, then those that all share. `N` is the number of both.
+/// Returns the parameters of a generator: its `own`, then those that all generators share. `N` is
+/// the number of both.
 pub(super) const fn with_common<const OWN: usize, const N: usize>(
     own: [ParamDef; OWN],
 ) -> [ParamDef; N] {
@@ -71,14 +72,14 @@ pub(super) const fn with_common<const OWN: usize, const N: usize>(
     all
 }
 
-/// Where requests go.
+/// Pattern of the addresses of a generator.
 pub(super) trait Pattern: Send + 'static {
-    /// First sector and number of sectors of the next request.
+    /// Returns the first sector and the number of sectors of the next request.
     fn next(&mut self, rng: &mut Rng) -> (u64, u32);
 }
 
-/// Sectors from the start of the drive that requests may go to; no more than have 64-bit byte
-/// addresses.
+/// Returns the number of sectors from the start of the drive that requests may go to. It is at most
+/// the number of sectors with 64-bit byte addresses.
 pub(super) fn range_sectors(params: &Params, capacity_sectors: u64) -> u64 {
     let capacity_sectors = capacity_sectors.min(END_OF_SECTORS);
     let share = params.get(RANGE);
@@ -89,7 +90,7 @@ pub(super) fn range_sectors(params: &Params, capacity_sectors: u64) -> u64 {
     }
 }
 
-/// Sectors of a request of `bytes`, named by `key`.
+/// Returns the number of sectors of a request of `bytes` bytes; an error blames `key`.
 pub(super) fn whole_sectors(key: &str, bytes: u64) -> Result<u32, ConfigError> {
     let sector = u64::from(SECTOR_BYTES);
     match u32::try_from(bytes / sector) {
@@ -107,18 +108,19 @@ pub(super) fn whole_sectors(key: &str, bytes: u64) -> Result<u32, ConfigError> {
 pub(super) struct Slots {
     /// Sectors of a slot.
     pub sectors: u32,
-    /// Slots in the range, at least one.
+    /// Number of slots in the range, at least one.
     pub count: u64,
 }
 
 impl Slots {
-    /// As `size` and `range` say.
+    /// Returns the slots of the parameters `size` and `range`.
     pub fn of(params: &Params, capacity_sectors: u64) -> Result<Slots, ConfigError> {
         let sectors = whole_sectors(SIZE.key(), params.get(SIZE))?;
         Slots::within(SIZE.key(), sectors, range_sectors(params, capacity_sectors))
     }
 
-    /// As many slots of `sectors` as `range` sectors hold; `key` is to blame when that is none.
+    /// Returns all slots of `sectors` sectors in `range` sectors; if there is none, the error
+    /// blames `key`.
     pub fn within(key: &str, sectors: u32, range: u64) -> Result<Slots, ConfigError> {
         let count = range / u64::from(sectors);
         if count == 0 {
@@ -133,14 +135,14 @@ impl Slots {
         Ok(Slots { sectors, count })
     }
 
-    /// First sector and length of a slot.
+    /// Returns the first sector and the number of sectors of a slot.
     pub fn place(&self, slot: u64) -> (u64, u32) {
         debug_assert!(slot < self.count);
         (slot * u64::from(self.sectors), self.sectors)
     }
 }
 
-/// The source that sends `pattern` as the common parameters say.
+/// Returns the source that sends the requests of `pattern` by the common parameters.
 pub(super) fn source<P: Pattern>(
     pattern: P,
     params: &Params,
@@ -185,7 +187,7 @@ struct Generator<P> {
     until_flush: u64,
     interval_ps: u64,
     requests: u64,
-    /// Requests of the first pass.
+    /// Number of requests of the first pass.
     pass: u64,
     sent: u64,
 }

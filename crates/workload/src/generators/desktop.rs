@@ -1,10 +1,9 @@
-//! What a desktop writes: small pages that are written again and again (metadata, logs, databases
-//! of applications) among files that are written from one end to the other.
+//! Load of a desktop: small pages that are written again and again (metadata, logs, databases of
+//! applications) among files that are written from one end to the other.
 //!
-//! The hot part is at the start of the range; within it, a page is chosen as often as its rank by
-//! Zipf's law with exponent 1 says. A file is a run of requests at a place chosen at random; the
-//! next one begins when it is written. This is a model, not a recording: the numbers are
-//! parameters.
+//! The hot part is at the start of the range; pages in it are chosen by Zipf's law with exponent 1.
+//! A file is a run of requests at a place chosen at random; the next file begins when the run ends.
+//! This is a model, not a recording: the numbers are parameters.
 
 use super::GeneratorDef;
 use super::common::{Pattern, SIZE, Slots, range_sectors, source, whole_sectors, with_common};
@@ -46,7 +45,7 @@ struct Desktop {
     /// First sector of the part of the files.
     base: u64,
     file_requests: u64,
-    /// The next request of the file that is being written, and how many are left.
+    /// Next request of the file that is being written, and the number of requests left.
     next: u64,
     left: u64,
 }

@@ -28,8 +28,8 @@ const SYNCS_PER_TICK: Param<u64> = Param::int(
     "syncs_per_tick",
     1,
     1 << 20,
-    "calls within a tick of the kernel's clock (1/hz): of so many fsyncs after overwrites, one \
-     finds a new time of modification and commits",
+    "calls within a tick of the kernel's clock (1/hz): one in this number of fsyncs after \
+     overwrites finds a new time of modification and commits",
 )
 .or("1");
 
@@ -70,14 +70,14 @@ struct Ext4Sync {
     /// Addresses of random overwrites.
     random: Option<Rng>,
     sectors: u32,
-    /// Requests that fit the file.
+    /// Number of requests that fit the file.
     slots: u64,
     next: u64,
     writes_per_sync: u64,
     syncs_per_tick: u64,
     syncs: u64,
     operations: u64,
-    /// Operations of the first pass.
+    /// Number of operations of the first pass.
     pass: u64,
     waiting: VecDeque<Request>,
 }
@@ -112,7 +112,7 @@ impl Ext4Sync {
         })
     }
 
-    /// One call, with the writes before it.
+    /// Makes the requests of one call, and of the writes before it.
     fn operation(&mut self) {
         for _ in 0..self.writes_per_sync {
             let slot = match &mut self.random {

@@ -1,14 +1,14 @@
 //! Logarithm and exponential from additions, multiplications and divisions alone.
 //!
-//! The standard library's come from the platform and may differ in the last bit from one to the
-//! next; a load must be the same everywhere. IEEE 754 fixes the basic operations, so these are.
-//! Relative error below `1e-14`.
+//! The functions of the standard library come from the platform, and may differ in the last bit
+//! from one platform to the next. A load must be the same everywhere. IEEE 754 fixes the basic
+//! operations, and so the results of this module. The relative error is below `1e-14`.
 
 /// ln 2 in two parts: the first has few enough bits that a small integer times it is exact.
 const LN2_HIGH: f64 = f64::from_bits(0x3fe6_2e42_fee0_0000);
 const LN2_LOW: f64 = 1.908_214_929_270_587_7e-10;
 
-/// The natural logarithm of a positive, normal number.
+/// Returns the natural logarithm of a positive, normal number.
 pub(crate) fn ln(x: f64) -> f64 {
     // x = m · 2^k with m between √½ and √2
     let bits = x.to_bits();
@@ -21,7 +21,8 @@ pub(crate) fn ln(x: f64) -> f64 {
     k as f64 * LN2_HIGH + (k as f64 * LN2_LOW + log)
 }
 
-/// `e^x`; 0 below the smallest normal number, the largest power of two near the top of the range.
+/// Returns `e^x`, with `x` limited to the range from -708 to 709, in which results are normal
+/// numbers.
 pub(crate) fn exp(x: f64) -> f64 {
     let x = x.clamp(-708.0, 709.0);
     let k = (x / std::f64::consts::LN_2).round();
@@ -30,12 +31,12 @@ pub(crate) fn exp(x: f64) -> f64 {
     (1.0 + r * series_of_exp(r)) * power
 }
 
-/// `(e^t - 1) / t`, and 1 at 0.
+/// Returns `(e^t - 1) / t`, and 1 at 0.
 pub(super) fn exp_minus_1_over(t: f64) -> f64 {
     if t.abs() < 0.5 { series_of_exp(t) } else { (exp(t) - 1.0) / t }
 }
 
-/// `ln(1 + t) / t` for `t` above -1, and 1 at 0.
+/// Returns `ln(1 + t) / t` for `t` above -1, and 1 at 0.
 pub(super) fn ln_plus_1_over(t: f64) -> f64 {
     if t == 0.0 {
         1.0
@@ -46,12 +47,12 @@ pub(super) fn ln_plus_1_over(t: f64) -> f64 {
     }
 }
 
-/// `(e^t - 1) / t` for `|t|` up to ½: 1 + t/2 + t²/6 + …
+/// Returns `(e^t - 1) / t` for `|t|` up to ½: 1 + t/2 + t²/6 + …
 fn series_of_exp(t: f64) -> f64 {
     (2..=16).rev().fold(1.0, |sum, n| 1.0 + sum * t / f64::from(n))
 }
 
-/// The inverse hyperbolic tangent for `|z|` up to ¼: z + z³/3 + z⁵/5 + …
+/// Returns the inverse hyperbolic tangent for `|z|` up to ¼: z + z³/3 + z⁵/5 + …
 fn atanh(z: f64) -> f64 {
     let square = z * z;
     (0..13).rev().fold(0.0, |sum, n| sum * square + 1.0 / f64::from(2 * n + 1)) * z

@@ -79,7 +79,7 @@ impl Mixed {
     }
 }
 
-/// Sectors and weight of every size in `4KiB*3/64KiB`.
+/// Returns the sectors and the weight of every size in a text such as `4KiB*3/64KiB`.
 fn parse_sizes(text: &str) -> Result<Vec<(u32, u64)>, ConfigError> {
     let sizes = text.split('/').map(|item| {
         let (size, weight) = item.split_once('*').unwrap_or((item, "1"));

@@ -1,8 +1,8 @@
 //! Synthetic load: one file a generator, listed in [`GENERATORS`].
 //!
-//! A generator's file says where its requests go (a `Pattern`) and which parameters that takes.
-//! Everything else (how many requests, which kinds, when) is the same for all and is in
-//! `common`.
+//! The file of a generator has the addresses of its requests (a `Pattern`) and its parameters.
+//! Everything else (the number, kinds and times of requests) is the same for all generators, and
+//! stands in `common`.
 
 mod common;
 mod desktop;
@@ -19,7 +19,7 @@ use crate::settings::{parse, split_name};
 use crate::source::RecordSource;
 use flashatlas_types::{ConfigError, ParamDef, Params, Seed};
 
-/// Makes a generator from parameters, the sectors of the drive, and a seed.
+/// Function that makes a generator from parameters, the sectors of the drive, and a seed.
 pub type Build = fn(&Params, u64, Seed) -> Result<Box<dyn RecordSource>, ConfigError>;
 
 /// A generator of requests.
@@ -27,15 +27,15 @@ pub type Build = fn(&Params, u64, Seed) -> Result<Box<dyn RecordSource>, ConfigE
 pub struct GeneratorDef {
     /// The name, before the colon of a specification.
     pub name: &'static str,
-    /// What it does, in one line.
+    /// Description in one line.
     pub summary: &'static str,
-    /// Its parameters, those that all generators share among them. Keys have no section.
+    /// Parameters, including those that all generators share. Keys have no section.
     pub params: &'static [ParamDef],
-    /// Each of its requests waits until the one before is complete: it is played in a closed loop
-    /// of one.
+    /// `true` if each of its requests waits until the one before is complete: it is played in a
+    /// closed loop of one.
     pub serial: bool,
-    /// Make the source, for a drive of so many sectors. The same parameters, capacity and seed give
-    /// the same requests.
+    /// Function that makes the source, for a drive with a given number of sectors. The same
+    /// parameters, capacity and seed give the same requests.
     ///
     /// # Errors
     /// Parameters that contradict each other or the capacity.
@@ -54,13 +54,13 @@ pub const GENERATORS: &[GeneratorDef] = &[
 ];
 
 impl Registry {
-    /// Whether `spec` names a generator whose requests wait for each other.
+    /// Returns `true` if `spec` names a generator whose requests wait for each other.
     pub fn is_serial(&self, spec: &str) -> bool {
         self.generators.named(split_name(spec).0).is_ok_and(|g| g.serial)
     }
 
-    /// Make the generator that `spec` describes, `name` or `name:key=value,key=value`, for a drive
-    /// of `capacity_sectors`.
+    /// Makes the generator that `spec` describes, for a drive of `capacity_sectors` sectors. `spec`
+    /// is `name` or `name:key=value,key=value`.
     ///
     /// # Errors
     /// An unknown generator or parameter (with the nearest name), a parameter given twice or
@@ -78,18 +78,18 @@ impl Registry {
     }
 }
 
-/// The generator of this crate called `name`.
+/// Returns the generator of this crate with the name `name`.
 ///
 /// # Errors
-/// Names the nearest and all others when there is none.
+/// An unknown name; the error names the nearest generator and all others.
 pub fn generator_by_name(name: &str) -> Result<&'static GeneratorDef, ConfigError> {
     Registry::STANDARD.generators.named(name)
 }
 
-/// [`Registry::generate`] with the generators of this crate.
+/// Makes a generator as [`Registry::generate`] does, with the generators of this crate.
 ///
 /// # Errors
-/// As there.
+/// The errors of [`Registry::generate`].
 pub fn generate(
     spec: &str,
     capacity_sectors: u64,

@@ -42,8 +42,8 @@ pub(super) const GENERATOR: GeneratorDef = GeneratorDef {
     },
 };
 
-/// A turn of the sampler is accepted with a probability above one half: that this many are not
-/// happens once in `2^64` draws, and then the draw is the most frequent rank.
+/// Maximum number of turns of the sampler in a draw. A turn is accepted with a probability above
+/// one half, so all of them fail once in `2^64` draws; then the draw is the most frequent rank.
 const MAX_TURNS: u32 = 64;
 
 struct Zipf {
@@ -59,16 +59,16 @@ impl Pattern for Zipf {
     }
 }
 
-/// The law on `1..=n`.
+/// Sampler of the law on `1..=n`.
 struct ZipfSampler {
     n: u64,
     theta: f64,
-    /// The integral from 1 to 1½, less the law at 1: where the integral for rank 1 begins when its
-    /// half is cut to fit.
+    /// Integral from 1 to 1½, less the law at 1: the start of the integral for rank 1, whose half
+    /// is cut to fit.
     low: f64,
-    /// The integral from 1 to `n + ½`.
+    /// Integral from 1 to `n + ½`.
     high: f64,
-    /// Within this distance below a rank every point is accepted, which saves most evaluations of
+    /// Distance below a rank within which every point is accepted. This saves most evaluations of
     /// the law.
     sure: f64,
 }
@@ -82,19 +82,19 @@ impl ZipfSampler {
         law
     }
 
-    /// `x^-theta`.
+    /// Returns `x^-theta`.
     fn at(&self, x: f64) -> f64 {
         exp(-self.theta * ln(x))
     }
 
-    /// The integral of the law from 1 to `x`: `(x^(1-theta) - 1) / (1 - theta)`, or `ln x` when
-    /// `theta` is 1.
+    /// Returns the integral of the law from 1 to `x`: `(x^(1-theta) - 1) / (1 - theta)`, or `ln x`
+    /// if `theta` is 1.
     fn integral(&self, x: f64) -> f64 {
         let log = ln(x);
         exp_minus_1_over((1.0 - self.theta) * log) * log
     }
 
-    /// The `x` whose integral is `y`.
+    /// Returns the `x` whose integral is `y`.
     fn inverse(&self, y: f64) -> f64 {
         let t = (y * (1.0 - self.theta)).max(-1.0 + f64::EPSILON);
         exp(ln_plus_1_over(t) * y)
@@ -114,8 +114,8 @@ impl ZipfSampler {
     }
 }
 
-/// A bijection of `0..count`: rounds of multiplication and xor-shift permute the next power of two,
-/// and a number that falls outside is permuted again until it is inside.
+/// Bijection of `0..count`. Rounds of multiplication and xor-shift permute the next power of two; a
+/// number that falls outside is permuted again until it is inside.
 struct Scatter {
     count: u64,
     mask: u64,

@@ -1,5 +1,5 @@
-//! What an unknown text trace may be: a specification for `columns` or `jsonl`, guessed from the
-//! names in its header and from its first values. It is offered in an error and never taken.
+//! Guess of the format of an unknown text trace: a specification for `columns` or `jsonl`, from the
+//! names in its header and from its first values. An error offers it; no reader takes it unasked.
 
 mod roles;
 
@@ -13,10 +13,11 @@ use roles::{Column, Role};
 use serde_json::{Map, Value};
 use std::io::Cursor;
 
-/// Lines that are looked at.
+/// Maximum number of lines that are looked at.
 const LINES: usize = 200;
 
-/// The specification that reads content which begins with `head`, if one can be guessed that does.
+/// Returns a specification that reads content beginning with `head`, or `None` if none can be
+/// guessed.
 pub(crate) fn guess(head: &[u8]) -> Option<String> {
     let text = std::str::from_utf8(&head[..memchr::memrchr(b'\n', head).unwrap_or(head.len())]);
     text.ok()?;
@@ -34,7 +35,7 @@ pub(crate) fn guess(head: &[u8]) -> Option<String> {
     reads(&spec, head).then_some(spec)
 }
 
-/// Whether the first records can be read so.
+/// Returns `true` if `spec` reads more of the first records than it finds bad.
 fn reads(spec: &str, head: &[u8]) -> bool {
     let (name, parameters) = settings::split_name(spec);
     let records = || {
@@ -97,7 +98,7 @@ fn of_json(lines: &[&str]) -> Option<String> {
     Some(format!("jsonl:{}", described(columns)?))
 }
 
-/// The keys of an object, with those of objects within behind a dot.
+/// Adds the keys of numbers and texts in an object to `keys`; a dot leads into an object within.
 fn gather(before: &str, object: &Map<String, Value>, keys: &mut Vec<String>) {
     for (key, value) in object {
         match value {
@@ -121,7 +122,8 @@ fn text_of(object: &Map<String, Value>, key: &str) -> Option<String> {
     }
 }
 
-/// The parameters of [`crate::described`] for these columns.
+/// Returns the parameters of [`crate::described`] for these columns, or `None` if none of them
+/// holds addresses.
 fn described(columns: Vec<Column<'_>>) -> Option<String> {
     let found = roles::find(columns);
     let has = |role| found.iter().any(|(known, ..)| *known == role);
@@ -143,8 +145,10 @@ fn described(columns: Vec<Column<'_>>) -> Option<String> {
     Some(parts.join(","))
 }
 
-/// The sign that splits most lines into as many fields, at least two, and most of them; blanks
-/// where there is none. Its name, and itself (`None`: blanks).
+/// Returns the delimiter with its name; `None` in its place stands for blanks.
+///
+/// The delimiter is the sign that splits nine lines in ten into as many fields as the first line.
+/// Of several, it is the sign that makes most fields, at least two. If no sign does, blanks may.
 fn delimiter(lines: &[&str]) -> Option<(&'static str, Option<char>)> {
     let score = |delimiter: Option<char>| {
         let first = fields(lines[0], delimiter).len();
@@ -166,7 +170,7 @@ fn fields(line: &str, delimiter: Option<char>) -> Vec<&str> {
     }
 }
 
-/// Whether the first row names the columns: it holds no number, and the rows below do.
+/// Returns `true` if the first row names the columns: it has no number, and a row below has one.
 fn is_header(rows: &[Vec<&str>]) -> bool {
     let numbers = |row: &[&str]| row.iter().filter(|field| roles::number(field).is_some()).count();
     numbers(&rows[0]) == 0 && rows.len() > 1 && rows[1..].iter().any(|row| numbers(row) > 0)

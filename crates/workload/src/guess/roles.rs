@@ -1,10 +1,10 @@
-//! Which column of an unknown trace holds what, and in which unit.
+//! Roles of the columns of an unknown trace, and their units.
 
 use crate::described::iso_time;
 use crate::text::Field;
 use std::collections::BTreeSet;
 
-/// What a column may hold.
+/// Role of a column.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Role {
     Time,
@@ -15,10 +15,10 @@ pub(super) enum Role {
 }
 
 impl Role {
-    /// In the order of the parameters that say where they stand.
+    /// All roles, in the order of their parameters in a specification.
     pub const ALL: [Role; 5] = [Role::Time, Role::Op, Role::Offset, Role::Size, Role::Device];
 
-    /// Words of a column's name that tell; those before tell more.
+    /// Returns words in the name of a column that show this role, the most telling first.
     fn words(self) -> &'static [&'static str] {
         match self {
             Role::Time => {
@@ -42,7 +42,8 @@ impl Role {
     }
 }
 
-/// A column: how a specification calls it, its name in the trace (empty: none), its first values.
+/// A column: its place in a specification, its name in the trace (empty if there is none), and its
+/// first values.
 pub(super) struct Column<'a> {
     pub place: String,
     pub name: String,
@@ -50,7 +51,7 @@ pub(super) struct Column<'a> {
 }
 
 impl Column<'_> {
-    /// The words of the name, in small letters.
+    /// Returns the words of the name, in small letters.
     fn words(&self) -> Vec<String> {
         self.name
             .split(|c: char| !c.is_ascii_alphanumeric())
@@ -75,7 +76,7 @@ impl Column<'_> {
         !self.values.is_empty() && self.values.iter().all(|value| test(value))
     }
 
-    /// Whether the values can be what `role` holds.
+    /// Returns `true` if the values can have the role `role`.
     fn can_be(&self, role: Role) -> bool {
         match role {
             Role::Time => self.is_time(),
@@ -86,7 +87,8 @@ impl Column<'_> {
     }
 }
 
-/// A whole number, decimal or with `0x` before it.
+/// Returns the whole number in `text`, decimal or with `0x` before it, or `None` if it is no such
+/// number.
 pub(super) fn number(text: &str) -> Option<u64> {
     match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
         Some(digits) => u64::from_str_radix(digits, 16).ok(),
@@ -100,7 +102,8 @@ fn is_iso(text: &str) -> bool {
 
 type Found<'a> = (Role, Column<'a>, Option<&'static str>);
 
-/// The columns that hold something, each with its unit: by their names, then by their values.
+/// Returns the columns that have a role, each with its unit. A role is sought in the names, then in
+/// the values.
 pub(super) fn find(mut columns: Vec<Column<'_>>) -> Vec<Found<'_>> {
     let mut found: Vec<Found<'_>> = Vec::new();
     for role in [Role::Op, Role::Time, Role::Offset, Role::Size, Role::Device] {
@@ -124,7 +127,8 @@ pub(super) fn find(mut columns: Vec<Column<'_>>) -> Vec<Found<'_>> {
     found
 }
 
-/// The column whose values alone tell; less of them where a header calls it something else.
+/// Returns the column whose values alone show the role. If a header names the columns, no address
+/// is sought in values, and no time but in ISO 8601.
 fn by_values(role: Role, columns: &[Column<'_>]) -> Option<usize> {
     let named = columns.iter().any(|column| !column.name.is_empty());
     let most = |column: &Column<'_>| {
@@ -200,7 +204,7 @@ fn length_unit(column: &Column<'_>, like: Option<&'static str>) -> &'static str 
     }
 }
 
-/// What an operation is spelled like: `read`, `write`, `trim` or `flush`.
+/// Returns the operation that a spelling looks like: `read`, `write`, `trim` or `flush`.
 fn operation(text: &str) -> Option<&'static str> {
     let text = text.to_ascii_lowercase();
     let begins = |starts: &[&str]| starts.iter().any(|start| text.starts_with(start));
@@ -215,7 +219,7 @@ fn operation(text: &str) -> Option<&'static str> {
     }
 }
 
-/// Further parameters: spellings that are not the usual ones, and lengths that count from zero.
+/// Returns further parameters of a column: unusual spellings, and lengths that count from zero.
 pub(super) fn further(role: Role, column: &Column<'_>) -> Vec<String> {
     match role {
         Role::Op => ["read", "write", "trim", "flush"]
@@ -244,7 +248,7 @@ pub(super) fn further(role: Role, column: &Column<'_>) -> Vec<String> {
     }
 }
 
-/// A word with a capital.
+/// Returns `word` with a capital.
 fn capital(word: &str) -> String {
     word[..1].to_ascii_uppercase() + &word[1..]
 }

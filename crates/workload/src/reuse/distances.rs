@@ -1,27 +1,27 @@
 //! LRU stack distances of a stream of units.
 //!
-//! They are counted exactly with a tree over the order of last accesses (Bennett and Kruskal: LRU
-//! Stack Processing, IBM Journal of Research and Development 19(4), 1975), as long as there are few
-//! enough units. With more, a sample of the units that is as large as may be is followed
-//! (Waldspurger, Park, Garthwaite, Ahmad: Efficient MRC Construction with SHARDS, FAST 2015, fixed
-//! size, with its correction of the first distance).
+//! With few enough units they are counted exactly, with a tree over the order of last accesses
+//! (Bennett and Kruskal: LRU Stack Processing, IBM Journal of Research and Development 19(4),
+//! 1975). With more units, the largest possible sample of them is followed (Waldspurger, Park,
+//! Garthwaite, Ahmad: Efficient MRC Construction with SHARDS, FAST 2015, fixed size, with its
+//! correction of the first distance).
 
 use super::LogBins;
 use flashatlas_types::content::mix;
 use rustc_hash::FxHashMap;
 use std::collections::BinaryHeap;
 
-/// Values of the hash that decides which units are followed.
+/// Number of values of the hash that decides which units are followed.
 const HASHES: u64 = 1 << 24;
 
 /// A unit that is followed.
 #[derive(Clone, Copy, Debug)]
 struct Seen {
-    /// Its place in the order of last accesses.
+    /// Place of the unit in the order of last accesses.
     stamp: usize,
-    /// The access of all that was its last.
+    /// Number of the last access to the unit among all accesses.
     clock: u64,
-    /// Its accesses.
+    /// Number of accesses to the unit.
     count: u64,
 }
 
@@ -29,20 +29,20 @@ struct Seen {
 #[derive(Debug)]
 pub struct Distances {
     limit: usize,
-    /// Units whose hash is below are followed.
+    /// Hash below which a unit is followed.
     threshold: u64,
     seen: FxHashMap<u64, Seen>,
     by_hash: BinaryHeap<(u64, u64)>,
     order: Order,
     accesses: u64,
     followed: f64,
-    /// Units that an LRU cache must hold for an access to hit.
+    /// Number of units that an LRU cache must hold for an access to hit.
     needed: LogBins,
     intervals: LogBins,
 }
 
 impl Distances {
-    /// Follow at most `limit` units, at least one.
+    /// Returns distances that follow at most `limit` units, at least one.
     pub fn new(limit: usize) -> Distances {
         Distances {
             limit: limit.max(1),
@@ -57,7 +57,7 @@ impl Distances {
         }
     }
 
-    /// An access to unit `number` of an address space.
+    /// Counts an access to unit `number` of an address space.
     pub fn touch(&mut self, space: u32, number: u64) {
         self.accesses += 1;
         let unit = mix(u64::from(space)).wrapping_add(number);
@@ -87,7 +87,7 @@ impl Distances {
         self.intervals.add(interval, 1.0);
     }
 
-    /// Follow fewer units until there are no more than the limit.
+    /// Follows fewer units until they are at most the limit.
     fn shrink(&mut self) {
         while self.seen.len() > self.limit {
             let &(largest, _) = self.by_hash.peek().expect("a unit for each that is seen");
@@ -106,7 +106,7 @@ impl Distances {
         }
     }
 
-    /// Number the last accesses anew, in their order.
+    /// Numbers the last accesses anew, in their order.
     fn compact(&mut self) {
         let mut units: Vec<(usize, u64)> = self.seen.iter().map(|(&u, s)| (s.stamp, u)).collect();
         units.sort_unstable();
@@ -116,23 +116,23 @@ impl Distances {
         }
     }
 
-    /// Accesses in all.
+    /// Returns the number of accesses in all.
     pub fn accesses(&self) -> u64 {
         self.accesses
     }
 
-    /// The share of the units that is followed: 1 when distances are exact.
+    /// Returns the share of the units that is followed: 1 if distances are exact.
     pub fn sampled_share(&self) -> f64 {
         self.threshold as f64 / HASHES as f64
     }
 
-    /// Distinct units, estimated where a sample is followed.
+    /// Returns the number of distinct units, which is an estimate if a sample is followed.
     pub fn distinct(&self) -> f64 {
         self.seen.len() as f64 / self.sampled_share()
     }
 
-    /// The miss ratio of an LRU cache of so many units, for sizes in powers of two, and last for
-    /// one that holds every unit.
+    /// Returns sizes of an LRU cache in units, each with its miss ratio. The sizes are the powers
+    /// of two, and last the size that holds every unit.
     pub fn miss_ratios(&self) -> Vec<(u64, f64)> {
         let all = (self.distinct().ceil() as u64).max(1);
         let sizes = (0..63).map(|power| 1 << power).take_while(|&size| size < all);
@@ -153,14 +153,15 @@ impl Distances {
         ((self.followed - hits) / expected).clamp(0.0, 1.0)
     }
 
-    /// Accesses from one to a unit to its next: at most so many, and the share of all that are not
-    /// a unit's first.
+    /// Returns the intervals from an access to a unit to its next, counted in accesses. Each bin
+    /// has its largest interval, and its share of all accesses that are not the first to a unit.
     pub fn intervals(&self) -> Vec<(u64, f64)> {
         let total = self.intervals.total();
         self.intervals.iter().map(|(most, weight)| (most, weight / total)).collect()
     }
 
-    /// The share of the accesses that the units accessed most often have, for shares of the units.
+    /// Returns shares of the units, each with the share of accesses to it. The units accessed most
+    /// often come first.
     pub fn skew(&self) -> Vec<(f64, f64)> {
         let mut counts: Vec<u64> = self.seen.values().map(|seen| seen.count).collect();
         counts.sort_unstable_by(|a, b| b.cmp(a));
@@ -182,7 +183,7 @@ struct Order {
 }
 
 impl Order {
-    /// The first `ones` places taken, of at least `room`.
+    /// Returns an order of at least `room` places, of which the first `ones` are taken.
     fn of(ones: usize, room: usize) -> Order {
         let mut order = Order { tree: vec![0; room.max(ones + 1)], next: ones, ones };
         for place in 0..ones {
@@ -195,7 +196,7 @@ impl Order {
         self.next == self.tree.len()
     }
 
-    /// Take the next place.
+    /// Takes the next place, and returns it.
     fn append(&mut self) -> usize {
         let place = self.next;
         self.next += 1;
@@ -209,7 +210,7 @@ impl Order {
         self.add(place, usize::MAX);
     }
 
-    /// Ones behind `place`.
+    /// Returns the number of ones behind `place`.
     fn above(&self, place: usize) -> usize {
         let (mut sum, mut at) = (0, place + 1);
         while at > 0 {
@@ -219,7 +220,7 @@ impl Order {
         self.ones - sum
     }
 
-    /// Add `by`, or take one away with the largest number, which wraps.
+    /// Adds `by`. The largest number wraps, and so takes one away.
     fn add(&mut self, place: usize, by: usize) {
         let mut at = place + 1;
         while at <= self.tree.len() {

@@ -10,7 +10,7 @@ pub struct LogBins {
 }
 
 impl LogBins {
-    /// Add a weight to the bin of a value.
+    /// Adds a weight to the bin of a value.
     pub fn add(&mut self, value: u64, weight: f64) {
         let bin = bin(value);
         if self.weights.len() <= bin {
@@ -19,17 +19,18 @@ impl LogBins {
         self.weights[bin] += weight;
     }
 
-    /// Multiply every weight.
+    /// Multiplies every weight by `by`.
     pub fn scale(&mut self, by: f64) {
         self.weights.iter_mut().for_each(|weight| *weight *= by);
     }
 
-    /// The sum of all weights.
+    /// Returns the sum of all weights.
     pub fn total(&self) -> f64 {
         self.weights.iter().sum()
     }
 
-    /// The largest value of each bin that is not empty, with its weight, in ascending order.
+    /// Returns the largest value of each bin that is not empty, with the weight of the bin, in
+    /// ascending order.
     pub fn iter(&self) -> impl Iterator<Item = (u64, f64)> + '_ {
         let bins = self.weights.iter().enumerate();
         bins.filter(|(_, weight)| **weight > 0.0).map(|(bin, &weight)| (largest(bin), weight))

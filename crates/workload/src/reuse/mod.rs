@@ -1,5 +1,5 @@
-//! How a trace comes back to what it touched: the miss ratio of a cache of map pages or of map
-//! entries over its size, how often pages are written anew, and how skewed writes are.
+//! Reuse in a trace: the miss ratio of a cache of map pages or map entries over its size, the
+//! intervals between writes of a page, and the skew of writes.
 //!
 //! A mapping researcher reads from it which CMT a trace needs, before any drive is simulated.
 
@@ -13,10 +13,10 @@ use crate::source::Record;
 use flashatlas_types::{HostOp, SECTOR_BYTES};
 use serde_json::{Value, json};
 
-/// Units that are followed exactly; of more, a sample.
+/// Number of units that are followed exactly; of more units a sample is followed.
 pub const FOLLOWED: usize = 1 << 18;
 
-/// What the units of a map are.
+/// Units of a map.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct MapUnits {
     /// Bytes that an entry maps, a multiple of 512.
@@ -25,8 +25,8 @@ pub struct MapUnits {
     pub entries: u64,
 }
 
-/// Measures a stream as it passes. Every device is an address space of its own; trims and flushes
-/// look nothing up.
+/// Measurement of reuse in a stream as it passes. Every device is an address space of its own;
+/// trims and flushes look nothing up.
 #[derive(Debug)]
 pub struct Reuse {
     units: MapUnits,
@@ -39,13 +39,13 @@ pub struct Reuse {
 }
 
 impl Reuse {
-    /// Nothing measured yet.
+    /// Returns a measurement of nothing yet.
     pub fn new(units: MapUnits) -> Reuse {
         let [map_pages, entries, written] = [(); 3].map(|()| Distances::new(FOLLOWED));
         Reuse { units, map_pages, entries, written }
     }
 
-    /// Measure one record.
+    /// Measures one record.
     pub fn add(&mut self, record: &Record) {
         let request = &record.request;
         if !matches!(request.op, HostOp::Read | HostOp::Write) {
@@ -66,7 +66,7 @@ impl Reuse {
         }
     }
 
-    /// What was measured, as a JSON object: shares 0 to 1.
+    /// Returns the measurements as a JSON object. Shares are 0 to 1.
     ///
     /// | Key | Meaning |
     /// |---|---|

@@ -1,19 +1,20 @@
-//! How evenly requests arrive.
+//! Evenness of the arrivals of requests.
 
 use flashatlas_types::Ps;
 
 /// A window: one second.
 const WINDOW_PS: u64 = 1_000_000_000_000;
 
-/// Counts arrivals in windows of a second, from the first record to the window of the latest.
+/// Numbers of arrivals in windows of a second, from the first record to the window of the latest.
+///
 /// Windows without requests count too, and so does the last one as if it were whole. Time never
 /// goes back here: a record with an earlier time than one before it counts in the latest window.
 #[derive(Clone, Default, Debug)]
 pub(super) struct Bursts {
-    /// The window that is being counted, and what is in it.
+    /// Window that is being counted, and the number of requests in it.
     window: u64,
     count: u64,
-    /// Of the windows before: the sum of the squares of their counts, and the largest.
+    /// Sum of the squares of the counts of the windows before, and the largest of these counts.
     squares: f64,
     peak: u64,
     requests: u64,
@@ -44,9 +45,9 @@ impl Bursts {
         self.requests as f64 / self.windows()
     }
 
-    /// The index of dispersion of counts: the variance of the counts over their mean. 0 when every
-    /// second has as many requests, 1 for a Poisson process, more for bursts. 0 when there are no
-    /// requests.
+    /// Returns the index of dispersion of counts: the variance of the counts over their mean. It is
+    /// 0 if every second has as many requests, 1 for a Poisson process, and more for bursts. It is
+    /// 0 if there are no requests.
     pub fn dispersion(&self) -> f64 {
         let (mean, last) = (self.mean(), (self.count as f64).powi(2));
         if mean == 0.0 {
@@ -56,7 +57,7 @@ impl Bursts {
         variance.max(0.0) / mean
     }
 
-    /// The largest count over the mean; 0 when there are no requests.
+    /// Returns the largest count over the mean; 0 if there are no requests.
     pub fn peak_to_mean(&self) -> f64 {
         let peak = self.peak.max(self.count) as f64;
         if peak == 0.0 { 0.0 } else { peak / self.mean() }

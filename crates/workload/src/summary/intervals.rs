@@ -1,9 +1,9 @@
-//! What happens in the course of a trace, in at most [`MAX_INTERVALS`] equal intervals.
+//! Course of a trace, in at most [`MAX_INTERVALS`] equal intervals.
 
 use cardinality_estimator::CardinalityEstimator;
 use flashatlas_types::{HostOp, Ps};
 
-/// Intervals at most: when there would be more, each two become one.
+/// Maximum number of intervals. When there would be more, each two become one.
 pub const MAX_INTERVALS: usize = 128;
 
 /// The first width of intervals of time: 1 ms.
@@ -27,7 +27,8 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// Distinct pages read or written in the interval; the standard error is 1.6 %.
+    /// Returns the number of distinct pages read or written in the interval; the standard error is
+    /// 1.6 %.
     pub fn working_set_pages(&self) -> u64 {
         self.pages.estimate() as u64
     }
@@ -42,10 +43,10 @@ impl Interval {
     }
 }
 
-/// What intervals are made of.
+/// Unit in which the width of intervals is measured.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum IntervalUnit {
-    /// Requests: as long as all of them are at time 0.
+    /// Requests, as long as all of them are at time 0.
     Requests,
     /// Picoseconds.
     Time,
@@ -56,7 +57,7 @@ pub enum IntervalUnit {
 pub struct Intervals {
     by: IntervalUnit,
     width: u64,
-    /// Requests so far.
+    /// Number of requests so far.
     requests: u64,
     intervals: Vec<Interval>,
 }
@@ -68,17 +69,17 @@ impl Default for Intervals {
 }
 
 impl Intervals {
-    /// What they are made of.
+    /// Returns the unit of their width.
     pub fn by(&self) -> IntervalUnit {
         self.by
     }
 
-    /// Requests, or picoseconds, in each.
+    /// Returns the width of each, in requests or in picoseconds.
     pub fn width(&self) -> u64 {
         self.width
     }
 
-    /// Each of them, from the start of the trace. `footprint_pages` never falls.
+    /// Returns each of them, from the start of the trace. `footprint_pages` never falls.
     pub fn each(&self) -> impl Iterator<Item = Interval> {
         let mut footprint = 0;
         self.intervals.iter().map(move |interval| {
@@ -87,8 +88,8 @@ impl Intervals {
         })
     }
 
-    /// The interval of the next request, which arrives at `at`. Time never goes back here: a record
-    /// with an earlier time than one before it counts in the latest interval.
+    /// Returns the interval of the next request, which arrives at `at`. Time never goes back here:
+    /// a record with an earlier time than one before it counts in the latest interval.
     fn at(&mut self, at: Ps) -> &mut Interval {
         if self.by == IntervalUnit::Requests && at > Ps::ZERO {
             self.count_time();
@@ -102,7 +103,7 @@ impl Intervals {
         &mut self.intervals[index]
     }
 
-    /// All requests so far were at time 0: the first interval of time.
+    /// Changes to intervals of time. All requests so far, which were at time 0, are in the first.
     fn count_time(&mut self) {
         let mut first = Interval::default();
         self.intervals.iter().for_each(|interval| first.join(interval));
@@ -124,7 +125,7 @@ impl Intervals {
         self.intervals = pairs.collect();
     }
 
-    /// Count a request, the pages of `device` that it reads or writes, and the footprint with it.
+    /// Counts a request, the pages of `device` that it reads or writes, and the footprint after it.
     pub(super) fn add(
         &mut self,
         at: Ps,

@@ -5,7 +5,7 @@ use flashatlas_types::HostOp;
 use serde_json::{Map, Value, json};
 
 impl TraceSummary {
-    /// The summary as a JSON object. Times are seconds, sizes bytes, shares 0 to 1.
+    /// Returns the summary as a JSON object. Times are seconds, sizes bytes, shares 0 to 1.
     ///
     /// | Key | Meaning |
     /// |---|---|
@@ -18,11 +18,11 @@ impl TraceSummary {
     /// | `duration_s` | the latest time |
     /// | `unaligned_share`, `sequential_share` | of all requests but flushes |
     /// | `out_of_order` | records with an earlier time than the one before |
-    /// | `zero_time` | whether every record is at time 0 |
+    /// | `zero_time` | `true` if every record is at time 0 |
     /// | `jumps` | steps of time of more than a day |
     /// | `repeats` | records that repeat the one before of their device within 5 ms |
     /// | `dispersion`, `peak_to_mean` | of the requests in windows of a second; absent without times |
-    /// | `sizes.OP` | list of `[bytes, count]`: requests of at most so many bytes, and of more than half as many |
+    /// | `sizes.OP` | list of `[bytes, count]`: number of requests with at most `bytes` bytes, and more than half of them |
     /// | `device_counts` | for each: `device`, `reads`, `writes`, `trims`, `flushes`, `read_bytes`, `written_bytes` |
     /// | `intervals.by` | `time`, or `requests` when all records are at time 0 |
     /// | `intervals.width` | seconds, or requests |

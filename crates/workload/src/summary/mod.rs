@@ -1,5 +1,5 @@
-//! What a stream of records is like: counts, sizes, footprint, overwrites, alignment, order, and
-//! how all that goes in the course of time.
+//! Summary of a stream of records: counts, sizes, footprint, overwrites, alignment, order, and the
+//! course of all these over time.
 
 mod bursts;
 mod intervals;
@@ -21,7 +21,8 @@ const PAGE_SECTORS: u64 = PAGE_BYTES / SECTOR_BYTES as u64;
 
 const OPS: usize = HostOp::ALL.len();
 
-/// Sizes of requests: up to 2^9, 2^10 … 2^41 bytes. A trim has less than 2^41.
+/// Number of classes of size: requests of at most 2^9, 2^10 … 2^41 bytes. A trim has less than
+/// 2^41.
 const SIZES: usize = 33;
 
 /// Requests of each size.
@@ -34,7 +35,7 @@ impl Default for Sizes {
     }
 }
 
-/// What the requests of one device add up to.
+/// Counts of the requests of one device.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct DeviceCounts {
     /// Requests by kind, in the order of [`HostOp::ALL`].
@@ -47,9 +48,11 @@ pub struct DeviceCounts {
     last: Option<Request>,
 }
 
-/// Measures a stream as it passes. Memory grows with the 2 MiB regions that the stream touches
-/// (about 150 bytes each) and its devices (about 100 bytes each), not with its length. Every device
-/// is an address space of its own: two devices never overwrite each other.
+/// Measurement of a stream as it passes.
+///
+/// Memory grows with the 2 MiB regions that the stream touches (about 150 bytes each) and its
+/// devices (about 100 bytes each), not with its length. Every device is an address space of its
+/// own: two devices never overwrite each other.
 #[derive(Clone, Default, Debug)]
 pub struct TraceSummary {
     counts: [u64; OPS],
@@ -71,16 +74,16 @@ pub struct TraceSummary {
     devices: BTreeMap<u32, DeviceCounts>,
 }
 
-/// Within this time a record that says the same as the one before counts as its repeat: 5 ms.
+/// Time within which a record that equals the one before counts as its repeat: 5 ms.
 pub const REPEAT: Dur = Dur(5_000_000_000);
 
 impl TraceSummary {
-    /// Nothing measured yet.
+    /// Returns a summary of nothing yet.
     pub fn new() -> TraceSummary {
         TraceSummary::default()
     }
 
-    /// Measure one record.
+    /// Measures one record.
     pub fn add(&mut self, record: &Record) {
         let request = &record.request;
         let op = request.op as usize;
@@ -126,8 +129,8 @@ impl TraceSummary {
         self.bursts.add(at);
     }
 
-    /// Records that repeat operation, address and length of the one before on the same device
-    /// within [`REPEAT`]: some tracers record a request twice.
+    /// Returns the number of records that repeat operation, address and length of the one before on
+    /// the same device within [`REPEAT`]. Some tracers record a request twice.
     pub fn repeats(&self) -> u64 {
         self.repeats
     }
@@ -136,123 +139,133 @@ impl TraceSummary {
         self.counts[op as usize]
     }
 
-    /// Requests of every kind.
+    /// Returns the number of requests of every kind.
     pub fn requests(&self) -> u64 {
         self.counts.iter().sum()
     }
 
-    /// Reads.
+    /// Returns the number of reads.
     pub fn reads(&self) -> u64 {
         self.count(HostOp::Read)
     }
 
-    /// Writes.
+    /// Returns the number of writes.
     pub fn writes(&self) -> u64 {
         self.count(HostOp::Write)
     }
 
-    /// Trims.
+    /// Returns the number of trims.
     pub fn trims(&self) -> u64 {
         self.count(HostOp::Trim)
     }
 
-    /// Flushes.
+    /// Returns the number of flushes.
     pub fn flushes(&self) -> u64 {
         self.count(HostOp::Flush)
     }
 
-    /// Reads among reads and writes, 0 to 1; 0 when there are none.
+    /// Returns the share of reads among reads and writes, 0 to 1; 0 if there are none.
     pub fn read_share(&self) -> f64 {
         share(self.reads(), self.reads() + self.writes())
     }
 
-    /// Bytes of the mean read or write; 0 when there are none.
+    /// Returns the mean number of bytes of a read or write; 0 if there are none.
     pub fn mean_bytes(&self) -> f64 {
         share(self.read_bytes() + self.written_bytes(), self.reads() + self.writes())
     }
 
-    /// Bytes read.
+    /// Returns the number of bytes read.
     pub fn read_bytes(&self) -> u64 {
         self.bytes[HostOp::Read as usize]
     }
 
-    /// Bytes written.
+    /// Returns the number of bytes written.
     pub fn written_bytes(&self) -> u64 {
         self.bytes[HostOp::Write as usize]
     }
 
-    /// Bytes of the distinct pages of [`PAGE_BYTES`] that reads and writes touch.
+    /// Returns the number of bytes of the distinct pages of [`PAGE_BYTES`] that reads and writes
+    /// touch.
     pub fn footprint_bytes(&self) -> u64 {
         self.touched.len * PAGE_BYTES
     }
 
-    /// Pages of [`PAGE_BYTES`] that writes touch, each as often as it is touched.
+    /// Returns the number of pages of [`PAGE_BYTES`] that writes touch. A page counts each time it
+    /// is touched.
     pub fn pages_written(&self) -> u64 {
         self.pages_written
     }
 
-    /// Distinct pages of [`PAGE_BYTES`] that writes touch.
+    /// Returns the number of distinct pages of [`PAGE_BYTES`] that writes touch.
     pub fn distinct_pages_written(&self) -> u64 {
         self.written.len
     }
 
-    /// How often the mean written page is written: [`pages_written`](Self::pages_written) over
-    /// [`distinct_pages_written`](Self::distinct_pages_written); 0 when nothing is written.
+    /// Returns the mean number of times that a written page is written:
+    /// [`pages_written`](Self::pages_written) over
+    /// [`distinct_pages_written`](Self::distinct_pages_written). It is 0 if nothing is written.
     pub fn overwrite_ratio(&self) -> f64 {
         share(self.pages_written, self.written.len)
     }
 
-    /// One past the highest byte addressed, on any device: the capacity that a drive must have.
+    /// Returns one past the highest byte addressed on any device, which is the capacity that a
+    /// drive must have.
     pub fn highest_bytes(&self) -> u64 {
         self.highest_bytes
     }
 
-    /// Devices seen.
+    /// Returns the number of devices seen.
     pub fn devices(&self) -> u32 {
         self.devices.len() as u32
     }
 
-    /// The latest time of a record, from the first.
+    /// Returns the latest time of a record, from the first.
     pub fn duration(&self) -> Dur {
         self.duration
     }
 
-    /// Requests that start or end off a [`PAGE_BYTES`] boundary, among all but flushes, 0 to 1.
+    /// Returns the share of requests that start or end off a [`PAGE_BYTES`] boundary, among all but
+    /// flushes, 0 to 1.
     pub fn unaligned_share(&self) -> f64 {
         share(self.unaligned, self.requests() - self.flushes())
     }
 
-    /// Requests that start where the one before on the same device ended, among all but flushes, 0
-    /// to 1.
+    /// Returns the share of requests that start where the one before on the same device ended,
+    /// among all but flushes, 0 to 1.
     pub fn sequential_share(&self) -> f64 {
         share(self.sequential, self.requests() - self.flushes())
     }
 
-    /// Records with an earlier time than the record before them.
+    /// Returns the number of records with an earlier time than the record before them.
     pub fn out_of_order(&self) -> u64 {
         self.out_of_order
     }
 
-    /// Steps of time from one record to the next of more than a day ([`JUMP`]), either way.
+    /// Returns the number of steps of time from one record to the next of more than a day
+    /// ([`JUMP`]), either way.
     pub fn jumps(&self) -> u64 {
         self.jumps
     }
 
-    /// The index of dispersion of counts: requests are counted in windows of a second from the
-    /// first record to the window of the latest, empty ones too; this is the variance of the counts
-    /// over their mean. 0 when every second has as many requests, 1 for a Poisson process, more for
-    /// bursts. A record with an earlier time than one before it counts in the latest window.
+    /// Returns the index of dispersion of counts: the variance of the counts over their mean.
+    ///
+    /// Requests are counted in windows of a second from the first record to the window of the
+    /// latest, empty ones included. The index is 0 if every second has as many requests, 1 for a
+    /// Poisson process, and more for bursts. A record with an earlier time than one before it
+    /// counts in the latest window.
     pub fn dispersion(&self) -> f64 {
         self.bursts.dispersion()
     }
 
-    /// The requests of the busiest of these windows over those of the mean one.
+    /// Returns the number of requests in the busiest window of [`dispersion`](Self::dispersion)
+    /// over the mean number in a window.
     pub fn peak_to_mean(&self) -> f64 {
         self.bursts.peak_to_mean()
     }
 
-    /// How many requests of kind `op` have at most so many bytes, and more than half as many;
-    /// without sizes that no request has. The least is a sector.
+    /// Returns pairs of a size in bytes and a number of requests of kind `op`: requests of at most
+    /// that size, and of more than half of it. Sizes are powers of two, at least a sector; sizes
+    /// without requests are left out.
     pub fn sizes(&self, op: HostOp) -> impl Iterator<Item = (u64, u64)> {
         let Sizes(sizes) = self.sizes[op as usize];
         (0..SIZES)
@@ -260,23 +273,23 @@ impl TraceSummary {
             .filter(|&(_, count)| count > 0)
     }
 
-    /// The devices in order of their numbers.
+    /// Returns the devices in order of their numbers.
     pub fn device_counts(&self) -> impl Iterator<Item = (u32, &DeviceCounts)> {
         self.devices.iter().map(|(&device, counts)| (device, counts))
     }
 
-    /// What happens in the course of the trace.
+    /// Returns the course of the trace in intervals.
     pub fn intervals(&self) -> &Intervals {
         &self.intervals
     }
 
-    /// Whether every record is at time zero: the stream says nothing about pace.
+    /// Returns `true` if every record is at time zero: the stream does not show the pace.
     pub fn zero_time(&self) -> bool {
         self.duration == Dur::ZERO
     }
 }
 
-/// The power of two of sectors that `sectors` need at least.
+/// Returns the class of a size: the least power of two of sectors that holds `sectors`.
 fn size_class(sectors: u64) -> usize {
     sectors.next_power_of_two().trailing_zeros() as usize
 }

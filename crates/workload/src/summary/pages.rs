@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-/// Bits of a chunk: 512 pages, 2 MiB.
+/// Number of pages of a chunk: 512 pages, 2 MiB.
 const CHUNK_PAGES: u64 = 512;
 const WORD_PAGES: u64 = 64;
 
@@ -10,12 +10,12 @@ const WORD_PAGES: u64 = 64;
 #[derive(Clone, Default, Debug)]
 pub(super) struct PageSet {
     chunks: FxHashMap<(u32, u64), [u64; (CHUNK_PAGES / WORD_PAGES) as usize]>,
-    /// Pages in the set.
+    /// Number of pages in the set.
     pub len: u64,
 }
 
 impl PageSet {
-    /// Add `pages` of `device`.
+    /// Adds `pages` of `device`.
     pub fn insert(&mut self, device: u32, pages: std::ops::Range<u64>) {
         let mut page = pages.start;
         while page < pages.end {

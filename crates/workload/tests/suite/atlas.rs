@@ -8,8 +8,8 @@ use flashatlas_workload::atlas::{self, MAX_BLOCK_RECORDS};
 use flashatlas_workload::{Bounds, Opened, Origin, ReadOptions, Record, Slice, open};
 use std::io::{Cursor, Seek};
 
-/// Made by another program from docs/FORMATS.md; the block is that of the tests in
-/// `atlas/block.rs`.
+/// Returns a file that another program made from docs/FORMATS.md; its block is the one in the tests
+/// of `atlas/block.rs`.
 fn small() -> Vec<u8> {
     std::fs::read(root().join("fuzz/corpus/trace_atlas/small.fatr")).unwrap()
 }
@@ -150,7 +150,7 @@ fn the_end_record_must_count_what_there_is() {
     );
 }
 
-/// `count` records, one every millisecond.
+/// Returns `count` records, one every millisecond.
 fn every_ms(count: usize) -> Vec<Record> {
     (0..count as u64)
         .map(|n| record(n * MS, if n % 3 == 0 { Read } else { Write }, n * 7919 % 100_000, 8, 0))
@@ -172,7 +172,8 @@ fn blocks_end_at_their_limit_and_read_on() {
     }
 }
 
-/// The records of `bytes` from `from` on, by way of the index, and the bytes that were passed over.
+/// Returns the records of `bytes` from `from` on, found by the index, and the number of bytes that
+/// were passed over.
 fn from(bytes: &[u8], from: Ps) -> (Vec<Record>, u64) {
     let mut input = Cursor::new(bytes.to_vec());
     let position = atlas::seek(&mut input, from).unwrap();
@@ -245,7 +246,7 @@ fn seeking_refuses_what_it_cannot_use() {
     }
 }
 
-/// Hands out one byte at a time.
+/// Reader that hands out one byte at a time.
 struct Trickle(Cursor<Vec<u8>>);
 
 impl std::io::Read for Trickle {

@@ -285,7 +285,7 @@ fn events() {
     );
 }
 
-/// What `/sys/kernel/tracing/trace` shows, with a task whose name has a blank.
+/// Text that `/sys/kernel/tracing/trace` shows, with a task whose name has a blank.
 const FTRACE: &str = "\
 # tracer: nop
 #

@@ -1,4 +1,4 @@
-//! Formats that a specification describes, what is guessed of unknown ones, and oracleGeneral.
+//! Formats that a specification describes, guesses of unknown formats, and oracleGeneral.
 
 use crate::common::*;
 use flashatlas_types::HostOp::{Flush, Read, Write};
@@ -8,7 +8,7 @@ fn described(spec: &str, text: &str) -> Vec<Record> {
     read_with(text.as_bytes(), Some(spec), &ReadOptions::default()).unwrap()
 }
 
-/// The specification that the error about an unknown trace offers.
+/// Returns the specification that the error about an unknown trace offers.
 fn guessed(text: &str) -> Option<String> {
     let error = read(text.as_bytes()).unwrap_err();
     Some(error.split_once("format `")?.1.split_once("` reads it")?.0.to_owned())
@@ -154,7 +154,7 @@ fn the_keys_of_json_lines_are_guessed() {
     );
 }
 
-/// A record of oracleGeneral.
+/// Returns a record of oracleGeneral.
 fn oracle(seconds: u32, object: u64, bytes: u32, next: i64) -> Vec<u8> {
     let mut record = Vec::new();
     record.extend(seconds.to_le_bytes());

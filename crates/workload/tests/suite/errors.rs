@@ -1,4 +1,4 @@
-//! What is said about bad input, word for word.
+//! Errors of bad input, word for word.
 
 use crate::common::*;
 use flashatlas_workload::{BadKinds, OpenError, Opened, Place, ReadOptions, format_by_name, open};
@@ -299,7 +299,7 @@ fn truncated_and_damaged_streams() {
     }
 }
 
-/// Hands out its bytes, fails once, and then says that it is at its end.
+/// Reader that hands out its bytes, fails once, and then is at its end.
 struct FailsOnce(Cursor<Vec<u8>>, bool);
 
 impl io::Read for FailsOnce {

@@ -1,9 +1,9 @@
-//! What is said about job files, word for word; and what is read out of good ones.
+//! Errors of job files, word for word, and the content of good ones.
 
 use flashatlas_workload::fio::{Amount, Distribution, Engine, JobFile, Layout, Zone, parse};
 use std::io;
 
-/// A drive of 1 MiB.
+/// Bytes of a drive: 1 MiB.
 const CAPACITY: u64 = 1 << 20;
 
 fn include(path: &str) -> io::Result<String> {
@@ -31,7 +31,7 @@ fn layout(text: &str) -> Layout {
     file(text).layout(CAPACITY).unwrap_or_else(|e| panic!("{text}: {e}"))
 }
 
-/// What is wrong with a file.
+/// Returns the error of a file.
 fn error(text: &str) -> String {
     match parse(text, "t.fio", &env, &include) {
         Ok(file) => file.layout(CAPACITY).map(|_| ()).expect_err(text).to_string(),
@@ -39,7 +39,7 @@ fn error(text: &str) -> String {
     }
 }
 
-/// What is wrong with an option of a job of 64 KiB.
+/// Returns the error of an option of a job of 64 KiB.
 fn option(line: &str) -> String {
     error(&format!("[job]\nsize=64k\n{line}\n"))
 }

@@ -1,16 +1,15 @@
-//! Whatever a job file is damaged into, it is refused with a place, or its jobs stay inside of
-//! their files.
+//! Damaged job files: each is refused with a place, or its jobs stay inside of their files.
 
 use flashatlas_testing::damage::{corpus, damage};
 use flashatlas_types::{Rng, Seed};
 use flashatlas_workload::fio::{JobStep, JobStream, parse};
 
-/// Damaged copies of each file of the corpus.
+/// Number of damaged copies of each file of the corpus.
 const COPIES: u32 = 4000;
-/// Steps and jobs that are looked at.
+/// Number of steps and jobs that are looked at.
 const STEPS: u32 = 100;
 const JOBS: usize = 8;
-/// Pieces that mean something.
+/// Pieces of text with a meaning.
 const PIECES: &[&str] = &[
     "\n",
     "=",
@@ -52,10 +51,10 @@ const PIECES: &[&str] = &[
     "zonesize=8k\nzonemode=strided\n",
 ];
 
-/// What every log holds.
+/// Text of every log.
 const LOG: &str = "fio version 3 iolog\n1 f add\n5 f open\n9 f read 4096 8192\n20 g write 0 4096\n";
 
-/// Whether the file was accepted.
+/// Returns `true` if the file was accepted.
 fn survive(text: &str, capacity: u64) -> bool {
     let include = |path: &str| {
         Ok(if path.ends_with(".log") { LOG } else { "[included]\nsize=8k\n" }.to_owned())
@@ -108,10 +107,7 @@ fn damaged_job_files_are_refused_or_stay_in_their_files() {
             let mut text = original.clone();
             damage(&mut text, PIECES, &mut rng);
             let capacity = [1 << 18, 1 << 22, 1 << 22, 1 << 25, 1 << 25][rng.below(5) as usize];
-            match survive(&text, capacity) {
-                true => accepted += 1,
-                false => refused += 1,
-            }
+            if survive(&text, capacity) { accepted += 1 } else { refused += 1 }
         }
     }
     // the damage is neither so small that all is accepted nor so large that nothing is

@@ -1,15 +1,15 @@
-//! The class of every option of fio, and what is said of it.
+//! The class of every option of fio, and its message.
 
 use flashatlas_workload::fio::{OptionClass, known_options, options_table, parse};
 use std::collections::HashSet;
 use std::process::Command;
 
-/// Where the documentation prints the table.
+/// Document that prints the table.
 const DOCUMENT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/howto/run-a-fio-job.md");
 const BEGIN: &str = "<!-- options: begin -->\n";
 const END: &str = "<!-- options: end -->\n";
 
-/// What is wrong with a job of 64 KiB that has `line`.
+/// Returns the error of a job of 64 KiB that has `line`, or `None` if it has none.
 fn error(line: &str) -> Option<String> {
     let none = |_: &str| Err(std::io::Error::other("no files here"));
     let text = format!("[first]\nsize=64k\n[a]\nsize=64k\n{line}\n");
@@ -24,7 +24,7 @@ fn every_option_has_one_class() {
     }
 }
 
-/// `fio --cmdhelp=all` and `--enghelp` are where the lists of names come from.
+/// The lists of names come from `fio --cmdhelp=all` and `--enghelp`.
 #[test]
 fn every_option_that_fio_lists_has_a_class() {
     let said = |args: &[&str]| {

@@ -1,4 +1,4 @@
-//! Zones of random jobs, random times and what is read back, beside the real fio.
+//! Zones of random jobs, random times, and reads of what was written, beside the real fio.
 
 use crate::fio_reference::{assert_alike, fio, job, ours, theirs};
 use flashatlas_types::{HostOp, Rng, Seed};

@@ -1,9 +1,9 @@
-//! The requests of job files beside those of the real fio, which writes them into an iolog.
+//! The requests of job files beside the requests of the real fio, which writes them into an iolog.
 //!
 //! Every job runs on fio's `null` engine with `write_iolog`; the log is read by this crate's
 //! reader. Where fio draws nothing, the two must be equal. Where it draws, they are compared in
-//! distribution; each tolerance is said where it is used, in standard deviations of what is drawn.
-//! Skipped, with a word, where no `fio` is installed.
+//! distribution; each tolerance stands where it is used, in standard deviations of the number
+//! drawn. Without an installed `fio` the tests are skipped, and say so.
 
 use flashatlas_types::{HostOp, Seed};
 use flashatlas_workload::fio::{Direction, JobStep, JobStream, parse};
@@ -12,19 +12,19 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// A drive larger than all jobs.
+/// Bytes of a drive larger than all jobs.
 const CAPACITY: u64 = 1 << 40;
 
 /// Kind, file, first byte, bytes.
 pub(crate) type Line = (HostOp, u32, u64, u64);
 
-/// The version of fio that is installed.
+/// Returns the version of fio that is installed, or `None`.
 pub(crate) fn fio() -> Option<String> {
     let output = Command::new("fio").arg("--version").output().ok()?;
     Some(String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
-/// What fio logs for the options in `job`.
+/// Returns the requests that fio logs for the options in `job`.
 pub(crate) fn theirs(name: &str, job: &str) -> Vec<Line> {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR"))
         .join(format!("fio-{}-{name}", std::process::id()));
@@ -50,7 +50,7 @@ pub(crate) fn theirs(name: &str, job: &str) -> Vec<Line> {
     lines
 }
 
-/// What this crate makes of the same job.
+/// Returns the requests that this crate makes of the same job.
 pub(crate) fn ours(job: &str, seed: u64) -> Vec<Line> {
     let none = |_: &str| Err(std::io::Error::other("no files here"));
     let layout = parse(job, "job.fio", &|_| None, &none).unwrap().layout(CAPACITY).unwrap();
@@ -78,10 +78,10 @@ pub(crate) fn job(options: &str) -> String {
     format!("[job]\nioengine=null\n{}\n", options.split_whitespace().collect::<Vec<_>>().join("\n"))
 }
 
-/// Runs of fio side by side.
+/// Number of runs of fio side by side.
 const AT_ONCE: usize = 4;
 
-/// Skip, saying so, where there is no fio.
+/// Skips the test, and says so, if there is no fio.
 macro_rules! need_fio {
     () => {
         match fio() {
@@ -283,12 +283,12 @@ fn one_random_request_in_a_few_is_followed_by_its_neighbours() {
     }
 }
 
-/// Differences of two counts are within this many standard deviations: one test in 16 million fails
-/// by chance.
+/// Number of standard deviations within which two counts differ: one test in 16 million fails by
+/// chance.
 const SIGMAS: f64 = 5.5;
 
-/// Two samples of the same size count nearly the same; `n` draws with probability `p` have a
-/// variance of `n p (1 - p)`.
+/// Checks that two samples of the same size count nearly the same; `n` draws with probability `p`
+/// have a variance of `n p (1 - p)`.
 pub(crate) fn assert_alike(what: &str, a: f64, b: f64, draws: f64) {
     let p = ((a + b) / 2.0 / draws).clamp(0.0, 1.0);
     let sigma = (2.0 * draws * p * (1.0 - p)).sqrt();
@@ -325,7 +325,7 @@ fn shares_of_directions_and_sizes_are_those_of_fio() {
         let (counts_a, counts_b) = (count(&a), count(&b));
         let draws = a.len().min(b.len()) as f64;
         let ratio = a.len() as f64 / b.len() as f64;
-        // the number of requests in so many bytes spreads as the mean of their sizes does
+        // the number of requests in a given number of bytes spreads as the mean of their sizes does
         let mean = b.iter().map(|l| l.3 as f64).sum::<f64>() / b.len() as f64;
         let square = b.iter().map(|l| (l.3 as f64 - mean).powi(2)).sum::<f64>() / b.len() as f64;
         let spread = (2.0 * square / draws).sqrt() / mean;
@@ -374,7 +374,7 @@ fn a_map_cuts_requests_as_in_fio() {
     }
 }
 
-/// How often each block of `block` bytes was asked for.
+/// Returns the number of requests for each block of `block` bytes.
 fn frequencies(lines: &[Line], block: u64, blocks: u64) -> Vec<f64> {
     let mut counts = vec![0.0; blocks as usize];
     lines.iter().for_each(|l| counts[(l.2 / block) as usize] += 1.0);

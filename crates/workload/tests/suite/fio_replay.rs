@@ -1,4 +1,4 @@
-//! Logs that a job replays (`read_iolog`), beside the real fio, whose `--debug=io` says what it
+//! Logs that a job replays (`read_iolog`), beside the real fio, whose `--debug=io` shows what it
 //! queues.
 
 use crate::fio_reference::fio;
@@ -126,7 +126,7 @@ fn trims_of_a_log_are_replayed() {
     assert_eq!(ours(&job("filename=/dev/y"), log), expected);
 }
 
-/// When each line's turn comes, in microseconds.
+/// Returns the time at which each line is due, in microseconds.
 fn turns(options: &str, log: &str) -> Vec<(char, u64)> {
     let (mut stream, _) = steps(&job(options), log).unwrap();
     let mut turns = Vec::new();

@@ -1,12 +1,12 @@
-//! Spellings of sizes, counts and times beside the real fio, which says with `--debug=parse` what
-//! it made of each. Skipped, with a word, where no `fio` is installed.
+//! Spellings of sizes, counts and times beside the real fio, whose `--debug=parse` shows its
+//! reading of each. Without an installed `fio` the tests are skipped, and say so.
 
 use flashatlas_workload::fio::{Amount, JobFile, Options, parse};
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Reads a value out of the options of a job.
+/// Function that reads a value out of the options of a job.
 type Getter = fn(&Options) -> u64;
 
 fn bytes(amount: Amount) -> u64 {
@@ -64,7 +64,7 @@ fn fio_is_missing() -> bool {
     missing
 }
 
-/// What fio says while it parses `text`.
+/// Returns the text that fio prints while it parses `text`.
 fn parsing(text: &str) -> String {
     static RUNS: AtomicU32 = AtomicU32::new(0);
     let run = RUNS.fetch_add(1, Ordering::Relaxed);
@@ -78,7 +78,7 @@ fn parsing(text: &str) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// The last value that fio has stored for each `option=value`, each alone in a section.
+/// Returns the last value that fio has stored for each `option=value`, each alone in a section.
 fn theirs(base: u64, given: &[(String, String)]) -> Vec<u64> {
     let said = parsing(&text(base, given));
     let mut values = Vec::new();
@@ -93,7 +93,7 @@ fn theirs(base: u64, given: &[(String, String)]) -> Vec<u64> {
     values
 }
 
-/// The first name of an option, under which fio speaks of it.
+/// Returns the first name of an option, which fio prints.
 fn named(option: &str) -> &str {
     match option {
         "io_limit" => "io_size",
@@ -117,7 +117,7 @@ fn read(text: &str) -> Result<JobFile, String> {
     parse(text, "job.fio", &|_| None, &none).map_err(|e| e.to_string())
 }
 
-/// Both read the same; what each made of it, for values that are known by hand.
+/// Checks that both read the same, and returns fio's values, for values that are known by hand.
 fn same(base: u64, getter_of: &[(&str, Getter)], given: Vec<(String, String)>) -> Vec<u64> {
     let file = read(&text(base, &given)).unwrap();
     let theirs = theirs(base, &given);
@@ -129,7 +129,7 @@ fn same(base: u64, getter_of: &[(&str, Getter)], given: Vec<(String, String)>) -
     theirs
 }
 
-/// `word` with its letters small and large, in all ways.
+/// Returns `word` with its letters small and large, in all ways.
 fn cases(word: &str) -> Vec<String> {
     (0..1u32 << word.len())
         .map(|bits| {
@@ -230,7 +230,7 @@ fn two_times_are_read_as_fio_reads_them() {
     }
 }
 
-/// fio takes these, and reads something else than they look like: its value beside each.
+/// Values that fio takes and reads otherwise than they look, each with the value that fio reads.
 #[test]
 fn what_fio_reads_otherwise_is_refused() {
     let odd = [

@@ -1,9 +1,9 @@
-//! What is said about bad input of the delimited and blank-separated formats, word for word.
+//! Errors of bad input in the delimited and blank-separated formats, word for word.
 
 use crate::common::*;
 use flashatlas_workload::{FORMATS, ReadOptions};
 
-/// What is wrong with the second line of a trace in `format` whose first line is `good`.
+/// Returns the error of the second line of a trace in `format` whose first line is `good`.
 fn second(format: &str, good: &str, bad: &str) -> String {
     error(format, format!("{good}\n{bad}\n"))
 }

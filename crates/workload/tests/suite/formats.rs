@@ -63,7 +63,7 @@ fn blkreplay() {
     expected[1].request.fua = true;
     assert_eq!(read(text.as_bytes()).unwrap(), expected);
     assert_eq!(read(text.replace('\n', "\r\n").as_bytes()).unwrap(), expected);
-    // the number of columns is that of the names
+    // the line of names decides the number of columns
     assert_eq!(read(b"start;sector;length;op\n5;6;7;R\n").unwrap(), [record(0, Read, 6, 7, 0)]);
     // a load that was passed on twice, each time with a licence and column names
     let names = "start ; sector; length ; op ;  replay_delay=0 ; replay_duration=0\n";
@@ -118,7 +118,7 @@ fn iolog_3() {
 /// Length, command, sector and time.
 type Vscsi = (u32, u16, u64, u64);
 
-/// Records for both versions of vscsi, and what they are.
+/// Returns records for both versions of vscsi, and the records that they are read as.
 fn vscsi_cases() -> ([Vscsi; 5], [Record; 5]) {
     let cases = [
         (4096, 0x2a, 63, 1000),

@@ -25,7 +25,7 @@ fn refuse(spec: &str) -> String {
         .to_string()
 }
 
-/// `count` of `total` is within five standard deviations of a share of `p`.
+/// Returns `true` if `count` of `total` is within five standard deviations of a share of `p`.
 fn near(count: usize, total: usize, p: f64) -> bool {
     let sigma = (total as f64 * p * (1.0 - p)).sqrt();
     (count as f64 - total as f64 * p).abs() <= 5.0 * sigma
@@ -36,7 +36,7 @@ fn share_of(records: &[Record], what: impl Fn(&Record) -> bool, p: f64) {
     assert!(near(count, records.len(), p), "{count} of {}, a share of {p} expected", records.len());
 }
 
-/// Those that share parameters: all but the file systems.
+/// Returns the generators that share parameters: all but the file systems.
 fn patterns() -> impl Iterator<Item = &'static GeneratorDef> {
     GENERATORS.iter().filter(|g| !g.serial)
 }
@@ -322,7 +322,7 @@ fn file_system(spec: &str) -> Vec<Record> {
     drain(&mut *generate(spec, CAPACITY, Seed(1)).unwrap()).0
 }
 
-/// The letters of a file system's requests: data, journal (the last 1 MiB), FLUSH.
+/// Returns the requests of a file system as letters: data, journal (the last 1 MiB), FLUSH.
 fn letters(spec: &str) -> String {
     let journal = CAPACITY - 2048;
     let letter = |r: &Record| match r.request.op {

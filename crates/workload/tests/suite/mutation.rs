@@ -1,5 +1,5 @@
-//! Whatever a trace is damaged into, reading it ends, without a panic, in records that keep their
-//! promises or an error.
+//! Damaged traces: reading ends without a panic, in an error or in records that keep their
+//! promises.
 
 use crate::common::*;
 use flashatlas_types::{Dur, HostOp, Ps, Rng, Seed};
@@ -9,7 +9,7 @@ use flashatlas_workload::{
 };
 use std::io::Cursor;
 
-/// Damaged copies of each corpus file for each format.
+/// Number of damaged copies of each corpus file for each format.
 const COPIES: u32 = 3000;
 
 fn mutate(bytes: &mut Vec<u8>, rng: &mut Rng) {
@@ -35,7 +35,7 @@ fn mutate(bytes: &mut Vec<u8>, rng: &mut Rng) {
     }
 }
 
-/// Read to the end; whether there was any record, and whether an error ended it.
+/// Reads to the end. Returns `true` if there was any record, and `true` if an error ended it.
 fn survive(bytes: &[u8], format: Option<&str>, options: &ReadOptions) -> (bool, bool) {
     let Ok(Opened { mut source, .. }) =
         open(Box::new(Cursor::new(bytes.to_vec())), format, options)

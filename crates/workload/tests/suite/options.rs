@@ -1,5 +1,4 @@
-//! What reading leaves out and changes: devices, repeated records, gaps of time, and the account of
-//! it.
+//! Changes that reading makes: devices, repeated records and gaps of time, with their account.
 
 use crate::common::*;
 use flashatlas_types::Dur;

@@ -34,8 +34,8 @@ fn measure(path: PathBuf, format: Option<&str>, options: &ReadOptions) -> Measur
     Measured { format: format.name, summary, account, times, operations }
 }
 
-/// Read share in percent, mean KiB, written MiB, footprint MiB and overwrite ratio of `s`, as a
-/// table prints them.
+/// Returns the share of reads in percent, mean KiB, written MiB, footprint MiB and overwrite ratio
+/// of `s`, as a table prints them.
 fn row(s: &TraceSummary) -> String {
     const MIB: f64 = (1 << 20) as f64;
     format!(

@@ -6,13 +6,13 @@ use flashatlas_types::Seed;
 use flashatlas_workload::reuse::Distances;
 use flashatlas_workload::{MapUnits, Reuse, generate};
 
-/// The pages that a generator asks for.
+/// Returns the pages that a generator asks for.
 fn pages(text: &str) -> Vec<u64> {
     let mut source = generate(text, 1 << 23, Seed(7)).unwrap();
     drain(&mut *source).0.iter().map(|record| record.request.lba.0 / 8).collect()
 }
 
-/// The share of accesses that miss in an LRU cache: a list, the latest in front.
+/// Returns the share of accesses that miss in an LRU cache: a list, the latest in front.
 fn lru_miss_ratio(accesses: &[u64], size: usize) -> f64 {
     let (mut cache, mut misses) = (Vec::new(), 0);
     for access in accesses {

@@ -8,7 +8,7 @@ use std::io::Cursor;
 
 const TEXT: &str = "0,0,512,w,0\n0,1,512,w,1\n0,2,512,w,3\n0,3,512,w,2\n0,4,512,w,4\n0,5,512,w,5\n";
 
-/// Sectors and seconds of the records within `bounds`, or the error.
+/// Returns sectors and seconds of the records within `bounds`, or the error.
 fn slice(bounds: Bounds) -> Result<Vec<(u64, u64)>, String> {
     let Opened { source, .. } =
         open(Box::new(Cursor::new(TEXT)), None, &ReadOptions::default()).unwrap();

@@ -7,8 +7,8 @@ use flashatlas_types::HostOp::{Flush, Read, Trim, Write};
 use flashatlas_workload::{Opened, ReadOptions, Record, open};
 use std::io::Cursor;
 
-/// The names of the devices of `text` in `format`, and whether its records carry times and
-/// operations.
+/// Returns the names of the devices of `text` in `format`, and `true` for times and for operations
+/// in its records.
 fn said(text: &str, format: Option<&str>) -> (Vec<String>, bool, bool) {
     let reader = Box::new(Cursor::new(text.as_bytes().to_vec()));
     let Opened { mut source, times, operations, .. } =
@@ -76,8 +76,8 @@ fn fiu() {
 
 #[test]
 fn nexus5() {
-    // flags 0, 1, 4, 5: bit 0 is the write; 25 sectors become 24, 2 stay 2; times are those of
-    // generation
+    // flags 0, 1, 4, 5: bit 0 is the write; 25 sectors become 24, 2 stay 2; the time of generation
+    // counts
     let text = "0\t\t8\t\t4096\t\t4\t\t1.740780627\t\t1.8\t\t1.9\t\t2.0\n\
                 52465664\t\t25\t\t12800\t\t1\t\t1.740780628\t\t2.0\t\t2.1\t\t2.2\n\
                 376834\t\t2\t\t1024\t\t5\t\t1.740780620\t\t2.0\t\t2.1\t\t2.2\n\
@@ -286,7 +286,7 @@ fn iolog_2_has_times_if_it_waits() {
     assert!(said("fio version 3 iolog\n1 f read 0 512\n", None).1);
 }
 
-/// The reading that is taken of a text, and what it rests on.
+/// Returns the format that a text is read in, and the assumptions of the reading.
 fn taken(text: &str) -> Result<(&'static str, String), String> {
     let content = Box::new(std::io::Cursor::new(text.as_bytes().to_vec()));
     let opened = flashatlas_workload::open(content, None, &ReadOptions::default());

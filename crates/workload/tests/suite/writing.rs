@@ -1,4 +1,4 @@
-//! What is written is read back, and what a format cannot hold is refused.
+//! Traces that are written and read back, and records that a format cannot hold.
 
 use crate::common::*;
 use flashatlas_types::HostOp::{Flush, Read, Trim, Write};
@@ -8,7 +8,7 @@ use flashatlas_workload::{
     create,
 };
 
-/// What random records may be.
+/// Bounds of random records.
 struct Kinds {
     ops: &'static [HostOp],
     fua: &'static [HostOp],
@@ -19,7 +19,7 @@ struct Kinds {
 const READS_AND_WRITES: &[HostOp] = &[Read, Write];
 const NO_FLUSH: &[HostOp] = &[Read, Write, Trim];
 
-/// What each format that is written holds.
+/// Returns the records that each written format can hold.
 fn holds(format: &str) -> Kinds {
     let (ops, fua, devices, tick): (&[HostOp], &[HostOp], u64, u64) = match format {
         "atlas" | "csv" => (&HostOp::ALL, &HostOp::ALL, 5, 1),
@@ -33,8 +33,8 @@ fn holds(format: &str) -> Kinds {
     Kinds { ops, fua, devices, tick }
 }
 
-/// Random records that hold all that `kinds` allows, the longest and the farthest among them.
-/// Devices are numbered as they appear, as readers do.
+/// Returns random records within `kinds`, the longest and the farthest among them. Devices are
+/// numbered as they appear, as readers do.
 fn random(kinds: &Kinds, count: usize, rng: &mut Rng) -> Vec<Record> {
     let (mut at, mut seen) = (0, 0);
     let mut records = Vec::new();
@@ -141,7 +141,7 @@ fn text_as_other_tools_want_it() {
     );
 }
 
-/// What is said about the second of two records.
+/// Returns the error about the second of two records.
 fn refusal(format: &str, second: Record) -> String {
     let records = [record(0, Write, 0, 8, 0), second];
     write(format, &records, "none", false).unwrap_err().to_string()
@@ -281,7 +281,7 @@ fn unknown_targets() {
     assert!(error("mrs", "none").is_some_and(|e| e.contains("did you mean `msr`?")));
 }
 
-/// Fails after so many bytes.
+/// Output that fails after a number of bytes.
 struct Full(usize);
 
 impl std::io::Write for Full {

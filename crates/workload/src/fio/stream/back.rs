@@ -1,10 +1,11 @@
-//! Requests that come from elsewhere than the pattern: lines of a log, reads of what was written.
+//! Requests that do not come from the pattern: lines of a log, and reads of what was written.
 
 use super::{Direction, JobRequest, JobStep, JobStream};
 use crate::fio::replay::ReplayStep;
 
 impl JobStream {
-    /// The next line of the log; after the last one the pass is over.
+    /// Returns the next step of a replay: a read that is due back, or the next line of the log.
+    /// After the last line the pass is over.
     pub(super) fn replay(&mut self) -> JobStep {
         if let Some(read) = self.read_back() {
             self.checked_bytes = self.checked_bytes.saturating_add(read.bytes);
@@ -25,8 +26,10 @@ impl JobStream {
         }
     }
 
-    /// What `verify_backlog` reads back next: after that many writes that were not read back yet,
-    /// unless the last that completed was a read (fio 3.33, `io_u.c`: `check_get_verify`).
+    /// Returns the next read of `verify_backlog`, if one is due.
+    ///
+    /// Reads are due after that number of writes that were not read back yet, unless the last
+    /// request that completed was a read (fio 3.33, `io_u.c`: `check_get_verify`).
     pub(super) fn read_back(&mut self) -> Option<JobRequest> {
         let o = &self.job.options;
         let waiting = self.written.len() as u64;
@@ -44,7 +47,7 @@ impl JobStream {
         Some(read)
     }
 
-    /// A request that it made is complete.
+    /// Notes that a request of the job is complete.
     pub fn complete(&mut self, direction: Direction, file: u32, offset: u64) {
         self.last_done = Some(direction);
         if direction == Direction::Write {

@@ -1,8 +1,8 @@
 //! The requests of one job in the order in which fio makes them, independent of time.
 //!
-//! A *pass* goes through the job's files until one of them is used up: every block once for random
-//! jobs with a map, to the end for sequential ones. Passes follow each other until `loops` times
-//! `size` (or `io_size`) bytes are issued. Rules were taken from the behaviour of fio 3.33, which
+//! A *pass* goes through the job's files until one of them is used up. Random jobs with a map use
+//! every block once; sequential ones go to the end. Passes follow each other until `loops` times
+//! `size` (or `io_size`) bytes are issued. The rules follow the behaviour of fio 3.33, which
 //! `tests/fio_reference.rs` compares with.
 
 mod back;
@@ -26,60 +26,60 @@ pub enum Direction {
 }
 
 impl Direction {
-    /// All, in the order of indices.
+    /// All directions, in the order of their indices.
     pub const ALL: [Direction; 3] = [Direction::Read, Direction::Write, Direction::Trim];
 
-    /// `read`, `write` or `trim`.
+    /// Returns `read`, `write` or `trim`.
     pub const fn name(self) -> &'static str {
         ["read", "write", "trim"][self as usize]
     }
 }
 
-/// What a job does next.
+/// Next step of a job.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum JobStep {
     /// A request for data.
     Request(JobRequest),
-    /// What was written is to be made durable.
+    /// A sync of what was written.
     Sync {
-        /// `fdatasync`, not `fsync`.
+        /// `true` for `fdatasync`, `false` for `fsync`.
         data_only: bool,
     },
     /// A line of a replayed log without a request.
     Pass,
-    /// All requests of the pass must be complete, then what was written is made durable
-    /// (`end_fsync`): once for each file.
+    /// A sync at the end of a pass (`end_fsync`), once for each file. All requests of the pass must
+    /// be complete before.
     EndSync,
     /// A read of what was written (`verify`), without a pause or a rate.
     Check(JobRequest),
-    /// All requests so far must be complete: the next pass begins, or what was written is read
-    /// back.
+    /// The end of a pass. All requests so far must be complete before the next pass begins, or
+    /// before what was written is read back.
     PassEnd,
 }
 
 /// A read, write or trim.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct JobRequest {
-    /// What.
+    /// Direction of the request.
     pub direction: Direction,
-    /// Which file of the job.
+    /// Number of the file among the files of the job.
     pub file: u32,
     /// First byte in the file.
     pub offset: u64,
-    /// Bytes.
+    /// Number of bytes.
     pub bytes: u64,
 }
 
-/// What comes next, before a rate limit has had its say.
+/// Kind of the next step, before a rate limit is applied.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum NextIssue {
     /// A request in this direction. A mixed job may be asked for the other one.
     Direction(Direction),
     /// No request for data, and no rate limit applies.
     Other,
-    /// A line of a replayed log, so long after the one before at the earliest.
+    /// A line of a replayed log, due at this time after the line before at the earliest.
     After(Dur),
-    /// A line of a replayed log, so long after the start of all jobs at the earliest.
+    /// A line of a replayed log, due at this time after the start of all jobs at the earliest.
     NotBefore(Dur),
 }
 
@@ -107,7 +107,7 @@ pub struct JobStream {
     mix_until: u64,
     last: Option<Direction>,
     last_was_sync: bool,
-    /// The file in turn, and for how many requests yet.
+    /// File in turn, and the number of requests that it has left.
     current: Option<usize>,
     turns_left: u32,
     next_file: usize,
@@ -116,12 +116,13 @@ pub struct JobStream {
     in_pass: u64,
     state: PassState,
     written: Written,
-    /// Writes that are to be read back yet, of this turn; the direction of what completed last.
+    /// Number of writes left to be read back in this turn, and the direction of the request
+    /// completed last.
     backs_left: u64,
     last_done: Option<Direction>,
-    /// Lines of the replayed log that are done.
+    /// Number of lines of the replayed log that are done.
     replayed: usize,
-    /// Files that are to be synced yet at the end of the pass.
+    /// Number of files left to be synced at the end of the pass.
     end_syncs: usize,
     ready: Option<(usize, PendingIssue)>,
 }
@@ -130,7 +131,7 @@ pub struct JobStream {
 enum PassState {
     Before,
     Pass,
-    /// The pass is over, its last fsync is to come if there is one.
+    /// The pass is over; its last fsync, if there is one, is to come.
     Ending,
     /// Reads of what was written.
     Checking,
@@ -148,7 +149,7 @@ enum PendingIssue {
 }
 
 impl JobStream {
-    /// The requests of `job`; a run has one `seed`.
+    /// Returns the requests of `job`; a run has one `seed`.
     pub fn new(job: &Job, seed: Seed) -> JobStream {
         let o = &job.options;
         let seed = Seed(seed.0 ^ o.seed.unwrap_or(0).wrapping_mul(0x9e37_79b9_7f4a_7c15));
@@ -188,20 +189,20 @@ impl JobStream {
         }
     }
 
-    /// The job.
+    /// Returns the job.
     pub fn job(&self) -> &Job {
         &self.job
     }
 
-    /// The statistics begin anew, as at the end of `ramp_time`: fio counts writes for `fsync=N`
-    /// from here.
+    /// Restarts the statistics, as at the end of `ramp_time`: fio counts writes for `fsync=N` from
+    /// here.
     pub fn restart_counts(&mut self) {
         self.issues = [0; 3];
         self.mix_until = 0;
         self.last_was_sync = false;
     }
 
-    /// What [`JobStream::next_step`] will be; draws the direction of a mixed job.
+    /// Returns the kind of the next step, and draws the direction of a mixed job.
     pub fn wish(&mut self) -> NextIssue {
         if let Some(replay) = &self.job.replay {
             return match replay.steps.get(self.replayed) {
@@ -219,7 +220,8 @@ impl JobStream {
         }
     }
 
-    /// As [`JobStream::next_step`], in `direction` where [`JobStream::wish`] said one.
+    /// Returns the next step as [`JobStream::next_step`] does, in `direction` if
+    /// [`JobStream::wish`] returned a direction.
     pub fn next_towards(&mut self, direction: Direction) -> Option<JobStep> {
         if let Some((file, PendingIssue::Data(_))) = self.ready {
             if self.job.options.pattern.mixed() {
@@ -230,8 +232,8 @@ impl JobStream {
         self.next_step()
     }
 
-    /// The next step; `None` when the job has made all its requests, which no job with `time_based`
-    /// ever has.
+    /// Returns the next step, or `None` if the job has made all its requests. A job with
+    /// `time_based` never has.
     pub fn next_step(&mut self) -> Option<JobStep> {
         match self.state {
             PassState::Before => self.begin_pass(),
@@ -262,7 +264,7 @@ impl JobStream {
         Some(self.in_pass())
     }
 
-    /// Returns whether a request or a sync may come next, not the end of a pass.
+    /// Returns `true` if a request or a sync may come next, not the end of a pass.
     pub fn goes_on(&self) -> bool {
         match self.state {
             PassState::Before => self.keeps_running(),
@@ -275,7 +277,7 @@ impl JobStream {
         }
     }
 
-    /// Returns whether there is another pass.
+    /// Returns `true` if there is another pass.
     fn keeps_running(&self) -> bool {
         let o = &self.job.options;
         if o.time_based || self.loops_left > 0 {
@@ -294,7 +296,7 @@ impl JobStream {
         self.number_limit.is_some_and(|n| requests >= n.saturating_mul(self.job.options.loops))
     }
 
-    /// Whether all bytes or requests of all loops were issued.
+    /// Returns `true` if all bytes or requests of all loops were issued.
     fn exceeded(&self) -> bool {
         let o = &self.job.options;
         let [read, write, trim] = self.issued_bytes;
@@ -362,7 +364,7 @@ impl JobStream {
         JobStep::Request(request)
     }
 
-    /// The file has nothing left for this pass.
+    /// Marks a file that has nothing left for this pass.
     fn finish_file(&mut self, file: usize) {
         self.current = None;
         self.files[file].done = true;
@@ -404,7 +406,7 @@ impl JobStream {
         JobStep::PassEnd
     }
 
-    /// The next pass begins at the start of the files, and draws the same numbers again unless
+    /// Begins the next pass at the start of the files. It draws the same numbers again unless
     /// `randrepeat=0`.
     fn rewind(&mut self) {
         self.last_was_sync = false;
@@ -420,7 +422,7 @@ impl JobStream {
         }
     }
 
-    /// Choose the file and the direction of the next request.
+    /// Chooses the file and the direction of the next request.
     fn choose(&mut self) {
         if let Some(read) = self.read_back() {
             self.ready = Some((0, PendingIssue::Back(read)));
@@ -461,7 +463,7 @@ impl JobStream {
         Some(file)
     }
 
-    /// The next file in turn that is not done.
+    /// Returns the next file in turn that is not done, or `None` if all are done.
     fn next_open(&mut self) -> Option<usize> {
         let count = self.files.len();
         let file =
@@ -500,7 +502,8 @@ impl JobStream {
         })
     }
 
-    /// fio's `rwmixread`: after a change of direction the new one is kept until it has caught up.
+    /// Returns the direction by fio's `rwmixread`: after a change, the new direction is kept until
+    /// it has caught up.
     fn mixed_direction(&mut self) -> Direction {
         let read_percent = self.job.options.read_percent;
         if self.issues[self.mix] >= self.mix_until {

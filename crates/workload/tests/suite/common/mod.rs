@@ -14,7 +14,7 @@ pub const US: u64 = 1_000 * NS;
 pub const MS: u64 = 1_000 * US;
 pub const S: u64 = 1_000 * MS;
 
-/// Everything that `source` yields, or the error that ends it.
+/// Returns everything that `source` yields, or the error that ends it.
 pub fn drain(source: &mut dyn RecordSource) -> (Vec<Record>, Option<String>) {
     let mut records = Vec::new();
     loop {
@@ -29,7 +29,7 @@ pub fn drain(source: &mut dyn RecordSource) -> (Vec<Record>, Option<String>) {
     }
 }
 
-/// Every record of `bytes`.
+/// Returns every record of `bytes`, or the error.
 pub fn read_with(
     bytes: &[u8],
     format: Option<&str>,
@@ -43,12 +43,12 @@ pub fn read_with(
     }
 }
 
-/// Every record of `bytes`, in the format that it is recognised to be in.
+/// Returns every record of `bytes`, whose format is recognised.
 pub fn read(bytes: &[u8]) -> Result<Vec<Record>, String> {
     read_with(bytes, None, &ReadOptions::default())
 }
 
-/// The format called `name` with the parameters that it cannot do without.
+/// Returns the format called `name` with the parameters that it needs.
 pub fn spec(name: &'static str) -> &'static str {
     match name {
         "columns" => "columns:time=0:us,op=1,offset=2:bytes,size=3:sectors",
@@ -57,7 +57,7 @@ pub fn spec(name: &'static str) -> &'static str {
     }
 }
 
-/// What is wrong with `bytes` in `format`.
+/// Returns the error of `bytes` in `format`.
 pub fn error(format: &str, bytes: impl AsRef<[u8]>) -> String {
     read_with(bytes.as_ref(), Some(format), &ReadOptions::default()).expect_err("the input is bad")
 }
@@ -66,7 +66,7 @@ pub fn record(at: u64, op: HostOp, lba: u64, sectors: u32, device: u32) -> Recor
     Record { request: Request { at: Ps(at), op, lba: Lba(lba), sectors, fua: false }, device }
 }
 
-/// A version 1 vscsi record.
+/// Returns a version 1 vscsi record.
 pub fn vscsi1(length: u32, command: u16, sector: u64, time_us: u64) -> Vec<u8> {
     let mut record = Vec::new();
     for word in [7, length, 1] {
@@ -79,7 +79,7 @@ pub fn vscsi1(length: u32, command: u16, sector: u64, time_us: u64) -> Vec<u8> {
     record
 }
 
-/// A version 2 vscsi record.
+/// Returns a version 2 vscsi record.
 pub fn vscsi2(length: u32, command: u16, sector: u64, time_us: u64) -> Vec<u8> {
     let mut record = Vec::new();
     record.extend(command.to_le_bytes());
@@ -95,7 +95,7 @@ pub fn vscsi2(length: u32, command: u16, sector: u64, time_us: u64) -> Vec<u8> {
 
 pub const COMPRESSIONS: [&str; 5] = ["none", "gz", "bz2", "xz", "zst"];
 
-/// `bytes` compressed as `name` says.
+/// Returns `bytes` compressed by the method `name`.
 pub fn compress(bytes: &[u8], name: &str) -> Vec<u8> {
     let mut out = Vec::new();
     match name {
@@ -126,12 +126,12 @@ pub fn compress(bytes: &[u8], name: &str) -> Vec<u8> {
     out
 }
 
-/// The root of the workspace.
+/// Returns the root of the workspace.
 pub fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// Where a sink's bytes go.
+/// Output of a sink, shared with the test.
 #[derive(Clone, Default)]
 pub struct Shared(std::sync::Arc<std::sync::Mutex<Vec<u8>>>);
 
@@ -145,7 +145,7 @@ impl Write for Shared {
     }
 }
 
-/// `records` written in `format`, and the account of that.
+/// Returns `records` written in `format`, and the account of the writing.
 pub fn write(
     format: &str,
     records: &[Record],
@@ -155,7 +155,7 @@ pub fn write(
     write_from(format, records, compression, lossy, &Origin::default())
 }
 
-/// The same, of a trace that comes from `origin`.
+/// Returns the same as [`write`], for a trace that comes from `origin`.
 pub fn write_from(
     format: &str,
     records: &[Record],

@@ -1,4 +1,4 @@
-//! What is asked of a run: checked whole before anything runs.
+//! Request for a run, checked as a whole before anything runs.
 
 use crate::explain::percentile;
 use crate::input::{Input, Inputs};
@@ -20,14 +20,14 @@ pub(crate) struct Asked<'a> {
     pub requests: Requests<'a>,
 }
 
-/// Where requests come from.
+/// Source of a run's requests.
 pub(crate) enum Requests<'a> {
     Jobs(Jobs),
     Stream(Input<'a>),
 }
 
 impl<'a> Asked<'a> {
-    /// What `spec` asks for, its files opened.
+    /// Returns the request of `spec` with its files opened.
     pub fn of(spec: &RunSpec, env: &Environment<'a>) -> Result<Asked<'a>, RunError> {
         let config = env.registry.load(&spec.drive, spec.drive_toml.as_deref(), &spec.set)?;
         check(spec, config.params.get(QUEUE_DEPTH), &env.workloads)?;
@@ -63,14 +63,16 @@ impl<'a> Asked<'a> {
     }
 }
 
-/// What a run is going to be, without running it: the `config` of its record, the added `parts`
-/// that it uses, the paths of the trace and checkpoint that it reads (`files`), the digest of its
-/// `job` file with all that this includes, and the [`layout`] of its drive. A run with the same of
-/// these, whose files have the same content, of the same build and with the same seed, gives the
-/// same results.
+/// Returns the plan of a run without running it.
+///
+/// The plan has the `config` of the run's record, the added `parts` that the run uses, the paths of
+/// the trace and the checkpoint that it reads (`files`), and the [`layout`] of its drive. A run
+/// with a `job` file also has the digest of this file and of all files that it includes. Two runs
+/// with equal plans give equal results if their files have the same content, the build is the same
+/// and the seed is the same.
 ///
 /// # Errors
-/// As [`crate::run`], as far as they show before anything runs.
+/// Returns the errors of [`crate::run`] that show before anything runs.
 pub fn planned(spec: &RunSpec, env: &Environment<'_>) -> Result<Value, RunError> {
     let Asked { config, inputs, requests } = Asked::of(spec, env)?;
     let mut files: Vec<String> = match &requests {
@@ -101,10 +103,11 @@ pub fn planned(spec: &RunSpec, env: &Environment<'_>) -> Result<Value, RunError>
     Ok(json!({ "config": config, "parts": parts, "files": files, "job": job, "layout": layout }))
 }
 
-/// What a drive exports and what it is made of: counts by name, and whether it `keeps_checkpoints`.
+/// Returns the counts of a drive by name: the units that it exports and the parts of its flash;
+/// also whether it `keeps_checkpoints`.
 ///
 /// # Errors
-/// When no such drive can be made.
+/// Returns an error if no such drive can be made.
 pub fn layout(config: &DriveConfig) -> Result<Value, ConfigError> {
     let layout = config.layout()?;
     Ok(json!({

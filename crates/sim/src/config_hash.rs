@@ -3,9 +3,11 @@
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-/// SHA-256 of the JSON text of a configuration, its keys in their own order (they are sorted). Of a
-/// precondition with a file, only its kind counts: where files lie is no part of a configuration,
-/// and how often a run looks is none either.
+/// Returns the SHA-256 of the JSON text of a configuration, its keys in their own order (they are
+/// sorted).
+///
+/// A precondition with a file counts by its kind alone: the path of a file is no part of a
+/// configuration. Nor is the interval at which a run looks at its drive.
 pub fn config_hash(config: &Value) -> String {
     let mut config = config.clone();
     if let Some(precondition) = config.get_mut("precondition")

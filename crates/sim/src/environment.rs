@@ -1,4 +1,4 @@
-//! What a run finds around it.
+//! Surroundings of a run: its files, its parts and its build.
 
 use crate::Opener;
 use crate::metrics::MetricDef;
@@ -14,7 +14,7 @@ pub struct Build<'a> {
     /// `sha256:` and the digest of its sources.
     pub sources: &'a str,
     /// The commit that it was built from, with `+` behind it if the sources had been changed since;
-    /// `None` where there was no repository.
+    /// `None` if there was no repository.
     pub commit: Option<&'a str>,
 }
 
@@ -25,12 +25,12 @@ pub struct Environment<'a> {
     pub registry: &'a Registry,
     /// Trace formats and generators.
     pub workloads: flashatlas_workload::Registry,
-    /// What is measured.
+    /// The metrics of runs.
     pub metrics: Entries<MetricDef>,
-    /// How files and environment variables are reached.
+    /// Access to files and environment variables.
     pub opener: &'a dyn Opener,
-    /// What this program was built from.
+    /// The build of this program.
     pub build: Build<'a>,
-    /// Where those parts came from that did not come with the project.
+    /// The origins of the parts that did not come with the project.
     pub added: &'a [AddedPart],
 }

@@ -1,4 +1,4 @@
-//! Why a run ended early.
+//! Reasons why a run ended early.
 
 use flashatlas_types::spelling::{spell, spell_name};
 use flashatlas_types::{ConfigError, FtlError, PartFault, Violation};
@@ -7,7 +7,7 @@ use flashatlas_workload::{OpenError, TraceError};
 use std::borrow::Cow;
 use std::fmt;
 
-/// Why a run produced no record.
+/// Reason why a run produced no record.
 #[non_exhaustive]
 #[derive(Debug)]
 pub enum RunError {
@@ -15,39 +15,39 @@ pub enum RunError {
     Config(Box<ConfigError>),
     /// A file cannot be opened or read.
     Io {
-        /// Which.
+        /// The file.
         path: String,
-        /// What the system said.
+        /// The error of the system.
         error: std::io::Error,
     },
     /// A trace cannot be recognised.
     Open {
-        /// Which.
+        /// The file.
         path: String,
-        /// Why.
+        /// The reason.
         error: Box<OpenError>,
     },
     /// A trace cannot be read.
     Trace {
-        /// Which.
+        /// The file.
         path: String,
-        /// Where and why.
+        /// The place and the reason.
         error: Box<TraceError>,
     },
     /// A checkpoint cannot be used.
     Checkpoint {
-        /// Which.
+        /// The file.
         path: String,
-        /// Why.
+        /// The reason.
         error: Box<crate::checkpoint::CheckpointError>,
     },
     /// A job file cannot be used.
     Job(Box<JobError>),
     /// An option of the run cannot be used, alone or beside the others.
     Option {
-        /// Which (see [`crate::OPTIONS`]).
+        /// The option (see [`crate::OPTIONS`]).
         option: Cow<'static, str>,
-        /// Why; other options in it stand in angle quotes ([`flashatlas_types::spelling`]).
+        /// The reason; other options in it stand in angle quotes ([`flashatlas_types::spelling`]).
         why: String,
     },
     /// The workload does not fit the drive.
@@ -58,7 +58,7 @@ pub enum RunError {
     Drive {
         /// The request that it failed on, counted from 1.
         request: u64,
-        /// Why.
+        /// The reason.
         error: FtlError,
     },
     /// The data has no room any more, because blocks went bad.
@@ -67,14 +67,14 @@ pub enum RunError {
         request: u64,
         /// Blocks that went bad.
         retired: u64,
-        /// What the drive said.
+        /// The error of the drive.
         error: FtlError,
     },
     /// A command was refused that the replay believed to be inside the drive.
     Refused {
         /// The request, counted from 1.
         request: u64,
-        /// Why.
+        /// The reason.
         why: String,
     },
     /// The simulation makes no progress.
@@ -83,7 +83,7 @@ pub enum RunError {
         submitted: u64,
         /// Commands completed.
         completed: u64,
-        /// What waits for what.
+        /// The things that wait, and what each waits for.
         waiting: String,
     },
     /// A rule does not hold at the end of the run.
@@ -101,8 +101,10 @@ impl RunError {
         RunError::Option { option: option.into(), why: why.into() }
     }
 
-    /// A word for the kind of error: `input` (the user's to mend), `drive` (the model's answer),
-    /// `part` (a bug of a part), `internal` (a bug) or `interrupted`.
+    /// Returns a word for the kind of error.
+    ///
+    /// The words are `input` (the user's to mend), `drive` (the model's answer), `part` (a bug of a
+    /// part), `internal` (a bug) and `interrupted`.
     pub fn kind(&self) -> &'static str {
         match self {
             RunError::Config(_)
@@ -128,7 +130,7 @@ impl RunError {
 }
 
 impl RunError {
-    /// Returns what is wrong: an option, a key or a file. `None` where it is none of them.
+    /// Returns the option, the key or the file that is wrong, or `None` if it is none of them.
     pub fn field(&self) -> Option<&str> {
         match self {
             RunError::Option { option, .. } => Some(option),

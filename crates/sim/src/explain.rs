@@ -1,5 +1,5 @@
-//! Why latencies are what they are: the critical path of every request, summed by reason in bins of
-//! equal latency, so that the slowest ones can be told from the others at the end of a run.
+//! Reasons for latencies: the critical path of every request, summed by reason in bins of equal
+//! latency. At the end of a run the slowest requests can be told from the others.
 
 use crate::RunError;
 use flashatlas_device::Stack;
@@ -27,10 +27,10 @@ const FORGET_EVERY: u32 = 1024;
 const BANDS: [(&str, f64); 5] =
     [("p0", 0.5), ("p50", 0.9), ("p90", 0.99), ("p99", 0.999), ("p99.9", 1.0)];
 
-/// A percentile such as `p99.9`, as a share of the requests below it.
+/// Parses a percentile such as `p99.9`, and returns the share of the requests below it.
 ///
 /// # Errors
-/// What is none.
+/// Returns an error if `text` is no percentile.
 pub(crate) fn percentile(text: &str) -> Result<f64, RunError> {
     let number = text.strip_prefix('p').and_then(|number| number.parse::<f64>().ok());
     number.filter(|p| (0.0..100.0).contains(p)).map(|p| p / 100.0).ok_or_else(|| {
@@ -52,7 +52,7 @@ impl Bin {
         self.parts.iter_mut().zip(other.parts).for_each(|(sum, part)| *sum += part);
     }
 
-    /// Mean times in nanoseconds; parts that are nothing stay out.
+    /// Returns mean times in nanoseconds; parts of no length stay out.
     fn to_json(&self) -> Map<String, Value> {
         let mean = |ps: u128| ps as f64 / self.requests.max(1) as f64 / 1e3;
         let parts = Reason::ALL.iter().zip(self.parts).filter(|(_, part)| *part > 0);
@@ -75,7 +75,7 @@ struct Long {
     steps: Vec<Step>,
 }
 
-/// Keep a request if it is the longest of its burst: of those in the drive at the same time.
+/// Keeps a request if it is the longest of its burst, the requests in the drive at the same time.
 ///
 /// `longest` has one request of each burst, the longest first, and at most [`BURSTS`]. `steps`
 /// makes the path of a request that is kept.
@@ -111,11 +111,11 @@ pub(crate) struct Completed {
     pub at: Ps,
 }
 
-/// What is known so far.
+/// Critical paths of the requests so far.
 pub(crate) struct Explain {
     name: String,
     percentile: f64,
-    /// Which latencies go into one bin, as in the record's histograms.
+    /// Histogram that decides which latencies share a bin, as in the record.
     scale: Histogram<u64>,
     ops: [BTreeMap<u64, Bin>; 4],
     /// The longest of each burst, the longest first.
@@ -135,13 +135,13 @@ impl Explain {
         })
     }
 
-    /// Forget the requests so far.
+    /// Forgets all requests so far.
     pub fn reset(&mut self) {
         self.ops = Default::default();
         self.longest.clear();
     }
 
-    /// A request of the measured part is complete.
+    /// Adds a completed request of the measured part.
     pub fn note(&mut self, drive: &Stack, request: Completed) {
         let Completed { op, tag, arrived, submitted, at } = request;
         // under layers a command of a drive completes it: one that did at that time
@@ -170,8 +170,10 @@ impl Explain {
         });
     }
 
-    /// Now and then, what nobody will ask for any more is forgotten: what ended before `oldest`,
-    /// when the oldest command in flight was submitted.
+    /// Forgets, in one of [`FORGET_EVERY`] calls, the paths that ended before `oldest`.
+    ///
+    /// `oldest` returns the time at which the oldest command in flight was submitted. Nobody asks
+    /// for older paths any more.
     pub fn forget(&mut self, drive: &mut Stack, oldest: impl FnOnce() -> Ps) {
         self.until_forgotten -= 1;
         if self.until_forgotten == 0 {
@@ -181,7 +183,7 @@ impl Explain {
         }
     }
 
-    /// The record's `explain`.
+    /// Returns `explain` of the record.
     pub fn to_json(&self) -> Value {
         let done = HostOp::ALL.iter().zip(&self.ops).filter(|(_, bins)| !bins.is_empty());
         let ops: Map<String, Value> =
@@ -194,7 +196,9 @@ impl Explain {
         })
     }
 
-    /// Bins are whole: one that reaches beyond a percentile belongs to those from there on.
+    /// Returns the mean times of the slowest requests and of each band.
+    ///
+    /// Bins are whole: a bin that reaches beyond a percentile counts as above it.
     fn of_bins(&self, bins: &BTreeMap<u64, Bin>) -> Value {
         let total: u64 = bins.values().map(|bin| bin.requests).sum();
         let (mut slowest, mut from, mut bands) = (Bin::default(), None, Vec::new());
@@ -230,7 +234,9 @@ impl Long {
         self.at.since(self.arrived)
     }
 
-    /// Steps with times from the request's arrival on; neighbours of one reason are one.
+    /// Returns the steps with times from the request's arrival on.
+    ///
+    /// Neighbouring steps of one reason become one.
     fn to_json(&self) -> Value {
         let ns = |at: Ps| at.since(self.arrived).0 as f64 / 1e3;
         let runs = self.steps.chunk_by(|one, next| one.reason == next.reason);
@@ -256,7 +262,7 @@ impl Long {
     }
 }
 
-/// An operation in words.
+/// Describes an operation in words.
 fn described(op: OpKind, cause: Option<Cause>) -> String {
     let cause = cause.map_or_else(String::new, |cause| format!(", {}", cause.name()));
     match op {
@@ -281,7 +287,7 @@ fn described(op: OpKind, cause: Option<Cause>) -> String {
 mod tests {
     use super::*;
 
-    /// Arrival and completion of what is kept of these requests, the longest first.
+    /// Returns arrival and completion of the requests that are kept, the longest first.
     fn kept(requests: &[(u64, u64)]) -> Vec<(u64, u64)> {
         let mut longest = Vec::new();
         for &(arrived, at) in requests {

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 /// Sectors of the smallest extent that `compact` packs.
 pub(crate) const LEAST_EXTENT: u64 = 8;
-/// Sectors of the largest, and of those of a checkpoint that does not say.
+/// Sectors of the largest extent that `compact` packs; also of a checkpoint's, if it names no size.
 pub(crate) const LARGEST_EXTENT: u64 = 2048;
 
 /// Maps records to the drive.
@@ -30,18 +30,19 @@ pub(crate) struct Extents {
 }
 
 impl Extents {
-    /// None yet, of `size` sectors each.
+    /// Returns an empty set of extents of `size` sectors each.
     pub fn of(size: u64) -> Extents {
         Extents { size, touched: BTreeSet::new() }
     }
 
-    /// Whether all of them fit `capacity` sectors.
+    /// Returns `true` if all extents fit `capacity` sectors.
     pub fn fit(&self, capacity: u64) -> bool {
         self.touched.len() as u64 * self.size <= capacity
     }
 
-    /// Add what a record touches. `false` once that is more than `capacity` sectors hold: there is
-    /// no use in going on.
+    /// Adds the extents that a record touches.
+    ///
+    /// Returns `false` if they no longer fit `capacity` sectors: then there is no use in going on.
     pub fn add(&mut self, record: &Record, capacity: u64) -> bool {
         let r = &record.request;
         // trims of what nothing else touches need no place
@@ -54,32 +55,34 @@ impl Extents {
         self.fit(capacity)
     }
 
-    /// Bytes that they need when packed.
+    /// Returns the bytes that the extents need when packed.
     pub fn bytes(&self) -> u64 {
         self.touched.len() as u64 * self.size * u64::from(SECTOR_BYTES)
     }
 }
 
 impl Mapper {
-    /// A mapper for a workload that touches `extents`, which fit.
+    /// Returns a mapper for a workload that touches `extents`, which fit.
     pub fn new(fit: Fit, capacity: u64, extents: Extents) -> Mapper {
         let extent = extents.size;
         let extents = extents.touched.into_iter().collect();
         Mapper { fit, capacity, extents, extent, crossed_end: 0 }
     }
 
-    /// Sectors of an extent.
+    /// Returns the size of an extent in sectors.
     pub fn extent(&self) -> u64 {
         self.extent
     }
 
-    /// The extents in the order of their places; none but for `compact`.
+    /// Returns the extents in the order of their places; none unless `compact` packs them.
     pub fn extents(&self) -> &[(u32, u64)] {
         &self.extents
     }
 
-    /// A mapper that packs as a checkpoint was packed: what the workload touches must be among
-    /// that.
+    /// Returns a mapper that packs as a checkpoint was packed.
+    ///
+    /// # Errors
+    /// Returns an error if the workload touches an extent that is not in the checkpoint.
     pub fn packed_before(
         capacity: u64,
         packed: Vec<(u32, u64)>,
@@ -97,7 +100,9 @@ impl Mapper {
         Ok(Mapper { fit: Fit::Compact, capacity, extents: packed, extent, crossed_end: 0 })
     }
 
-    /// The request at its place on the drive. `None` for a trim of which nothing is on the drive.
+    /// Returns the request at its place on the drive.
+    ///
+    /// Returns `None` for a trim if nothing that it covers is on the drive.
     pub fn map(&mut self, record: &Record, number: u64) -> Result<Option<Request>, RunError> {
         let r = record.request;
         if r.op == HostOp::Flush {
@@ -149,6 +154,8 @@ impl Mapper {
         Ok(Request { lba: Lba(lba), ..r })
     }
 
+    /// Returns the request at the places of its packed extents.
+    ///
     /// Consecutive extents stay consecutive, so a request keeps its shape. A trim is cut to its
     /// first run of extents that something else touches.
     fn compact(&self, r: Request, device: u32) -> Option<Request> {

@@ -23,19 +23,19 @@ pub type Stream = (Box<dyn Read + Send>, Option<u64>);
 
 /// The world outside: files by path, and environment variables.
 pub trait Opener: Sync {
-    /// Open `path` for reading from its start.
+    /// Opens `path` for reading from its start.
     ///
     /// # Errors
-    /// What the system says.
+    /// Returns the error of the system.
     fn open(&self, path: &str) -> io::Result<Stream>;
 
-    /// The value of an environment variable, for job files that name one.
+    /// Returns the value of an environment variable, for job files that name one.
     fn variable(&self, name: &str) -> Option<String> {
         let _ = name;
         None
     }
 
-    /// The names of the files in the folder of `path`; none where it cannot be listed.
+    /// Returns the names of the files in the folder of `path`; none if it cannot be listed.
     fn names_beside(&self, path: &str) -> Vec<String> {
         let _ = path;
         Vec::new()
@@ -47,7 +47,8 @@ pub trait Opener: Sync {
         None
     }
 
-    /// Whether the user asked to stop: looked at now and then while a file is read in advance.
+    /// Returns `true` if the user asked to stop; called now and then while a file is read in
+    /// advance.
     fn stopped(&self) -> bool {
         false
     }
@@ -65,19 +66,19 @@ pub struct InputPart {
     pub path: String,
     /// Its format.
     pub format: &'static str,
-    /// Whether its records say what they do.
+    /// `true` if its records name their operations.
     pub operations: bool,
     /// Its bytes, where known.
     pub length: Option<u64>,
-    /// Where its range on the drive begins.
+    /// Start of its range on the drive, in bytes.
     pub start_bytes: u64,
-    /// How long its range is, where that is known.
+    /// Length of its range in bytes, if known.
     pub bytes: Option<u64>,
     /// Passes over it, in a merge.
     pub times: Option<u64>,
-    /// Requests of each pass, where not all.
+    /// Requests of each pass, if not all.
     pub requests: Option<u64>,
-    /// What its reading rests on, where it is a guess.
+    /// Ground for the reading, if it is a guess.
     pub guess: Option<String>,
     /// The files: one, or one for each CPU.
     pub files: Vec<InputFile>,
@@ -99,19 +100,19 @@ pub struct Input<'a> {
     pub format: &'static str,
     /// `none`, `gz`, `bz2`, `xz` or `zst`.
     pub compression: &'static str,
-    /// Whether its records say what they do.
+    /// `true` if its records name their operations.
     pub operations: bool,
-    /// Whether its records carry times.
+    /// `true` if its records carry times.
     pub timed: bool,
     /// The records.
     pub source: Box<dyn RecordSource + 'a>,
     /// Bytes of the file, where known.
     pub length: Option<u64>,
-    /// The files: one, or those of a merge; none of a generator.
+    /// The files: one, or the files of a merge; none of a generator.
     pub parts: Vec<InputPart>,
 }
 
-/// Where the inputs of a run come from.
+/// Access to the inputs of a run.
 pub struct Inputs<'a> {
     /// Opens files.
     pub opener: &'a dyn Opener,
@@ -119,7 +120,7 @@ pub struct Inputs<'a> {
     pub workloads: flashatlas_workload::Registry,
     /// The parts that were added.
     pub added: &'a [AddedPart],
-    /// How records are read.
+    /// Options for reading records.
     pub options: ReadOptions,
     /// Sectors of the drive, where there is one.
     pub capacity: Option<u64>,
@@ -148,10 +149,10 @@ impl Read for TapReader {
 }
 
 impl<'a> Inputs<'a> {
-    /// Those of a run.
+    /// Returns the inputs of a run.
     ///
     /// # Errors
-    /// Options of reading that mean nothing.
+    /// Returns an error if options of reading make no sense.
     pub fn of(
         env: &Environment<'a>,
         spec: &RunSpec,
@@ -176,16 +177,17 @@ impl<'a> Inputs<'a> {
         Inputs { opener, workloads, added: &[], options, capacity: None, measured }
     }
 
-    /// The same once more.
+    /// Returns a copy that shares what was measured.
     pub(crate) fn again(&self) -> Inputs<'a> {
         Inputs { measured: Arc::clone(&self.measured), ..*self }
     }
 
-    /// Open a trace, or several that `path` names. With `hashed`, [`Input::digest`] can tell the
-    /// SHA-256 of the file at the end.
+    /// Opens a trace, or several that `path` names.
+    ///
+    /// With `hashed`, [`Input::digest`] can return the SHA-256 of the file at the end.
     ///
     /// # Errors
-    /// When it cannot be opened or recognised.
+    /// Returns an error if the trace cannot be opened or recognised.
     pub fn trace(
         &self,
         path: &str,
@@ -200,7 +202,7 @@ impl<'a> Inputs<'a> {
         }
     }
 
-    /// Open one trace, read with `options`.
+    /// Opens one trace that is read with `options`.
     pub(crate) fn one(
         &self,
         path: &str,
@@ -221,7 +223,7 @@ impl<'a> Inputs<'a> {
         })
     }
 
-    /// Open a file, or those that lie beside it of one recording, read with `options`.
+    /// Opens a file and all files beside it of the same recording; they are read with `options`.
     pub(crate) fn opened(
         &self,
         path: &str,
@@ -276,10 +278,10 @@ impl<'a> Inputs<'a> {
         Ok((opened, part))
     }
 
-    /// Read a checkpoint for a drive of `config`.
+    /// Reads a checkpoint for a drive of `config`.
     ///
     /// # Errors
-    /// When it cannot be opened, is damaged, or of another drive.
+    /// Returns an error if the file cannot be opened, is damaged, or is of another drive.
     pub(crate) fn checkpoint(
         &self,
         path: &str,
@@ -294,10 +296,10 @@ impl<'a> Inputs<'a> {
             .map_err(|error| RunError::Checkpoint { path: path.to_owned(), error: Box::new(error) })
     }
 
-    /// What a generator makes.
+    /// Returns the requests of the generator that `text` describes.
     ///
     /// # Errors
-    /// When its text says nothing that can be made.
+    /// Returns an error if `text` describes no generator.
     pub fn generated(&self, text: &str, capacity: u64, seed: Seed) -> Result<Input<'a>, RunError> {
         let source = self.workloads.generate(text, capacity, seed)?;
         Ok(Input {
@@ -312,10 +314,10 @@ impl<'a> Inputs<'a> {
         })
     }
 
-    /// The workload of a run.
+    /// Returns the workload of a run.
     ///
     /// # Errors
-    /// When it is not given, given twice, or cannot be opened.
+    /// Returns an error if the workload is missing, is given twice, or cannot be opened.
     pub fn workload(
         &self,
         spec: &RunSpec,
@@ -338,30 +340,30 @@ impl<'a> Inputs<'a> {
 }
 
 impl Input<'_> {
-    /// The next record.
+    /// Returns the next record.
     ///
     /// # Errors
-    /// With the name of the file.
+    /// Returns an error with the name of the file.
     #[inline]
     pub fn next_record(&mut self) -> Result<Option<flashatlas_workload::Record>, RunError> {
         let read = self.source.next();
         read.map_err(|error| RunError::Trace { path: self.file(), error: Box::new(error) })
     }
 
-    /// The file of the record that was read last.
+    /// Returns the path of the file that the last record came from.
     pub fn file(&self) -> String {
         self.source.file().unwrap_or(&self.name).to_owned()
     }
 
-    /// Share of the file that was read; `None` where its length is not known.
+    /// Returns the share of the file that was read, or `None` if its length is not known.
     pub fn share_read(&self) -> Option<f64> {
         self.length.map(|length| self.source.bytes_read() as f64 / length.max(1) as f64)
     }
 
-    /// Refuse a trace that does not say what its requests do, unless the user said it.
+    /// Refuses a trace whose records name no operation, unless the user named one.
     ///
     /// # Errors
-    /// Names the format, and the option.
+    /// The error names the format and the option.
     pub fn must_say(&self, reading: &Reading) -> Result<(), RunError> {
         if self.operations || reading.assume_op.is_some() {
             return Ok(());
@@ -376,7 +378,7 @@ impl Input<'_> {
         ))
     }
 
-    /// Notes of formats that were told by their looks, one for each file.
+    /// Returns a note for each file whose format was guessed.
     pub fn guesses(&self) -> Vec<Note> {
         let mut found: Vec<Note> = Vec::new();
         for part in &self.parts {
@@ -394,16 +396,18 @@ impl Input<'_> {
         found
     }
 
-    /// The paths of the files that are read, in their order.
+    /// Returns the paths of the files that are read, in order.
     pub fn paths(&self) -> Vec<String> {
         let files = self.parts.iter().flat_map(|part| &part.files);
         files.map(|file| file.path.clone()).collect()
     }
 
-    /// SHA-256 of the whole file, or of the digests of several; reads what is left of them.
+    /// Returns the SHA-256 of the whole file, or of the digests of several files.
+    ///
+    /// Reads what is left of the files.
     ///
     /// # Errors
-    /// When the rest cannot be read.
+    /// Returns an error if the rest cannot be read.
     pub fn digest(&mut self) -> Result<Option<String>, RunError> {
         let files = self.parts.iter().flat_map(|part| &part.files);
         let digests: Vec<String> = files.filter_map(InputFile::digest).collect::<Result<_, _>>()?;
@@ -414,10 +418,10 @@ impl Input<'_> {
         })
     }
 
-    /// What a record says of each file, where there are several; empty otherwise.
+    /// Returns the record's entry for each file if there are several; otherwise none.
     ///
     /// # Errors
-    /// When the rest of a file cannot be read.
+    /// Returns an error if the rest of a file cannot be read.
     pub fn parts_json(&self) -> Result<Vec<Value>, RunError> {
         let digest =
             |one: &InputFile| -> Result<Option<String>, RunError> { one.digest().transpose() };
@@ -469,13 +473,13 @@ impl Input<'_> {
     }
 }
 
-/// The digest of digests, a line each.
+/// Returns the SHA-256 of digests, one a line.
 fn joined(digests: &[String]) -> String {
     crate::config_hash::hex(&Sha256::digest(digests.join("\n")))
 }
 
 impl InputFile {
-    /// SHA-256 of the file, if it was hashed; reads what is left of it.
+    /// Returns the SHA-256 of the file, if it was hashed; reads what is left of it.
     fn digest(&self) -> Option<Result<String, RunError>> {
         let tap = self.tap.as_ref()?;
         let rest = io::copy(&mut TapReader(Arc::clone(tap)), &mut io::sink());
@@ -485,11 +489,13 @@ impl InputFile {
     }
 }
 
-/// Read a whole trace and sum it up; also how many bytes it needs when its extents are packed
-/// (`--fit compact`). `progress` sees the bytes read so far and may stop it.
+/// Reads a whole trace, and returns its summary and the bytes that its packed extents need (`--fit
+/// compact`).
+///
+/// `progress` sees the requests and bytes read so far; it returns `false` to stop.
 ///
 /// # Errors
-/// As reading it, and [`RunError::Interrupted`].
+/// Returns the errors of reading, and [`RunError::Interrupted`].
 pub fn summarize(
     input: &mut Input<'_>,
     mut progress: impl FnMut(u64, u64) -> bool,

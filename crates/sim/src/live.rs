@@ -21,14 +21,15 @@ use rustc_hash::FxHashMap;
 use serde_json::{Map, Value};
 use std::io::Read;
 
-/// Where the flash of a drive is kept while the drive is off. `E` is what may go wrong with it.
+/// Store of a drive's flash while the drive is off; `E` is its error.
 pub trait Kept<E> {
-    /// Lay out on a blank medium what is kept; `on_flash` are the parameters of the drive that
-    /// decide what is where on it. Says whether something was laid out: the drive is mounted as
-    /// after a power failure then.
+    /// Lays out on a blank medium what is kept, and returns `true` if there was anything.
+    ///
+    /// `on_flash` are the parameters of the drive that decide what is where on it. After `true` the
+    /// drive is mounted as after a power failure.
     ///
     /// # Errors
-    /// What is kept is none of this drive.
+    /// Returns an error if what is kept is of another drive.
     fn lay_out(
         &mut self,
         config: &DriveConfig,
@@ -36,21 +37,21 @@ pub trait Kept<E> {
         on_flash: &Map<String, Value>,
     ) -> Result<bool, E>;
 
-    /// The mount went wrong, and this is the medium as it has left it.
+    /// Handles a mount that went wrong; `medium` is as the mount has left it.
     ///
     /// # Errors
-    /// What is to be said instead of what the mount says.
+    /// Returns the error to report instead of the mount's own.
     fn mount_failed(&mut self, medium: &mut Medium) -> Result<(), E>;
 }
 
-/// How a checkpoint was made, for the record of a drive that begins as it.
+/// Origin of a checkpoint, for the record of a drive that begins as it.
 #[derive(Clone, Debug)]
 pub struct Made(Header);
 
-/// Read from a checkpoint what is on flash, and how it was made.
+/// Reads from a checkpoint what is on flash, and how the checkpoint was made.
 ///
 /// # Errors
-/// As [`crate::checkpoint::load`].
+/// Returns the errors of [`crate::checkpoint::load`].
 pub fn checkpointed(
     config: &DriveConfig,
     added: &[AddedPart],
@@ -66,7 +67,7 @@ pub struct Live {
     spec: RunSpec,
     config: DriveConfig,
     player: Player,
-    /// What the next write is called: above everything that is on the drive.
+    /// Content number of the next write: above every number that is on the drive.
     content: u64,
     awaited: Awaited,
     /// The header of the checkpoint that it began as, where one was given.
@@ -77,10 +78,10 @@ pub struct Live {
 /// are not.
 #[derive(Default)]
 struct Awaited {
-    /// The ticket of the command that has each tag; 0 where nobody waits.
+    /// The ticket of the command that has each tag; 0 if nobody waits.
     tickets: Vec<u64>,
     last: u64,
-    /// When commands were complete that nobody has asked for yet.
+    /// Completion times of commands that nobody has asked for yet, by ticket.
     done: FxHashMap<u64, Ps>,
 }
 
@@ -103,10 +104,11 @@ impl Awaited {
 }
 
 impl Live {
-    /// Power a drive on, with what is `kept` of its flash.
+    /// Powers a drive on, with what is `kept` of its flash.
     ///
     /// # Errors
-    /// A configuration that is no drive, what `kept` says, and a medium that cannot be mounted.
+    /// Returns an error for a configuration that is no drive, an error of `kept`, and a medium that
+    /// cannot be mounted.
     pub fn begin<E: From<RunError>>(
         spec: &RunSpec,
         env: &Environment<'_>,
@@ -144,79 +146,84 @@ impl Live {
         Ok(Live { spec, config, player, content, awaited, origin: None })
     }
 
-    /// Say in the record how what was laid out came to be: the precondition as it was asked for,
-    /// and the checkpoint where it was one.
+    /// Notes for the record how the content of the flash was made.
+    ///
+    /// `precondition` is what was asked for; if it is a checkpoint, `made` is the checkpoint's
+    /// header.
     pub fn began_as(&mut self, precondition: Precondition, made: Made) {
         let given = matches!(precondition, Precondition::Checkpoint(_));
         self.spec.precondition = precondition;
         self.origin = given.then_some(made.0);
     }
 
-    /// What the drive exports.
+    /// Returns the shape of the drive: the capacity and units that it exports.
     pub fn shape(&self) -> DeviceShape {
         self.player.drive.shape()
     }
 
-    /// The drive's configuration.
+    /// Returns the drive's configuration.
     pub fn config(&self) -> &DriveConfig {
         &self.config
     }
 
-    /// The drive, to look at and to let it fail.
+    /// Returns the drive, to be looked at and to be made to fail.
     pub fn drive(&mut self) -> &mut Stack {
         &mut self.player.drive
     }
 
-    /// The simulated time.
+    /// Returns the simulated time.
     pub fn now(&self) -> Ps {
         self.player.now
     }
 
-    /// Commands that the drive takes at once.
+    /// Returns the number of commands that the drive takes at once.
     pub fn queue_depth(&self) -> usize {
         self.config.params.get(QUEUE_DEPTH) as usize
     }
 
-    /// Commands in flight.
+    /// Returns the number of commands in flight.
     pub fn in_flight(&self) -> usize {
         self.player.in_flight
     }
 
-    /// What the metrics can say of it until now.
+    /// Returns the metrics' findings so far.
     pub fn look(&mut self) -> Findings {
         self.player.look()
     }
 
-    /// When something happens next.
+    /// Returns the time of the next event.
     pub fn next_event(&self) -> Option<Ps> {
         self.player.drive.next_event()
     }
 
-    /// Let everything happen up to `until`; where nothing is in flight, the drive may work by
-    /// itself. A time that was reached already changes nothing.
+    /// Lets everything happen up to `until`; if nothing is in flight, the drive may work by itself.
+    ///
+    /// A time that has passed already changes nothing.
     ///
     /// # Errors
-    /// When the drive cannot go on.
+    /// Returns an error if the drive cannot go on.
     pub fn advance(&mut self, until: Ps) -> Result<(), RunError> {
         let until = until.max(self.player.now);
         let awaited = &mut self.awaited;
         self.player.pass_time(until, |tag, at| awaited.complete(tag, at))
     }
 
-    /// Let time pass until at most so many commands are in flight.
+    /// Lets time pass until at most `in_flight` commands are in flight.
     ///
     /// # Errors
-    /// When nothing will happen any more.
+    /// Returns an error if nothing will happen any more.
     pub fn wait_for(&mut self, in_flight: usize) -> Result<(), RunError> {
         let awaited = &mut self.awaited;
         self.player.wait_for(in_flight, |tag, at| awaited.complete(tag, at))
     }
 
-    /// Hand a request to the drive now. `data` is what a write writes. Returns its ticket, 0 unless
-    /// somebody `waits`, and what a read reads, where the drive keeps bytes.
+    /// Hands a request to the drive now; `data` are the bytes of a write.
+    ///
+    /// Returns its ticket, which is 0 unless somebody `waits`, and the bytes of a read if the drive
+    /// keeps bytes.
     ///
     /// # Errors
-    /// A request that the drive refuses, and a drive that cannot go on.
+    /// Returns an error for a request that the drive refuses, and if the drive cannot go on.
     pub fn submit(
         &mut self,
         request: &Request,
@@ -230,21 +237,22 @@ impl Live {
         Ok((self.awaited.submitted(tag, waits), self.player.bytes_read()))
     }
 
-    /// When the command with a ticket was complete, if it is; it is forgotten then.
+    /// Returns the completion time of a ticket's command if it is complete, and forgets it.
     pub fn completed(&mut self, ticket: u64) -> Option<Ps> {
         self.awaited.done.remove(&ticket)
     }
 
-    /// What is said where commands are in flight and nothing will happen any more.
+    /// Returns the error for commands in flight while nothing will happen any more.
     pub fn stalled(&self) -> RunError {
         self.player.stalled()
     }
 
-    /// Let everything come to its end, look at every unit once more, and make the record. `extra`
-    /// are notes of whoever sent the requests.
+    /// Lets everything come to its end, looks at every unit once more, and makes the record.
+    ///
+    /// `extra` are notes of the sender of the requests.
     ///
     /// # Errors
-    /// A broken rule. There is no record then.
+    /// Returns an error if a rule is broken or the drive cannot go on; there is no record then.
     pub fn finish(
         mut self,
         env: &Environment<'_>,

@@ -22,13 +22,13 @@ const LOOK_EVERY: u64 = 65_536;
 
 const AT: Param<Text> = Param::text(
     "at",
-    "where its range begins: bytes, or a share of the drive such as 50%; if not given, behind the \
+    "start of its range: bytes, or a share of the drive such as 50%; if not given, behind the \
      range of the part before",
 )
 .or("");
 const SPACE: Param<Text> = Param::text(
     "space",
-    "how long its range is: bytes, or a share of the drive; addresses beyond are taken modulo \
+    "length of its range: bytes, or a share of the drive; addresses beyond are taken modulo \
      this. If not given, the range ends behind the highest address of the file, at a whole MiB",
 )
 .or("");
@@ -41,27 +41,27 @@ const TIMES: Param<u64> = Param::int(
 .or("1");
 const GAP: Param<Text> = Param::text(
     "gap",
-    "from the last request of a pass to the first of the next; if not given, the mean distance \
-     between two requests of the pass",
+    "time from the last request of a pass to the first of the next; if not given, the mean \
+     distance between two requests of the pass",
 )
 .or("");
 const BEGIN: Param<Text> = Param::text(
     "begin",
-    "when its first request arrives; `recorded`: when the file says, counted from the earliest \
+    "arrival of its first request; `recorded`: the time in the file, counted from the earliest \
      part that begins so",
 )
 .or("0s");
 const REQUESTS: Param<Text> = Param::text(
     "requests",
-    "how many of its requests each pass plays: a number, or a share of them such as 50%",
+    "requests that each pass plays: a number, or a share of all such as 50%",
 )
 .or("");
 const COPIES: Param<u32> =
-    Param::int("copies", 1, 256, "so many of it side by side, each in a range of its own").or("1");
+    Param::int("copies", 1, 256, "copies side by side, each in a range of its own").or("1");
 const DEVICE_MAP: Param<Text> =
     Param::text("device_map", "its address spaces: `collapse` or `select:N`").or("");
 
-/// What may be set of a part; `format` is the last, because commas belong to it.
+/// Settings of a part; `format` is the last, because commas belong to it.
 pub const MERGE_PARAMS: &[ParamDef] = &[
     AT.def,
     SPACE.def,
@@ -76,7 +76,8 @@ pub const MERGE_PARAMS: &[ParamDef] = &[
 
 const FORMAT: Param<Text> = Param::text(
     "format",
-    "its format, where its content does not tell; the last of a part: what follows is of it",
+    "its format, if its content does not show it; the last setting of a part, since the rest of \
+     the part belongs to it",
 )
 .or("");
 
@@ -123,7 +124,7 @@ impl Setup {
         })
     }
 
-    /// The amount that `param` gives: a percentage, or what `whole` reads.
+    /// Returns the amount that `param` names: a percentage, or what `whole` reads.
     fn amount(
         &self,
         param: Param<Text>,
@@ -146,7 +147,7 @@ impl Setup {
         }
     }
 
-    /// The whole sectors that `param` gives on a drive of `capacity` sectors.
+    /// Returns the whole sectors that `param` names on a drive of `capacity` sectors.
     fn sectors(&self, param: Param<Text>, capacity: Option<u64>) -> Result<Option<u64>, RunError> {
         let sector = u64::from(SECTOR_BYTES);
         match self.amount(param, |text| quantity(text, false))? {
@@ -172,13 +173,13 @@ impl Setup {
     }
 }
 
-/// `share` hundred-millionths of `whole`, without its fraction.
+/// Returns `share` hundred-millionths of `whole`, without its fraction.
 fn of(share: u64, whole: u64) -> u64 {
     let part = u128::from(share) * u128::from(whole) / u128::from(ALL);
     u64::try_from(part).unwrap_or(u64::MAX)
 }
 
-/// A percentage with at most six decimals, in hundred-millionths.
+/// Returns a percentage with at most six decimals, in hundred-millionths; `None` for other texts.
 fn hundredths(text: &str) -> Option<u64> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     let digits = |text: &str| text.bytes().all(|b| b.is_ascii_digit());
@@ -190,7 +191,7 @@ fn hundredths(text: &str) -> Option<u64> {
 }
 
 impl<'a> Inputs<'a> {
-    /// Opens the parts of a merge. `format` is that of every part which names none.
+    /// Opens the parts of a merge; `format` is the format of every part that names none.
     pub(crate) fn merged(
         &self,
         parts: &[PartText],
@@ -274,9 +275,10 @@ impl<'a> Inputs<'a> {
         }
         let requests = setup.amount(REQUESTS, flashatlas_types::quantity::count)?;
         let by_share = matches!(requests, Some(Amount::Share(_)));
-        let measured = match by_share || (followed && given.is_none()) {
-            true => Some(self.measured(path, format, &options)?),
-            false => None,
+        let measured = if by_share || (followed && given.is_none()) {
+            Some(self.measured(path, format, &options)?)
+        } else {
+            None
         };
         let range = given.or(measured.map(|(_, end)| end.next_multiple_of(RANGE_STEP)));
         let requests = match (requests, measured) {
@@ -323,7 +325,9 @@ impl<'a> Inputs<'a> {
         Ok((part, said))
     }
 
-    /// The requests of a file, and the sector behind its highest address: read once, and kept.
+    /// Returns the requests of a file, and the sector behind its highest address.
+    ///
+    /// The file is read once, and the result is kept.
     fn measured(
         &self,
         path: &str,

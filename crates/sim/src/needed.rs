@@ -21,7 +21,7 @@ pub(crate) struct NeededPart {
 }
 
 impl NeededPart {
-    /// Those of these that a drive of `config` is made of.
+    /// Returns the parts of `added` that a mount of a drive of `config` needs.
     pub fn of(config: &DriveConfig, added: &[AddedPart]) -> Vec<NeededPart> {
         let params: Map<String, Value> = config
             .pairs()
@@ -41,8 +41,10 @@ impl NeededPart {
         all.filter(is_used).collect()
     }
 
-    /// What stands in the way of mounting what it wrote: it is not there, or is another. What
-    /// only decided where pages went (a policy, say) is not needed any more.
+    /// Returns the reason why a drive that this part wrote cannot be mounted, or `None`.
+    ///
+    /// The part is missing from `added`, or is another. Parts that only decided where pages went,
+    /// such as a policy, are not needed any more.
     pub fn missing(&self, added: &[AddedPart]) -> Option<String> {
         if ![SchemeDef::KIND, MapStoreDef::KIND].contains(&self.kind.as_str()) {
             return None;

@@ -1,4 +1,4 @@
-//! The notes of runs: what a run leaves out or simplifies, and what speaks against a steady state.
+//! The notes of runs: omissions and simplifications of a run, and reasons against a steady state.
 
 use flashatlas_types::{RANK_MIDDLE, notes};
 use serde_json::Value;
@@ -8,21 +8,20 @@ notes! {
     pub(crate) STOOD_STILL = "stood-still", 5,
         "the drive stood still: from {from:.2} s on no request completed for {seconds:.2} s while \
          some were outstanding",
-        "`--explain p99.9` says what was waited for. Where it is collection, `-s \
-         ftl.gc_pace=paced` bounds what is collected at once; where it is the host, `-s \
+        "`--explain p99.9` shows what requests waited for. If it is collection, `-s \
+         ftl.gc_pace=paced` bounds how much it does at once; if it is the host, use `-s \
          timing.passed_max=10ms`.";
 
     /// A drive that its workload outlived.
     pub(crate) WORN_OUT = "worn-out", 3,
         "the drive is worn out: at request {request} {retired} blocks had gone bad, and the data \
-         had no room; the numbers are of what came before",
+         had no room; the numbers are of the requests before it",
         "`nand.endurance` and the spare share decide how long it lasts.";
 
     /// A format that nobody named, and no unit in the text.
     pub(crate) FORMAT_GUESSED = "format-guessed", 4,
         "{path} was taken for {format} by its looks: {rests_on}",
-        "Name the format (`--format`), with its units where it is `columns`: nothing is guessed \
-         then.";
+        "Name the format (`--format`), with its units if it is `columns`: then nothing is guessed.";
 
     /// Units that were read and never written.
     pub(crate) UNMAPPED_READS = "unmapped-reads", 10,
@@ -32,8 +31,8 @@ notes! {
 
     /// A drive with much more flash than it exports.
     pub(crate) SPARE_LARGE = "spare-large", 15,
-        "the drive has {share:.0} % more flash than it exports, where drives have 7 to 50: it \
-         collects little, and its write amplification tells nothing of theirs",
+        "the drive has {share:.0} % more flash than it exports, and real drives have 7 to 50: it \
+         collects little, and its write amplification does not hold for them",
         "Make a drive small by `drive.channels`, `drive.ways` or `drive.dies`, or export more of \
          it: `drive.over_provisioning=0.28`.";
 
@@ -61,18 +60,18 @@ notes! {
     pub(crate) EXTENTS_PACKED = "extents-packed", 48,
         "the extents that the trace touches were packed (trace.extent_bytes): distances between \
          them are lost",
-        "Take a larger drive and `--fit error` where distances matter, as for prefetch.";
+        "Take a larger drive and `--fit error` if distances matter, as they do for prefetch.";
 
     /// A trace in open loop.
     pub(crate) OPEN_LOOP = "open-loop", RANK_MIDDLE,
         "open loop: the host does not slow down when the drive does; it waits for a place in the \
          queue",
-        "Latencies hold the time at the host; use `--mode closed` for a host that waits.";
+        "Latencies include the time at the host; use `--mode closed` for a host that waits.";
 
     /// Work of the controller that takes no time.
     pub(crate) NO_ECC_TIME = "no-ecc-time", 90,
         "the spare area's transfer, ECC decoding and read retries take no time",
-        "Reads of a drive are slower by these.";
+        "Reads of a real drive are slower by these times.";
 
     /// Addresses beyond the range of a part.
     pub(crate) WRAPPED_IN_RANGE = "wrapped-in-range", RANK_MIDDLE,
@@ -127,7 +126,7 @@ notes! {
     pub(crate) OUT_OF_ORDER = "out-of-order", RANK_MIDDLE,
         "{requests} requests carried an earlier time than the one before; they arrive together \
          with it",
-        "Sort the trace by time where that matters.";
+        "Sort the trace by time if the order matters.";
 
     /// Requests across the end of the drive.
     pub(crate) CROSSED_END = "crossed-end", RANK_MIDDLE,
@@ -147,7 +146,7 @@ notes! {
     /// Records before the first one.
     pub(crate) BEFORE_FIRST = "before-first", RANK_MIDDLE,
         "{records} records carry an earlier time than the first; they arrive together with it",
-        "Sort the trace by time where that matters.";
+        "Sort the trace by time if the order matters.";
 
     /// Records of other address spaces.
     pub(crate) NOT_SELECTED = "not-selected", RANK_MIDDLE,
@@ -161,7 +160,7 @@ notes! {
 
     /// Steps back in time.
     pub(crate) BACKWARD_STEPS = "backward-steps", RANK_MIDDLE,
-        "{steps} steps back in time by more than {longest} were taken for none",
+        "{steps} steps back in time by more than {longest} were ignored",
         "The option `time_gap_max` asks for it.";
 
     /// A clock that jumps.
@@ -177,8 +176,8 @@ notes! {
 
     /// Several drives.
     pub(crate) SEVERAL_DRIVES = "several-drives", RANK_MIDDLE,
-        "operations of flash and write amplification are of all {drives} drives; map, blocks, wear \
-         and utilisation are those of the first (`drives` has the others)",
+        "flash operations and write amplification are of all {drives} drives; map, blocks, wear \
+         and utilisation are of the first drive (`drives` has the others)",
         "Look at `drives` of the record for each.";
 
     /// Settings of parts that are not in use.
@@ -195,12 +194,12 @@ notes! {
     pub(crate) LONGER_THAN_NVME = "longer-than-nvme", RANK_MIDDLE,
         "{requests} reads and writes are longer than 65,536 blocks: NVMe would send each as \
          several commands, here it is one",
-        "Cut them in the trace where their number matters.";
+        "Cut them in the trace if their number matters.";
 
     /// Rows of the time series that became longer.
     pub(crate) ROWS_LONGER = "rows-longer", RANK_MIDDLE,
-        "rows of the time series are {width} ns long, not {given}: longer ones were made of \
-         shorter ones so that a table stays small",
+        "rows of the time series are {width} ns long, not {given}: rows were joined so that the \
+         table stays small",
         "Take a longer `--interval`, or a shorter run.";
 
     /// Pages that were not looked at after the run.
@@ -269,13 +268,13 @@ notes! {
 
     /// Studies of the lookup engine.
     pub(crate) LOOKUP_FILES = "lookup-files", RANK_MIDDLE,
-        "a file is what begins at one address of a request, in units of {sectors} sectors",
+        "each address at which a request begins is a file, in units of {sectors} sectors",
         "See docs/howto/study-hardware-lookup.md.";
 
     /// Studies of the lookup engine.
     pub(crate) LOOKUP_ALIASES = "lookup-aliases", RANK_MIDDLE,
-        "of each address the lowest {bits} bits count: {aliases} of {requests} requests went to an \
-         address that another one has, too",
+        "only the lowest {bits} bits of an address count: {aliases} of {requests} requests went to \
+         an address that is another's, too",
         "Take more `lookup.la_bits`, or addresses `dense`.";
 
     /// Studies of the lookup engine.

@@ -27,7 +27,7 @@ pub enum OptionKind {
 }
 
 impl OptionKind {
-    /// A word for the type, as Python and the command line are told it.
+    /// Returns the word for the type that Python and the command line show.
     pub const fn name(self) -> &'static str {
         match self {
             File => "file",
@@ -42,19 +42,19 @@ impl OptionKind {
     }
 }
 
-/// What an option is about, and so which commands take it.
+/// Subject of an option, which decides the commands that take it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum OptionGroup {
-    /// How a trace is read: the fields of [`Reading`](crate::Reading).
+    /// Reading of a trace: the fields of [`Reading`](crate::Reading).
     Reading,
     /// The workload, and how it meets a drive.
     Workload,
-    /// How it is played and measured; these play no part in preconditioning.
+    /// Playing and measuring; these options play no part in preconditioning.
     Playing,
 }
 
 impl OptionGroup {
-    /// The heading of the group.
+    /// Returns the heading of the group.
     pub const fn title(self) -> &'static str {
         match self {
             OptionGroup::Reading => "Reading a trace",
@@ -71,15 +71,15 @@ pub struct RunOption {
     pub name: &'static str,
     /// Its letter on the command line.
     pub letter: Option<char>,
-    /// What it is about.
+    /// Its group.
     pub group: OptionGroup,
     /// Type and range.
     pub kind: OptionKind,
     /// Default as JSON; `null` where the option is not given.
     pub default: &'static str,
-    /// What stands for its value in help texts; empty: a word for the type.
+    /// Placeholder for its value in help texts; empty: the word for the type.
     pub metavar: &'static str,
-    /// What it means.
+    /// Its meaning.
     pub doc: &'static str,
 }
 
@@ -151,7 +151,7 @@ pub const OPTIONS: &[RunOption] = &[
             "assume_op",
             Text,
             "null",
-            "`read`, `write` or `trim`, for traces that do not say.",
+            "Operation of all requests of a trace that names none: `read`, `write` or `trim`.",
         ),
         "OP",
     ),
@@ -184,7 +184,7 @@ pub const OPTIONS: &[RunOption] = &[
         ),
         'w',
     ),
-    option(WORKLOAD, "job", File, "null", "fio job file instead."),
+    option(WORKLOAD, "job", File, "null", "fio job file to play instead."),
     metavar(
         option(
             WORKLOAD,
@@ -238,15 +238,15 @@ pub const OPTIONS: &[RunOption] = &[
         "until",
         Choice(&["end", "steady"]),
         "\"end\"",
-        "When to stop: `end` (of the workload), or `steady`: play it until five passes in a row \
-         are a steady state (at most 25), then once more, measured.",
+        "End of the run: `end` (of the workload), or `steady`: play the workload until five passes \
+         in a row are a steady state (at most 25), then once more, measured.",
     ),
     option(
         PLAYING,
         "flush_every",
         Count(0),
         "0",
-        "Add a FLUSH after so many writes, for traces that have none.",
+        "Number of writes after which a FLUSH is added, for traces that have none; 0: no FLUSH.",
     ),
     metavar(
         option(
@@ -264,8 +264,8 @@ pub const OPTIONS: &[RunOption] = &[
             "explain",
             Text,
             "null",
-            "Say what the latencies from a percentile on, such as p99.9, are made of: waiting, \
-             cells, collection, merges, map pages.",
+            "Split the latencies from a percentile on, such as p99.9, by reason: waiting, cells, \
+             collection, merges, map pages.",
         ),
         "pN",
     ),
@@ -274,7 +274,7 @@ pub const OPTIONS: &[RunOption] = &[
         "fingerprint",
         Flag,
         "false",
-        "Put every flash operation with its time, as one number, into the record.",
+        "Add a fingerprint to the record: every flash operation with its time, in one number.",
     ),
 ];
 

@@ -1,9 +1,9 @@
-//! The oracle: what every mapping unit must hold. Each read is compared, always.
+//! The oracle: the stamp that every mapping unit must hold. Each read is compared, always.
 
 use flashatlas_prefetch as prefetch;
 use flashatlas_types::{HostOp, Lpn, Request, Stamp, StampSum, at_once, share};
 
-/// Reads that returned the wrong content, of which the first few are described.
+/// Number of reads with wrong content that are described: the first ones.
 const DESCRIBED: usize = 3;
 
 /// Fewer units take less time than a thread to start.
@@ -30,7 +30,7 @@ impl Oracle {
         Oracle::expecting(expected, unit_sectors)
     }
 
-    /// Every unit holds what is given.
+    /// Returns an oracle that expects `expected`, one stamp a unit.
     pub fn expecting(expected: Vec<Stamp>, unit_sectors: u32) -> Oracle {
         Oracle {
             expected,
@@ -42,13 +42,13 @@ impl Oracle {
         }
     }
 
-    /// Names what a page was filled with, as a write of that page alone.
+    /// Returns the content number of a filled page, as of a write of this page alone.
     #[inline]
     pub fn filling(lpn: Lpn) -> u64 {
         1 << 63 | u64::from(lpn.0)
     }
 
-    /// The stamp of a page after the drive was filled.
+    /// Returns the stamp of a page after the drive was filled.
     #[inline]
     pub fn filled(lpn: Lpn) -> Stamp {
         Stamp::whole(Oracle::filling(lpn), 0)
@@ -62,7 +62,7 @@ impl Oracle {
         });
     }
 
-    /// The host wrote or trimmed.
+    /// Notes a write or trim of the host.
     #[inline]
     pub fn apply(&mut self, r: &Request, content: u64) {
         let (start, end) = (r.lba.0, r.lba.0 + u64::from(r.sectors));
@@ -89,8 +89,10 @@ impl Oracle {
         }
     }
 
-    /// As [`Oracle::apply`], of a request that was cut short: a unit that still holds what it held
-    /// keeps it. `held` looks at a unit, if it can.
+    /// Notes a request that was cut short, as [`Oracle::apply`]: a unit that still holds its old
+    /// version keeps it.
+    ///
+    /// `held` looks at a unit, if it can.
     pub fn apply_partly(&mut self, r: &Request, content: u64, held: impl Fn(Lpn) -> Option<Stamp>) {
         let units = r.lba.0 / self.unit_sectors
             ..(r.lba.0 + u64::from(r.sectors)).div_ceil(self.unit_sectors);
@@ -103,7 +105,8 @@ impl Oracle {
         }
     }
 
-    /// These units are about to be read or written: load what they hold from memory.
+    /// Loads the expected stamps of units that are about to be read or written into the CPU's
+    /// caches.
     #[inline]
     pub fn prefetch(&self, units: &[Lpn]) {
         for unit in units {
@@ -111,7 +114,7 @@ impl Oracle {
         }
     }
 
-    /// Compare what a read returned.
+    /// Compares the stamps that a read returned with the expected ones.
     #[inline]
     pub fn compare(&mut self, r: &Request, stamps: &[Stamp], request: u64) {
         let first = (r.lba.0 / self.unit_sectors) as usize;
@@ -143,12 +146,12 @@ impl Oracle {
         }
     }
 
-    /// Units that hold nothing.
+    /// Returns the units that hold nothing.
     pub fn empty(&self) -> impl Iterator<Item = Lpn> + '_ {
         self.expected.iter().zip(0..).filter(|(e, _)| **e == Stamp::ZERO).map(|(_, lpn)| Lpn(lpn))
     }
 
-    /// What every unit must hold.
+    /// Returns the stamps that the units must hold.
     pub fn into_expected(self) -> Vec<Stamp> {
         self.expected
     }
@@ -157,7 +160,9 @@ impl Oracle {
         self.expected.len() as u32
     }
 
-    /// Whether these are the stamps of all pages after the last request. If so they count as swept.
+    /// Returns `true` if `found` is the sum of the stamps of all pages after the last request.
+    ///
+    /// All pages then count as swept.
     pub fn sweep_at_once(&mut self, found: StampSum) -> bool {
         let share = share(self.expected.len(), WORTH_A_THREAD);
         let shares = (0..).step_by(share).zip(self.expected.chunks(share));
@@ -171,7 +176,7 @@ impl Oracle {
         same
     }
 
-    /// Compare one page after the last request.
+    /// Compares one page after the last request.
     pub fn sweep(&mut self, lpn: u32, found: Stamp) {
         self.units_swept += 1;
         let expected = self.expected[lpn as usize];

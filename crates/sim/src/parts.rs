@@ -1,5 +1,4 @@
-//! What names of a run choose from: the parts that come with the project, and those that were
-//! added, with where each of these came from.
+//! Parts that names of a run choose from: the project's own, and the added ones with their origin.
 
 use crate::metrics::MetricDef;
 use flashatlas_device::{LayerDef, Part, Preset, Registry};
@@ -14,7 +13,7 @@ use flashatlas_workload::{FormatDef, GeneratorDef};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-/// Every registry of a run. A value: whoever adds a part has another one.
+/// Every registry of a run. A value never changes: adding a part makes another one.
 #[derive(Clone, Copy)]
 pub struct Parts {
     /// Presets, schemes, map stores, victim policies, classifiers, map cache policies, hash
@@ -22,7 +21,7 @@ pub struct Parts {
     pub drives: Registry,
     /// Trace formats and generators.
     pub workloads: flashatlas_workload::Registry,
-    /// What is measured.
+    /// The metrics.
     pub metrics: Entries<MetricDef>,
     /// The parts that were added, in order.
     pub added: &'static [AddedPart],
@@ -32,7 +31,7 @@ pub struct Parts {
 #[derive(Clone, Copy)]
 #[non_exhaustive]
 pub enum AnyPart {
-    /// Of a drive.
+    /// A part of a drive.
     Drive(Part),
     /// A trace format.
     Format(&'static FormatDef),
@@ -71,7 +70,7 @@ any_part! {
     MetricDef => AnyPart::Metric,
 }
 
-/// Where a part came from.
+/// Origin of a part.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Origin {
     /// The plug-in, crate or package that brought it.
@@ -85,17 +84,17 @@ pub struct Origin {
 /// A part that did not come with the project, as records name it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct AddedPart {
-    /// What it is: `victim policy`.
+    /// Its kind, such as `victim policy`.
     pub kind: &'static str,
     /// Its name.
     pub name: &'static str,
-    /// Where it came from.
+    /// Its origin.
     #[serde(flatten)]
     pub origin: Origin,
 }
 
 impl AnyPart {
-    /// What it is, in words, and its name.
+    /// Returns its kind, in words, and its name.
     pub fn named(self) -> (&'static str, &'static str) {
         fn of<T: Entry>(def: &T) -> (&'static str, &'static str) {
             (T::KIND, def.name())
@@ -110,10 +109,11 @@ impl AnyPart {
 }
 
 impl Parts {
-    /// The same with one more part.
+    /// Returns these parts and one more.
     ///
     /// # Errors
-    /// As [`Registry::with`]: a name or a key that is taken; the error says where that came from.
+    /// Returns an error for a name or a key that is taken, as [`Registry::with`]; the error names
+    /// the origin of the part that has it.
     pub fn with(mut self, part: AnyPart, origin: &Origin) -> Result<Parts, ConfigError> {
         let (kind, name) = part.named();
         if let Some(before) = self.added.iter().find(|p| (p.kind, p.name) == (kind, name)) {
@@ -139,7 +139,7 @@ impl Parts {
     }
 }
 
-/// Of the parts that were added, those that a run used: a record has their origin.
+/// Returns the added parts that a run used, for its record to name their origin.
 pub(crate) fn in_use(added: &[AddedPart], record: &Value) -> Vec<Value> {
     let config = &record["config"];
     let texts: Vec<&str> = (config["params"].as_object().into_iter().flat_map(|p| p.values()))

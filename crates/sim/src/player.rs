@@ -1,8 +1,7 @@
-//! The player: hands requests to a drive, checks what it reads, and shows the metrics what happens
-//! and when.
+//! The player: hands requests to a drive, checks the results of reads, and shows all events to the
+//! metrics.
 //!
-//! Who decides *which* request comes next, and when, is elsewhere: [`crate::stream`] for traces
-//! and generators.
+//! [`crate::stream`] decides which request comes next, and when, for traces and generators.
 
 use crate::explain::{Completed, Explain};
 use crate::metrics::{Event, Findings, Metric, MetricDef, Snapshot, Start};
@@ -25,8 +24,8 @@ const SWEEP_UNITS_MAX: u32 = 1 << 28;
 /// Blocks of an NVMe read or write at most (NVM Command Set 1.0, 3.2.4: NLB has 16 bits).
 const NVME_BLOCKS: u32 = 1 << 16;
 
-/// Units of each request that are loaded from memory before it comes: the rest of a long one lies
-/// beside them.
+/// Units of each request that are loaded from memory before it comes: the rest of a long request
+/// lies beside them.
 const EXPECTED_UNITS: u32 = 4;
 
 /// Units that are looked at together where all are.
@@ -43,20 +42,20 @@ struct Flight {
     complete: bool,
 }
 
-/// What plays requests on a drive.
+/// Player of requests on a drive.
 pub(crate) struct Player {
     pub drive: Stack,
     pub oracle: Oracle,
-    /// When it is now.
+    /// Simulated time.
     pub now: Ps,
     /// Commands handed to the drive that are not complete.
     pub in_flight: usize,
-    /// When the last command was complete.
+    /// Completion time of the last command.
     pub last_done: Ps,
-    /// The longest time in which commands were in flight and none completed, of what is measured,
-    /// and when it began.
+    /// The longest time of the measured part in which commands were in flight and none completed,
+    /// and its beginning.
     pub stillest: (Dur, Ps),
-    /// Since when something is in flight and nothing has completed.
+    /// Time since which something is in flight and nothing has completed.
     still_since: Ps,
     /// Commands handed to the drive.
     pub submitted: u64,
@@ -66,11 +65,11 @@ pub(crate) struct Player {
     pub completed: u64,
     /// The measured part has begun.
     pub measuring: bool,
-    /// How the run ended before its workload did.
+    /// End of a run whose drive wore out before the workload ended.
     pub worn_out: Option<WornOut>,
     /// Bytes of the writes handed to the drive.
     written: u64,
-    /// What the drive had done when measuring began, and its counters with it.
+    /// Counts of the drive's work when measuring began; its counters began anew then.
     before: Count,
     start: Start,
     measured: Entries<MetricDef>,
@@ -84,7 +83,7 @@ pub(crate) struct Player {
     level_until: Ps,
     /// The reading of the sampling clock at which a metric wants to look next.
     next_sample: u64,
-    /// Whether latencies are explained.
+    /// Explanation of the latencies, if asked for.
     explain: Option<Explain>,
     done: Vec<Done>,
     reply: Reply,
@@ -93,7 +92,7 @@ pub(crate) struct Player {
 }
 
 impl Player {
-    /// `start` says how metrics begin.
+    /// Returns a player of no requests yet; `start` is what metrics begin with.
     pub fn new(drive: Stack, oracle: Oracle, measured: Entries<MetricDef>, start: Start) -> Player {
         let mut player = Player {
             drive,
@@ -129,18 +128,18 @@ impl Player {
         player
     }
 
-    /// Explain the latencies of what is measured.
+    /// Keeps the reasons for the latencies of what is measured.
     pub fn explain(&mut self, explain: Explain) {
         self.drive.drives_mut().into_iter().for_each(Ssd::keep_paths);
         self.explain = Some(explain);
     }
 
-    /// Why latencies are what they are, where that was asked for.
+    /// Returns the reasons for latencies, if they were asked for.
     pub fn explained(&self) -> Option<Value> {
         self.explain.as_ref().map(Explain::to_json)
     }
 
-    /// Forget what was measured so far: the next request is the first that counts.
+    /// Forgets all measurements so far: the next request is the first that counts.
     pub fn start_measuring(&mut self) {
         self.measuring = true;
         self.metrics = self.measured.iter().map(|m| (m.build)(self.start)).collect();
@@ -155,18 +154,19 @@ impl Player {
         self.sample(0);
     }
 
-    /// Hand a request to the drive now; it arrived at the host at `arrived`, and `number` (from 1)
-    /// is what it writes. Returns its tag.
+    /// Hands a request to the drive now, and returns its tag.
+    ///
+    /// The request reached the host at `arrived`; `number` (from 1) is the content of a write.
     pub fn submit(&mut self, r: &Request, arrived: Ps, number: u64) -> Result<u32, RunError> {
         self.submit_with(r, arrived, number, None)
     }
 
-    /// What the last read returned, where the drive keeps bytes.
+    /// Returns the bytes that the last read returned, if the drive keeps bytes.
     pub fn bytes_read(&self) -> &[u8] {
         &self.reply.bytes
     }
 
-    /// As [`Player::submit`], with the bytes of a write.
+    /// Submits a request as [`Player::submit`], with the bytes of a write.
     pub fn submit_with(
         &mut self,
         r: &Request,
@@ -233,8 +233,10 @@ impl Player {
         Ok(tag)
     }
 
-    /// These requests come next: what is known of the first units of each is loaded from memory,
-    /// all at once. Nothing else comes of it.
+    /// Loads what is known of the first units of each coming request into the CPU's caches, all at
+    /// once.
+    ///
+    /// Nothing else comes of it.
     pub fn prefetch<'a>(&mut self, requests: impl Iterator<Item = &'a Request>) {
         let (unit_sectors, end) = (u64::from(self.drive.unit_sectors()), self.oracle.units());
         let mut units = std::mem::take(&mut self.expected);
@@ -257,8 +259,8 @@ impl Player {
         self.metrics.iter_mut().for_each(|m| m.on(event));
     }
 
-    /// Run until at most `in_flight` commands are in flight; `finished` is told of those that
-    /// complete, as by [`Player::advance`].
+    /// Runs until at most `in_flight` commands are in flight; `finished` is called as by
+    /// [`Player::advance`].
     pub fn wait_for(
         &mut self,
         in_flight: usize,
@@ -274,7 +276,7 @@ impl Player {
         Ok(())
     }
 
-    /// What is said when commands are in flight and nothing will happen any more.
+    /// Returns the error for commands in flight while nothing will happen any more.
     pub fn stalled(&self) -> RunError {
         if let Some(error) = self.drive.failure() {
             return self.ended(self.submitted, error);
@@ -286,8 +288,7 @@ impl Player {
         }
     }
 
-    /// Handle everything up to `until`; `finished` sees the tag of each command that is complete,
-    /// and when it was.
+    /// Handles everything up to `until`; `finished` gets each completed command's tag and time.
     pub fn advance(&mut self, until: Ps, mut finished: impl FnMut(u32, Ps)) {
         while let Some(at) = self.sample_before(until) {
             self.step(at, &mut finished);
@@ -296,7 +297,8 @@ impl Player {
         self.step(until, &mut finished);
     }
 
-    /// As [`Player::advance`], but no further than the first instant at which commands complete.
+    /// Advances as [`Player::advance`], but no further than the first completion.
+    ///
     /// Returns the time that it came to.
     pub fn advance_to_completion(&mut self, until: Ps, mut finished: impl FnMut(u32, Ps)) -> Ps {
         let before = self.completed;
@@ -315,8 +317,9 @@ impl Player {
         }
     }
 
-    /// Let everything happen up to `until`, which is not before now; where nothing is in flight,
-    /// the drive may use the time.
+    /// Lets everything happen up to `until`, which is not before now.
+    ///
+    /// If nothing is in flight, the drive may use the time.
     pub fn pass_time(
         &mut self,
         until: Ps,
@@ -333,8 +336,9 @@ impl Player {
         Ok(())
     }
 
-    /// The host asks for nothing until `until`: the drive may use the time. No command may be in
-    /// flight.
+    /// Lets time pass without requests until `until`: the drive may use the time.
+    ///
+    /// No command may be in flight.
     pub fn idle(&mut self, until: Ps) -> Result<(), RunError> {
         let from = self.last_done.max(self.now);
         while let Some(at) = self.sample_before(until) {
@@ -345,7 +349,7 @@ impl Player {
         self.drive.idle(from, until).map_err(|e| self.ended(self.submitted, e))
     }
 
-    /// When a metric wants to look next, if that is not after `until`.
+    /// Returns the time at which a metric wants to look next, unless it is after `until`.
     fn sample_before(&self, until: Ps) -> Option<Ps> {
         let wanted = self.start.timed
             && self.measuring
@@ -366,7 +370,7 @@ impl Player {
         at
     }
 
-    /// These commands are complete.
+    /// Completes commands.
     fn complete(&mut self, mut done: Vec<Done>, finished: &mut impl FnMut(u32, Ps)) {
         for d in done.drain(..) {
             let tag = d.tag.0 as u32;
@@ -399,13 +403,13 @@ impl Player {
         self.done = done;
     }
 
-    /// The number of commands in flight changes at `at`, or is looked at.
+    /// Counts the commands in flight up to `at`, before their number changes or is read.
     fn count_level(&mut self, at: Ps) {
         self.level_time += u128::from(at.since(self.level_until).0) * self.in_flight as u128;
         self.level_until = self.level_until.max(at);
     }
 
-    /// Let the metrics look at `clock`: picoseconds since measuring began, or requests in untimed
+    /// Lets the metrics look at `clock`: picoseconds since measuring began, or requests in untimed
     /// runs.
     fn sample(&mut self, clock: u64) {
         let mut metrics = std::mem::take(&mut self.metrics);
@@ -443,7 +447,7 @@ impl Player {
         });
     }
 
-    /// What the drive has done until now.
+    /// Returns the counts of the drive's work so far.
     pub fn count(&self) -> Count {
         let clock = if self.start.timed { self.now.0 } else { self.submitted };
         let (layout, counters) = (self.drive.ssd().layout(), self.drive.flash_counters());
@@ -458,7 +462,7 @@ impl Player {
         Passes::new(self.start, page_bytes, self.count())
     }
 
-    /// What the metrics can say until now.
+    /// Returns the findings of the metrics so far.
     pub fn look(&mut self) -> Findings {
         let mut metrics = std::mem::take(&mut self.metrics);
         let mut found = Findings::default();
@@ -469,7 +473,7 @@ impl Player {
         found
     }
 
-    /// What every metric found.
+    /// Returns the findings of every metric at the end.
     pub fn measure(&mut self) -> Findings {
         let active =
             if self.start.timed { self.drive.drain().since(self.measured_from) } else { Dur::ZERO };
@@ -481,9 +485,11 @@ impl Player {
         found
     }
 
-    /// Look at every page once more, behind the back of a drive whose tables were checked: at all
-    /// together, where the drive can sum up what it holds and that is as expected. Says so when it
-    /// is too large for one by one.
+    /// Looks at every page once more, behind the back of a drive whose tables were checked.
+    ///
+    /// If the drive can sum up its stamps and the sum is as expected, all pages are checked at
+    /// once. Returns a note if there is no sum and the drive is too large for looking at page by
+    /// page.
     pub fn sweep(
         &mut self,
         progress: &mut dyn FnMut(Progress) -> bool,

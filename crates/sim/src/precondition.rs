@@ -1,7 +1,7 @@
-//! Bringing a drive into a state, in no simulated time.
+//! Preconditioning: brings a drive into a state, in no simulated time.
 //!
-//! Whatever the way, the drive is then switched off and on again: the run begins with what is
-//! on flash, and a checkpoint of it, loaded another day, gives the same bytes.
+//! In every way the drive is then switched off and on again: the run begins with the content of the
+//! flash, and a checkpoint of it, loaded another day, gives the same bytes.
 
 use crate::checkpoint::{Checkpoint, Header, forget_empty};
 use crate::fit::Mapper;
@@ -15,12 +15,13 @@ use flashatlas_nand::params::DATA;
 use flashatlas_types::{HostOp, Ps, Seed, Stamp, Tag};
 use serde_json::json;
 
-/// Write ids of preconditioning lie above those of the run.
+/// Smallest write id of preconditioning; the ids of the run lie below.
 const CONTENT: u64 = 1 << 62;
 
-/// The drive of a run in the state that `spec` asks for, its counters zero. `trace` is the
-/// preconditioning trace or `checkpoint` what was read from the file, whichever the precondition
-/// names.
+/// Returns the drive of a run in the state that `spec` asks for, its counters zero.
+///
+/// `trace` is the preconditioning trace, `checkpoint` the content of the file, whichever the
+/// precondition names.
 pub(crate) fn preconditioned(
     spec: &RunSpec,
     config: &DriveConfig,
@@ -64,10 +65,10 @@ pub(crate) fn preconditioned(
     Ok((drive, oracle))
 }
 
-/// Whether a drive has a model of its steady state.
+/// Returns an error unless the drive has a model of its steady state.
 ///
 /// # Errors
-/// When the scheme or a part of it has none, or the drive has layers.
+/// Returns an error if the scheme or a part of it has no model, or the drive has layers.
 pub(crate) fn check_steady(config: &DriveConfig) -> Result<(), RunError> {
     if !config.layers().is_empty() {
         let why = "the steady state is a model of the drive alone: with layers use \
@@ -78,7 +79,7 @@ pub(crate) fn check_steady(config: &DriveConfig) -> Result<(), RunError> {
     Ok(())
 }
 
-/// The writes and trims of a trace, one after the other.
+/// Plays the writes and trims of a trace, one after the other.
 fn play(
     drive: &mut Stack,
     oracle: &mut Oracle,
@@ -129,7 +130,7 @@ fn load(
     Ok((drive, oracle))
 }
 
-/// The checkpoint of a preconditioned drive.
+/// Returns the checkpoint of a preconditioned drive.
 pub(crate) fn checkpoint(
     spec: &RunSpec,
     config: &DriveConfig,

@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 /// Name and version of the record's layout.
 pub const SCHEMA: &str = "flashatlas.run/2";
 
-/// A parameter's value as JSON; a time as text with its unit.
+/// Returns a parameter's value as JSON; a time as text with its unit.
 pub(crate) fn param(value: &Param) -> Value {
     match value {
         Param::Int(n) => (*n).into(),
@@ -23,8 +23,10 @@ pub(crate) fn param(value: &Param) -> Value {
     }
 }
 
-/// What was run, in the words of the options: the run again is this, a seed and a trace. What was
-/// not given is left out, but for the first five.
+/// Returns the configuration of a run in the words of the options: with a seed and a trace it is
+/// the run again.
+///
+/// Options that were not given are left out, but for the first five.
 pub(crate) fn config(spec: &RunSpec, drive: &DriveConfig) -> Value {
     let params = drive.pairs().map(|(key, value)| (key.to_owned(), param(value))).collect();
     let mut run = Map::new();
@@ -56,7 +58,7 @@ pub(crate) fn config(spec: &RunSpec, drive: &DriveConfig) -> Value {
     Value::Object(run)
 }
 
-/// The options that were given.
+/// Returns the options of reading that were given.
 fn reading(reading: &Reading) -> Value {
     let mut given = json!(reading);
     if let Value::Object(options) = &mut given {
@@ -65,7 +67,7 @@ fn reading(reading: &Reading) -> Value {
     given
 }
 
-/// The first part of the record: what was run.
+/// Returns the first part of the record: the configuration and the build of the run.
 pub(crate) fn head(spec: &RunSpec, drive: &DriveConfig, build: Build<'_>) -> Map<String, Value> {
     let config = config(spec, drive);
     let mut record = Map::new();

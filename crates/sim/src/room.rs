@@ -1,8 +1,8 @@
 //! Memory of the machine, and drives that are larger.
 //!
-//! A table that is only asked for takes nothing: the system hands out pages when they are written.
-//! So a drive of which little is written may be larger than the memory, and one that is filled may
-//! not: the process would be ended by the kernel, and a notebook with it.
+//! A table that is only asked for takes no memory: the system hands out pages when they are
+//! written. So a drive may be larger than the memory if little of it is written. It may not if it
+//! is filled: the kernel would end the process, and a notebook with it.
 
 use crate::{Precondition, RunError, RunSpec};
 use flashatlas_device::DriveConfig;
@@ -13,11 +13,11 @@ use flashatlas_types::ConfigError;
 /// (`steady`); on smaller drives and with log-block schemes 21 to 34.
 const CERTAIN_PER_UNIT: u64 = 16;
 
-/// Returns the bytes that a run takes at the least, because its precondition writes them; 0 where
-/// that depends on a trace.
+/// Returns the least bytes that a run takes, because its precondition writes them; 0 if they depend
+/// on a trace.
 ///
 /// # Errors
-/// When no such drive can be made.
+/// Returns an error if no such drive can be made.
 pub(crate) fn certain_bytes(
     precondition: &Precondition,
     config: &DriveConfig,
@@ -31,10 +31,10 @@ pub(crate) fn certain_bytes(
     Ok(units * CERTAIN_PER_UNIT)
 }
 
-/// Refuse a precondition that certainly takes more memory than is `free`.
+/// Refuses a precondition that certainly takes more memory than is `free`.
 ///
 /// # Errors
-/// [`RunError::Option`] that names the largest drive that fits.
+/// Returns [`RunError::Option`] with the name of the largest drive that fits.
 pub(crate) fn must_fit(
     spec: &RunSpec,
     config: &DriveConfig,
@@ -59,12 +59,12 @@ fn gibibytes(bytes: u64) -> String {
     format!("{:.1} GiB", bytes as f64 / (1u64 << 30) as f64)
 }
 
-/// How one version of control groups says what a group may take and what it takes.
+/// Files of one version of control groups: the limit and the use of a group's memory.
 struct Version {
     root: &'static str,
     limit: &'static str,
     usage: &'static str,
-    /// What of `memory.stat` is content of files, which the kernel drops when it needs the room.
+    /// Fields of `memory.stat` for content of files, which the kernel drops when it needs the room.
     files: [&'static str; 2],
 }
 
@@ -81,11 +81,12 @@ const V2: Version = Version {
     files: ["inactive_file", "active_file"],
 };
 
-/// Returns the bytes of memory that this process may take: what Linux says is available
-/// (`MemAvailable` of `/proc/meminfo`), and what the limits of its control groups leave, of both
-/// versions (`cgroups(7)`). Swap is not counted: tables are gone through in no order that it could
-/// follow. `None` where the system is not Linux. `read` gives the content of a file, if it is
-/// there.
+/// Returns the bytes of memory that this process may take, or `None` if the system is not Linux.
+///
+/// They are the fewest of the bytes available in Linux (`MemAvailable` of `/proc/meminfo`), and of
+/// the rest of the limits of its control groups, of both versions (`cgroups(7)`). Swap is not
+/// counted: tables are gone through in no order that it could follow. `read` returns the content of
+/// a file, if there is one.
 pub fn free_memory(read: &dyn Fn(&str) -> Option<String>) -> Option<u64> {
     let available = field(&read("/proc/meminfo")?, "MemAvailable:")?.saturating_mul(1024);
     let own = read("/proc/self/cgroup").unwrap_or_default();
@@ -102,7 +103,9 @@ pub fn free_memory(read: &dyn Fn(&str) -> Option<String>) -> Option<u64> {
     limits.chain([available]).min()
 }
 
-/// What is left in a group and in those that it lies in; a container sees its own as the root.
+/// Returns the fewest bytes that are left in a group or in a group around it.
+///
+/// A container sees its own group as the root.
 fn left_of(version: &Version, path: &str, read: &dyn Fn(&str) -> Option<String>) -> Option<u64> {
     let inside = path.trim_matches('/');
     let ends = inside.match_indices('/').map(|(at, _)| at).chain([0, inside.len()]);
@@ -117,7 +120,7 @@ fn left_of(version: &Version, path: &str, read: &dyn Fn(&str) -> Option<String>)
     left.min()
 }
 
-/// The number behind `name` at the beginning of a line.
+/// Returns the number behind `name` on the line that begins with it.
 fn field(text: &str, name: &str) -> Option<u64> {
     let mut lines = text.lines().map(str::split_whitespace);
     lines.find_map(|mut words| (words.next() == Some(name)).then(|| words.next()?.parse().ok())?)

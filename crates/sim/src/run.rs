@@ -1,4 +1,4 @@
-//! A run: from what was asked for to its record and tables.
+//! A run: from its specification to its record and tables.
 
 use crate::asked::{Asked, Requests};
 use crate::checkpoint::Header;
@@ -25,7 +25,7 @@ use flashatlas_workload::{Account, BadKind};
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
-/// How far a run has come.
+/// Progress of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress {
     /// `precondition`, `scan`, `settle` (passes before the measured one), `run` or `check`.
@@ -36,7 +36,7 @@ pub struct Progress {
     pub share: Option<f64>,
 }
 
-/// What a run found out.
+/// Results of a run.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// The run record: see `docs/FORMATS.md`.
@@ -47,12 +47,13 @@ pub struct Outcome {
     pub jobs: Option<Value>,
 }
 
-/// Carry out `spec` and return its record. `progress` is called now and then and stops the run by
-/// returning `false`.
+/// Carries out `spec` and returns its record.
+///
+/// `progress` is called now and then and stops the run by returning `false`.
 ///
 /// # Errors
-/// [`RunError`]: bad input, a drive that cannot go on, or a broken invariant. There is no partial
-/// record.
+/// Returns a [`RunError`] for bad input, for a drive that cannot go on, and for a broken invariant.
+/// There is no partial record.
 pub fn run(
     spec: &RunSpec,
     env: &Environment<'_>,
@@ -61,7 +62,7 @@ pub fn run(
     caught(|| carry_out(spec, env, progress))
 }
 
-/// What `work` answers, or what a part did wrong in it.
+/// Returns the result of `work`, or the fault of a part in it.
 fn caught<T>(work: impl FnOnce() -> Result<T, RunError>) -> Result<T, RunError> {
     PartFault::catching(work).unwrap_or_else(|fault| Err(fault.into()))
 }
@@ -132,7 +133,7 @@ fn explain(player: &mut Player, spec: &RunSpec) -> Result<(), RunError> {
     Ok(())
 }
 
-/// Play a job file.
+/// Plays a job file.
 fn run_jobs(
     spec: &RunSpec,
     config: &DriveConfig,
@@ -178,8 +179,7 @@ fn run_jobs(
     Ok(Outcome { jobs: Some(statistics), ..outcome })
 }
 
-/// Returns a note if a trace is placed on the drive in another way than the one that the checkpoint
-/// holds.
+/// Returns a note if a trace is placed on the drive otherwise than the trace of the checkpoint.
 fn laid_out_otherwise(header: &Header, spec: &RunSpec) -> Option<Note> {
     let other = spec.trace.is_some()
         && header.precondition.get("trace").is_some()
@@ -251,7 +251,7 @@ fn stood_still((length, from): (Dur, Ps)) -> Option<Note> {
     })
 }
 
-/// Spare flash above this share of what a drive exports is said.
+/// Share of the exported flash above which a note reports spare flash.
 const SPARE_MOST: f64 = 0.5;
 
 /// Returns a note if a drive has more spare flash than drives have.
@@ -260,7 +260,7 @@ fn much_spare(layout: &Layout) -> Option<Note> {
     (share > SPARE_MOST).then(|| notes::SPARE_LARGE.with([("share", (100.0 * share).into())]))
 }
 
-/// Where the requests of a run came from.
+/// Source of the requests of a run.
 pub(crate) struct Source<'a> {
     pub path: &'a str,
     pub format: &'static str,
@@ -268,17 +268,18 @@ pub(crate) struct Source<'a> {
     pub digest: Option<String>,
     /// The files that it names, which were read, too.
     pub named: &'a [NamedFile],
-    /// What was left out of it.
+    /// Records that were left out of it.
     pub account: Account,
     pub origin: Option<Header>,
     /// Bytes of the extents that were packed, if they were.
     pub packed: Option<u64>,
-    /// What is said of each file, where there are several.
+    /// The record's entry for each file, if there are several.
     pub parts: Vec<Value>,
 }
 
-/// Check the drive after the last request, and write the record. `extra` are further
-/// approximations.
+/// Checks the drive after the last request, and returns the record.
+///
+/// `extra` are further approximations.
 pub(crate) fn finish(
     spec: &RunSpec,
     config: &DriveConfig,
@@ -482,12 +483,13 @@ fn prepare(
     Ok(Prepared { drive, oracle, mapper, origin, guesses })
 }
 
-/// Carry out the preconditioning of `spec`, and write the drive as a checkpoint to `out`, which
-/// errors call `name`. The workload, if there is one, is looked at only to pack its addresses
-/// (`compact`).
+/// Carries out the preconditioning of `spec`, and writes the drive as a checkpoint to `out`.
+///
+/// Errors call the output `name`. The workload, if there is one, is looked at only to pack its
+/// addresses (`compact`).
 ///
 /// # Errors
-/// As [`run`]; and when `out` takes no more.
+/// Returns the errors of [`run`], and an error if `out` takes no more.
 pub fn save_checkpoint(
     spec: &RunSpec,
     env: &Environment<'_>,

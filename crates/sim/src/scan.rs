@@ -1,23 +1,25 @@
-//! What a workload touches, looked at before a run with `fit=compact`.
+//! Scan of a workload for the extents that it touches, before a run with `fit=compact`.
 
 use crate::fit::Extents;
 use crate::input::{Input, Inputs};
 use crate::stream::PROGRESS_EVERY;
 use crate::{Environment, Fit, Precondition, Progress, RunError, RunSpec};
 
-/// What is looked at before a run with `fit=compact`.
+/// Scan of a workload before a run with `fit=compact`.
 pub(crate) struct Scan<'a> {
     /// Sectors of the drive.
     pub capacity: u64,
     pub spec: &'a RunSpec,
     pub inputs: &'a Inputs<'a>,
-    /// Not only what preconditions the drive.
+    /// `true` to scan the workload as well as the preconditioning trace.
     pub with_workload: bool,
 }
 
 impl Scan<'_> {
-    /// The extents that the workload and its preconditioning touch, of the first size with which
-    /// they fit the drive; none but for `compact`. What is `packed` may be larger.
+    /// Returns the extents that the workload and its preconditioning touch, of the first size that
+    /// fits the drive.
+    ///
+    /// Returns none unless the run is `compact`. Extents that are `packed` already may be larger.
     pub fn touched(
         &self,
         sizes: &[u64],
@@ -40,7 +42,7 @@ impl Scan<'_> {
         Err(RunError::Fit(too_large(needed, least, self.capacity, self.spec, env)))
     }
 
-    /// The extents of one size; no more than fit `capacity`, and one.
+    /// Returns the extents of one size; stops at the first that no longer fits `capacity`.
     fn of_size(
         &self,
         size: u64,
@@ -77,7 +79,8 @@ impl Scan<'_> {
     }
 }
 
-/// That a workload does not fit a drive even packed, how much it needs, and which drives hold it.
+/// Describes a workload that does not fit a drive even packed: its bytes, and the drives that hold
+/// it.
 fn too_large(
     needed: u64,
     extent: u64,

@@ -20,23 +20,24 @@ pub(crate) const PASSES_MAX: usize = 25;
 pub(crate) struct Passes {
     start: Start,
     page_bytes: f64,
-    /// At the beginning, and at the end of each pass; the last six at most are looked at.
+    /// Counts at the beginning, and at the end of each pass; at most the last six are looked at.
     ends: Vec<Count>,
     judged: Value,
     steady: bool,
 }
 
 impl Passes {
-    /// None yet; `count` is what the drive has done so far, and its pages have `page_bytes`.
+    /// Returns the passes of a run before the first; the drive's counts are `count`, its pages have
+    /// `page_bytes`.
     pub fn new(start: Start, page_bytes: u32, count: Count) -> Passes {
         let page_bytes = f64::from(page_bytes);
         Passes { start, page_bytes, ends: vec![count], judged: Value::Null, steady: false }
     }
 
-    /// A pass is over. Whether the next one is measured.
+    /// Notes the end of a pass, and returns `true` if the next one is measured.
     ///
     /// # Errors
-    /// When passes have nothing that can be judged.
+    /// Returns an error if the passes have nothing that can be judged.
     pub fn ended(&mut self, count: Count) -> Result<bool, RunError> {
         self.ends.push(count);
         let passes = self.ends.len() - 1;
@@ -58,14 +59,15 @@ impl Passes {
         Ok(self.steady || passes == PASSES_MAX)
     }
 
-    /// The measured pass is over. Whether it and the four before it are a steady state: a trace has
-    /// phases of its own, so fifths of a pass say less than passes do.
+    /// Notes the end of the measured pass, and judges it with the four before it.
+    ///
+    /// A trace has phases of its own, so fifths of a pass say less than passes do.
     pub fn measured(&mut self, count: Count) -> Verdict {
         self.ends.push(count);
         self.judge().expect("five passes came before")
     }
 
-    /// The last five passes; `None` where there are fewer.
+    /// Judges the last five passes; returns `None` if there are fewer.
     fn judge(&self) -> Option<Verdict> {
         let ends = self.ends.last_chunk::<{ ROUNDS + 1 }>()?;
         let each = |of: fn(&Count) -> u64| -> [f64; ROUNDS] {
@@ -85,7 +87,7 @@ impl Passes {
         Some(rounds.judge())
     }
 
-    /// What the passes were, for the run record.
+    /// Returns the passes and their measurements, for the run record.
     pub fn json(&self) -> &Value {
         &self.judged
     }

@@ -1,4 +1,4 @@
-//! What to run: a drive, a workload, and how the one meets the other.
+//! Specification of a run: a drive, a workload, and how the one meets the other.
 
 use crate::RunError;
 use flashatlas_types::quantity::quantity;
@@ -6,23 +6,23 @@ use flashatlas_types::{Dur, HostOp};
 use flashatlas_workload::{BadKinds, ReadOptions};
 use serde::{Deserialize, Serialize};
 
-/// How requests are issued.
+/// Rule by which requests are issued.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Mode {
-    /// At the times of the trace, divided by [`RunSpec::speed`]. What the drive's queue has no room
-    /// for waits at the host.
+    /// Requests arrive at the times of the trace, divided by [`RunSpec::speed`]. A request waits at
+    /// the host if the drive's queue has no room.
     Open,
     /// A fixed number of commands in flight.
     Closed,
-    /// As many commands in flight as the drive accepts.
+    /// The drive has as many commands in flight as it accepts.
     #[default]
     Asap,
     /// No time passes at all: operations are counted, latencies are not known.
     Untimed,
 }
 
-/// When a run ends.
+/// End of a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Until {
@@ -33,7 +33,7 @@ pub enum Until {
     Steady,
 }
 
-/// What is on the drive before the first request.
+/// Content of the drive before the first request.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Precondition {
@@ -47,11 +47,11 @@ pub enum Precondition {
     Steady,
     /// The writes and trims of a trace, in no simulated time.
     Trace(String),
-    /// What a checkpoint holds.
+    /// The content of a checkpoint.
     Checkpoint(String),
 }
 
-/// What to do with a trace whose addresses lie beyond the drive.
+/// Treatment of a trace whose addresses lie beyond the drive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Fit {
@@ -65,7 +65,7 @@ pub enum Fit {
     Compact,
 }
 
-/// How large the extents are that [`Fit::Compact`] packs.
+/// Size of the extents that [`Fit::Compact`] packs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub enum Extent {
     /// The largest with which the workload fits the drive.
@@ -90,7 +90,7 @@ pub enum Extent {
 }
 
 impl Extent {
-    /// The sizes to try, in sectors, the largest first.
+    /// Returns the sizes to try, in sectors, the largest first.
     pub(crate) fn sizes(self) -> &'static [u64] {
         match self {
             Extent::Auto => &[2048, 512, 128, 32, 8],
@@ -103,10 +103,10 @@ impl Extent {
     }
 }
 
-/// A time with its unit, as the option called `key` gives it.
+/// Parses a time with its unit, the value of the option `key`.
 ///
 /// # Errors
-/// What is no time, and zero.
+/// Returns an error if `text` is no time, or zero.
 pub fn duration(key: &'static str, text: &str) -> Result<Dur, RunError> {
     match quantity(text, true) {
         Ok(0) => Err(RunError::option(key, format!("`{text}` must be longer than nothing"))),
@@ -115,7 +115,7 @@ pub fn duration(key: &'static str, text: &str) -> Result<Dur, RunError> {
     }
 }
 
-/// Which bad records are skipped: in JSON a number, or a text.
+/// Bad records to skip: in JSON a number, or a text.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum SkipBad {
@@ -147,7 +147,7 @@ impl SkipBad {
     }
 }
 
-/// How a trace is read, as texts. In JSON, unknown keys are errors.
+/// Options for reading a trace, as texts. In JSON, unknown keys are errors.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Reading {
@@ -168,10 +168,10 @@ pub struct Reading {
 }
 
 impl Reading {
-    /// The options as a reader takes them.
+    /// Returns the options in the form that a reader takes.
     ///
     /// # Errors
-    /// Texts that mean nothing.
+    /// Returns an error for texts that have no meaning.
     pub fn options(&self) -> Result<ReadOptions, RunError> {
         let time = |key, text: &Option<String>| {
             text.as_deref().map(|text| duration(key, text)).transpose()
@@ -194,7 +194,7 @@ impl Reading {
         })
     }
 
-    /// The first option that was given.
+    /// Returns the name of the first option that was given.
     pub(crate) fn given(&self) -> Option<&'static str> {
         [
             ("format", self.format.is_some()),
@@ -211,16 +211,17 @@ impl Reading {
 }
 
 impl RunSpec {
-    /// The format of the preconditioning trace, where the user named one: with a trace to replay,
-    /// the name is of that.
+    /// Returns the format of the preconditioning trace, if the user named one.
+    ///
+    /// If there is a trace to replay, the named format is that trace's.
     pub(crate) fn before_format(&self) -> Option<&str> {
         self.reading.format.as_deref().filter(|_| self.trace.is_none())
     }
 
-    /// The length of a row in time series, where one is given.
+    /// Returns the length of a row in time series, if it was given.
     ///
     /// # Errors
-    /// What is no time, and zero.
+    /// Returns an error if the text is no time, or zero.
     pub(crate) fn interval(&self) -> Result<Option<Dur>, RunError> {
         self.interval.as_deref().map(|text| duration("interval", text)).transpose()
     }
@@ -241,7 +242,7 @@ pub struct RunSpec {
     /// Path of a trace; one of `trace` and `workload` is given.
     #[serde(default)]
     pub trace: Option<String>,
-    /// How the trace, and one for preconditioning, are read.
+    /// Options for reading the trace, and the trace of a precondition.
     #[serde(default)]
     pub reading: Reading,
     /// A generator with its parameters: `uniform:requests=100000,size=4KiB`.
@@ -254,7 +255,7 @@ pub struct RunSpec {
     /// A file system between the jobs and the drive: `ext4`, or `ext4:key=value,…`.
     #[serde(default)]
     pub filesystem: Option<String>,
-    /// How requests are issued.
+    /// The rule by which requests are issued.
     #[serde(default)]
     pub mode: Mode,
     /// Commands in flight in closed mode.
@@ -263,10 +264,10 @@ pub struct RunSpec {
     /// Factor by which trace times are divided in open mode.
     #[serde(default = "one")]
     pub speed: f64,
-    /// What is on the drive before.
+    /// The content of the drive before the first request.
     #[serde(default)]
     pub precondition: Precondition,
-    /// What happens to addresses beyond the drive.
+    /// The treatment of addresses beyond the drive.
     #[serde(default)]
     pub fit: Fit,
     /// Size of the extents that `compact` packs.
@@ -275,24 +276,25 @@ pub struct RunSpec {
     /// Requests at the start that are not measured.
     #[serde(default)]
     pub warmup: u64,
-    /// When the run ends.
+    /// The end of the run.
     #[serde(default)]
     pub until: Until,
     /// Requests after which the run ends, warm-up included; with [`Until::Steady`], of each pass.
     #[serde(default)]
     pub limit: Option<u64>,
-    /// A FLUSH is added after every so many writes; 0: none.
+    /// Number of writes after which a FLUSH is added; 0: no FLUSH is added.
     #[serde(default)]
     pub flush_every: u64,
     /// Simulated time in a row of the `series` table, such as `100ms`; if not given, as little as
     /// gives up to 512 rows.
     #[serde(default)]
     pub interval: Option<String>,
-    /// Whether the record gets a `fingerprint`: every flash operation with its time, in one number.
+    /// `true` to add a `fingerprint` to the record: every flash operation with its time, in one
+    /// number.
     #[serde(default)]
     pub fingerprint: bool,
-    /// A percentile such as `p99.9`: the record gets `explain`, which says what the latencies from
-    /// there on are made of.
+    /// A percentile such as `p99.9`: the record gets `explain`, which splits the latencies from
+    /// there on by reason.
     #[serde(default)]
     pub explain: Option<String>,
     /// Seed of everything random.

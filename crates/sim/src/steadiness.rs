@@ -1,4 +1,4 @@
-//! When a measured part counts as a steady state: the one criterion of the project.
+//! Criterion of a steady state, for a measured part: the one criterion of the project.
 //!
 //! The measured part is cut into [`ROUNDS`] rounds of equally many requests. A quantity is steady
 //! where its rounds pass the definition of the SNIA Solid State Storage Performance Test
@@ -22,11 +22,11 @@ pub const RANGE_MAX: f64 = 0.20;
 /// Largest rise or fall of the fitted line from the first round to the last, as a share of the
 /// mean.
 pub const TREND_MAX: f64 = 0.10;
-/// Largest difference between what comes and what goes, as a share of what comes. The
-/// specification has no such rule; the bound is that of a trend.
+/// Largest difference between what comes and what goes, as a share of what comes. The specification
+/// has no such rule; the bound is the bound of a trend.
 pub const IMBALANCE_MAX: f64 = 0.10;
 
-/// How much rounds differ, as shares of their mean.
+/// Differences between rounds, as shares of their mean.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Spread {
     /// Largest round less the smallest.
@@ -36,7 +36,7 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// The spread of five rounds; 0 where all are 0.
+    /// Returns the spread of five rounds; 0 if all are 0.
     pub fn of(rounds: &[f64; ROUNDS]) -> Spread {
         let mean = rounds.iter().sum::<f64>() / ROUNDS as f64;
         if mean == 0.0 {
@@ -48,13 +48,13 @@ impl Spread {
         Spread { range: (largest - smallest) / mean, trend: rise / mean }
     }
 
-    /// Whether the rounds pass.
+    /// Returns `true` if the rounds pass.
     pub fn is_steady(self) -> bool {
         self.range <= RANGE_MAX && self.trend.abs() <= TREND_MAX
     }
 }
 
-/// Rise of the least-squares line from one value to the next; there are at least two.
+/// Returns the rise of the least-squares line from one value to the next; there are at least two.
 pub fn slope(values: &[f64]) -> f64 {
     let middle = (values.len() - 1) as f64 / 2.0;
     let along = |i: usize| i as f64 - middle;
@@ -62,15 +62,15 @@ pub fn slope(values: &[f64]) -> f64 {
         / (0..values.len()).map(|i| along(i) * along(i)).sum::<f64>()
 }
 
-/// What came less what went, as a share of what came; `None` where nothing came.
+/// Returns what came less what went, as a share of what came; `None` if nothing came.
 ///
-/// Pages programmed and pages erased: a drive that programs more than it erases lives on free
-/// blocks that it will run out of.
+/// Pages programmed and pages erased, for instance: a drive that programs more than it erases lives
+/// on free blocks that it will run out of.
 pub fn imbalance(came: u64, went: u64) -> Option<f64> {
     (came > 0).then(|| (came as f64 - went as f64) / came as f64)
 }
 
-/// What a drive did, counted since some start.
+/// Counts of a drive's work since some start.
 #[derive(Clone, Copy, Default, PartialEq, Debug)]
 pub struct Count {
     /// Picoseconds; requests where no time passes.
@@ -86,7 +86,7 @@ pub struct Count {
 }
 
 impl Count {
-    /// What stands in the counters of drives of this layout at `clock`.
+    /// Returns the counts of drives of this layout at `clock`.
     pub fn of(
         layout: &Layout,
         counters: &Counters,
@@ -105,12 +105,12 @@ impl Count {
     }
 }
 
-/// What a drive did in five rounds.
+/// Work of a drive in five rounds.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Rounds {
-    /// What the rounds are, such as `fifths of the run`.
+    /// The name of the rounds, such as `fifths of the run`.
     pub of: &'static str,
-    /// Requests a second in each; `None` where time says nothing about the drive.
+    /// Requests a second in each; `None` if time shows nothing about the drive.
     pub iops: Option<[f64; ROUNDS]>,
     /// Bytes written in each.
     pub written: [f64; ROUNDS],
@@ -122,7 +122,7 @@ pub struct Rounds {
     pub erased_pages: u64,
 }
 
-/// What speaks against a steady state.
+/// Reasons against a steady state.
 #[derive(Clone, Default, PartialEq, Debug)]
 pub struct Verdict {
     /// Each as a note; empty for a steady state.
@@ -132,7 +132,7 @@ pub struct Verdict {
 }
 
 impl Rounds {
-    /// Judge throughput, write amplification and the balance of programs and erases.
+    /// Judges throughput, write amplification and the balance of programs and erases.
     pub fn judge(&self) -> Verdict {
         let mut verdict = Verdict::default();
         // where no time passed, time says nothing
@@ -158,7 +158,7 @@ impl Rounds {
 }
 
 impl Verdict {
-    /// What was judged, for the run record.
+    /// Returns the judged quantities, for the run record.
     pub fn rounds(&self) -> Map<String, Value> {
         self.judged.iter().map(|(key, rounds)| ((*key).to_owned(), json!(rounds))).collect()
     }
@@ -179,7 +179,7 @@ impl Verdict {
     }
 }
 
-/// Three significant digits, without an exponent.
+/// Formats a number with three significant digits and no exponent.
 fn short(value: f64) -> String {
     let digits = 2 - value.abs().max(1e-9).log10().floor() as i32;
     format!("{value:.*}", digits.max(0) as usize)
@@ -216,8 +216,10 @@ mod tests {
         assert_eq!(imbalance(100, 120), Some(-0.2));
     }
 
-    /// Share of false alarms among independent rounds of equal mean whose standard deviation is
-    /// `noise` of it; each round is a sum of twelve uniform numbers, which is nearly normal.
+    /// Returns the share of false alarms among independent rounds of equal mean.
+    ///
+    /// The standard deviation of the rounds is `noise` of the mean; each round is a sum of twelve
+    /// uniform numbers, which is nearly normal.
     fn false_alarms(noise: f64) -> f64 {
         const SERIES: u32 = 20_000;
         let mut rng = Rng::stream(Seed(1), "steadiness");

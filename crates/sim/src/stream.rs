@@ -13,14 +13,14 @@ use flashatlas_workload::ext4::FLUSH;
 /// Requests between two calls of the progress function.
 pub(crate) const PROGRESS_EVERY: u64 = 8192;
 
-/// Requests that are read ahead, so that what the drive knows of their pages is loaded from memory
+/// Requests that are read ahead, so that the drive's knowledge of their pages is loaded from memory
 /// together.
 const AHEAD: usize = 16;
 
 /// The latest arrival: 200 of the 213 days that fit simulated time.
 const LATEST_PS: f64 = 200.0 * 86_400e12;
 
-/// How a stream is played.
+/// Rules for playing a stream.
 pub(crate) struct Pacing<'a, 'i> {
     pub spec: &'a RunSpec,
     /// Commands that the drive takes at once.
@@ -43,20 +43,21 @@ struct Stream<'a, 'i> {
     player: &'a mut Player,
     pacing: &'a Pacing<'a, 'i>,
     mapper: &'a mut Mapper,
-    /// Requests of the workload so far, those of earlier passes among them.
+    /// Requests of the workload so far, in earlier passes as well.
     number: u64,
     /// Requests that come before the measured part.
     warmup: u64,
     until_flush: u64,
-    /// When this pass began, and the latest arrival.
+    /// Start of this pass, and the latest arrival.
     base: Ps,
     latest: Ps,
     out_of_order: u64,
 }
 
-/// Play all requests of `input`, and wait until the last is complete. Returns how many carried an
-/// earlier time than the one before them, and the passes before the measured one, if there are any,
-/// with the verdict on it and them.
+/// Plays all requests of `input`, and waits until the last is complete.
+///
+/// Returns how many requests carried an earlier time than the one before them. If passes come
+/// before the measured one, also returns all passes and the verdict on the last five.
 pub(crate) fn play(
     player: &mut Player,
     pacing: &Pacing<'_, '_>,
@@ -103,7 +104,7 @@ pub(crate) fn play(
 }
 
 impl Stream<'_, '_> {
-    /// Play `input` to its end, or to the limit; returns how many requests that were.
+    /// Plays `input` to its end, or to the limit; returns the number of requests played.
     fn pass(
         &mut self,
         input: &mut Input<'_>,
@@ -138,8 +139,9 @@ impl Stream<'_, '_> {
         Ok(())
     }
 
-    /// Read the next requests; whether there may be more. Those before one that cannot be read are
-    /// played all the same.
+    /// Reads the next requests, and returns `true` if there may be more.
+    ///
+    /// If one cannot be read, those before it are played all the same.
     fn read_ahead(
         &mut self,
         input: &mut Input<'_>,
@@ -168,7 +170,7 @@ impl Stream<'_, '_> {
         Ok(true)
     }
 
-    /// Hand a request to the drive, and the FLUSH that follows it.
+    /// Hands a request to the drive, and the FLUSH that follows it.
     fn play(&mut self, coming: &Coming) -> Result<(), RunError> {
         self.issue(coming)?;
         if coming.request.op == HostOp::Write && self.until_flush > 0 {
@@ -182,7 +184,7 @@ impl Stream<'_, '_> {
         Ok(())
     }
 
-    /// Tell how far it has come.
+    /// Reports progress.
     fn tell(
         &self,
         number: u64,
@@ -197,14 +199,15 @@ impl Stream<'_, '_> {
                 input.source.expected().map(|total| number as f64 / total.min(limit).max(1) as f64);
             ("run", share.or_else(|| input.share_read()))
         };
-        match progress(Progress { phase, requests: number, share }) {
-            true => Ok(()),
-            false => Err(RunError::Interrupted),
+        if progress(Progress { phase, requests: number, share }) {
+            Ok(())
+        } else {
+            Err(RunError::Interrupted)
         }
     }
 
-    /// The times of the next pass begin a request's distance behind the last of this one, which
-    /// had so many `requests`.
+    /// Begins the times of the next pass behind this one, by the mean distance of its `requests`
+    /// requests.
     fn rebase(&mut self, requests: u64) -> Result<(), RunError> {
         let span = self.latest.since(self.base).0;
         let gap = span / requests.saturating_sub(1).max(1);
@@ -221,7 +224,7 @@ impl Stream<'_, '_> {
         Ok(())
     }
 
-    /// Wait until the last request is complete.
+    /// Waits until the last request is complete.
     fn end(&mut self) -> Result<(), RunError> {
         if !self.player.measuring {
             let left_out = match self.number.saturating_sub(self.player.submitted) {
@@ -240,13 +243,14 @@ impl Stream<'_, '_> {
             ));
         }
         self.player.wait_for(0, |_, _| ())?;
-        match self.player.submitted == self.player.completed {
-            true => Ok(()),
-            false => Err(self.player.stalled()),
+        if self.player.submitted == self.player.completed {
+            Ok(())
+        } else {
+            Err(self.player.stalled())
         }
     }
 
-    /// Hand one request to the drive, when its time has come and the queue has room.
+    /// Hands one request to the drive, when its time has come and the queue has room.
     fn issue(&mut self, coming: &Coming) -> Result<(), RunError> {
         let (player, spec) = (&mut *self.player, self.pacing.spec);
         let depth = match spec.mode {
@@ -271,7 +275,7 @@ impl Stream<'_, '_> {
     }
 }
 
-/// A time of the trace at the speed of the run; at speed 1 to the picosecond.
+/// Returns a time of the trace at the speed of the run; at speed 1 it is exact to the picosecond.
 fn scaled(at: Ps, speed: f64, number: u64) -> Result<Ps, RunError> {
     let scaled = at.0 as f64 / speed;
     match speed == 1.0 {

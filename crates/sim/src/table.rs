@@ -1,11 +1,11 @@
-//! Tables: what a run found out that is too long for its record. Named columns of equal length.
+//! Tables: results of a run that are too long for its record. Named columns of equal length.
 
 /// The values of a column.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Column {
     /// Whole numbers.
     Int(Vec<i64>),
-    /// Numbers; what is not there is NaN.
+    /// Numbers; a missing one is NaN.
     Float(Vec<f64>),
     /// Words out of a few, by number.
     Words {
@@ -17,7 +17,7 @@ pub enum Column {
 }
 
 impl Column {
-    /// Rows.
+    /// Returns the number of rows.
     pub fn len(&self) -> usize {
         match self {
             Column::Int(values) => values.len(),
@@ -26,7 +26,7 @@ impl Column {
         }
     }
 
-    /// No rows.
+    /// Returns `true` if there are no rows.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -35,22 +35,22 @@ impl Column {
 /// A table. See `docs/FORMATS.md` for the columns of each.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Table {
-    /// Its name: that of the metric that filled it.
+    /// The name of the metric that filled it.
     pub name: &'static str,
     /// Columns in order.
     pub columns: Vec<(String, Column)>,
 }
 
 impl Table {
-    /// A table without columns.
+    /// Returns a table without columns.
     pub fn new(name: &'static str) -> Table {
         Table { name, columns: Vec::new() }
     }
 
-    /// Add a column.
+    /// Adds a column.
     ///
     /// # Panics
-    /// When its length is not that of the columns before it.
+    /// Panics if the column's length differs from the length of the columns before it.
     pub fn add(&mut self, name: impl Into<String>, column: Column) {
         let name = name.into();
         let rows = self.columns.first().map_or(column.len(), |(_, first)| first.len());
@@ -63,12 +63,12 @@ impl Table {
         self.columns.push((name, column));
     }
 
-    /// Rows.
+    /// Returns the number of rows.
     pub fn rows(&self) -> usize {
         self.columns.first().map_or(0, |(_, column)| column.len())
     }
 
-    /// A column by name.
+    /// Returns the column called `name`, if there is one.
     pub fn column(&self, name: &str) -> Option<&Column> {
         self.columns.iter().find(|(n, _)| n == name).map(|(_, column)| column)
     }

@@ -6,10 +6,10 @@
 
 use crate::RunError;
 
-/// What the name of a merge begins with.
+/// Prefix of the name of a merge.
 pub(crate) const MERGE: &str = "merge:";
 
-/// What the name of a recording in several files begins with.
+/// Prefix of the name of a recording in several files.
 const CPUS: &str = "cpus:";
 
 /// A part of a merge, as it is written.
@@ -39,7 +39,7 @@ fn refuse<T>(why: impl Into<String>) -> Result<T, RunError> {
 /// Returns `text` cut at each `sign`, with backslashes left as they are.
 ///
 /// # Errors
-/// A backslash before nothing that needs one.
+/// Returns an error for a backslash before a character that needs none.
 fn cut(text: &str, sign: char) -> Result<Vec<&str>, RunError> {
     let (mut pieces, mut from, mut behind) = (Vec::new(), 0, false);
     for (at, c) in text.char_indices() {
@@ -85,7 +85,8 @@ impl TraceName {
     /// Returns what `text` names.
     ///
     /// # Errors
-    /// A merge without parts, a part without a file or with a merge in it, and stray backslashes.
+    /// Returns an error for a merge without parts, a part without a file or with a merge in it, and
+    /// stray backslashes.
     pub fn of(text: &str) -> Result<TraceName, RunError> {
         if let Some(files) = text.strip_prefix(CPUS) {
             let files = cut(files, ';')?.into_iter().map(|file| without_backslashes(file.trim()));
@@ -93,9 +94,10 @@ impl TraceName {
             let named = |file: &String| {
                 file.is_empty() || [MERGE, CPUS].iter().any(|kind| file.starts_with(kind))
             };
-            return match files.iter().any(named) {
-                true => refuse(format!("`{text}`: expected cpus:FILE;FILE, one for each CPU")),
-                false => Ok(TraceName::Cpus(files)),
+            return if files.iter().any(named) {
+                refuse(format!("`{text}`: expected cpus:FILE;FILE, one for each CPU"))
+            } else {
+                Ok(TraceName::Cpus(files))
             };
         }
         let Some(parts) = text.strip_prefix(MERGE) else {
@@ -126,7 +128,7 @@ impl TraceName {
     /// Returns what `text`, of a part or alone, names: no merge.
     ///
     /// # Errors
-    /// As [`TraceName::of`].
+    /// Returns the errors of [`TraceName::of`], and an error for a merge.
     pub fn one(text: &str) -> Result<Vec<String>, RunError> {
         match TraceName::of(text)? {
             TraceName::File(path) => Ok(vec![path]),
@@ -172,11 +174,12 @@ impl TraceName {
     }
 }
 
-/// Returns the name of the trace that `name` stands for: of a file of one CPU, all that `beside`
-/// says lie in its folder.
+/// Returns the name of the trace that `name` stands for.
+///
+/// A file of one CPU stands for all files of its recording that `beside` finds in its folder.
 ///
 /// # Errors
-/// A name that says nothing.
+/// Returns an error for a name without meaning.
 pub fn whole_trace(name: &str, beside: &dyn Fn(&str) -> Vec<String>) -> Result<String, RunError> {
     let whole = |path: &str| {
         let cpus = of_each_cpu(path, beside);
@@ -235,7 +238,7 @@ pub(crate) fn merge_settings(name: &str) -> Option<Vec<String>> {
 /// Returns the files that the trace called `name` is read from.
 ///
 /// # Errors
-/// A name that says nothing.
+/// Returns an error for a name without meaning.
 pub fn trace_files(name: &str) -> Result<Vec<String>, RunError> {
     let mut files = Vec::new();
     TraceName::of(name)?.change(&mut |path| {
@@ -248,7 +251,7 @@ pub fn trace_files(name: &str) -> Result<Vec<String>, RunError> {
 /// Returns the name of the trace called `name` if its files are `files`, in their order.
 ///
 /// # Errors
-/// A name that says nothing, and another number of files.
+/// Returns an error for a name without meaning, and for another number of files.
 pub fn trace_with_files(name: &str, files: &[String]) -> Result<String, RunError> {
     if trace_files(name)?.len() != files.len() {
         return refuse(format!("`{name}` names another number of files than {}", files.len()));

@@ -1,6 +1,6 @@
 //! The end of a drive: its blocks went bad until its data had no room.
 //!
-//! That is a result, not a fault: what was measured until then is the record of the run.
+//! This is a result, not a fault: the measurements until then are the record of the run.
 
 use crate::RunError;
 use crate::player::Player;
@@ -19,7 +19,7 @@ pub(crate) struct WornOut {
 }
 
 impl Player {
-    /// Returns what it means that the drive cannot go on, at a request by number.
+    /// Returns the error that the drive cannot go on at a request: it is worn out, or it failed.
     pub(crate) fn ended(&self, request: u64, error: SubmitError) -> RunError {
         match (failed(request, error), self.retired()) {
             (
@@ -30,8 +30,10 @@ impl Player {
         }
     }
 
-    /// As [`Player::ended`], where the drive refused this request. A drive that is worn out may
-    /// have written a part of it: a unit that holds its old version is expected to.
+    /// Returns the error for a request that the drive refused, as [`Player::ended`].
+    ///
+    /// A drive that is worn out may have written a part of the request: a unit that holds its old
+    /// version is expected to hold it.
     pub(crate) fn refused(&mut self, r: &Request, number: u64, error: SubmitError) -> RunError {
         let ended = self.ended(number, error);
         if let RunError::WornOut { .. } = ended {
@@ -49,10 +51,10 @@ impl Player {
         self.drive.drives().iter().map(|drive| drive.ftl_report().retired_blocks).sum()
     }
 
-    /// Ends the run where the drive wore out in its measured part: what is under way completes.
+    /// Ends the run if the drive wore out in its measured part; commands under way complete.
     ///
     /// # Errors
-    /// Other errors of `played`, and a drive that wore out before that part.
+    /// Returns any other error of `played`, and an error if the drive wore out before that part.
     pub(crate) fn until_worn_out(&mut self, played: Result<(), RunError>) -> Result<(), RunError> {
         match played {
             Err(RunError::WornOut { request, retired, .. }) if self.measuring => {

@@ -8,7 +8,7 @@
 use super::request::Waiting;
 use flashatlas_workload::fio::Options;
 
-/// What a job has queued and not reaped yet.
+/// Requests that a job has queued and not reaped yet.
 pub(super) struct Batch {
     /// Requests that are sent together.
     submit: u32,
@@ -30,7 +30,7 @@ pub(super) struct Batch {
 }
 
 impl Batch {
-    /// That of a job; `None` where it sends and reaps one at a time.
+    /// Returns the batch of a job; `None` if the job sends and reaps one request at a time.
     pub fn of(o: &Options) -> Option<Batch> {
         let depth = o.effective_depth();
         let or_depth = |n: u32| if n == 0 || n > depth { depth } else { n };
@@ -48,7 +48,7 @@ impl Batch {
         (o.engine.queues() && !plain).then_some(batch)
     }
 
-    /// Queues a request. Returns whether there are enough to be sent.
+    /// Adds a request to the queue, and returns `true` if enough are queued to be sent.
     pub fn queue(&mut self, request: Waiting) -> bool {
         self.unsent.push(request);
         self.queued += 1;
@@ -60,13 +60,13 @@ impl Batch {
         std::mem::take(&mut self.queued)
     }
 
-    /// Returns whether completions must be reaped before the next request; `taken` places of
-    /// `depth` are.
+    /// Returns `true` if completions must be reaped before the next request; `taken` of `depth`
+    /// places are taken.
     pub fn must_reap(&self, taken: u32, depth: u32) -> bool {
         taken >= depth || (self.polls && taken > 0)
     }
 
-    /// Reaps what is complete, if it is enough. Returns whether it was.
+    /// Reaps completed requests if there are enough, and returns `true` if there were.
     pub fn reap(&mut self, in_flight: u32) -> bool {
         let least = self.least.max(1).min(in_flight + self.unreaped);
         if self.unreaped < least {
@@ -76,7 +76,7 @@ impl Batch {
         true
     }
 
-    /// Returns whether a queue that was full is empty enough.
+    /// Returns `true` if a queue that was full is empty enough.
     pub fn is_low(&self, in_flight: u32) -> bool {
         in_flight + self.unreaped <= self.low
     }

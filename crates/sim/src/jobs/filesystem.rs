@@ -1,5 +1,5 @@
-//! A file system between jobs and drive: which calls of fsync and fdatasync must commit a
-//! transaction, and which calls share one. What a transaction sends is [`Ext4`]'s business.
+//! A file system between jobs and drive: it decides which calls of fsync and fdatasync must commit
+//! a transaction, and which calls share one. [`Ext4`] makes the requests of a transaction.
 //!
 //! Data goes to the drive when a job writes it, as with `direct=1`. The first write to a block of a
 //! file allocates it (or converts a preallocated one), so the next sync must commit; later ones
@@ -58,20 +58,21 @@ pub(super) struct FileSystem {
     /// Number of the file that begins at a byte of the drive.
     numbers: BTreeMap<u64, u64>,
     files: Vec<File>,
-    /// Blocks of the drive that belong to files; `None` where all do.
+    /// Blocks of the drive that belong to files; `None` if all do.
     allocated: Option<FixedBitSet>,
     block_bytes: u64,
-    /// The calls whose transaction is being committed, and what of it is to be sent.
+    /// The calls whose transaction is being committed, and its requests that are still to be sent.
     committing: Option<(Vec<Member>, VecDeque<Request>)>,
     waiting: Vec<Member>,
 }
 
 impl FileSystem {
-    /// The file system that `text` describes for jobs laid out as `layout` on a drive of `capacity`
-    /// sectors.
+    /// Returns the file system that `text` describes for jobs laid out as `layout` on a drive of
+    /// `capacity` sectors.
     ///
     /// # Errors
-    /// Another file system than ext4, unknown parameters, and a drive without room for it.
+    /// Returns an error for a file system other than ext4, unknown parameters, and a drive without
+    /// room for it.
     pub fn new(text: &str, layout: &Layout, capacity: u64) -> Result<FileSystem, RunError> {
         let params = settings_of(text, &["ext4"], "filesystem", &PARAMS)?;
         let starts = layout.jobs.iter().flat_map(|job| &job.files).map(|file| file.start);
@@ -95,12 +96,12 @@ impl FileSystem {
         })
     }
 
-    /// Bytes that files may use.
+    /// Returns the bytes that files may use.
     pub fn data_bytes(&self) -> u64 {
         self.ext4.data_sectors() * u64::from(SECTOR_BYTES)
     }
 
-    /// A job writes to the file that begins at `start`. Returns the file's number.
+    /// Notes a job's write to the file that begins at `start`, and returns the file's number.
     pub fn wrote(&mut self, start: u64, lba: Lba, sectors: u32, now: Ps) -> u64 {
         let number = self.numbers[&start];
         let file = &mut self.files[number as usize];
@@ -116,7 +117,7 @@ impl FileSystem {
         number
     }
 
-    /// Whether a call must commit a transaction.
+    /// Returns `true` if a call must commit a transaction.
     pub fn must_commit(&self, member: &Member) -> bool {
         let needs = |file: &File| {
             file.allocated
@@ -125,14 +126,15 @@ impl FileSystem {
         member.files.iter().any(|&f| needs(&self.files[f as usize]))
     }
 
-    /// A call must commit: returns the first request of its transaction, unless it waits for
-    /// another one.
+    /// Commits a call, and returns the first request of its transaction.
+    ///
+    /// Returns `None` if the call waits for another transaction.
     pub fn commit(&mut self, member: Member) -> Option<Request> {
         self.waiting.push(member);
         if self.committing.is_some() { None } else { self.begin() }
     }
 
-    /// Begin a transaction for all calls that wait.
+    /// Begins a transaction for all calls that wait.
     fn begin(&mut self) -> Option<Request> {
         let members = std::mem::take(&mut self.waiting);
         if members.is_empty() {
@@ -151,8 +153,10 @@ impl FileSystem {
         first
     }
 
-    /// A request of the transaction is complete: the next one, of this transaction or of the one
-    /// after it, and the calls whose transaction is.
+    /// Notes that a request of the transaction is complete.
+    ///
+    /// Returns the next request, of this transaction or of the one after it, and the calls whose
+    /// transaction is complete.
     pub fn proceed(&mut self) -> (Option<Request>, Vec<Member>) {
         let (_, rest) = self.committing.as_mut().expect("a transaction is being committed");
         if let Some(next) = rest.pop_front() {
@@ -162,7 +166,7 @@ impl FileSystem {
         (self.begin(), members)
     }
 
-    /// Returns a note of what was sent.
+    /// Returns a note with the counts of transactions and checkpoints.
     pub fn summary(&self) -> Note {
         let (commits, checkpoints) = self.ext4.counts();
         EXT4_ORDERED.with([("transactions", commits.into()), ("checkpoints", checkpoints.into())])

@@ -28,7 +28,7 @@ pub(super) struct Share {
 }
 
 impl Flow {
-    /// The flows of all jobs; each of `threads` gets its share.
+    /// Returns the flows of all jobs; gives each of `threads` its share.
     pub fn of(threads: &mut [Thread]) -> Vec<Flow> {
         let mut flows: Vec<Flow> = Vec::new();
         for thread in threads {
@@ -47,19 +47,19 @@ impl Flow {
         flows
     }
 
-    /// Returns whether a job has had more than its share.
+    /// Returns `true` if a job has had more than its share.
     pub fn is_ahead(&self, share: &Share) -> bool {
         u128::from(share.count) * u128::from(self.weight)
             > u128::from(share.weight) * u128::from(self.count)
     }
 
-    /// A job goes on.
+    /// Counts a request of a job.
     pub fn count(&mut self, share: &mut Share) {
         self.count += 1;
         share.count += 1;
     }
 
-    /// A job is over.
+    /// Removes a job that is over from the flow.
     pub fn leave(&mut self, share: Share) {
         self.count -= share.count;
         self.weight -= share.weight;
@@ -67,7 +67,7 @@ impl Flow {
 }
 
 impl Share {
-    /// When a job that has looked at `since` and sleeps between two looks looks next.
+    /// Returns the time of the next look of a job that looked at `since` and sleeps between looks.
     pub fn next_look(&self, since: Ps, now: Ps) -> Ps {
         if self.sleep == Dur::ZERO {
             return now;

@@ -1,9 +1,9 @@
 //! Job files of fio as the workload of a run: jobs in a closed loop, each with its depth, rates and
 //! pauses.
 //!
-//! [`pacer`] says when a job may issue; [`scheduler`] lets all jobs of the file act on one drive;
-//! [`settling`] ends jobs whose rates have settled; [`stats`] collects what fio would report of
-//! each. Requests come from [`flashatlas_workload::fio::JobStream`].
+//! [`pacer`] decides when a job may issue; [`scheduler`] lets all jobs of the file act on one
+//! drive; [`settling`] ends jobs whose rates have settled; [`stats`] collects the statistics that
+//! fio would report of each. Requests come from [`flashatlas_workload::fio::JobStream`].
 
 mod batch;
 mod filesystem;
@@ -48,9 +48,10 @@ pub(crate) struct Jobs {
     pub path: String,
     /// Its text.
     pub text: String,
-    /// SHA-256 of all that was read for it: the file, what it includes, and variables.
+    /// SHA-256 of everything that was read for it: the file, the files that it includes, and
+    /// variables.
     pub digest: String,
-    /// The files that it names, in order: what it includes, and the logs that it replays.
+    /// The files that it names, in order: included files, and the logs that it replays.
     pub named: Vec<NamedFile>,
     /// Its jobs on the drive.
     pub layout: Layout,
@@ -60,10 +61,10 @@ pub(crate) struct Jobs {
 }
 
 impl Jobs {
-    /// Read the job file that `spec` names, for a drive of `capacity` sectors.
+    /// Reads the job file that `spec` names, for a drive of `capacity` sectors.
     ///
     /// # Errors
-    /// What is wrong with the file, or with options that a job file has no use for.
+    /// Returns an error for faults of the file, and for options that a job file has no use for.
     pub fn read(
         path: &str,
         spec: &RunSpec,
@@ -125,7 +126,7 @@ impl Jobs {
         })
     }
 
-    /// Whether jobs wait for others to end.
+    /// Returns `true` if jobs wait for others to end.
     pub fn in_stages(&self) -> bool {
         self.layout.jobs.iter().any(|job| job.stonewall)
     }
@@ -142,10 +143,10 @@ impl Jobs {
     }
 }
 
-/// Plays all jobs to their ends; returns their statistics, and notes of what was approximated.
+/// Plays all jobs to their ends; returns their statistics, and notes of approximations.
 ///
 /// # Errors
-/// As [`crate::run`].
+/// Returns the errors of [`crate::run`].
 pub(crate) fn play(
     player: &mut Player,
     jobs: &Jobs,
@@ -162,7 +163,7 @@ pub(crate) fn play(
     Ok((report::jobs_json(jobs, &stats, &watches), said))
 }
 
-/// A job file says itself what these options say of traces.
+/// Refuses the options that a job file sets itself.
 fn check(spec: &RunSpec) -> Result<(), RunError> {
     let others = [("trace", spec.trace.is_some()), ("workload", spec.workload.is_some())];
     if let Some((name, _)) = others.into_iter().find(|(_, given)| *given) {
@@ -223,8 +224,9 @@ fn read_text(opener: &dyn Opener, path: &str, largest: u64) -> std::io::Result<S
         };
         std::io::Error::other(format!("not UTF-8 at byte {at}; {what}"))
     })?;
-    match text.len() as u64 > largest {
-        true => Err(std::io::Error::other(format!("larger than {largest} bytes: no job file"))),
-        false => Ok(text),
+    if text.len() as u64 > largest {
+        Err(std::io::Error::other(format!("larger than {largest} bytes: no job file")))
+    } else {
+        Ok(text)
     }
 }

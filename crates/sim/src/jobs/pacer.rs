@@ -1,4 +1,4 @@
-//! When a job may issue its next request: rates and pauses.
+//! Times at which a job may issue its next request: rates and pauses.
 
 use flashatlas_types::{Dur, Ps, Rng, Seed};
 use flashatlas_workload::fio::{Direction, Job, Options};
@@ -13,7 +13,7 @@ pub(super) struct Pacer {
     /// Sum of the gaps that were drawn (`rate_process=poisson`), and what they are drawn from.
     gaps: [Dur; 3],
     draws: Option<[Rng; 3]>,
-    /// When the rate allows the next request.
+    /// Time at which the rate allows the next request.
     next: [Ps; 3],
     /// From when rates are kept.
     epoch: Ps,
@@ -25,7 +25,7 @@ pub(super) struct Pacer {
     last_pause: Ps,
 }
 
-/// What the rates say.
+/// Answer of the rates.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Pace {
     /// Issue in this direction now.
@@ -65,8 +65,9 @@ impl Pacer {
         *self = Pacer { draws, ..Pacer::begun(job, now) };
     }
 
-    /// A request in direction `wish` comes next; a mixed job may be told to take the other
-    /// direction.
+    /// Returns the time and the direction of the next request, which shall go in direction `wish`.
+    ///
+    /// A mixed job may have to take the other direction.
     pub fn pace(&self, o: &Options, wish: Direction, now: Ps) -> Pace {
         let ready = self.next[wish as usize];
         if ready <= now {
@@ -80,7 +81,7 @@ impl Pacer {
         }
     }
 
-    /// A request was issued.
+    /// Counts a request that was issued.
     pub fn issue(&mut self, o: &Options, direction: Direction, bytes: u64) {
         let dir = direction as usize;
         self.issued += 1;
@@ -101,18 +102,18 @@ impl Pacer {
         self.next[dir] = later(self.epoch, self.paced_bytes[dir], self.rates[dir]);
     }
 
-    /// The next request comes `gap` later.
+    /// Moves the time of the next request by `gap`.
     fn move_on(&mut self, dir: usize, gap: Dur) {
         self.gaps[dir] = Dur(self.gaps[dir].0.saturating_add(gap.0));
         self.next[dir] = Ps(self.epoch.0.saturating_add(self.gaps[dir].0));
     }
 
-    /// A request is complete.
+    /// Counts a request that is complete.
     pub fn complete(&mut self) {
         self.completed += 1;
     }
 
-    /// Whether a pause is due, after a request in `direction`. Remembers that it was.
+    /// Returns `true` if a pause is due after a request in `direction`, and remembers the pause.
     pub fn pause_due(&mut self, o: &Options, direction: Direction, now: Ps) -> bool {
         if o.think == Dur::ZERO {
             return false;
@@ -132,12 +133,12 @@ impl Pacer {
         due
     }
 
-    /// The pause is over.
+    /// Notes the end of a pause.
     pub fn paused(&mut self, now: Ps) {
         self.last_pause = now;
     }
 
-    /// `rate_ignore_thinktime`: what the pause missed counts as issued, but for one block.
+    /// Counts the bytes that a pause missed as issued, but for one block (`rate_ignore_thinktime`).
     fn forgive(&mut self, direction: Direction, pause: Dur, block: u64) {
         let dir = direction as usize;
         if self.rates[dir] > 0 && self.draws.is_some() {
@@ -150,7 +151,7 @@ impl Pacer {
     }
 }
 
-/// The other direction of a mixed job, if it has a share.
+/// Returns the other direction of a mixed job if it has a share.
 fn other(o: &Options, wish: Direction) -> Option<Direction> {
     match wish {
         Direction::Read if o.pattern.mixed() && o.read_percent < 100 => Some(Direction::Write),
@@ -159,7 +160,7 @@ fn other(o: &Options, wish: Direction) -> Option<Direction> {
     }
 }
 
-/// When `bytes` are due at `rate`, at the latest what simulated time can hold.
+/// Returns the time at which `bytes` are due at `rate`, at most the largest simulated time.
 fn later(epoch: Ps, bytes: u64, rate: u64) -> Ps {
     let ps =
         (u128::from(bytes) * 1_000_000_000_000).div_ceil(u128::from(rate)) + u128::from(epoch.0);

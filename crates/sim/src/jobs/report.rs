@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 /// Version of the layout.
 const SCHEMA: &str = "flashatlas.jobs/1";
 
-/// All jobs, in order; those of a group with `group_reporting` as one.
+/// Returns all jobs, in order; the jobs of a group with `group_reporting` are one.
 pub(super) fn jobs_json(jobs: &Jobs, stats: &[Stats], watches: &[Watch]) -> Value {
     let mut rows: Vec<(&Job, Stats, u32, Option<&Watch>)> = Vec::new();
     for (number, (job, stats)) in jobs.layout.jobs.iter().zip(stats).enumerate() {
@@ -59,7 +59,7 @@ fn row((job, stats, count, watch): &(&Job, Stats, u32, Option<&Watch>)) -> Value
     Value::Object(row)
 }
 
-/// Options as they were written.
+/// Returns options as they were written.
 fn given(options: &[(String, String)]) -> Value {
     options
         .iter()

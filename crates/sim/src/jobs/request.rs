@@ -16,7 +16,7 @@ pub(super) struct Waiting {
     pub call: bool,
 }
 
-/// What a request is for.
+/// Purpose of a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum RequestKind {
     /// Data of a job.

@@ -50,11 +50,12 @@ pub(super) struct Scheduler<'a> {
     over: usize,
 }
 
-/// Play all jobs to their ends; returns the statistics of each, and what watched over those that
-/// were to settle.
+/// Plays all jobs to their ends.
+///
+/// Returns the statistics of each job, and the watches over the jobs that were to settle.
 ///
 /// # Errors
-/// As [`crate::run`].
+/// Returns the errors of [`crate::run`].
 pub(super) fn play(
     player: &mut Player,
     jobs: &Jobs,
@@ -114,13 +115,14 @@ impl Scheduler<'_> {
         }
     }
 
-    /// Share of the jobs that are over: what is left of the others is not known.
+    /// Returns the share of the jobs that are over; the rest of the others is not known.
     fn share(&self) -> Option<f64> {
         Some(self.over as f64 / self.threads.len() as f64)
     }
 
-    /// Start the jobs whose time has come: in order, but none behind one that waits for all others
-    /// to end.
+    /// Starts in order the jobs whose time has come.
+    ///
+    /// None starts behind a job that waits for all others to end.
     fn start(&mut self) {
         let now = self.player.now;
         let mut walled = false;
@@ -148,7 +150,7 @@ impl Scheduler<'_> {
         self.unstarted = unstarted;
     }
 
-    /// Returns whether the job that it waits for, or a clone of that job, is not over.
+    /// Returns `true` if the job that it waits for, or a clone of that job, is not over.
     fn waits_for_a_job(&self, number: usize) -> bool {
         let wait_for = &self.threads[number].stream.job().options.wait_for;
         wait_for.as_ref().is_some_and(|name| {
@@ -158,7 +160,7 @@ impl Scheduler<'_> {
         })
     }
 
-    /// Let jobs act in turns until none can, or the drive decides.
+    /// Lets jobs act in turns until all of them wait for the drive or for time to pass.
     fn act(&mut self) -> Result<(), RunError> {
         loop {
             let turn: Vec<usize> = self.ready.iter().copied().collect();
@@ -177,7 +179,7 @@ impl Scheduler<'_> {
         }
     }
 
-    /// One step of one job; whether it may be able to act again at once.
+    /// Does one step of one job, and returns `true` if the job may be able to act again at once.
     fn step(&mut self, number: usize) -> Result<bool, RunError> {
         let now = self.player.now;
         let thread = &mut self.threads[number];
@@ -259,7 +261,7 @@ impl Scheduler<'_> {
         }
     }
 
-    /// Let a job sleep until `until`, or until its time is up; whether that is now.
+    /// Lets a job sleep until `until` or until its time is up; returns `true` if this is now.
     pub(super) fn sleep(&mut self, number: usize, until: Ps) -> bool {
         let until = until.min(self.threads[number].deadline());
         self.threads[number].state = ThreadState::Until(until);
@@ -441,7 +443,7 @@ impl Scheduler<'_> {
         Ok(!waits)
     }
 
-    /// Go to the next instant at which a command completes or a job has something to do.
+    /// Goes to the next instant at which a command completes or a job has something to do.
     fn pass_time(&mut self) -> Result<(), RunError> {
         let wake = self.sleeping.first().map(|s| s.0);
         let start = self.next_start();
@@ -493,7 +495,7 @@ impl Scheduler<'_> {
         Ok(())
     }
 
-    /// Look at the rates that are due; the jobs of those that have settled end.
+    /// Looks at the rates that are due, and ends the jobs whose rates have settled.
     fn look(&mut self) {
         let now = self.player.now;
         for watch in &mut self.watches {
@@ -509,7 +511,7 @@ impl Scheduler<'_> {
         }
     }
 
-    /// When a job that waits for nothing but its time starts.
+    /// Returns the next time at which a job starts that waits for nothing but its time.
     fn next_start(&self) -> Option<Ps> {
         self.unstarted
             .iter()

@@ -1,5 +1,5 @@
 //! The way of a request from its job to the drive: queued, sent together with others, waiting at
-//! the host; and what a sync makes the file system send.
+//! the host; also the requests that a sync makes the file system send.
 
 use super::filesystem::Member;
 use super::request::{RequestKind, Waiting};
@@ -29,7 +29,7 @@ impl Scheduler<'_> {
         self.submit_waiting()
     }
 
-    /// Sends what a job has queued; `counted`: so that fio counts it.
+    /// Sends the requests that a job has queued; with `counted`, fio would count them.
     pub(super) fn send(&mut self, number: usize, counted: bool) -> Result<(), RunError> {
         let thread = &mut self.threads[number];
         let Some(batch) = &mut thread.batch else { return Ok(()) };
@@ -70,7 +70,7 @@ impl Scheduler<'_> {
         self.queue(Waiting { job: number, kind, request, bytes: 0, place: (0, 0), call: waits })
     }
 
-    /// Send a request of the file system's transaction.
+    /// Sends a request of the file system's transaction.
     pub(super) fn journal(&mut self, request: Option<Request>) -> Result<(), RunError> {
         let Some(request) = request else { return Ok(()) };
         let request = Request { at: self.player.now, ..request };
@@ -87,7 +87,7 @@ impl Scheduler<'_> {
         self.submit_waiting()
     }
 
-    /// A request of the transaction is complete.
+    /// Completes a request of the transaction, and sends the next.
     pub(super) fn journal_done(&mut self, at: Ps) -> Result<(), RunError> {
         let filesystem = self.filesystem.as_mut().expect("transactions belong to a file system");
         let (next, done) = filesystem.proceed();
@@ -104,7 +104,7 @@ impl Scheduler<'_> {
         self.journal(next)
     }
 
-    /// Hand requests to the drive while its queue has room.
+    /// Hands requests to the drive while its queue has room.
     pub(super) fn submit_waiting(&mut self) -> Result<(), RunError> {
         while self.player.in_flight < self.queue_depth
             && let Some(waiting) = self.host.pop_front()

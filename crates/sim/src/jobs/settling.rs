@@ -14,7 +14,7 @@ use flashatlas_workload::fio::{Job, Measured, Settling};
 use serde_json::{Value, json};
 use std::collections::VecDeque;
 
-/// What was measured in one interval.
+/// Rates and latency of one interval.
 #[derive(Clone, Copy)]
 struct Measurement {
     iops: f64,
@@ -22,13 +22,13 @@ struct Measurement {
     latency_ns: f64,
 }
 
-/// What watches over the rates of one job, or of the jobs of a group.
+/// Watch over the rates of one job, or of the jobs of a group.
 #[derive(Clone)]
 pub(super) struct Watch {
     settling: Settling,
     /// Numbers of the jobs, in order.
     members: std::ops::Range<usize>,
-    /// When it looks next; `None` before a member has started, and when it is over.
+    /// Time of the next look; `None` before a member has started, and when it is over.
     due: Option<Ps>,
     /// The next look is the end of the ramp.
     in_ramp: bool,
@@ -40,7 +40,8 @@ pub(super) struct Watch {
 }
 
 impl Watch {
-    /// One for each job that is to settle; those of a group that reports as one have one.
+    /// Returns a watch for each job that is to settle; jobs of a group that reports as one share
+    /// one.
     pub fn over(jobs: &[Job]) -> Vec<Watch> {
         let mut watches: Vec<Watch> = Vec::new();
         for (number, job) in jobs.iter().enumerate() {
@@ -68,30 +69,32 @@ impl Watch {
         watches
     }
 
-    /// Whether it watches over job `number`.
+    /// Returns `true` if it watches over job `number`.
     pub fn is_of(&self, number: usize) -> bool {
         self.members.contains(&number)
     }
 
-    /// The jobs it watches over.
+    /// Returns the jobs that it watches over.
     pub fn members(&self) -> std::ops::Range<usize> {
         self.members.clone()
     }
 
-    /// A member starts at `now`, whose own ramp is so long: with the first, the ramp begins.
+    /// Notes that a member with a ramp of `ramp` starts at `now`; with the first member the ramp
+    /// begins.
     pub fn start(&mut self, now: Ps, ramp: Dur) {
         if self.due.is_none() && self.in_ramp {
             self.due = Some(now.after(self.settling.ramp.max(ramp)));
         }
     }
 
-    /// When it looks next.
+    /// Returns the time of the next look.
     pub fn due(&self) -> Option<Ps> {
         self.due
     }
 
-    /// Look at what `threads`, all jobs of the file, have completed by `now`. Whether those that it
-    /// watches over have settled.
+    /// Measures what `threads`, all jobs of the file, have completed by `now`.
+    ///
+    /// Returns `true` if the jobs that it watches over have settled.
     pub fn look(&mut self, now: Ps, threads: &[Thread]) -> bool {
         let members = &threads[self.members.clone()];
         if members.iter().all(Thread::is_over) {
@@ -125,7 +128,7 @@ impl Watch {
         self.attained
     }
 
-    /// Judge a full window.
+    /// Judges a full window; returns `true` if the rates have settled.
     fn settled(&mut self) -> bool {
         let criterion = self.settling.criterion;
         let values: Vec<f64> = self.window.iter().map(|m| self.value(m)).collect();
@@ -163,7 +166,7 @@ impl Watch {
         Some(JOB_NOT_SETTLED.with([("job", name.as_str().into()), ("why", why.into())]))
     }
 
-    /// The criterion as a job file writes it.
+    /// Returns the name of the criterion in job files.
     fn name(&self) -> String {
         let slope = if self.settling.criterion.slope { "_slope" } else { "" };
         format!("{}{slope}", self.measured())
@@ -177,7 +180,7 @@ impl Watch {
         }
     }
 
-    /// What was judged, for the statistics of the jobs.
+    /// Returns the criterion and the measurements that it judged, for the statistics of the jobs.
     pub fn json(&self) -> Value {
         let criterion = self.settling.criterion;
         let column = |of: fn(&Measurement) -> f64| self.window.iter().map(of).collect::<Vec<_>>();
@@ -201,7 +204,7 @@ fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// The largest distance of a value from the mean.
+/// Returns the largest distance of a value from the mean.
 fn deviation(values: &[f64]) -> f64 {
     let mean = mean(values);
     values.iter().map(|y| (y - mean).abs()).fold(0.0, f64::max)

@@ -1,4 +1,4 @@
-//! What fio reports of a job: counts, latencies, rates in windows, depths.
+//! Statistics that fio reports of a job: counts, latencies, rates in windows, depths.
 
 use flashatlas_types::{Dur, Ps};
 use flashatlas_workload::fio::Direction;
@@ -14,7 +14,7 @@ const DEPTHS: [u32; 6] = [2, 4, 8, 16, 32, 64];
 /// Upper bounds of fio's latency classes within a unit, of which there are a thousand to the next.
 const LATENCIES: [u64; 10] = [2, 4, 10, 20, 50, 100, 250, 500, 750, 1000];
 
-/// What jobs have completed since they began, whatever their statistics leave out.
+/// Requests that jobs have completed since they began, whatever their statistics leave out.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Completed {
     pub requests: u64,
@@ -51,7 +51,7 @@ impl Times {
         if self.count == 0 { 0.0 } else { self.total as f64 / self.count as f64 }
     }
 
-    /// Of a sample, as fio's.
+    /// Returns the standard deviation of a sample, as fio computes it.
     pub fn deviation(&self) -> f64 {
         deviation(self.count as f64, self.mean() * self.count as f64, self.squares)
     }
@@ -65,7 +65,7 @@ impl Times {
     }
 }
 
-/// Standard deviation of a sample from its count, sum and sum of squares.
+/// Returns the standard deviation of a sample from its count, sum and sum of squares.
 fn deviation(count: f64, sum: f64, squares: f64) -> f64 {
     if count < 2.0 { 0.0 } else { ((squares - sum * sum / count) / (count - 1.0)).max(0.0).sqrt() }
 }
@@ -93,7 +93,7 @@ impl Rates {
         self.deviation = deviation(self.samples as f64, self.sum, self.squares);
     }
 
-    /// As fio for a group: means add up, windows are told apart.
+    /// Merges rates as fio does for a group: means add up, windows are told apart.
     fn merge(&mut self, other: &Rates) {
         if other.samples > 0 {
             self.min = if self.samples == 0 { other.min } else { self.min.min(other.min) };
@@ -163,18 +163,18 @@ impl Stats {
         }
     }
 
-    /// A request was issued.
+    /// Counts a request that was issued.
     pub fn issue(&mut self, direction: Direction) {
         self.directions[direction as usize].issued += 1;
     }
 
-    /// So many requests were sent; `depth` are in flight, with them.
+    /// Counts `count` requests that were sent; `depth` are in flight, with them.
     pub fn send(&mut self, count: u32, depth: u32) {
         let class = DEPTHS.iter().take_while(|&&bound| depth >= bound).count();
         self.depths[class] += u64::from(count);
     }
 
-    /// A request that was issued at `since` is complete.
+    /// Adds a completed request that was issued at `since`.
     pub fn complete(&mut self, direction: Direction, bytes: u64, since: Ps, now: Ps) {
         self.close_windows(now);
         let ns = now.since(since).ns();
@@ -186,7 +186,7 @@ impl Stats {
         self.classify(ns);
     }
 
-    /// An fsync, or an fdatasync, is complete.
+    /// Adds a completed fsync or fdatasync.
     pub fn complete_sync(&mut self, fsync: bool, since: Ps, now: Ps) {
         self.fsyncs += u64::from(fsync);
         self.sync.add(now.since(since).ns());
@@ -204,7 +204,7 @@ impl Stats {
         }
     }
 
-    /// Account the windows that ended by `now`.
+    /// Counts the windows that ended by `now`.
     pub fn close_windows(&mut self, now: Ps) {
         while self.next_window <= now {
             let active = self.directions.iter().map(|d| d.issued > 0).collect::<Vec<_>>();
@@ -220,13 +220,13 @@ impl Stats {
         }
     }
 
-    /// The job is over.
+    /// Ends the statistics of a job that is over.
     pub fn finish(&mut self, now: Ps) {
         self.close_windows(now);
         self.until = now;
     }
 
-    /// Add another job of the group.
+    /// Adds the statistics of another job of the group.
     pub fn merge(&mut self, other: &Stats) {
         for (mine, theirs) in self.directions.iter_mut().zip(&other.directions) {
             mine.issued += theirs.issued;

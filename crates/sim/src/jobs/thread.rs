@@ -1,4 +1,4 @@
-//! One running job: what it waits for, how far it is, and what it counted.
+//! One running job: its state, its progress, and its counts.
 
 use super::batch::Batch;
 use super::flow::Share;
@@ -9,7 +9,7 @@ use flashatlas_types::{Dur, Ps, Rng, Seed};
 use flashatlas_workload::fio::{Direction, Job, JobStep, JobStream};
 use std::collections::BTreeSet;
 
-/// What a running job waits for.
+/// State of a running job: mostly, what it waits for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum ThreadState {
     /// To be started.
@@ -18,26 +18,27 @@ pub(super) enum ThreadState {
     Ready,
     /// A request that it waits for, as for a system call.
     Call,
-    /// That nothing is in flight; then it pauses so long.
+    /// The job waits until nothing is in flight; then it pauses for this duration.
     DrainThenPause(Dur),
-    /// That nothing is in flight; then until that time, unless it has passed.
+    /// The job waits until nothing is in flight; then until this time, unless it has passed.
     DrainThenUntil(Ps),
-    /// That enough is complete to be reaped; until its queue is low, if it was full.
+    /// The job waits until enough requests are complete to be reaped; if its queue was full, until
+    /// the queue is low.
     Reap {
-        /// It was.
+        /// The queue was full.
         full: bool,
     },
-    /// That others of its flow catch up, since then.
+    /// The job has waited since this time for others of its flow to catch up.
     Flow(Ps),
-    /// That nothing is in flight; then the others of its flow.
+    /// The job waits until nothing is in flight; then for others of its flow.
     DrainThenFlow,
-    /// That time.
+    /// The job waits until this time.
     Until(Ps),
-    /// That nothing is in flight; then the next step.
+    /// The job waits until nothing is in flight; then it takes its next step.
     Drain,
-    /// That nothing is in flight; then an fsync.
+    /// The job waits until nothing is in flight; then it sends an fsync.
     DrainThenSync,
-    /// That nothing is in flight; then it is over.
+    /// The job waits until nothing is in flight; then it is over.
     Ending,
     /// Nothing any more.
     Over,
@@ -51,16 +52,16 @@ pub(super) struct Thread {
     pub depth: u32,
     /// Requests that are queued or sent, and not complete.
     pub in_flight: u32,
-    /// What it sends and reaps at a time, if that is not one.
+    /// Requests that it sends and reaps at a time, if not one.
     pub batch: Option<Batch>,
-    /// It sleeps because of a pause.
+    /// `true` while it sleeps because of a pause.
     pub pausing: bool,
     /// Its share of a flow, and whether its next request has been counted there.
     pub share: Option<Share>,
     pub counted: bool,
-    /// What it does once what it queued was sent and reaped.
+    /// The step that follows when all queued requests are sent and reaped.
     pub held: Option<JobStep>,
-    /// When it may start at the earliest.
+    /// Earliest time at which it may start.
     pub starts: Ps,
     pub started: Ps,
     /// From when `runtime` counts; moves to the end of the ramp.
@@ -71,7 +72,7 @@ pub(super) struct Thread {
     /// The last request, until a pause after it was considered.
     pub issued: Option<Direction>,
     pub last_written: bool,
-    /// When the last request, or line of a replayed log, was issued.
+    /// Time at which the last request, or line of a replayed log, was issued.
     pub last_issue: Ps,
     /// Files of the file system that it wrote since its last sync.
     pub dirty: BTreeSet<u64>,
@@ -81,7 +82,7 @@ pub(super) struct Thread {
     pub end_syncs: usize,
     /// Its rates have settled, or a job has ended it.
     pub settled: bool,
-    /// Its requests so far, those of its ramp as well.
+    /// Requests that it completed so far, with the requests of its ramp.
     pub completed: Completed,
 }
 
@@ -130,7 +131,7 @@ impl Thread {
         self.pacer.restart(self.stream.job(), now);
     }
 
-    /// When its time is up.
+    /// Returns the time at which the job's time is up.
     pub fn deadline(&self) -> Ps {
         let runtime = self.stream.job().options.runtime;
         if self.settled {
@@ -142,7 +143,7 @@ impl Thread {
         }
     }
 
-    /// Returns whether it has queued requests that were not sent.
+    /// Returns `true` if it has queued requests that were not sent.
     pub fn has_unsent(&self) -> bool {
         self.batch.as_ref().is_some_and(|batch| !batch.unsent.is_empty())
     }
@@ -161,7 +162,7 @@ impl Thread {
         }
     }
 
-    /// Returns whether the job waits for a step as for a system call.
+    /// Returns `true` if the job waits for a step as for a system call.
     pub fn calls(&self, step: JobStep) -> bool {
         let engine = self.stream.job().options.engine;
         match step {
@@ -171,7 +172,7 @@ impl Thread {
         }
     }
 
-    /// It ends at `now`, as when its time is up; one that has not started ends as it starts.
+    /// Ends the job at `now`, as when its time is up; a job that has not started ends as it starts.
     pub fn end_early(
         &mut self,
         now: Ps,
@@ -190,12 +191,12 @@ impl Thread {
         ready.insert(number);
     }
 
-    /// It makes no more requests.
+    /// Returns `true` if it makes no more requests.
     pub fn is_over(&self) -> bool {
         self.state == ThreadState::Over
     }
 
-    /// A data request that was issued at `since` is complete.
+    /// Adds a completed data request that was issued at `since`.
     pub fn complete_data(&mut self, direction: Direction, bytes: u64, since: Ps, now: Ps) {
         self.completed.requests += 1;
         self.completed.bytes += bytes;
@@ -204,14 +205,14 @@ impl Thread {
         self.stats.complete(direction, bytes, since, now);
     }
 
-    /// A call is complete.
+    /// Adds a completed call.
     pub fn complete_sync(&mut self, kind: RequestKind, since: Ps, now: Ps) {
         if kind != RequestKind::EndSync {
             self.stats.complete_sync(kind == RequestKind::Fsync, since, now);
         }
     }
 
-    /// Leave the ramp when it is over.
+    /// Leaves the ramp if it is over.
     pub fn leave_ramp(&mut self, now: Ps) {
         if self.in_ramp && now.since(self.started) >= self.stream.job().options.ramp {
             self.in_ramp = false;

@@ -6,7 +6,7 @@ use flashatlas_types::Ps;
 use flashatlas_workload::fio::ExitWhat;
 
 impl Scheduler<'_> {
-    /// A job is over: it leaves its flow, and others may end with it.
+    /// Takes a job that is over out of its flow, and ends the jobs that end with it.
     pub(super) fn leave(&mut self, number: usize) {
         if let Some(share) = self.threads[number].share.take() {
             self.flows[share.flow].leave(share);
@@ -40,8 +40,9 @@ impl Scheduler<'_> {
         }
     }
 
-    /// A job that is ahead of its share looks, after `since`, whether others have caught up;
-    /// whether it goes on now.
+    /// Lets a job that was ahead of its share at `since` look whether others have caught up.
+    ///
+    /// Returns `true` if the job goes on now.
     pub(super) fn look_at_flow(&mut self, number: usize, since: Ps) -> bool {
         let now = self.player.now;
         let thread = &mut self.threads[number];

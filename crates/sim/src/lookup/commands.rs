@@ -3,13 +3,13 @@
 use crate::{Column, Table};
 use flashatlas_dram::{Command, CommandKind, Device};
 
-/// As JEDEC's standards call them, in the order of [`CommandKind`].
+/// Names of the commands in JEDEC's standards, in the order of [`CommandKind`].
 const NAMES: [&str; 6] = ["ACT", "PRE", "RD", "WR", "PREA", "REF"];
 
 /// In place of a bank or a row that a command does not name.
 const NONE: i64 = -1;
 
-/// The commands, in order.
+/// Returns the table of commands, in order.
 pub(super) fn table(commands: &[Command], device: &Device) -> Table {
     let int = |of: &dyn Fn(&Command) -> i64| Column::Int(commands.iter().map(of).collect());
     let of_bank = |c: &Command, value: u32| match c.what {

@@ -1,4 +1,4 @@
-//! The lookup engine alone: what is asked of it, and what comes out.
+//! The lookup engine alone: its requests and its results.
 
 mod commands;
 mod record;
@@ -20,7 +20,7 @@ const BATCH: usize = 4096;
 /// Commands that are kept at most: 4 GB of them, sorted.
 const MOST_COMMANDS: usize = 100_000_000;
 
-/// How a host address becomes a logical address of the tables.
+/// Way in which a host address becomes a logical address of the tables.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Address {
@@ -33,7 +33,7 @@ pub enum Address {
     Exact,
 }
 
-/// Where requests come from.
+/// Source of the requests of a study.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Source {
@@ -41,11 +41,11 @@ pub enum Source {
     Trace(String),
     /// A generator's text, as of a run.
     Workload(String),
-    /// Random sets, scanned to their ends: `repeat` of them the set before once more; of the others
-    /// `skew` in sets whose number is a multiple of four, the rest in others. Without `skew`
-    /// anywhere.
+    /// Random sets, scanned to their ends. The share `repeat` of lookups takes the set before once
+    /// more; of the others, the share `skew` goes to sets whose number is a multiple of four, the
+    /// rest to the other sets. Without `skew` they go anywhere.
     Sets {
-        /// How many.
+        /// Number of lookups.
         lookups: u64,
         /// Share of lookups in the set before.
         #[serde(default)]
@@ -56,7 +56,7 @@ pub enum Source {
     /// Files at random distinct addresses, looked up and then inserted one by one, with requests
     /// for files that are there in between.
     Files {
-        /// How many.
+        /// Number of files.
         files: u64,
         /// Addresses are multiples of this.
         #[serde(default = "one")]
@@ -84,12 +84,12 @@ pub struct LookupSpec {
     /// Settings `key=value`.
     #[serde(default)]
     pub set: Vec<String>,
-    /// Where requests come from.
+    /// The source of requests.
     pub source: Source,
-    /// How a trace is read.
+    /// Options for reading a trace.
     #[serde(default)]
     pub reading: Reading,
-    /// How addresses become logical addresses.
+    /// The way in which addresses become logical addresses.
     #[serde(default)]
     pub address: Address,
     /// Sectors of an address unit.
@@ -98,7 +98,7 @@ pub struct LookupSpec {
     /// Bytes of a page of the flash: pages of a request, where they are asked for.
     #[serde(default = "page")]
     pub page_bytes: u32,
-    /// End after so many requests.
+    /// Number of requests after which the study ends.
     pub limit: Option<u64>,
     /// Seed of random addresses.
     #[serde(default = "first_seed")]
@@ -108,7 +108,7 @@ pub struct LookupSpec {
     pub commands: bool,
 }
 
-/// What comes of a study.
+/// Result of a study.
 pub struct LookupOutcome {
     /// Its record.
     pub record: Value,
@@ -124,10 +124,10 @@ const fn first_seed() -> u64 {
     1
 }
 
-/// What a study is going to be, checked: every setting (`config`), and the `files` that it reads.
+/// Returns the plan of a study, checked: every setting (`config`) and the `files` that it reads.
 ///
 /// # Errors
-/// Bad settings, a trace that is not there.
+/// Returns an error for bad settings, and for a trace that does not exist.
 pub fn planned(spec: &LookupSpec, env: &Environment<'_>) -> Result<Value, RunError> {
     let (params, _) = prepared(spec, env)?;
     let mut files = Vec::new();
@@ -139,8 +139,7 @@ pub fn planned(spec: &LookupSpec, env: &Environment<'_>) -> Result<Value, RunErr
     Ok(json!({ "config": record::config(&params), "files": files }))
 }
 
-/// The settings and the engine of a study: what does not fit together is found before anything is
-/// read.
+/// Returns the settings and the engine of a study; checks that they fit together.
 fn prepared(spec: &LookupSpec, env: &Environment<'_>) -> Result<(Params, Study), RunError> {
     let params = settings(env.registry.ftl.hashes, &spec.set)?;
     let study = Study::new(env.registry.ftl.hashes, &params)?;
@@ -152,10 +151,10 @@ fn prepared(spec: &LookupSpec, env: &Environment<'_>) -> Result<(Params, Study),
     Ok((params, study))
 }
 
-/// Carry out a study.
+/// Carries out a study.
 ///
 /// # Errors
-/// Bad settings, sources that cannot be read, tables that are too small.
+/// Returns an error for bad settings, sources that cannot be read, and tables that are too small.
 pub fn lookup(
     spec: &LookupSpec,
     env: &Environment<'_>,

@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 /// Name and version of the record's layout.
 const SCHEMA: &str = "flashatlas.lookup/1";
 
-/// Every setting of a study.
+/// Returns all settings of a study.
 pub(super) fn config(params: &Params) -> Map<String, Value> {
     params.iter().map(|(key, value)| (key.to_owned(), param(value))).collect()
 }

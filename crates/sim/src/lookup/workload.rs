@@ -17,7 +17,7 @@ const PROGRESS_EVERY: usize = 65_536;
 /// Sectors are of 512 bytes.
 const SECTOR_BYTES: u64 = flashatlas_types::SECTOR_BYTES as u64;
 
-/// What is asked, and notes on it.
+/// Requests of a study, and notes on them.
 pub(super) struct LookupWorkload<'a> {
     pub spec: &'a LookupSpec,
     pub la_bits: u32,
@@ -35,19 +35,20 @@ fn refuse<T>(why: String) -> Result<T, RunError> {
     Err(RunError::Unusable(why))
 }
 
-/// A share, in millionths.
+/// Returns `value`, a share from 0 to `most`, in millionths.
 fn share(key: &str, value: f64, most: f64) -> Result<u32, RunError> {
-    match (0.0..=most).contains(&value) {
-        true => Ok((value * 1e6) as u32),
-        false => refuse(format!("{key} = {value}: a share from 0 to {most} was expected")),
+    if (0.0..=most).contains(&value) {
+        Ok((value * 1e6) as u32)
+    } else {
+        refuse(format!("{key} = {value}: a share from 0 to {most} was expected"))
     }
 }
 
 impl LookupWorkload<'_> {
-    /// Gather all of them.
+    /// Gathers all requests.
     ///
     /// # Errors
-    /// Sources that cannot be read, and numbers that make no sense.
+    /// Returns an error for sources that cannot be read, and for numbers that make no sense.
     pub fn gather(&mut self) -> Result<(), RunError> {
         for (key, value, least) in [
             ("unit_sectors", u64::from(self.spec.unit_sectors), 1),
@@ -71,13 +72,14 @@ impl LookupWorkload<'_> {
         self.spec.limit == Some(self.asks.len() as u64)
     }
 
-    /// So many requests are not too many, under the limit.
+    /// Returns an error if `requests`, cut to the limit, are too many.
     fn room_for(&self, requests: u64) -> Result<(), RunError> {
-        match requests.min(self.spec.limit.unwrap_or(u64::MAX)) > LARGEST {
-            true => refuse(format!(
+        if requests.min(self.spec.limit.unwrap_or(u64::MAX)) > LARGEST {
+            refuse(format!(
                 "a study holds {LARGEST} requests at most: end it before that with a limit"
-            )),
-            false => Ok(()),
+            ))
+        } else {
+            Ok(())
         }
     }
 
@@ -164,7 +166,7 @@ impl LookupWorkload<'_> {
         Ok(())
     }
 
-    /// The requests of a trace or a generator.
+    /// Gathers the requests of a trace or a generator.
     fn requests(&mut self) -> Result<(), RunError> {
         let (spec, bits) = (self.spec, self.la_bits);
         let unit = u64::from(spec.unit_sectors);
@@ -258,7 +260,7 @@ impl Addresses {
         number
     }
 
-    /// One that was drawn.
+    /// Returns a random number among those drawn.
     fn any(&self, rng: &mut Rng) -> u32 {
         self.drawn[rng.below(self.drawn.len() as u64) as usize]
     }

@@ -1,4 +1,4 @@
-//! What every block held and was used for, over time: what the block explorer of the report shows.
+//! Content and use of every block over time, for the block explorer of the report.
 //!
 //! Neighbouring blocks share a cell where the drive has more than [`CELLS_MAX`], and frames are
 //! thinned out as the run goes on, so that the table stays small whatever the drive and the run.

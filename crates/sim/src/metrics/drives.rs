@@ -1,4 +1,4 @@
-//! What each drive did, where a layer is over several.
+//! Counts of each drive under a layer over several drives.
 
 use super::{Findings, MetricDef, OfCounters, Snapshot};
 use flashatlas_nand::Counters;

@@ -1,4 +1,4 @@
-//! What the host asked for.
+//! Requests of the host.
 
 use super::{Event, Findings, Metric, MetricDef, Snapshot};
 use flashatlas_types::HostOp;

@@ -1,4 +1,4 @@
-//! Latencies by operation: what the host waited, and how much of that before the drive took the
+//! Latencies by operation: the wait of the host, and the part of it before the drive took the
 //! command.
 
 use super::{Event, Findings, Metric, MetricDef, Snapshot};
@@ -45,7 +45,7 @@ impl Times {
         self.max = self.max.max(latency);
     }
 
-    /// In nanoseconds.
+    /// Returns times in nanoseconds.
     fn to_json(&self) -> Value {
         let at = |q| self.histogram.value_at_quantile(q).min(self.max.ns());
         let mean = |ps: u128| ps as f64 / self.count as f64 / 1e3;
@@ -80,7 +80,7 @@ impl Metric for Latency {
 }
 
 impl Latency {
-    /// Every bin of every operation that holds anything.
+    /// Returns the table of all bins that are not empty, for every operation.
     fn histograms(&self) -> Table {
         let bins = || {
             let ops = HostOp::ALL.iter().map(|&op| (op, &self.ops[op as usize]));

@@ -1,4 +1,4 @@
-//! What the layers over the drive did.
+//! Counts of the layers over the drive.
 
 use super::{Event, Findings, Metric, MetricDef, Snapshot};
 use flashatlas_nand::Counters;

@@ -11,7 +11,7 @@ pub const DEF: MetricDef = MetricDef {
     build: |_| Box::new(OfCounters(finish)),
 };
 
-/// In nanoseconds.
+/// Returns times in nanoseconds.
 fn latency(times: &OperationTimes) -> Value {
     let ns = |ps: u64| ps as f64 / 1e3;
     let at = |q| ns(times.histogram.value_at_quantile(q).min(times.max));

@@ -11,6 +11,8 @@ pub const DEF: MetricDef = MetricDef {
     build: |_| Box::new(OfCounters(finish)),
 };
 
+/// Adds the counters of the map to the record.
+///
 /// `flash_reads` and `flash_writes` are physical pages; `loads`, `merges`, `exported_pages`,
 /// `copies` and `writes` are map pages.
 fn finish(end: &Snapshot<'_>, found: &mut Findings) {

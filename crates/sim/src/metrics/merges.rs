@@ -10,7 +10,7 @@ pub const DEF: MetricDef = MetricDef {
     build: |_| Box::new(OfCounters(finish)),
 };
 
-/// Counts by name of class, zeros included: a class that did not occur is a result, too.
+/// Returns counts by name of class, zeros included: a class that did not occur is a result, too.
 fn by_class(counts: &[u64]) -> Value {
     MergeClass::ALL
         .iter()
@@ -20,7 +20,7 @@ fn by_class(counts: &[u64]) -> Value {
         .into()
 }
 
-/// Share of the pages of an area that are valid; `None` for an area without blocks.
+/// Returns the valid share of an area's pages, or `None` for an area without blocks.
 pub(super) fn utilisation(area: &AreaUse) -> Option<f64> {
     (area.pages > 0).then(|| area.valid as f64 / area.pages as f64)
 }

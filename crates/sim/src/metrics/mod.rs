@@ -31,26 +31,26 @@ use serde_json::{Map, Value};
 /// Something that happened to a host command.
 #[derive(Clone, Copy, Debug)]
 pub enum Event {
-    /// It was handed to the drive.
+    /// The command was handed to the drive.
     Submitted {
-        /// What it asks.
+        /// The operation.
         op: HostOp,
         /// Bytes of data; zero for a flush.
         bytes: u64,
-        /// When.
+        /// The time.
         at: Ps,
     },
-    /// It is complete.
+    /// The command is complete.
     Done {
-        /// What it asked.
+        /// The operation.
         op: HostOp,
         /// Bytes of data; zero for a flush.
         bytes: u64,
-        /// When the host wanted it.
+        /// Time at which the host wanted it.
         arrived: Ps,
-        /// When the drive took it.
+        /// Time at which the drive took it.
         submitted: Ps,
-        /// When it was complete.
+        /// Time at which it was complete.
         at: Ps,
     },
 }
@@ -61,9 +61,9 @@ pub struct Snapshot<'a> {
     pub drive: &'a Ssd,
     /// All drives.
     pub drives: &'a [&'a Ssd],
-    /// What was done to the cells of all drives.
+    /// Operations on the cells of all drives.
     pub counters: Counters,
-    /// What each layer over it counted, from the top down.
+    /// Counts of each layer over it, from the top down.
     pub layers: &'a [LayerReport],
     /// Cells, with their operations by cause.
     pub medium: &'a Medium,
@@ -75,7 +75,7 @@ pub struct Snapshot<'a> {
     pub statistics: Option<&'a Statistics>,
     /// Simulated time until the last completion.
     pub elapsed: Dur,
-    /// At the end: simulated time until the drive had also finished what it does behind the host's
+    /// Simulated time, at the end, until the drive had also finished its work behind the host's
     /// back.
     pub active: Dur,
     /// Requests submitted.
@@ -86,38 +86,44 @@ pub struct Snapshot<'a> {
 
 /// Sees the events of a run and reports at its end.
 pub trait Metric: Send {
-    /// An event of the measured part of the run.
+    /// Sees an event of the measured part of the run.
     fn on(&mut self, event: &Event) {
         let _ = event;
     }
 
-    /// When this metric wants to look at the drive next, on the sampling clock: picoseconds since
-    /// measuring began, or requests submitted where no time passes. Always later than the last
-    /// [`Metric::sample`].
+    /// Returns the reading of the sampling clock at which this metric wants to look at the drive
+    /// next.
+    ///
+    /// The clock counts picoseconds since measuring began, or requests submitted if no time passes.
+    /// The reading is always later than the last [`Metric::sample`].
     fn next_sample(&self) -> u64 {
         u64::MAX
     }
 
-    /// Look at the drive. Every metric is shown every sample, its own and those of others; the
-    /// first is at 0.
+    /// Looks at the drive.
+    ///
+    /// Every metric gets every sample, its own and the other metrics'; the first is at 0.
     fn sample(&mut self, clock: u64, now: &Snapshot<'_>) {
         let _ = (clock, now);
     }
 
-    /// Add what can be said at any time, as [`Metric::finish`] adds what is said in the end.
-    /// Nothing, for a metric that must know the whole run.
+    /// Adds the findings that are known at any time, as [`Metric::finish`] adds the final ones.
+    ///
+    /// A metric that must know the whole run adds nothing.
     fn look(&mut self, now: &Snapshot<'_>, found: &mut Findings) {
         let _ = (now, found);
     }
 
-    /// Add this metric's keys to the record, and its table to the tables of `found`. Keys that do
-    /// not apply stay out. Where the end is like any other time, [`Metric::look`] is enough.
+    /// Adds this metric's keys to the record, and its table to the tables of `found`.
+    ///
+    /// Keys that do not apply stay out. A metric whose final findings are like any others needs
+    /// only [`Metric::look`].
     fn finish(&mut self, end: &Snapshot<'_>, found: &mut Findings) {
         self.look(end, found);
     }
 }
 
-/// What the metrics of a run found.
+/// Findings of the metrics of a run.
 #[derive(Default)]
 pub struct Findings {
     /// Keys of the run record.
@@ -135,7 +141,7 @@ impl Metric for OfCounters {
     }
 }
 
-/// Who sets the pace of a run.
+/// Party that sets the pace of a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Pace {
     /// The drive: the host sends the next request when one is complete.
@@ -145,42 +151,43 @@ pub enum Pace {
     /// Jobs that begin one after the other, each with a load of its own.
     Stages,
     /// Clients that wait for replies, and think in between: neither their pace nor the last
-    /// command's wait says how the drive keeps up.
+    /// command's wait shows how the drive keeps up.
     Clients,
 }
 
-/// How a metric begins.
+/// Circumstances in which a metric begins.
 #[derive(Clone, Copy, Debug)]
 pub struct Start {
     /// Time passes.
     pub timed: bool,
-    /// Who sets the pace.
+    /// The party that sets the pace.
     pub pace: Pace,
-    /// How long a row of a time series is, where the user said so.
+    /// Length of a row of a time series, if the user chose one.
     pub interval: Option<Dur>,
 }
 
 impl Start {
-    /// First width of a row or of the time between two pictures, where nobody chose one: a
-    /// millisecond, or 64 requests.
+    /// Returns the first width of a row, and of the time between two pictures, if nobody chose one:
+    /// a millisecond, or 64 requests.
     fn first_width(self) -> u64 {
         if self.timed { 1_000_000_000 } else { 64 }
     }
 }
 
 impl Snapshot<'_> {
-    /// Mapping units read that nobody had written, by the drive and by the layers over it.
+    /// Returns the mapping units that were read and never written, by the drive and the layers over
+    /// it.
     fn unmapped_units(&self) -> u64 {
         self.device.unmapped_units + self.layers.iter().map(|l| l.unmapped_units).sum::<u64>()
     }
 
-    /// The sampling clock at the end of a run.
+    /// Returns the sampling clock at the end of a run.
     fn end_clock(&self, timed: bool) -> u64 {
         if timed { self.active.max(self.elapsed).0 } else { self.submitted }
     }
 }
 
-/// Keep the first of every two.
+/// Keeps the first of every two items.
 fn thin_out<T>(items: &mut Vec<T>) {
     let mut keep = false;
     items.retain(|_| {

@@ -1,4 +1,4 @@
-//! What the mount cost with which the run began.
+//! Cost of the mount with which the run began.
 
 use super::{Findings, MetricDef, OfCounters, Snapshot};
 use serde_json::json;
@@ -9,7 +9,8 @@ pub const DEF: MetricDef = MetricDef {
     build: |_| Box::new(OfCounters(finish)),
 };
 
-/// `estimated_ns`: lanes side by side, each with its operations one after the other.
+/// Adds the mount to the record; for `estimated_ns` lanes work side by side, and each runs its
+/// operations one after the other.
 fn finish(end: &Snapshot<'_>, found: &mut Findings) {
     let mount = &end.ftl.mount;
     found.record.insert(

@@ -29,7 +29,8 @@ impl Metric for Nand {
         }
     }
 
-    /// WAF: bytes of all programmed pages over bytes that the host wrote; its parts sum up to it.
+    /// Adds operations by cause, and WAF: bytes of all programmed pages over bytes that the host
+    /// wrote; its parts sum up to it.
     fn look(&mut self, now: &Snapshot<'_>, found: &mut Findings) {
         let counters = &now.counters;
         found.record.insert(

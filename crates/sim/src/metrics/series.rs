@@ -48,12 +48,12 @@ struct Reading {
     areas: Vec<AreaUse>,
 }
 
-/// What the host saw in one interval.
+/// Requests of the host in one interval.
 #[derive(Clone, Default)]
 struct Host {
     /// Latencies of each operation while the interval lasts.
     open: [Option<Histogram<u32>>; 4],
-    /// Those of an interval that is over: upper edges of bins in nanoseconds, ascending, with
+    /// Latencies of an interval that is over: upper edges of bins in nanoseconds, ascending, with
     /// counts.
     latency: [Vec<(u64, u32)>; 4],
     max_ps: [u64; 4],
@@ -127,7 +127,7 @@ impl Series {
         self.readings.push(reading);
     }
 
-    /// Close the open row.
+    /// Closes the open row; when the rows are at their limit, joins each two.
     fn close(&mut self, reading: Reading) {
         self.push_row(reading);
         if self.rows.len() == self.rows_max {
@@ -145,7 +145,7 @@ impl Series {
 }
 
 impl Host {
-    /// The latency that this share of an operation's requests does not exceed, in nanoseconds.
+    /// Returns the latency that `share` of an operation's requests do not exceed, in nanoseconds.
     fn quantile(&self, op: usize, share: f64) -> u64 {
         let total: u64 = self.latency[op].iter().map(|bin| u64::from(bin.1)).sum();
         let mut left = (share * total as f64).ceil() as u64;
@@ -307,7 +307,7 @@ impl Series {
         table
     }
 
-    /// By how much a counter grew in each row.
+    /// Returns the growth of a counter in each row.
     fn differences(&self, value: &dyn Fn(&Reading) -> u64) -> Column {
         let ends = self.readings.iter().zip(&self.readings[1..]);
         Column::Int(ends.map(|(from, to)| (value(to) - value(from)) as i64).collect())
@@ -331,7 +331,8 @@ impl Series {
         table.add("merge_copies", of(&|r| merges(r).copies));
     }
 
-    /// Budget, blocks and share of valid pages of each area of the log, at the end of each row.
+    /// Adds budget, blocks and share of valid pages of each area of the log, at the end of each
+    /// row.
     fn add_areas(&self, table: &mut Table) {
         for (i, area) in self.readings[0].areas.iter().enumerate() {
             let ends = || self.readings[1..].iter().map(move |r| r.areas[i]);
@@ -348,7 +349,7 @@ impl Series {
         }
     }
 
-    /// The columns of one host operation, if there was any.
+    /// Adds the columns of one host operation, if there was any.
     fn add_operation(&self, table: &mut Table, op: HostOp) {
         let (i, name) = (op as usize, op.name());
         if self.rows.iter().all(|row| row.requests[i] == 0) {

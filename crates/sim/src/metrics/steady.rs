@@ -1,4 +1,4 @@
-//! Whether the numbers of a run would move if it were longer.
+//! Verdict on the steady state of a run: would its numbers move if it were longer?
 
 use super::{Event, Findings, Metric, MetricDef, Pace, Snapshot, Start, thin_out};
 use crate::notes::BACKLOG;
@@ -24,7 +24,7 @@ struct Steady {
     readings: Vec<Count>,
     requests: u64,
     written: u64,
-    /// When the last of the requests arrived that are complete, and when it was complete.
+    /// Arrival of the last of the completed requests, and its completion.
     last: (Ps, Ps),
 }
 
@@ -50,8 +50,10 @@ impl Steady {
         ));
     }
 
-    /// By how much a counter grew in each round: rounds end where a fifth of the requests is
-    /// complete, and counters grow evenly between two readings.
+    /// Returns the growth of a counter in each round.
+    ///
+    /// Rounds end when a fifth of the requests is complete, and counters grow evenly between two
+    /// readings.
     fn rounds(&self, counter: impl Fn(&Count) -> u64) -> [f64; ROUNDS] {
         let all = self.requests as f64;
         let ends: [f64; ROUNDS + 1] = std::array::from_fn(|i| {

@@ -1,4 +1,4 @@
-//! How busy dies, channels and the host link were, and the parallelism reached.
+//! Utilisation of dies, channels and the host link, and the parallelism reached.
 
 use super::{Findings, MetricDef, OfCounters, Snapshot};
 use crate::table::{Column, Table};

@@ -1,4 +1,4 @@
-//! How evenly blocks were erased, over the life of the drive.
+//! Evenness of erases among blocks, over the life of the drive.
 
 use super::{Findings, MetricDef, OfCounters, Snapshot};
 use crate::table::{Column, Table};

@@ -4,7 +4,7 @@ use serde_json::Value;
 use std::process::Command;
 
 /// Returns what fio says of each job of a job file, which finds `files` (name, content) beside it;
-/// `None` where there is no fio. `name` tells one call's folder from another's.
+/// `None` if there is no fio. `name` tells one call's folder from another's.
 pub fn jobs_of_fio(name: &str, text: &str, files: &[(&str, &str)]) -> Option<Vec<Value>> {
     let folder = std::path::PathBuf::from(env!("CARGO_TARGET_TMPDIR"))
         .join(format!("{name}-{}", std::process::id()));

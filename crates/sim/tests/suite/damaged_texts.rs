@@ -1,5 +1,5 @@
-//! Whatever the specification of a run or a drive file is damaged into, it is refused with a
-//! reason, or means the same once it is written and read again.
+//! Damaged specifications and drive files: each is refused with a reason, or means the same once it
+//! is written and read again.
 
 use flashatlas_host::STANDARD;
 use flashatlas_sim::RunSpec;

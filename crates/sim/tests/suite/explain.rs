@@ -1,4 +1,4 @@
-//! What latencies are made of: parts add up to what the histograms say, nothing else of a run
+//! Reasons for latencies: parts add up to the times of the histograms, nothing else of a run
 //! changes, and the reason is the one that was set up.
 
 use crate::environment;
@@ -29,7 +29,7 @@ fn number(value: &Value) -> f64 {
     value.as_f64().unwrap_or_else(|| panic!("{value} is no number"))
 }
 
-/// Parts of a group add up to its mean.
+/// Checks that the parts of a group add up to its mean.
 fn adds_up(group: &Value) {
     let parts: f64 = group["parts_ns"].as_object().unwrap().values().map(number).sum();
     let mean = number(&group["mean_ns"]);
@@ -82,7 +82,7 @@ fn parts_add_up_to_the_latencies_and_nothing_else_changes() {
     }
 }
 
-/// The share of a reason in the mean of all requests of an operation from a percentile on.
+/// Returns the share of a reason in the mean of the slowest requests of an operation.
 fn share(record: &Value, op: &str, reason: &str) -> f64 {
     let found = &record["explain"]["ops"][op];
     found["parts_ns"][reason].as_f64().unwrap_or(0.0) / number(&found["mean_ns"])

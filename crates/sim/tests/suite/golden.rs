@@ -1,7 +1,7 @@
 //! Counts that independent programs agree on: the reference counts of FAST and BAST on five traces.
 //!
 //! The traces come from a linear congruential generator, written out here as it is in the
-//! reference; the counts are those of two programs written independently of this one (FAST) and of
+//! reference; the counts come from two programs written independently of this one (FAST) and from
 //! one (BAST).
 
 use crate::environment;
@@ -24,7 +24,7 @@ impl Lcg {
     }
 }
 
-/// First page and number of pages of each write.
+/// Returns the first page and the number of pages of each write.
 fn requests(kind: &str) -> Vec<(u64, u64)> {
     let mut rng = Lcg(1);
     let (mut all, mut written) = (Vec::new(), 0);
@@ -74,8 +74,10 @@ fn record(scheme: &str, kind: &str) -> Value {
     record
 }
 
-/// The counts that the reference names, out of a record: full merges of the sequential log block
-/// and what they bring are counted apart.
+/// Returns the counts that the reference names, out of a record.
+///
+/// Full merges of the sequential log block are counted apart from the other merges of data blocks
+/// and of log blocks.
 fn counts(record: &Value) -> [u64; 8] {
     let m = &record["merges"];
     let n = |of: &str, class: &str| m[of][class].as_u64().unwrap();

@@ -53,7 +53,7 @@ pub(crate) fn play(text: &str) -> (Value, Value) {
     play_with(text, &[])
 }
 
-/// With files beside the job file.
+/// Plays a job file with files beside it.
 pub(crate) fn play_with(text: &str, files: &[(&str, &str)]) -> (Value, Value) {
     let played = try_play_with(text, files, json!({}));
     let (record, jobs) = played.unwrap_or_else(|e| panic!("{text}: {e}"));
@@ -66,7 +66,7 @@ pub(crate) fn error(text: &str, changes: Value) -> String {
     try_play(text, changes).expect_err(text).to_string()
 }
 
-/// A job of direct writes, with more options.
+/// Returns a job of direct writes with `options`.
 pub(crate) fn writes(options: &str) -> String {
     format!("[job]\nrw=write\ndirect=1\nsize=16k\n{}\n", options.replace(' ', "\n"))
 }
@@ -448,7 +448,7 @@ fn progress_may_stop_the_run() {
 /// A tiny file system: a journal of 512 blocks of 1 KiB, metadata of one block.
 const EXT4: &str = "ext4:journal_size=1MiB,block_size=2KiB,metadata_blocks=1";
 
-/// A drive with room for the journal: 640 pages of 2 KiB are 1.25 MiB.
+/// Plays writes on a drive with room for the journal: 640 pages of 2 KiB are 1.25 MiB.
 fn on_ext4(options: &str, filesystem: &str) -> (Value, Value) {
     try_play(
         &writes(options),

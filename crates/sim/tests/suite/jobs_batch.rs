@@ -15,7 +15,7 @@ fn depths(options: &str) -> Vec<f64> {
     classes.iter().map(|n| n.as_f64().unwrap() / 1.28).collect()
 }
 
-/// The same of fio, on a file.
+/// Returns fio's own distribution of depths, on a file.
 fn of_fio(name: &str, options: &str) -> Option<Vec<f64>> {
     let options = options.replace(' ', "\n");
     let text = format!("[job]\nioengine=libaio\nrw=write\nsize=512k\nfilename=f\n{options}\n");

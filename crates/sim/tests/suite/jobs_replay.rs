@@ -3,13 +3,13 @@
 use crate::beside_fio::jobs_of_fio;
 use crate::jobs::{WRITE_NS, play_with};
 
-/// A job that replays `log`.
+/// Plays a job that replays `log`.
 fn replay(log: &str, options: &str) -> (serde_json::Value, serde_json::Value) {
     let text = format!("[job]\ndirect=1\nread_iolog=log\n{}\n", options.replace(' ', "\n"));
     play_with(&text, &[("log", log)])
 }
 
-/// A log of version 3 with a write of 4 KiB at each of `times`, in microseconds.
+/// Returns a log of version 3 with a write of 4 KiB at each of `times`, in microseconds.
 fn writes_at(times: &[u64]) -> String {
     let line = |(i, time): (usize, &u64)| format!("{time} f write {} 4096\n", 4096 * i);
     let lines: String = times.iter().enumerate().map(line).collect();
@@ -73,7 +73,7 @@ fn clones_replay_the_whole_log_each() {
     assert_eq!(record["host"]["writes"], 6);
 }
 
-/// The time that fio takes, in milliseconds, where fio is installed.
+/// Returns the time that fio takes, in milliseconds, if fio is installed.
 fn of_fio(name: &str, log: &str, options: &str) -> Option<f64> {
     let options = options.replace(' ', "\n");
     let text = format!("[job]\nioengine=null\nread_iolog=log\n{options}\n");

@@ -22,7 +22,7 @@ use flashatlas_sim::metrics::METRICS;
 use flashatlas_sim::{Build, Environment, Opener};
 use flashatlas_types::Entries;
 
-/// What a run finds in tests.
+/// Returns the environment of a run in tests.
 fn environment(opener: &dyn Opener) -> Environment<'_> {
     let build = Build { version: "test", sources: "sha256:test", commit: None };
     Environment {

@@ -183,7 +183,7 @@ const HAMMERED: FormatDef = FormatDef {
     writer: None,
 };
 
-/// How many blocks were never erased.
+/// Metric of the blocks that were never erased.
 struct Untouched;
 
 const UNTOUCHED: MetricDef = MetricDef {
@@ -310,7 +310,7 @@ fn generators_formats_metrics_and_drives_are_added_alike() {
 
 const CLASHING: Param<u32> = Param::int("ftl.streams", 1, 3, "something else").or("1");
 const CLASH: VictimDef = VictimDef { name: "clash", params: &[CLASHING.def], ..NEWEST };
-/// A layer may be over any drive.
+/// Returns a layer that may be over any drive.
 fn layer(key: &'static [ParamDef]) -> &'static LayerDef {
     let hard = STANDARD.layers.named("hard").unwrap();
     Box::leak(Box::new(LayerDef {

@@ -50,8 +50,8 @@ fn with(base: &Value, changes: Value) -> Value {
     value
 }
 
-/// Share of the closed blocks with at most `i` tenths of their slots valid, at the beginning of the
-/// measured part.
+/// Returns the shares of the closed blocks with at most `i` 64ths of their slots valid, at the
+/// beginning of the measured part.
 fn distribution(outcome: &Outcome) -> Vec<f64> {
     let table: &Table = outcome.tables.iter().find(|t| t.name == "blocks").unwrap();
     let Some(Column::Int(frames)) = table.column("frame") else { panic!("frames") };
@@ -69,8 +69,9 @@ fn distribution(outcome: &Outcome) -> Vec<f64> {
 
 const UNITS: u32 = 51_200;
 
-/// 1,000 blocks of 64 slots at a utilisation of 0.8: in one lane of whole-page units, or in four
-/// lanes of units that share a page.
+/// Returns settings for 1,000 blocks of 64 slots at a utilisation of 0.8, and the size of a unit.
+///
+/// The drive has one lane of whole-page units, or four lanes of units that share a page.
 fn shape(lanes: u32) -> (Vec<&'static str>, &'static str) {
     let logical = "drive.logical_pages=51200";
     if lanes == 1 {
@@ -162,8 +163,8 @@ const TRACE: &str = "fio version 2 iolog\n/dev/a add\n/dev/a open\n/dev/a write 
                      write 4096 4096\n/dev/a trim 4096 2048\n/dev/a write 1073741824 2048\n/dev/a \
                      write 6144 2048\n";
 
-/// Single pages among the first 300, most of them among the first 30: log blocks of every kind are
-/// left behind.
+/// Returns a log that writes single pages among the first 300, most of them among the first 30: log
+/// blocks of every kind are left behind.
 fn life() -> String {
     let mut rng = Rng::stream(Seed(1), "life");
     let mut log = "fio version 2 iolog\n/dev/a add\n/dev/a open\n".to_owned();
@@ -180,7 +181,7 @@ fn files() -> Files {
     Files(texts.into_iter().map(|(name, text)| (name.to_owned(), text.into_bytes())).collect())
 }
 
-/// A run for each way of preconditioning, on schemes that place pages differently.
+/// Returns a run for each way of preconditioning, on schemes that place pages differently.
 fn specs() -> Vec<Value> {
     let set = ["cache.mode=write-through", "drive.blocks=64"];
     let base = json!({ "drive": "tiny", "set": set,

@@ -11,7 +11,7 @@ fn open(name: &str) -> std::io::Result<Stream> {
     Ok((Box::new(std::fs::File::open(path)?), None))
 }
 
-/// Run `spec`, or say that its trace is not at hand.
+/// Runs `spec`; returns `None` if its trace is not at hand.
 fn replay(spec: &Value, requests: u64) -> Option<Value> {
     let name = spec["trace"].as_str().unwrap();
     traces::path(name)?;
@@ -101,7 +101,7 @@ fn a_database_on_log_blocks() {
 }
 
 /// The state before, then the run, on a phone's drive of 128 GB, addresses as they are; repeated
-/// records are dropped. Requests are those of the list that comes with the traces less the repeats,
+/// records are dropped. The number of requests comes from the list of the traces, less the repeats,
 /// which were counted by other means.
 #[test]
 fn phones_with_their_state_before() {

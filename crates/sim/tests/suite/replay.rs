@@ -5,7 +5,7 @@ use flashatlas_sim::{RunError, RunSpec, input::Stream, run};
 use serde_json::{Value, json};
 use std::io::Cursor;
 
-/// Files of a test live in memory.
+/// Opens a file of a test, which lives in memory.
 fn open(path: &str) -> std::io::Result<Stream> {
     let text: String = match path {
         "four.csv" => {
@@ -185,7 +185,7 @@ fn prefetching_takes_all_of_one_node() {
 }
 
 /// Two units are written and both sent to flash, 251.2 us each. The first is read at once: its slot
-/// of the cache has it until its program is complete, so the read takes as long as that of a unit
+/// of the cache has it until its program is complete, so the read takes as long as a read of a unit
 /// which has not left the cache.
 #[test]
 fn a_unit_is_read_from_its_slot_until_it_is_programmed() {

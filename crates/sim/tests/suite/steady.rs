@@ -1,4 +1,4 @@
-//! Which runs count as a steady state.
+//! Verdicts on runs: is each in its steady state?
 
 use crate::environment;
 use flashatlas_sim::{RunSpec, input::Stream, run};
@@ -81,7 +81,7 @@ fn reads_alone_are_judged_by_their_pace() {
 
 const COLUMNS: &str = "columns:time=0:us,op=1,offset=2:bytes,size=3:bytes";
 
-/// A trace of 200 writes, so many times: 300 us apart, over 64 pages of 2 KiB.
+/// Returns a trace of 200 writes, repeated `times` times: 300 us apart, over 64 pages of 2 KiB.
 fn replayed(times: u64) -> impl Fn(&str) -> std::io::Result<Stream> {
     move |_: &str| {
         let place = |i: u64| i % 200 * 37 % 64 * 2048;
@@ -97,8 +97,8 @@ fn run_of(spec: Value, opener: &dyn flashatlas_sim::Opener) -> Result<Value, Str
     outcome.map(|o| o.record).map_err(|e| e.to_string())
 }
 
-/// What `until=steady` measures is the end of one long run: generators draw on, and a trace is
-/// replayed behind its end.
+/// A run measured with `until=steady` equals the end of one long run: generators draw on, and a
+/// trace is replayed behind its end.
 #[test]
 fn passes_are_one_long_run() {
     let alike = ["simulated_ns", "waf", "host", "nand", "latency_ns"];
@@ -142,7 +142,7 @@ fn passes_are_one_long_run() {
         for key in alike {
             assert_eq!(short[key], long[key], "{mode}: {key}");
         }
-        // the digest is that of the file, not of what was played
+        // the digest is of the file, not of what was played
         assert_ne!(short["trace"]["digest"], long["trace"]["digest"]);
     }
 }

@@ -37,7 +37,8 @@ fn floats<'a>(table: &'a Table, name: &str) -> &'a [f64] {
     }
 }
 
-/// Bursts with pauses in which the drive collects: every kind of time that a run has.
+/// Returns a run of bursts with pauses in which the drive collects: every kind of time that a run
+/// has.
 fn bursty() -> Value {
     json!({
         "drive": "tiny", "mode": "open", "precondition": "fill", "warmup": 100,

@@ -1,0 +1,310 @@
+//! Checkpoints: a preconditioned drive in a file, to start many runs from.
+//!
+//! A checkpoint holds the content of the flash and the stamp that every page must read as. Loading
+//! it is switching the drive on: the scheme mounts the medium. So a run from a checkpoint does
+//! exactly the same as a run that preconditions the drive itself. A checkpoint serves every drive
+//! that differs in nothing that decides the places of pages on flash. The bytes are described in
+//! `docs/FORMATS.md`.
+
+mod error;
+mod sections;
+
+use crate::fit::{LARGEST_EXTENT, LEAST_EXTENT};
+use crate::needed::NeededPart;
+use crate::parts::AddedPart;
+use flashatlas_device::{DriveConfig, Stack, SubmitError};
+use flashatlas_nand::Image;
+use flashatlas_nand::params::NVM_BYTES;
+use flashatlas_types::{Lpn, Seed, Stamp};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use std::io::{self, Read, Write};
+
+use sections::{Input, Values};
+
+pub use error::CheckpointError;
+
+const MAGIC: [u8; 8] = *b"FACHKPT\n";
+const VERSION: u32 = 4;
+const SCHEMA: &str = "flashatlas.checkpoint/4";
+const END: [u8; 4] = *b"DONE";
+/// Bytes of the header at most.
+const HEADER_BYTES_MAX: usize = 1 << 20;
+
+/// Head of a checkpoint: the drive that it was made of, and how it was made.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Header {
+    pub schema: String,
+    /// Version of the program that wrote it.
+    pub version: String,
+    pub drive: String,
+    /// The parameters that decide the places of pages on flash.
+    pub on_flash: Map<String, Value>,
+    pub logical_units: u32,
+    pub precondition: Value,
+    pub fit: Value,
+    /// Sectors of the extents that were packed; not there in checkpoints of before it was a choice.
+    #[serde(default = "largest_extent")]
+    pub extent_sectors: u64,
+    pub seed: u64,
+    pub sequence: u64,
+    /// Parts that did not come with the project and that the drive was made of.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<NeededPart>,
+}
+
+/// A drive that is switched off, and what it must read as.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Checkpoint {
+    pub header: Header,
+    pub image: Image,
+    pub expected: Vec<Stamp>,
+    /// Extents of the preconditioning trace in order of place, if the trace was packed: address
+    /// space and extent.
+    pub extents: Vec<(u32, u64)>,
+}
+
+/// Returns the parameters of `config` that decide what is on flash, the capacity among them.
+pub(crate) fn on_flash(config: &DriveConfig) -> Map<String, Value> {
+    let capacity = ["drive.logical_pages", "drive.over_provisioning"];
+    let pairs = config.on_flash().filter(|(key, _)| !capacity.contains(key));
+    pairs.map(|(key, value)| (key.to_owned(), crate::record::param(value))).collect()
+}
+
+fn largest_extent() -> u64 {
+    LARGEST_EXTENT
+}
+
+impl Header {
+    /// Returns a header for a drive of `config`.
+    pub fn new(config: &DriveConfig, logical_units: u32, version: &str) -> Header {
+        Header {
+            schema: SCHEMA.into(),
+            version: version.into(),
+            drive: config.name.clone(),
+            on_flash: on_flash(config),
+            logical_units,
+            precondition: Value::Null,
+            fit: Value::Null,
+            extent_sectors: largest_extent(),
+            seed: 0,
+            sequence: 0,
+            parts: Vec::new(),
+        }
+    }
+
+    /// Returns an error unless a drive of `config` can mount the checkpoint.
+    fn must_suit(&self, config: &DriveConfig, logical_units: u32) -> Result<(), CheckpointError> {
+        let here = on_flash(config);
+        let text = |value: Option<&Value>| value.map_or("not set".into(), Value::to_string);
+        // the scheme first: what else is set depends on it
+        let scheme = "ftl.scheme".to_owned();
+        for key in [&scheme].into_iter().chain(self.on_flash.keys()).chain(here.keys()) {
+            if self.on_flash.get(key) != here.get(key) {
+                let (has, expected) = (text(self.on_flash.get(key)), text(here.get(key)));
+                return Err(CheckpointError::OtherDrive { key: key.clone(), has, expected });
+            }
+        }
+        if self.logical_units != logical_units {
+            let (has, expected) = (self.logical_units.to_string(), logical_units.to_string());
+            return Err(CheckpointError::OtherDrive {
+                key: "number of logical pages".into(),
+                has,
+                expected,
+            });
+        }
+        Ok(())
+    }
+}
+
+impl Checkpoint {
+    /// Returns an error unless `added` has all parts that the checkpoint needs.
+    pub fn must_have(&self, added: &[AddedPart]) -> Result<(), CheckpointError> {
+        let missing = self.header.parts.iter().find_map(|part| part.missing(added));
+        missing.map_or(Ok(()), |why| Err(CheckpointError::Part(why)))
+    }
+
+    /// Writes the whole checkpoint.
+    pub fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+        let header = serde_json::to_vec(&self.header)?;
+        let mut head = MAGIC.to_vec();
+        head.extend(VERSION.to_le_bytes());
+        head.extend((header.len() as u32).to_le_bytes());
+        head.extend(header);
+        let checksum = crc32c::crc32c(&head);
+        out.write_all(&head)?;
+        out.write_all(&checksum.to_le_bytes())?;
+        let image = &self.image;
+        let expected: Vec<u32> = self.expected.iter().map(|s| s.0).collect();
+        let extents: Vec<u32> = self
+            .extents
+            .iter()
+            .flat_map(|&(device, e)| [device, e as u32, (e >> 32) as u32])
+            .collect();
+        for (tag, values) in [
+            (b"ERAS", Values::Words(&image.erases)),
+            (b"NEXT", Values::Words(&image.next)),
+            (b"HLTH", Values::Bytes(&image.health)),
+            (b"SPAR", Values::Words(&image.spares)),
+            (b"ROLE", Values::Bytes(&image.roles)),
+            (b"STAT", Values::Bytes(&image.state)),
+            (b"SEQL", Values::Words(&image.sequence_low)),
+            (b"SEQH", Values::Bytes(&image.sequence_high)),
+            (b"LPNS", Values::Words(&image.lpns)),
+            (b"STMP", Values::Words(&image.stamps)),
+            (b"MAPS", Values::Words(&image.map_slots)),
+            (b"MAPB", Values::Bytes(&image.map_bytes)),
+            (b"NVMB", Values::Bytes(&image.nvm)),
+            (b"NVMW", Values::Words(&image.nvm_wear)),
+            (b"EXPT", Values::Words(&expected)),
+            (b"EXTN", Values::Words(&extents)),
+        ] {
+            values.write(tag, out)?;
+        }
+        out.write_all(&END)
+    }
+
+    /// Reads a checkpoint that a drive of `config` can mount.
+    ///
+    /// Memory is allocated for a length in the file only after the length is known to be what this
+    /// drive needs.
+    pub fn read(input: &mut dyn Read, config: &DriveConfig) -> Result<Checkpoint, CheckpointError> {
+        let layout = config.layout().expect("the configuration is checked");
+        let mut input = Input { input, at: 0 };
+        let mut head = vec![0; 16];
+        input.exact(&mut head)?;
+        if head[..8] != MAGIC {
+            return Err(CheckpointError::Foreign);
+        }
+        let word = |at: usize| u32::from_le_bytes(head[at..at + 4].try_into().expect("four bytes"));
+        if word(8) != VERSION {
+            return Err(CheckpointError::Version(word(8)));
+        }
+        let length = word(12) as usize;
+        if length > HEADER_BYTES_MAX {
+            return Err(CheckpointError::Damaged {
+                at: 12,
+                why: format!("a header of {length} bytes"),
+            });
+        }
+        head.resize(16 + length, 0);
+        input.exact(&mut head[16..])?;
+        if input.word()? != crc32c::crc32c(&head) {
+            return Err(CheckpointError::Damaged {
+                at: 0,
+                why: "the checksum of its header does not match".into(),
+            });
+        }
+        let header: Header = serde_json::from_slice(&head[16..])
+            .map_err(|e| CheckpointError::Damaged { at: 16, why: format!("its header: {e}") })?;
+        if header.schema != SCHEMA {
+            return Err(CheckpointError::Damaged {
+                at: 16,
+                why: format!("schema {}, expected {SCHEMA}", header.schema),
+            });
+        }
+        header.must_suit(config, layout.logical_units)?;
+        let (blocks, frames, slots) =
+            (layout.blocks() as usize, layout.frames() as usize, layout.slots() as usize);
+        let nvm = config.params.get(NVM_BYTES) as usize;
+        let image = Image {
+            erases: input.words(b"ERAS", blocks)?,
+            next: input.words(b"NEXT", blocks)?,
+            health: input.bytes(b"HLTH", blocks)?,
+            spares: input.words(b"SPAR", layout.lanes as usize)?,
+            roles: input.bytes(b"ROLE", blocks)?,
+            state: input.bytes(b"STAT", frames)?,
+            sequence_low: input.words(b"SEQL", frames)?,
+            sequence_high: input.bytes(b"SEQH", frames)?,
+            lpns: input.words(b"LPNS", slots)?,
+            stamps: input.words(b"STMP", slots)?,
+            map_slots: input.words_up_to(b"MAPS", slots)?,
+            map_bytes: Vec::new(),
+            nvm: Vec::new(),
+            nvm_wear: Vec::new(),
+            sequence: header.sequence,
+        };
+        // a map page and its header fill no more than a frame and a sector
+        let map_bytes = image.map_slots.len() * (layout.frame_bytes() as usize + 512);
+        let image = Image {
+            map_bytes: input.bytes_up_to(b"MAPB", map_bytes)?,
+            nvm: input.bytes(b"NVMB", nvm)?,
+            nvm_wear: input.words_up_to(b"NVMW", nvm)?,
+            ..image
+        };
+        let expected =
+            input.words(b"EXPT", layout.logical_units as usize)?.into_iter().map(Stamp).collect();
+        let extents = input.words_up_to(b"EXTN", 3 * (layout.sectors() / LEAST_EXTENT) as usize)?;
+        let extents = extents
+            .chunks_exact(3)
+            .map(|e| (e[0], u64::from(e[1]) | u64::from(e[2]) << 32))
+            .collect();
+        let mut end = [0; 4];
+        let at = input.at;
+        input.exact(&mut end)?;
+        if end != END || input.input.read(&mut [0])? != 0 {
+            return Err(CheckpointError::Damaged {
+                at,
+                why: "more bytes than were written".into(),
+            });
+        }
+        Ok(Checkpoint { header, image, expected, extents })
+    }
+}
+
+/// Writes a drive that is switched off and the stamps that it must read as; hands both back.
+///
+/// `added` lists the parts that did not come with the project.
+pub fn save(
+    config: &DriveConfig,
+    off: (Image, Vec<Stamp>),
+    seed: Seed,
+    (version, added): (&str, &[AddedPart]),
+    out: &mut dyn Write,
+) -> (Image, Vec<Stamp>, io::Result<()>) {
+    let (image, expected) = off;
+    let header = Header {
+        seed: seed.0,
+        sequence: image.sequence,
+        parts: NeededPart::of(config, added),
+        ..Header::new(config, expected.len() as u32, version)
+    };
+    let checkpoint = Checkpoint { header, image, expected, extents: Vec::new() };
+    let written = checkpoint.write(out);
+    (checkpoint.image, checkpoint.expected, written)
+}
+
+/// Reads a drive that is switched off, and the stamps that it must read as.
+///
+/// # Errors
+/// Returns an error if the file is no checkpoint, is damaged, is of a drive other than `config`'s,
+/// or needs a part that is not among `added`.
+pub fn load(
+    config: &DriveConfig,
+    added: &[AddedPart],
+    input: &mut dyn Read,
+) -> Result<(Image, Vec<Stamp>), CheckpointError> {
+    let checkpoint = Checkpoint::read(input, config)?;
+    checkpoint.must_have(added)?;
+    Ok((checkpoint.image, checkpoint.expected))
+}
+
+/// Trims the pages of a drive just switched on that are known to be empty, and resets its counters.
+///
+/// Not every scheme keeps trims across a mount (docs/RELIABILITY.md, R3).
+///
+/// # Errors
+/// Returns an error if there is no space.
+pub fn forget_empty(
+    drive: &mut Stack,
+    empty: impl Iterator<Item = Lpn>,
+) -> Result<(), SubmitError> {
+    for lpn in empty {
+        if drive.peek_stamp(lpn)? != Stamp::ZERO {
+            drive.forget(lpn)?;
+        }
+    }
+    drive.reset_counters();
+    Ok(())
+}

@@ -7,17 +7,17 @@ use flashatlas_nand::Torn;
 use std::fmt;
 use std::str::FromStr;
 
-/// Where the power fails, counted in operations (programs, erases, stores and fences) from the
+/// Place of a power failure, counted in operations (programs, erases, stores and fences) from the
 /// beginning of a workload or of a mount.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Cut {
     /// Operations that were carried out.
     pub after: u32,
-    /// What happened then.
+    /// Event at the cut.
     pub how: CutKind,
 }
 
-/// What happens at a cut.
+/// Event at a cut.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum CutKind {
     /// The next operation does not begin. Written `123`.
@@ -26,8 +26,8 @@ pub enum CutKind {
     Torn(Torn),
     /// There is no next operation of the command: it was acknowledged. Written `123a`.
     Acknowledged,
-    /// Of the operations in flight when a command was submitted, another subset was carried out.
-    /// Written with its number: `123x5`; `after` counts commands.
+    /// Another subset of the operations in flight was carried out; they were in flight when a
+    /// command was submitted. Written with its number: `123x5`; `after` counts commands.
     Subset(u32),
     /// No cut: a part fails while the power is on. Written with the letters of [`FailingPart`]:
     /// `12fp`; `after` counts what fails.

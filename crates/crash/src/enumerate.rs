@@ -15,7 +15,7 @@ use serde::Serialize;
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-/// How far to go.
+/// Depth of an enumeration of cuts.
 #[derive(Clone, Copy, Debug)]
 pub struct Depth {
     /// Cuts one after the other: 1, the workload; 2, the mount after it, too; and so on.
@@ -24,7 +24,7 @@ pub struct Depth {
     pub faults: Faults,
 }
 
-/// What was tried.
+/// Counts of what was tried.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Tally {
     /// States of the medium that were mounted, by how the power had failed: between two operations,
@@ -34,9 +34,9 @@ pub struct Tally {
     pub torn: u64,
     /// See `between`.
     pub acknowledged: u64,
-    /// Of these, states in which something was under way, or acknowledged and not flushed.
+    /// States among them in which something was under way, or acknowledged and not flushed.
     pub dirty: u64,
-    /// Of these, states that a cut mount left.
+    /// States among them that a cut mount left.
     pub deeper: u64,
     /// States in which another subset of the operations in flight was carried out
     /// (`crate::in_flight`).
@@ -64,7 +64,7 @@ impl Tally {
         self.between + self.torn + self.acknowledged + self.reordered
     }
 
-    /// Add another.
+    /// Adds the counts of `other`.
     pub fn add(&mut self, other: &Tally) {
         self.between += other.between;
         self.torn += other.torn;
@@ -91,27 +91,29 @@ pub struct Enumerator<'c, 'f> {
     depth: Depth,
     /// Only this path of cuts, where one failure is run again.
     only: Option<&'f [Cut]>,
-    /// What was done so far: a failure of a part, if there was one, and cuts.
+    /// Path to the present state: a failure of a part, if there was one, and cuts.
     path: Vec<Cut>,
     /// Entries of `path` that are no cuts.
     parts: usize,
     /// A program failed for good.
     broken: bool,
-    /// What the cuts so far took along, and of which drives.
+    /// Units and drives that lost pages in the cuts so far.
     lost: Lost,
     damaged: BTreeSet<usize>,
-    /// Whether the lowest layer is over several drives, and makes up for one of them.
+    /// `true` if the lowest layer is over several drives, and makes up for one of them.
     redundant: bool,
     /// Operations of the workload that are cut.
     window: Range<u32>,
-    /// Which cuts of the workload are taken; those of a mount all are.
+    /// Draws the cuts of the workload that are taken; of a mount all are.
     sample: Sample,
     tally: Tally,
     on_failure: &'f mut dyn FnMut(&[Cut], Failure),
 }
 
 impl<'c, 'f> Enumerator<'c, 'f> {
-    /// For drives of `config`; `on_failure` hears of each failure, with the cuts that led to it.
+    /// Returns an enumerator for drives of `config`.
+    ///
+    /// `on_failure` gets each failure, with the cuts that led to it.
     pub fn new(
         config: &'c DriveConfig,
         depth: Depth,
@@ -140,7 +142,7 @@ impl<'c, 'f> Enumerator<'c, 'f> {
         }
     }
 
-    /// For a recording in which a part failed.
+    /// Starts from a recording in which a part failed.
     #[must_use]
     pub fn after(mut self, part: Cut) -> Self {
         self.path.push(part);
@@ -148,19 +150,19 @@ impl<'c, 'f> Enumerator<'c, 'f> {
         self
     }
 
-    /// Cut these operations of the workload only, and after it.
+    /// Cuts only the workload's operations in `window`. The state at its end is always examined.
     #[must_use]
     pub fn within(self, window: Range<u32>) -> Self {
         Enumerator { window, ..self }
     }
 
-    /// Take a sample of the cuts of the workload. The state at its end is always looked at.
+    /// Takes a sample of the cuts of the workload; the state at its end is always examined.
     #[must_use]
     pub fn sampled(self, sample: Sample) -> Self {
         Enumerator { sample, ..self }
     }
 
-    /// Every cut of a recording, or those of the sample.
+    /// Tries every cut of a recording, or the cuts of the sample, and returns the tally.
     pub fn run(mut self, recording: &Recording) -> Tally {
         self.verifier.knows(recording.contents.clone());
         let (mut media, mut model) = (recording.base.clone(), recording.model.clone());
@@ -208,7 +210,7 @@ impl<'c, 'f> Enumerator<'c, 'f> {
         self.tally
     }
 
-    /// The power fails before `change`, and in it.
+    /// Lets the power fail before `change`, and in it.
     fn cut_at(
         &mut self,
         media: &Media,
@@ -227,7 +229,7 @@ impl<'c, 'f> Enumerator<'c, 'f> {
         }
     }
 
-    /// How a change may be left half done.
+    /// Returns the ways in which a change may be left half done.
     fn torn(&self, media: &Media, change: &DriveChange) -> Vec<Torn> {
         let mut ways: Vec<Torn> = self.depth.faults.torn(media.layout(), &change.change).collect();
         // what holds where a page is lost is said of drives on which all blocks work
@@ -235,7 +237,7 @@ impl<'c, 'f> Enumerator<'c, 'f> {
         ways
     }
 
-    /// What the verifier may find after the cuts so far.
+    /// Returns the findings that the verifier allows after the cuts so far.
     fn remains(&self) -> Remains {
         let made_up_for = self.redundant && self.damaged.len() < 2;
         if self.broken {
@@ -247,7 +249,8 @@ impl<'c, 'f> Enumerator<'c, 'f> {
         }
     }
 
-    /// One state: mount it, and if there is depth left, cut that mount at each of its operations.
+    /// Examines one state: mounts it, and, if there is depth left, cuts this mount at each of its
+    /// operations.
     fn examine(
         &mut self,
         media: &Media,
@@ -334,8 +337,9 @@ impl<'c, 'f> Enumerator<'c, 'f> {
     }
 }
 
-/// A number that a cut has wherever it is met, in a run and when it is run again: it chooses how
-/// long the drive is written on (FNV-1a of its identity).
+/// Returns a number that a cut has in a run and when it is run again (FNV-1a of its identity).
+///
+/// The number chooses how long the drive is written on.
 fn number(path: &[Cut]) -> u64 {
     let text = path.iter().flat_map(|cut| format!("{cut}.").into_bytes());
     let mixed = text.fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| {

@@ -2,12 +2,12 @@
 
 use crate::Fault;
 
-/// What fails.
+/// Part that fails, and when.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum FailingPart {
     /// A program; a spare block takes the place of its block.
     Program,
-    /// A program, and there is no spare block: the command ends in an error, what was flushed is
+    /// A program, and there is no spare block: the command ends in an error, and flushed data is
     /// there after a mount.
     ProgramWithoutSpare,
     /// An erase; a spare block takes the place of the block.
@@ -16,9 +16,9 @@ pub enum FailingPart {
     EraseWithoutSpare,
     /// Nothing: blocks are bad from the beginning.
     FactoryBlocks,
-    /// A page, for a running drive: whoever reads it gets an error.
+    /// A page of a running drive: its reader gets an error.
     Page,
-    /// A page, before a mount: what is older than it was is reported.
+    /// A page before a mount: units that hold an older version then are reported.
     PageBeforeMount,
 }
 
@@ -35,12 +35,12 @@ pub(crate) const FAILING_PARTS: [(FailingPart, &str, Fault); 7] = [
 ];
 
 impl FailingPart {
-    /// The letters in an identity.
+    /// Returns the letters of this kind in an identity.
     pub const fn letters(self) -> &'static str {
         FAILING_PARTS[self as usize].1
     }
 
-    /// The kind of failure with these letters.
+    /// Returns the kind of failure with these letters, if there is one.
     pub fn by_letters(letters: &str) -> Option<FailingPart> {
         FAILING_PARTS.iter().find(|part| part.1 == letters).map(|part| part.0)
     }

@@ -1,6 +1,6 @@
 //! Parts that fail while the power is on: a program or an erase that the flash reports as failed,
-//! blocks that were bad from the beginning, pages that cannot be read any more. What each leaves is
-//! described in [`flashatlas_nand::faults`].
+//! blocks that were bad from the beginning, pages that cannot be read any more.
+//! [`flashatlas_nand::faults`] describes the effects of each.
 //!
 //! A workload runs once more for each failure, with the failure at some place of it, and the power
 //! fails at every operation around that place. Failures are spread over the workload, [`TRIES`] of
@@ -30,7 +30,8 @@ pub(crate) const FAILING: usize = 0;
 /// Operations after a failure at which the power fails.
 const WINDOW: u32 = 12;
 
-/// The drive on which it is tried: with a spare block, or with as many blocks more as it loses.
+/// Returns the drive on which a failure is tried; it has a spare block, or more blocks, if the
+/// failure needs one.
 fn drive_for(part: FailingPart, config: &DriveConfig) -> Result<DriveConfig, String> {
     let blocks =
         |more: u64| format!("drive.blocks={}", u64::from(config.params.get(BLOCKS)) + more);
@@ -70,7 +71,7 @@ fn drive_for(part: FailingPart, config: &DriveConfig) -> Result<DriveConfig, Str
     .map_err(|e| e.to_string())
 }
 
-/// Up to `most` numbers below `of`, spread evenly.
+/// Returns at most `most` numbers below `of`, spread evenly.
 fn spread(of: u32, most: u32) -> impl Iterator<Item = u32> {
     let count = of.min(most);
     (0..count).map(move |i| (u64::from(of) * u64::from(2 * i + 1) / u64::from(2 * count)) as u32)
@@ -82,22 +83,23 @@ pub struct Workload<'a> {
     pub config: &'a DriveConfig,
     /// The workload without failures.
     pub clean: &'a Recording,
-    /// Whether every unit is written before.
+    /// `true` if every unit is written before.
     pub filled: bool,
-    /// How far to go after each failure.
+    /// Depth of the enumeration after each failure.
     pub depth: Depth,
-    /// Whether bad blocks are tried from the beginning.
+    /// `true` if bad blocks are tried from the beginning.
     pub factory: bool,
-    /// Whether the drive has no block to lose.
+    /// `true` if the drive has no block to lose.
     pub tight: bool,
-    /// One in so many failures is tried, at least one of each kind, and one in so many cuts there.
+    /// Distance of a sample: one failure in `one_in` is tried, at least one of each kind, and one
+    /// cut in `one_in` after it.
     pub one_in: u32,
-    /// Names what is drawn.
+    /// Name of the workload, which decides the draws.
     pub name: &'a str,
 }
 
 impl Workload<'_> {
-    /// Every failure, or the one that `only` begins with, with the cuts that follow there.
+    /// Tries every failure and the cuts after it, or only the failure and the cuts of `only`.
     pub fn run(&self, only: Option<&[Cut]>, on_failure: &mut dyn FnMut(&[Cut], Failure)) -> Tally {
         let mut tally = Tally::default();
         let count = |of: fn(&Change) -> bool| {
@@ -156,8 +158,8 @@ impl Workload<'_> {
         tally
     }
 
-    /// The frames of a drive that is switched off that hold a newest version, or are in a block
-    /// of map pages.
+    /// Returns the frames of a switched-off drive that hold a newest version, or are in a block of
+    /// map pages.
     fn relied_on(&self, medium: &Medium) -> Vec<FrameId> {
         let mut left = medium.clone();
         left.power_off();

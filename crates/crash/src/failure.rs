@@ -8,19 +8,19 @@ use std::sync::Once;
 /// A promise that does not hold.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Failure {
-    /// Which of R1 to R6 (`docs/RELIABILITY.md`).
+    /// The broken promise, R1 to R6 (`docs/RELIABILITY.md`).
     pub promise: &'static str,
-    /// What was found.
+    /// Description of the finding.
     pub what: String,
 }
 
 impl Failure {
-    /// A failure.
+    /// Returns the failure of a promise.
     pub fn new(promise: &'static str, what: String) -> Failure {
         Failure { promise, what }
     }
 
-    /// `Err` unless `holds`.
+    /// Returns the failure of a promise unless `holds`.
     #[inline]
     pub fn unless(
         holds: bool,
@@ -43,7 +43,7 @@ thread_local! {
     static EXPECTED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Run `work`; a broken rule of the simulator, which asserts, is a failure. Nothing is printed of
+/// Runs `work`, and turns a panic of the simulator's assertions into a failure; prints nothing of
 /// it.
 pub(crate) fn guarded<T>(work: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
     static HOOK: Once = Once::new();

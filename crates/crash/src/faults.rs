@@ -1,5 +1,4 @@
-//! The switches: which faults are injected. Each of them is described in
-//! [`flashatlas_nand::faults`].
+//! The switches of the faults that are injected. [`flashatlas_nand::faults`] describes each fault.
 
 use flashatlas_nand::{Change, Torn};
 use flashatlas_types::Layout;
@@ -88,17 +87,17 @@ const SWITCHES: [(Fault, &str, &str); 11] = [
 ];
 
 impl Fault {
-    /// All switches.
+    /// Returns all switches.
     pub fn all() -> impl Iterator<Item = Fault> {
         SWITCHES.iter().map(|switch| switch.0)
     }
 
-    /// The name of the switch.
+    /// Returns the name of the switch.
     pub const fn name(self) -> &'static str {
         SWITCHES[self as usize].1
     }
 
-    /// One line.
+    /// Returns the description of the switch, in one line.
     pub const fn summary(self) -> &'static str {
         SWITCHES[self as usize].2
     }
@@ -114,22 +113,22 @@ impl Faults {
     /// All of them.
     pub const ALL: Faults = Faults((1 << SWITCHES.len()) - 1);
 
-    /// With one more.
+    /// Returns these switches with one more on.
     #[must_use]
     pub const fn with(self, fault: Fault) -> Faults {
         Faults(self.0 | 1 << fault as u32)
     }
 
-    /// Whether a switch is on.
+    /// Returns `true` if a switch is on.
     #[inline]
     pub const fn has(self, fault: Fault) -> bool {
         self.0 >> fault as u32 & 1 == 1
     }
 
-    /// From names separated by commas; `all` and `none` are names, too.
+    /// Parses names separated by commas; `all` and `none` are names, too.
     ///
     /// # Errors
-    /// Unknown names, with those that exist.
+    /// Returns an error for an unknown name; the error lists the names that exist.
     pub fn parse(text: &str) -> Result<Faults, String> {
         let mut faults = Faults::NONE;
         for name in text.split(',').map(str::trim).filter(|n| !n.is_empty()) {
@@ -151,7 +150,7 @@ impl Faults {
         Ok(faults)
     }
 
-    /// How an operation may be left half done on a drive of this layout.
+    /// Returns the ways in which an operation may be left half done on a drive of this layout.
     pub fn torn(self, layout: &Layout, change: &Change) -> impl Iterator<Item = Torn> {
         const WAYS: [(Fault, Torn); 8] = [
             (Fault::TornGarbage, Torn::Garbage),

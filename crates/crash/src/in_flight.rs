@@ -1,18 +1,19 @@
-//! Cuts while operations are in flight on several dies: not only a prefix of what was planned may
-//! have been carried out, but any downward-closed subset of it, that is any set that holds, with an
-//! operation, all that it waits for.
+//! Cuts while operations are in flight on several dies. Not only a prefix of the plan may have been
+//! carried out, but any downward-closed subset of it: any set that holds, with an operation, all
+//! operations that it waits for.
 //!
 //! A workload is submitted in simulated time, several commands at once. After each submission the
-//! operations that are not complete are looked at, with what each waits for: the dependencies of
-//! the plan; that a page is read after its program, is programmed after the erase of its block, and
-//! a block is erased after everything else that was asked of it (the engine keeps all three); and
-//! that the pages of a block are programmed one after the other. Every such subset is a state that
-//! a cut may leave, and so is each with the operation torn that every die is busy with. Where there
-//! are more than [`SUBSETS_MAX`] subsets, so many are drawn, and the tally says that they were.
+//! operations that are not complete are looked at, with the operations that each waits for. An
+//! operation waits for its dependencies in the plan. A page is read after its program, and
+//! programmed after the erase of its block; a block is erased after everything else that was asked
+//! of it (the engine keeps all three). The pages of a block are programmed one after the other.
+//! Every such subset is a state that a cut may leave, and so is each subset with the operation torn
+//! that every die is busy with. If there are more than [`SUBSETS_MAX`] subsets, this number of them
+//! is drawn, and the tally counts the draw.
 //!
-//! What a command promises counts as soon as all that its completion waits for is carried out. Work
-//! in idle time is let come to its end; cuts of it, one operation after the other, are
-//! [`crate::enumerate`]'s.
+//! A promise of a command counts as soon as all that its completion waits for is carried out. Work
+//! in idle time runs to its end; [`crate::enumerate`] has cuts of it, one operation after the
+//! other.
 
 use crate::cut::{Cut, CutKind};
 use crate::model::{Model, Step};
@@ -31,8 +32,8 @@ pub const SUBSETS_MAX: usize = 48;
 /// Commands in flight at once.
 const QUEUE_DEPTH: usize = 6;
 
-/// What an operation waits for, as numbers of changes: those that were not complete when it was
-/// planned.
+/// Operations that an operation waits for, as numbers of changes: they were not complete when it
+/// was planned.
 type Dependencies = Vec<u32>;
 
 fn merge(into: &mut Dependencies, from: &[u32]) {
@@ -41,7 +42,7 @@ fn merge(into: &mut Dependencies, from: &[u32]) {
     into.dedup();
 }
 
-/// What an operation does to a block.
+/// Access of an operation to a block.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum BlockAccess {
     Read,
@@ -53,7 +54,7 @@ enum BlockAccess {
 struct InFlightChange {
     number: u32,
     change: Change,
-    /// What its block was opened for, where that happened just before.
+    /// The role that its block was opened for, if it was opened just before.
     opened: Option<OobRole>,
     block: Option<BlockId>,
     die: u32,
@@ -68,13 +69,13 @@ struct Promise {
     floors: Vec<(u32, usize)>,
 }
 
-/// The drive, and what a cut may leave of it.
+/// The drive, and the states that a cut may leave.
 struct InFlightDrive {
     drive: Ssd,
     /// Everything that is complete.
     medium: Medium,
     flying: Vec<InFlightChange>,
-    /// For each operation that is not complete, what it waits for; its own change is among them.
+    /// The operations that each incomplete operation waits for; its own change is among them.
     needs: BTreeMap<u64, Dependencies>,
     /// For each block, the operations on it that are not complete.
     of_block: BTreeMap<BlockId, Vec<(OpId, BlockAccess)>>,
@@ -90,8 +91,9 @@ struct InFlightDrive {
     forgets_trims: bool,
 }
 
-/// Run `steps` in simulated time, and examine what cuts may leave after each command: those that
-/// `sample` draws, or only the state that `only` names, if that is given.
+/// Runs `steps` in simulated time, and examines the states that cuts may leave after each command.
+///
+/// These are the states that `sample` draws, or the one that `only` names, if it is given.
 pub fn subsets(
     config: &DriveConfig,
     steps: &[Step],
@@ -142,8 +144,8 @@ pub fn subsets(
     tally
 }
 
-/// A subset of what is in flight, by places in [`InFlightDrive::flying`], and which operations
-/// besides are torn.
+/// A subset of the changes in flight, by places in [`InFlightDrive::flying`], and the operations
+/// that are torn besides.
 struct CutState {
     done: Vec<bool>,
     torn: Vec<usize>,
@@ -176,7 +178,7 @@ impl InFlightDrive {
         })
     }
 
-    /// Let time pass until `until`, and note what is complete.
+    /// Lets time pass until `until`, and notes the commands that complete.
     fn advance(&mut self, until: Ps) {
         let mut done = Vec::new();
         self.drive.advance(until, &mut done);
@@ -263,7 +265,7 @@ impl InFlightDrive {
         Ok(now)
     }
 
-    /// Enter the operations of the last command. Returns what its completion waits for.
+    /// Enters the operations of the last command, and returns those that its completion waits for.
     fn follow_plan(&mut self, tag: u64) -> Dependencies {
         let changes = self.drive.faults().take_journal();
         let mut changes = changes.into_iter();
@@ -363,7 +365,8 @@ impl InFlightDrive {
         completes
     }
 
-    /// The states that a cut may leave now.
+    /// Returns the states that a cut may leave now; draws some if there are more than
+    /// [`SUBSETS_MAX`].
     fn states(&self, rng: &mut Rng, tally: &mut Tally) -> Vec<CutState> {
         let place: BTreeMap<u32, usize> =
             self.flying.iter().enumerate().map(|(i, f)| (f.number, i)).collect();
@@ -427,7 +430,7 @@ impl InFlightDrive {
         states
     }
 
-    /// The medium that a cut leaves in a state, and what its units may hold.
+    /// Returns the medium that a cut leaves in a state, and the model of its units.
     fn left(&self, state: &CutState) -> (Medium, Model) {
         let mut medium = self.medium.clone();
         for (flying, _) in self.flying.iter().zip(&state.done).filter(|(_, done)| **done) {

@@ -1,7 +1,8 @@
-//! The media of a stack: of its drive, or of each of them, where a layer is over several. The power
-//! fails for all at once. Drives order nothing between them while a command is under way: of the
-//! changes that it makes, those of the first drive come first in every other command, those of the
-//! last one in the others.
+//! The media of a stack: the medium of its drive, or one of each drive if a layer is over several.
+//!
+//! The power fails for all at once. Drives order nothing between them while a command is under way:
+//! in every other command the changes of the first drive come first, in the others the changes of
+//! the last drive.
 
 use flashatlas_device::{Ssd, Stack};
 use flashatlas_nand::{Change, Counters, Medium, Torn};
@@ -14,9 +15,9 @@ pub struct Media(Vec<Medium>);
 /// A change of one of them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DriveChange {
-    /// Which drive.
+    /// Index of the drive.
     pub drive: usize,
-    /// What was done to its medium.
+    /// The change of its medium.
     pub change: Change,
 }
 
@@ -36,67 +37,68 @@ impl IntoIterator for Media {
 }
 
 impl Media {
-    /// Those of a stack as they are now.
+    /// Returns the media of a stack as they are now.
     pub fn of(stack: &Stack) -> Media {
         Media(stack.drives().into_iter().map(|drive| drive.medium().clone()).collect())
     }
 
-    /// Those of drives.
+    /// Returns the media of drives.
     pub fn of_drives(drives: &[Ssd]) -> Media {
         Media(drives.iter().map(|drive| drive.medium().clone()).collect())
     }
 
-    /// The medium of a stack with one drive.
+    /// Returns the medium of a stack with one drive.
     pub fn only(self) -> Medium {
         let mut media = self.0.into_iter();
         media.next().filter(|_| media.next().is_none()).expect("a stack with one drive")
     }
 
-    /// Do again what was done to others that were in the same state.
+    /// Repeats a change that was made on other media in the same state.
     pub fn redo(&mut self, done: &DriveChange) {
         self.0[done.drive].redo(&done.change);
     }
 
-    /// Leave a change half done.
+    /// Leaves a change half done.
     pub fn begin(&mut self, begun: &DriveChange, torn: Torn) {
         self.0[begun.drive].begin(&begun.change, torn);
     }
 
-    /// The power fails ([`Medium::power_off_drawing`]).
+    /// Switches the power off ([`Medium::power_off_drawing`]).
     pub fn power_off_drawing(&mut self, draw: u8) {
         self.0.iter_mut().for_each(|medium| medium.power_off_drawing(draw));
     }
 
-    /// What can be read once has been.
+    /// Makes pages that can be read only once unreadable.
     pub fn fade(&mut self) {
         self.0.iter_mut().for_each(Medium::fade);
     }
 
-    /// Every change is noted from now on.
+    /// Notes every change from now on.
     pub fn keep_journals(&mut self) {
         self.0.iter_mut().for_each(Medium::keep_journal);
     }
 
-    /// What was done to the cells of all.
+    /// Returns the counters of all cells, summed.
     pub fn counters(&self) -> Counters {
         let mut sum = Counters::default();
         self.0.iter().for_each(|medium| sum.add(&medium.counters));
         sum
     }
 
-    /// The medium that a change is of.
+    /// Returns the medium of a change.
     pub fn that_of(&self, done: &DriveChange) -> &Medium {
         &self.0[done.drive]
     }
 
-    /// The layout of each drive.
+    /// Returns the layout of each drive.
     pub fn layout(&self) -> &Layout {
         self.0[0].layout()
     }
 }
 
-/// Append what was noted since the last call to `changes`, in turn: where every drive did the same,
-/// that is the order in which it was done.
+/// Appends the changes since the last call to `changes`, one of each drive in turn.
+///
+/// If every drive did the same, this is the order in which it was done.
 pub fn take_journals_in_turn(stack: &mut Stack, changes: &mut Vec<DriveChange>) {
     let drives = stack.drives_mut().into_iter().enumerate();
     let mut noted: Vec<_> =
@@ -112,7 +114,7 @@ pub fn take_journals_in_turn(stack: &mut Stack, changes: &mut Vec<DriveChange>) 
     }
 }
 
-/// Append what was noted since the last call to `changes`, drive by drive, from the last one on if
+/// Appends the changes since the last call to `changes`, drive by drive, from the last one on if
 /// `backwards`.
 pub fn take_journals(stack: &mut Stack, backwards: bool, changes: &mut Vec<DriveChange>) {
     let mut drives: Vec<_> = stack.drives_mut().into_iter().enumerate().collect();

@@ -12,17 +12,19 @@ use flashatlas_device::DriveConfig;
 pub struct Minimal {
     /// The steps that are left.
     pub steps: Vec<Step>,
-    /// Where the power fails.
+    /// The cuts, one after the other.
     pub cuts: Vec<Cut>,
-    /// What is broken then.
+    /// The failure after them.
     pub failure: Failure,
 }
 
 /// Runs of the workload at most.
 const TRIES: u32 = 400;
 
-/// Drop steps, in halves first and singly at the end, while a cut of what is left breaks the same
-/// promise. `None` when the workload does not fail.
+/// Drops steps, in halves first and singly at the end, while a cut of the rest breaks the same
+/// promise.
+///
+/// Returns `None` if the workload does not fail.
 pub fn minimise(
     config: &DriveConfig,
     steps: &[Step],

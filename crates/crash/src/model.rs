@@ -1,9 +1,9 @@
 //! The reference model: what each logical unit may hold after a power failure.
 //!
-//! Of each unit the model has an ordered list of versions: the one that was flushed last, then
-//! every one since, those of a command that is under way at the end. After a cut any of them is
-//! right (promise R2); a FLUSH leaves the last one (R1, R3), and so does a FUA write for the units
-//! that it covers.
+//! The model has an ordered list of versions of each unit: the version that was flushed last, then
+//! every later one. The last ones may be of a command that is under way at the end. After a cut any
+//! of them is right (promise R2); a FLUSH leaves the last one (R1, R3), and so does a FUA write for
+//! the units that it covers.
 
 use flashatlas_device::Cmd;
 use flashatlas_types::{Lba, Stamp};
@@ -15,7 +15,7 @@ pub enum Step {
     Write {
         /// First sector.
         lba: u32,
-        /// How many.
+        /// Number of sectors.
         sectors: u32,
         /// Durable when complete.
         fua: bool,
@@ -24,14 +24,14 @@ pub enum Step {
     Trim {
         /// First sector.
         lba: u32,
-        /// How many.
+        /// Number of sectors.
         sectors: u32,
     },
     /// Read.
     Read {
         /// First sector.
         lba: u32,
-        /// How many.
+        /// Number of sectors.
         sectors: u32,
     },
     /// Make durable.
@@ -41,7 +41,7 @@ pub enum Step {
 }
 
 impl Step {
-    /// The command, if it is one; `content` names what a write brings.
+    /// Returns the command, or `None` for idle time; `content` is the content number of a write.
     pub fn command(self, content: u64) -> Option<Cmd<'static>> {
         let at = |lba: u32| Lba(lba.into());
         Some(match self {
@@ -55,7 +55,8 @@ impl Step {
         })
     }
 
-    /// The units that it changes: all that a write touches, and those that a trim covers whole.
+    /// Returns the units that it changes: all that a write touches, and all that a trim covers
+    /// whole.
     pub fn units(self, unit_sectors: u32) -> std::ops::Range<u32> {
         match self {
             Step::Write { lba, sectors, .. } => {
@@ -68,7 +69,7 @@ impl Step {
         }
     }
 
-    /// What it leaves in one of its units, which held `old`.
+    /// Returns the stamp that it leaves in one of its units, which held `old`.
     #[inline]
     pub fn stamp(self, unit: u32, unit_sectors: u32, content: u64, old: Stamp) -> Stamp {
         let Step::Write { lba, sectors, .. } = self else { return Stamp::ZERO };
@@ -101,7 +102,7 @@ pub struct Model {
     versions: Vec<Vec<Stamp>>,
     /// Versions of each unit from before the last FLUSH.
     older: Vec<Vec<Stamp>>,
-    /// Whether trims do not outlive a mount.
+    /// `true` if trims do not outlive a mount.
     forgets_trims: bool,
     unit_sectors: u32,
     /// Number of the next write.
@@ -111,40 +112,44 @@ pub struct Model {
 }
 
 impl Model {
-    /// Units that hold exactly these stamps; writes are numbered from `content`, below 2^40.
+    /// Returns a model of units that hold exactly these stamps.
+    ///
+    /// Writes are numbered from `content`, below 2^40.
     pub fn holding(stamps: impl Iterator<Item = Stamp>, unit_sectors: u32, content: u64) -> Model {
         let model = Model::allowing(stamps.map(|s| vec![s]).collect(), unit_sectors);
         Model { content, ..model }
     }
 
-    /// The same, where the next write has this number.
+    /// Returns the same model; its next write has the number `content`.
     #[must_use]
     pub fn numbered_from(&self, content: u64) -> Model {
         Model { content, ..self.clone() }
     }
 
-    /// Units that may hold any of these stamps, the oldest first.
+    /// Returns a model of units that may hold any of these stamps, the oldest first.
     pub fn allowing(versions: Vec<Vec<Stamp>>, unit_sectors: u32) -> Model {
         let open = versions.iter().filter(|v| v.len() > 1).count() as u32;
         let older = vec![Vec::new(); versions.len()];
         Model { versions, older, forgets_trims: false, unit_sectors, content: 0, open }
     }
 
-    /// With what each unit held before, for a drive whose trims do not outlive a mount.
+    /// Adds the earlier versions of each unit, for a drive whose trims do not outlive a mount.
     #[must_use]
     pub fn with_older(self, older: Vec<Vec<Stamp>>) -> Model {
         Model { older, forgets_trims: true, ..self }
     }
 
-    /// As for a drive whose trims do not outlive a mount: a unit that is trimmed, or was when the
-    /// last FLUSH came, may hold anything that it ever held.
+    /// Allows trims that do not outlive a mount.
+    ///
+    /// A unit that is trimmed, or was when the last FLUSH came, may hold anything that it ever
+    /// held.
     #[must_use]
     pub fn forgetting_trims(mut self) -> Model {
         self.forgets_trims = true;
         self
     }
 
-    /// Whether a unit may hold this.
+    /// Returns `true` if a unit may hold `stamp`.
     #[inline]
     pub fn allows(&self, unit: u32, stamp: Stamp) -> bool {
         let versions = self.versions(unit);
@@ -154,36 +159,37 @@ impl Model {
                 && self.older[unit as usize].contains(&stamp)
     }
 
-    /// Whether a unit ever held this, or nothing: what may come back where pages are lost.
+    /// Returns `true` if a unit ever held `stamp`, or if it is empty: it may come back if pages are
+    /// lost.
     pub fn ever_held(&self, unit: u32, stamp: Stamp) -> bool {
         stamp == Stamp::ZERO
             || self.versions(unit).contains(&stamp)
             || self.older[unit as usize].contains(&stamp)
     }
 
-    /// Units.
+    /// Returns the number of units.
     pub fn len(&self) -> u32 {
         self.versions.len() as u32
     }
 
-    /// No units.
+    /// Returns `true` if there are no units.
     pub fn is_empty(&self) -> bool {
         self.versions.is_empty()
     }
 
-    /// What a unit may hold, the oldest first.
+    /// Returns the versions that a unit may hold, the oldest first.
     #[inline]
     pub fn versions(&self, unit: u32) -> &[Stamp] {
         &self.versions[unit as usize]
     }
 
-    /// What a unit holds while the power is on.
+    /// Returns the version that a unit holds while the power is on.
     pub fn newest(&self, unit: u32) -> Stamp {
         *self.versions[unit as usize].last().expect("a unit has a version")
     }
 
-    /// Whether a cut may leave more than one content: something is acknowledged or under way and
-    /// not flushed.
+    /// Returns `true` if a cut may leave more than one content: something is acknowledged or under
+    /// way and not flushed.
     pub fn is_dirty(&self) -> bool {
         self.open > 0
     }
@@ -203,14 +209,15 @@ impl Model {
         }
     }
 
-    /// A unit was seen to hold this: its newest version, and none of the others is ruled out.
+    /// Notes that a unit was seen to hold `stamp`: it is the newest version, and no other is ruled
+    /// out.
     pub fn seen(&mut self, unit: u32, stamp: Stamp) {
         if self.newest(unit) != stamp {
             self.push(unit, stamp);
         }
     }
 
-    /// A step begins. Returns the content that a write of it has.
+    /// Begins a step, and returns the content number of its write.
     pub fn begin(&mut self, step: Step) -> u64 {
         let content = self.content;
         self.content += u64::from(matches!(step, Step::Write { .. }));
@@ -221,12 +228,12 @@ impl Model {
         content
     }
 
-    /// A step was acknowledged.
+    /// Ends a step that was acknowledged.
     pub fn end(&mut self, step: Step) {
         self.end_where(step, |_| true);
     }
 
-    /// As [`Model::end`]; of units that `holds` denies, no version is ruled out.
+    /// Ends a step as [`Model::end`]; rules out no version of units that `holds` denies.
     pub fn end_where(&mut self, step: Step, holds: impl Fn(u32) -> bool) {
         let units = match step {
             Step::Flush => 0..self.len(),

@@ -1,5 +1,5 @@
-//! A workload, carried out once: the media before it, every change that it made, and which of them
-//! each command had made when it was acknowledged.
+//! A workload that was carried out once: the media before it, every change that it made, and the
+//! number of changes when each command was acknowledged.
 
 use crate::failing_part::FailingPart;
 use crate::failing_runs::FAILING;
@@ -10,45 +10,49 @@ use flashatlas_device::{Contents, DriveConfig, Reply, Stack, SubmitError};
 use flashatlas_nand::Change;
 use flashatlas_types::{BlockId, Dur, FtlError, Lpn, MediumError, Ps, Seed, Stamp, Tag};
 
-/// Seed of every drive: what is random in a drive is the same in each run.
+/// Seed of every drive: the random choices in a drive are the same in each run.
 pub const SEED: Seed = Seed(1);
 
 /// A workload that ran with the power on.
 pub struct Recording {
     /// The media when the journal began.
     pub base: Media,
-    /// What was done to them.
+    /// Changes of the media.
     pub changes: Vec<DriveChange>,
     /// The commands.
     pub steps: Vec<Step>,
     /// Changes when each command was acknowledged.
     pub ends: Vec<usize>,
-    /// What the units held when the journal began.
+    /// The model of the units when the journal began.
     pub model: Model,
-    /// Whether a program failed and no spare block took its place: the drive has a block less.
+    /// `true` if a program failed and no spare block took its place: the drive has one block less.
     pub broken: bool,
-    /// Whether the last command ended in an error for that. Firmware may know an answer instead.
+    /// `true` if the last command ended in an error for this reason. Firmware may have an answer
+    /// instead.
     pub refused: bool,
-    /// What the digests of its layers stand for.
+    /// Contents that the digests of its layers stand for.
     pub contents: Vec<Contents>,
 }
 
-/// Names what a unit was filled with.
+/// Returns the content number of a unit that was filled before a workload.
 pub(crate) fn filling(unit: Lpn) -> u64 {
     1 << 62 | u64::from(unit.0)
 }
 
-/// What the units of a drive hold before a workload.
+/// Returns the stamp that the units of a drive hold before a workload.
 pub(crate) fn held_before(filled: bool, unit: u32) -> Stamp {
     if filled { Stamp::whole(filling(Lpn(unit)), 0) } else { Stamp::ZERO }
 }
 
 impl Recording {
-    /// Run `steps` on a new drive, written whole before if `filled`. Every read is compared on the
-    /// way. With `part`, one part fails on the way, after so many of its kind.
+    /// Runs `steps` on a new drive, written whole before if `filled`.
+    ///
+    /// Every read is compared. With `part`, one part fails: the number counts the parts of its kind
+    /// before it.
     ///
     /// # Errors
-    /// When the drive fails, or a read returns something else, with the power on.
+    /// Returns an error if the drive fails, or a read returns something else, while the power is
+    /// on.
     pub fn make(
         config: &DriveConfig,
         steps: &[Step],
@@ -150,7 +154,7 @@ impl Recording {
         Ok(Recording { base, changes, steps, ends, model, broken, refused: false, contents })
     }
 
-    /// The media at the end, and what the units hold.
+    /// Returns the media and the model of the units at the end.
     pub fn end(&self) -> (Media, Model) {
         let (mut media, mut model) = (self.base.clone(), self.model.clone());
         self.changes.iter().for_each(|change| media.redo(change));
@@ -162,17 +166,17 @@ impl Recording {
     }
 }
 
-/// Whether a drive could not go on because a program failed.
+/// Returns `true` if a drive could not go on because a program failed.
 pub fn is_failed_program(error: &SubmitError) -> bool {
     matches!(error, SubmitError::Ftl(FtlError::Medium(MediumError::ProgramFailed(_))))
 }
 
-/// Whether a drive has no room: one that lost a block may have none.
+/// Returns `true` if a drive has no room: a drive that lost a block may have none.
 pub fn is_without_room(error: &SubmitError) -> bool {
     matches!(error, SubmitError::Ftl(FtlError::NoSpace { .. }))
 }
 
-/// Whether a program has failed.
+/// Returns `true` if a program has failed.
 fn has_failed(drive: &Stack) -> bool {
     drive.drives().into_iter().any(|drive| {
         let medium = drive.medium();
@@ -180,7 +184,7 @@ fn has_failed(drive: &Stack) -> bool {
     })
 }
 
-/// Carry out a step on a drive whose commands are instant.
+/// Carries out a step on a drive whose commands are instant.
 pub fn apply(drive: &mut Stack, step: Step, content: u64) -> Result<Reply, SubmitError> {
     let mut reply = Reply::default();
     match step.command(content) {
@@ -198,10 +202,10 @@ pub fn apply(drive: &mut Stack, step: Step, content: u64) -> Result<Reply, Submi
     Ok(reply)
 }
 
-/// What a unit holds.
+/// Returns the stamp of a unit.
 ///
 /// # Errors
-/// When it cannot be read.
+/// Returns an error if the unit cannot be read.
 #[inline]
 pub fn held(drive: &Stack, unit: u32) -> Result<Stamp, Failure> {
     drive.peek_stamp(Lpn(unit)).map_err(|error| Failure::new("R2", format!("unit {unit}: {error}")))

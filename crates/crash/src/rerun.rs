@@ -12,10 +12,10 @@ use crate::subject::{GEOMETRIES, Subject, candidates};
 use crate::workloads::{SEQUENCES, WORKLOADS};
 use flashatlas_device::Registry;
 
-/// Run one failure again. Returns what it finds now: nothing, where it does not fail any more.
+/// Runs one failure again, and returns its finding, or `None` if it does not fail any more.
 ///
 /// # Errors
-/// An identity that names nothing that exists.
+/// Returns an error if the identity names something that does not exist.
 pub fn rerun(registry: &Registry, text: &str, set: &[String]) -> Result<Option<Finding>, String> {
     let id: Id = text.parse()?;
     bounded(id.steps)?;

@@ -22,7 +22,7 @@ use std::sync::{Arc, OnceLock};
 /// The name of the workload that is every short sequence of operations on a blank drive.
 pub const ALL_SEQUENCES: &str = "all";
 
-/// What to run.
+/// Plan of a run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Plan {
@@ -36,7 +36,7 @@ pub struct Plan {
     pub geometries: Vec<String>,
     /// Workloads; empty: all.
     pub workloads: Vec<String>,
-    /// Settings of every drive, over those of its variant.
+    /// Settings of every drive; they override the settings of its variant.
     pub set: Vec<String>,
     /// Cuts one after the other.
     pub depth: u32,
@@ -48,13 +48,14 @@ pub struct Plan {
     pub seeds: u64,
     /// Steps of a workload, about.
     pub steps: u32,
-    /// One in so many cuts of each workload is taken, and one in so many short sequences; 1: all.
+    /// Distance of a sample: one cut in `one_in` of each workload is taken, and one short sequence
+    /// in `one_in`; 1: all.
     pub one_in: u32,
-    /// Which share of the workloads is run, and how many shares there are: `1/4` to `4/4`.
+    /// The share of the workloads that is run, and the number of shares: `1/4` to `4/4`.
     pub shard: Option<String>,
     /// Threads; 0: as many as there are cores.
     pub threads: usize,
-    /// Whether a workload that fails is made short.
+    /// `true` to make a workload that fails short.
     pub minimise: bool,
 }
 
@@ -104,19 +105,19 @@ pub struct Row {
     pub workloads: u64,
     /// States mounted and compared.
     pub cuts: u64,
-    /// What they were, and what came of them.
+    /// The kinds of these states, and the results.
     #[serde(flatten)]
     pub tally: Tally,
 }
 
-/// What a run found.
+/// Findings of a run.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
     /// By layers, scheme and store.
     pub rows: Vec<Row>,
     /// Failures, at most a few for each workload.
     pub found: Vec<Finding>,
-    /// Whether it was stopped.
+    /// `true` if it was stopped.
     pub stopped: bool,
 }
 
@@ -135,10 +136,10 @@ pub(crate) struct Job {
 }
 
 impl Job {
-    /// The drive to record on.
+    /// Returns the drive to record on.
     ///
     /// # Errors
-    /// As [`drive`].
+    /// Returns the errors of [`drive`].
     pub fn drive(&self) -> Result<DriveConfig, String> {
         let tight = self.workload.is_some_and(|w| w.tight);
         self.drives[usize::from(tight)]
@@ -173,7 +174,7 @@ impl Job {
         self.workload.is_some_and(|w| w.filled)
     }
 
-    /// The workload with parts that fail; one in so many of them, drawn by a name.
+    /// Returns the workload for runs in which parts fail; one part in `one_in` is drawn by a name.
     pub fn parts<'a>(
         &self,
         config: &'a DriveConfig,
@@ -187,7 +188,9 @@ impl Job {
         failing_runs::Workload { config, clean, filled, depth, factory, tight, one_in, name }
     }
 
-    /// Every cut of every seed. Returns what failed, made short for the first failure of the job.
+    /// Tries every cut of every seed, and returns the failures.
+    ///
+    /// The first failure of the job is made short.
     fn run(
         &self,
         plan: &Plan,
@@ -235,9 +238,10 @@ impl Job {
                 tally.add(&subsets(&config, &steps, start, None, sample, &mut note));
             }
             for (cuts, failure) in failures {
-                let minimal = match found.is_empty() && plan.minimise && power_only(&cuts) {
-                    true => minimal_lines(&config, &steps, self.filled(), depth),
-                    false => Vec::new(),
+                let minimal = if found.is_empty() && plan.minimise && power_only(&cuts) {
+                    minimal_lines(&config, &steps, self.filled(), depth)
+                } else {
+                    Vec::new()
                 };
                 found.push(Finding {
                     id: self.id(seed, plan.steps, &cuts).to_string(),
@@ -253,8 +257,8 @@ impl Job {
     }
 }
 
-/// A workload that fails, as short as it could be made: the drive's settings, the steps, the cut,
-/// what is broken.
+/// Describes a workload that fails, as short as it could be made: the drive's settings, the steps,
+/// the cut, and the broken promise.
 pub(crate) fn minimal_lines(
     config: &DriveConfig,
     steps: &[Step],
@@ -290,17 +294,17 @@ pub(crate) fn chosen<'a>(
     Ok(())
 }
 
-/// Names as they were given, or that any would do.
+/// Returns the names as they were given, or a text for any name.
 fn named(given: &[String]) -> String {
     if given.is_empty() { "(any)".to_owned() } else { given.join(" or ") }
 }
 
-/// Names without the numbers of their variants.
+/// Returns names without the numbers of their variants.
 fn plain(given: &[String]) -> Vec<String> {
     given.iter().map(|name| name.split('.').next().unwrap_or(name).to_owned()).collect()
 }
 
-/// A workload's length within bounds.
+/// Returns an error unless a workload's length is within bounds.
 pub(crate) fn bounded(steps: u32) -> Result<(), String> {
     if (1..=STEPS_MAX).contains(&steps) {
         Ok(())
@@ -309,8 +313,9 @@ pub(crate) fn bounded(steps: u32) -> Result<(), String> {
     }
 }
 
-/// Whether a name is among those given: `page` for all its variants, `page.1` for the first, which
-/// is printed without a number.
+/// Returns `true` if a name is among those given.
+///
+/// `page` stands for all its variants, `page.1` for the first, which is printed without a number.
 fn wanted(given: &[String], name: &str, with_variant: &str) -> bool {
     let first = name == with_variant;
     let is = |g: &String| {
@@ -385,7 +390,7 @@ fn jobs(registry: &Registry, plan: &Plan) -> Result<Vec<Job>, String> {
     Ok(jobs.into_iter().skip(shard - 1).step_by(of).collect())
 }
 
-/// `2/4` is the second of four.
+/// Parses a share: `2/4` is the second of four.
 fn parse_shard(text: &str) -> Result<(usize, usize), String> {
     let parts = text.split_once('/').and_then(|(i, n)| Some((i.parse().ok()?, n.parse().ok()?)));
     match parts {
@@ -394,11 +399,13 @@ fn parse_shard(text: &str) -> Result<(usize, usize), String> {
     }
 }
 
-/// Go through everything that `plan` names. `progress` hears how many of how many workloads are
-/// done, on the calling thread, and stops the run by answering `false`.
+/// Carries out all workloads that `plan` names.
+///
+/// `progress` gets the number of workloads that are done and the number of all, on the calling
+/// thread; it stops the run by returning `false`.
 ///
 /// # Errors
-/// Unknown names; a stack that fits no drive of a geometry.
+/// Returns an error for unknown names, and for a stack that fits no drive of a geometry.
 pub fn run(
     registry: &Registry,
     plan: &Plan,
@@ -455,8 +462,9 @@ impl Report {
     }
 }
 
-/// Whether the workload fails by power failures alone, one operation after the other: such a
-/// workload can be made short.
+/// Returns `true` if the workload fails by power failures alone, one operation after the other.
+///
+/// Such a workload can be made short.
 pub(crate) fn power_only(cuts: &[Cut]) -> bool {
     !matches!(cuts.first(), Some(Cut { how: CutKind::FailingPart(_) | CutKind::Subset(_), .. }))
 }

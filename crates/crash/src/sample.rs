@@ -1,9 +1,10 @@
-//! A sample of the cuts: one in so many, drawn so that every part of a workload is still cut.
+//! A sample of the cuts, one in N, drawn so that every part of a workload is still cut.
 
 use flashatlas_types::{Rng, Seed};
 
-/// Draws one of each run of `one_in` candidates. No part of a workload goes without, and what
-/// recurs with a period (the ways to tear a program, say) is not met at one place of it only.
+/// Draws one of each run of `one_in` candidates. Every part of a workload is cut somewhere, and
+/// candidates that recur with a period (the ways to tear a program, say) are met at several places
+/// of it.
 #[derive(Clone, Debug)]
 pub struct Sample {
     one_in: u32,
@@ -14,19 +15,19 @@ pub struct Sample {
 }
 
 impl Sample {
-    /// One in `one_in`; what is drawn depends on `name` alone.
+    /// Returns a sample of one in `one_in`; the draw depends on `name` alone.
     pub fn new(one_in: u32, name: &str) -> Sample {
         let mut rng = Rng::stream(Seed(0), name);
         let drawn = rng.below(u64::from(one_in.max(1))) as u32;
         Sample { one_in: one_in.max(1), at: 0, drawn, rng }
     }
 
-    /// Every candidate.
+    /// Returns a sample of every candidate.
     pub fn all() -> Sample {
         Sample::new(1, "")
     }
 
-    /// Whether the next candidate is drawn.
+    /// Returns `true` if the next candidate is drawn.
     #[inline]
     pub fn takes(&mut self) -> bool {
         if self.one_in == 1 {

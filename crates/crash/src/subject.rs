@@ -1,5 +1,5 @@
-//! What is tested: every scheme of the registry, with every map store where it takes one, each in
-//! every variant that its definition names ([`flashatlas_ftl::SchemeDef::small`]), on every
+//! Subjects of the tests: every scheme of the registry, with every map store if it takes one, each
+//! in every variant that its definition names ([`flashatlas_ftl::SchemeDef::small`]), on every
 //! geometry. A new scheme or store is found here without being named.
 
 use crate::workloads::Workload;
@@ -17,9 +17,9 @@ pub struct Geometry {
     settings: &'static [&'static str],
     /// Blocks of a die at least; more where a scheme needs more.
     blocks: u32,
-    /// Whether blocks are added until 3 % of over-provisioning are enough for a scheme's reserve.
+    /// `true` if blocks are added until 3 % of over-provisioning are enough for a scheme's reserve.
     grows: bool,
-    /// Whether operations are in flight on several dies at once.
+    /// `true` if operations are in flight on several dies at once.
     pub parallel: bool,
     /// The first of these units that the scheme takes.
     units: &'static [&'static str],
@@ -69,28 +69,29 @@ pub struct Subject {
     pub registry: Registry,
     /// The layers, from the top down.
     pub layers: Vec<&'static LayerDef>,
-    /// Which of [`LayerDef::small`], of each; of those that have fewer, the last.
+    /// Index of the variant in [`LayerDef::small`] of each layer; the last of a layer that has
+    /// fewer.
     pub layer_variant: usize,
     /// The scheme.
     pub scheme: &'static SchemeDef,
-    /// Which of [`SchemeDef::small`].
+    /// Index of the variant in [`SchemeDef::small`].
     pub scheme_variant: usize,
     /// The store's name, `-` for schemes without.
     pub store: &'static str,
-    /// Which of the store's variants.
+    /// Index of the store's variant.
     pub store_variant: usize,
     store_settings: &'static [&'static str],
-    /// Settings of whoever asks, over those.
+    /// Settings of the caller; they override the others.
     pub more: Vec<String>,
 }
 
 impl Subject {
-    /// The scheme's name, with its variant.
+    /// Returns the scheme's name, with its variant.
     pub fn scheme_name(&self) -> String {
         variant(self.scheme.name, self.scheme_variant)
     }
 
-    /// The names of the layers, joined by `+`, with their variant; `-` without.
+    /// Returns the names of the layers, joined by `+`, with their variant; `-` without.
     pub fn layers_name(&self) -> String {
         match self.layers.iter().map(|l| l.name).collect::<Vec<_>>().join("+") {
             none if none.is_empty() => "-".into(),
@@ -98,13 +99,13 @@ impl Subject {
         }
     }
 
-    /// Whether some drive fits it: a variant of layers that fits none is none.
+    /// Returns `true` if a drive fits it: a variant of layers that fits none does not count.
     pub(crate) fn fits(&self) -> bool {
         self.layers.is_empty()
             || GEOMETRIES.iter().any(|geometry| drive(self, geometry, None).is_ok())
     }
 
-    /// The store's name, with its variant.
+    /// Returns the store's name, with its variant.
     pub fn store_name(&self) -> String {
         variant(self.store, self.store_variant)
     }
@@ -124,7 +125,7 @@ impl Subject {
     }
 }
 
-/// `name` for the first variant, `name.2` for the second.
+/// Returns `name` for the first variant, `name.2` for the second.
 fn variant(name: &str, index: usize) -> String {
     if index == 0 { name.to_owned() } else { format!("{name}.{}", index + 1) }
 }
@@ -135,7 +136,7 @@ const UNDER_LAYERS_UNITS: u32 = 16;
 /// Drives under layers: a scheme and a store. What is below a layer is tried on its own.
 const UNDER_LAYERS: &[(&str, &str)] = &[("page", "dram"), ("page", "demand")];
 
-/// Every stack of different layers that some drive takes, up to two of them.
+/// Returns every stack of different layers that some drive takes, up to two of them.
 fn layer_stacks(layers: Entries<LayerDef>) -> Vec<Vec<&'static LayerDef>> {
     let one = layers.iter().map(|layer| vec![layer]);
     let two = layers.iter().flat_map(move |top| {
@@ -144,21 +145,24 @@ fn layer_stacks(layers: Entries<LayerDef>) -> Vec<Vec<&'static LayerDef>> {
     one.chain(two).collect()
 }
 
-/// Whether layers may be in this order over a page-mapped drive with this store, were it large
-/// enough for anything.
+/// Returns `true` if layers may be in this order over a page-mapped drive with this store, if it is
+/// large enough for anything.
 fn make_sense(registry: &Registry, layers: &[&'static LayerDef], store: &str) -> bool {
     let names: Vec<&str> = layers.iter().map(|l| l.name).collect();
     let settings = [format!("map.store={store}"), format!("layers={}", names.join(","))];
     !registry.load("ufs-128gb", None, &settings).is_err_and(|e| e.key == "layers")
 }
 
-/// Every scheme with every store, and layers over some of them. The variants of a scheme are tried
-/// with the first variant of each store, and those of a store with the first of the scheme.
+/// Returns every scheme with every store, and layers over some of them.
+///
+/// The variants of a scheme are tried with the first variant of each store, and the variants of a
+/// store with the first variant of the scheme.
 pub fn subjects(registry: &Registry) -> Vec<Subject> {
     candidates(registry).into_iter().filter(Subject::fits).collect()
 }
 
-/// As [`subjects`], with those that no drive fits: to find that out takes a while.
+/// Returns all subjects, as [`subjects`], and those that no drive fits: finding this out takes a
+/// while.
 pub(crate) fn candidates(registry: &Registry) -> Vec<Subject> {
     let mut all = Vec::new();
     for scheme in registry.ftl.schemes.iter() {
@@ -218,11 +222,13 @@ pub(crate) fn candidates(registry: &Registry) -> Vec<Subject> {
     all
 }
 
-/// The drive for a stack on a geometry under a workload: as many logical pages as the scheme can do
-/// with where the workload is tight, half to two thirds of them where it is not.
+/// Returns the drive for a stack on a geometry under a workload.
+///
+/// A tight workload gets as many logical pages as the scheme can do with. Another gets two thirds
+/// of them, but at least the fewest that the layers can do with (7 without layers).
 ///
 /// # Errors
-/// When no drive of this shape fits the stack, in words.
+/// Returns an error in words if no drive of this shape fits the stack.
 pub fn drive(
     stack: &Subject,
     geometry: &Geometry,
@@ -247,18 +253,17 @@ pub fn drive(
             };
             // at least two and a half blocks of data, so that something is collected; layers need
             // more
-            let least = match stack.layers.is_empty() {
-                true => slots / blocks * 5 / 2,
-                false => {
-                    let fits = (1..=slots / UNDER_LAYERS_UNITS).map(|n| n * UNDER_LAYERS_UNITS);
-                    let Some(least) = fits.into_iter().find(|&pages| load(pages).is_ok()) else {
-                        last = load(slots / UNDER_LAYERS_UNITS * UNDER_LAYERS_UNITS)
-                            .err()
-                            .unwrap_or_default();
-                        continue;
-                    };
-                    least
-                }
+            let least = if stack.layers.is_empty() {
+                slots / blocks * 5 / 2
+            } else {
+                let fits = (1..=slots / UNDER_LAYERS_UNITS).map(|n| n * UNDER_LAYERS_UNITS);
+                let Some(least) = fits.into_iter().find(|&pages| load(pages).is_ok()) else {
+                    last = load(slots / UNDER_LAYERS_UNITS * UNDER_LAYERS_UNITS)
+                        .err()
+                        .unwrap_or_default();
+                    continue;
+                };
+                least
             };
             match load(least) {
                 Ok(_) => {}
@@ -286,7 +291,7 @@ pub fn drive(
     ))
 }
 
-/// Slots of the whole drive.
+/// Returns the number of slots of the whole drive.
 fn load_slots(
     stack: &Subject,
     geometry: &Geometry,
@@ -298,8 +303,9 @@ fn load_slots(
     Ok(layout.slots())
 }
 
-/// The largest number from `low` to `high` that is `good`, where `low` is and all below a good one
-/// are.
+/// Returns the largest number from `low` to `high` that is `good`.
+///
+/// `low` must be good, and so must every number between `low` and a good one.
 fn most(low: u32, high: u32, good: impl Fn(u32) -> bool) -> u32 {
     let (mut low, mut high) = (low, high.max(low));
     while low < high {
@@ -326,7 +332,7 @@ fn config(
     stack.registry.load("tiny", None, &settings).map_err(|e| e.to_string())
 }
 
-/// How a drive differs from the preset `tiny`, as settings.
+/// Returns the settings in which a drive differs from the preset `tiny`.
 pub fn over_tiny(config: &DriveConfig) -> Vec<String> {
     let tiny = config.registry.load("tiny", None, &[]).expect("a preset");
     let differs =

@@ -6,13 +6,14 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::time::Duration;
 
-/// How often progress is told.
+/// Time between two reports of progress.
 const PROGRESS_EVERY: Duration = Duration::from_millis(100);
 
-/// Do `work` for each number below `count`, on so many threads (0: as many as there are cores).
-/// `work` may look at the flag that tells it to stop. `progress` hears how many are done, on the
-/// calling thread, and stops it by answering `false`. Returns what was done, by number, and whether
-/// it was stopped. A panic of one stops the others and goes on here.
+/// Does `work` for each number below `count`, on `threads` threads (0: as many as there are cores).
+///
+/// `work` may look at the flag that stops it. `progress` gets the number of results so far, on the
+/// calling thread, and stops the work by returning `false`. Returns the results by number, and
+/// `true` if the work was stopped. A panic in one piece of work stops the others and goes on here.
 pub fn each<T: Send>(
     count: usize,
     threads: usize,

@@ -1,6 +1,6 @@
-//! What must hold after a cut, tried on the drive itself: it mounts, its tables obey their rules,
-//! every unit holds a version that the model allows, a second mount finds the same, and it can be
-//! written on.
+//! Rules that must hold after a cut, tried on the drive itself: it mounts, its tables obey their
+//! rules, every unit holds a version that the model allows, a second mount finds the same, and it
+//! can be written on.
 
 use crate::media::{DriveChange, Media, take_journals};
 use crate::model::{Model, Step};
@@ -11,37 +11,38 @@ use flashatlas_ftl::MountLimit;
 use flashatlas_nand::{Change, Counters, FrameState, Medium};
 use flashatlas_types::{Cause, FrameId, FtlError, Ppn, Rng, Seed, Stamp};
 
-/// Every so many cuts the drive is written on until it has collected for a while.
+/// Cuts after which the drive is written on until it has collected for a while: one in this number.
 const LONG_EVERY: u64 = 16;
 
-/// Digests of layers that a verifier remembers beside those of the workload. A layer itself forgets
-/// those that its drive does not hold when they are some more; here the drive's medium is exchanged
-/// behind its back.
+/// Digests of layers that a verifier remembers beside the workload's.
+///
+/// A layer itself forgets the digests that its drive does not hold when they become a few more;
+/// here the drive's medium is exchanged behind the layer's back.
 const LEARNT_MAX: usize = 1 << 15;
 
-/// What a mount may find.
+/// Findings that a mount may have.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Remains {
-    /// What a power failure leaves: every promise holds.
+    /// The state after a power failure: every promise holds.
     Sound,
-    /// Pages that were relied on cannot be read: of what stood there an older version may come
-    /// back, or none, and the mount says that there is damage (promise R6).
+    /// Pages that were relied on cannot be read: an older version of their content may come back,
+    /// or none, and the mount reports damage (promise R6).
     Damaged(Lost),
-    /// A block takes no more programs and no spare one takes its place: what was flushed is there,
-    /// or the mount is an error that says so; nothing can be written on.
+    /// A block takes no more programs and no spare block takes its place: flushed data is there, or
+    /// the mount is an error that reports this; nothing can be written on.
     Broken,
 }
 
-/// What stood in frames that cannot be read.
+/// Content of the frames that cannot be read.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Lost {
     units: Vec<u32>,
-    /// A part of the map, or of what was trimmed: what was trimmed may come back.
+    /// A part of the map or of the trims is lost: trimmed data may come back.
     map: bool,
 }
 
 impl Lost {
-    /// A frame, before it is lost.
+    /// Adds the content of a frame, before it is lost.
     pub fn add(&mut self, medium: &Medium, frame: FrameId) {
         let layout = medium.layout();
         if medium.holds_map(frame) {
@@ -53,13 +54,14 @@ impl Lost {
         self.units.extend(slots.filter_map(|slot| medium.lpn(slot).ok()).map(|lpn| lpn.0));
     }
 
-    /// Nothing is lost.
+    /// Returns `true` if nothing is lost.
     pub fn is_nothing(&self) -> bool {
         self.units.is_empty() && !self.map
     }
 
-    /// Whether a unit may hold an older version, or none. Of the map only trims are lost where the
-    /// drive does not trust it alone.
+    /// Returns `true` if a unit may hold an older version, or none.
+    ///
+    /// If the drive does not trust its map alone, a lost part of the map loses only trims.
     fn excuses(&self, model: &Model, unit: u32, trusts_its_map: bool) -> bool {
         let of_map = trusts_its_map || model.versions(unit).contains(&Stamp::ZERO);
         self.units.contains(&unit) || self.map && of_map
@@ -69,7 +71,7 @@ impl Lost {
 /// A drive for mounts, and what is written to it afterwards.
 pub struct Verifier<'c> {
     config: &'c DriveConfig,
-    /// What the digests of layers stand for.
+    /// Contents that the digests of layers stand for.
     contents: Vec<Contents>,
     /// The same of a drive that could not be mounted: media that it mounted before hold them.
     learnt: Vec<Contents>,
@@ -85,20 +87,20 @@ pub struct Verifier<'c> {
     pub longest_mount: u64,
 }
 
-/// What a mount did.
+/// Results of a mount.
 #[derive(Default)]
 pub struct Mounted {
     /// The media before it, where they were asked for.
     pub before: Option<Media>,
     /// Its changes.
     pub changes: Vec<DriveChange>,
-    /// What the digests of layers stand for that it wrote, and those before, where they were asked
-    /// for.
+    /// Contents that the digests of layers stand for, of this mount and earlier ones, if they were
+    /// asked for.
     pub contents: Vec<Contents>,
 }
 
 impl<'c> Verifier<'c> {
-    /// For drives of `config`.
+    /// Returns a verifier for drives of `config`.
     pub fn new(config: &'c DriveConfig) -> Verifier<'c> {
         let layout = config.layout().expect("the configuration is checked");
         let exported = config.shape();
@@ -145,18 +147,19 @@ impl<'c> Verifier<'c> {
         }
     }
 
-    /// What the digests on the drives stand for that are examined next.
+    /// Takes note of the contents that digests stand for on the drives that are examined next.
     pub fn knows(&mut self, contents: Vec<Contents>) {
         (self.contents, self.learnt, self.drive) = (contents, Vec::new(), None);
     }
 
-    /// From now on media hold what a mount wrote, too. Returns what was known before.
+    /// Adds the contents that a mount wrote to the media, and returns what was known before.
     pub fn knows_more(&mut self, contents: Vec<Contents>) -> Vec<Contents> {
         std::mem::replace(&mut self.contents, contents)
     }
 
-    /// The next medium is one of the workload, or of the mount that is cut: what is on those that
-    /// were examined is of no account.
+    /// Prepares for a medium of the workload, or of the mount that is cut.
+    ///
+    /// The media that were examined before no longer count.
     pub fn begin_again(&mut self) {
         let Some(drive) = &mut self.drive else { return };
         let mut known = self.contents.iter();
@@ -169,12 +172,14 @@ impl<'c> Verifier<'c> {
         });
     }
 
-    /// Examine what a cut left on `media`, which were switched off. `number` chooses how long the
-    /// drive is written on; `keep`: the media as they were and the changes of the mount are wanted.
-    /// `None`: the drive could not be mounted, as it may where programs fail.
+    /// Examines the state that a cut left on `media`, which were switched off.
+    ///
+    /// `number` chooses how long the drive is written on. With `keep`, the media as they were and
+    /// the changes of the mount are returned. Returns `None` if the drive could not be mounted,
+    /// which is allowed if programs fail.
     ///
     /// # Errors
-    /// The first promise that does not hold.
+    /// Returns the first promise that does not hold.
     pub fn examine(
         &mut self,
         media: impl Into<Media>,
@@ -194,11 +199,13 @@ impl<'c> Verifier<'c> {
         Ok(Some(mounted))
     }
 
-    /// Mount what is on `medium`; then one of its frames cannot be read any more. Whatever the
-    /// drive is asked for is right or an error. Whether that frame held anything after the mount.
+    /// Mounts `medium`, and then makes one of its frames unreadable.
+    ///
+    /// Every answer of the drive must be right or an error. Returns `true` if the frame held
+    /// anything after the mount.
     ///
     /// # Errors
-    /// The first answer that is wrong.
+    /// Returns the first answer that is wrong.
     pub fn run_without(
         &mut self,
         medium: Medium,
@@ -281,9 +288,11 @@ impl<'c> Verifier<'c> {
         Ok(Some((drive, Mounted { before, changes, contents })))
     }
 
-    /// A layer keeps no checksum of what it has written: where the lower drive loses a page that
-    /// was durable, and has an older one in its place, that may be another page of the layer. It is
-    /// the drive that says so.
+    /// Returns `true` if the drive's damage excuses its layers.
+    ///
+    /// A layer keeps no checksum of what it has written. If the lower drive loses a durable page
+    /// and has an older one in its place, this may be another page of the layer. It is the drive
+    /// that reports the damage.
     fn excuses_layers(&self, remains: &Remains) -> bool {
         matches!(remains, Remains::Damaged(_)) && !self.config.layers().is_empty()
     }
@@ -313,7 +322,7 @@ impl<'c> Verifier<'c> {
         }
     }
 
-    /// The mount kept within what the scheme says.
+    /// Returns an error unless the mount kept within the limit of the scheme.
     fn within_limit(&self, drive: &Stack, before: &Counters, number: u64) -> Result<(), Failure> {
         let now = drive.flash_counters();
         let per_frame = u64::from(drive.ssd().layout().pages_per_frame);
@@ -418,8 +427,8 @@ impl<'c> Verifier<'c> {
         self.compare(drive, "R5", "writing on")
     }
 
-    /// Every unit but those in `unsure` reads as expected, or not at all with an error that is
-    /// `allowed`.
+    /// Returns an error unless every unit but those in `unsure` reads as expected, or fails with an
+    /// error that is `allowed`.
     fn read_all(
         &self,
         drive: &mut Stack,
@@ -442,7 +451,7 @@ impl<'c> Verifier<'c> {
     }
 }
 
-/// Every unit reads as the model allows, or the drive says that there is damage.
+/// Returns an error unless every unit reads as the model allows, or the drive reports damage.
 fn only_with_damage(drive: &Stack, model: &Model) -> Result<(), Failure> {
     let right = |unit| held(drive, unit).is_ok_and(|held| model.allows(unit, held));
     Failure::unless(says_damaged(drive) || (0..model.len()).all(right), "R6", || {
@@ -450,7 +459,7 @@ fn only_with_damage(drive: &Stack, model: &Model) -> Result<(), Failure> {
     })
 }
 
-/// What the units hold after a step.
+/// Updates the stamps that the units hold after a step.
 fn carry_out(expected: &mut [Stamp], step: Step, unit_sectors: u32, content: u64) {
     for unit in step.units(unit_sectors) {
         let held = &mut expected[unit as usize];
@@ -458,12 +467,12 @@ fn carry_out(expected: &mut [Stamp], step: Step, unit_sectors: u32, content: u64
     }
 }
 
-/// Whether a mount found pages that it could not read, or entries that lead nowhere.
+/// Returns `true` if a mount found pages that it could not read, or entries that lead nowhere.
 fn says_damaged(drive: &Stack) -> bool {
     drive.drives().into_iter().any(|drive| drive.ftl_report().mount.found_damage())
 }
 
-/// The promise that a unit breaks which holds none of what is allowed.
+/// Returns the promise that is broken by a unit which holds none of the `allowed` stamps.
 fn promise(allowed: &[Stamp]) -> &'static str {
     match allowed {
         [Stamp::ZERO] => "R3",

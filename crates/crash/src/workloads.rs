@@ -1,10 +1,10 @@
-//! Workloads: what a host does to a drive of a few blocks before its power fails. One function and
-//! one line in [`WORKLOADS`] each.
+//! Workloads: the commands of a host to a drive of a few blocks before its power fails. Each is one
+//! function and one line in [`WORKLOADS`].
 
 use crate::model::Step;
 use flashatlas_types::{Rng, Seed};
 
-/// What a workload is made for.
+/// Size of the drive that a workload is made for, and length of the workload.
 pub struct WorkloadShape {
     /// Logical units of the drive.
     pub units: u32,
@@ -20,9 +20,10 @@ pub struct Workload {
     pub name: &'static str,
     /// One line.
     pub summary: &'static str,
-    /// Whether every unit is written before the first step; the power stays on until then.
+    /// `true` if every unit is written before the first step; the power stays on until then.
     pub filled: bool,
-    /// Whether the drive has as little over-provisioning as its scheme can do with, down to 3 %.
+    /// `true` if the drive has the least over-provisioning that its scheme can do with, down to 3
+    /// %.
     pub tight: bool,
     make: fn(&WorkloadShape, &mut Rng) -> Vec<Step>,
 }
@@ -78,7 +79,7 @@ pub const WORKLOADS: &[Workload] = &[
 ];
 
 impl Workload {
-    /// The steps for a seed.
+    /// Returns the steps for a seed.
     pub fn steps(&self, shape: &WorkloadShape, seed: u64) -> Vec<Step> {
         (self.make)(shape, &mut Rng::stream(Seed(seed), self.name))
     }
@@ -200,8 +201,10 @@ pub const SEQUENCES: u64 = {
 
 const ALPHABET: usize = 7;
 
-/// All sequences of one to four operations on a blank drive, by number below [`SEQUENCES`]: writes
-/// of two units and of a run over both, in part and FUA, a trim, a FLUSH, idle time.
+/// Returns a sequence of one to four operations on a blank drive, by number below [`SEQUENCES`].
+///
+/// The operations are writes of two units and of a run over both, in part and FUA, a trim, a FLUSH,
+/// and idle time.
 pub fn exhaustive(shape: &WorkloadShape, number: u64) -> Vec<Step> {
     let unit = shape.unit_sectors;
     let far = shape.units - 1;

@@ -1,4 +1,4 @@
-//! Whatever a plan or an identity is damaged into, it is refused in one line or gone through.
+//! Damaged plans and identities: each is refused in one line, or carried out.
 
 use flashatlas_crash::{Id, Plan, rerun, run};
 use flashatlas_host::STANDARD;
@@ -39,7 +39,7 @@ const PIECES: &[&str] = &[
     "\"seeds\":18446744073709551615,",
 ];
 
-/// Whether it was accepted.
+/// Returns `true` if a damaged text was accepted.
 fn survive(text: &str) -> bool {
     let one_line =
         |error: String| assert!(!error.is_empty() && !error.contains('\n'), "{text}: {error}");

@@ -6,8 +6,10 @@ use flashatlas_crash::model::Step;
 use flashatlas_crash::{Depth, Enumerator, Failure, Faults, Recording, Tally};
 use flashatlas_host::STANDARD;
 
-/// Pages of a sector. 200 single pages are trimmed, half of them in the second half of the drive
-/// and flushed before the others.
+/// Tries all cuts of a drive whose pages are a sector each, and returns the tally.
+///
+/// 200 single pages are trimmed, half of them in the second half of the drive and flushed before
+/// the others.
 pub fn enumerate(failures: &mut Vec<(String, Failure)>) -> Tally {
     let settings = [
         "ftl.scheme=block",

@@ -1,11 +1,11 @@
-//! What a part says of itself.
+//! Declarations of a part.
 
 use crate::Trial;
 use flashatlas_device::Part;
 use flashatlas_sim::AnyPart;
 use flashatlas_types::{Entry, ParamDef};
 
-/// Names that can be written in settings, lists and identities of failures.
+/// Returns `true` for a name that can be written in settings, lists and identities of failures.
 fn is_name(name: &str) -> bool {
     let letters = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '_';
     !name.is_empty()
@@ -13,7 +13,7 @@ fn is_name(name: &str) -> bool {
         && name.starts_with(|c: char| c.is_ascii_lowercase())
 }
 
-/// Summary, source and parameters of a part.
+/// Returns summary, source and parameters of a part.
 fn said(
     trial: &Trial<'_>,
     part: AnyPart,
@@ -39,7 +39,8 @@ fn said(
     }
 }
 
-/// Name, summary, source; each parameter with what it means, a default in its range.
+/// Checks name, summary and source, and of each parameter that it has a text and a default in its
+/// range.
 pub fn check(trial: &mut Trial<'_>, part: AnyPart) {
     trial.promise("declared", "flashatlas explain NAME", |trial| {
         let (kind, name) = part.named();

@@ -17,12 +17,12 @@ type Settings = Vec<String>;
 /// More flash for as many pages: reserves need it, whatever the part.
 const MORE: &[&str] = &["drive.blocks=64", "drive.logical_pages=640"];
 
-/// No run of this suite reads a file.
+/// Refuses to open a file: no run of this suite reads one.
 fn no_files(_: &str) -> io::Result<Stream> {
     Err(io::Error::other("no file is read here"))
 }
 
-/// A run as the command line would be told.
+/// Returns the command line for a run.
 fn command(spec: &Value) -> String {
     let set = spec["set"].as_array().into_iter().flatten().filter_map(Value::as_str);
     let set: String = set.map(|s| format!(" --set {s}")).collect();
@@ -37,7 +37,7 @@ fn command(spec: &Value) -> String {
     )
 }
 
-/// The settings under which a part is tried, each of which chooses it.
+/// Returns the settings under which a part is tried, each of which chooses it.
 pub(crate) fn ways(parts: &Parts, part: Part) -> Vec<Settings> {
     let (_, name) = part.named();
     let own = |key: &str, small: &[&[&str]]| -> Vec<Settings> {
@@ -82,7 +82,7 @@ pub(crate) fn ways(parts: &Parts, part: Part) -> Vec<Settings> {
     }
 }
 
-/// A run whose every read is compared.
+/// Returns a run in which every read is compared.
 fn spec(trial: &Trial<'_>, part: Part, set: &[String], workload: &str, timed: bool) -> Value {
     let drive = if let Part::Preset(def) = part { def.name } else { "tiny" };
     json!({
@@ -91,7 +91,7 @@ fn spec(trial: &Trial<'_>, part: Part, set: &[String], workload: &str, timed: bo
     })
 }
 
-/// The record of a run, or how it ended.
+/// Returns the record of a run, or the error that ended it.
 fn played(trial: &Trial<'_>, spec: &Value) -> Result<Value, RunError> {
     let parts = trial.parts;
     let env = Environment {
@@ -106,7 +106,7 @@ fn played(trial: &Trial<'_>, spec: &Value) -> Result<Value, RunError> {
     run(&spec, &env, &mut |_| true).map(|outcome| outcome.record)
 }
 
-/// What a run must have found: every unit right.
+/// Returns an error unless a run found every unit right.
 fn right(spec: &Value, record: Result<Value, RunError>) -> Result<Value, (String, String)> {
     let record = record.map_err(|e| (e.to_string(), command(spec)))?;
     if record["oracle"]["violations"] != 0 {
@@ -116,7 +116,7 @@ fn right(spec: &Value, record: Result<Value, RunError>) -> Result<Value, (String
     Ok(record)
 }
 
-/// Try a part of a drive.
+/// Tries a part of a drive.
 pub fn check(trial: &mut Trial<'_>, part: Part) {
     let ways = ways(trial.parts, part);
     let fits = |trial: &Trial<'_>, way: &Settings| {
@@ -196,8 +196,9 @@ pub fn check(trial: &mut Trial<'_>, part: Part) {
     trial.promise("power failures of mounts", "", |trial| cuts(trial, part, &ways[0], 2));
 }
 
-/// A hash function names sets that exist, for tables of every size, and each address the same one
-/// every time.
+/// Checks that a hash function names sets that exist, and the same set for an address every time.
+///
+/// It tries tables of every size that the function takes.
 fn keys(trial: &Trial<'_>, def: &HashDef) -> Tried {
     let rerun = format!("flashatlas lookup --set lookup.hash={}", def.name);
     let wrong = |found: String| Err((found, rerun.clone()));
@@ -236,7 +237,7 @@ fn keys(trial: &Trial<'_>, def: &HashDef) -> Tried {
     }
 }
 
-/// The same run twice, and with another seed.
+/// Runs the same twice; the records must be equal byte by byte.
 fn twice(trial: &Trial<'_>, part: Part, way: &Settings, workload: &str) -> Tried {
     let spec = spec(trial, part, way, workload, true);
     let (one, two) = (played(trial, &spec), played(trial, &spec));
@@ -252,7 +253,7 @@ fn twice(trial: &Trial<'_>, part: Part, way: &Settings, workload: &str) -> Tried
     Err((found, command(&spec)))
 }
 
-/// A sample of the power failures of short workloads.
+/// Tries a sample of the power failures of short workloads.
 fn cuts(trial: &Trial<'_>, part: Part, way: &Settings, depth: u32) -> Tried {
     let (_, name) = part.named();
     let mut plan = Plan {

@@ -1,10 +1,11 @@
-//! What every part promises, tried: the suite that FlashAtlas' own parts pass, for anybody's.
+//! Conformance suite: tries what every part promises. FlashAtlas' own parts pass it, and anybody's
+//! can.
 //!
-//! [`check`] takes a part by its name, of whatever kind, and tries what such a part must do: its
+//! [`check`] takes a part of any kind by its name, and tries what such a part must do: its
 //! declarations, a model of an array on workloads with reads, trims and FLUSHes, a full drive, a
-//! drive that wears out, power failures, the same answers twice. A [`Report`] has a line for each
-//! promise; what is broken comes with a command that shows it again. [`conformance!`] makes a test
-//! of it. [`swarm`] tries parts together, drawn from a seed.
+//! drive that wears out, power failures, and the same answers twice. A [`Report`] has a line for
+//! each promise; a broken promise has a command that shows the fault again. [`conformance!`] makes
+//! a test of it. [`swarm`] tries parts together, drawn from a seed.
 //!
 //! ```
 //! use flashatlas_conformance::{Effort, check};
@@ -33,10 +34,10 @@ use flashatlas_sim::{AnyPart, Parts};
 use flashatlas_types::{ConfigError, PartFault, nearest};
 use serde::Serialize;
 
-/// How much is tried.
+/// Size of the suite.
 #[derive(Clone, Copy, Debug)]
 pub struct Effort {
-    /// One in so many power failures.
+    /// Distance of a sample: one power failure in `one_in` is tried.
     pub one_in: u32,
     /// Requests of a workload.
     pub requests: u32,
@@ -50,43 +51,43 @@ impl Default for Effort {
     }
 }
 
-/// What became of a promise.
+/// Outcome of a promise.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case", tag = "outcome")]
 pub enum Outcome {
-    /// It was tried, and held.
+    /// The promise was tried, and held.
     Kept {
-        /// What was tried.
+        /// Description of what was tried.
         tried: String,
     },
-    /// It does not hold.
+    /// The promise does not hold.
     Broken {
-        /// What was found.
+        /// Description of what was found.
         found: String,
         /// A command that shows it again.
         rerun: String,
     },
-    /// It could not be tried, and why.
+    /// The promise could not be tried.
     NotTried {
-        /// Why.
+        /// The reason.
         why: String,
     },
 }
 
-/// A promise, and what became of it.
+/// A promise, and the outcome of its trial.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Promise {
     /// Its name.
     pub promise: &'static str,
-    /// What became of it.
+    /// The outcome of its trial.
     #[serde(flatten)]
     pub outcome: Outcome,
 }
 
-/// What was found of a part.
+/// Outcomes of a part's promises.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Report {
-    /// What it is: `victim policy`.
+    /// Its kind, such as `victim policy`.
     pub kind: &'static str,
     /// Its name.
     pub name: &'static str,
@@ -95,7 +96,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// The promises that do not hold.
+    /// Returns the promises that do not hold.
     pub fn broken(&self) -> impl Iterator<Item = &Promise> {
         self.promises.iter().filter(|p| matches!(p.outcome, Outcome::Broken { .. }))
     }
@@ -118,7 +119,7 @@ impl std::fmt::Display for Report {
     }
 }
 
-/// Tries promises one by one, and writes down what became of each.
+/// Tries promises one by one, and writes down their outcomes.
 struct Trial<'a> {
     parts: &'a Parts,
     effort: Effort,
@@ -127,11 +128,11 @@ struct Trial<'a> {
     stopped: bool,
 }
 
-/// What a trial of a promise says: what was tried, or what was found and how to see it again.
+/// Outcome of a trial: what was tried, or what was found and the command that shows it again.
 type Tried = Result<String, (String, String)>;
 
 impl Trial<'_> {
-    /// Try one. A fault that a part raises breaks it.
+    /// Tries one promise; a fault that a part raises breaks it.
     fn promise(&mut self, promise: &'static str, rerun: &str, work: impl FnOnce(&Self) -> Tried) {
         if self.stopped {
             return self.not_tried(promise, "it was stopped");
@@ -155,7 +156,7 @@ impl Trial<'_> {
     }
 }
 
-/// Every part of every kind.
+/// Returns every part of every kind.
 pub fn all(parts: &Parts) -> Vec<AnyPart> {
     let ftl = &parts.drives.ftl;
     (ftl.schemes.iter().map(AnyPart::from))
@@ -172,11 +173,12 @@ pub fn all(parts: &Parts) -> Vec<AnyPart> {
         .collect()
 }
 
-/// Try what the part called `name` promises. `progress` hears how many promises were tried, and
-/// stops it by answering `false`.
+/// Tries the promises of the part called `name`.
+///
+/// `progress` gets the number of promises tried so far, and stops the suite by returning `false`.
 ///
 /// # Errors
-/// No part of any kind has this name.
+/// Returns an error if no part of any kind has this name.
 pub fn check(
     parts: &Parts,
     name: &str,

@@ -1,9 +1,9 @@
-//! What a part keeps beside what it reports: its memory on the heap, counted.
+//! Unreported memory of a part: bytes on the heap that its reports leave out, counted.
 //!
 //! Reports are of the drive's tables, and the simulator's differ: it has structures around them,
 //! and knows things that a drive would have to look up. So the suite looks at what *grows* with the
-//! drive: a table of so many bytes for each page that no report names is one that a drive could not
-//! do without.
+//! drive. A drive could not do without a table with some bytes for each page, even if no report
+//! names the table.
 
 use crate::drives;
 use flashatlas_crash::model::Step;
@@ -12,23 +12,25 @@ use flashatlas_device::Part;
 use flashatlas_sim::{AnyPart, Parts};
 use flashatlas_types::ConfigError;
 
-/// Bytes for each logical page of the drive that a part may keep and not report: what the simulator
-/// knows of a map that a drive has on flash, links of lists, hash tables with room.
+/// Bytes for each logical page of the drive that a part may keep and not report: knowledge of the
+/// simulator about a map on flash, links of lists, hash tables with room.
 pub const FREE_BYTES: f64 = 128.0;
 
-/// Blocks of the two drives; each has so many logical pages a block.
+/// Numbers of blocks of the two drives.
 const BLOCKS: [u32; 2] = [256, 4096];
 const PAGES_A_BLOCK: u32 = 4;
 
-/// What a drive takes once it was written over.
+/// Memory of a drive that was written over.
 struct Use {
     heap: f64,
     reported: f64,
     pages: f64,
 }
 
-/// The heap and the reports of a drive with these settings. Every page is written once: what is
-/// written over lies on flash for a while, and what is on flash is on the heap.
+/// Returns the memory on the heap and in the reports of a drive with these settings.
+///
+/// Every page is written once: overwritten pages lie on flash for a while, and what is on flash is
+/// on the heap.
 fn used(
     parts: &Parts,
     set: &[String],
@@ -59,7 +61,7 @@ fn used(
     Ok(Use { heap, reported: (ftl + layers) as f64, pages: units.into() })
 }
 
-/// What a drive keeps and does not report, for each page by which it is larger.
+/// Returns the unreported bytes of a drive, for each page by which it is larger.
 fn unreported(parts: &Parts, set: &[String], live: &dyn Fn() -> usize) -> Result<f64, ConfigError> {
     let small = used(parts, set, BLOCKS[0], live)?;
     let large = used(parts, set, BLOCKS[1], live)?;
@@ -67,12 +69,14 @@ fn unreported(parts: &Parts, set: &[String], live: &dyn Fn() -> usize) -> Result
     Ok(grown / (large.pages - small.pages))
 }
 
-/// Count what a part of a drive keeps beside what it reports: bytes for each page of the drive,
-/// above those of page mapping with its map in DRAM. `live` says how many bytes of the heap are in
-/// use, from an allocator that counts; nothing else may allocate meanwhile.
+/// Returns the unreported bytes of a part for each page of the drive, above page mapping's with its
+/// map in DRAM.
+///
+/// `live` returns the bytes of the heap that are in use, from an allocator that counts; nothing
+/// else may allocate meanwhile.
 ///
 /// # Errors
-/// A drive that does not take the part.
+/// Returns an error if a drive does not take the part.
 pub fn beside_reports(
     parts: &Parts,
     part: Part,
@@ -87,7 +91,7 @@ pub fn beside_reports(
     }
 }
 
-/// The parts that [`beside_reports`] can count.
+/// Returns the parts that [`beside_reports`] can count.
 pub fn countable(parts: &Parts) -> Vec<Part> {
     let of_drive = |part| match part {
         AnyPart::Drive(Part::Preset(_)) => None,

@@ -6,7 +6,7 @@ use flashatlas_types::{RawConfig, Rng, Seed};
 use flashatlas_workload::{FormatDef, GeneratorDef, ReadOptions, RecordSource, Start};
 use std::io::Cursor;
 
-/// Records of a source, at most so many.
+/// Most records that are read of a source.
 const MOST: usize = 5000;
 
 /// Texts that are no trace, or almost none: a reader answers with records or an error.
@@ -32,7 +32,7 @@ fn garbage(seed: u64) -> Vec<Vec<u8>> {
     all
 }
 
-/// A format says what it reads, and answers to everything.
+/// Checks that a format answers to any bytes with records or an error.
 pub fn check_format(trial: &mut Trial<'_>, def: &'static FormatDef) {
     let rerun = format!("flashatlas trace info --format {} FILE", def.name);
     trial.promise("any bytes", &rerun, |trial| {
@@ -67,11 +67,11 @@ pub fn check_format(trial: &mut Trial<'_>, def: &'static FormatDef) {
     });
 }
 
-/// Why a generator has no records.
+/// Reason why a generator has no records.
 enum Refused {
-    /// It does not take the drive.
+    /// The generator does not take the drive.
     Drive(String),
-    /// It goes wrong.
+    /// The generator goes wrong.
     Wrong(String),
 }
 
@@ -83,7 +83,7 @@ impl Refused {
     }
 }
 
-/// The records of a generator on a drive of so many sectors.
+/// Returns the records of a generator on a drive of `sectors` sectors.
 fn generated(def: &'static GeneratorDef, sectors: u64, seed: u64) -> Result<Vec<String>, Refused> {
     let params = RawConfig::default()
         .resolve(&def.params.iter().collect::<Vec<_>>(), |_| None)
@@ -104,7 +104,7 @@ fn generated(def: &'static GeneratorDef, sectors: u64, seed: u64) -> Result<Vec<
     Ok(all)
 }
 
-/// A generator stays on the drive, and says the same twice.
+/// Checks that a generator stays on the drive, and makes the same requests twice.
 pub fn check_generator(trial: &mut Trial<'_>, def: &'static GeneratorDef) {
     let rerun = format!("flashatlas workloads {}", def.name);
     trial.promise("requests on the drive, the same twice", &rerun, |trial| -> Tried {
@@ -133,7 +133,7 @@ pub fn check_generator(trial: &mut Trial<'_>, def: &'static GeneratorDef) {
     });
 }
 
-/// A metric observes: without it a run gives the same otherwise.
+/// Checks that a metric only observes: without it a run must give the same otherwise.
 pub fn check_metric(trial: &mut Trial<'_>, def: &'static MetricDef) {
     if METRICS.iter().any(|own| own.name == def.name) {
         trial.not_tried("observes", "it is in every record that tests look at");

@@ -13,7 +13,7 @@ use std::alloc::System;
 #[global_allocator]
 static HEAP: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
-/// Bytes in use.
+/// Returns the bytes of the heap in use.
 fn live() -> usize {
     let stats = HEAP.stats();
     // what grows in place is among these
@@ -39,7 +39,7 @@ const MORE: &[(&str, f64)] = &[
     ("mirror", 300.0),
 ];
 
-/// A classifier with a table of so many bytes for each page, which it reports or does not.
+/// Classifier with a table of `BYTES` bytes for each page, which it reports or does not.
 struct Hoards<const BYTES: usize, const REPORTS: bool>(Vec<[u8; BYTES]>);
 
 impl<const BYTES: usize, const REPORTS: bool> Classifier for Hoards<BYTES, REPORTS> {

@@ -16,9 +16,10 @@ pub(super) struct Case {
     mirrored: Option<Mirrored>,
 }
 
-/// Of a mirror, what its drives may hold. Where one fails after a mount before the others are like
-/// it, what had not been flushed when the power failed may be older again, although a host has
-/// read it since, and flushed (docs/adr/0024).
+/// Model of a mirror's drives after one of them fails before the others are like it again.
+///
+/// Content that had not been flushed when the power failed may then be older again, although a host
+/// has read it since, and flushed (docs/adr/0024).
 struct Mirrored {
     /// Every version since the last FLUSH, mounts or not, of a unit that all drives hold alike.
     ever: Model,
@@ -36,8 +37,9 @@ impl Mirrored {
         Mirrored { ever: model.clone(), alike, first, current }
     }
 
-    /// Whether a unit may hold this once the first drive has failed: its newest version where the
-    /// drives hold it alike.
+    /// Returns `true` if a unit may hold `stamp` once the first drive has failed.
+    ///
+    /// If the drives hold the unit alike, it may hold only its newest version.
     fn may_hold(&self, unit: u32, stamp: Stamp, model: &Model) -> bool {
         self.ever.allows(unit, stamp) && (!self.alike[unit as usize] || stamp == model.newest(unit))
     }
@@ -48,7 +50,7 @@ impl Mirrored {
         }
     }
 
-    /// A step was acknowledged. Returns what [`Mirrored::lost_first`] does.
+    /// Notes that a step was acknowledged, and returns the result of [`Mirrored::lost_first`].
     fn end(&mut self, step: Step, sectors: u32, drive: &Stack) -> bool {
         step.units(sectors).for_each(|unit| self.alike[unit as usize] = true);
         let state = Mirrored::state(drive);
@@ -60,13 +62,14 @@ impl Mirrored {
         self.lost_first(state)
     }
 
-    /// The drive was switched off and on. Returns what [`Mirrored::lost_first`] does.
+    /// Notes that the drive was switched off and on, and returns the result of
+    /// [`Mirrored::lost_first`].
     fn mounted(&mut self, drive: &Stack) -> bool {
         self.alike.fill(false);
         self.lost_first(Mirrored::state(drive))
     }
 
-    /// First drive, drives that are current, and units that they may hold differently.
+    /// Returns the first drive, the number of current drives, and the number of units that differ.
     fn state(drive: &Stack) -> [u64; 3] {
         let reports = drive.reports();
         ["first_drive", "current_drives", "unsure_units"].map(|wanted| {
@@ -75,8 +78,7 @@ impl Mirrored {
         })
     }
 
-    /// Whether the first drive failed since this was asked last, while it was not known that all
-    /// hold the same.
+    /// Returns `true` if the first drive failed since the last call, while units may have differed.
     fn lost_first(&mut self, [first, current, unsure]: [u64; 3]) -> bool {
         let lost = first != self.first && current < self.current;
         (self.first, self.current) = (first, current);
@@ -84,13 +86,13 @@ impl Mirrored {
     }
 }
 
-/// Programs and erases that failed so far: what they leave.
+/// Counts the blocks that went bad or were replaced, which failed programs and erases leave.
 fn failed(medium: &Medium, layout: &Layout) -> u64 {
     let bad = |b: &BlockId| medium.is_bad(*b) || medium.refuses_programs(*b);
     (0..layout.blocks()).map(BlockId).filter(bad).count() as u64 + medium.counters.replaced_blocks
 }
 
-/// Run a case on a drive that is given rather than drawn: what was found once, tried again.
+/// Runs a case on a given drive, to try again what was found once.
 pub fn run_on(config: &DriveConfig, features: &[Feature], id: u64) -> (Tally, Option<Finding>) {
     let rng = Rng::stream(Seed(id), "swarm");
     Case::new(config.clone(), features.to_vec(), rng).run(id)
@@ -130,13 +132,12 @@ impl Case {
         let unit = self.rng.below(units.into()) as u32;
         let count = (1 + self.rng.below(4) as u32).min(units - unit);
         let parts = self.has(Feature::Parts) && self.rng.below(3) == 0;
-        let (lba, length) = match parts {
-            true => {
-                let from = self.rng.below(sectors.into()) as u32;
-                let most = count * sectors - from;
-                (unit * sectors + from, 1 + self.rng.below(most.into()) as u32)
-            }
-            false => (unit * sectors, count * sectors),
+        let (lba, length) = if parts {
+            let from = self.rng.below(sectors.into()) as u32;
+            let most = count * sectors - from;
+            (unit * sectors + from, 1 + self.rng.below(most.into()) as u32)
+        } else {
+            (unit * sectors, count * sectors)
         };
         match self.rng.below(20) {
             0..=4 => Step::Read { lba, sectors: length },
@@ -148,8 +149,10 @@ impl Case {
         }
     }
 
-    /// Whether victims are drawn that may leave a drive in single mode without room after a power
-    /// failure: open, and said in docs/RELIABILITY.md.
+    /// Returns `true` if victims are drawn that may fill the reserve of a drive in single mode.
+    ///
+    /// After a power failure such a drive may have no room: docs/RELIABILITY.md describes this open
+    /// point.
     fn may_fill_its_reserve(&self) -> bool {
         let is = |key: &str, values: &[&str]| {
             let value = self.config.pairs().find(|(k, _)| *k == key);
@@ -158,7 +161,7 @@ impl Case {
         is("ftl.gc_mode", &["single"]) && is("ftl.victim", &["random", "d-choices"])
     }
 
-    /// Whether a drive may end like this: it has lost too many blocks.
+    /// Returns `true` if a drive may end with `error`: it has lost too many blocks.
     fn may_end(&self, error: &SubmitError, drive: &Stack) -> bool {
         if is_without_room(error) && self.may_fill_its_reserve() {
             return true;
@@ -265,14 +268,18 @@ impl Case {
         Ok(())
     }
 
-    /// Whether what a mirror may hold then can be told: a layer over it takes its pages for others,
-    /// and each drive writes parts of units into the version that it has.
+    /// Returns `true` if the content that a mirror may then hold is known.
+    ///
+    /// It is not known under another layer, which takes the mirror's pages for others. Nor is it
+    /// known after writes of parts of units: each drive writes a part into the version that it has.
     fn follows_older(&self) -> bool {
         self.config.layers()[0].name == "mirror" && !self.has(Feature::Parts)
     }
 
-    /// What all units hold, if the model allows it, or where what was not flushed may be `older`,
-    /// the model of a mirror.
+    /// Returns the stamps of all units, or an error if one of them is not allowed.
+    ///
+    /// The model decides; with `older`, the model of the mirror, whose unflushed units may be older
+    /// again.
     fn compare(
         &mut self,
         drive: &Stack,
@@ -304,7 +311,7 @@ impl Case {
         Ok(all)
     }
 
-    /// Now and then the next operations will fail, or the power in one of them.
+    /// Arms a failure of one of the next operations, or of the power in one of them, now and then.
     fn arm(&mut self, drive: &mut Stack) {
         if self.has(Feature::FailingPrograms) && self.rng.below(150) == 0 {
             let after = self.rng.below(6);
@@ -319,8 +326,10 @@ impl Case {
         }
     }
 
-    /// Off and on. What the units hold then, if the model allows all of it; `None` where the drive
-    /// has lost too many blocks to be mounted.
+    /// Switches the drive off and on, and returns the model of its units.
+    ///
+    /// Returns `None` if the drive has lost too many blocks to be mounted, and an error if the
+    /// model does not allow what a unit holds.
     fn remount(
         &mut self,
         drive: &mut Stack,

@@ -1,10 +1,10 @@
 //! Parts together: schemes, stores, layers, policies, shapes of drives, parameters anywhere in
 //! their ranges, and faults while the drive runs, all drawn from a number.
 //!
-//! Each number leaves out a random half of the features ([`Feature`]): what always occurs hides
-//! what it prevents (Groce et al., Swarm testing, ISSTA 2012). Every read is compared with a model,
-//! power fails in the middle of operations, and after each mount every unit holds a version that
-//! the model allows.
+//! Each number leaves out a random half of the features ([`Feature`]): a feature that is always
+//! there hides the faults that it prevents (Groce et al., Swarm testing, ISSTA 2012). Every read is
+//! compared with a model, power fails in the middle of operations, and after each mount every unit
+//! holds a version that the model allows.
 
 mod case;
 
@@ -24,7 +24,7 @@ pub use case::run_on;
 /// Steps of a case.
 const STEPS: u64 = 500;
 
-/// What a case may have or leave out.
+/// Feature that a case has or leaves out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Feature {
@@ -75,7 +75,7 @@ const FEATURES: [Feature; 14] = [
     Feature::Wear,
 ];
 
-/// What a case did.
+/// Counts of what cases did.
 #[derive(Clone, Default, Debug, PartialEq, Eq, Serialize)]
 pub struct Tally {
     /// Cases that ran.
@@ -115,11 +115,11 @@ impl Tally {
 pub struct Finding {
     /// The number that draws it again.
     pub id: u64,
-    /// What is wrong.
+    /// The fault, in words.
     pub found: String,
     /// The drive, as settings over the preset `tiny`.
     pub drive: String,
-    /// What it had.
+    /// Its features.
     pub features: Vec<Feature>,
 }
 
@@ -135,7 +135,7 @@ impl Swarm {
         Swarm { registry: *registry, subjects: subjects(registry) }
     }
 
-    /// Run one case.
+    /// Runs one case.
     pub fn run(&self, id: u64) -> (Tally, Option<Finding>) {
         match catch_unwind(AssertUnwindSafe(|| self.draw(id))) {
             Ok(Some(case)) => case.run(id),
@@ -148,8 +148,9 @@ impl Swarm {
         }
     }
 
-    /// Run the cases of a range, on all cores. `progress` hears how many are done, and stops it by
-    /// answering `false`.
+    /// Runs the cases of a range on all cores.
+    ///
+    /// `progress` gets the number of cases done, and stops the run by returning `false`.
     pub fn run_all(
         &self,
         ids: std::ops::Range<u64>,
@@ -166,7 +167,7 @@ impl Swarm {
         (tally, found)
     }
 
-    /// The case of a number, where a drive takes what was drawn.
+    /// Returns the case of a number, or `None` if no drive takes what was drawn.
     fn draw(&self, id: u64) -> Option<Case> {
         let mut rng = Rng::stream(Seed(id), "swarm");
         let mut features = FEATURES.to_vec();
@@ -219,7 +220,7 @@ impl Swarm {
         Some(Case::new(config, features, rng))
     }
 
-    /// Add a setting, unless no drive takes it.
+    /// Adds a setting, and returns `true`; leaves it out and returns `false` if no drive takes it.
     fn try_setting(&self, subject: &mut Subject, geometry: &Geometry, setting: String) -> bool {
         subject.more.push(setting);
         let fits = drive(subject, geometry, None).is_ok();
@@ -229,7 +230,7 @@ impl Swarm {
         fits
     }
 
-    /// A value of a parameter. The parts that have a feature of their own are drawn there.
+    /// Draws a value of a parameter; parts with a feature of their own are drawn there.
     fn value(&self, rng: &mut Rng, def: &ParamDef) -> Option<String> {
         let names = match def.key {
             CachePolicyDef::KEY => self.registry.ftl.caching.names(),
@@ -239,7 +240,7 @@ impl Swarm {
         Some((*pick(rng, &names)).to_owned())
     }
 
-    /// The parameters of the parts in use, and of the write cache.
+    /// Returns the parameters of the parts in use, and of the write cache.
     fn parameters(&self, config: &DriveConfig) -> Vec<&'static ParamDef> {
         let text =
             |key: &str| config.pairs().find(|(k, _)| *k == key).map(|(_, value)| value.to_string());
@@ -257,7 +258,7 @@ fn pick<'a, T>(rng: &mut Rng, all: &'a [T]) -> &'a T {
     &all[rng.below(all.len() as u64) as usize]
 }
 
-/// A value of a parameter: an end of its range, something near the lower one, or anything.
+/// Draws a value of a parameter: an end of its range, something near the lower end, or anything.
 fn value(rng: &mut Rng, def: &ParamDef) -> Option<String> {
     let anything = |rng: &mut Rng, low: u64, high: u64| match rng.below(4) {
         0 => low,

@@ -6,15 +6,15 @@ use flashatlas_ftl::victims::{Candidates, Moment, VictimDef, VictimPolicy};
 use flashatlas_sim::{AnyPart, Origin};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-/// What a policy of these tests does wrong.
+/// Fault of a policy of these tests.
 #[derive(Clone, Copy, PartialEq)]
 enum Wrong {
     Nothing,
-    /// It picks blocks that are not closed.
+    /// The policy picks blocks that are not closed.
     Astray,
-    /// It has nothing to offer although blocks could be freed.
+    /// The policy offers nothing although blocks could be freed.
     Stingy,
-    /// It answers by what it answered in other runs.
+    /// The policy answers by its answers in other runs.
     Fickle,
 }
 
@@ -70,7 +70,7 @@ policy!(STINGY, "stingy", Wrong::Stingy);
 policy!(FICKLE, "fickle", Wrong::Fickle);
 const NAMELESS: VictimDef = VictimDef { name: "No Name", summary: "", ..RIGHT };
 
-/// The broken promises of a policy: name, what was found, the command.
+/// Returns the broken promises of a policy: name, finding, and command.
 fn broken(def: &'static VictimDef) -> Vec<(&'static str, String, String)> {
     let origin = Origin { distribution: "test".into(), version: "0".into(), digest: "none".into() };
     let parts = standard().with(AnyPart::from(def), &origin).unwrap();

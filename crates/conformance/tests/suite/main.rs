@@ -10,7 +10,7 @@ use flashatlas_sim::Parts;
 use flashatlas_sim::metrics::METRICS;
 use flashatlas_types::Entries;
 
-/// The parts that come with the project.
+/// Returns the parts that come with the project.
 fn standard() -> Parts {
     Parts {
         drives: flashatlas_host::STANDARD,

@@ -1,4 +1,4 @@
-//! What the swarm finds in our own parts: nothing.
+//! Findings of the swarm in our own parts: none.
 
 use flashatlas_conformance::swarm::{Feature, Swarm, run_on};
 use flashatlas_host::STANDARD;
@@ -39,8 +39,8 @@ fn what_was_found_once_is_not_found_again() {
              map.segment_bytes=128 map.full_share=1 map.dense_share=0.9 nvm.bytes=4096",
             &[Idle, Cuts, Flushes, Wear, Classifier, Parameters],
         ),
-        // a mirror took a power failure that it saw while time passed for the end of one drive, and
-        // that one's blocks, not those of the other, said whether the drive may be worn out
+        // a mirror took a power failure that it saw while time passed for the end of one drive; and
+        // this drive's blocks, not the other's, decided whether the drive may be worn out
         (
             "layers=mirror,hard drive.blocks=29 drive.channels=1 drive.logical_pages=64 \
              drive.pages=4 drive.ways=1 cache.mode=write-through hard.superpage=4096 \

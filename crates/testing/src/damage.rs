@@ -4,10 +4,10 @@
 use flashatlas_types::Rng;
 use std::path::Path;
 
-/// The inputs of a fuzz target.
+/// Returns the inputs of a fuzz target.
 ///
 /// # Panics
-/// When there are fewer than `least`.
+/// Panics if there are fewer than `least`.
 pub fn corpus(target: &str, least: usize) -> Vec<String> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(target);
     let mut files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|f| f.unwrap().path()).collect();
@@ -16,7 +16,7 @@ pub fn corpus(target: &str, least: usize) -> Vec<String> {
     files.iter().map(|path| std::fs::read_to_string(path).unwrap()).collect()
 }
 
-/// So many copies of texts, each in its turn, and each damaged.
+/// Returns `count` damaged copies of texts, each text in its turn.
 pub fn copies<'a>(
     originals: &'a [String],
     count: usize,
@@ -30,7 +30,7 @@ pub fn copies<'a>(
     })
 }
 
-/// Cut, shorten, change a number, or put in some of `pieces`.
+/// Damages a text: cuts it, shortens it, changes a digit, or puts in one of `pieces`.
 pub fn damage(text: &mut String, pieces: &[&str], rng: &mut Rng) {
     for _ in 0..=rng.below(2) {
         let mut at = rng.below(text.len() as u64 + 1) as usize;

@@ -1,15 +1,16 @@
-//! Small drives, as the tests of what lies below a whole drive need them.
+//! Layouts of small drives, for tests of what lies below a whole drive.
 
 use flashatlas_types::{AllocationOrder, Cell, Geometry, Layout, Span};
 
 /// Bytes of a mapping unit of these drives.
 pub const UNIT_BYTES: u32 = 512;
 
-/// A drive of so many lanes, each a plane of `blocks` of `frames` of `slots` mapping units, which
-/// exports `logical_units`.
+/// Returns a drive of `lanes` lanes that exports `logical_units`.
+///
+/// Each lane is a plane of `blocks` blocks of `frames` frames of `slots` mapping units.
 ///
 /// # Panics
-/// When it cannot be.
+/// Panics if there is no such layout.
 pub fn lanes(lanes: u32, [blocks, frames, slots]: [u32; 3], logical_units: u32) -> Layout {
     let geometry = Geometry {
         channels: lanes,

@@ -1,28 +1,28 @@
-//! How much is proved in one run of the tests.
+//! Share of the cases that one run of the tests proves.
 
-/// The environment variable that says it: one in so many cases. `make test` sets nothing, which
-/// is one in [`USUAL`]; `make test-full` sets 1.
+/// The environment variable with the distance of the sample: N tries one case in N. `make test`
+/// sets nothing, which means [`USUAL`]; `make test-full` sets 1.
 pub const VARIABLE: &str = "FLASHATLAS_PROOFS";
 
-/// What is taken where [`VARIABLE`] is not set.
+/// Distance of the sample if [`VARIABLE`] is not set.
 pub const USUAL: usize = 20;
 
-/// One in so many.
+/// Returns N: a run tries one case in N.
 ///
 /// # Panics
-/// When [`VARIABLE`] is no positive number.
+/// Panics if [`VARIABLE`] is no positive number.
 #[allow(clippy::disallowed_methods, reason = "how much a test proves is told by the environment")]
 pub fn one_in() -> usize {
     match std::env::var(VARIABLE) {
         Ok(text) if !text.is_empty() => match text.parse() {
             Ok(n) if n > 0 => n,
-            _ => panic!("{VARIABLE} is `{text}`: expected a positive number, one in so many cases"),
+            _ => panic!("{VARIABLE} is `{text}`: expected a positive number N: one case in N"),
         },
         _ => USUAL,
     }
 }
 
-/// As many of `all` random cases as this run takes, at least one.
+/// Returns the number of random cases among `all` that this run takes, at least one.
 pub fn cases(all: usize) -> usize {
     all.div_ceil(one_in())
 }

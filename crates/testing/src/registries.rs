@@ -2,12 +2,13 @@
 
 use std::path::Path;
 
-/// Compare the files and folders of `folder` with the `names` of its registry: a file that nobody
-/// lists is dead code, and no name stands twice. `mod`, `lib` and the `others` are no entries;
-/// names have hyphens where files have underscores.
+/// Compares the files and folders of `folder` with the `names` of its registry.
+///
+/// A file that nobody lists is dead code, and no name stands twice. `mod`, `lib` and the `others`
+/// are no entries; names have hyphens where files have underscores.
 ///
 /// # Panics
-/// When they differ, or the folder cannot be read.
+/// Panics if they differ, or the folder cannot be read.
 pub fn assert_registered<'a>(
     folder: impl AsRef<Path>,
     others: &[&str],

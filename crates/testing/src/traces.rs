@@ -5,8 +5,9 @@ use std::path::PathBuf;
 /// The environment variable that names their folder. Nothing is looked for elsewhere.
 pub const VARIABLE: &str = "FLASHATLAS_TRACES";
 
-/// The path of a trace under the folder that [`VARIABLE`] names. Where it is not there, that is
-/// said, and the test that asked is to be skipped.
+/// Returns the path of a trace under the folder that [`VARIABLE`] names.
+///
+/// Prints a line and returns `None` if the trace is not there: the caller's test is to be skipped.
 pub fn path(name: &str) -> Option<PathBuf> {
     let Some(folder) = folder() else {
         eprintln!("skipped: {name}: {VARIABLE} names no folder of traces");

@@ -1,34 +1,34 @@
-//! The C ABI, as `flashatlas_plugin.h` has it: that file is made of this one.
+//! The C ABI, as `flashatlas_plugin.h` has it: the header is made of this file.
 
 use std::ffi::{c_char, c_void};
 
-/// The version of this interface: a plug-in of another one is refused.
+/// The version of this interface: plug-ins of another version are refused.
 pub const FA_ABI_VERSION: u32 = 1;
 
-/// No page: the answer to a lookup of a page that nobody wrote, or that was trimmed.
+/// No page: the answer to a lookup of a page that was never written, or was trimmed.
 pub const FA_NOWHERE: u32 = 0xFFFF_FFFF;
 
 /// No block: the answer of a victim policy that has none to offer.
 pub const FA_NO_BLOCK: u32 = 0xFFFF_FFFF;
 
-/// From a policy or a classifier: it cannot answer, and its callback `fault` says why.
+/// A fault: a policy or a classifier cannot answer, and its callback `fault` returns the reason.
 pub const FA_FAULT: u32 = 0xFFFF_FFFE;
 
-/// No stream: a page that nobody wrote, or one written before the drive was switched on.
+/// No stream: the page was never written, or was written before the drive was switched on.
 pub const FA_NO_STREAM: i32 = -1;
 
-/// No age: as `FA_NO_STREAM`.
+/// No age: the same cases as `FA_NO_STREAM`.
 pub const FA_NO_AGE: u64 = 0xFFFF_FFFF_FFFF_FFFF;
 
-/// What a call came to. What is not `FA_OK` goes up to FlashAtlas as it is, unless the plug-in
-/// knows an answer to it.
+/// Result of a call. A plug-in hands every result but `FA_OK` up to FlashAtlas as it is, unless it
+/// can handle the result.
 #[repr(u32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(dead_code, reason = "plug-ins answer with these")]
 pub enum FaStatus {
     /// Done.
     FA_OK = 0,
-    /// From the plug-in: no block can be freed.
+    /// The plug-in can free no block.
     FA_NO_SPACE = 1,
     /// The page cannot be read: it is torn, or it is erased.
     FA_UNREADABLE = 2,
@@ -36,12 +36,12 @@ pub enum FaStatus {
     FA_PROGRAM_FAILED = 3,
     /// The erase failed: the block is bad from now on.
     FA_ERASE_FAILED = 4,
-    /// There is no power any more: answer with this at once.
+    /// The power is gone: answer with this at once.
     FA_POWER_LOST = 5,
-    /// The call breaks a rule of flash, or of this interface: the run ends with an error that says
-    /// which.
+    /// The call breaks a rule of flash, or of this interface: the run ends with an error that names
+    /// the rule.
     FA_REFUSED = 6,
-    /// From the plug-in: `fail` of the host was told why.
+    /// The plug-in failed; it has told the reason to `fail` of the host.
     FA_FAILED = 7,
 }
 
@@ -82,46 +82,46 @@ pub struct FaParam {
     pub key: *const c_char,
     /// Its type.
     pub kind: u32,
-    /// The smallest value; of `FA_FLAG` and `FA_TIME` of no meaning.
+    /// The smallest value; ignored for `FA_FLAG` and `FA_TIME`.
     pub low: f64,
-    /// The largest.
+    /// The largest value; ignored for `FA_FLAG` and `FA_TIME`.
     pub high: f64,
-    /// The default as it would be written.
+    /// The default, written as a setting.
     pub fallback: *const c_char,
-    /// What it means, with its unit: one line.
+    /// Its meaning, with its unit: one line.
     pub doc: *const c_char,
 }
 
-/// The value of a parameter, in the order in which they were declared.
+/// Value of a parameter. Values come in the order in which the parameters were declared.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct FaValue {
-    /// Whole numbers, bytes, picoseconds, and 0 or 1.
+    /// The value of a whole number, of bytes, of a time in picoseconds, and of a flag (0 or 1).
     pub whole: u64,
-    /// Numbers.
+    /// The value as a number.
     pub real: f64,
 }
 
 /// A part of a plug-in.
 #[repr(C)]
 pub struct FaPart {
-    /// What it is: a `fa_kind`.
+    /// Its kind: a `fa_kind`.
     pub kind: u32,
     /// The name by which it is chosen.
     pub name: *const c_char,
-    /// One line.
+    /// A summary of one line.
     pub summary: *const c_char,
-    /// Where it is described.
+    /// The paper that describes it, or `none`.
     pub paper: *const c_char,
     /// Its parameters.
     pub params: *const FaParam,
-    /// How many.
+    /// Number of parameters.
     pub param_count: u32,
     /// Its callbacks, by its kind.
     pub ops: *const c_void,
 }
 
-/// What a plug-in is: `const fa_plugin *flashatlas_plugin(void)` answers with it.
+/// A plug-in: `const fa_plugin *flashatlas_plugin(void)` returns a pointer to it.
 #[repr(C)]
 pub struct FaPlugin {
     /// `FA_ABI_VERSION`.
@@ -132,11 +132,11 @@ pub struct FaPlugin {
     pub version: *const c_char,
     /// Its parts.
     pub parts: *const FaPart,
-    /// How many.
+    /// Number of parts.
     pub part_count: u32,
 }
 
-/// When something happened.
+/// Time of an event.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct FaMoment {
@@ -146,10 +146,10 @@ pub struct FaMoment {
     pub now_ps: u64,
 }
 
-/// What a victim policy may know when it picks: one lane, its blocks numbered from 0.
+/// Lane from which a victim policy picks. Its blocks are numbered from 0.
 #[repr(C)]
 pub struct FaCandidates {
-    /// Valid slots by block; of meaning for closed ones.
+    /// Valid slots by block; they have a meaning for closed blocks only.
     pub valid: *const u32,
     /// Erases by block.
     pub erases: *const u32,
@@ -157,15 +157,17 @@ pub struct FaCandidates {
     pub blocks: u32,
     /// Slots of a block.
     pub slots: u32,
-    /// When.
+    /// The present time.
     pub at: FaMoment,
 }
 
-/// A victim policy: which closed block of a lane is collected next. One is made for each lane.
+/// A victim policy: it picks the closed block of a lane that is collected next. Each lane has its
+/// own.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct FaVictim {
-    /// Make one for a lane of so many blocks of so many slots. `seed` is its own.
+    /// Makes a policy for a lane of `blocks` blocks of `slots` slots each. `seed` is the policy's
+    /// own.
     pub create: Option<
         unsafe extern "C" fn(
             values: *const FaValue,
@@ -174,19 +176,19 @@ pub struct FaVictim {
             seed: u64,
         ) -> *mut c_void,
     >,
-    /// It is not needed any more.
+    /// Frees a policy that is not needed any more.
     pub destroy: Option<unsafe extern "C" fn(policy: *mut c_void)>,
-    /// A block was filled, or closed early, with so many valid slots.
+    /// Notes that a block was filled, or closed early, with `valid` valid slots.
     pub closed:
         Option<unsafe extern "C" fn(policy: *mut c_void, block: u32, valid: u32, at: FaMoment)>,
-    /// A closed block lost a valid slot; so many are left. May be absent.
+    /// Notes that a closed block lost a valid slot; `valid` are left. May be absent.
     pub invalidated:
         Option<unsafe extern "C" fn(policy: *mut c_void, block: u32, valid: u32, at: FaMoment)>,
-    /// A closed block is no candidate any more.
+    /// Notes that a closed block is no candidate any more.
     pub removed: Option<unsafe extern "C" fn(policy: *mut c_void, block: u32)>,
-    /// The closed block to collect next, or `FA_NO_BLOCK` where none has an invalid slot.
+    /// Returns the closed block to collect next, or `FA_NO_BLOCK` if none has an invalid slot.
     pub pick: Option<unsafe extern "C" fn(policy: *mut c_void, lane: *const FaCandidates) -> u32>,
-    /// Why the answer is `FA_FAULT`. May be absent.
+    /// Returns the reason for the answer `FA_FAULT`. May be absent.
     pub fault: Option<unsafe extern "C" fn(policy: *mut c_void) -> *const c_char>,
 }
 
@@ -195,22 +197,22 @@ pub struct FaVictim {
 pub struct FaSorted {
     /// The logical page.
     pub lpn: u32,
-    /// Pages that the host wrote before.
+    /// Pages that the host wrote before this one.
     pub clock: u64,
-    /// Pages that the host wrote since it last wrote this one, this one included; `FA_NO_AGE`.
+    /// Pages that the host wrote since it last wrote this one, this one included; or `FA_NO_AGE`.
     pub age: u64,
-    /// The stream of the block that holds this version; `FA_NO_STREAM`.
+    /// The stream of the block that holds this version, or `FA_NO_STREAM`.
     pub stream: i32,
-    /// Whether that is a stream of collection.
+    /// True if this is a stream of collection.
     pub collected: bool,
 }
 
 /// A block that was collected.
 #[repr(C)]
 pub struct FaCollected {
-    /// The stream that wrote it; `FA_NO_STREAM`.
+    /// The stream that wrote it, or `FA_NO_STREAM`.
     pub stream: i32,
-    /// Whether that is a stream of collection.
+    /// True if this is a stream of collection.
     pub collected: bool,
     /// Pages that the host wrote since the block was opened.
     pub age: u64,
@@ -220,47 +222,47 @@ pub struct FaCollected {
     pub slots: u32,
 }
 
-/// A classifier: into which stream a page is written.
+/// A classifier: it chooses the stream into which a page is written.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct FaClassifier {
-    /// Streams of host writes; 0 in both: as many as `ftl.streams` says.
+    /// Streams of host writes; 0 in both fields: the number in `ftl.streams`.
     pub host_streams: u32,
     /// Streams of collection.
     pub collection_streams: u32,
-    /// Whether ages and streams are wanted, which takes tables of the drive.
+    /// True if it needs ages and streams, which takes tables of the drive.
     pub history: bool,
-    /// Make one for so many logical pages and streams.
+    /// Makes a classifier for `pages` logical pages and `streams` streams.
     pub create: Option<
         unsafe extern "C" fn(values: *const FaValue, pages: u32, streams: u32) -> *mut c_void,
     >,
-    /// It is not needed any more.
+    /// Frees a classifier that is not needed any more.
     pub destroy: Option<unsafe extern "C" fn(classifier: *mut c_void)>,
-    /// The stream of a page that the host writes.
+    /// Returns the stream of a page that the host writes.
     pub written:
         Option<unsafe extern "C" fn(classifier: *mut c_void, page: *const FaSorted) -> u32>,
-    /// The stream of a page that collection moves.
+    /// Returns the stream of a page that collection moves.
     pub moved: Option<unsafe extern "C" fn(classifier: *mut c_void, page: *const FaSorted) -> u32>,
-    /// A block was collected and is erased. May be absent; needs `history`.
+    /// Notes that a block was collected and is erased. May be absent; needs `history`.
     pub erased: Option<unsafe extern "C" fn(classifier: *mut c_void, block: *const FaCollected)>,
-    /// Bytes of its tables in the drive. May be absent.
+    /// Returns the bytes of its tables in the drive. May be absent.
     pub memory: Option<unsafe extern "C" fn(classifier: *mut c_void) -> u64>,
-    /// Why an answer is `FA_FAULT`. May be absent.
+    /// Returns the reason for the answer `FA_FAULT`. May be absent.
     pub fault: Option<unsafe extern "C" fn(classifier: *mut c_void) -> *const c_char>,
 }
 
-/// What a page of flash is, as its spare area says.
+/// State of a page of flash, by its spare area.
 #[repr(u32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FaState {
-    /// Ready to be programmed.
+    /// The page is ready to be programmed.
     FA_ERASED = 0,
-    /// Holds a logical page.
+    /// The page holds a logical page.
     FA_DATA = 1,
-    /// Holds bytes of the plug-in's own.
+    /// The page holds bytes of the plug-in's own.
     FA_OWN = 2,
-    /// Was being programmed when the power failed, or could be read and cannot any more: a drive
-    /// cannot tell the two apart.
+    /// The page was being programmed when the power failed, or could be read and cannot any more: a
+    /// drive cannot tell the two apart.
     FA_TORN = 3,
 }
 
@@ -270,9 +272,9 @@ pub enum FaState {
 pub struct FaSpare {
     /// A `fa_state`.
     pub state: u32,
-    /// Of `FA_DATA`: the logical page.
+    /// The logical page, for `FA_DATA`.
     pub lpn: u32,
-    /// Of `FA_DATA` and `FA_OWN`: the number of its program. A larger one is newer.
+    /// The number of the page's program, for `FA_DATA` and `FA_OWN`. A larger number is newer.
     pub sequence: u64,
 }
 
@@ -292,7 +294,7 @@ pub struct FaShape {
     pub blocks_per_lane: u32,
 }
 
-/// Where a table is.
+/// Kind of memory that a table is in.
 #[repr(u32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FaMemory {
@@ -306,7 +308,7 @@ pub enum FaMemory {
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct FaTable {
-    /// What it is.
+    /// Its name.
     pub name: *const c_char,
     /// A `fa_memory`.
     pub memory: u32,
@@ -314,13 +316,15 @@ pub struct FaTable {
     pub bytes: u64,
 }
 
-/// What a map store works with during a call.
+/// Map of a store during a call.
 #[repr(C)]
 pub struct FaMap {
-    /// Of FlashAtlas.
+    /// Pointer of FlashAtlas' own.
     pub context: *mut c_void,
-    /// Accesses to a table in memory (a `fa_memory`), of so many bytes each, after those before:
-    /// what the call costs. Those that `set` makes during a mount cost nothing.
+    /// Adds `accesses` accesses of `bytes` bytes each to a table in memory (a `fa_memory`), after
+    /// the earlier ones.
+    ///
+    /// Accesses are the cost of the call. Accesses of `set` during a mount cost nothing.
     pub access: unsafe extern "C" fn(
         map: *const FaMap,
         memory: u32,
@@ -330,44 +334,51 @@ pub struct FaMap {
     ),
 }
 
-/// A map store: where the logical-to-physical map of page mapping is, in memory, and what a lookup
-/// costs. FlashAtlas keeps the truth beside it, and an answer that differs ends the run with an
-/// error that names the page. Nothing of the map is on flash: a mount finds where pages are by
-/// their spare areas and tells them by `set`, in ascending order. A map with pages on flash is a
-/// whole FTL here, or a store in Rust.
+/// A map store: the logical-to-physical map of page mapping in memory, and the cost of its lookups.
+///
+/// FlashAtlas keeps the true map beside it; an answer that differs ends the run with an error that
+/// names the page. Nothing of the map is on flash: a mount finds pages by their spare areas and
+/// reports them by `set`, in ascending order. For a map with pages on flash write a whole FTL here,
+/// or a store in Rust.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct FaStore {
-    /// Make an empty one, for so many logical pages, on a drive with so many pages of flash.
+    /// Makes an empty map for `pages` logical pages, on a drive with `slots` pages of flash.
     pub create:
         Option<unsafe extern "C" fn(values: *const FaValue, pages: u32, slots: u32) -> *mut c_void>,
-    /// It is not needed any more.
+    /// Frees a map that is not needed any more.
     pub destroy: Option<unsafe extern "C" fn(store: *mut c_void)>,
-    /// Where a logical page is, or `FA_NOWHERE`.
+    /// Returns the place of a logical page, or `FA_NOWHERE`.
     pub get: Option<unsafe extern "C" fn(store: *mut c_void, map: *const FaMap, lpn: u32) -> u32>,
-    /// A logical page is somewhere else now, or `FA_NOWHERE` after a trim. Answers where it was.
+    /// Sets the place of a logical page, `FA_NOWHERE` after a trim; returns the place before.
     pub set: Option<
         unsafe extern "C" fn(store: *mut c_void, map: *const FaMap, lpn: u32, page: u32) -> u32,
     >,
-    /// As `set`, because collection moved the page. May be absent: then it is `set`.
+    /// Sets the place of a page that collection moved, as `set`. May be absent: then `set` is
+    /// called.
     pub moved: Option<
         unsafe extern "C" fn(store: *mut c_void, map: *const FaMap, lpn: u32, page: u32) -> u32,
     >,
-    /// Tables in the drive's memory, as of a `fa_ftl`. May be absent.
+    /// Fills in tables in the drive's memory, as `tables` of a `fa_ftl`. May be absent.
     pub tables:
         Option<unsafe extern "C" fn(store: *mut c_void, tables: *mut FaTable, room: u32) -> u32>,
 }
 
-/// What an FTL works with: the same for as long as the drive is on. Every call acts at once, and is
-/// an operation that takes time in the simulation: by itself it waits for the one before it, as
-/// firmware does that does one thing after the other; `after` says otherwise.
+/// Functions for an FTL: the same for as long as the drive is on.
+///
+/// Every call acts at once, and is an operation that takes time in the simulation. An operation
+/// waits for the one before it, as in firmware that does one thing after the other, unless `after`
+/// was called.
 #[repr(C)]
 pub struct FaHost {
-    /// Of FlashAtlas.
+    /// Pointer of FlashAtlas' own.
     pub context: *mut c_void,
-    /// Read bytes of a page: one operation of the flash, which transfers the whole page, however
-    /// few are wanted. Of a page of data the first 32 bytes say whose it is, for `program`, and the
-    /// others are 0. A page that is erased or torn is `FA_UNREADABLE`; `spare` tells which.
+    /// Reads bytes of a page.
+    ///
+    /// This is one operation of the flash: it transfers the whole page, even if few bytes are
+    /// wanted. The first 32 bytes of a page of data are a token for `program`, and the others are
+    /// 0. The result for a page that is erased or torn is `FA_UNREADABLE`; `spare` can tell the two
+    /// apart.
     pub read: unsafe extern "C" fn(
         host: *const FaHost,
         page: u32,
@@ -375,28 +386,33 @@ pub struct FaHost {
         bytes: u32,
         buffer: *mut c_void,
     ) -> FaStatus,
-    /// Program a page, once after each erase and in ascending order in its block (pages may be left
-    /// out), with a page of bytes. A block in which a program failed takes no more programs and no
-    /// erase; `is_bad` says so once an erase has been refused.
-    /// Where they begin as `data` of `write` does, they stand for that data, which is then the
-    /// newest version of its logical page; where they were read from a page of data, they are a
-    /// copy of it; all others are bytes of the plug-in's own.
+    /// Programs a page with a page of bytes, once after each erase and in ascending order in its
+    /// block.
+    ///
+    /// Pages may be left out. If the bytes begin as `data` of `write`, they stand for this data,
+    /// which is then the newest version of its logical page. If they were read from a page of data,
+    /// they are a copy of it. All other bytes are the plug-in's own. A block in which a program
+    /// failed takes no more programs and no erase; `is_bad` is true for it once an erase has been
+    /// refused.
     pub program:
         unsafe extern "C" fn(host: *const FaHost, page: u32, data: *const c_void) -> FaStatus,
-    /// Read a page and program it, whatever it holds, into another. A copy of the newest version is
-    /// the newest version from then on.
+    /// Reads a page and programs its content, of any kind, into another page.
+    ///
+    /// A copy of the newest version is the newest version from then on.
     pub copy: unsafe extern "C" fn(host: *const FaHost, from: u32, to: u32) -> FaStatus,
-    /// Erase a block.
+    /// Erases a block.
     pub erase: unsafe extern "C" fn(host: *const FaHost, block: u32) -> FaStatus,
-    /// Read the spare area of a page. While mounting it takes the time of a read; later a drive
-    /// would know what it asks, and it is free.
+    /// Reads the spare area of a page.
+    ///
+    /// This takes the time of a read during a mount. Later it is free, since a drive would know the
+    /// answer.
     pub spare:
         unsafe extern "C" fn(host: *const FaHost, page: u32, spare: *mut FaSpare) -> FaStatus,
-    /// Whether a block is bad.
+    /// Returns true if a block is bad.
     pub is_bad: unsafe extern "C" fn(host: *const FaHost, block: u32) -> bool,
-    /// Erases of a block.
+    /// Returns the number of erases of a block.
     pub erases: unsafe extern "C" fn(host: *const FaHost, block: u32) -> u32,
-    /// Accesses to a table in memory (a `fa_memory`), of so many bytes each.
+    /// Adds `accesses` accesses of `bytes` bytes each to a table in memory (a `fa_memory`).
     pub access: unsafe extern "C" fn(
         host: *const FaHost,
         memory: u32,
@@ -404,37 +420,44 @@ pub struct FaHost {
         bytes: u32,
         write: bool,
     ),
-    /// The number of the last operation.
+    /// Returns the number of the last operation.
     pub last: unsafe extern "C" fn(host: *const FaHost) -> u64,
-    /// What the next operation waits for, instead of the one before it: numbers of operations, 0
-    /// for none. Data waits for its arrival besides, and an erase for the programs and copies that
-    /// superseded pages of its block.
+    /// Sets the operations that the next operation waits for, instead of the one before it; 0
+    /// stands for none.
+    ///
+    /// Data also waits for its arrival, and an erase for the programs and copies that superseded
+    /// pages of its block.
     pub after: unsafe extern "C" fn(host: *const FaHost, operations: *const u64, count: u32),
-    /// Simulated time, in picoseconds.
+    /// Returns the simulated time, in picoseconds.
     pub now: unsafe extern "C" fn(host: *const FaHost) -> u64,
-    /// Why the plug-in answers `FA_FAILED`.
+    /// Sets the reason for which the plug-in answers `FA_FAILED`.
     pub fail: unsafe extern "C" fn(host: *const FaHost, why: *const c_char),
-    /// Zeroed memory that is accounted for: what is not released when `destroy` returns is named as
-    /// leaked. Of no other use: `malloc` does as well. Null: there is none.
+    /// Returns zeroed memory that is accounted for, or null if there is none.
+    ///
+    /// Memory that is not released when `destroy` returns is reported as leaked. It has no other
+    /// use: `malloc` does as well.
     pub allocate: unsafe extern "C" fn(host: *const FaHost, bytes: u64) -> *mut c_void,
-    /// Give back what `allocate` gave.
+    /// Releases memory that `allocate` returned.
     pub release: unsafe extern "C" fn(host: *const FaHost, memory: *mut c_void),
 }
 
-/// An FTL whole. Its calls get the host of the drive, which may be used during a call and not
-/// between two, and answer with a `fa_status`. FlashAtlas keeps a map of its own beside: an answer
-/// of `locate` that is not the newest version, an erase that loses one, a page programmed twice or
-/// out of order end the run with an error that names the callback, the page and the block.
+/// A whole FTL.
+///
+/// Its callbacks get the host of the drive and return a `fa_status`. The host may be used during a
+/// call and not between two calls. FlashAtlas keeps a map of its own beside the FTL's. The run ends
+/// with an error that names the callback, the page and the block if `locate` returns another place
+/// than the newest version's, if an erase loses a newest version, or if a page is programmed twice
+/// or out of order.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct FaFtl {
-    /// Whether trims do not outlive a power failure.
+    /// True if trims do not outlive a power failure.
     pub forgets_trims: bool,
-    /// Whether the spare areas of data say all that a mount needs: a FUA write then needs no
+    /// True if the spare areas of data hold all that a mount needs: a FUA write then needs no
     /// `flush`.
     pub recovers_from_spare_areas: bool,
-    /// Whether a drive of this shape can work: 0, or why not in `why`, which has room for so many
-    /// bytes. May be absent.
+    /// Returns 0 if a drive of this shape can work; otherwise writes the reason to `why`, which has
+    /// room for `room` bytes. May be absent.
     pub fits: Option<
         unsafe extern "C" fn(
             shape: *const FaShape,
@@ -443,9 +466,12 @@ pub struct FaFtl {
             room: u32,
         ) -> i32,
     >,
-    /// Switch the drive on: make the tables of what is on flash, which may be erased, or what a
-    /// power failure left. Null: `fail` says why, or the power is lost again. Afterwards FlashAtlas
-    /// asks `locate` for every page once, at no cost; a place that cannot be read counts as lost.
+    /// Switches the drive on: builds the tables from the flash, which may be erased or left by a
+    /// power failure.
+    ///
+    /// Returns null if the mount failed: `fail` was told the reason, or the power is lost again.
+    /// Afterwards FlashAtlas asks `locate` for every page once, at no cost; a place that cannot be
+    /// read counts as lost.
     pub mount: Option<
         unsafe extern "C" fn(
             host: *const FaHost,
@@ -453,9 +479,9 @@ pub struct FaFtl {
             values: *const FaValue,
         ) -> *mut c_void,
     >,
-    /// The drive is gone. The host may be used for `release` alone.
+    /// Frees the tables of a drive that is gone. The host may be used for `release` alone.
     pub destroy: Option<unsafe extern "C" fn(ftl: *mut c_void, host: *const FaHost)>,
-    /// Where the newest version of a logical page is, or `FA_NOWHERE`.
+    /// Finds the newest version of a logical page: sets `page` to its place, or to `FA_NOWHERE`.
     pub locate: Option<
         unsafe extern "C" fn(
             ftl: *mut c_void,
@@ -464,8 +490,10 @@ pub struct FaFtl {
             page: *mut u32,
         ) -> u32,
     >,
-    /// Write a logical page: `data` must be programmed when this returns; the last program of it
-    /// counts. What cannot be answered is handed up as it came (`FA_UNREADABLE` of a copy, say).
+    /// Writes a logical page: `data` must be programmed when this returns; the last program of it
+    /// counts.
+    ///
+    /// An error that cannot be handled is handed up as it came, such as `FA_UNREADABLE` of a copy.
     pub write: Option<
         unsafe extern "C" fn(
             ftl: *mut c_void,
@@ -474,16 +502,16 @@ pub struct FaFtl {
             data: *const c_void,
         ) -> u32,
     >,
-    /// Forget a logical page.
+    /// Trims a logical page.
     pub trim: Option<unsafe extern "C" fn(ftl: *mut c_void, host: *const FaHost, lpn: u32) -> u32>,
-    /// Make everything that was written and trimmed outlive a power failure. May be absent.
+    /// Makes all writes and trims outlive a power failure. May be absent.
     pub flush: Option<unsafe extern "C" fn(ftl: *mut c_void, host: *const FaHost) -> u32>,
-    /// Do a small piece of work while the host is idle; `worked` says whether there was any. May be
-    /// absent.
+    /// Does a small piece of work while the host is idle; sets `worked` to true if there was any.
+    /// May be absent.
     pub idle: Option<
         unsafe extern "C" fn(ftl: *mut c_void, host: *const FaHost, worked: *mut bool) -> u32,
     >,
-    /// Tables in the drive's memory: fill in at most so many, and answer how many there are. May be
+    /// Fills in at most `room` tables in the drive's memory, and returns their number. May be
     /// absent.
     pub tables:
         Option<unsafe extern "C" fn(ftl: *mut c_void, tables: *mut FaTable, room: u32) -> u32>,

@@ -20,7 +20,7 @@ struct Sorter {
 // SAFETY: as of a victim policy
 unsafe impl Send for Sorter {}
 
-/// The definition of a classifier with these callbacks.
+/// Returns the definition of a classifier with these callbacks.
 pub fn definition(common: Common, ops: FaClassifier) -> Result<ClassifierDef, PluginError> {
     let who = common.who;
     required(
@@ -64,7 +64,7 @@ pub fn definition(common: Common, ops: FaClassifier) -> Result<ClassifierDef, Pl
     })
 }
 
-/// A stream, and whether it is one of collection.
+/// Returns the number of a stream, and `true` for a stream of collection.
 fn stream(stream: Option<Stream>) -> (i32, bool) {
     match stream {
         None => (FA_NO_STREAM, false),
@@ -80,7 +80,7 @@ fn sorted(page: &Page) -> FaSorted {
 }
 
 impl Sorter {
-    /// An answer, which is a stream below `streams`.
+    /// Returns the stream of an answer, which must be below `streams`.
     #[inline]
     fn checked(&self, callback: &'static str, page: &Page, stream: u32, streams: u32) -> u32 {
         if stream < streams {

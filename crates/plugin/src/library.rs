@@ -13,7 +13,7 @@ use std::fmt;
 use std::sync::Mutex;
 use std::time::Duration;
 
-/// Why a library cannot be used.
+/// Reason why a library cannot be used.
 #[derive(Debug)]
 pub struct PluginError(String);
 
@@ -40,11 +40,11 @@ pub struct Library {
     pub version: &'static str,
     /// `sha256:` and the digest of the file.
     pub digest: String,
-    /// What can be added to a registry: kind in words, name, and the part.
+    /// Its parts, which can be added to a registry.
     pub parts: Vec<Part>,
 }
 
-/// What all parts have.
+/// Fields that all parts have.
 pub(crate) struct Common {
     /// `plug-in NAME: part`, in messages.
     pub who: &'static str,
@@ -54,7 +54,7 @@ pub(crate) struct Common {
     pub params: &'static [ParamDef],
 }
 
-/// A text of a plug-in, for ever.
+/// Returns a text of a plug-in; the text lives as long as the process.
 ///
 /// # Safety
 /// `at` is null or points to bytes that end with a zero.
@@ -74,7 +74,7 @@ pub(crate) unsafe fn text(
     Ok(for_ever(text))
 }
 
-/// A text that lives as long as the process; each is kept once.
+/// Returns a text that lives as long as the process; equal texts are kept once.
 fn for_ever(text: &str) -> &'static str {
     static TEXTS: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
     let mut texts = TEXTS.lock().expect("nobody panics with it");
@@ -88,7 +88,7 @@ fn for_ever(text: &str) -> &'static str {
     }
 }
 
-/// The run ends: a callback answered `FA_FAULT`, and this is why.
+/// Ends the run: a callback answered `FA_FAULT`, and `why` is the reason.
 pub(crate) fn fault(who: &'static str, callback: &str, now: Ps, why: Option<*const c_char>) -> ! {
     let at = if now == Ps::ZERO { String::new() } else { format!(" at {}", Dur(now.0)) };
     // SAFETY: as the header says, a text or null
@@ -96,7 +96,7 @@ pub(crate) fn fault(who: &'static str, callback: &str, now: Ps, why: Option<*con
     PartFault::raise(who, format!("`{callback}`{at}: {}", why.unwrap_or("it says no more")))
 }
 
-/// That these callbacks are there.
+/// Returns an error unless these callbacks are there.
 pub(crate) fn required(who: &str, callbacks: &[(&str, bool)]) -> Result<(), PluginError> {
     match callbacks.iter().find(|(_, there)| !there) {
         None => Ok(()),
@@ -106,12 +106,14 @@ pub(crate) fn required(who: &str, callbacks: &[(&str, bool)]) -> Result<(), Plug
     }
 }
 
-/// Open a shared library made with `flashatlas_plugin.h`. `bytes` are those of the file, for the
-/// digest that records name. A call of it that lasts for `patience` ends the process.
+/// Opens a shared library made with `flashatlas_plugin.h`.
+///
+/// `bytes` are the bytes of the file, for the digest that records name. A call of the library that
+/// lasts for `patience` ends the process.
 ///
 /// # Errors
-/// The library cannot be opened, is none of this interface or of another version of it; or a part
-/// of it is declared wrongly.
+/// Returns an error if the library cannot be opened, if it is none of this interface or of another
+/// version of it, or if a part of it is declared wrongly.
 pub fn load(path: &str, bytes: &[u8], patience: Duration) -> Result<Library, PluginError> {
     let wrong = |why: String| PluginError::new(format!("{path}: {why}"));
     // SAFETY: code of the user's own choice runs in this process, which is what a plug-in is for
@@ -157,6 +159,8 @@ pub fn load(path: &str, bytes: &[u8], patience: Duration) -> Result<Library, Plu
     }
 }
 
+/// Returns the definition of a part.
+///
 /// # Safety
 /// `part` is as the header says.
 unsafe fn part(plugin: &str, part: &FaPart) -> Result<Part, PluginError> {

@@ -7,7 +7,8 @@ use flashatlas_types::{ParamDef, ParamKind, Params, Value};
 /// Largest whole number that a bound, which is a `double`, says exactly.
 const WHOLE_MAX: f64 = 9_007_199_254_740_992.0;
 
-/// The declarations of a part, for ever: registries hand out `'static` ones.
+/// Returns the declarations of a part; they live for ever, because registries hand out `'static`
+/// ones.
 ///
 /// # Safety
 /// `params` is null or points to `count` declarations, whose texts end with a zero byte.
@@ -53,7 +54,7 @@ pub unsafe fn declared(
     Ok(all.leak())
 }
 
-/// The values of these parameters, in their order.
+/// Returns the values of these parameters, in order.
 pub fn values(params: &Params, declared: &[ParamDef]) -> Vec<FaValue> {
     let value = |def: &ParamDef| match params.value(def.key) {
         Some(Value::Int(whole)) => FaValue { whole: *whole, real: *whole as f64 },

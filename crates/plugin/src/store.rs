@@ -25,7 +25,7 @@ struct Store {
     truth: PpnTable,
     counters: MapCounters,
     accesses: Vec<OpKind>,
-    /// What a mount tells costs nothing.
+    /// `true` until the mount is complete: until then accesses cost nothing.
     mounting: bool,
 }
 
@@ -33,7 +33,7 @@ struct Store {
 // header that it keeps nothing by thread
 unsafe impl Send for Store {}
 
-/// The definition of a store with these callbacks.
+/// Returns the definition of a store with these callbacks.
 pub fn definition(common: Common, ops: FaStore) -> Result<MapStoreDef, PluginError> {
     let who = common.who;
     required(
@@ -73,7 +73,7 @@ pub fn definition(common: Common, ops: FaStore) -> Result<MapStoreDef, PluginErr
     })
 }
 
-/// What the callback `access` of a map does.
+/// Adds accesses to a map: the callback `access`.
 ///
 /// # Safety
 /// `map` is what a call got, during that call.
@@ -94,8 +94,10 @@ unsafe extern "C" fn access(
 }
 
 impl Store {
-    /// Call `work` with a map that takes accesses, and put these into the plan, one after the
-    /// other, behind `after`. Returns what it answers, and the last access.
+    /// Calls `work` with a map that takes accesses, and puts these into the plan.
+    ///
+    /// The accesses come one after the other, behind `after`. Returns the answer of `work`, and the
+    /// last access.
     fn call<T>(
         &mut self,
         callback: &'static str,
@@ -130,7 +132,7 @@ impl Store {
         PartFault::raise(self.who, format!("`{callback}`: {why}"))
     }
 
-    /// What a callback answers of a page must be what is true.
+    /// Compares the answer of a callback with the true place of a page, and returns this place.
     fn compare(&self, callback: &str, lpn: Lpn, answer: u32) -> Ppn {
         let truth = self.truth.get(lpn);
         let said = if answer == FA_NOWHERE { Ppn::NONE } else { Ppn(answer) };
@@ -145,7 +147,7 @@ impl Store {
         truth
     }
 
-    /// Change an entry of the plug-in's map.
+    /// Changes an entry of the plug-in's map.
     fn change(
         &mut self,
         callback: &'static str,
@@ -212,7 +214,7 @@ impl MapStore for Store {
         self.truth.replace(lpn, ppn);
     }
 
-    /// The plug-in hears of the pages that a mount has found, in ascending order.
+    /// Reports the pages that a mount has found to the plug-in, in ascending order.
     fn mounted(
         &mut self,
         io: &mut MapContext<'_, '_>,

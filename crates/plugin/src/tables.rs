@@ -9,7 +9,7 @@ use flashatlas_types::{MemoryKind, PartFault};
 /// The most that are read.
 const TABLES_MAX: usize = 64;
 
-/// The memory of this number.
+/// Returns the memory of this number, if there is one.
 pub fn memory_of(memory: u32) -> Option<MemoryKind> {
     match memory {
         m if m == FaMemory::FA_SRAM as u32 => Some(MemoryKind::Sram),
@@ -18,7 +18,7 @@ pub fn memory_of(memory: u32) -> Option<MemoryKind> {
     }
 }
 
-/// What `tables` fills in, with room for so many, and answers with their number.
+/// Returns the tables that `tables` fills in; it gets the room for them and returns their number.
 pub fn read(who: &'static str, tables: impl FnOnce(*mut FaTable, u32) -> u32) -> Vec<MemoryUse> {
     let none = FaTable { name: std::ptr::null(), memory: 0, bytes: 0 };
     let mut all = [none; TABLES_MAX];

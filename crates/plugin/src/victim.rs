@@ -18,7 +18,7 @@ struct Victim {
 // header that it keeps nothing by thread
 unsafe impl Send for Victim {}
 
-/// The definition of a policy with these callbacks.
+/// Returns the definition of a policy with these callbacks.
 pub fn definition(common: Common, ops: FaVictim) -> Result<VictimDef, PluginError> {
     let who = common.who;
     required(

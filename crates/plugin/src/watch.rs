@@ -1,5 +1,5 @@
-//! Who is called right now, for the line that is printed when a plug-in never returns or ends the
-//! process.
+//! Watch over the calls of plug-ins: prints the call under way when a plug-in never returns or ends
+//! the process.
 
 use std::cell::Cell;
 use std::io::Write;
@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, Once};
 use std::time::Duration;
 
-/// How often somebody looks.
+/// Time between two looks of the watch.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// Milliseconds after which a plug-in that has not returned never will.
@@ -26,7 +26,7 @@ struct Slot {
     calls: AtomicU64,
 }
 
-/// Of each thread that ever called a plug-in.
+/// Slots of all threads that ever called a plug-in.
 static SLOTS: Mutex<Vec<Arc<Slot>>> = Mutex::new(Vec::new());
 
 thread_local! {
@@ -48,7 +48,7 @@ fn slot() -> &'static Slot {
 /// A call of a plug-in, until it is dropped.
 pub struct Call(&'static Slot);
 
-/// `callback` of `part` is called at simulated time `now`, in picoseconds.
+/// Notes that `callback` of `part` is called at simulated time `now`, in picoseconds.
 #[inline]
 pub fn enter(part: &'static str, callback: &'static str, now: u64) -> Call {
     let slot = slot();
@@ -69,7 +69,7 @@ impl Drop for Call {
 }
 
 impl Slot {
-    /// One more entry or exit; only the thread of the slot counts.
+    /// Counts one more entry or exit; only the thread of the slot counts.
     #[inline]
     fn step(&self) {
         self.calls.store(self.calls.load(Relaxed) + 1, Relaxed);
@@ -84,7 +84,7 @@ impl Slot {
         unsafe { std::str::from_utf8_unchecked(std::slice::from_raw_parts(at, len)) }
     }
 
-    /// `page-c: callback write`, and when; nothing is allocated.
+    /// Writes part, callback and time (`page-c: callback write, …`); allocates nothing.
     fn describe(&self, out: &mut impl Write) -> std::io::Result<()> {
         let (part, callback) = (Slot::text(&self.part), Slot::text(&self.callback));
         write!(out, "{part}: callback `{callback}`, at simulated time {}", self.now.load(Relaxed))?;
@@ -92,8 +92,10 @@ impl Slot {
     }
 }
 
-/// Watch this process: a call that lasts for `patience` ends it with [`EXIT`]; so does a signal
-/// inside of a call, as it would, after a line that says where.
+/// Watches this process: a call that lasts for `patience` ends it with [`EXIT`].
+///
+/// A signal inside of a call ends it as it would without the watch, after a line that names the
+/// call.
 pub fn begin(patience: Duration) {
     static BEGUN: Once = Once::new();
     PATIENCE.store(patience.as_millis() as u64, Relaxed);

@@ -11,7 +11,7 @@ use std::ptr;
 /// Bytes before each allocation that say how long it is; allocations stay aligned.
 const HEADER: usize = 16;
 
-/// The table that a firmware is given, for a cell at `context`.
+/// Returns the functions that a firmware gets, for a cell at `context`.
 pub(super) fn table(context: *mut c_void) -> FaHost {
     FaHost {
         context,
@@ -32,8 +32,9 @@ pub(super) fn table(context: *mut c_void) -> FaHost {
     }
 }
 
-/// Serve a function of the host: `serve` gets the call that is under way. No panic leaves it, since
-/// no C code could let one through.
+/// Serves a function of the host: `serve` gets the call that is under way.
+///
+/// No panic leaves it, since no C code could let one through.
 ///
 /// # Safety
 /// `host` is the one that the firmware was given.
@@ -70,7 +71,7 @@ unsafe extern "C" fn read(
     bytes: u32,
     buffer: *mut c_void,
 ) -> FaStatus {
-    // SAFETY: as the header says, the buffer has room for so many bytes
+    // SAFETY: as the header says, the buffer has room for this number of bytes
     unsafe {
         serve(host, "read", FA_REFUSED, |session| {
             if buffer.is_null() {
@@ -164,7 +165,7 @@ unsafe extern "C" fn last(host: *const FaHost) -> u64 {
 }
 
 unsafe extern "C" fn after(host: *const FaHost, operations: *const u64, count: u32) {
-    // SAFETY: `operations` is null or has so many numbers
+    // SAFETY: `operations` is null or has `count` numbers
     unsafe {
         serve(host, "after", (), |session| {
             let named = match operations.is_null() {

@@ -1,4 +1,4 @@
-//! What a firmware reaches of its drive, and what comes of it.
+//! Drive as its firmware reaches it, and the results of the firmware's calls.
 
 use super::functions;
 use super::shadow::Shadow;
@@ -27,7 +27,7 @@ use std::sync::Arc;
 const PER_PAGE: u64 = 64;
 const AT_LEAST: u64 = 1 << 16;
 
-/// What `fa_host` points to, for as long as the firmware lives: an address that does not move.
+/// Target of `fa_host` while the firmware lives: an address that does not move.
 pub(super) struct HostCell {
     pub host: FaHost,
     /// The call that is being served; null between calls.
@@ -38,10 +38,10 @@ pub(super) struct HostCell {
     pub(super) allocated: Cell<u64>,
 }
 
-/// What an operation waits for: seldom more than its data, and an erase.
+/// Operations that an operation waits for: seldom more than its data, and an erase.
 pub(super) type Waits = SmallVec<[OpId; 4]>;
 
-/// What a firmware did since the counters were reset.
+/// Counts of a firmware's work since the counters were reset.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Counts {
     pub copies: u64,
@@ -49,7 +49,7 @@ pub(super) struct Counts {
     pub own_reads: u64,
 }
 
-/// What outlives the calls of a firmware.
+/// State that outlives the calls of a firmware.
 pub(super) struct State {
     pub who: &'static str,
     pub shadow: Shadow,
@@ -69,26 +69,26 @@ pub(super) struct Session<'a, 'b> {
     pub callback: &'static str,
     /// The cause of data, of copies and erases, and of pages of the firmware's own.
     pub causes: [Cause; 3],
-    /// What is written, and what its program waits for.
+    /// The unit that is written, and the operation that its program waits for.
     pub unit: Option<(&'a Unit, OpId)>,
-    /// Whether that was programmed.
+    /// `true` if the unit was programmed.
     pub programmed: bool,
-    /// Whether this is the mount.
+    /// `true` during the mount.
     pub mounting: bool,
     /// Looked up behind the drive's back: nothing is counted, nothing takes time.
     pub silent: bool,
-    /// What the next operation waits for instead of the last one.
+    /// The operations that the next operation waits for instead of the last one.
     pub(super) after: Option<Waits>,
     operations: u64,
-    /// What the medium said last that the firmware may hand up.
+    /// The last error of the medium, which the firmware may hand up.
     said: Option<(FaStatus, MediumError)>,
-    /// What went wrong, of which the firmware may say what it likes.
+    /// The fault of this call, whatever the firmware answers.
     pub(super) wrong: Option<Wrong>,
-    /// What the firmware gave as the reason of `FA_FAILED`.
+    /// The reason that the firmware has given for `FA_FAILED`.
     pub why: Option<String>,
 }
 
-/// Why a call cannot be answered, whatever the firmware answers.
+/// Reason why a call cannot be answered, whatever the firmware answers.
 pub(super) enum Wrong {
     Fault(String),
     Medium(MediumError),
@@ -108,12 +108,12 @@ impl HostCell {
         cell
     }
 
-    /// Bytes that the firmware has from `allocate`, and in how many pieces.
+    /// Returns the bytes and the pieces of memory that the firmware has from `allocate`.
     pub fn allocated(&self) -> (u64, u64) {
         (self.allocated.get(), self.allocations.get())
     }
 
-    /// A function of the host that was called outside of any call since this was last asked.
+    /// Returns the function of the host that was called outside of any call since the last look.
     pub fn stray(&self) -> Option<&'static str> {
         self.stray.take()
     }
@@ -142,13 +142,13 @@ impl<'a, 'b> Session<'a, 'b> {
         }
     }
 
-    /// Call the firmware.
+    /// Calls the firmware.
     ///
     /// # Errors
-    /// What the medium reported and no firmware can answer: there is no power any more.
+    /// Returns an error of the medium that no firmware can handle: the power is gone.
     ///
     /// # Panics
-    /// Raises a [`PartFault`] for what the firmware did wrong.
+    /// Raises a [`PartFault`] for a fault of the firmware.
     pub fn call<T>(
         &mut self,
         cell: &HostCell,
@@ -170,12 +170,12 @@ impl<'a, 'b> Session<'a, 'b> {
         }
     }
 
-    /// What the medium said, where `answer` hands it up.
+    /// Returns the error of the medium that `answer` hands up, if there is one.
     pub fn medium_error(&self, answer: u32) -> Option<MediumError> {
         self.said.filter(|&(status, _)| status as u32 == answer).map(|(_, error)| error)
     }
 
-    /// The run ends: the firmware did `what`.
+    /// Ends the run: the firmware did `what`.
     pub fn raise(&self, what: impl std::fmt::Display) -> ! {
         let (callback, now) = (self.callback, self.cx.now);
         PartFault::raise(self.state.who, format!("`{callback}` at {}: {what}", Dur(now.0)))
@@ -186,7 +186,7 @@ impl<'a, 'b> Session<'a, 'b> {
         FA_REFUSED
     }
 
-    /// What the firmware is told of an error of the medium.
+    /// Returns the status for an error of the medium.
     fn failed(&mut self, error: MediumError) -> FaStatus {
         let status = match error {
             MediumError::Unreadable(_) | MediumError::Damaged(_) => FA_UNREADABLE,
@@ -202,7 +202,7 @@ impl<'a, 'b> Session<'a, 'b> {
         status
     }
 
-    /// One operation more; what it waits for.
+    /// Begins one more operation, and returns the operations that it waits for.
     fn begin(&mut self, more: &[OpId]) -> Result<Waits, FaStatus> {
         if matches!(self.wrong, Some(Wrong::Medium(_))) {
             return Err(FA_POWER_LOST);
@@ -234,7 +234,8 @@ impl<'a, 'b> Session<'a, 'b> {
         Err(self.refuse(format!("{function} of block {block}, the drive has 0 to {}", blocks - 1)))
     }
 
-    /// What a buffer holds that is to be programmed: the unit, where it was, and what brings it.
+    /// Returns the content of a buffer to be programmed: the unit, its place before, and the
+    /// operation that brings it.
     pub(super) fn content(&mut self, data: &[u8]) -> Result<(Unit, Option<Ppn>, OpId), FaStatus> {
         let Some(token) = Token::decode(data) else {
             let (lpn, stamp) = (Lpn::NONE, Stamp(crc32c::crc32c(data)));

@@ -1,10 +1,10 @@
 //! Whole FTLs of plug-ins: firmware in C or C++ that is run, timed, checked and cut as our own
 //! schemes are.
 //!
-//! Beside the firmware's map FlashAtlas keeps its own, of what it saw being programmed
-//! ([`shadow`]). A page that is programmed twice or out of order, an erase that loses a page, an
-//! answer that is not the newest version end the run with an error that names the plug-in, the
-//! callback and the block.
+//! FlashAtlas keeps a map of its own beside the firmware's, from the programs that it saw
+//! ([`shadow`]). The run ends with an error that names the plug-in, the callback and the block if a
+//! page is programmed twice or out of order, if an erase loses a page, or if an answer is not the
+//! newest version.
 
 mod functions;
 mod host;
@@ -46,7 +46,7 @@ struct Firmware {
 // SAFETY: a plug-in is called by one thread at a time for each thing that it made
 unsafe impl Send for Firmware {}
 
-/// The definition of a scheme with these callbacks.
+/// Returns the definition of a scheme with these callbacks.
 pub fn definition(common: Common, ops: FaFtl) -> Result<SchemeDef, PluginError> {
     let who = common.who;
     required(
@@ -179,8 +179,8 @@ impl Firmware {
         Ok(firmware)
     }
 
-    /// After a mount the firmware's map is the one that counts: every page is asked for once, at no
-    /// cost.
+    /// Learns the firmware's map after a mount, since this map counts: asks for every page once, at
+    /// no cost.
     fn learn(&mut self, cx: &mut FtlContext<'_>) -> Result<(), FtlError> {
         let chain = self.state.chain;
         for lpn in (0..self.state.shadow.layout.logical_units).map(Lpn) {
@@ -209,7 +209,7 @@ impl Firmware {
         Ok(())
     }
 
-    /// The firmware's own answer where a page is.
+    /// Asks the firmware for the place of a page, and returns its own answer.
     fn ask(&mut self, cx: &mut FtlContext<'_>, lpn: Lpn, silent: bool) -> Result<Ppn, FtlError> {
         let (ops, ftl) = (self.ops, self.ftl);
         let frames = self.state.shadow.layout.frames();
@@ -227,8 +227,10 @@ impl Firmware {
         Ok(if page == FA_NOWHERE { Ppn::NONE } else { Ppn(page) })
     }
 
-    /// Whether another place than the one that was programmed last will do: it holds the same
-    /// version, and is the one from now on; or the page was lost before a mount.
+    /// Returns `true` if `found` will do instead of `newest`, the place that was programmed last.
+    ///
+    /// It will do if it holds the same version; it is the newest place from then on. It will also
+    /// do if the page was lost before a mount.
     fn is_as_good(&mut self, cx: &FtlContext<'_>, lpn: Lpn, found: Ppn, newest: Ppn) -> bool {
         let Some(found) = found.mapped() else { return false };
         let Ok(here) = cx.flash.medium.unit(found) else { return newest == Ppn::NONE };
@@ -241,7 +243,7 @@ impl Firmware {
         same && here.lpn == lpn
     }
 
-    /// Make what was written and trimmed outlive a power failure.
+    /// Makes all writes and trims outlive a power failure.
     fn flush_map(&mut self, cx: &mut FtlContext<'_>) -> Result<OpId, FtlError> {
         let Some(flush) = self.ops.flush else { return Ok(self.state.chain) };
         let ftl = self.ftl;
@@ -253,7 +255,7 @@ impl Firmware {
     }
 }
 
-/// The answer of a callback: what is not `FA_OK` ends the run, or is what the medium said.
+/// Checks the answer of a callback: any but `FA_OK` ends the run, or is the medium's error.
 fn answered(session: &mut Session<'_, '_>, answer: u32) -> Result<(), FtlError> {
     const OK: u32 = FaStatus::FA_OK as u32;
     const NO_SPACE: u32 = FaStatus::FA_NO_SPACE as u32;
@@ -397,7 +399,7 @@ impl Ftl for Firmware {
 }
 
 impl Firmware {
-    /// The tables that the firmware declares.
+    /// Returns the tables that the firmware declares.
     fn tables(&self) -> Vec<MemoryUse> {
         let Some(declared) = self.ops.tables else { return Vec::new() };
         // SAFETY: as the header says

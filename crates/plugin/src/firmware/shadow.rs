@@ -1,12 +1,12 @@
-//! Where the newest version of each logical page is, as FlashAtlas saw it being programmed: what
-//! the answers of a firmware are compared with.
+//! Shadow map: the newest version of each logical page, as FlashAtlas saw it programmed. The
+//! answers of a firmware are compared with it.
 
 use flashatlas_ftl::blocks::{Blocks, check_names};
 use flashatlas_ftl::{Place, Role, Superseded};
 use flashatlas_nand::Medium;
 use flashatlas_types::{BlockId, FrameId, Layout, Lpn, OpId, Ppn, Violation};
 
-/// The map of a drive, beside that of its firmware.
+/// Map of a drive, beside its firmware's.
 pub(super) struct Shadow {
     pub layout: Layout,
     pub newest: Vec<Ppn>,
@@ -17,7 +17,7 @@ pub(super) struct Shadow {
 }
 
 impl Shadow {
-    /// Of a drive of which nothing is known yet but what its flash shows.
+    /// Returns the shadow of a drive of which only its flash is known.
     pub fn new(medium: &Medium) -> Shadow {
         let layout = medium.layout().clone();
         let mut shadow = Shadow {
@@ -33,7 +33,7 @@ impl Shadow {
         shadow
     }
 
-    /// The role of a block that is not bad, by how much of it is programmed.
+    /// Sets the role of a block that is not bad, by how much of it is programmed.
     pub fn programmed(&mut self, medium: &Medium, block: BlockId) {
         if self.blocks.role(block) != Role::Bad {
             let role = match medium.write_pointer(block) {
@@ -45,7 +45,7 @@ impl Shadow {
         }
     }
 
-    /// `frame` holds the newest version of a page from now on.
+    /// Notes that `frame` holds the newest version of a page from now on.
     pub fn moved(&mut self, lpn: Lpn, frame: FrameId, program: OpId, oldest_unfinished: OpId) {
         self.forget(lpn, program, oldest_unfinished);
         let slot = self.layout.first_slot(frame);
@@ -53,7 +53,7 @@ impl Shadow {
         self.blocks.set_valid(slot);
     }
 
-    /// A page is nowhere from now on; `program` superseded it, or none did.
+    /// Notes that a page is nowhere from now on; `program` superseded it, or none did.
     pub fn forget(&mut self, lpn: Lpn, program: OpId, oldest_unfinished: OpId) {
         let newest = &mut self.newest[lpn.0 as usize];
         let Some(old) = newest.mapped() else { return };
@@ -62,18 +62,18 @@ impl Shadow {
         self.superseded.add(block, program, oldest_unfinished);
     }
 
-    /// A page whose newest version is in a block.
+    /// Returns a page whose newest version is in a block.
     pub fn resident(&self, medium: &Medium, block: BlockId) -> Option<(Lpn, Ppn)> {
         let slot = self.blocks.first_valid(&self.layout, block)?;
         Some((medium.lpn(slot).unwrap_or(Lpn::NONE), slot))
     }
 
-    /// Where a page is.
+    /// Returns the place of a page.
     pub fn place(&self, lpn: Lpn) -> Place {
         self.newest[lpn.0 as usize].mapped().map_or(Place::Nowhere, Place::Flash)
     }
 
-    /// The O(n) rules.
+    /// Checks the rules in O(n).
     pub fn check(&self, medium: &Medium) -> Result<(), Violation> {
         medium.check()?;
         self.blocks.check(&self.layout, medium)?;

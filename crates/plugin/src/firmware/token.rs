@@ -1,9 +1,9 @@
-//! What stands for the data of a host in the buffers of a firmware: the simulator keeps contents as
-//! stamps, and a firmware moves them without looking.
+//! Tokens that stand for the data of a host in the buffers of a firmware: the simulator keeps
+//! contents as stamps, and a firmware moves them without looking.
 
 use flashatlas_types::{Lpn, Ppn};
 
-/// How a buffer begins that holds data rather than bytes of the firmware's own.
+/// First bytes of a buffer that holds data rather than bytes of the firmware's own.
 const MAGIC: [u8; 16] = *b"\xF1ashAtlas: data\0";
 
 /// Bytes of a token.
@@ -14,14 +14,14 @@ pub(super) const TOKEN_BYTES: usize = 32;
 pub(super) struct Token {
     /// The logical page.
     pub lpn: Lpn,
-    /// Where it was read; `Ppn::NONE`: it comes from the host.
+    /// The place where it was read; `Ppn::NONE`: it comes from the host.
     pub from: Ppn,
     /// The number of the program that put it there, or of the write.
     pub number: u64,
 }
 
 impl Token {
-    /// As bytes.
+    /// Returns the token as bytes.
     pub fn encode(self) -> [u8; TOKEN_BYTES] {
         let mut bytes = [0; TOKEN_BYTES];
         bytes[..16].copy_from_slice(&MAGIC);
@@ -31,7 +31,7 @@ impl Token {
         bytes
     }
 
-    /// What a buffer begins with, if that is a token.
+    /// Returns the token that a buffer begins with, if there is one.
     pub fn decode(bytes: &[u8]) -> Option<Token> {
         let bytes: &[u8; TOKEN_BYTES] = bytes.first_chunk()?;
         let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four"));

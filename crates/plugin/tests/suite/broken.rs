@@ -1,11 +1,11 @@
-//! What a plug-in does wrong, one thing at a time: the error names it, the callback and the place.
+//! Faults of plug-ins, one at a time: the error names the fault, the callback and the place.
 
 use crate::build::{self, PATIENCE};
 use flashatlas_crash::{Plan, run as crash};
 use flashatlas_plugin::load;
 use serde_json::{Value, json};
 
-/// The example with one line changed.
+/// Returns the example with one line changed.
 fn page_with(good: &str, bad: &str) -> String {
     let text = build::example("page.c");
     assert_eq!(text.matches(good).count(), 1, "{good}");
@@ -17,7 +17,7 @@ fn spec(set: &[&str]) -> Value {
         "workload": "uniform:requests=20000,size=2KiB,read=0.3" })
 }
 
-/// How the run of a library ends.
+/// Returns the error that ends the run of a library.
 fn said(text: &str, set: &[&str]) -> String {
     let registry = build::registry(&build::loaded(text));
     let error = build::played(&registry, spec(set)).unwrap_err();

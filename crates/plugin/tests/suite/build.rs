@@ -13,22 +13,22 @@ use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::Duration;
 
-/// How long a call may take here.
+/// Longest time of a call here.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The folder of the headers.
+/// Returns the folder of the headers.
 pub fn include() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../python/flashatlas/include")
 }
 
-/// The example that is the template of a scheme in C, too.
+/// Returns the text of an example, which is the template of a scheme in C, too.
 pub fn example(name: &str) -> String {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../python/flashatlas/templates/c");
     let path = folder.join(name);
     std::fs::read_to_string(path).unwrap()
 }
 
-/// The text compiled, in a file of its own: no library is opened twice under one name.
+/// Compiles a text in a file of its own: no library is opened twice under one name.
 pub fn with(compiler: &str, name: &str, text: &str, more: &[&str]) -> Result<PathBuf, String> {
     static NUMBER: AtomicU32 = AtomicU32::new(0);
     let n = NUMBER.fetch_add(1, Relaxed);
@@ -50,19 +50,19 @@ pub fn with(compiler: &str, name: &str, text: &str, more: &[&str]) -> Result<Pat
     }
 }
 
-/// The library of a C source, loaded.
+/// Compiles and loads the library of a C source.
 pub fn loaded(text: &str) -> Library {
     let at = with("cc", "plugin.c", text, &["-shared", "-std=c11"]).unwrap();
     load(at.to_str().unwrap(), &std::fs::read(&at).unwrap(), PATIENCE)
         .unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// Everything that comes with the project, and the parts of a library.
+/// Returns the registry of the project's parts and the parts of a library.
 pub fn registry(library: &Library) -> Registry {
     library.parts.iter().fold(STANDARD, |r, &part| r.with(part).unwrap_or_else(|e| panic!("{e}")))
 }
 
-/// The record of a run.
+/// Returns the record of a run.
 pub fn played(registry: &Registry, spec: Value) -> Result<Value, RunError> {
     let env = Environment {
         registry,

@@ -4,7 +4,7 @@ use crate::build::{self, loaded, played, registry};
 use flashatlas_crash::{Plan, run as crash};
 use serde_json::{Value, json};
 
-/// The template, as a store called `mine`.
+/// Returns the template, as a store called `mine`.
 fn source() -> String {
     build::example("store.c.in").replace("{{NAME}}", "mine").replace("{{IDENT}}", "mine")
 }

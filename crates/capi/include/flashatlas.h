@@ -20,20 +20,22 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// The version of this interface; `fa_drive_abi` says which one the library has.
+// The version of this interface; `fa_drive_abi` returns the library's own.
 #define FA_DRIVE_ABI 1
 
 // No time: nothing is going to happen.
 #define FA_NEVER 18446744073709551615ull
 
-// The bytes of a sector.
+// Bytes of a sector.
 #define FA_SECTOR_BYTES 512
 
 // The latest time that is accepted, in picoseconds: 106 days.
 #define FA_LATEST 9223372036854775807
 
-// What a call came to. Of all but `FA_SUCCESS`, `fa_drive_error` says more. What was refused
-// changed nothing, unless said otherwise here.
+// Result of a call.
+//
+// `fa_drive_error` returns a text for every result but `FA_SUCCESS`. A refused call changed
+// nothing, unless its code says otherwise here.
 enum fa_code
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
   : int32_t
@@ -41,29 +43,29 @@ enum fa_code
  {
   // Done.
   FA_SUCCESS = 0,
-  // A null pointer, a value that has no meaning, a buffer that is too small.
+  // A pointer is null, a value has no meaning, or a buffer is too small.
   FA_ERR_ARGUMENT = 1,
   // The range is empty or ends beyond the drive.
   FA_ERR_RANGE = 2,
-  // This drive, or this version of the library, cannot do it.
+  // This drive, or this version of the library, cannot carry out the call.
   FA_ERR_UNSUPPORTED = 3,
-  // As many commands are in flight as the drive takes.
+  // The drive takes no more commands: as many as it takes are in flight.
   FA_ERR_QUEUE_FULL = 4,
-  // The time lies before one that the drive has reached, or after `FA_LATEST`.
+  // The time lies before a time that the drive has reached, or after `FA_LATEST`.
   FA_ERR_TIME = 5,
-  // The power is off: `fa_power_on`.
+  // The power is off: call `fa_power_on`.
   FA_ERR_POWER_OFF = 6,
   // The power failed in this call, as `fa_power_cut_after` asked for. The command may have been
   // carried out in part, and is not complete.
   FA_ERR_POWER_LOST = 7,
   // The data cannot be read. Other commands may follow.
   FA_ERR_UNREADABLE = 8,
-  // The drive cannot go on (no space, an erase or a program that failed): every later command
-  // gets this, until the power is switched off and on.
+  // The drive cannot go on (no space, or an erase or a program that failed): every later command
+  // gets this code until the power is switched off and on.
   FA_ERR_FAILED = 9,
   // Commands are in flight, or the drive still works on something.
   FA_ERR_BUSY = 10,
-  // A rule of the drive does not hold: a defect of the simulator.
+  // A rule of the drive does not hold: this is a defect of the simulator.
   FA_ERR_CHECK = 11,
   // The simulator failed: the drive takes no call any more but `fa_drive_free`.
   FA_ERR_PANIC = 12,
@@ -76,7 +78,7 @@ typedef int32_t fa_code;
 #endif // __STDC_VERSION__ >= 202311L
 #endif // __cplusplus
 
-// What a command asks.
+// Operation of a command.
 enum fa_op
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
   : uint32_t
@@ -88,7 +90,7 @@ enum fa_op
   FA_OP_WRITE = 2,
   // Make every completed write durable; `lba` and `sectors` are 0.
   FA_OP_FLUSH = 3,
-  // Forget the mapping units that lie whole inside the range.
+  // Trim the mapping units that lie whole inside the range.
   FA_OP_TRIM = 4,
 };
 #ifndef __cplusplus
@@ -102,30 +104,30 @@ typedef uint32_t fa_op;
 // A drive. One thread at a time may use it; two drives have nothing in common.
 typedef struct fa_drive fa_drive;
 
-// What a drive exports.
+// Shape of the drive that a host sees.
 typedef struct fa_geometry {
   // Sectors of 512 bytes.
   uint64_t sectors;
   // Bytes of a mapping unit: writes of whole units need no read.
   uint32_t unit_bytes;
-  // Commands that may be in flight.
+  // Commands that may be in flight at once.
   uint32_t queue_depth;
-  // 1: bytes that are written are kept (`nand.data=ram`); 0: stamps stand for them.
+  // 1: the drive keeps the bytes of writes (`nand.data=ram`); 0: stamps stand for them.
   uint32_t keeps_bytes;
-  // 0.
+  // Always 0.
   uint32_t reserved;
 } fa_geometry;
 
-// A command. Set all of it to zero first: what is not supported yet must be 0, and is an error
-// otherwise.
+// A command. Set all of it to zero first: a field that is not supported yet must be 0, and is an
+// error otherwise.
 typedef struct fa_command {
   // A `fa_op`.
   uint32_t op;
-  // 1: a write is durable when it is complete. Of other commands 0.
+  // 1: the write is durable when it is complete. 0 for all other commands.
   uint32_t fua;
   // The first sector of 512 bytes.
   uint64_t lba;
-  // How many.
+  // Number of sectors.
   uint32_t sectors;
   // The namespace: 0, the only one.
   uint32_t namespace_id;
@@ -133,43 +135,45 @@ typedef struct fa_command {
   uint32_t stream;
   // The placement handle of a write. Not supported yet: 0.
   uint32_t placement;
-  // What is done to a zone. Not supported yet: 0.
+  // The command to a zone. Not supported yet: 0.
   uint32_t zone_command;
-  // 0.
+  // Always 0.
   uint32_t reserved;
-  // Names what a write writes: stamps are made of it. 0: the drive numbers its writes.
+  // Number of a write's content, from which stamps are made. 0: the drive numbers its writes.
   uint64_t content;
-  // What a write writes, where the drive keeps bytes (`nand.data=ram`), else null.
+  // The bytes of a write if the drive keeps bytes (`nand.data=ram`), else null.
   const void *data;
   // Bytes at `data`: `sectors` times 512, or 0.
   size_t data_bytes;
-  // 0.
+  // Always 0.
   uint64_t more[4];
 } fa_command;
 
-// Where a read puts what it read. It is there when `fa_submit` returns; a host that models time
-// looks at it when the command is complete. Other commands need none.
+// Buffers for the result of a read. Other commands need none.
+//
+// The result is there when `fa_submit` returns. A host that models time looks at it when the
+// command is complete.
 typedef struct fa_reply {
-  // Room for the bytes of the range, where the drive keeps bytes; null: they are not wanted.
+  // Room for the bytes of the range, if the drive keeps bytes; null: they are not wanted.
   void *data;
   // Bytes of room at `data`.
   size_t data_room;
-  // Bytes that were put there.
+  // Bytes that were put into `data`.
   size_t data_bytes;
-  // Room for a stamp of each mapping unit that the range touches; null: they are not wanted.
-  // 0 stands for a unit that nobody wrote.
+  // Room for a stamp of each mapping unit that the range touches; null: they are not wanted. The
+  // stamp of a unit that was never written is 0.
   uint32_t *stamps;
-  // How many there is room for.
+  // Number of stamps that `stamps` has room for.
   size_t stamp_room;
-  // How many were put there.
+  // Number of stamps that were put into `stamps`.
   size_t stamp_count;
 } fa_reply;
 
 // A command that is complete.
 typedef struct fa_done {
-  // Which.
+  // Its tag.
   uint64_t tag;
-  // When, in picoseconds.
+  // The time at which it was complete, in picoseconds.
   uint64_t at_ps;
 } fa_done;
 
@@ -177,17 +181,18 @@ typedef struct fa_done {
 extern "C" {
 #endif // __cplusplus
 
-// The version of this interface that the library has: `FA_DRIVE_ABI`.
+// Returns `FA_DRIVE_ABI` of the library: the version of this interface that it has.
 uint32_t fa_drive_abi(void);
 
-// The version of FlashAtlas.
+// Returns the version of FlashAtlas.
 const char *fa_version(void);
 
-// Make a drive: blank, switched on, at time zero. `preset` names one that comes with the project
-// (`tiny`); or, where `toml` is not null, the drive is what that text says (it may build on a
-// preset with `base`), and `preset` is what messages call it. Then come `count` settings of the
-// form `key=value`. Null where it cannot be made: `error` says why, in at most `room` bytes with
-// the zero.
+// Makes a drive: blank, switched on, at time zero.
+//
+// `preset` names a drive that comes with the project (`tiny`). If `toml` is not null, it is the
+// text of a drive file, which may build on a preset with `base`; messages then call the drive
+// `preset`. `settings` are `count` texts of the form `key=value`. Returns null if the drive cannot
+// be made, and writes the reason to `error`: at most `room` bytes with the zero.
 struct fa_drive *fa_drive_create(const char *preset,
                                  const char *toml,
                                  const char *const *settings,
@@ -196,96 +201,115 @@ struct fa_drive *fa_drive_create(const char *preset,
                                  char *error,
                                  size_t room);
 
-// Free a drive; null is nothing.
+// Frees a drive; does nothing for null.
 void fa_drive_free(struct fa_drive *drive);
 
-// What the last call on this drive that failed came to: a text that lasts until the next call.
+// Returns the text of the last call on this drive that failed. The text lasts until the next call.
 const char *fa_drive_error(const struct fa_drive *drive);
 
-// What the drive exports.
+// Writes the shape of the drive to `geometry`.
 int fa_drive_geometry(struct fa_drive *drive, struct fa_geometry *geometry);
 
-// Submit a command at `now_ps`. What it does is decided at once; `fa_advance` says when it is
-// complete. `tag` names it until then: no other command in flight has it, and its highest bit is
-// 0. `now_ps` is not before the last submission, and not before what `fa_advance` has handled.
+// Submits a command at `now_ps`.
+//
+// The effect of the command is decided at once; `fa_advance` reports its completion. `tag` names
+// the command until it is fetched there: no other command in flight has the same tag, and its
+// highest bit is 0. `now_ps` is not before the last submission, and not before a time that
+// `fa_advance` has handled.
 int fa_submit(struct fa_drive *drive,
               uint64_t now_ps,
               uint64_t tag,
               const struct fa_command *command,
               struct fa_reply *reply);
 
-// When something happens next in the drive: `FA_NEVER`, or a time for `fa_advance`.
+// Writes the time of the drive's next event to `at_ps`: `FA_NEVER`, or a time for `fa_advance`.
 int fa_next_event(struct fa_drive *drive, uint64_t *at_ps);
 
-// Let everything happen up to and including `until_ps`, and fetch what is complete by then in the
-// order of time: at most `room`; what remains comes first next time. `count` says how many are in
-// `done`. `FA_NEVER`: until every command is complete, and no further, for a host that waits; the
-// drive's own work goes on after that. `FA_ERR_POWER_LOST`, of a layer that writes meanwhile: what
-// is in `done` is complete.
+// Lets everything happen up to and including `until_ps`, and fetches the commands that are
+// complete by then.
+//
+// At most `room` commands are fetched, in the order of time, and `count` is their number in
+// `done`; the others come first in the next call. With `FA_NEVER` the drive runs until every
+// command is complete, and no further, for a host that waits; the drive's own work goes on after
+// that. `FA_ERR_POWER_LOST` can come of a layer that writes meanwhile: the commands in `done` are
+// complete all the same.
 int fa_advance(struct fa_drive *drive,
                uint64_t until_ps,
                struct fa_done *done,
                size_t room,
                size_t *count);
 
-// The host asks for nothing from `now_ps` until `until_ps`: collection in idle time may use it.
-// While commands are in flight it does nothing.
+// Passes idle time: the host asks for nothing from `now_ps` until `until_ps`.
+//
+// Collection in idle time may use it. Nothing happens while commands are in flight.
 int fa_idle(struct fa_drive *drive, uint64_t now_ps, uint64_t until_ps);
 
-// Write every mapping unit once, in ascending order, in no simulated time, and make it durable.
-// Bytes are zeros. The drive is idle. Counters go on: see `fa_reset_counters`.
+// Writes every mapping unit once, in ascending order, in no simulated time, and makes it durable.
+//
+// All bytes are zeros. No command may be in flight. Counters go on: see `fa_reset_counters`.
 int fa_fill(struct fa_drive *drive);
 
-// The power fails at `now_ps`. Commands that are complete by then can still be fetched; the others
-// never complete, and everything in the drive's and its layers' memory is lost. Of writes in
-// flight the medium may have all, some or nothing: here it has what the drive had sent to flash.
+// Cuts the power at `now_ps`.
+//
+// Commands that are complete by then can still be fetched. The others never complete, and
+// everything in the memory of the drive and its layers is lost. Real media may have all, some or
+// nothing of the writes in flight: this one has what the drive had sent to flash.
 int fa_power_cut(struct fa_drive *drive, uint64_t now_ps);
 
-// After `operations` more programs, erases and stores to NVM the power fails, in the next one: a
-// program leaves a torn page, an erase has not begun. The call that needs it gets
-// `FA_ERR_POWER_LOST`.
+// Cuts the power after `operations` more programs, erases and stores to NVM, in the next one.
+//
+// A program then leaves a torn page; an erase has not begun. The call that needs the operation
+// gets `FA_ERR_POWER_LOST`.
 int fa_power_cut_after(struct fa_drive *drive, uint64_t operations);
 
-// The power is back at `now_ps`, and the drive mounts what is on the medium. From `ready_ps` on,
-// an estimate, it takes commands. `ready_ps` may be null.
+// Switches the power on at `now_ps`: the drive mounts what is on the medium.
+//
+// The drive takes commands from `ready_ps` on, which is an estimate. `ready_ps` may be null.
 int fa_power_on(struct fa_drive *drive, uint64_t now_ps, uint64_t *ready_ps);
 
-// Whether the power is on: 1 or 0, and 0 of null.
+// Returns 1 if the power is on, else 0; also 0 for null.
 int fa_is_on(const struct fa_drive *drive);
 
-// Check every rule of the drive's tables and of the medium: takes time in proportion to the drive.
+// Checks every rule of the drive's tables and of the medium. This takes time in proportion to the
+// size of the drive.
 int fa_check(struct fa_drive *drive);
 
-// Set counters and latencies to zero; what the drive holds stays.
+// Sets counters and latencies to zero; the content of the drive stays.
 int fa_reset_counters(struct fa_drive *drive);
 
-// What the drive counted since it was made or its counters were reset, as JSON: commands with
-// their latencies, flash operations by cause, write amplification, wear. The power is on. `json`
-// gets a string for `fa_string_free`.
+// Writes the record of the drive to `json`: a JSON text that `fa_string_free` frees.
+//
+// The record has the counts since the drive was made or its counters were reset: commands with
+// their latencies, flash operations by cause, write amplification, wear. The power must be on.
 int fa_record_json(struct fa_drive *drive, char **json);
 
-// Write what the drive holds into a file, for `fa_checkpoint_load`, here or in another process,
-// and for `flashatlas run --precondition checkpoint:FILE`. No command is in flight. The drive is
-// switched off, with everything made durable, and on again, in no simulated time: from here on it
-// does what a drive does that loads the file. Counters begin anew, and a cut that was asked for
-// (`fa_power_cut_after`) is forgotten. The file is written beside its place, as `path`.new; one
-// that is there is replaced once the new one is whole. Drives with layers or with bytes
-// (`nand.data=ram`): `FA_ERR_UNSUPPORTED`.
+// Writes the content of the drive to the file `path`.
+//
+// `fa_checkpoint_load`, here or in another process, and `flashatlas run --precondition
+// checkpoint:FILE` read it. No command may be in flight. The drive is switched off, with
+// everything made durable, and on again, in no simulated time: from here on it does what a drive
+// does that loads the file. Counters begin anew, and a cut that was asked for
+// (`fa_power_cut_after`) is forgotten. The file is written as `path`.new and replaces an older one
+// once it is whole. The result is `FA_ERR_UNSUPPORTED` for drives with layers or with bytes
+// (`nand.data=ram`).
 int fa_checkpoint_save(struct fa_drive *drive, const char *path);
 
-// Hold what a checkpoint holds, instead of what the drive held; its clock and its settings stay.
-// No command is in flight. A file of a drive whose settings place pages on flash otherwise is
-// refused with the setting, and one that is damaged with the byte; the drive is then as it was.
+// Replaces the content of the drive by a checkpoint's; its clock and its settings stay.
+//
+// No command may be in flight. A file of a drive whose settings place pages on flash otherwise is
+// refused with the setting, and a damaged file with the byte; the drive is then unchanged.
 int fa_checkpoint_load(struct fa_drive *drive, const char *path);
 
-// Add the parts of a shared library that was made with `flashatlas_plugin.h`: their names are
-// known to every drive that is made in this process afterwards. `error` says why not, as of
-// `fa_drive_create`. A callback that has not returned for 30 s ends the process. From the first
-// call on the library handles SIGSEGV, SIGBUS, SIGFPE, SIGILL and SIGABRT, to say which callback
-// they came in; a host that needs its own handlers must not use plug-ins.
+// Adds the parts of a shared library that was made with `flashatlas_plugin.h`.
+//
+// Every drive that is made in this process afterwards knows their names. The reason for a failure
+// goes to `error`, as for `fa_drive_create`. A callback that has not returned for 30 s ends the
+// process. From the first call on the library handles SIGSEGV, SIGBUS, SIGFPE, SIGILL and SIGABRT,
+// to name the callback that they came in; a host that needs its own handlers must not use
+// plug-ins.
 int fa_plugin_load(const char *path, char *error, size_t room);
 
-// Free a string of this library; null is nothing.
+// Frees a string of this library; does nothing for null.
 void fa_string_free(char *string);
 
 #ifdef __cplusplus
@@ -294,4 +318,4 @@ void fa_string_free(char *string);
 
 #endif  /* FLASHATLAS_H */
 
-/* Digest of abi.rs, cbindgen.toml and the lines above: 4ecf0a9b95fd975f86b14b61ba1137d50f29310d7b57db3cd2242e269ebcf6aa */
+/* Digest of abi.rs, cbindgen.toml and the lines above: 33a7b930fb6e54993667194a078c3d76cb930ecb81bca04717ad9d11a7fe67c4 */

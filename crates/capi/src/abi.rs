@@ -1,7 +1,7 @@
-//! The C ABI, as `flashatlas.h` has it: that file is made of this one.
+//! The C ABI, as `flashatlas.h` has it: the header is made of this file.
 //!
-//! What is unsafe is the same everywhere, and said once: a pointer is null or what its type says,
-//! strings end with a zero, buffers have the room that is said beside them, a drive came of
+//! The same safety rules hold for all functions: a pointer is null or points to its type, strings
+//! end with a zero, a buffer has the room that the argument beside it names, a drive was made by
 //! `fa_drive_create` and was not freed, and one thread at a time uses it.
 
 #![allow(clippy::missing_safety_doc, reason = "said above, once for all of them")]
@@ -12,54 +12,56 @@ use crate::guard::{given, on, put_error, string, text, unpanicked};
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// The version of this interface; `fa_drive_abi` says which one the library has.
+/// The version of this interface; `fa_drive_abi` returns the library's own.
 pub const FA_DRIVE_ABI: u32 = 1;
 
 /// No time: nothing is going to happen.
 pub const FA_NEVER: u64 = 0xFFFF_FFFF_FFFF_FFFF;
 
-/// The bytes of a sector.
+/// Bytes of a sector.
 pub const FA_SECTOR_BYTES: u32 = 512;
 
 /// The latest time that is accepted, in picoseconds: 106 days.
 pub const FA_LATEST: u64 = 0x7FFF_FFFF_FFFF_FFFF;
 
-/// What a call came to. Of all but `FA_SUCCESS`, `fa_drive_error` says more. What was refused
-/// changed nothing, unless said otherwise here.
+/// Result of a call.
+///
+/// `fa_drive_error` returns a text for every result but `FA_SUCCESS`. A refused call changed
+/// nothing, unless its code says otherwise here.
 #[repr(i32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FaCode {
     /// Done.
     FA_SUCCESS = 0,
-    /// A null pointer, a value that has no meaning, a buffer that is too small.
+    /// A pointer is null, a value has no meaning, or a buffer is too small.
     FA_ERR_ARGUMENT = 1,
     /// The range is empty or ends beyond the drive.
     FA_ERR_RANGE = 2,
-    /// This drive, or this version of the library, cannot do it.
+    /// This drive, or this version of the library, cannot carry out the call.
     FA_ERR_UNSUPPORTED = 3,
-    /// As many commands are in flight as the drive takes.
+    /// The drive takes no more commands: as many as it takes are in flight.
     FA_ERR_QUEUE_FULL = 4,
-    /// The time lies before one that the drive has reached, or after `FA_LATEST`.
+    /// The time lies before a time that the drive has reached, or after `FA_LATEST`.
     FA_ERR_TIME = 5,
-    /// The power is off: `fa_power_on`.
+    /// The power is off: call `fa_power_on`.
     FA_ERR_POWER_OFF = 6,
     /// The power failed in this call, as `fa_power_cut_after` asked for. The command may have been
     /// carried out in part, and is not complete.
     FA_ERR_POWER_LOST = 7,
     /// The data cannot be read. Other commands may follow.
     FA_ERR_UNREADABLE = 8,
-    /// The drive cannot go on (no space, an erase or a program that failed): every later command
-    /// gets this, until the power is switched off and on.
+    /// The drive cannot go on (no space, or an erase or a program that failed): every later command
+    /// gets this code until the power is switched off and on.
     FA_ERR_FAILED = 9,
     /// Commands are in flight, or the drive still works on something.
     FA_ERR_BUSY = 10,
-    /// A rule of the drive does not hold: a defect of the simulator.
+    /// A rule of the drive does not hold: this is a defect of the simulator.
     FA_ERR_CHECK = 11,
     /// The simulator failed: the drive takes no call any more but `fa_drive_free`.
     FA_ERR_PANIC = 12,
 }
 
-/// What a command asks.
+/// Operation of a command.
 #[repr(u32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FaOp {
@@ -69,22 +71,22 @@ pub enum FaOp {
     FA_OP_WRITE = 2,
     /// Make every completed write durable; `lba` and `sectors` are 0.
     FA_OP_FLUSH = 3,
-    /// Forget the mapping units that lie whole inside the range.
+    /// Trim the mapping units that lie whole inside the range.
     FA_OP_TRIM = 4,
 }
 
-/// A command. Set all of it to zero first: what is not supported yet must be 0, and is an error
-/// otherwise.
+/// A command. Set all of it to zero first: a field that is not supported yet must be 0, and is an
+/// error otherwise.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct FaCommand {
     /// A `fa_op`.
     pub op: u32,
-    /// 1: a write is durable when it is complete. Of other commands 0.
+    /// 1: the write is durable when it is complete. 0 for all other commands.
     pub fua: u32,
     /// The first sector of 512 bytes.
     pub lba: u64,
-    /// How many.
+    /// Number of sectors.
     pub sectors: u32,
     /// The namespace: 0, the only one.
     pub namespace_id: u32,
@@ -92,37 +94,39 @@ pub struct FaCommand {
     pub stream: u32,
     /// The placement handle of a write. Not supported yet: 0.
     pub placement: u32,
-    /// What is done to a zone. Not supported yet: 0.
+    /// The command to a zone. Not supported yet: 0.
     pub zone_command: u32,
-    /// 0.
+    /// Always 0.
     pub reserved: u32,
-    /// Names what a write writes: stamps are made of it. 0: the drive numbers its writes.
+    /// Number of a write's content, from which stamps are made. 0: the drive numbers its writes.
     pub content: u64,
-    /// What a write writes, where the drive keeps bytes (`nand.data=ram`), else null.
+    /// The bytes of a write if the drive keeps bytes (`nand.data=ram`), else null.
     pub data: *const c_void,
     /// Bytes at `data`: `sectors` times 512, or 0.
     pub data_bytes: usize,
-    /// 0.
+    /// Always 0.
     pub more: [u64; 4],
 }
 
-/// Where a read puts what it read. It is there when `fa_submit` returns; a host that models time
-/// looks at it when the command is complete. Other commands need none.
+/// Buffers for the result of a read. Other commands need none.
+///
+/// The result is there when `fa_submit` returns. A host that models time looks at it when the
+/// command is complete.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct FaReply {
-    /// Room for the bytes of the range, where the drive keeps bytes; null: they are not wanted.
+    /// Room for the bytes of the range, if the drive keeps bytes; null: they are not wanted.
     pub data: *mut c_void,
     /// Bytes of room at `data`.
     pub data_room: usize,
-    /// Bytes that were put there.
+    /// Bytes that were put into `data`.
     pub data_bytes: usize,
-    /// Room for a stamp of each mapping unit that the range touches; null: they are not wanted.
-    /// 0 stands for a unit that nobody wrote.
+    /// Room for a stamp of each mapping unit that the range touches; null: they are not wanted. The
+    /// stamp of a unit that was never written is 0.
     pub stamps: *mut u32,
-    /// How many there is room for.
+    /// Number of stamps that `stamps` has room for.
     pub stamp_room: usize,
-    /// How many were put there.
+    /// Number of stamps that were put into `stamps`.
     pub stamp_count: usize,
 }
 
@@ -130,13 +134,13 @@ pub struct FaReply {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FaDone {
-    /// Which.
+    /// Its tag.
     pub tag: u64,
-    /// When, in picoseconds.
+    /// The time at which it was complete, in picoseconds.
     pub at_ps: u64,
 }
 
-/// What a drive exports.
+/// Shape of the drive that a host sees.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FaGeometry {
@@ -144,30 +148,30 @@ pub struct FaGeometry {
     pub sectors: u64,
     /// Bytes of a mapping unit: writes of whole units need no read.
     pub unit_bytes: u32,
-    /// Commands that may be in flight.
+    /// Commands that may be in flight at once.
     pub queue_depth: u32,
-    /// 1: bytes that are written are kept (`nand.data=ram`); 0: stamps stand for them.
+    /// 1: the drive keeps the bytes of writes (`nand.data=ram`); 0: stamps stand for them.
     pub keeps_bytes: u32,
-    /// 0.
+    /// Always 0.
     pub reserved: u32,
 }
 
 /// A drive. One thread at a time may use it; two drives have nothing in common.
 pub struct FaDrive {
     pub(crate) drive: Drive,
-    /// What the last call that failed came to.
+    /// Text of the last call that failed.
     pub(crate) error: CString,
-    /// It panicked.
+    /// `true` if it panicked.
     pub(crate) poisoned: bool,
 }
 
-/// The version of this interface that the library has: `FA_DRIVE_ABI`.
+/// Returns `FA_DRIVE_ABI` of the library: the version of this interface that it has.
 #[unsafe(no_mangle)]
 pub extern "C" fn fa_drive_abi() -> u32 {
     FA_DRIVE_ABI
 }
 
-/// The version of FlashAtlas.
+/// Returns the version of FlashAtlas.
 #[unsafe(no_mangle)]
 pub extern "C" fn fa_version() -> *const c_char {
     const VERSION: &CStr =
@@ -178,11 +182,12 @@ pub extern "C" fn fa_version() -> *const c_char {
     VERSION.as_ptr()
 }
 
-/// Make a drive: blank, switched on, at time zero. `preset` names one that comes with the project
-/// (`tiny`); or, where `toml` is not null, the drive is what that text says (it may build on a
-/// preset with `base`), and `preset` is what messages call it. Then come `count` settings of the
-/// form `key=value`. Null where it cannot be made: `error` says why, in at most `room` bytes with
-/// the zero.
+/// Makes a drive: blank, switched on, at time zero.
+///
+/// `preset` names a drive that comes with the project (`tiny`). If `toml` is not null, it is the
+/// text of a drive file, which may build on a preset with `base`; messages then call the drive
+/// `preset`. `settings` are `count` texts of the form `key=value`. Returns null if the drive cannot
+/// be made, and writes the reason to `error`: at most `room` bytes with the zero.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fa_drive_create(
     preset: *const c_char,
@@ -224,7 +229,7 @@ pub unsafe extern "C" fn fa_drive_create(
     }
 }
 
-/// Free a drive; null is nothing.
+/// Frees a drive; does nothing for null.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fa_drive_free(drive: *mut FaDrive) {
     if !drive.is_null() {
@@ -235,14 +240,14 @@ pub unsafe extern "C" fn fa_drive_free(drive: *mut FaDrive) {
     }
 }
 
-/// What the last call on this drive that failed came to: a text that lasts until the next call.
+/// Returns the text of the last call on this drive that failed. The text lasts until the next call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fa_drive_error(drive: *const FaDrive) -> *const c_char {
     // SAFETY: as the caller promises
     unsafe { drive.as_ref() }.map_or(c"the drive is null", |of| &of.error).as_ptr()
 }
 
-/// What the drive exports.
+/// Writes the shape of the drive to `geometry`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fa_drive_geometry(
     drive: *mut FaDrive,
@@ -259,9 +264,12 @@ pub unsafe extern "C" fn fa_drive_geometry(
     }
 }
 
-/// Submit a command at `now_ps`. What it does is decided at once; `fa_advance` says when it is
-/// complete. `tag` names it until then: no other command in flight has it, and its highest bit is
-/// 0. `now_ps` is not before the last submission, and not before what `fa_advance` has handled.
+/// Submits a command at `now_ps`.
+///
+/// The effect of the command is decided at once; `fa_advance` reports its completion. `tag` names
+/// the command until it is fetched there: no other command in flight has the same tag, and its
+/// highest bit is 0. `now_ps` is not before the last submission, and not before a time that
+/// `fa_advance` has handled.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fa_submit(
     drive: *mut FaDrive,
@@ -279,7 +287,7 @@ pub unsafe extern "C" fn fa_submit(
     }
 }
 
-/// When something happens next in the drive: `FA_NEVER`, or a time for `fa_advance`.
+/// Writes the time of the drive's next event to `at_ps`: `FA_NEVER`, or a time for `fa_advance`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fa_next_event(drive: *mut FaDrive, at_ps: *mut u64) -> c_int {
     // SAFETY: as the caller promises
@@ -291,11 +299,14 @@ pub unsafe extern "C" fn fa_next_event(drive: *mut FaDrive, at_ps: *mut u64) -> 
     }
 }
 
-/// Let everything happen up to and including `until_ps`, and fetch what is complete by then in the
-/// order of time: at most `room`; what remains comes first next time. `count` says how many are in
-/// `done`. `FA_NEVER`: until every command is complete, and no further, for a host that waits; the
-/// drive's own work goes on after that. `FA_ERR_POWER_LOST`, of a layer that writes meanwhile: what
-/// is in `done` is complete.
+/// Lets everything happen up to and including `until_ps`, and fetches the commands that are
+/// complete by then.
+///
+/// At most `room` commands are fetched, in the order of time, and `count` is their number in
+/// `done`; the others come first in the next call. With `FA_NEVER` the drive runs until every
+/// command is complete, and no further, for a host that waits; the drive's own work goes on after
+/// that. `FA_ERR_POWER_LOST` can come of a layer that writes meanwhile: the commands in `done` are
+/// complete all the same.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fa_advance(
     drive: *mut FaDrive,
@@ -324,42 +335,48 @@ pub unsafe extern "C" fn fa_advance(
     }
 }
 
-/// The host asks for nothing from `now_ps` until `until_ps`: collection in idle time may use it.
-/// While commands are in flight it does nothing.
+/// Passes idle time: the host asks for nothing from `now_ps` until `until_ps`.
+///
+/// Collection in idle time may use it. Nothing happens while commands are in flight.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fa_idle(drive: *mut FaDrive, now_ps: u64, until_ps: u64) -> c_int {
     // SAFETY: as the caller promises
     unsafe { on(drive, |drive| drive.idle(now_ps, until_ps)) }
 }
 
-/// Write every mapping unit once, in ascending order, in no simulated time, and make it durable.
-/// Bytes are zeros. The drive is idle. Counters go on: see `fa_reset_counters`.
+/// Writes every mapping unit once, in ascending order, in no simulated time, and makes it durable.
+///
+/// All bytes are zeros. No command may be in flight. Counters go on: see `fa_reset_counters`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fa_fill(drive: *mut FaDrive) -> c_int {
     // SAFETY: as the caller promises
     unsafe { on(drive, Drive::fill) }
 }
 
-/// The power fails at `now_ps`. Commands that are complete by then can still be fetched; the others
-/// never complete, and everything in the drive's and its layers' memory is lost. Of writes in
-/// flight the medium may have all, some or nothing: here it has what the drive had sent to flash.
+/// Cuts the power at `now_ps`.
+///
+/// Commands that are complete by then can still be fetched. The others never complete, and
+/// everything in the memory of the drive and its layers is lost. Real media may have all, some or
+/// nothing of the writes in flight: this one has what the drive had sent to flash.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fa_power_cut(drive: *mut FaDrive, now_ps: u64) -> c_int {
     // SAFETY: as the caller promises
     unsafe { on(drive, |drive| drive.power_cut(now_ps)) }
 }
 
-/// After `operations` more programs, erases and stores to NVM the power fails, in the next one: a
-/// program leaves a torn page, an erase has not begun. The call that needs it gets
-/// `FA_ERR_POWER_LOST`.
+/// Cuts the power after `operations` more programs, erases and stores to NVM, in the next one.
+///
+/// A program then leaves a torn page; an erase has not begun. The call that needs the operation
+/// gets `FA_ERR_POWER_LOST`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fa_power_cut_after(drive: *mut FaDrive, operations: u64) -> c_int {
     // SAFETY: as the caller promises
     unsafe { on(drive, |drive| drive.power_cut_after(operations)) }
 }
 
-/// The power is back at `now_ps`, and the drive mounts what is on the medium. From `ready_ps` on,
-/// an estimate, it takes commands. `ready_ps` may be null.
+/// Switches the power on at `now_ps`: the drive mounts what is on the medium.
+///
+/// The drive takes commands from `ready_ps` on, which is an estimate. `ready_ps` may be null.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fa_power_on(
     drive: *mut FaDrive,
@@ -378,7 +395,7 @@ pub unsafe extern "C" fn fa_power_on(
     }
 }
 
-/// Whether the power is on: 1 or 0, and 0 of null.
+/// Returns 1 if the power is on, else 0; also 0 for null.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fa_is_on(drive: *const FaDrive) -> c_int {
     // SAFETY: as the caller promises
@@ -386,23 +403,25 @@ pub unsafe extern "C" fn fa_is_on(drive: *const FaDrive) -> c_int {
     c_int::from(on)
 }
 
-/// Check every rule of the drive's tables and of the medium: takes time in proportion to the drive.
+/// Checks every rule of the drive's tables and of the medium. This takes time in proportion to the
+/// size of the drive.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fa_check(drive: *mut FaDrive) -> c_int {
     // SAFETY: as the caller promises
     unsafe { on(drive, |drive| drive.check()) }
 }
 
-/// Set counters and latencies to zero; what the drive holds stays.
+/// Sets counters and latencies to zero; the content of the drive stays.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fa_reset_counters(drive: *mut FaDrive) -> c_int {
     // SAFETY: as the caller promises
     unsafe { on(drive, Drive::reset_counters) }
 }
 
-/// What the drive counted since it was made or its counters were reset, as JSON: commands with
-/// their latencies, flash operations by cause, write amplification, wear. The power is on. `json`
-/// gets a string for `fa_string_free`.
+/// Writes the record of the drive to `json`: a JSON text that `fa_string_free` frees.
+///
+/// The record has the counts since the drive was made or its counters were reset: commands with
+/// their latencies, flash operations by cause, write amplification, wear. The power must be on.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fa_record_json(drive: *mut FaDrive, json: *mut *mut c_char) -> c_int {
     // SAFETY: as the caller promises
@@ -416,33 +435,38 @@ pub unsafe extern "C" fn fa_record_json(drive: *mut FaDrive, json: *mut *mut c_c
     }
 }
 
-/// Write what the drive holds into a file, for `fa_checkpoint_load`, here or in another process,
-/// and for `flashatlas run --precondition checkpoint:FILE`. No command is in flight. The drive is
-/// switched off, with everything made durable, and on again, in no simulated time: from here on it
-/// does what a drive does that loads the file. Counters begin anew, and a cut that was asked for
-/// (`fa_power_cut_after`) is forgotten. The file is written beside its place, as `path`.new; one
-/// that is there is replaced once the new one is whole. Drives with layers or with bytes
-/// (`nand.data=ram`): `FA_ERR_UNSUPPORTED`.
+/// Writes the content of the drive to the file `path`.
+///
+/// `fa_checkpoint_load`, here or in another process, and `flashatlas run --precondition
+/// checkpoint:FILE` read it. No command may be in flight. The drive is switched off, with
+/// everything made durable, and on again, in no simulated time: from here on it does what a drive
+/// does that loads the file. Counters begin anew, and a cut that was asked for
+/// (`fa_power_cut_after`) is forgotten. The file is written as `path`.new and replaces an older one
+/// once it is whole. The result is `FA_ERR_UNSUPPORTED` for drives with layers or with bytes
+/// (`nand.data=ram`).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fa_checkpoint_save(drive: *mut FaDrive, path: *const c_char) -> c_int {
     // SAFETY: as the caller promises
     unsafe { on(drive, |drive| drive.save(given(string(path, "path")?, "path")?)) }
 }
 
-/// Hold what a checkpoint holds, instead of what the drive held; its clock and its settings stay.
-/// No command is in flight. A file of a drive whose settings place pages on flash otherwise is
-/// refused with the setting, and one that is damaged with the byte; the drive is then as it was.
+/// Replaces the content of the drive by a checkpoint's; its clock and its settings stay.
+///
+/// No command may be in flight. A file of a drive whose settings place pages on flash otherwise is
+/// refused with the setting, and a damaged file with the byte; the drive is then unchanged.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fa_checkpoint_load(drive: *mut FaDrive, path: *const c_char) -> c_int {
     // SAFETY: as the caller promises
     unsafe { on(drive, |drive| drive.load(given(string(path, "path")?, "path")?)) }
 }
 
-/// Add the parts of a shared library that was made with `flashatlas_plugin.h`: their names are
-/// known to every drive that is made in this process afterwards. `error` says why not, as of
-/// `fa_drive_create`. A callback that has not returned for 30 s ends the process. From the first
-/// call on the library handles SIGSEGV, SIGBUS, SIGFPE, SIGILL and SIGABRT, to say which callback
-/// they came in; a host that needs its own handlers must not use plug-ins.
+/// Adds the parts of a shared library that was made with `flashatlas_plugin.h`.
+///
+/// Every drive that is made in this process afterwards knows their names. The reason for a failure
+/// goes to `error`, as for `fa_drive_create`. A callback that has not returned for 30 s ends the
+/// process. From the first call on the library handles SIGSEGV, SIGBUS, SIGFPE, SIGILL and SIGABRT,
+/// to name the callback that they came in; a host that needs its own handlers must not use
+/// plug-ins.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fa_plugin_load(
     path: *const c_char,
@@ -459,7 +483,7 @@ pub unsafe extern "C" fn fa_plugin_load(
     refusal.code as c_int
 }
 
-/// Free a string of this library; null is nothing.
+/// Frees a string of this library; does nothing for null.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fa_string_free(string: *mut c_char) {
     if !string.is_null() {

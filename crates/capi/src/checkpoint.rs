@@ -20,7 +20,7 @@ fn failed(path: &str, why: impl std::fmt::Display) -> Refusal {
 }
 
 impl Drive {
-    /// What a checkpoint cannot hold.
+    /// Returns an error if a checkpoint cannot hold this drive.
     fn must_fit_a_checkpoint(&self) -> Result<(), Refusal> {
         let why = if !self.config.layers().is_empty() {
             "a checkpoint holds a drive without layers"
@@ -32,7 +32,7 @@ impl Drive {
         Err(refuse(FaCode::FA_ERR_UNSUPPORTED, why))
     }
 
-    /// As `fa_checkpoint_save`.
+    /// Saves a checkpoint: `fa_checkpoint_save`.
     pub fn save(&mut self, path: &str) -> Result<(), Refusal> {
         self.must_fit_a_checkpoint()?;
         let durable = make_durable(self.rest()?);
@@ -65,7 +65,7 @@ impl Drive {
         kept.map_err(|error| failed(path, error))
     }
 
-    /// As `fa_checkpoint_load`.
+    /// Loads a checkpoint: `fa_checkpoint_load`.
     pub fn load(&mut self, path: &str) -> Result<(), Refusal> {
         self.must_fit_a_checkpoint()?;
         self.rest()?;
@@ -75,8 +75,8 @@ impl Drive {
         self.go_on_from(image, &expected)
     }
 
-    /// Switch the drive on over what an image holds: after a load, and after a save, so that both
-    /// go on alike.
+    /// Switches the drive on over the content of an image: after a load, and after a save, so that
+    /// both go on alike.
     fn go_on_from(&mut self, image: Image, expected: &[Stamp]) -> Result<(), Refusal> {
         self.writes = image.sequence << NUMBERS;
         let mounted = self.config.medium_from(image).and_then(|medium| {

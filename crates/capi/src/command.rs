@@ -4,7 +4,7 @@ use crate::abi::{FaCode, FaCommand, FaOp, FaReply};
 use flashatlas_device::{Cmd, DeviceShape, Reply};
 use flashatlas_types::{HostOp, Lba, SECTOR_BYTES};
 
-/// Why a call was refused.
+/// Reason why a call was refused.
 #[derive(Debug)]
 pub struct Refusal {
     /// For programs.
@@ -13,7 +13,7 @@ pub struct Refusal {
     pub text: String,
 }
 
-/// A refusal.
+/// Returns a refusal with a code and a text.
 pub fn refuse(code: FaCode, text: impl Into<String>) -> Refusal {
     Refusal { code, text: text.into() }
 }
@@ -22,7 +22,7 @@ fn argument(text: impl Into<String>) -> Refusal {
     refuse(FaCode::FA_ERR_ARGUMENT, text)
 }
 
-/// The operation of a command.
+/// Returns the operation of a command.
 pub fn op_of(command: &FaCommand) -> Result<HostOp, Refusal> {
     let ops = [
         (FaOp::FA_OP_READ, HostOp::Read),
@@ -36,7 +36,7 @@ pub fn op_of(command: &FaCommand) -> Result<HostOp, Refusal> {
     })
 }
 
-/// What is there for a later version of the interface.
+/// Returns an error if the command sets a field of a later version of the interface.
 fn only_supported(command: &FaCommand) -> Result<(), Refusal> {
     let fields = [
         ("namespace_id", command.namespace_id),
@@ -55,7 +55,7 @@ fn only_supported(command: &FaCommand) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// What belongs to some operations and not to this one.
+/// Returns an error if the command sets a field that belongs to other operations.
 fn only_own_fields(command: &FaCommand, op: HostOp) -> Result<(), Refusal> {
     let strange = |name: &str, on: &str| {
         Err(argument(format!("`{name}` is given with a {}: it belongs to {on}", op.name())))
@@ -80,7 +80,7 @@ fn only_own_fields(command: &FaCommand, op: HostOp) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// The bytes that a write brings.
+/// Returns the bytes of a write, or `None` if the drive keeps stamps.
 ///
 /// # Safety
 /// `data` of the command is null or has as many bytes as the command says.
@@ -106,10 +106,10 @@ unsafe fn data_of(command: &FaCommand, keeps_bytes: bool) -> Result<Option<&[u8]
     }
 }
 
-/// A command as devices take it.
+/// Checks a command, and returns it in the form that devices take.
 ///
 /// # Errors
-/// What it must not be, in a sentence.
+/// Returns the rule that the command breaks, in a sentence.
 ///
 /// # Safety
 /// `data` of the command is null or has as many bytes as the command says.
@@ -148,7 +148,7 @@ pub unsafe fn checked<'a>(
     })
 }
 
-/// Whether a reply has room for what the command will return.
+/// Returns an error unless a reply has room for what the command will return.
 pub fn has_room(
     reply: &FaReply,
     cmd: &Cmd<'_>,
@@ -183,7 +183,7 @@ pub fn has_room(
     Ok(())
 }
 
-/// Put into `place` what a read returned.
+/// Puts the result of a read into `place`.
 ///
 /// # Safety
 /// `has_room` agreed, and the buffers of `place` have the room that it says.

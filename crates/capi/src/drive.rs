@@ -1,7 +1,7 @@
 //! One drive under a host that keeps the clock.
 //!
-//! The host says a time with everything it asks. Before a command is submitted, everything up to
-//! that time happens; what completes meanwhile waits until it is fetched. A command is in flight
+//! Every call of the host has a time. Before a command is submitted, everything up to this time
+//! happens; commands that complete meanwhile wait until they are fetched. A command is in flight
 //! until then.
 
 use crate::abi::{FA_LATEST, FA_NEVER, FaCode, FaCommand, FaDone, FaGeometry, FaReply};
@@ -18,7 +18,7 @@ use std::collections::VecDeque;
 /// Writes that the drive numbers by itself have numbers from here on.
 const CONTENT: u64 = 1 << 60;
 
-/// What `fa_fill` writes has numbers from here on.
+/// Smallest content number of `fa_fill`.
 const FILLED: u64 = 1 << 62;
 
 /// A command that was not fetched yet.
@@ -28,12 +28,12 @@ struct InFlight {
     complete: bool,
 }
 
-/// A drive, its layers, and what the host has in flight.
+/// A drive, its layers, and the commands that the host has in flight.
 pub struct Drive {
     pub(crate) config: DriveConfig,
     pub(crate) seed: Seed,
     pub(crate) power: Power,
-    /// How often the power failed.
+    /// Number of power failures.
     pub(crate) cuts: u64,
     shape: DeviceShape,
     keeps_bytes: bool,
@@ -41,11 +41,11 @@ pub struct Drive {
     /// No call may be earlier than this.
     pub(crate) clock: Ps,
     in_flight: FxHashMap<u64, InFlight>,
-    /// How many of these are not complete.
+    /// Number of commands among these that are not complete.
     incomplete: usize,
     /// Complete, and not fetched.
     waiting: VecDeque<Done>,
-    /// What an event completed; empty between calls.
+    /// Commands that an event completed; empty between calls.
     arrived: Vec<Done>,
     reply: Reply,
     /// Numbers of the writes that the host does not number.
@@ -53,7 +53,7 @@ pub struct Drive {
     pub(crate) tally: Tally,
 }
 
-/// The device where there is power.
+/// Returns the device if the power is on.
 fn powered(power: &mut Power) -> Result<&mut Stack, Refusal> {
     match power {
         Power::On(stack) => Ok(stack),
@@ -62,7 +62,7 @@ fn powered(power: &mut Power) -> Result<&mut Stack, Refusal> {
     }
 }
 
-/// What is in memory goes to where it survives, in no time.
+/// Moves everything in memory to where it survives, in no simulated time.
 pub(crate) fn make_durable(stack: &mut Stack) -> Result<(), SubmitError> {
     stack.set_instant(true);
     let durable = stack.make_durable();
@@ -71,7 +71,7 @@ pub(crate) fn make_durable(stack: &mut Stack) -> Result<(), SubmitError> {
 }
 
 impl Drive {
-    /// A blank drive at time zero.
+    /// Returns a blank drive at time zero.
     pub fn new(
         name: &str,
         toml: Option<&str>,
@@ -101,7 +101,7 @@ impl Drive {
         })
     }
 
-    /// What it exports.
+    /// Returns the shape that it exports.
     pub fn geometry(&self) -> FaGeometry {
         FaGeometry {
             sectors: self.shape.sectors,
@@ -112,17 +112,17 @@ impl Drive {
         }
     }
 
-    /// Whether the power is on.
+    /// Returns `true` if the power is on.
     pub fn is_on(&self) -> bool {
         matches!(self.power, Power::On(_))
     }
 
-    /// Commands that were not fetched.
+    /// Returns the number of commands that were not fetched.
     pub(crate) fn in_flight(&self) -> usize {
         self.in_flight.len()
     }
 
-    /// Whether a call may come at this time.
+    /// Returns the time of a call, or an error if a call may not come at this time.
     pub(crate) fn reached(&self, now: u64) -> Result<Ps, Refusal> {
         let why = if now < self.clock.0 {
             format!("{now} ps lies before {} ps, which the drive has reached", self.clock.0)
@@ -134,7 +134,7 @@ impl Drive {
         Err(refuse(FaCode::FA_ERR_TIME, why))
     }
 
-    /// As `fa_submit`.
+    /// Submits a command: `fa_submit`.
     ///
     /// # Safety
     /// The buffers of `command` and `place` are null or as long as these say.
@@ -185,7 +185,7 @@ impl Drive {
         Ok(())
     }
 
-    /// What the device says, as a code.
+    /// Returns the refusal for an error of the device.
     pub(crate) fn refused(&mut self, error: SubmitError) -> Refusal {
         let code = match powered(&mut self.power).map(|stack| stack.failure()) {
             Ok(None) => FaCode::FA_ERR_UNREADABLE,
@@ -194,7 +194,7 @@ impl Drive {
         refuse(code, error.to_string())
     }
 
-    /// The power may have failed in what was just done, where a cut was asked for.
+    /// Returns an error if the power failed in the last operation, because a cut was asked for.
     pub(crate) fn still_on(&mut self, now: Ps) -> Result<(), Refusal> {
         let lost =
             |stack: &Stack| stack.drives().iter().any(|drive| drive.medium().has_lost_power());
@@ -207,7 +207,7 @@ impl Drive {
         }
     }
 
-    /// When something happens next.
+    /// Returns the time of the next event.
     pub fn next_event(&self) -> u64 {
         let waiting = self.waiting.front().map(|done| done.at);
         let next = match &self.power {
@@ -217,8 +217,10 @@ impl Drive {
         waiting.into_iter().chain(next).min().map_or(FA_NEVER, |at| at.0)
     }
 
-    /// Let everything happen up to and including `until`; `FA_NEVER`: until no command is left that
-    /// is not complete. Without power nothing happens.
+    /// Lets everything happen up to and including `until`, or until all commands are complete
+    /// (`FA_NEVER`).
+    ///
+    /// Without power nothing happens.
     pub fn run(&mut self, until: u64) -> Result<(), Refusal> {
         // each round handles an event; those that a plan makes are limited by its operations
         while (until != FA_NEVER || self.incomplete > 0)
@@ -239,7 +241,7 @@ impl Drive {
         Ok(())
     }
 
-    /// The next command that is complete by `until`.
+    /// Returns the next command that is complete by `until`.
     pub fn fetch(&mut self, until: u64) -> Option<FaDone> {
         let done = *self.waiting.front().filter(|done| done.at.0 <= until)?;
         self.waiting.pop_front();
@@ -247,7 +249,7 @@ impl Drive {
         Some(FaDone { tag: done.tag.0, at_ps: done.at.0 })
     }
 
-    /// As `fa_idle`.
+    /// Passes idle time: `fa_idle`.
     pub fn idle(&mut self, now: u64, until: u64) -> Result<(), Refusal> {
         powered(&mut self.power)?;
         let now = self.reached(now)?;
@@ -262,13 +264,13 @@ impl Drive {
         worked.map_err(|error| self.refused(error))
     }
 
-    /// Commands that a cut loses are not in flight any more.
+    /// Forgets the commands in flight that a cut loses.
     pub(crate) fn forget_in_flight(&mut self) {
         self.in_flight.retain(|_, of| of.complete);
         self.incomplete = 0;
     }
 
-    /// Everything that is under way comes to its end, where no command is in flight.
+    /// Lets everything under way come to its end; returns an error if a command is in flight.
     pub(crate) fn rest(&mut self) -> Result<&mut Stack, Refusal> {
         powered(&mut self.power)?;
         let busy = self.in_flight.len();
@@ -281,7 +283,7 @@ impl Drive {
         Ok(stack)
     }
 
-    /// As `fa_fill`.
+    /// Fills the drive: `fa_fill`.
     pub fn fill(&mut self) -> Result<(), Refusal> {
         let stack = self.rest()?;
         // what is in the write cache is older than what is written here, which goes past it
@@ -292,10 +294,13 @@ impl Drive {
         filled.map_err(|error| self.refused(error))
     }
 
-    /// As `fa_power_cut_after`.
+    /// Arms a power failure: `fa_power_cut_after`.
     pub fn power_cut_after(&mut self, operations: u64) -> Result<(), Refusal> {
         if operations == u64::MAX {
-            return Err(refuse(FaCode::FA_ERR_ARGUMENT, "so many operations never happen"));
+            return Err(refuse(
+                FaCode::FA_ERR_ARGUMENT,
+                "`operations` is the largest number: that many never happen",
+            ));
         }
         let single = self.config.single_drive("fa_power_cut_after");
         single.map_err(|e| refuse(FaCode::FA_ERR_ARGUMENT, e.to_string()))?;
@@ -303,7 +308,7 @@ impl Drive {
         Ok(())
     }
 
-    /// As `fa_check`.
+    /// Checks all rules: `fa_check`.
     pub fn check(&mut self) -> Result<(), Refusal> {
         let checked = powered(&mut self.power)?.check();
         checked.map_err(|violation| refuse(FaCode::FA_ERR_CHECK, violation.to_string()))?;
@@ -312,20 +317,20 @@ impl Drive {
         media.map_err(|violation| refuse(FaCode::FA_ERR_CHECK, violation.to_string()))
     }
 
-    /// As `fa_reset_counters`.
+    /// Sets counters to zero: `fa_reset_counters`.
     pub fn reset_counters(&mut self) -> Result<(), Refusal> {
         powered(&mut self.power)?.reset_counters();
         self.tally = Tally::default();
         Ok(())
     }
 
-    /// As `fa_record_json`.
+    /// Returns the record: `fa_record_json`.
     pub fn record(&mut self) -> Result<serde_json::Value, Refusal> {
         powered(&mut self.power)?;
         Ok(crate::record::record(self))
     }
 
-    /// As `fa_power_on`.
+    /// Switches the power on: `fa_power_on`.
     pub fn power_on(&mut self, now: u64) -> Result<u64, Refusal> {
         let now = self.reached(now)?;
         let mount: Dur = self.mount()?;
@@ -333,7 +338,7 @@ impl Drive {
         Ok(self.clock.0)
     }
 
-    /// As `fa_power_cut`.
+    /// Cuts the power: `fa_power_cut`.
     pub fn power_cut(&mut self, now: u64) -> Result<(), Refusal> {
         powered(&mut self.power)?;
         let now = self.reached(now)?;

@@ -15,13 +15,13 @@ impl FaDrive {
     }
 }
 
-/// For C: a zero inside would end it early.
+/// Returns a text for C, without zeros, which would end it early.
 pub fn text(mut text: String) -> CString {
     text.retain(|c| c != '\0');
     CString::new(text).expect("no zero is left in it")
 }
 
-/// What a panic said.
+/// Describes a panic by its message.
 fn said(panic: &(dyn Any + Send)) -> String {
     let what = (panic.downcast_ref::<String>().map(String::as_str))
         .or_else(|| panic.downcast_ref::<&str>().copied())
@@ -30,12 +30,12 @@ fn said(panic: &(dyn Any + Send)) -> String {
     format!("the simulator failed: {}", what.as_deref().unwrap_or("it did not say why"))
 }
 
-/// What a call came to that belongs to no drive: a panic is a refusal, too.
+/// Returns the result of a call that belongs to no drive; a panic is a refusal, too.
 pub fn unpanicked<T>(done: std::thread::Result<Result<T, Refusal>>) -> Result<T, Refusal> {
     done.unwrap_or_else(|panic| Err(Refusal { code: FaCode::FA_ERR_PANIC, text: said(&*panic) }))
 }
 
-/// Carry out a call on a drive: nothing that goes wrong in it leaves this function but as a code.
+/// Carries out a call on a drive: anything that goes wrong in it leaves this function as a code.
 ///
 /// # Safety
 /// `drive` is null, or came of `fa_drive_create`, was not freed, and is used by this thread alone.
@@ -59,12 +59,12 @@ pub unsafe fn on(
     }
 }
 
-/// A pointer that must not be null.
+/// Returns what a pointer points to, or an error if it is null.
 pub fn given<T>(place: Option<T>, name: &str) -> Result<T, Refusal> {
     place.ok_or_else(|| refuse(FaCode::FA_ERR_ARGUMENT, format!("`{name}` is null")))
 }
 
-/// A string of the host, if it is given.
+/// Returns a string of the host, or `None` if it is null.
 ///
 /// # Safety
 /// `string` is null or ends with a zero.
@@ -78,7 +78,7 @@ pub unsafe fn string<'a>(string: *const c_char, name: &str) -> Result<Option<&'a
     string.map(Some).map_err(refused)
 }
 
-/// Where there is no drive to ask: the text, as much of it as has room.
+/// Copies the text of a refusal to `error`, as much of it as has room, if there is no drive to ask.
 ///
 /// # Safety
 /// `error` is null or has room for `room` bytes.

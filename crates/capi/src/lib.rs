@@ -5,8 +5,8 @@
 //! what is complete (`drive.rs`). A drive is a value. Nothing is shared between two of them, and
 //! the same calls give the same answers.
 //!
-//! What a host gets wrong is a code and a sentence, and changes nothing. A panic below is caught at
-//! the interface; the drive takes no further command then.
+//! A mistake of the host is a code and a sentence, and changes nothing. A panic below is caught at
+//! the interface; the drive then takes no further command.
 
 #[allow(non_camel_case_types, reason = "constants are named as C names them")]
 pub mod abi;

@@ -13,7 +13,7 @@ use std::time::Duration;
 /// it.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// What the names of drives choose from, and what was added to it.
+/// Parts that the names of drives choose from, with the added ones.
 static PARTS: Mutex<Parts> = Mutex::new(Parts {
     drives: flashatlas_host::STANDARD,
     workloads: flashatlas_workload::Registry::STANDARD,
@@ -21,17 +21,17 @@ static PARTS: Mutex<Parts> = Mutex::new(Parts {
     added: &[],
 });
 
-/// As they are now.
+/// Returns the parts that there are now.
 pub fn parts() -> Parts {
     *PARTS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What drives choose from now.
+/// Returns the registry that drives choose from now.
 pub fn registry() -> Registry {
     parts().drives
 }
 
-/// As `fa_plugin_load`.
+/// Loads a plug-in: `fa_plugin_load`.
 pub fn load(path: &str) -> Result<(), Refusal> {
     let refused = |why: String| refuse(FaCode::FA_ERR_ARGUMENT, why);
     let bytes = std::fs::read(path).map_err(|error| refused(format!("{path}: {error}")))?;

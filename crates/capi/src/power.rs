@@ -1,4 +1,4 @@
-//! What is left when the power fails, and how it is mounted.
+//! State of a drive without power, and its mount.
 
 use crate::abi::FaCode;
 use crate::command::{Refusal, refuse};
@@ -7,23 +7,23 @@ use flashatlas_device::{Contents, Stack};
 use flashatlas_nand::Medium;
 use flashatlas_types::{Dur, Ps};
 
-/// Whether there is power.
+/// State of the power.
 pub enum Power {
     /// There is.
     On(Stack),
-    /// What is left of the drive.
+    /// The power is off.
     Off {
-        /// Its cells; those of each drive, where a layer is over several.
+        /// The cells of the drive; of each drive, if a layer is over several.
         media: Vec<Medium>,
-        /// What the digests of layers stand for: data, as the cells are.
+        /// The contents that the digests of layers stand for: they are data, as the cells are.
         contents: Vec<Contents>,
     },
-    /// It could not be mounted; why.
+    /// The drive could not be mounted, for this reason.
     Gone(String),
 }
 
 impl Drive {
-    /// The power is gone at `now`: so is everything in memory, and what is in flight.
+    /// Cuts the power at `now`: everything in memory and in flight is lost.
     pub(crate) fn lose_power(&mut self, now: Ps) {
         let off = Power::Gone("the power failed twice".into());
         let mut stack = match std::mem::replace(&mut self.power, off) {
@@ -40,7 +40,7 @@ impl Drive {
         self.cuts += 1;
     }
 
-    /// Mount what is left. Returns how long that takes.
+    /// Mounts the medium, and returns the time that this takes.
     pub(crate) fn mount(&mut self) -> Result<Dur, Refusal> {
         let gone = Power::Gone("the drive could not be mounted".into());
         let (media, contents) = match std::mem::replace(&mut self.power, gone) {
@@ -69,7 +69,7 @@ impl Drive {
         }
     }
 
-    /// A controller whose engine knows nothing of what was under way.
+    /// Returns a mounted controller whose engine knows nothing of what was under way.
     pub(crate) fn mounted(
         &self,
         mut media: Vec<Medium>,

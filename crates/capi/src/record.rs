@@ -1,4 +1,4 @@
-//! What a drive counted, as JSON.
+//! Record of a drive's counts, as JSON.
 
 use crate::drive::Drive;
 use crate::power::Power;
@@ -54,14 +54,14 @@ impl Commands {
 pub struct Tally([Commands; HostOp::ALL.len()]);
 
 impl Tally {
-    /// One was accepted.
+    /// Counts a command that was accepted.
     pub fn submitted(&mut self, op: HostOp, bytes: u64) {
         let of = &mut self.0[op as usize];
         of.submitted += 1;
         of.bytes += bytes;
     }
 
-    /// One is complete.
+    /// Counts a command that is complete.
     pub fn completed(&mut self, op: HostOp, latency: Dur) {
         let of = &mut self.0[op as usize];
         of.completed += 1;
@@ -119,7 +119,7 @@ fn since_power_on(stack: &Stack) -> Value {
     })
 }
 
-/// The record of a drive that is switched on.
+/// Returns the record of a drive that is switched on.
 pub fn record(drive: &Drive) -> Value {
     let config = drive.config.pairs().map(|(key, value)| (key.to_owned(), value.to_string()));
     let config: Map<String, Value> = config.map(|(key, value)| (key, value.into())).collect();

@@ -1,5 +1,5 @@
-//! Whatever a host calls in whatever order: nothing is a panic, what completes was submitted and is
-//! not early, every rule holds, and reads return what was written.
+//! Any calls of a host in any order: nothing is a panic, a command that completes was submitted and
+//! is not early, every rule holds, and reads return what was written.
 
 use crate::hosted::{Hosted, SECTOR, command, create, reply, write};
 use flashatlas_capi::abi::*;
@@ -29,7 +29,7 @@ struct Host {
     now: u64,
     sectors: u64,
     in_flight: BTreeMap<u64, u64>,
-    /// What each sector holds, while no power failed; `None`: not known.
+    /// Content of each sector, while no power failed; `None`: not known.
     holds: BTreeMap<u64, Option<u8>>,
     power_failed: bool,
     refused: u32,
@@ -56,7 +56,7 @@ impl Host {
         self.rng.below(bound)
     }
 
-    /// What a call came to; the time of a refused one may lie in the drive's past.
+    /// Returns `true` if a call succeeded; the time of a refused call may lie in the drive's past.
     fn came_to(&mut self, outcome: Result<(), (FaCode, String)>) -> bool {
         match outcome {
             Ok(()) => true,
@@ -80,7 +80,8 @@ impl Host {
         }
     }
 
-    /// What is in flight may be complete; what it wrote is not known any more.
+    /// Notes that commands in flight may be complete, and that the content of sectors is not known
+    /// any more.
     fn lost(&mut self) {
         self.power_failed = true;
         self.holds.clear();

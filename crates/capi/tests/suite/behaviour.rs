@@ -1,4 +1,4 @@
-//! What a host gets: geometry, bytes, times, numbers, and the same again.
+//! Results that a host gets: geometry, bytes, times, numbers, and the same again.
 
 use crate::hosted::{Hosted, SECTOR, command, create, create_of, reply, write};
 use flashatlas_capi::abi::*;
@@ -43,7 +43,7 @@ fn bytes_come_back_as_they_were_written_across_units_and_after_a_trim() {
     drive.check();
 }
 
-/// The stamp of a unit changes with what is written, and is 0 where nothing was.
+/// The stamp of a unit changes with what is written, and is 0 if nothing was.
 #[test]
 fn stamps_stand_for_bytes_where_none_are_kept() {
     let drive = tiny(&[], 1);
@@ -133,8 +133,8 @@ fn commands_in_flight_share_the_drive() {
     assert!(done[1].1 - now < 2 * alone, "{done:?}, one alone {alone} ps");
 }
 
-/// What is complete before a submission is told of at the next fetch, at its own time, in order,
-/// and as many as there is room for.
+/// Commands that complete before a submission are fetched by the next call, at their own times, in
+/// order, and at most as many as there is room for.
 #[test]
 fn completions_wait_until_they_are_fetched() {
     let drive = tiny(&[], 1);
@@ -142,10 +142,10 @@ fn completions_wait_until_they_are_fetched() {
         drive.submit(tag * 1_000_000_000, tag, &command(FaOp::FA_OP_READ, 0, 4), None).unwrap();
     }
     assert!(drive.next_event() < 1_000_000_000);
-    // those of the first four were handled on the way; only the first lies before this
+    // the first four were handled on the way; only the first completes before this
     assert_eq!(drive.advance(1_000_000_000 - 1).unwrap().len(), 1);
     let (mut one, mut count) = ([FaDone { tag: 0, at_ps: 0 }; 2], 9);
-    // SAFETY: there is room for so many
+    // SAFETY: `done` has room for two
     let code = unsafe { fa_advance(drive.0, FA_NEVER, one.as_mut_ptr(), 2, &mut count) };
     drive.outcome(code).unwrap();
     assert_eq!((count, one.map(|d| d.tag)), (2, [1, 2]));

@@ -5,17 +5,17 @@ use std::process::{Command, Output};
 use std::sync::OnceLock;
 use tempfile::TempDir;
 
-/// The folder of this crate.
+/// Returns the folder of this crate.
 pub fn here() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// An example.
+/// Returns the path of an example.
 pub fn example(name: &str) -> PathBuf {
     here().join("examples_c").join(name)
 }
 
-/// Where the library is installed for these tests, as `make capi` does it.
+/// Returns the folder in which the library is installed for these tests, as `make capi` does it.
 pub fn prefix() -> &'static Path {
     static PREFIX: OnceLock<TempDir> = OnceLock::new();
     PREFIX.get_or_init(install).path()
@@ -31,7 +31,7 @@ fn install() -> TempDir {
     prefix
 }
 
-/// What a command wrote to its output.
+/// Runs a command, which must succeed, and returns its output.
 pub fn succeeds(command: &mut Command) -> String {
     let Output { status, stdout, stderr } =
         command.output().unwrap_or_else(|e| panic!("{command:?}: {e}"));
@@ -40,7 +40,7 @@ pub fn succeeds(command: &mut Command) -> String {
     out.into_owned()
 }
 
-/// A source compiled against the library, every warning an error, and run.
+/// Compiles a source against the library, every warning an error, runs it, and returns its output.
 pub fn run(compiler: &str, source: &Path, more: &[&str], arguments: &[&str]) -> String {
     let folder = TempDir::new().expect("a temporary folder");
     let program = folder.path().join("program");
@@ -60,7 +60,7 @@ pub fn run(compiler: &str, source: &Path, more: &[&str], arguments: &[&str]) -> 
     succeeds(Command::new(program).args(arguments).env("LD_LIBRARY_PATH", lib))
 }
 
-/// A source that need only compile.
+/// Compiles a source that need not run.
 pub fn compiles(compiler: &str, standard: &str, name: &str, text: &str, include: &[&Path]) {
     let folder = TempDir::new().expect("a temporary folder");
     let source = folder.path().join(name);

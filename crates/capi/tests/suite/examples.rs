@@ -5,7 +5,7 @@ use serde_json::Value;
 use std::path::Path;
 use std::process::Command;
 
-/// The value of a line `key value`.
+/// Returns the value of a line `key value`.
 fn value<'o>(output: &'o str, key: &str) -> &'o str {
     let found = output.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(' '));
     found.unwrap_or_else(|| panic!("no line `{key}`:\n{output}"))

@@ -18,7 +18,7 @@ impl Drop for Hosted {
     }
 }
 
-/// A command of which everything else is zero.
+/// Returns a command whose other fields are zero.
 pub fn command(op: FaOp, lba: u64, sectors: u32) -> FaCommand {
     FaCommand {
         op: op as u32,
@@ -37,7 +37,7 @@ pub fn command(op: FaOp, lba: u64, sectors: u32) -> FaCommand {
     }
 }
 
-/// A reply into these buffers.
+/// Returns a reply into these buffers.
 pub fn reply(data: &mut [u8], stamps: &mut [u32]) -> FaReply {
     FaReply {
         data: if data.is_empty() { null_mut() } else { data.as_mut_ptr().cast::<c_void>() },
@@ -49,12 +49,12 @@ pub fn reply(data: &mut [u8], stamps: &mut [u32]) -> FaReply {
     }
 }
 
-/// A drive, or why there is none.
+/// Makes a drive, or returns the reason why there is none.
 pub fn create(preset: &str, settings: &[&str], seed: u64) -> Result<Hosted, String> {
     create_of(Some(preset), None, settings, seed)
 }
 
-/// The same, with the text of a drive file.
+/// Makes a drive with the text of a drive file, or returns the reason why there is none.
 pub fn create_of(
     preset: Option<&str>,
     toml: Option<&str>,
@@ -85,7 +85,7 @@ pub fn create_of(
 }
 
 impl Hosted {
-    /// What a code and its text are.
+    /// Returns a code with its text, or `Ok` for success.
     pub fn outcome(&self, code: c_int) -> Result<(), (FaCode, String)> {
         use FaCode::*;
         let codes = [
@@ -110,7 +110,7 @@ impl Hosted {
         Err((*codes.iter().find(|&&c| c as c_int == code).expect("a code"), text))
     }
 
-    /// Submit; buffers of the command and the reply live as long as the caller's.
+    /// Submits a command; buffers of the command and the reply live as long as the caller's.
     pub fn submit(
         &self,
         now: u64,
@@ -123,7 +123,7 @@ impl Hosted {
         self.outcome(unsafe { fa_submit(self.0, now, tag, command, place) })
     }
 
-    /// When something happens next.
+    /// Returns the time of the next event.
     pub fn next_event(&self) -> u64 {
         let mut at = 0;
         // SAFETY: it is a drive
@@ -131,13 +131,13 @@ impl Hosted {
         at
     }
 
-    /// What is complete by `until`, as pairs of tag and time.
+    /// Returns the commands that are complete by `until`, as pairs of tag and time.
     pub fn advance(&self, until: u64) -> Result<Vec<(u64, u64)>, (FaCode, String)> {
         let mut found = Vec::new();
         loop {
             let mut done = [FaDone { tag: 0, at_ps: 0 }; 3];
             let mut count = 0;
-            // SAFETY: it is a drive, and there is room for so many
+            // SAFETY: it is a drive, and `done` has room for three
             let code = unsafe { fa_advance(self.0, until, done.as_mut_ptr(), 3, &mut count) };
             found.extend(done[..count].iter().map(|done| (done.tag, done.at_ps)));
             self.outcome(code)?;
@@ -147,7 +147,7 @@ impl Hosted {
         }
     }
 
-    /// Submit a command and wait for it. Returns when it was complete.
+    /// Submits a command, waits for it, and returns the time at which it was complete.
     pub fn carry_out(&self, now: u64, command: &FaCommand, reply: Option<&mut FaReply>) -> u64 {
         self.submit(now, 77, command, reply).unwrap_or_else(|(code, e)| panic!("{code:?}: {e}"));
         let done = self.advance(FA_NEVER).unwrap();
@@ -155,12 +155,12 @@ impl Hosted {
         done[0].1
     }
 
-    /// Write bytes at a sector.
+    /// Writes bytes at a sector, and returns the time at which the write was complete.
     pub fn write(&self, now: u64, lba: u64, data: &[u8]) -> u64 {
         self.carry_out(now, &write(lba, data), None)
     }
 
-    /// Read so many bytes at a sector; `now` goes on.
+    /// Reads `sectors` sectors; `now` goes on.
     pub fn read(&self, now: &mut u64, lba: u64, sectors: usize) -> Vec<u8> {
         let mut data = vec![0xEE; sectors * SECTOR];
         let mut reply = reply(&mut data, &mut []);
@@ -170,31 +170,31 @@ impl Hosted {
         data
     }
 
-    /// Flush.
+    /// Sends a FLUSH, and returns the time at which it was complete.
     pub fn flush(&self, now: u64) -> u64 {
         self.carry_out(now, &command(FaOp::FA_OP_FLUSH, 0, 0), None)
     }
 
-    /// Cut the power at a time.
+    /// Cuts the power at a time.
     pub fn power_cut(&self, now: u64) -> Result<(), (FaCode, String)> {
         // SAFETY: it is a drive
         self.outcome(unsafe { fa_power_cut(self.0, now) })
     }
 
-    /// Switch on. Returns when commands may come.
+    /// Switches the power on, and returns the time from which commands may come.
     pub fn power_on(&self, now: u64) -> Result<u64, (FaCode, String)> {
         let mut ready = 0;
         // SAFETY: it is a drive
         self.outcome(unsafe { fa_power_on(self.0, now, &mut ready) }).map(|()| ready)
     }
 
-    /// Every rule holds.
+    /// Checks that every rule holds.
     pub fn check(&self) {
         // SAFETY: it is a drive
         self.outcome(unsafe { fa_check(self.0) }).unwrap();
     }
 
-    /// The record.
+    /// Returns the record.
     pub fn record(&self) -> Value {
         let mut text = null_mut();
         // SAFETY: it is a drive; the text ends with a zero, and is freed once
@@ -206,7 +206,7 @@ impl Hosted {
         }
     }
 
-    /// What it exports.
+    /// Returns the shape that it exports.
     pub fn geometry(&self) -> FaGeometry {
         let mut geometry = FaGeometry::default();
         // SAFETY: it is a drive
@@ -215,7 +215,7 @@ impl Hosted {
     }
 }
 
-/// A write of these bytes.
+/// Returns a write of these bytes.
 pub fn write(lba: u64, data: &[u8]) -> FaCommand {
     FaCommand {
         data: data.as_ptr().cast(),

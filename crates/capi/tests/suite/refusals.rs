@@ -89,7 +89,7 @@ fn null_pointers_are_codes() {
     }
 }
 
-/// What a command must not be, with the code and a part of the sentence.
+/// Command that must be refused, with the code and a part of the sentence.
 type Wrong = (FaCommand, FaCode, &'static str);
 
 #[test]

@@ -1,5 +1,5 @@
-//! A drive that begins as a checkpoint holds it. A checkpoint has stamps and no bytes: what was
-//! written before serving began reads as zeros.
+//! A drive that begins as a checkpoint. A checkpoint has stamps and no bytes: data from before
+//! serving reads as zeros.
 
 use flashatlas_nand::image::Image;
 use flashatlas_nand::{Change, FrameState, Medium, OobRole, Unit};
@@ -10,7 +10,7 @@ use std::sync::Arc;
 pub enum Laid {
     /// Its program was cut.
     Torn,
-    /// The number of its program, and what its slots hold.
+    /// The number of its program, and the content of its slots.
     Holds(u64, Vec<Unit>),
 }
 
@@ -44,7 +44,7 @@ pub fn frames_of<'a>(
     })
 }
 
-/// Lay out on a blank medium what `held` holds.
+/// Lays out on a blank medium the content of `held`.
 pub fn lay(held: &Image, medium: &mut Medium) {
     let layout = medium.shared_layout();
     for (at, (&erases, &health)) in held.erases.iter().zip(&held.health).enumerate() {

@@ -1,4 +1,4 @@
-//! What an image is kept on.
+//! Storage of an image.
 
 use crate::error::ImageError;
 use crate::plan::{Plan, ServeError};
@@ -8,37 +8,37 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What an image is kept on. Writes become durable in any order, and none is for certain before
-/// [`Disk::sync`] has returned.
+/// Storage of an image. Writes become durable in any order, and none is certain to be durable
+/// before [`Disk::sync`] has returned.
 pub trait Disk: Send + Sync {
-    /// Bytes of it.
+    /// Returns its length in bytes.
     ///
     /// # Errors
-    /// As the host says.
+    /// Returns the error of the host.
     fn length(&self) -> io::Result<u64>;
 
-    /// Make it so long; what is added reads as zeros.
+    /// Sets its length to `length` bytes; added bytes read as zeros.
     ///
     /// # Errors
-    /// As the host says.
+    /// Returns the error of the host.
     fn set_length(&self, length: u64) -> io::Result<()>;
 
-    /// Read from `at` on.
+    /// Reads `out.len()` bytes from `at` on.
     ///
     /// # Errors
-    /// As the host says; where it ends before.
+    /// Returns the error of the host, and an error if the disk ends before.
     fn read_at(&self, out: &mut [u8], at: u64) -> io::Result<()>;
 
-    /// Write from `at` on.
+    /// Writes `bytes` from `at` on.
     ///
     /// # Errors
-    /// As the host says.
+    /// Returns the error of the host.
     fn write_at(&self, bytes: &[u8], at: u64) -> io::Result<()>;
 
-    /// Make everything durable that was written.
+    /// Makes all writes durable.
     ///
     /// # Errors
-    /// As the host says: nothing is known then of what was written.
+    /// Returns the error of the host: then nothing is known of what was written.
     fn sync(&self) -> io::Result<()>;
 }
 
@@ -91,7 +91,7 @@ impl<D: Disk + ?Sized> Disk for Box<D> {
 pub struct Memory(Arc<Mutex<Vec<u8>>>);
 
 impl Memory {
-    /// Another disk with what this one holds.
+    /// Returns another disk with the same content.
     #[must_use]
     pub fn copied(&self) -> Memory {
         Memory(Arc::new(Mutex::new(self.with(|bytes| bytes.clone()))))
@@ -149,10 +149,10 @@ pub fn opening(path: &Path, open: fn(&Path) -> Result<File, ImageError>) -> Open
     })
 }
 
-/// The file at `path`, locked; made where there is none.
+/// Opens the file at `path` and locks it; makes the file if there is none.
 ///
 /// # Errors
-/// As the host says; [`ImageError::InUse`].
+/// Returns the error of the host, and [`ImageError::InUse`].
 pub fn locked(path: &Path) -> Result<File, ImageError> {
     let is_new = !path.exists();
     let file = File::options().read(true).write(true).create(true).truncate(false).open(path)?;
@@ -164,10 +164,10 @@ pub fn locked(path: &Path) -> Result<File, ImageError> {
     unless_in_use(file.try_lock(), file)
 }
 
-/// The file at `path`, to look at: nobody may change it meanwhile.
+/// Opens the file at `path` to be looked at: nobody may change it meanwhile.
 ///
 /// # Errors
-/// As the host says; [`ImageError::InUse`].
+/// Returns the error of the host, and [`ImageError::InUse`].
 pub fn to_look_at(path: &Path) -> Result<File, ImageError> {
     let file = File::open(path)?;
     unless_in_use(file.try_lock_shared(), file)

@@ -1,26 +1,26 @@
-//! Why an image cannot be used.
+//! Reasons why an image cannot be used.
 
 use std::io;
 
-/// Why a file is no image for this drive.
+/// Reason why a file is no image for this drive.
 #[derive(Debug)]
 pub enum ImageError {
-    /// It cannot be read or written.
+    /// The file cannot be read or written.
     Io(io::Error),
-    /// It is something else, or written by another version; in words.
+    /// The file is something else, or was written by another version; in words.
     Foreign(String),
-    /// It is of another drive.
+    /// The image is of another drive.
     OtherDrive {
         /// The first parameter that differs.
         key: String,
-        /// What the image has.
+        /// The value in the image.
         has: String,
-        /// What this drive has.
+        /// The value of this drive.
         expected: String,
     },
     /// Another process has it open.
     InUse,
-    /// It holds a drive, and another one was to be laid out in it.
+    /// The image holds a drive, and another one was to be laid out in it.
     Holds,
 }
 

@@ -1,28 +1,28 @@
-//! A frame as it lies in an image: what its spare area says, in one place, and its content, in
-//! another. Each has checksums of its own.
+//! A frame in an image: its spare area in one place, and its content in another. Each has checksums
+//! of its own.
 
 use flashatlas_nand::{OobRole, Unit};
 use flashatlas_types::{FrameId, Lpn, Stamp};
 
-/// Bytes before what is said of each slot.
+/// Bytes before the descriptions of the slots.
 pub const HEAD_BYTES: usize = 24;
-/// Bytes for a slot, beside its content; and what a map page has beside its entries at most.
+/// Bytes for a slot beside its content, and the most that a map page has beside its entries.
 pub const SLOT_BYTES: usize = 16;
 pub const EXTRA_BYTES: usize = 64;
 /// The length of a slot without bytes.
 const NO_BYTES: u32 = u32::MAX;
 
-/// What a frame is.
+/// States of a frame.
 pub const PROGRAMMED: u8 = 1;
 pub const TORN: u8 = 2;
 pub const ERASED: u8 = 3;
 
-/// What is said of a frame.
+/// Head of a frame.
 #[derive(Clone, Copy)]
 pub struct Head {
     /// [`PROGRAMMED`], [`TORN`] or [`ERASED`].
     pub kind: u8,
-    /// What its block was opened for.
+    /// The role that its block was opened for.
     pub role: OobRole,
     /// Erases of its block when it was written.
     pub erases: u32,
@@ -30,18 +30,18 @@ pub struct Head {
     pub sequence: u64,
 }
 
-/// What is said of a slot.
+/// Description of a slot.
 #[derive(Clone, Copy)]
 pub struct Slot {
     pub lpn: Lpn,
     pub stamp: Stamp,
-    /// Where its bytes are in the content of the frame, if it has any.
+    /// Place and length of its bytes in the content of the frame, if it has any.
     pub bytes: Option<(u64, u32)>,
     sum: u32,
 }
 
 impl Slot {
-    /// Whether these are the bytes that were written.
+    /// Returns `true` if these are the bytes that were written.
     pub fn matches(&self, bytes: &[u8]) -> bool {
         crc32c::crc32c(bytes) == self.sum
     }
@@ -61,13 +61,14 @@ pub fn long(bytes: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"))
 }
 
-/// The checksum of a head: of what it says, and of its place.
+/// Returns the checksum of a head and its place.
 fn sum(bytes: &[u8], frame: FrameId) -> u32 {
     crc32c::crc32c_append(crc32c::crc32c(&frame.0.to_le_bytes()), &bytes[4..])
 }
 
 impl Head {
-    /// The head as bytes: `slots` slots, of which `units` are the first and the others padding.
+    /// Encodes the head as bytes: `slots` slots, of which `units` are the first and the others
+    /// padding.
     pub fn encode(self, frame: FrameId, slots: usize, units: &[Unit], out: &mut Vec<u8>) {
         let padding = Unit { lpn: Lpn::NONE, stamp: Stamp::ZERO, bytes: None };
         out.clear();
@@ -90,7 +91,7 @@ impl Head {
 }
 
 impl<'a> Frame<'a> {
-    /// The frame whose head these bytes are; `None`: they do not match their checksum.
+    /// Decodes the head of a frame; returns `None` if the bytes do not match their checksum.
     pub fn decode(bytes: &'a [u8], frame: FrameId) -> Option<Frame<'a>> {
         if bytes.iter().all(|&b| b == 0) {
             let head = Head { kind: ERASED, role: OobRole(0), erases: 0, sequence: 0 };
@@ -105,7 +106,7 @@ impl<'a> Frame<'a> {
         (word(bytes, 0) == sum(bytes, frame)).then(|| Frame { head, slots: &bytes[HEAD_BYTES..] })
     }
 
-    /// What is said of its slots, in their order.
+    /// Returns the descriptions of its slots, in order.
     pub fn slots(&self) -> impl Iterator<Item = Slot> + use<'a> {
         let mut end = 0;
         self.slots.chunks_exact(SLOT_BYTES).map(move |slot| {
@@ -121,7 +122,7 @@ impl<'a> Frame<'a> {
         })
     }
 
-    /// Whether it holds a part of a map rather than data.
+    /// Returns `true` if it holds a part of a map rather than data.
     pub fn holds_map(&self) -> bool {
         let names_none = || self.slots.len() >= SLOT_BYTES && word(self.slots, 0) == Lpn::NONE.0;
         self.head.role == OobRole::MAP || self.head.role == OobRole::MIXED && names_none()

@@ -1,4 +1,4 @@
-//! The beginning of an image: what drive it is of.
+//! The beginning of an image, which names its drive.
 
 use crate::disk::Disk;
 use crate::error::ImageError;
@@ -19,7 +19,7 @@ const TEXT_MAX: usize = 1 << 20;
 /// The key of a header that is no setting of a drive.
 pub const CAPACITY: &str = "capacity in sectors";
 
-/// What an image is of, as its header says.
+/// Header of an image: the drive that the image is of.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Header {
@@ -30,10 +30,10 @@ pub struct Header {
 }
 
 impl Header {
-    /// The header of the image on `disk`.
+    /// Reads the header of the image on `disk`.
     ///
     /// # Errors
-    /// What is no image.
+    /// Returns an error if there is no image.
     pub fn read(disk: &impl Disk) -> Result<Header, ImageError> {
         Header::parse(&read_text(disk)?)
     }
@@ -43,15 +43,15 @@ impl Header {
             .map_err(|error| ImageError::Foreign(format!("byte 24: the header: {error}")))
     }
 
-    /// The text of the header.
+    /// Returns the text of the header.
     pub fn text(&self) -> Vec<u8> {
         serde_json::to_vec(self).expect("plain")
     }
 
-    /// Whether an image with the header `text` is one of this drive.
+    /// Returns an error unless an image with the header `text` is of this drive.
     ///
     /// # Errors
-    /// The first parameter that differs.
+    /// The error names the first parameter that differs.
     pub fn must_suit(&self, text: &[u8]) -> Result<(), ImageError> {
         let (there, here) = (Header::parse(text)?.on_flash, &self.on_flash);
         let show = |value: Option<&Value>| value.map_or("nothing".into(), Value::to_string);
@@ -66,7 +66,7 @@ impl Header {
     }
 }
 
-/// The bytes at the beginning of an image with the header `text`.
+/// Returns the bytes at the beginning of an image with the header `text`.
 pub fn header_bytes(text: &[u8]) -> Vec<u8> {
     let mut head = MAGIC.to_vec();
     head.extend(VERSION.to_le_bytes());
@@ -77,10 +77,10 @@ pub fn header_bytes(text: &[u8]) -> Vec<u8> {
     head
 }
 
-/// Returns whether the making of an image on `disk` was cut: nothing is in it.
+/// Returns `true` if the making of an image on `disk` was cut: then nothing is in it.
 ///
 /// # Errors
-/// As the host says.
+/// Returns the error of the host.
 pub fn is_unfinished(disk: &impl Disk) -> io::Result<bool> {
     let mut head = [0; MAKING.len()];
     Ok(disk.length()? >= MAKING.len() as u64 && {
@@ -89,10 +89,10 @@ pub fn is_unfinished(disk: &impl Disk) -> io::Result<bool> {
     })
 }
 
-/// The text of the header on `disk`.
+/// Reads the text of the header on `disk`.
 ///
 /// # Errors
-/// What is no image.
+/// Returns an error if there is no image.
 pub fn read_text(disk: &impl Disk) -> Result<Vec<u8>, ImageError> {
     let foreign = |why: &str| ImageError::Foreign(why.to_owned());
     let mut head = [0; HEADER_BYTES];
@@ -113,8 +113,9 @@ pub fn read_text(disk: &impl Disk) -> Result<Vec<u8>, ImageError> {
     }
     let mut text = vec![0; length];
     disk.read_at(&mut text, HEADER_BYTES as u64)?;
-    match crc32c::crc32c(&text) == word(&head, 16) {
-        true => Ok(text),
-        false => Err(foreign("byte 16: the header does not match its checksum")),
+    if crc32c::crc32c(&text) == word(&head, 16) {
+        Ok(text)
+    } else {
+        Err(foreign("byte 16: the header does not match its checksum"))
     }
 }

@@ -1,19 +1,19 @@
-//! A medium in a file: what every page's spare area says, the content of every page, what is known
-//! of every block, and NVM.
+//! A medium in a file: the spare area and the content of every page, a record of every block, and
+//! NVM.
 //!
-//! The bytes are described in `docs/FORMATS.md`. What makes the file consistent:
+//! The bytes are described in `docs/FORMATS.md`. These rules make the file consistent:
 //!
 //! - Changes are written in the order in which the drive made them. A process that is killed leaves
-//!   a beginning of them, which is what a power failure leaves.
-//! - A frame's head carries the number of erases of its block. Where a block has been erased since,
+//!   a beginning of them, as a power failure does.
+//! - A frame's head carries the number of erases of its block. If the block has been erased since,
 //!   its frames count as erased, although nothing of them was overwritten.
-//! - Before the file says that a block is erased, or what NVM holds, and before a page of the map
-//!   is written, everything that was written before is made durable. A host that loses any part of
-//!   what it had not written back loses no page that had been moved away from an erased block, no
-//!   map leads to data that is not there, and none says that a part survives which does not.
-//! - A mark says up to which program everything was durable, and which blocks may have been erased
-//!   since. The content of other frames is looked at when it is read, and not when the image is
-//!   opened.
+//! - All writes are made durable before the file marks a block as erased, before the content of NVM
+//!   changes, and before a page of the map is written. A host may lose any part of what it had not
+//!   written back: no page is lost that had been moved away from an erased block, no map leads to
+//!   data that is not there, and no map vouches for a part that is lost.
+//! - A mark has the last program up to which everything was durable, and the blocks that may have
+//!   been erased since. The content of frames that the mark covers is looked at when it is read;
+//!   only the content of other frames is looked at when the image is opened.
 //!
 //! Nothing in a file is trusted: a frame whose head or content does not match its checksum is a
 //! page that cannot be read, and the scheme mounts what is there as after a power failure.
@@ -33,18 +33,19 @@ use serde_json::{Map, Value};
 use std::io;
 use std::sync::Arc;
 
-/// What a mount of an image found in it.
+/// Findings of a mount of an image.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Found {
     /// Frames that hold something that does not match its checksum, of those that were looked at.
     pub damaged: Vec<FrameId>,
-    /// Records of blocks that do not match theirs; the frames of the block say what it is.
+    /// Records of blocks that do not match their checksums; the frames of such a block show its
+    /// state.
     pub damaged_blocks: Vec<BlockId>,
     /// Frames that hold data or a part of a map.
     pub programmed: u64,
 }
 
-/// What of an image is looked at when it is opened.
+/// Parts of an image that are checked when it is opened.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verify {
     /// Heads of frames, and the content of those that may not have been durable.
@@ -60,13 +61,13 @@ pub struct Image<D> {
     places: Places,
     erases: Vec<u32>,
     health: Vec<u8>,
-    /// Blocks of which no frame can be read since their erase failed.
+    /// Blocks without a readable frame, because their erase failed.
     unreadable: Vec<bool>,
     roles: Vec<OobRole>,
-    /// Frames whose heads matched no checksum when the image was opened, by block: they say no
-    /// number of erases, so that an erase must write over them.
+    /// Frames whose heads matched no checksum when the image was opened, by block: the number of
+    /// erases in them is lost, so an erase must write over them.
     damaged: FxHashMap<BlockId, Vec<FrameId>>,
-    /// Frames whose content did not match then: the first thing written says that they are torn.
+    /// Frames whose content matched no checksum then: the first write marks them as torn.
     torn: Vec<FrameId>,
     spares: Vec<u32>,
     /// Stores to NVM that no fence followed.
@@ -81,19 +82,22 @@ pub struct Image<D> {
     /// The block whose erase was written since then.
     erased: u32,
     buffer: Vec<u8>,
-    /// It was made when it was opened.
+    /// `true` if it was made when it was opened.
     is_new: bool,
 }
 
 impl<D: Disk + 'static> Image<D> {
-    /// Open the image on `disk` for the drive whose blank medium this is, or make one where nothing
-    /// is, or a making that was cut. `on_flash` are the drive's parameters that decide what is
-    /// where. Lays out on `medium` what the image holds; the content of data stays there, to be
-    /// read when it is needed. A new image holds what `aged` does.
+    /// Opens the image on `disk` for a drive, and lays out its content on the drive's blank
+    /// `medium`.
+    ///
+    /// Makes an image if there is none, or one whose making was cut; a new image holds the content
+    /// of `aged`. `on_flash` are the drive's parameters that decide what is where. The content of
+    /// data stays on `disk`, to be read when it is needed.
     ///
     /// # Errors
-    /// The file is no image of this drive, or holds a drive where `aged` is given: it is unchanged.
-    /// A new image cannot be made: the file is empty then.
+    /// Returns an error if the file is no image of this drive, or if it holds a drive while `aged`
+    /// is given; the file is unchanged. Returns an error if a new image cannot be made; the file is
+    /// empty then.
     pub fn open(
         disk: D,
         drive: &str,
@@ -159,7 +163,7 @@ impl<D: Disk + 'static> Image<D> {
         Ok((image, found))
     }
 
-    /// Returns whether it was made when it was opened.
+    /// Returns `true` if the image was made when it was opened.
     pub fn is_new(&self) -> bool {
         self.is_new
     }
@@ -168,22 +172,23 @@ impl<D: Disk + 'static> Image<D> {
         &self.layout
     }
 
-    /// What the pages of a block are said to be for.
+    /// Returns the role of the pages of a block.
     pub(crate) fn role(&self, block: BlockId) -> OobRole {
         self.roles[block.0 as usize]
     }
 
-    /// A page is neither erased nor readable.
+    /// Writes a page that is neither erased nor readable.
     pub(crate) fn write_torn(&mut self, frame: FrameId) -> io::Result<()> {
         self.write_frame(frame, TORN, 0, &[])
     }
 
-    /// What it is kept on.
+    /// Returns the disk that the image is on.
     pub fn disk(&self) -> &D {
         &self.disk
     }
 
-    /// A new image: the header comes last, so that a file whose making was cut says so.
+    /// Makes a new image; its header comes last, so that a file whose making was cut can be
+    /// recognised.
     fn format(&mut self, text: &[u8], medium: &mut Medium, aged: Option<&Held>) -> io::Result<()> {
         self.disk.set_length(0)?;
         self.disk.set_length(self.places.end)?;
@@ -206,7 +211,7 @@ impl<D: Disk + 'static> Image<D> {
         self.disk.sync()
     }
 
-    /// Write what a medium held, in the order of its blocks: nobody sees the image meanwhile.
+    /// Writes the content of a medium, in the order of its blocks: nobody sees the image meanwhile.
     fn put(&mut self, held: &Held) -> io::Result<()> {
         for block in (0..self.layout.blocks()).map(BlockId) {
             let at = block.0 as usize;
@@ -248,14 +253,11 @@ impl<D: Disk + 'static> Image<D> {
         {
             let at = block.0 as usize;
             if record.iter().any(|&b| b != 0) {
-                match word(record, 0) == crc32c::crc32c(&record[4..])
-                    && long(record, 4) == at as u64
-                {
-                    true => {
-                        self.erases[at] = word(record, 12);
-                        (self.health[at], self.unreadable[at]) = (record[16], record[17] != 0);
-                    }
-                    false => found.damaged_blocks.push(block),
+                if word(record, 0) == crc32c::crc32c(&record[4..]) && long(record, 4) == at as u64 {
+                    self.erases[at] = word(record, 12);
+                    (self.health[at], self.unreadable[at]) = (record[16], record[17] != 0);
+                } else {
+                    found.damaged_blocks.push(block)
                 }
             }
             self.disk.read_at(&mut heads, self.places.head(layout.frame_in(block, 0)))?;
@@ -337,16 +339,14 @@ impl<D: Disk + 'static> Image<D> {
         }
     }
 
-    /// What a frame holds: of a map bytes, too. `None`: its content, if that must be looked at,
-    /// is not what was written.
+    /// Returns the units of a frame, with bytes if they are of a map.
+    ///
+    /// Returns `None` if the content must be looked at and is not what was written.
     fn units(&self, frame: FrameId, read: &Frame<'_>, vouched: bool) -> Option<Vec<Unit>> {
         let (places, disk) = (&self.places, &*self.disk);
         let keeps = read.holds_map();
         let unit = |slot: crate::frame::Slot| {
-            let bytes = match keeps || !vouched {
-                true => places.bytes_of(disk, frame, &slot)?,
-                false => None,
-            };
+            let bytes = if keeps || !vouched { places.bytes_of(disk, frame, &slot)? } else { None };
             let bytes = bytes.filter(|_| keeps);
             Some(Unit { lpn: slot.lpn, stamp: slot.stamp, bytes })
         };
@@ -354,24 +354,26 @@ impl<D: Disk + 'static> Image<D> {
         units.filter(|units| units.len() == self.layout.slots_per_frame as usize)
     }
 
-    /// Write changes of the medium, in their order.
+    /// Writes changes of the medium, in their order.
     ///
     /// # Errors
-    /// When the file takes no more. What was written is a beginning of the changes.
+    /// Returns an error if the file takes no more. A first part of the changes was written then.
     pub fn write(&mut self, changes: &[Change]) -> io::Result<()> {
         changes.iter().try_for_each(|change| self.write_change(change))
     }
 
-    /// Make everything durable that was written.
+    /// Makes all writes durable.
     ///
     /// # Errors
-    /// When the host cannot: nothing is known of what is on its disk then.
+    /// Returns an error if the host cannot: then nothing is known of what is on its disk.
     pub fn sync(&mut self) -> io::Result<()> {
         if self.unsynced { self.sync_before_erase(NONE) } else { Ok(()) }
     }
 
-    /// Make everything durable that was written; `next` is erased then, and what follows may be
-    /// written over its content before the file says so.
+    /// Makes all writes durable before the erase of block `next`.
+    ///
+    /// What follows may be written over the block's content before the file says that the block is
+    /// erased.
     fn sync_before_erase(&mut self, next: u32) -> io::Result<()> {
         self.put_mark(Mark { sequence: self.durable, erased: [self.erased, next] })?;
         for frame in std::mem::take(&mut self.torn) {
@@ -391,10 +393,10 @@ impl<D: Disk + 'static> Image<D> {
         Ok(())
     }
 
-    /// Make everything durable, and say so: who opens it next looks at no content.
+    /// Makes everything durable, and marks it so: the next mount looks at no content.
     ///
     /// # Errors
-    /// As [`Image::sync`].
+    /// Returns the errors of [`Image::sync`].
     pub fn close(&mut self) -> io::Result<()> {
         self.sync()?;
         let mark = Mark { sequence: self.durable, erased: [NONE; 2] };
@@ -405,10 +407,11 @@ impl<D: Disk + 'static> Image<D> {
         Ok(())
     }
 
-    /// Something in it is not what was written: who opens it next looks at everything.
+    /// Marks that something in the image is not what was written: the next mount looks at
+    /// everything.
     ///
     /// # Errors
-    /// As [`Image::sync`].
+    /// Returns the errors of [`Image::sync`].
     pub fn distrust(&mut self) -> io::Result<()> {
         self.put_mark(Mark::NOTHING)?;
         self.disk.sync()
@@ -470,7 +473,7 @@ impl<D: Disk + 'static> Image<D> {
         Ok(())
     }
 
-    /// A block is erased: its frames are of an earlier time from now on.
+    /// Writes the erase of a block: its frames are of an earlier time from now on.
     fn write_erased(&mut self, block: BlockId) -> io::Result<()> {
         self.sync_before_erase(block.0)?;
         let at = block.0 as usize;
@@ -506,7 +509,8 @@ impl<D: Disk + 'static> Image<D> {
         self.disk.write_at(&record, self.places.lane(lane))
     }
 
-    /// The content first: a process that is killed in between has not written the frame.
+    /// Writes a frame, the content first: a process that is killed in between has not written the
+    /// frame.
     fn write_frame(
         &mut self,
         frame: FrameId,

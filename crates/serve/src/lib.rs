@@ -1,7 +1,7 @@
-//! A drive with real bytes, for whoever serves it as a block device: commands by byte ranges, bytes
-//! in memory or in an image file, times of the simulated drive, power failures.
+//! A drive with real bytes, for servers of block devices: commands by byte ranges, bytes in memory
+//! or in an image file, times of the simulated drive, power failures.
 //!
-//! [`Server`] is what a binding of an NBD server calls, from any number of threads. It knows no
+//! The binding of an NBD server calls [`Server`] from any number of threads. The server knows no
 //! socket and no clock: the binding has a [`Clock`].
 
 mod aged;

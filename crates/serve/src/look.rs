@@ -17,16 +17,18 @@ use std::path::Path;
 /// Frames and blocks that are named at most; all are counted.
 const NAMED: usize = 1000;
 
-/// What the header of an image says: `path`, `bytes`, `allocated_bytes` (of a sparse file), `drive`
-/// and `set`, the settings with which it is served again.
+/// Returns a description of an image from its header.
+///
+/// It has `path`, `bytes`, `allocated_bytes` (of a sparse file), `drive`, `capacity_bytes` and
+/// `set`, the settings with which the image is served again.
 ///
 /// # Errors
-/// [`ServeError::Image`]: what is no image, or in use.
+/// Returns [`ServeError::Image`] if the file is no image, or is in use.
 pub fn info(path: &Path) -> Result<Value, ServeError> {
     Ok(Value::Object(headed(path)?.1))
 }
 
-/// The header, and what [`info`] says of it.
+/// Returns the header, and the description that [`info`] returns.
 fn headed(path: &Path) -> Result<(Header, Map<String, Value>), ServeError> {
     let failed = |error: ImageError| ServeError::Image(path.to_path_buf(), error);
     let file = to_look_at(path).map_err(failed)?;
@@ -55,8 +57,10 @@ fn capacity(header: &Header) -> u64 {
     header.on_flash.get(CAPACITY).and_then(Value::as_u64).unwrap_or(0)
 }
 
-/// The settings that make a drive of this image, as `key=value`. A layer decides the capacity from
-/// that of the drive below it, which the header does not have.
+/// Returns the settings that make a drive of this image, as `key=value`.
+///
+/// They name no capacity if there are layers: a layer computes it from the capacity of the drive
+/// below, which the header does not have.
 fn settings(header: &Header) -> Vec<String> {
     let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     let given = header.on_flash.iter().filter(|(key, value)| *key != CAPACITY && !is_empty(value));
@@ -73,13 +77,15 @@ fn is_empty(value: &Value) -> bool {
     value.as_str() == Some("")
 }
 
-/// Mount the image of a plan in memory, as a server would, and say what is there: the header,
-/// blocks and frames by state, erases, what of it is damaged, what the mount found, and units that
-/// hold something. `sound` says whether nothing is damaged or lost. Without `plan.drive` the header
-/// says which drive it is; `plan.set` comes after its settings. The file stays as it is.
+/// Mounts the image of a plan in memory, as a server would, and describes its content.
+///
+/// The description has the header, blocks and frames by state, erases, damage, the findings of the
+/// mount, and the units that hold something. `sound` is `true` if nothing is damaged or lost.
+/// Without `plan.drive` the drive is the header's; `plan.set` comes after the header's settings.
+/// The file stays as it is.
 ///
 /// # Errors
-/// [`ServeError`]: what is no image of this drive, or cannot be mounted.
+/// Returns a [`ServeError`] if the file is no image of this drive, or cannot be mounted.
 pub fn check(plan: &Plan) -> Result<Value, ServeError> {
     let path = plan.image.as_deref().expect("an image is looked at");
     let (header, mut said) = headed(path)?;

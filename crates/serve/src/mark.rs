@@ -1,4 +1,4 @@
-//! The mark of what was durable in an image: who opens it need not look at that again.
+//! The mark of what was durable in an image: the next mount need not look at that again.
 
 use crate::frame::{long, word};
 use crate::places::MARK_BYTES;
@@ -7,8 +7,8 @@ use flashatlas_types::BlockId;
 /// No block.
 pub const NONE: u32 = u32::MAX;
 
-/// The extent of what was durable when it was written: frames up to a program, but for those of
-/// blocks that may have been erased since.
+/// Mark of what was durable when it was written: frames up to a program, but for blocks that may
+/// have been erased since.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Mark {
     pub sequence: u64,
@@ -29,9 +29,10 @@ impl Mark {
     }
 
     pub fn decode(bytes: &[u8; MARK_BYTES]) -> Mark {
-        match word(bytes, 0) == crc32c::crc32c(&bytes[4..]) {
-            true => Mark { sequence: long(bytes, 16), erased: [word(bytes, 4), word(bytes, 8)] },
-            false => Mark::NOTHING,
+        if word(bytes, 0) == crc32c::crc32c(&bytes[4..]) {
+            Mark { sequence: long(bytes, 16), erased: [word(bytes, 4), word(bytes, 8)] }
+        } else {
+            Mark::NOTHING
         }
     }
 

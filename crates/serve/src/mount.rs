@@ -1,4 +1,4 @@
-//! Powering a drive on: a blank one, or what an image holds, mounted as after a power failure.
+//! Powering on a drive: a blank one, or the drive of an image, mounted as after a power failure.
 
 use crate::aged::lay;
 use crate::disk::{Disk, Open};
@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 
 type AnyImage = Image<Box<dyn Disk>>;
 
-/// The drive of a plan, mounted; with a disk to `open`, the image there and what was found in it.
+/// Mounts the drive of a plan; with a disk to `open`, also returns the image and its findings.
 pub fn powered_on(
     plan: &Plan,
     env: &Environment<'_>,
@@ -50,7 +50,7 @@ pub fn powered_on(
     Ok((live, kept.image, kept.found))
 }
 
-/// The disk of an image, and what becomes of it while the drive is powered on.
+/// The disk of an image, and the results of powering the drive on.
 struct KeptOn<'a> {
     plan: &'a Plan,
     env: &'a Environment<'a>,
@@ -75,7 +75,9 @@ impl KeptOn<'_> {
         }
     }
 
-    /// What the plan's checkpoint holds, if it names one. It is of the same drive without bytes.
+    /// Returns the content of the plan's checkpoint, if it names one.
+    ///
+    /// The checkpoint is of the same drive without bytes.
     fn aged(&mut self, config: &DriveConfig) -> Result<Option<Held>, ServeError> {
         let Some(path) = &self.plan.checkpoint else { return Ok(None) };
         if !config.layers().is_empty() {
@@ -151,7 +153,8 @@ impl Kept<ServeError> for KeptOn<'_> {
     }
 }
 
-/// What an image is of: what is where on flash, the capacity, and the layers with their settings.
+/// Returns the parameters that an image must share: what is where on flash, the capacity, and the
+/// layers with their settings.
 fn identity(config: &DriveConfig, on_flash: &Map<String, Value>) -> Map<String, Value> {
     let mut all = on_flash.clone();
     all.insert(CAPACITY.into(), config.shape().sectors.into());

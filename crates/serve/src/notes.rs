@@ -5,15 +5,15 @@ use flashatlas_types::{RANK_MIDDLE, notes};
 notes! {
     /// Every served drive.
     pub(crate) SERVED_AT_ARRIVAL = "served-at-arrival", RANK_MIDDLE,
-        "served: a request is decided when it arrives, in the order in which the drive's lock was \
-         had; a client that waits for one before it sends the next is a depth of 1",
+        "served: the effect of a request is decided when it arrives, in the order in which clients \
+         got the drive's lock; a client that waits for each request before the next has depth 1",
         "See docs/howto/serve-a-drive.md.";
 
     /// A served drive whose replies went out later than the drive was done.
     pub(crate) REPLIES_LATE = "replies-late", 8,
         "replies went out later than the drive was done: by {p50} us in the median and {p99} us at \
-         p99, beside {drive} us that the drive's own commands take at p99 ({op}); what clients \
-         measure has both, and what NBD and they add",
+         p99, beside {drive} us at p99 of the drive's own commands ({op}); clients measure both, \
+         and the time that NBD and they add",
         "Take latencies from the record, not from the client; or serve slower (`--time 10`), with \
          fewer requests in flight, or on a machine with cores to spare.";
 

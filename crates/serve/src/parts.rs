@@ -1,4 +1,4 @@
-//! What a served drive finds around it.
+//! Surroundings of a served drive: its parts and its build.
 
 use crate::Plan;
 use flashatlas_host::STANDARD;
@@ -23,10 +23,10 @@ pub const STANDARD_PARTS: Parts = Parts {
 /// After so long a callback of a plug-in that has not returned ends the server.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// What a shared library made with `flashatlas_plugin.h` brings, and where it is from.
+/// Loads a shared library made with `flashatlas_plugin.h`, and returns its parts and their origin.
 ///
 /// # Errors
-/// In words: a file that cannot be read or loaded.
+/// Describes in words a file that cannot be read or loaded.
 pub fn library(path: &Path, patience: Duration) -> Result<(Vec<AnyPart>, Origin), String> {
     let said = |error: std::io::Error| format!("{}: {error}", path.display());
     let bytes = std::fs::read(path).map_err(said)?;
@@ -43,10 +43,10 @@ pub fn library(path: &Path, patience: Duration) -> Result<(Vec<AnyPart>, Origin)
     Ok((library.parts.into_iter().map(AnyPart::Drive).collect(), origin))
 }
 
-/// The standard parts, with those of shared libraries.
+/// Returns the standard parts and the parts of shared libraries.
 ///
 /// # Errors
-/// As [`library`], and names or keys that clash.
+/// Returns the errors of [`library`], and names or keys that clash.
 pub fn with_plugins(paths: &[PathBuf]) -> Result<Parts, String> {
     paths.iter().try_fold(STANDARD_PARTS, |parts, path| {
         let (added, origin) = library(path, PATIENCE)?;
@@ -71,7 +71,7 @@ impl Opener for NoFiles {
     }
 }
 
-/// These parts, and the build that a plan's record names.
+/// Returns the environment of `parts`, with the build that the plan's record names.
 pub fn environment<'a>(parts: &'a Parts, plan: &'a Plan) -> Environment<'a> {
     Environment {
         registry: &parts.drives,

@@ -1,4 +1,4 @@
-//! Where things are in an image, and the content of slots, read from there.
+//! Places in the file of an image, and the content of slots, read from there.
 
 use crate::disk::Disk;
 use crate::frame::{EXTRA_BYTES, Frame, HEAD_BYTES, SLOT_BYTES, Slot};
@@ -8,14 +8,14 @@ use flashatlas_types::{BlockId, FrameId, LaneId, Layout, MediumError, Ppn};
 use std::fmt;
 use std::sync::Arc;
 
-/// The header, and where what follows is aligned.
+/// Size of the header, and alignment of the parts behind it.
 const PAGE: u64 = 4096;
 /// Bytes of the mark, of a record of a block, and of a lane.
 pub const MARK_BYTES: usize = 24;
 pub const BLOCK_BYTES: usize = 32;
 pub const LANE_BYTES: usize = 16;
 
-/// Where things are in a file.
+/// Places in the file of an image.
 #[derive(Clone, Copy, Debug)]
 pub struct Places {
     pub mark: u64,
@@ -64,7 +64,9 @@ impl Places {
         self.contents + u64::from(frame.0) * self.content_bytes
     }
 
-    /// The bytes of a slot of a frame, if it has any, as they were written; `None`: they are not.
+    /// Returns the bytes of a slot of a frame, if it has any.
+    ///
+    /// Returns the outer `None` if they are not as they were written.
     pub fn bytes_of(
         &self,
         disk: &impl Disk,

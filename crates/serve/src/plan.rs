@@ -1,22 +1,22 @@
-//! What is served, and why it may not be.
+//! Plan of a server, and reasons why a drive or a command is refused.
 
 use crate::error::ImageError;
 use flashatlas_sim::{Precondition, RunError};
 use serde::Deserialize;
 use std::path::PathBuf;
 
-/// When replies go out.
+/// Time at which replies go out.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Time {
     /// At once. Simulated time goes on with the commands: as many are in flight as clients have.
     #[default]
     None,
-    /// When the simulated drive would have answered, that many times slower.
+    /// Replies go out when the simulated drive would have answered, slower by this factor.
     Real(f64),
 }
 
-/// What a power failure leaves of what the flash was doing.
+/// State that a power failure leaves on the flash.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CutMode {
@@ -26,13 +26,13 @@ pub enum CutMode {
     /// Everything before it; of that, if it is a program, a page that cannot be read, of an erase a
     /// block of such pages.
     Torn,
-    /// Of what no FLUSH has made durable yet, a beginning on each lane: programs on one die may be
-    /// there while older ones on another are not. Where a layer sends FLUSHes or FUA of its own,
-    /// the power fails between any two of them.
+    /// A first part of the operations that no FLUSH has made durable yet, on each lane: programs on
+    /// one die may be there while older ones on another are not. If a layer sends FLUSHes or FUA of
+    /// its own, the power fails between any two of them.
     Subset,
 }
 
-/// What is served. In JSON, unknown keys are errors.
+/// Plan of a server. In JSON, unknown keys are errors.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Plan {
@@ -47,23 +47,23 @@ pub struct Plan {
     /// The image; bytes are in memory only without one.
     #[serde(default)]
     pub image: Option<PathBuf>,
-    /// What the drive begins as, where the image is a new one or there is none: a checkpoint.
+    /// The checkpoint that the drive begins as, if there is no image or a new one.
     #[serde(default)]
     pub checkpoint: Option<PathBuf>,
-    /// How that came to be, for the record.
+    /// The origin of the checkpoint, for the record.
     #[serde(default)]
     pub precondition: Precondition,
-    /// When replies go out.
+    /// The time at which replies go out.
     #[serde(default)]
     pub time: Time,
-    /// The power fails in the operation of the flash after so many, those of the mount among them.
+    /// Number of flash operations, the mount's included, after which the power fails in the next.
     #[serde(default)]
     pub cut_after: Option<u64>,
-    /// From so many seconds of the server's clock on, the power fails in the next operation of the
+    /// Seconds of the server's clock after which the power fails in the next operation of the
     /// flash.
     #[serde(default)]
     pub cut_at: Option<f64>,
-    /// What that operation leaves.
+    /// The state that this power failure leaves.
     #[serde(default)]
     pub cut_mode: CutMode,
     /// A FLUSH is answered and not carried out, and FUA is not heard: for tests that must fail.
@@ -72,19 +72,19 @@ pub struct Plan {
     /// FUA is not heard, FLUSH is: for tests that must fail.
     #[serde(default)]
     pub ignore_fua: bool,
-    /// Where what clients send goes, as a trace.
+    /// File for the requests of clients, as a trace.
     #[serde(default)]
     pub trace: Option<PathBuf>,
-    /// Shared libraries whose parts are there (`flashatlas_plugin.h`); whoever serves loads them.
+    /// Shared libraries with added parts (`flashatlas_plugin.h`); the server's program loads them.
     #[serde(default)]
     pub plugins: Vec<PathBuf>,
-    /// Where what can be seen of the drive is put now and then.
+    /// File for the state of the drive, written now and then.
     #[serde(default)]
     pub live: Option<PathBuf>,
     /// Digest of the sources that the program was built from, for the record.
     #[serde(default)]
     pub build: Option<String>,
-    /// Where the record goes in the end.
+    /// File for the record, written in the end.
     #[serde(default)]
     pub record: Option<PathBuf>,
     /// Seed of everything random.
@@ -96,7 +96,7 @@ const fn seed() -> u64 {
     1
 }
 
-/// Why nothing can be served.
+/// Reason why nothing can be served.
 #[derive(Debug)]
 pub enum ServeError {
     /// The drive.
@@ -126,7 +126,7 @@ impl From<RunError> for ServeError {
     }
 }
 
-/// Why a command is not carried out.
+/// Reason why a command is not carried out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refused {
     /// The range is not one of whole sectors of the drive.

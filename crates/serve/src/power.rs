@@ -1,4 +1,4 @@
-//! What a power failure leaves in an image.
+//! Power failures: the state that they leave in an image.
 
 use crate::disk::Disk;
 use crate::image::Image;
@@ -8,11 +8,11 @@ use flashatlas_types::{FrameId, LaneId, Rng};
 use std::io;
 
 impl<D: Disk + 'static> Image<D> {
-    /// The power of `medium` failed: keep of what was done until then, and of the operation in
-    /// which it failed, what `mode` says.
+    /// Handles a power failure of `medium`: keeps what `mode` says of earlier operations and of the
+    /// one in which the power failed.
     ///
     /// # Errors
-    /// When the file takes no more.
+    /// Returns an error if the file takes no more.
     pub fn lose_power(
         &mut self,
         medium: &mut Medium,
@@ -30,8 +30,9 @@ impl<D: Disk + 'static> Image<D> {
         self.close()
     }
 
-    /// The power failed in the middle of this: a page, or every page of a block, is neither erased
-    /// nor readable.
+    /// Tears the page, or every page of the block, of the operation in which the power failed.
+    ///
+    /// Torn pages are neither erased nor readable.
     fn tear(&mut self, cut: Cut) -> io::Result<()> {
         let frames = match cut {
             Cut::Program(frame) => frame.0..frame.0 + 1,
@@ -43,8 +44,10 @@ impl<D: Disk + 'static> Image<D> {
         frames.map(FrameId).try_for_each(|frame| self.write_torn(frame))
     }
 
-    /// The power fails between two promises of the drive: up to the first one everything is there,
-    /// from the second one on nothing, which a layer had sent after its answer.
+    /// Writes the changes before a random point between two promises of the drive.
+    ///
+    /// Everything up to the first promise is written, and nothing from the second one on: a layer
+    /// had sent the rest after its answer.
     fn write_some(&mut self, changes: &[Change], rng: &mut Rng) -> io::Result<()> {
         let between: Vec<&[Change]> = changes.split_inclusive(|c| *c == Change::Promised).collect();
         let fails = rng.below(between.len().max(1) as u64) as usize;
@@ -54,9 +57,11 @@ impl<D: Disk + 'static> Image<D> {
         Ok(())
     }
 
-    /// Every lane carries out what it was given in its order, and has come to another point. What
-    /// waits for everything before it (an erase, a part of a map, a spare block that takes over,
-    /// NVM, a promise) is there only if all of that is.
+    /// Writes the changes of a subset: each lane carries out its operations in order, up to a
+    /// random point.
+    ///
+    /// An operation that waits for everything before it (an erase, a part of a map, a spare block
+    /// that takes over, NVM, a promise) is there only if everything before it is.
     fn write_part(&mut self, changes: &[Change], rng: &mut Rng) -> io::Result<()> {
         let mut given = vec![0; self.layout().lanes as usize];
         for lane in changes.iter().filter_map(|change| self.lane(change)) {
@@ -81,7 +86,7 @@ impl<D: Disk + 'static> Image<D> {
         Ok(())
     }
 
-    /// Where a change takes place, if that is on flash.
+    /// Returns the lane of a change, if the change is on flash.
     fn lane(&self, change: &Change) -> Option<LaneId> {
         let layout = self.layout();
         let block = match *change {

@@ -1,4 +1,4 @@
-//! What is said of a drive, in the end and meanwhile, as one object for whoever writes it.
+//! Description of a drive, in the end and meanwhile, as one object for the program that writes it.
 
 use crate::image::Found;
 use crate::notes::REPLIES_LATE;
@@ -13,21 +13,21 @@ use serde_json::{Value, json};
 /// Replies that are later than that share of the drive's own latency are worth a note.
 const LATE_SHARE: f64 = 0.1;
 
-/// What is said of serving.
+/// Measurements of serving.
 pub struct OfServing<'a> {
-    /// When replies went out.
+    /// The time at which replies went out.
     pub time: Time,
-    /// How late, in nanoseconds.
+    /// Delays of replies, in nanoseconds.
     pub late: &'a Histogram<u64>,
     /// Writes of clients with FUA.
     pub fua_writes: u64,
-    /// What was found in the image.
+    /// Findings in the image.
     pub found: &'a Found,
-    /// Of the trace, if one was recorded.
+    /// The record's entry for the trace, if one was recorded.
     pub recorded: Option<Value>,
 }
 
-/// How late replies went out, in nanoseconds; `None` where none went out at the drive's time.
+/// Returns the delays of replies, in nanoseconds; `None` if none went out at the drive's time.
 fn of_late(late: &Histogram<u64>) -> Option<Value> {
     (!late.is_empty()).then(|| {
         json!({
@@ -39,8 +39,11 @@ fn of_late(late: &Histogram<u64>) -> Option<Value> {
     })
 }
 
-/// The note that replies were late, if they were by more than a tenth of what the drive's commands
-/// take: of the operation where it weighs most. `found` is what the metrics say.
+/// Returns the note that replies were late, if their p99 delay is more than a tenth of a latency's
+/// p99.
+///
+/// The latency is the smallest p99 of an operation in `found`, the findings of the metrics: there
+/// the delay weighs most.
 pub fn late_note(late: &Histogram<u64>, found: &Value) -> Option<Note> {
     let p99 = late.value_at_quantile(0.99);
     let ops = found.get("latency_ns")?.as_object()?;
@@ -57,14 +60,15 @@ pub fn late_note(late: &Histogram<u64>, found: &Value) -> Option<Note> {
     })
 }
 
-/// The note that replies are late, with what helps: who looks at a drive has no list of notes.
+/// Returns the note that replies are late, with its advice: a viewer of a live drive has no list of
+/// notes.
 fn with_advice(note: Note) -> Value {
     let mut said = json!(note);
     said["advice"] = REPLIES_LATE.advice.into();
     said
 }
 
-/// Record and tables as one object, with what is said of serving.
+/// Returns record and tables as one object, with the measurements of serving.
 pub fn served(outcome: Outcome, of: OfServing<'_>) -> Value {
     let Outcome { mut record, tables, .. } = outcome;
     let OfServing { time, late, fua_writes, found, recorded } = of;
@@ -89,7 +93,7 @@ pub fn served(outcome: Outcome, of: OfServing<'_>) -> Value {
     json!({ "record": record, "tables": tables.iter().map(table).collect::<Vec<_>>() })
 }
 
-/// What can be seen of a drive while it is served, as one object.
+/// Returns the state of a drive that is being served, as one object.
 pub fn live(plan: &Plan, live: &mut Live, clock: Ps, late: &Histogram<u64>) -> Value {
     let shape = live.shape();
     let (simulated_ns, in_flight) = (live.now().0 / 1000, live.in_flight());

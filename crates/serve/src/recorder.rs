@@ -1,4 +1,4 @@
-//! What clients sent, as a trace that a run can replay.
+//! Recorder of the requests of clients, as a trace that a run can replay.
 
 use flashatlas_types::{Ps, Request};
 use flashatlas_workload::{Origin, Record, RecordSink, WriteOptions, create};
@@ -13,14 +13,16 @@ pub struct Recorder {
     partial: PathBuf,
     /// Gone once nothing more can be written.
     sink: Result<Box<dyn RecordSink>, String>,
-    /// When the first request came, and the last.
+    /// Times of the first request and of the last.
     first: Option<Ps>,
     last: Ps,
 }
 
 impl Recorder {
+    /// Begins a trace; the file at `path` appears when the trace is whole.
+    ///
     /// # Errors
-    /// The file cannot be made.
+    /// Returns an error if the file cannot be made.
     pub fn begin(path: &Path) -> std::io::Result<Recorder> {
         let mut partial = path.as_os_str().to_owned();
         partial.push(".part");
@@ -33,7 +35,7 @@ impl Recorder {
         Ok(Recorder { path: path.to_owned(), partial, sink: Ok(sink), first, last })
     }
 
-    /// A request was carried out that came at `at` of the server's clock.
+    /// Records a request that was carried out; it came at `at` of the server's clock.
     pub fn put(&mut self, request: &Request, at: Ps) {
         let Ok(sink) = &mut self.sink else { return };
         let first = *self.first.get_or_insert(at);
@@ -45,7 +47,8 @@ impl Recorder {
         }
     }
 
-    /// The trace is whole. Returns what is said of it: its path and requests, or what went wrong.
+    /// Ends the trace, and returns its path and requests, or the reason why it could not be
+    /// written.
     pub fn finish(self) -> Value {
         let Recorder { path, partial, sink, .. } = self;
         let finished = sink.and_then(|sink| sink.finish().map_err(|error| error.to_string()));

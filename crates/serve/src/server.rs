@@ -19,12 +19,12 @@ use std::sync::Arc;
 /// Nanoseconds after which a reply that is later counts as being so late: an hour.
 const LATE_MAX: u64 = 3_600_000_000_000;
 
-/// The clock of whoever serves.
+/// The clock of the program that serves.
 pub trait Clock: Send + Sync {
-    /// Time since serving began.
+    /// Returns the time since serving began.
     fn now(&self) -> Ps;
 
-    /// Wait until then.
+    /// Waits until the clock reaches `at`.
     fn sleep_until(&self, at: Ps);
 }
 
@@ -38,12 +38,12 @@ impl<C: Clock> Clock for Arc<C> {
     }
 }
 
-/// How serving ended.
+/// End of serving.
 #[derive(Clone, Debug)]
 pub struct Ended {
     /// The run record; `None` after a power failure.
     pub record: Option<Value>,
-    /// What is wrong, in words.
+    /// The fault, in words.
     pub complaint: Option<String>,
 }
 
@@ -66,20 +66,19 @@ pub struct Server<C> {
 }
 
 impl<C: Clock> Server<C> {
-    /// Power the drive of `plan` on, with its image if it has one and the standard parts.
+    /// Powers on the drive of `plan`, with its image if it has one and the standard parts.
     ///
     /// # Errors
-    /// [`ServeError`]: a plan that makes no drive, an image that is none of this drive.
+    /// Returns a [`ServeError`] if the plan makes no drive, or the image is of another drive.
     pub fn begin(plan: &Plan, clock: C) -> Result<Server<C>, ServeError> {
         Self::begin_on(plan, &environment(&STANDARD_PARTS, plan), on_file(plan), clock)
     }
 
-    /// Power the drive of `plan` on, with the parts of `env`; `open` opens the disk of its image,
-    /// if it has one.
+    /// Powers on the drive of `plan`, with the parts of `env`; `open` opens the disk of its image.
     ///
     /// # Errors
-    /// [`ServeError`]: a plan that makes no drive, an image that is none of this drive, and a mount
-    /// in which the power failed.
+    /// Returns a [`ServeError`] if the plan makes no drive, if the image is of another drive, or if
+    /// the power failed in the mount.
     pub fn begin_on(
         plan: &Plan,
         env: &Environment<'_>,
@@ -118,30 +117,30 @@ impl<C: Clock> Server<C> {
         Ok(server)
     }
 
-    /// Bytes that the drive exports.
+    /// Returns the capacity that the drive exports, in bytes.
     pub fn bytes(&self) -> u64 {
         self.sectors * u64::from(SECTOR_BYTES)
     }
 
-    /// Bytes of a mapping unit: smaller writes are read, changed and written.
+    /// Returns the size of a mapping unit in bytes: smaller writes are read, changed and written.
     pub fn unit_bytes(&self) -> u32 {
         self.unit_sectors * SECTOR_BYTES
     }
 
-    /// What was found in the image.
+    /// Returns the findings in the image.
     pub fn found(&self) -> &Found {
         &self.found
     }
 
-    /// Why nothing is served any more, if so.
+    /// Returns the reason why nothing is served any more, if so.
     pub fn gone(&self) -> Option<Refused> {
         self.lock().gone.clone()
     }
 
-    /// What can be seen of the drive now (JSON; `docs/FORMATS.md`).
+    /// Returns the present state of the drive (JSON; `docs/FORMATS.md`).
     ///
     /// # Errors
-    /// [`Refused`]: nothing is served any more.
+    /// Returns [`Refused`] if nothing is served any more.
     pub fn look(&self) -> Result<Value, Refused> {
         let clock = self.clock.now();
         let mut state = self.lock();
@@ -149,29 +148,29 @@ impl<C: Clock> Server<C> {
         Ok(live(&self.plan, state.on()?, clock, &late))
     }
 
-    /// Let the power fail in the next operation of the flash.
+    /// Lets the power fail in the next operation of the flash.
     pub fn cut(&self) {
         self.cut.store(true, Ordering::Relaxed);
     }
 
-    /// Let the power fail in the operation of the flash after so many.
+    /// Lets the power fail in the flash operation after the next `operations`.
     ///
     /// # Errors
-    /// [`Refused`]: nothing is served any more.
+    /// Returns [`Refused`] if nothing is served any more.
     pub fn cut_after(&self, operations: u64) -> Result<(), Refused> {
         self.lock().on()?.drive().ssd_mut().faults().cut_power_after(operations);
         Ok(())
     }
 
-    /// Operations of the flash until the power fails, where it is to.
+    /// Returns the number of flash operations until the power fails, if it is to fail.
     ///
     /// # Errors
-    /// [`Refused`]: nothing is served any more.
+    /// Returns [`Refused`] if nothing is served any more.
     pub fn operations_until_cut(&self) -> Result<Option<u64>, Refused> {
         Ok(self.lock().on()?.drive().ssd().medium().operations_until_cut())
     }
 
-    /// Tell the flash where the power is to fail by now.
+    /// Lets the power fail in the next flash operation if it is to fail by now.
     fn cut_if_due(&self, state: &mut State) -> Result<(), Refused> {
         let at = |seconds: f64| self.clock.now().0 as f64 >= seconds * 1e12;
         if self.cut.load(Ordering::Relaxed) || self.plan.cut_at.is_some_and(at) {
@@ -203,10 +202,10 @@ impl<C: Clock> Server<C> {
         Ok(Request { at: Ps::ZERO, op, lba, sectors, fua })
     }
 
-    /// Read `out.len()` bytes.
+    /// Reads `out.len()` bytes.
     ///
     /// # Errors
-    /// [`Refused`].
+    /// Returns [`Refused`] if the command is not carried out.
     pub fn read(&self, out: &mut [u8], offset: u64) -> Result<(), Refused> {
         if out.is_empty() {
             return Ok(());
@@ -215,10 +214,10 @@ impl<C: Clock> Server<C> {
         self.carry_out(&request, None, Some(out))
     }
 
-    /// Write; with `fua` it is durable when this returns.
+    /// Writes `data` at `offset`; with `fua` it is durable when this returns.
     ///
     /// # Errors
-    /// [`Refused`]; nothing is known then of the range.
+    /// Returns [`Refused`] if the command is not carried out; then nothing is known of the range.
     pub fn write(&self, data: &[u8], offset: u64, fua: bool) -> Result<(), Refused> {
         if data.is_empty() {
             return Ok(());
@@ -233,10 +232,10 @@ impl<C: Clock> Server<C> {
         !self.plan.ignore_flush && !self.plan.ignore_fua
     }
 
-    /// Make durable every write that was answered.
+    /// Makes every write durable that was answered.
     ///
     /// # Errors
-    /// [`Refused`].
+    /// Returns [`Refused`] if the command is not carried out.
     pub fn flush(&self) -> Result<(), Refused> {
         if self.plan.ignore_flush {
             return Ok(());
@@ -245,11 +244,12 @@ impl<C: Clock> Server<C> {
         self.carry_out(&request, None, None)
     }
 
-    /// Forget a range: what a read of its units returns from then on is zeros, until the power
-    /// fails. Parts of units stay.
+    /// Trims a range: reads of its units return zeros from then on, until the power fails.
+    ///
+    /// Parts of units stay.
     ///
     /// # Errors
-    /// [`Refused`].
+    /// Returns [`Refused`] if the command is not carried out.
     pub fn trim(&self, offset: u64, bytes: u64, fua: bool) -> Result<(), Refused> {
         if bytes > 0 {
             let request = self.request(HostOp::Trim, offset, bytes, false)?;
@@ -258,10 +258,10 @@ impl<C: Clock> Server<C> {
         if fua && self.hears_fua() { self.flush() } else { Ok(()) }
     }
 
-    /// Write zeros; where the drive keeps trims, whole units are trimmed if `may_trim`.
+    /// Writes zeros; if the drive keeps trims and `may_trim`, whole units are trimmed.
     ///
     /// # Errors
-    /// [`Refused`].
+    /// Returns [`Refused`] if the command is not carried out.
     pub fn zero(&self, offset: u64, bytes: u64, may_trim: bool, fua: bool) -> Result<(), Refused> {
         self.request(HostOp::Write, offset, bytes, false)?;
         let unit = u64::from(self.unit_bytes());
@@ -287,10 +287,11 @@ impl<C: Clock> Server<C> {
         Ok(())
     }
 
-    /// Ranges of a range, in order: their bytes, and whether nothing is written there.
+    /// Returns the parts of a range, in order: the bytes of each, and `true` if nothing is written
+    /// there.
     ///
     /// # Errors
-    /// [`Refused`].
+    /// Returns [`Refused`] if nothing is served any more.
     pub fn extents(&self, offset: u64, bytes: u64) -> Result<Vec<(u64, bool)>, Refused> {
         let unit = u64::from(self.unit_bytes());
         let mut state = self.lock();
@@ -325,8 +326,9 @@ impl<C: Clock> Server<C> {
         done
     }
 
-    /// As many commands are in flight on the drive as clients wait for; what a command does is
-    /// decided when it is submitted, so nobody waits for simulated time.
+    /// Carries out a command at once, with as many in flight on the drive as clients wait for.
+    ///
+    /// The effect of a command is decided when it is submitted, so nobody waits for simulated time.
     fn at_once(
         &self,
         request: &Request,
@@ -374,13 +376,12 @@ impl<C: Clock> Server<C> {
         }
     }
 
-    /// Everything comes to its end: what is in the write cache is made durable, the image is
-    /// closed, and the record made.
+    /// Ends serving: makes the write cache durable, closes the image, and makes the record.
     pub fn end(&self) -> Ended {
         self.end_in(&environment(&STANDARD_PARTS, &self.plan))
     }
 
-    /// As [`Server::end`], of a drive with the parts of `env`.
+    /// Ends serving as [`Server::end`], of a drive with the parts of `env`.
     pub fn end_in(&self, env: &Environment<'_>) -> Ended {
         let mut state = self.lock();
         let recorded = state.recorder.take().map(Recorder::finish);

@@ -18,16 +18,16 @@ pub struct State {
     pub live: Option<Live>,
     pub image: Option<Image<Box<dyn Disk>>>,
     pub gone: Option<Refused>,
-    /// How late replies were, in nanoseconds.
+    /// Delays of replies, in nanoseconds.
     pub late: Histogram<u64>,
     pub recorder: Option<Recorder>,
     pub cut_mode: CutMode,
-    /// Draws what a power failure leaves.
+    /// Draws the state that a power failure leaves.
     pub rng: Rng,
 }
 
 impl State {
-    /// The drive, as long as it is on.
+    /// Returns the drive while it is on.
     pub fn on(&mut self) -> Result<&mut Live, Refused> {
         let gone = &self.gone;
         self.live
@@ -35,14 +35,14 @@ impl State {
             .ok_or_else(|| gone.clone().unwrap_or_else(|| Refused::Failed("it has ended".into())))
     }
 
-    /// Let simulated time go on.
+    /// Lets simulated time go on.
     pub fn advance(&mut self, until: Ps) -> Result<(), Refused> {
         let advanced = self.on()?.advance(until);
         advanced.map_err(|error| self.refused(&error))?;
         self.lost_power()
     }
 
-    /// What an error of the drive means. One that stops the drive ends serving.
+    /// Returns the refusal for an error of the drive; an error that stops the drive ends serving.
     pub fn refused(&mut self, error: &RunError) -> Refused {
         let Some(live) = &mut self.live else { return Refused::PowerLost };
         if live.drive().ssd().medium().has_lost_power() {
@@ -62,7 +62,9 @@ impl State {
         refused
     }
 
-    /// Where the power has failed: the flash keeps what was done until then, and nothing else.
+    /// Returns an error if the power has failed.
+    ///
+    /// The image then keeps what was done until the failure, and nothing else.
     pub fn lost_power(&mut self) -> Result<(), Refused> {
         let lost = |live: &mut Live| live.drive().ssd().medium().has_lost_power();
         if !self.live.as_mut().is_some_and(lost) {
@@ -86,7 +88,7 @@ impl State {
         Err(Refused::PowerLost)
     }
 
-    /// What a client sent at a time of the server's clock; it is recorded where that is wanted.
+    /// Carries out a client's command of a time of the server's clock, and records it if asked to.
     pub fn of_client(
         &mut self,
         request: &Request,
@@ -100,7 +102,8 @@ impl State {
         self.submit(request, data, out, waits)
     }
 
-    /// Carry out a command; with `out`, what it read. Its number, if somebody `waits` for it.
+    /// Carries out a command, fills `out` with what it read, and returns its ticket: 0 unless
+    /// `waits`.
     pub fn submit(
         &mut self,
         request: &Request,
@@ -125,7 +128,7 @@ impl State {
         Ok(ticket)
     }
 
-    /// Write to the image what has changed on the medium: at once where it is to be `durable`.
+    /// Writes the medium's changes to the image: at once if they are to be `durable`.
     pub fn persist(&mut self, durable: bool) -> Result<(), String> {
         let (Some(image), Some(live)) = (&mut self.image, &mut self.live) else { return Ok(()) };
         let medium = live.drive().ssd_mut().faults();

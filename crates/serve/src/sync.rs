@@ -1,5 +1,5 @@
-//! What threads share: of the standard library, and of shuttle where it draws in what order they go
-//! on (`tests/interleavings.rs`).
+//! Locks and atomics that threads share: of the standard library, or of shuttle if it draws the
+//! order in which threads go on (`tests/interleavings.rs`).
 
 #[cfg(feature = "interleavings")]
 pub use shuttle::sync::{

@@ -1,5 +1,6 @@
-//! Threads of clients on one server, in orders that shuttle draws: replies are those of some order
-//! of the commands, and what was durable for any of the clients is there after a power failure.
+//! Threads of clients on one server, in orders that shuttle draws: some order of the commands
+//! explains the replies, and what was durable for any of the clients is there after a power
+//! failure.
 //!
 //! `cargo test --release -p flashatlas-serve --features interleavings --test interleavings`
 
@@ -44,7 +45,7 @@ fn powered_on(time: &str, disk: Memory) -> Served {
     Arc::new(server.unwrap_or_else(|e| panic!("{e}")))
 }
 
-/// What a unit holds, where it is whole.
+/// Returns the byte that fills a unit, or `None` if it cannot be read.
 fn held(server: &Server<Sleeping>, unit: u64) -> Option<u8> {
     let mut out = [0; UNIT];
     server.read(&mut out, unit * UNIT as u64).ok()?;
@@ -56,7 +57,7 @@ fn write(server: &Server<Sleeping>, unit: u64, version: u8, fua: bool) -> bool {
     server.write(&[version; UNIT], unit * UNIT as u64, fua).is_ok()
 }
 
-/// Run it in many orders: drawn at random, and with few changes of the thread.
+/// Runs `run` in many orders: drawn at random, and with few changes of the thread.
 fn in_many_orders(run: impl Fn() + Copy + Send + Sync + 'static) {
     let count = 5000 / one_in().min(10) as usize;
     let config = || {
@@ -77,8 +78,9 @@ struct Command {
     is_write: bool,
 }
 
-/// Whether some order of the commands, in which one that was answered before another was sent comes
-/// before it, explains what was read of a unit that holds `now`.
+/// Returns `true` if some order of the commands explains what was read of a unit that holds `now`.
+///
+/// In this order a command that was answered before another was sent comes before it.
 fn linearizable(left: &[Command], now: u8) -> bool {
     let first = left.iter().map(|command| command.answered).min();
     left.is_empty()
@@ -136,8 +138,11 @@ fn joined(threads: Vec<JoinHandle<()>>) {
     threads.into_iter().for_each(|thread| thread.join().expect("it ends"));
 }
 
-/// Clients write units of their own, others send FLUSHes, and `last` happens at some time. What was
-/// acknowledged before a FLUSH was sent that was acknowledged, or had FUA, is there afterwards.
+/// Checks durability: clients write units of their own, others send FLUSHes, and `last` happens at
+/// some time.
+///
+/// A write is there afterwards if it had FUA, or if it was acknowledged before a FLUSH was sent
+/// that was acknowledged.
 fn durable(last: impl Fn(&Server<Sleeping>) + Copy + Send + Sync + 'static) {
     in_many_orders(move || {
         for time in TIMES {

@@ -9,7 +9,7 @@ use serde_json::json;
 use std::fs;
 use std::path::Path;
 
-/// A drive that was filled, kept in `folder`, and the plan of a new image that begins as it.
+/// Fills a drive and keeps it in `folder`; returns the plan of a new image that begins as it.
 fn filled(config: &DriveConfig, folder: &Path) -> Plan {
     let own = plan(config, &folder.join("drive.img"));
     let set: Vec<String> =

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
-/// A disk that fails after so many writes, or syncs, and from then on.
+/// Disk that fails after a number of writes, or of syncs, and from then on.
 #[derive(Clone)]
 struct Failing {
     disk: Memory,
@@ -89,8 +89,10 @@ fn an_image_that_cannot_be_made_leaves_nothing() {
     assert!(failures >= 3, "{failures}");
 }
 
-/// Write units over and over, every fifth with a FLUSH, until the disk fails; returns whether it
-/// did. Then everything durable is looked for on the disk, which works again.
+/// Writes units over and over, every fifth with a FLUSH, until the disk fails; returns `true` if it
+/// did.
+///
+/// Then everything durable is looked for on the disk, which works again.
 fn play(plan: &Plan, blank: &Memory, failing: (i64, i64)) -> bool {
     let disk = blank.copied();
     let broken = Failing::over(&disk);

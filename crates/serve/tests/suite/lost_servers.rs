@@ -8,7 +8,7 @@ use flashatlas_testing::proofs::one_in;
 use flashatlas_types::{Ps, Rng, Seed};
 use std::path::Path;
 
-/// How a session ends.
+/// End of a session.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum End {
     Killed,
@@ -16,8 +16,9 @@ enum End {
     Orderly,
 }
 
-/// Use the drive of `plan` for some sessions, on a disk that outlives them. Returns what is wrong,
-/// and how many commands made something durable.
+/// Uses the drive of `plan` for `count` sessions, on a disk that outlives them.
+///
+/// Returns the number of commands that made something durable, or an error in words.
 fn sessions(plan: &Plan, rng: &mut Rng, count: u64) -> Result<u64, String> {
     let disk = Memory::default();
     let mut sectors: Option<Sectors> = None;

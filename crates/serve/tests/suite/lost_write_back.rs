@@ -28,9 +28,9 @@ struct Remembered {
     /// Everything written, durable or not: what a running host reads.
     cached: Vec<u8>,
     pending: Vec<(u64, Vec<u8>)>,
-    /// When the host fails; never without.
+    /// Draws the failures of the host; `None`: it never fails.
     failures: Option<Rng>,
-    /// What it left when it failed in a sync.
+    /// Disks that it left when it failed in a sync.
     left: Vec<Remembering>,
 }
 
@@ -73,7 +73,7 @@ impl Disk for Remembering {
 }
 
 impl Remembering {
-    /// A disk of a host that fails.
+    /// Returns a disk of a host that fails.
     fn failing(rng: Rng) -> Remembering {
         Remembering::of(Remembered { failures: Some(rng), ..Remembered::default() })
     }
@@ -86,7 +86,8 @@ impl Remembering {
         self.0.lock().unwrap()
     }
 
-    /// The host may fail now, too; what it left each time since the last call.
+    /// Lets the host fail now, too, perhaps; returns the disks that failures have left since the
+    /// last call.
     fn left(&self) -> Vec<Remembering> {
         let mut now = self.now();
         now.fail(3);
@@ -95,8 +96,9 @@ impl Remembering {
 }
 
 impl Remembered {
-    /// One time in `one_in` the host fails: each write that was not synced is there, is not, or is
-    /// there up to a sector of its own.
+    /// Lets the host fail, one time in `one_in`.
+    ///
+    /// Each write that was not synced is there, is not, or is there up to a sector of its own.
     fn fail(&mut self, one_in: u64) {
         let Some(rng) = &mut self.failures else { return };
         if rng.below(one_in) > 0 {
@@ -127,10 +129,10 @@ fn step(rng: &mut Rng, units: u32, sectors: u32) -> Step {
     }
 }
 
-/// What was written with each stamp: units of one byte.
+/// Bytes that were written with each stamp: units of one byte.
 type Written = HashMap<Stamp, u8>;
 
-/// Carry out a step, with bytes that its content decides.
+/// Carries out a step, with bytes that its content decides.
 fn carry_out(
     drive: &mut Stack,
     step: Step,
@@ -151,7 +153,7 @@ fn carry_out(
     Ok(())
 }
 
-/// Mount what is left on `disk`, and read all of it.
+/// Mounts the disk that a failure left, and reads all of it.
 fn examine(
     config: &DriveConfig,
     disk: Remembering,
@@ -183,7 +185,7 @@ fn examine(
     Ok(())
 }
 
-/// The drive with real bytes.
+/// Returns the drive with real bytes.
 fn with_bytes(config: &DriveConfig, more: &[&str]) -> DriveConfig {
     let mut settings = over_tiny(config);
     settings.extend(["nand.data=ram"].iter().chain(more).map(|&s| s.into()));

@@ -17,12 +17,12 @@ use flashatlas_types::Ps;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Every scheme, store and layer on one die, with its name.
+/// Returns every scheme, store and layer on one die, with its name.
 fn drives() -> Vec<(String, DriveConfig)> {
     drives_on("square")
 }
 
-/// The same on a geometry of that name.
+/// Returns every scheme, store and layer on the named geometry, with its name.
 fn drives_on(geometry: &str) -> Vec<(String, DriveConfig)> {
     let geometry = GEOMETRIES.iter().find(|g| g.name == geometry).expect("it is there");
     let name = |s: &Subject| format!("{}/{}:{}", s.layers_name(), s.scheme_name(), s.store_name());
@@ -55,7 +55,7 @@ fn begin(plan: &Plan) -> Server<Still> {
     Server::begin(plan, Still::default()).unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// The drive of `plan`, with its image on `disk`.
+/// Powers on the drive of `plan`, with its image on `disk`.
 fn powered_on<D: Disk + 'static>(plan: &Plan, disk: D) -> Result<Server<Still>, ServeError> {
     let open: Open<'_> = Box::new(move || Ok(Box::new(disk) as Box<dyn Disk>));
     Server::begin_on(plan, &environment(&STANDARD_PARTS, plan), Some(open), Still::default())

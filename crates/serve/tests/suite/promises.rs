@@ -9,7 +9,7 @@ use flashatlas_types::{Lba, Ps, Rng, Seed, Stamp, Tag};
 use serde_json::Map;
 use std::collections::BTreeSet;
 
-/// A drive with an image on `disk`.
+/// Mounts a drive with an image on `disk`.
 fn mounted(config: &DriveConfig, disk: Memory) -> (Stack, Image<Memory>) {
     let mut medium = config.build(SEED).expect("a drive").into_medium();
     let opened = Image::open(disk, "tiny", &Map::new(), &mut medium, Verify::New, None);
@@ -21,8 +21,9 @@ fn mounted(config: &DriveConfig, disk: Memory) -> (Stack, Image<Memory>) {
     (drive, image)
 }
 
-/// Which of units 0 and 1 are there after a power failure that a seed draws: they were written in
-/// this order, each with FUA, as a layer does within one command of a client.
+/// Returns `true` for each of units 0 and 1 that is there after a power failure that a seed draws.
+///
+/// They were written in this order, each with FUA, as a layer does within one command of a client.
 fn left(config: &DriveConfig, seed: u64) -> (bool, bool) {
     let disk = Memory::default();
     let (mut drive, mut image) = mounted(config, disk.clone());

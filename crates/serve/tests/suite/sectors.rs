@@ -1,4 +1,5 @@
-//! What each sector of a served drive may hold, while clients write and power and hosts fail.
+//! Versions that each sector of a served drive may hold, while clients write and power and hosts
+//! fail.
 
 use crate::Still;
 use flashatlas_serve::{Refused, Server};
@@ -6,7 +7,7 @@ use flashatlas_types::Rng;
 
 pub const SECTOR: usize = 512;
 
-/// A sector as write `number` leaves it; 0 is zeros.
+/// Returns a sector as write `number` leaves it; 0 is zeros.
 fn sector(number: u64, at: usize) -> Vec<u8> {
     match number {
         0 => vec![0; SECTOR],
@@ -16,7 +17,7 @@ fn sector(number: u64, at: usize) -> Vec<u8> {
     }
 }
 
-/// What sectors may hold: numbers of writes; the last is what they hold now.
+/// Numbers of the writes that each sector may hold; the last is what it holds now.
 pub struct Sectors {
     versions: Vec<Vec<u64>>,
     writes: u64,
@@ -25,13 +26,15 @@ pub struct Sectors {
 }
 
 impl Sectors {
-    /// Of a new drive.
+    /// Returns the sectors of a new drive.
     pub fn blank(server: &Server<Still>) -> Sectors {
         let sectors = server.bytes() as usize / SECTOR;
         Sectors { versions: vec![vec![0]; sectors], writes: 0, durable: 0 }
     }
 
-    /// Which write each sector of a drive holds that was just powered on: one that it may.
+    /// Returns the number of the write that each sector holds on a drive just powered on.
+    ///
+    /// Returns an error if a sector holds none that it may hold.
     pub fn found(&self, server: &Server<Still>) -> Result<Vec<u64>, Refused> {
         let mut all = vec![0; server.bytes() as usize];
         server.read(&mut all, 0)?;
@@ -47,12 +50,12 @@ impl Sectors {
         .collect()
     }
 
-    /// That is what they hold from now on, and nothing else.
+    /// Notes the writes that the sectors hold from now on, and nothing else.
     pub fn are(&mut self, found: Vec<u64>) {
         self.versions = found.into_iter().map(|version| vec![version]).collect();
     }
 
-    /// Everything was made durable.
+    /// Notes that everything was made durable.
     pub fn flushed(&mut self) {
         self.made_durable(0, self.versions.len());
     }
@@ -63,7 +66,8 @@ impl Sectors {
         }
     }
 
-    /// Let a client do something; `meanwhile` sees what the sectors may hold until it is answered.
+    /// Lets a client send a command; `meanwhile` sees what the sectors may hold until it is
+    /// answered.
     pub fn command(
         &mut self,
         server: &Server<Still>,

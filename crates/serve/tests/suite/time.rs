@@ -1,4 +1,4 @@
-//! When replies go out.
+//! Times at which replies go out.
 
 use crate::Still;
 use flashatlas_serve::{Clock, Plan, Server};
@@ -12,7 +12,8 @@ fn plan(time: serde_json::Value) -> Plan {
     serde_json::from_value(json!({ "drive": "tiny", "set": set, "time": time })).unwrap()
 }
 
-/// The latency of one read of what was written before: on the wall clock, and as the drive's.
+/// Returns the latency of one read of what was written before: on the wall clock, and the drive's
+/// own.
 fn read_takes(slower: f64) -> (u64, f64) {
     let clock = Arc::new(Still::default());
     let server =

@@ -1,10 +1,10 @@
-//! `struct nbdkit_plugin` of API version 2, as nbdkit 1.30 and later declare it. Fields are only
-//! ever added at its end, and the first says how long it is here: a newer nbdkit takes it as it is,
-//! an older one ignores what it does not know.
+//! `struct nbdkit_plugin` of API version 2, as nbdkit 1.30 and later declare it. New fields come
+//! only at its end, and its first field is its size: a newer nbdkit takes it as it is, an older one
+//! ignores the fields that it does not know.
 
 use std::ffi::{c_char, c_int, c_void};
 
-/// What `open` returned.
+/// Handle that `open` returned.
 pub type Handle = *mut c_void;
 type Ask = Option<unsafe extern "C" fn(Handle) -> c_int>;
 type Void = Option<unsafe extern "C" fn()>;
@@ -14,7 +14,7 @@ type Unused = Option<unsafe extern "C" fn()>;
 pub const PARALLEL: c_int = 3;
 /// A write of zeros may punch a hole.
 pub const MAY_TRIM: u32 = 1;
-/// What is written must be durable when the call returns.
+/// Writes of this call must be durable when it returns.
 pub const FUA: u32 = 2;
 /// FUA is carried out by the plugin.
 pub const FUA_NATIVE: c_int = 2;
@@ -75,12 +75,12 @@ pub struct Plugin {
 unsafe impl Sync for Plugin {}
 
 unsafe extern "C" {
-    /// Say why a call failed, as `printf`.
+    /// Sets the reason for which a call failed, as `printf`.
     pub fn nbdkit_error(format: *const c_char, ...);
-    /// Which number of `errno` a client sees.
+    /// Sets the number of `errno` that a client sees.
     pub fn nbdkit_set_error(number: c_int);
-    /// End serving.
+    /// Ends serving.
     pub fn nbdkit_shutdown();
-    /// Say of a range what it is.
+    /// Adds a range and its kind to a list of extents.
     pub fn nbdkit_add_extent(extents: *mut c_void, offset: u64, length: u64, kind: u32) -> c_int;
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 pub struct Wall(Instant);
 
 impl Wall {
-    /// Begin now.
+    /// Returns a clock that begins now.
     #[allow(clippy::disallowed_methods, reason = "replies are held until the drive would answer")]
     pub fn begin() -> Wall {
         Wall(Instant::now())

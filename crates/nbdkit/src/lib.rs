@@ -1,13 +1,14 @@
 //! The nbdkit plugin that serves a simulated drive as a block device.
 //!
-//! nbdkit speaks NBD, has the sockets and the threads; [`flashatlas_serve::Server`] is the drive.
-//! This crate is what is between: the interface of `nbdkit-plugin.h` (version 2), and the clock.
+//! nbdkit speaks NBD and has the sockets and threads; [`flashatlas_serve::Server`] is the drive.
+//! This crate connects the two: it has the interface of `nbdkit-plugin.h` (version 2), and the
+//! clock.
 
 mod abi;
 mod clock;
 mod plugin;
 
-/// What nbdkit calls first.
+/// Returns the plugin's description, which nbdkit asks for first.
 ///
 /// # Safety
 /// Called once, by nbdkit, when it has loaded this library.

@@ -1,4 +1,4 @@
-//! The calls of nbdkit, and what becomes of them.
+//! The calls of nbdkit, and their effects on the server.
 
 use crate::abi::{
     FUA, FUA_NATIVE, HOLE_AND_ZERO, Handle, MAY_TRIM, PARALLEL, Plugin, nbdkit_add_extent,
@@ -29,7 +29,7 @@ const POWER_LOST: c_int = 9;
 static CUT: AtomicBool = AtomicBool::new(false);
 /// Set by SIGUSR2: serving ends now, whoever is connected. nbdkit itself waits for its clients.
 static END: AtomicBool = AtomicBool::new(false);
-/// Whether the end has begun.
+/// Runs the end of serving once.
 static ENDED: Once = Once::new();
 
 static PLAN: Mutex<Option<PathBuf>> = Mutex::new(None);
@@ -41,9 +41,9 @@ struct Served {
     parts: Parts,
 }
 
-/// How often what can be seen of the drive is put where the plan wants it.
+/// Time between two writes of the drive's state to the file of the plan.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
-/// How often somebody looks whether serving is to end.
+/// Time between two looks at the request to end.
 const LISTEN_EVERY: Duration = Duration::from_millis(50);
 
 pub static PLUGIN: Plugin = Plugin {
@@ -102,7 +102,7 @@ const fn concat_version() -> *const c_char {
     }
 }
 
-/// Tell nbdkit, and the client, why.
+/// Reports an error to nbdkit and the client; returns -1.
 fn complain(number: c_int, why: &str) -> c_int {
     let text = CString::new(why.replace('\0', " ")).expect("no zero is left");
     // SAFETY: the format takes one text
@@ -113,7 +113,7 @@ fn complain(number: c_int, why: &str) -> c_int {
     -1
 }
 
-/// Carry a call out. A broken rule of the drive is a panic, which must not reach C.
+/// Carries out a call; a broken rule of the drive is a panic, which must not reach C.
 fn call(work: impl FnOnce(&Server<Wall>) -> Result<(), Refused>) -> c_int {
     let Some(Served { server, .. }) = SERVED.get() else {
         return complain(libc::EIO, "nothing is served");
@@ -146,7 +146,7 @@ fn call(work: impl FnOnce(&Server<Wall>) -> Result<(), Refused>) -> c_int {
     }
 }
 
-/// As pulling the plug: nobody hears anything any more.
+/// Ends the process as pulling the plug does: no client hears anything any more.
 fn power_lost() -> ! {
     say!("flashatlas: the power has failed");
     // SAFETY: ends the process; the image was written, nothing else is to be kept
@@ -191,7 +191,7 @@ extern "C" fn end_now(_: c_int) {
     END.store(true, Ordering::Relaxed);
 }
 
-/// Power the drive on: before there is a socket, so that a mistake is heard first.
+/// Powers the drive on before there is a socket, so that a mistake is reported first.
 unsafe extern "C" fn get_ready() -> c_int {
     let path = PLAN.lock().unwrap_or_else(PoisonError::into_inner).clone().expect("checked");
     let begun = catch_unwind(|| begin(&path)).unwrap_or_else(|_| Err("a rule was broken".into()));
@@ -233,7 +233,7 @@ fn begin(path: &std::path::Path) -> Result<Served, String> {
     }
 }
 
-/// From now on threads stay: one waits for the end, another looks at the drive.
+/// Starts the threads that stay: one waits for the end, another looks at the drive.
 unsafe extern "C" fn after_fork() -> c_int {
     std::thread::spawn(|| {
         while !END.load(Ordering::Relaxed) {
@@ -347,12 +347,12 @@ unsafe extern "C" fn extents(
     })
 }
 
-/// The end: every connection is closed.
+/// Ends serving: every connection is closed.
 unsafe extern "C" fn cleanup() {
     end();
 }
 
-/// Everything comes to its end, once: whoever calls it later waits for that.
+/// Ends serving once; a later caller waits for the end.
 fn end() {
     ENDED.call_once(finish);
 }

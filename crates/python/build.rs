@@ -1,4 +1,4 @@
-//! What this module is built from, for its records: a digest of the sources, and the commit.
+//! Origin of this module, for its records: a digest of the sources, and the commit.
 #![allow(clippy::disallowed_methods)]
 
 use sha2::{Digest, Sha256};
@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What the module is made of, from the root of the project.
+/// Sources of the module, from the root of the project.
 const SOURCES: &[&str] = &["Cargo.lock", "Cargo.toml", "crates", "devices", "papers"];
 
 fn main() {
@@ -45,7 +45,7 @@ fn main() {
     }
 }
 
-/// The files of a path that the module is compiled from; tests are no part of it.
+/// Collects the files of a path that the module is compiled from; tests are no part of it.
 fn gather(path: &Path, files: &mut Vec<PathBuf>) {
     let compiled = ["rs", "toml", "lock"];
     if path.is_dir() {
@@ -60,8 +60,10 @@ fn gather(path: &Path, files: &mut Vec<PathBuf>) {
     }
 }
 
-/// The commit of the repository whose root is `root`, with `+` where its sources differ from it; of
-/// a source distribution, which is no repository, what the environment says.
+/// Returns the commit of the repository at `root`, with `+` if its sources differ from it.
+///
+/// For a source distribution, which is no repository, returns `FLASHATLAS_COMMIT` of the
+/// environment.
 fn commit(root: &Path) -> Option<String> {
     println!("cargo::rerun-if-env-changed=FLASHATLAS_COMMIT");
     if !root.join(".git").exists() {

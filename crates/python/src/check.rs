@@ -9,8 +9,9 @@ use pyo3::prelude::*;
 use serde_json::json;
 use std::time::Instant;
 
-/// Try what the part called `name` promises; returns the report (JSON). `progress(phase, done,
-/// share)` is called after each promise. Releases the interpreter's lock.
+/// Tries the promises of the part called `name`; returns the report (JSON).
+///
+/// `progress(phase, done, share)` is called after each promise. Releases the interpreter's lock.
 #[pyfunction]
 #[pyo3(signature = (name, one_in, requests, seed, progress=None))]
 pub fn check_part(
@@ -32,15 +33,15 @@ pub fn check_part(
     Ok(json!(report).to_string())
 }
 
-/// Every part of every kind, as pairs of kind and name (JSON).
+/// Returns every part of every kind, as pairs of kind and name (JSON).
 #[pyfunction]
 pub fn all_parts() -> String {
     json!(all(parts()).iter().map(|part| part.named()).collect::<Vec<_>>()).to_string()
 }
 
-/// Run the cases of the swarm from `first` on, `count` of them, and of these as many as fit into so
-/// many seconds; returns the tally and what was
-/// found (JSON).
+/// Runs `count` cases of the swarm from `first` on; returns the tally and the findings (JSON).
+///
+/// With `seconds`, it stops when this time is over. Releases the interpreter's lock.
 #[pyfunction]
 #[pyo3(signature = (first, count, seconds, progress=None))]
 pub fn run_swarm(

@@ -7,9 +7,10 @@ use flashatlas_sim::{Progress, RunError};
 use pyo3::prelude::*;
 use serde_json::{Value, json};
 
-/// Enumerate power failures as the JSON of a `Plan` says; returns the report (JSON), with the time
-/// that it took. `progress(phase, done, share)` is called now and then. Releases the interpreter's
-/// lock.
+/// Tries the power failures of a plan (JSON of a `Plan`); returns the report (JSON) with its
+/// duration.
+///
+/// `progress(phase, done, share)` is called now and then. Releases the interpreter's lock.
 #[pyfunction]
 #[pyo3(signature = (plan, progress=None))]
 pub fn crash(py: Python<'_>, plan: &str, progress: Option<Py<PyAny>>) -> PyResult<String> {
@@ -32,7 +33,7 @@ pub fn crash(py: Python<'_>, plan: &str, progress: Option<Py<PyAny>>) -> PyResul
     Ok(report.to_string())
 }
 
-/// Run one failure again by its identity; returns what fails (JSON), or `null`.
+/// Runs one failure again by its identity; returns the finding (JSON), or `null`.
 #[pyfunction]
 pub fn crash_rerun(py: Python<'_>, id: &str, set: Vec<String>) -> PyResult<String> {
     let found = guarded(py, None, |_| {
@@ -42,7 +43,7 @@ pub fn crash_rerun(py: Python<'_>, id: &str, set: Vec<String>) -> PyResult<Strin
     Ok(serde_json::to_string(&found).expect("plain data"))
 }
 
-/// What has a name: geometries, workloads, faults, each with a line of explanation.
+/// Returns the names of geometries, workloads and faults, each with a line of explanation.
 pub fn names() -> Value {
     let entry = |name: &str, summary: &str| json!({ "name": name, "summary": summary });
     json!({

@@ -43,7 +43,7 @@ fn refused(why: &Refused) -> PyErr {
 
 #[pymethods]
 impl Device {
-    /// A drive that is off, from the JSON of a `Plan`.
+    /// Returns a drive that is off, from the JSON of a `Plan`.
     #[new]
     fn new(plan: &str) -> PyResult<Device> {
         let plan: Plan =
@@ -51,8 +51,10 @@ impl Device {
         Ok(Device { plan, memory: Memory::default(), server: None, power: (0, 0) })
     }
 
-    /// Mount what the image holds; the power fails after so many operations of the flash. Returns
-    /// what of the image could not be read: frames, and records of blocks.
+    /// Mounts the image; with `cut_after`, the power fails after this number of flash operations.
+    ///
+    /// Returns what could not be read of the image: the numbers of frames, and of blocks with a
+    /// damaged record.
     fn power_on(
         &mut self,
         py: Python<'_>,
@@ -84,19 +86,19 @@ impl Device {
         Ok((damaged, damaged_blocks))
     }
 
-    /// Bytes of the drive, and of a mapping unit.
+    /// Returns the bytes of the drive, and of a mapping unit.
     fn sizes(&self) -> PyResult<(u64, u32)> {
         let server = self.on()?;
         Ok((server.bytes(), server.unit_bytes()))
     }
 
-    /// Operations of the flash since the power came.
+    /// Returns the number of flash operations since the power came.
     fn operations(&self) -> PyResult<u64> {
         let left = self.on()?.operations_until_cut().map_err(|why| refused(&why))?;
         Ok(self.power.1 + self.power.0 - left.unwrap_or(0))
     }
 
-    /// Let the power fail in the operation of the flash after so many more.
+    /// Lets the power fail in the flash operation after `operations` more.
     fn cut_after(&mut self, operations: u64) -> PyResult<()> {
         let counted = self.operations()?;
         self.on()?.cut_after(operations).map_err(|why| refused(&why))?;
@@ -131,7 +133,8 @@ impl Device {
         self.carry_out(py, |server| server.zero(offset, count, true, false))
     }
 
-    /// Flush, power off, and return the record with its tables (JSON).
+    /// Makes everything durable, switches the power off, and returns the record with its tables
+    /// (JSON).
     fn power_off(&mut self, py: Python<'_>) -> PyResult<String> {
         self.on()?;
         let server = self.server.take().expect("it is on");

@@ -1,5 +1,4 @@
-//! What runs find in this process: the parts that come with the project, those that were added to
-//! it, and this machine.
+//! Surroundings of runs in this process: the project's parts, the added parts, and this machine.
 
 use crate::{BUILD, InputError, opener::ThisProcess};
 use flashatlas_serve::{STANDARD_PARTS, library};
@@ -11,10 +10,10 @@ use std::path::Path;
 use std::sync::RwLock;
 use std::time::Duration;
 
-/// What this process has: a registry is a value, and which one is used is what changes.
+/// Parts of this process: a registry is a value, and the choice of the one in use is what changes.
 struct Present {
     parts: &'static Parts,
-    /// What was added to the standard parts, in order.
+    /// Parts that were added to the standard ones, in order.
     added: Vec<(AnyPart, Origin)>,
 }
 
@@ -29,12 +28,12 @@ impl Present {
 static PRESENT: RwLock<Present> =
     RwLock::new(Present { parts: &STANDARD_PARTS, added: Vec::new() });
 
-/// The parts that there are now.
+/// Returns the parts that there are now.
 pub fn parts() -> &'static Parts {
     PRESENT.read().expect("nobody panics with it").parts
 }
 
-/// What a run that begins now finds.
+/// Returns the environment of a run that begins now.
 pub fn environment() -> Environment<'static> {
     let parts = parts();
     Environment {
@@ -47,11 +46,13 @@ pub fn environment() -> Environment<'static> {
     }
 }
 
-/// Add parts: all of them, or none. With `replace`, those of the same kind and name that were added
-/// before go; what is there already from the same file stays as it is.
+/// Adds parts: all of them, or none.
+///
+/// With `replace`, parts of the same kind and name that were added before go. If all parts are
+/// there already from the same file, nothing changes.
 ///
 /// # Errors
-/// As [`Parts::with`].
+/// Returns the errors of [`Parts::with`].
 pub fn add(all: &[AnyPart], origin: &Origin, replace: bool) -> Result<(), ConfigError> {
     let mut present = PRESENT.write().expect("nobody panics with it");
     let twin =
@@ -71,7 +72,7 @@ pub fn add(all: &[AnyPart], origin: &Origin, replace: bool) -> Result<(), Config
     Ok(())
 }
 
-/// Keep the first of the parts that were added; those that came after them go.
+/// Keeps the first `first` of the added parts; the later ones go.
 #[pyfunction]
 pub fn keep_parts(first: usize) {
     let mut present = PRESENT.write().expect("nobody panics with it");
@@ -79,7 +80,7 @@ pub fn keep_parts(first: usize) {
     *present = Present::of(kept).expect("they were there together");
 }
 
-/// Load a shared library made with `flashatlas_plugin.h`, and add its parts. Returns them (JSON).
+/// Loads a shared library made with `flashatlas_plugin.h`, adds its parts, and returns them (JSON).
 #[pyfunction]
 pub fn load_plugin(path: &str, patience_s: f64) -> PyResult<String> {
     let input = |why: String| InputError::new_err(why);
@@ -93,7 +94,7 @@ pub fn load_plugin(path: &str, patience_s: f64) -> PyResult<String> {
     Ok(json!(named).to_string())
 }
 
-/// The parts that were added to this process, with their origins (JSON).
+/// Returns the parts that were added to this process, with their origins (JSON).
 #[pyfunction]
 pub fn added_parts() -> String {
     json!(environment().added).to_string()

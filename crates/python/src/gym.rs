@@ -28,7 +28,7 @@ const FEATURES: usize = 4;
 /// Streams that pages are placed in.
 const STREAMS: u32 = 4;
 
-/// What the run says: a question, or its end.
+/// Message of the run: a question, or its end.
 enum Message {
     Question { observation: Vec<f32>, choices: u32, reward: f32 },
     End { outcome: Box<Result<Outcome, RunError>>, reward: f32 },
@@ -42,7 +42,7 @@ struct Link {
 }
 
 impl Link {
-    /// The answer to a question; the run ends where nobody answers any more.
+    /// Returns the answer to a question; ends the run if nobody answers any more.
     fn ask(&mut self, observation: Vec<f32>, choices: u32) -> u32 {
         let reward = std::mem::take(&mut self.reward);
         let asked = self.ask.send(Message::Question { observation, choices, reward });
@@ -57,7 +57,7 @@ impl Link {
 /// microseconds, which is less than waking a thread takes.
 const LOOKS: u32 = 1000;
 
-/// What comes next.
+/// Returns the next message of a channel.
 fn heard<T>(channel: &Receiver<T>) -> Result<T, RecvError> {
     for _ in 0..LOOKS {
         match channel.try_recv() {
@@ -71,7 +71,7 @@ fn heard<T>(channel: &Receiver<T>) -> Result<T, RecvError> {
 
 type Shared = Arc<Mutex<Link>>;
 
-/// Age as a number from 0 to 1: sixteen doublings.
+/// Returns an age as a number from 0 to 1: its doublings, at most sixteen.
 fn age(pages: u64) -> f32 {
     ((pages + 1) as f32).log2().min(16.0) / 16.0
 }
@@ -208,7 +208,7 @@ pub struct Episode {
     answers: Option<SyncSender<u32>>,
     messages: Mutex<Receiver<Message>>,
     thread: Option<JoinHandle<()>>,
-    /// Whether the end was heard.
+    /// `true` if the end was heard.
     ended: bool,
 }
 
@@ -217,7 +217,7 @@ type Step = (Option<Vec<f32>>, u32, f32, Option<String>);
 
 #[pymethods]
 impl Episode {
-    /// Begin a run (JSON of a `RunSpec`); `kind` is `collection`, `placement` or
+    /// Begins a run (JSON of a `RunSpec`); `kind` is `collection`, `placement` or
     /// `admission`.
     #[new]
     fn new(kind: &str, spec: &str) -> PyResult<Episode> {
@@ -257,12 +257,12 @@ impl Episode {
         Ok(Episode { answers: Some(answers), messages, thread: Some(thread), ended: false })
     }
 
-    /// The first question.
+    /// Returns the first question.
     fn begin(&mut self, py: Python<'_>) -> PyResult<Step> {
         self.next(py)
     }
 
-    /// Answer the question at hand; returns the next one.
+    /// Answers the question at hand; returns the next one.
     fn step(&mut self, py: Python<'_>, answer: u32) -> PyResult<Step> {
         let sent = self.answers.as_ref().and_then(|answers| answers.send(answer).ok());
         if sent.is_none() {
@@ -271,7 +271,7 @@ impl Episode {
         self.next(py)
     }
 
-    /// End the run, wherever it is.
+    /// Ends the run, wherever it is.
     fn close(&mut self, py: Python<'_>) {
         self.answers = None;
         let (thread, ended) = (self.thread.take(), self.ended);

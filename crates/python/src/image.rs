@@ -20,14 +20,15 @@ fn looked(
     Ok(said.to_string())
 }
 
-/// What the header of an image says (JSON, see `flashatlas_serve::info`).
+/// Returns the description of an image from its header (JSON, see `flashatlas_serve::info`).
 #[pyfunction]
 pub fn image_info(py: Python<'_>, path: &str) -> PyResult<String> {
     looked(py, || info(Path::new(path)))
 }
 
-/// What a mount of an image finds (JSON, see `flashatlas_serve::check`), as the JSON of a `Plan`
-/// says. The file stays as it is. Releases the interpreter's lock.
+/// Returns the findings of a mount of an image (JSON, see `flashatlas_serve::check`).
+///
+/// `plan` is the JSON of a `Plan`. The file stays as it is. Releases the interpreter's lock.
 #[pyfunction]
 pub fn image_check(py: Python<'_>, plan: &str) -> PyResult<String> {
     let plan: Plan =

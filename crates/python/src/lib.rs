@@ -69,7 +69,7 @@ create_exception!(
 /// Shortest time between two calls of the progress function.
 const PROGRESS_EVERY: Duration = Duration::from_millis(100);
 
-/// What the build script found.
+/// Findings of the build script.
 const BUILD: Build<'static> = Build {
     version: env!("CARGO_PKG_VERSION"),
     sources: env!("FLASHATLAS_SOURCES"),
@@ -168,7 +168,7 @@ fn signals(heard: Arc<Mutex<Option<PyErr>>>) -> impl FnMut() -> bool + 'static {
     }
 }
 
-/// Run `work` without the interpreter's lock; a broken invariant becomes an [`InternalError`].
+/// Runs `work` without the interpreter's lock; a broken invariant becomes an [`InternalError`].
 fn guarded<T: Send>(
     py: Python<'_>,
     progress: Option<Py<PyAny>>,
@@ -197,10 +197,11 @@ fn guarded<T: Send>(
     }
 }
 
-/// Carry out a run (JSON of a `RunSpec`) and return its record (JSON), its tables (see [`tables`])
-/// and, for a job file, the statistics of its jobs (JSON). `progress(phase, requests, share)` is
-/// called now and then. Where `within` names a folder, the run reads nothing outside it. Releases
-/// the interpreter's lock.
+/// Carries out a run (JSON of a `RunSpec`).
+///
+/// Returns its record (JSON), its tables (see [`tables`]) and, for a job file, the statistics of
+/// its jobs (JSON). `progress(phase, requests, share)` is called now and then. If `within` names a
+/// folder, the run reads nothing outside it. Releases the interpreter's lock.
 #[pyfunction]
 #[pyo3(signature = (spec, progress=None, within=None))]
 fn run<'py>(
@@ -225,8 +226,9 @@ fn run<'py>(
     Ok((outcome.record.to_string(), tables::to_python(py, &outcome.tables), jobs))
 }
 
-/// Precondition a drive as the JSON of a `RunSpec` says, and write it as a checkpoint to `path`,
-/// which is created. Releases the interpreter's lock.
+/// Preconditions the drive of a run (JSON of a `RunSpec`), and writes it as a checkpoint to `path`.
+///
+/// The file is created. Releases the interpreter's lock.
 #[pyfunction]
 #[pyo3(signature = (spec, path, progress=None))]
 fn save_checkpoint(
@@ -252,7 +254,7 @@ fn parse(spec: &str) -> PyResult<RunSpec> {
         .map_err(|e| InputError::new_err(format!("run specification: {e}")))
 }
 
-/// What a run (JSON of a `RunSpec`) is going to be, without running it: see
+/// Returns the plan of a run (JSON of a `RunSpec`) without running it: see
 /// [`flashatlas_sim::planned`].
 #[pyfunction]
 fn planned(spec: &str) -> PyResult<String> {
@@ -260,7 +262,7 @@ fn planned(spec: &str) -> PyResult<String> {
     Ok(planned.map_err(|e| to_python(&e))?.to_string())
 }
 
-/// The `config_hash` of a record whose `config` is this JSON.
+/// Returns the `config_hash` of a record whose `config` is this JSON.
 #[pyfunction]
 fn config_hash(config: &str) -> PyResult<String> {
     let config = serde_json::from_str(config)
@@ -268,7 +270,7 @@ fn config_hash(config: &str) -> PyResult<String> {
     Ok(flashatlas_sim::config_hash(&config))
 }
 
-/// Check a run's drive without running anything; returns its layout (JSON).
+/// Checks a run's drive without running anything; returns its layout (JSON).
 #[pyfunction]
 #[pyo3(signature = (drive, drive_toml, settings))]
 fn check_drive(drive: &str, drive_toml: Option<&str>, settings: Vec<String>) -> PyResult<String> {
@@ -278,14 +280,17 @@ fn check_drive(drive: &str, drive_toml: Option<&str>, settings: Vec<String>) -> 
     Ok(layout.map_err(|error| to_python(&error.into()))?.to_string())
 }
 
-/// Everything that has a name: drives, schemes, victim policies, classifiers, map stores, formats,
-/// generators, metrics, with their parameters (JSON).
+/// Returns everything that has a name, with its parameters (JSON).
+///
+/// These are drives, schemes, victim policies, classifiers, map stores, formats, generators and
+/// metrics.
 #[pyfunction]
 fn registries() -> PyResult<String> {
     Ok(names::all().map_err(|e| InternalError::new_err(e.to_string()))?.to_string())
 }
 
-/// The picoseconds of a time, or the bytes of a size, as settings have them: `25us`, `4KiB`.
+/// Returns the picoseconds of a time, or the bytes of a size, as settings write them: `25us`,
+/// `4KiB`.
 #[pyfunction]
 fn quantity(text: &str) -> PyResult<u64> {
     flashatlas_types::quantity::quantity(text, true)
@@ -293,19 +298,19 @@ fn quantity(text: &str) -> PyResult<u64> {
         .map_err(InputError::new_err)
 }
 
-/// A count as people write it: `100k`, `1e6`.
+/// Returns a count as people write it: `100k`, `1e6`.
 #[pyfunction]
 fn count(text: &str) -> PyResult<u64> {
     flashatlas_types::quantity::count(text).map_err(InputError::new_err)
 }
 
-/// Returns the bytes of memory that this process may take; `None` where the system does not say.
+/// Returns the bytes of memory that this process may take; `None` if the system does not report it.
 #[pyfunction]
 fn free_memory() -> Option<u64> {
     opener::ThisProcess.free_memory()
 }
 
-/// Returns whether records say the codes of notes in place of their texts.
+/// Returns `true` if records have the codes of notes in place of their texts.
 fn notes_are_codes() -> bool {
     opener::ThisProcess.variable("FLASHATLAS_NOTES").as_deref() == Some("codes")
 }
@@ -319,7 +324,7 @@ fn notes() -> String {
 /// Returns the text of a note whose values are this JSON object.
 ///
 /// # Errors
-/// A value that the text names is missing, or is no number and no text.
+/// Returns an error if a value that the text names is missing, or is neither a number nor a text.
 #[pyfunction]
 fn note_text(text: &str, values: &str) -> PyResult<String> {
     let wrong = |e: String| InputError::new_err(format!("values of a note: {e}"));
@@ -329,7 +334,7 @@ fn note_text(text: &str, values: &str) -> PyResult<String> {
         .map_err(|name| wrong(format!("`{name}` is missing")))
 }
 
-/// What this module was built from, and how (JSON).
+/// Returns the sources and the settings that this module was built from (JSON).
 #[pyfunction]
 fn build() -> String {
     json!({
@@ -339,14 +344,14 @@ fn build() -> String {
     .to_string()
 }
 
-/// The options of a run (JSON), without the rest of [`registries`]: a command line needs them at
-/// every start.
+/// Returns the options of a run (JSON) without the rest of [`registries`]: a command line needs
+/// them at every start.
 #[pyfunction]
 fn run_options() -> String {
     names::run_options().to_string()
 }
 
-/// What brings parts of others in a native module of its own.
+/// Extension: a native module of its own with added parts.
 pub struct Extension {
     /// The distribution, its version, and the digest of its sources.
     pub origin: Origin,
@@ -354,10 +359,10 @@ pub struct Extension {
     pub parts: Vec<AnyPart>,
 }
 
-/// Fill a native module: the whole binding, with the parts of an extension if there is one.
+/// Fills a native module: the whole binding, with the parts of an extension if there is one.
 ///
 /// # Errors
-/// Names or keys of the parts that clash.
+/// Returns an error if names or keys of the parts clash.
 pub fn populate(module: &Bound<'_, PyModule>, extension: Option<Extension>) -> PyResult<()> {
     let py = module.py();
     if let Some(Extension { origin, parts }) = extension {

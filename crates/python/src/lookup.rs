@@ -4,9 +4,10 @@ use crate::{InputError, guarded, tables, to_python};
 use flashatlas_sim::lookup::LookupSpec;
 use pyo3::prelude::*;
 
-/// Carry out a study of the lookup engine (JSON of a `LookupSpec`) and return its record (JSON),
-/// and the commands of its DRAM as a table where they were asked for. Releases the interpreter's
-/// lock.
+/// Carries out a study of the lookup engine (JSON of a `LookupSpec`).
+///
+/// Returns its record (JSON), and the commands of its DRAM as a table if they were asked for.
+/// Releases the interpreter's lock.
 #[pyfunction]
 #[pyo3(signature = (spec, progress=None))]
 pub fn lookup<'py>(
@@ -23,7 +24,7 @@ pub fn lookup<'py>(
     Ok((outcome.record.to_string(), tables::to_python(py, outcome.commands.as_slice())))
 }
 
-/// What a study is going to be, checked (JSON of a `LookupSpec`): its settings and files (JSON).
+/// Returns the plan of a study (JSON of a `LookupSpec`), checked: its settings and files (JSON).
 #[pyfunction]
 pub fn lookup_planned(spec: &str) -> PyResult<String> {
     let planned =

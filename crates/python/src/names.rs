@@ -26,7 +26,7 @@ fn says(says: Presence) -> String {
     format!("{says:?}").to_lowercase()
 }
 
-/// Song et al. (2019), Fig. 6: the classes of reads, and their clocks.
+/// Returns the classes of reads and their clocks: Song et al. (2019), Fig. 6.
 fn paper_table() -> Vec<Value> {
     let clocks = |class| latency(&DRAM[0].timings, class);
     CLASSES
@@ -36,7 +36,7 @@ fn paper_table() -> Vec<Value> {
         .collect()
 }
 
-/// The options of a run, as keyword arguments and the command line take them.
+/// Returns the options of a run, as keyword arguments and the command line take them.
 pub fn run_options() -> Value {
     flashatlas_sim::OPTIONS
         .iter()
@@ -66,7 +66,7 @@ pub fn run_options() -> Value {
         .collect()
 }
 
-/// A drive that has a name.
+/// Returns the description of a preset.
 fn drive(preset: &Preset) -> Result<Value, ConfigError> {
     let config = environment().registry.load(preset.name, None, &[])?;
     let layout = config.layout()?;
@@ -98,12 +98,12 @@ fn format(f: &FormatDef) -> Value {
     })
 }
 
-/// A part with parameters of its own.
+/// Returns the description of a part with parameters of its own.
 fn part(name: &str, summary: &str, paper: &str, own: &[ParamDef]) -> Value {
     json!({ "name": name, "summary": summary, "paper": paper, "params": params(own) })
 }
 
-/// A part with the mechanisms of its paper.
+/// Adds the mechanisms of a part's paper to its description.
 fn with_mechanisms(mut part: Value, mechanisms: &[Mechanism]) -> Value {
     let one = |m: &Mechanism| json!({ "name": m.name, "counter": m.counter, "without": m.without });
     part["mechanisms"] = mechanisms.iter().map(one).collect();
@@ -137,7 +137,7 @@ pub fn notes() -> Value {
     .collect()
 }
 
-/// Everything that has a name.
+/// Returns everything that has a name.
 pub fn all() -> Result<Value, ConfigError> {
     let ftl = environment().registry.ftl;
     let drives: Vec<Value> =

@@ -1,4 +1,5 @@
-//! What a run may open: files, standard input, and tables, which Python turns into delimited text.
+//! Sources that a run may open: files, standard input, and tables, which Python turns into
+//! delimited text.
 
 use flashatlas_sim::{Opener, input::Stream, trace_files};
 use pyo3::prelude::*;
@@ -11,18 +12,18 @@ use std::sync::{Arc, Mutex};
 /// The name of standard input.
 const STDIN: &str = "-";
 
-/// Whether a trace is in files: neither standard input nor a table that Python holds, nor a part of
-/// it.
+/// Returns `True` if a trace is in files: neither standard input nor a table that Python holds, nor
+/// a part of one.
 #[pyfunction]
 pub fn is_file(path: &str) -> bool {
     let file = |path: &str| path != STDIN && !path.starts_with(TABLE);
     trace_files(path).map_or_else(|_| file(path), |files| files.iter().all(|path| file(path)))
 }
 
-/// What the names of tables that Python holds begin with.
+/// Prefix of the names of tables that Python holds.
 pub const TABLE: &str = "table:";
 
-/// How files of tables begin: Parquet, Arrow's file format (and Feather), Arrow's streams.
+/// First bytes of files of tables: Parquet, Arrow's file format (and Feather), Arrow's streams.
 const TABLE_MAGICS: [&[u8]; 3] = [b"PAR1", b"ARROW1", b"\xff\xff\xff\xff"];
 
 /// The files and the environment of this process.
@@ -77,13 +78,15 @@ impl Confined {
     /// Returns what opens the files in the folder `root` only.
     ///
     /// # Errors
-    /// `root` is not there.
+    /// Returns an error if `root` does not exist.
     pub fn to(root: &str) -> io::Result<Confined> {
         Ok(Confined { root: Path::new(root).canonicalize()? })
     }
 
-    /// Returns whether `path` lies in the folder, once every link in it has been followed; the
-    /// error of the system where it is not there.
+    /// Returns `true` if `path` lies in the folder, after every link in it has been followed.
+    ///
+    /// # Errors
+    /// Returns the error of the system if the path does not exist.
     fn holds(&self, path: &str) -> io::Result<bool> {
         Ok(Path::new(path).canonicalize()?.starts_with(&self.root))
     }
@@ -113,10 +116,10 @@ impl Opener for Confined {
     }
 }
 
-/// Why [`Confined`] opens nothing else.
+/// Reason why [`Confined`] opens nothing else.
 const OUTSIDE: &str = "is not in the bundle, and a bundle reads nothing else";
 
-/// The names of the files in the folder of `path`; none where it cannot be listed.
+/// Returns the names of the files in the folder of `path`; none if it cannot be listed.
 pub fn names_beside(path: &str) -> Vec<String> {
     let folder = match Path::new(path).parent() {
         Some(folder) if folder != Path::new("") => folder,
@@ -126,7 +129,7 @@ pub fn names_beside(path: &str) -> Vec<String> {
     entries.filter_map(|entry| entry.file_name().into_string().ok()).collect()
 }
 
-/// Whether `path` is read as a table: one that Python holds, or a file, by how it begins.
+/// Returns `True` if `path` is read as a table: Python holds it, or the file begins as one.
 #[pyfunction(name = "is_table")]
 pub fn is_table_at(path: &str) -> io::Result<bool> {
     Ok(path.starts_with(TABLE) || is_table(&File::open(path)?)?)
@@ -207,7 +210,7 @@ impl Read for TableText {
     }
 }
 
-/// What an exception says, without its type.
+/// Returns the message of an exception, without its type.
 fn plain(error: &PyErr) -> String {
     Python::attach(|py| error.value(py).to_string())
 }

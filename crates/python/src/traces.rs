@@ -39,7 +39,7 @@ fn account_json(account: &Account) -> Value {
     })
 }
 
-/// Sum up a trace (JSON). Releases the interpreter's lock.
+/// Returns the summary of a trace (JSON). Releases the interpreter's lock.
 #[pyfunction]
 #[pyo3(signature = (path, reading, progress=None))]
 pub fn trace_info(
@@ -73,26 +73,29 @@ pub fn trace_info(
     Ok(value.to_string())
 }
 
-/// The files that the trace called `name` is read from: one, or those of a merge.
+/// Returns the files that the trace called `name` is read from: one, or the files of a merge.
 #[pyfunction]
 pub fn trace_files(name: &str) -> PyResult<Vec<String>> {
     flashatlas_sim::trace_files(name).map_err(|e| crate::to_python(&e))
 }
 
-/// The name of the trace that `name` stands for: of a file of one CPU, all that lie beside it.
+/// Returns the name of the trace that `name` stands for: a file of one CPU stands for all files
+/// beside it.
 #[pyfunction]
 pub fn whole_trace(name: &str) -> PyResult<String> {
     flashatlas_sim::whole_trace(name, &names_beside).map_err(|e| crate::to_python(&e))
 }
 
-/// The name of the trace called `name` if its files were `files`.
+/// Returns the name that the trace called `name` has if its files are `files`.
 #[pyfunction]
 pub fn trace_with_files(name: &str, files: Vec<String>) -> PyResult<String> {
     flashatlas_sim::trace_with_files(name, &files).map_err(|e| crate::to_python(&e))
 }
 
-/// How a trace comes back to what it touched (JSON), for entries that map `page_bytes` each, so
-/// many of them in a map page. Releases the interpreter's lock.
+/// Returns statistics of how a trace comes back to the same pages (JSON).
+///
+/// An entry of the map maps `page_bytes`, and a map page has `entries` entries. Releases the
+/// interpreter's lock.
 #[pyfunction]
 #[pyo3(signature = (path, reading, page_bytes, entries, progress=None))]
 pub fn trace_reuse(
@@ -134,7 +137,7 @@ pub fn trace_reuse(
     Ok(value.to_string())
 }
 
-/// Where traces come from.
+/// Returns the inputs of this process for traces.
 fn inputs(reading: &Reading) -> Result<Inputs<'static>, RunError> {
     let Environment { opener, workloads, .. } = environment();
     Ok(Inputs::new(opener, workloads, reading.options()?))
@@ -174,8 +177,9 @@ impl TraceSlice {
     }
 }
 
-/// The part of a trace that `bounds` say; of a file in the compact format nothing before it is
-/// read.
+/// Returns the part of a trace within `bounds`.
+///
+/// In a file of the compact format, nothing before the part is read.
 fn part(path: &str, reading: &Reading, bounds: Bounds) -> Result<Input<'static>, RunError> {
     let inputs = inputs(reading)?;
     let mut input = inputs.trace(path, reading.format.as_deref(), bounds == Bounds::default())?;
@@ -227,8 +231,10 @@ impl RecordSource for EmptySource {
     }
 }
 
-/// Write a trace, or a part of it, to `to` in `format`; returns what was written and lost (JSON).
-/// Releases the interpreter's lock.
+/// Writes a trace, or a part of it, to `to` in `format`.
+///
+/// Returns the numbers of records written and of what was lost (JSON). Releases the interpreter's
+/// lock.
 #[pyfunction]
 #[pyo3(signature = (path, reading, to, format, compression, lossy, bounds, progress=None))]
 #[allow(clippy::too_many_arguments)]
@@ -312,7 +318,7 @@ impl TraceReader {
         Ok(TraceReader(Mutex::new(input)))
     }
 
-    /// Up to `rows` further requests as a table; `None` at the end.
+    /// Returns at most `rows` further requests as a table, or `None` at the end.
     fn next_batch<'py>(
         &self,
         py: Python<'py>,

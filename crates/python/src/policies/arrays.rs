@@ -21,8 +21,10 @@ pub struct PyArray(Shared);
 
 #[pymethods]
 impl PyArray {
-    /// Where and what it is, as numpy's array interface (version 3) has it; the policy may write
-    /// into bytes alone.
+    /// Returns the address and the type of the array, as numpy's array interface (version 3) has
+    /// them.
+    ///
+    /// The policy may write into bytes alone.
     #[getter]
     fn __array_interface__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let (at, len, typestr, read_only) = match &self.0 {
@@ -55,31 +57,31 @@ pub struct Longs(Arc<[AtomicU64]>);
 macro_rules! array {
     ($name:ident, $number:ty, $atomic:ident, $shared:ident) => {
         impl $name {
-            /// So many of one value.
+            /// Returns an array of `len` elements of one value.
             pub fn of(value: $number, len: usize) -> $name {
                 $name((0..len).map(|_| $atomic::new(value)).collect())
             }
 
-            /// How many there are.
+            /// Returns the number of elements.
             #[allow(dead_code, reason = "of each kind of array that is of use")]
             pub fn len(&self) -> usize {
                 self.0.len()
             }
 
-            /// The number at a place.
+            /// Returns the number at a place.
             #[inline]
             pub fn get(&self, at: usize) -> $number {
                 self.0[at].load(Relaxed)
             }
 
-            /// Put a number in a place.
+            /// Puts a number in a place.
             #[allow(dead_code, reason = "what Python alone writes needs none")]
             #[inline]
             pub fn set(&self, at: usize, value: $number) {
                 self.0[at].store(value, Relaxed);
             }
 
-            /// How Python sees it.
+            /// Returns the array that Python sees.
             pub fn shared(&self) -> PyArray {
                 PyArray(Shared::$shared(self.0.clone()))
             }

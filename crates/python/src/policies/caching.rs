@@ -1,5 +1,5 @@
-//! A policy of the map's cache in Python: it is asked at every miss, or keeps tables by map page
-//! that it changes after so many misses.
+//! A policy of the map's cache in Python. It is asked at every miss, or keeps tables by map page;
+//! after a batch of misses it changes them.
 
 use super::tables::Learning;
 use super::{Described, leaked, raised, values};
@@ -17,7 +17,7 @@ struct Keeper {
     hears_hits: bool,
 }
 
-/// The definition of such a policy.
+/// Returns the definition of a policy that is written in Python.
 pub fn definition(described: Described, params: &'static [ParamDef]) -> CachePolicyDef {
     let who = leaked(&format!("map cache policy `{}` ({})", described.name, described.origin.0));
     let (make, batch, hears_hits) = (described.make, described.batch, described.history);
@@ -40,7 +40,8 @@ pub fn definition(described: Described, params: &'static [ParamDef]) -> CachePol
 }
 
 impl Keeper {
-    /// Whether a page stays, and what is loaded along, as Python says.
+    /// Asks Python about a page: returns `true` if it stays, and adds to `ahead` what is loaded
+    /// along.
     fn ask(&self, access: &MapAccess, ahead: &mut Vec<u32>) -> bool {
         Python::attach(|py| {
             let MapAccess { page, clock, change, room, most, .. } = *access;

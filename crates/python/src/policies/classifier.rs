@@ -1,5 +1,5 @@
-//! A classifier in Python: it is asked for every page, or keeps a table of streams by logical page
-//! that it changes after so many writes.
+//! A classifier in Python. It is asked for every page, or keeps a table of streams by logical page;
+//! after a batch of writes it changes the table.
 
 use super::tables::Learning;
 use super::{Described, leaked, raised, values};
@@ -19,7 +19,7 @@ struct Sorter {
     hears_erases: bool,
 }
 
-/// The definition of such a classifier.
+/// Returns the definition of a classifier that is written in Python.
 pub fn definition(described: Described, params: &'static [ParamDef]) -> ClassifierDef {
     let who = leaked(&format!("classifier `{}` ({})", described.name, described.origin.0));
     let (make, batch, history) = (described.make, described.batch, described.history);
@@ -49,7 +49,7 @@ pub fn definition(described: Described, params: &'static [ParamDef]) -> Classifi
     }
 }
 
-/// A stream as Python has it: negative for those of collection, from -1 on; `None`.
+/// Returns a stream as Python has it: streams of collection are negative, from -1 on; or `None`.
 fn numbered(stream: Option<Stream>) -> Option<i64> {
     stream.map(|stream| match stream {
         Stream::Host(n) => i64::from(n),

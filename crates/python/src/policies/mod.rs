@@ -25,7 +25,7 @@ thread_local! {
     static RAISED: RefCell<Option<PyErr>> = const { RefCell::new(None) };
 }
 
-/// The error for a fault of a part, with the exception behind it as its cause.
+/// Returns the error for a fault of a part, with the exception behind it as its cause.
 pub fn part_error(fault: &PartFault) -> PyErr {
     let Some(cause) = RAISED.take() else { return PartError::new_err(fault.to_string()) };
     Python::attach(|py| {
@@ -38,7 +38,7 @@ pub fn part_error(fault: &PartFault) -> PyErr {
     })
 }
 
-/// The run ends: a policy raised an exception.
+/// Ends the run: a policy raised an exception.
 fn raised(who: &str, method: &str, now: Option<Ps>, py: Python<'_>, error: PyErr) -> ! {
     let text = (|| {
         let format = py.import("traceback")?.getattr("format_exception")?;
@@ -74,7 +74,7 @@ fn declared(params: Vec<Declared>) -> PyResult<&'static [ParamDef]> {
     Ok(all.leak())
 }
 
-/// The values of a policy's parameters, by key.
+/// Returns the values of a policy's parameters, by key.
 fn values<'py>(
     py: Python<'py>,
     params: &Params,
@@ -92,7 +92,7 @@ fn values<'py>(
     Ok(all)
 }
 
-/// What a policy in Python says of itself.
+/// Description of a policy in Python.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub struct Described {
@@ -105,14 +105,15 @@ pub struct Described {
     origin: (String, String, String),
     /// Makes one.
     make: Py<PyAny>,
-    /// Of a classifier: streams of both kinds. Whether it wants ages, or a cache policy hits. How
-    /// many writes or misses it learns from at a time; 0: it is asked every time.
+    /// Streams of both kinds, for a classifier. `history`: a classifier wants ages, or a cache
+    /// policy hits. `batch`: number of writes or misses that it learns from at a time; 0: it is
+    /// asked every time.
     streams: Option<(u32, u32)>,
     history: bool,
     batch: usize,
 }
 
-/// Add a policy that is written in Python.
+/// Adds a policy that is written in Python.
 #[pyfunction]
 pub fn add_policy(described: Described, replace: bool) -> PyResult<()> {
     let (distribution, version, digest) = described.origin.clone();
@@ -129,7 +130,7 @@ pub fn add_policy(described: Described, replace: bool) -> PyResult<()> {
     add(&[AnyPart::Drive(part)], &origin, replace).map_err(|e| InputError::new_err(e.to_string()))
 }
 
-/// Leave a text where definitions need it.
+/// Leaks a text for definitions, which live for ever.
 fn leaked(text: &str) -> &'static str {
     text.to_owned().leak()
 }

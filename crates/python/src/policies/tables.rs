@@ -1,5 +1,5 @@
-//! Policies that learn: two tables by page, which they write, and a log of what happened since they
-//! did so last.
+//! Policies that learn: two tables by page, which they write, and a log of the events since they
+//! last did.
 
 use super::arrays::{Bytes, Longs, PyArray, Words};
 use pyo3::prelude::*;
@@ -16,13 +16,13 @@ pub struct PyTables {
 
 #[pymethods]
 impl PyTables {
-    /// The two tables, an element for each page.
+    /// Returns the two tables, with an element for each page.
     #[getter]
     fn tables(&self) -> [PyArray; 2] {
         self.tables.each_ref().map(Bytes::shared)
     }
 
-    /// What happened last: pages, and a number for each.
+    /// Returns the last events: pages, and a number for each.
     #[getter]
     fn log(&self) -> [PyArray; 2] {
         [self.log.0.shared(), self.log.1.shared()]
@@ -38,7 +38,7 @@ pub struct Learning {
 }
 
 impl Learning {
-    /// Tables of these values for so many pages, and a log of so many events.
+    /// Returns tables of these first values for `pages` pages, and a log of `batch` events.
     pub fn new(pages: u32, first: [u8; 2], batch: usize) -> Learning {
         let by_page = if batch > 0 { pages as usize } else { 0 };
         Learning {
@@ -49,17 +49,17 @@ impl Learning {
         }
     }
 
-    /// What Python gets of it.
+    /// Returns the tables and the log that Python sees.
     pub fn shown(&self, pages: u32) -> PyTables {
         PyTables { pages, tables: self.tables.clone(), log: self.log.clone() }
     }
 
-    /// Whether the policy is asked every time.
+    /// Returns `true` if the policy is asked every time.
     pub fn is_asked(&self) -> bool {
         self.batch == 0
     }
 
-    /// Something happened to a page; whether the policy learns now.
+    /// Logs an event of a page, and returns `true` if the policy learns now.
     pub fn hear(&mut self, page: u32, number: u64) -> bool {
         self.log.0.set(self.logged, page);
         self.log.1.set(self.logged, number);
@@ -67,7 +67,7 @@ impl Learning {
         self.logged == 0
     }
 
-    /// What one of the tables says of a page.
+    /// Returns the entry of a page in one of the tables.
     pub fn of(&self, table: usize, page: u32) -> u32 {
         self.tables[table].get(page as usize).into()
     }

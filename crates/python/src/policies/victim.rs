@@ -1,4 +1,5 @@
-//! A victim policy in Python: what it hears stands in arrays, and it is called when it picks.
+//! A victim policy in Python: events are written into arrays, and the policy is called when it
+//! picks.
 
 use super::arrays::{Longs, PyArray, Words};
 use super::{Described, leaked, raised, values};
@@ -10,7 +11,7 @@ use std::collections::VecDeque;
 /// `closed_at` of blocks that are no candidates.
 const NEVER: u64 = u64::MAX;
 
-/// What a policy sees of its lane.
+/// Lane as its policy sees it.
 #[pyclass(frozen, name = "Lane")]
 pub struct PyLane {
     /// Slots of a block.
@@ -26,20 +27,20 @@ pub struct PyLane {
 
 #[pymethods]
 impl PyLane {
-    /// The arrays: valid, erases, closed_at, changed_at.
+    /// Returns the arrays: valid, erases, closed_at, changed_at.
     #[getter]
     fn arrays(&self) -> [PyArray; 4] {
         let PyLane { valid, erases, closed_at, changed_at, .. } = self;
         [valid.shared(), erases.shared(), closed_at.shared(), changed_at.shared()]
     }
 
-    /// Slots programmed on the drive so far.
+    /// Returns the slots programmed on the drive so far.
     #[getter]
     fn clock(&self) -> u64 {
         self.now.get(0)
     }
 
-    /// Simulated time, in picoseconds.
+    /// Returns the simulated time, in picoseconds.
     #[getter]
     fn now_ps(&self) -> u64 {
         self.now.get(1)
@@ -58,11 +59,11 @@ struct Victim {
     slots: u32,
     /// Closed since the last pick: their erases are not in the array yet.
     fresh: Vec<u32>,
-    /// What the policy named and nobody has taken.
+    /// Blocks that the policy named and that nobody has taken.
     chosen: VecDeque<u32>,
 }
 
-/// The definition of such a policy.
+/// Returns the definition of a policy that is written in Python.
 pub fn definition(described: Described, params: &'static [ParamDef]) -> VictimDef {
     let who = leaked(&format!("victim policy `{}` ({})", described.name, described.origin.0));
     let make = described.make;
@@ -161,7 +162,7 @@ impl VictimPolicy for Victim {
 }
 
 impl Victim {
-    /// Whether a block is closed and has an invalid slot.
+    /// Returns `true` if a block is closed and has an invalid slot.
     fn frees(&self, block: u32) -> bool {
         let at = block as usize;
         self.closed_at.get(at) != NEVER && self.valid.get(at) < self.slots

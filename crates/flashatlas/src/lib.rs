@@ -1,7 +1,7 @@
 //! FlashAtlas as one crate: everything that a part of your own needs, and everything that runs it.
 //!
 //! A part is a definition: a `const` with a name, a summary, parameters and a constructor. A
-//! [`Registry`] with it is used as the one without:
+//! [`Registry`] with the part is used like one without it:
 //!
 //! ```
 //! use flashatlas::prelude::*;
@@ -43,11 +43,11 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! [`conformance!`] makes the tests of a part that FlashAtlas' own parts pass. With the feature
-//! `python`, `extension!` makes a Python extension: the whole command line, API and reports know
-//! its parts.
+//! [`conformance!`] makes tests for a part; FlashAtlas' own parts pass the same tests. With the
+//! feature `python`, `extension!` makes a Python extension: the whole command line, API and reports
+//! know its parts.
 //!
-//! What may change and what will not is said in `docs/STABILITY.md` of the repository.
+//! `docs/STABILITY.md` of the repository lists what may change and what will not.
 
 pub use flashatlas_conformance as testing;
 pub use flashatlas_conformance::conformance;
@@ -69,7 +69,7 @@ mod registry;
 
 pub use registry::{Registry, digest};
 
-/// What a part of each kind needs.
+/// Names that a part of any kind needs.
 pub mod prelude {
     pub use crate::Registry;
     pub use crate::device::{
@@ -100,8 +100,10 @@ pub mod prelude {
     };
 }
 
-/// Where the parts of this crate come from, for run records: its name and version, and the digest
-/// of the source files that are named, as `include_bytes!` finds them.
+/// Returns the origin of the parts of this crate, for run records.
+///
+/// The origin has the name and version of the crate, and the digest of the named source files.
+/// Files are named as for `include_bytes!`.
 ///
 /// ```
 /// let origin = flashatlas::origin!("lib.rs");
@@ -118,7 +120,8 @@ macro_rules! origin {
     };
 }
 
-/// A Python extension: a native module of this name that holds all of FlashAtlas, and these parts.
+/// Makes a Python extension: a native module called `$name` that has all of FlashAtlas and these
+/// parts.
 ///
 /// ```ignore
 /// flashatlas::extension!(my_parts, origin!("lib.rs"), [&NEWEST]);

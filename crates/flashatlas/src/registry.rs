@@ -1,4 +1,4 @@
-//! What names choose from, with the parts of whoever adds some.
+//! Registry of the parts that names choose from, with parts that others add.
 
 use flashatlas_conformance::{Effort, Report};
 use flashatlas_sim::metrics::METRICS;
@@ -34,7 +34,7 @@ impl Opener for Files {
     }
 }
 
-/// `sha256:` and the digest of sources.
+/// Returns `sha256:` and the digest of all sources, one after the other.
 pub fn digest(sources: &[&[u8]]) -> String {
     let mut all = Sha256::new();
     sources.iter().for_each(|source| all.update(source));
@@ -42,7 +42,8 @@ pub fn digest(sources: &[&[u8]]) -> String {
     format!("sha256:{hex}")
 }
 
-/// Every part that a run may name. A value: [`Registry::with`] makes another one.
+/// Every part that a run may name. A registry never changes: [`Registry::with`] returns another
+/// one.
 #[derive(Clone)]
 pub struct Registry {
     parts: Parts,
@@ -50,7 +51,7 @@ pub struct Registry {
 }
 
 impl Registry {
-    /// The parts that come with the project.
+    /// Returns a registry of the parts that come with the project.
     pub fn standard() -> Registry {
         let parts = Parts {
             drives: flashatlas_host::STANDARD,
@@ -66,26 +67,30 @@ impl Registry {
         Registry { parts, origin }
     }
 
-    /// The parts that are added from now on come from here: `flashatlas::origin!("lib.rs")`.
+    /// Returns the same registry, with the origin of parts that are added from now on.
+    ///
+    /// The origin is mostly `flashatlas::origin!("lib.rs")`.
     pub fn from_origin(self, origin: Origin) -> Registry {
         Registry { origin, ..self }
     }
 
-    /// The same registry with one more part: of a drive, a trace format, a generator or a metric.
+    /// Returns a registry with one more part: of a drive, a trace format, a generator or a metric.
     ///
     /// # Errors
-    /// A part of its kind has this name already; or one of its keys has another meaning elsewhere.
+    /// Returns an error if a part of its kind has this name already, or if one of its keys has
+    /// another meaning elsewhere.
     pub fn with(self, part: impl Into<AnyPart>) -> Result<Registry, ConfigError> {
         let parts = self.parts.with(part.into(), &self.origin)?;
         Ok(Registry { parts, ..self })
     }
 
-    /// Every part, for the crates below this one.
+    /// Returns every part, for the crates below this one.
     pub fn parts(&self) -> &Parts {
         &self.parts
     }
 
-    /// What runs with these parts find. `opener` opens files and looks at the environment.
+    /// Returns the environment of runs with these parts; `opener` opens files and reads environment
+    /// variables.
     pub fn environment<'a>(&'a self, opener: &'a dyn Opener) -> Environment<'a> {
         Environment {
             registry: &self.parts.drives,
@@ -97,11 +102,13 @@ impl Registry {
         }
     }
 
-    /// Carry out a run, as JSON says it (the keys of [`RunSpec`]), on files of this machine.
-    /// Returns its record.
+    /// Carries out a run on files of this machine, and returns its record.
+    ///
+    /// `spec` has the keys of [`RunSpec`].
     ///
     /// # Errors
-    /// Bad input, a drive that cannot go on, a part that broke its contract.
+    /// Returns an error for bad input, for a drive that cannot go on, and for a part that broke its
+    /// contract.
     pub fn run(&self, spec: serde_json::Value) -> Result<serde_json::Value, RunError> {
         let spec: RunSpec = serde_json::from_value(spec)
             .map_err(|e| RunError::Unusable(format!("run specification: {e}")))?;
@@ -109,10 +116,10 @@ impl Registry {
         flashatlas_sim::run(&spec, &environment, &mut |_| true).map(|outcome| outcome.record)
     }
 
-    /// What a part of this registry promises, tried: see [`crate::testing`].
+    /// Tries what a part of this registry promises: see [`crate::testing`].
     ///
     /// # Errors
-    /// No part of any kind has this name.
+    /// Returns an error if no part of any kind has this name.
     pub fn check(&self, name: &str, effort: &Effort) -> Result<Report, ConfigError> {
         flashatlas_conformance::check(&self.parts, name, effort, &mut |_| true)
     }

@@ -1,10 +1,10 @@
-//! What others may build on: every public item of the crates that are published, in a text file
-//! that a change shows up in (`surface.txt`). `FLASHATLAS_WRITE=1 cargo test -p flashatlas --test
-//! surface` writes it anew.
+//! Surface that others may build on: every public item of the crates that are published, in a text
+//! file that a change shows up in (`surface.txt`). `FLASHATLAS_WRITE=1 cargo test -p flashatlas
+//! --test surface` writes it anew.
 //!
-//! The sources are read, so that it does not depend on the version of a compiler. Public is what a
-//! path of public modules leads to, and what a public `use` names. Fields, variants and methods
-//! follow their type; what a macro makes is not seen.
+//! The sources are read, so that it does not depend on the version of a compiler. An item is public
+//! if a path of public modules leads to it, or if a public `use` names it. Fields, variants and
+//! methods follow their type; what a macro makes is not seen.
 
 use quote::ToTokens;
 use std::collections::{BTreeMap, BTreeSet};
@@ -30,7 +30,7 @@ const CRATES: [&str; 14] = [
     "flashatlas",
 ];
 
-/// What one crate shows.
+/// Surface of one crate.
 #[derive(Default)]
 struct Surface {
     /// Names that a public `use` brings out of private modules, and modules of which it brings all.
@@ -49,7 +49,7 @@ fn has(attributes: &[Attribute], what: &str) -> bool {
     attributes.iter().any(|a| a.to_token_stream().to_string().replace(' ', "").contains(what))
 }
 
-/// Tokens as one line, with the spaces that people write.
+/// Returns tokens as one line, with the spaces that people write.
 fn text(tokens: &impl ToTokens) -> String {
     let mut line = tokens.to_token_stream().to_string();
     for (from, to) in [
@@ -85,14 +85,14 @@ fn text(tokens: &impl ToTokens) -> String {
     line.trim().to_owned()
 }
 
-/// The items of a module, whose files lie in `folder`.
+/// Returns the items of a module, whose files lie in `folder`.
 fn items(file: &Path) -> Vec<Item> {
     let source =
         std::fs::read_to_string(file).unwrap_or_else(|e| panic!("{}: {e}", file.display()));
     syn::parse_file(&source).unwrap_or_else(|e| panic!("{}: {e}", file.display())).items
 }
 
-/// The modules of a crate, each with its path, whether public modules lead to it, and its items.
+/// Returns the modules of a crate: path, `true` if public modules lead to it, and items of each.
 fn modules(file: &Path, folder: &Path, path: &str, open: bool) -> Vec<(String, bool, Vec<Item>)> {
     let mut all = Vec::new();
     let own = items(file);
@@ -112,7 +112,7 @@ fn modules(file: &Path, folder: &Path, path: &str, open: bool) -> Vec<(String, b
     all
 }
 
-/// The names that a `use` brings.
+/// Collects the names that a `use` brings.
 fn named(tree: &UseTree, before: &str, all: &mut Vec<(String, String)>) {
     match tree {
         UseTree::Path(path) => named(&path.tree, &format!("{before}{}::", path.ident), all),
@@ -127,7 +127,7 @@ fn named(tree: &UseTree, before: &str, all: &mut Vec<(String, String)>) {
     }
 }
 
-/// The last name of a type's path.
+/// Returns the last name of a type's path.
 fn type_name(of: &Type) -> String {
     match of {
         Type::Path(path) => {
@@ -151,13 +151,12 @@ impl Surface {
         }
     }
 
-    /// An item that has a name, if it is on the surface.
+    /// Adds an item that has a name, if it is on the surface.
     fn item(&mut self, module: &str, open: bool, item: &Item) {
         let shown =
             |vis: &Visibility, name: &str| is_public(vis) && (open || self.exported.contains(name));
-        let growing = |attributes: &[Attribute]| match has(attributes, "non_exhaustive") {
-            true => "#[non_exhaustive] ",
-            false => "",
+        let growing = |attributes: &[Attribute]| {
+            if has(attributes, "non_exhaustive") { "#[non_exhaustive] " } else { "" }
         };
         match item {
             Item::Fn(of) if shown(&of.vis, &of.sig.ident.to_string()) => {
@@ -225,7 +224,7 @@ impl Surface {
         }
     }
 
-    /// The methods of types that are on the surface, and the traits that they have.
+    /// Adds the methods of types that are on the surface, and the traits that they have.
     fn implementation(&mut self, module: &str, of: &syn::ItemImpl) {
         let name = type_name(&of.self_ty);
         if !self.types.contains(&name) {
@@ -250,7 +249,7 @@ impl Surface {
     }
 }
 
-/// The surface of a crate, as text.
+/// Returns the surface of a crate, as text.
 fn surface(name: &str) -> String {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(name).join("src");
     let all = modules(&folder.join("lib.rs"), &folder, "", true);

@@ -2,7 +2,7 @@
 
 use pyo3::prelude::*;
 
-/// The compiled core of FlashAtlas.
+/// Returns the compiled core of FlashAtlas.
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     flashatlas_python::populate(module, None)

@@ -1,10 +1,10 @@
 """`make bench-peers`: the same drive and loads through MQSim, alternately with ours.
 
 ``FLASHATLAS_MQSIM`` names a binary of MQSim (https://github.com/CMU-SAFARI/MQSim) that you have
-built; an optimised build is fair. Each load runs with so many requests and with twice as many. What
-a request costs is the difference, and what is left of the first run is set-up. Seconds are CPU time
-in user mode, the least of the rounds; the machine should be quiet. Not a test: nothing here can
-fail but by the reader's judgement.
+built; an optimised build is fair. Each load runs with its number of requests and with twice as
+many. The difference is the cost of the requests; the rest of the first run is set-up. Seconds are
+CPU time in user mode, the least of the rounds; the machine should be quiet. This is no test: only
+the reader's judgement can fail it.
 """
 
 from __future__ import annotations
@@ -42,16 +42,16 @@ class Load:
     cache: int
     """Bytes of the write cache."""
     reads: int
-    """Of a hundred requests."""
+    """Number of reads in a hundred requests."""
     requests: int
     occupied: int = 100
-    """Of a hundred pages those that hold data. MQSim ends with an error where reads and writes
-    meet on a drive that collects."""
+    """Number of pages with data in a hundred. MQSim ends with an error where reads and writes meet
+    on a drive that collects."""
     longer: int = 1
-    """So many times as many requests through ours: a difference of a tenth of a second is noise."""
+    """Factor on the requests through ours: a difference of a tenth of a second is noise."""
 
     def hand(self, waf: float | None) -> float | None:
-        """Requests a second of dies that are all at work, where only writes are asked for."""
+        """Return requests a second of dies that are all at work, or ``None`` if there are reads."""
         if self.reads or waf is None:
             return None
         move = PAGE / CHANNEL_MB
@@ -70,7 +70,7 @@ LOADS = (
 
 @dataclass(frozen=True)
 class Run:
-    """What one run took, and what it counted."""
+    """Time and memory of one run, and its counts."""
 
     seconds: float
     memory: int
@@ -82,7 +82,7 @@ class Run:
 
 
 def element(tag: str, body: dict | object) -> ET.Element:
-    """An XML element, with elements in it where ``body`` has some."""
+    """Return an XML element, with elements in it if ``body`` is a dictionary."""
     made = ET.Element(tag)
     if isinstance(body, dict):
         made.extend(element(name, value) for name, value in body.items())
@@ -92,7 +92,7 @@ def element(tag: str, body: dict | object) -> ET.Element:
 
 
 def drive(cache: int) -> ET.Element:
-    """The drive in MQSim's terms: a map that is whole in memory, greedy victims, no suspension."""
+    """Return the drive for MQSim: a map that is whole in memory, greedy victims, no suspension."""
     levels = ("LSB", "CSB", "MSB")
     return element(
         "Execution_Parameter_Set",
@@ -143,7 +143,7 @@ def drive(cache: int) -> ET.Element:
 
 
 def scenario(load: Load, requests: int) -> ET.Element:
-    """One flow over the pages that hold data."""
+    """Return one flow over the pages that hold data."""
     flow = {
         "Priority_Class": "HIGH",
         "Device_Level_Data_Caching_Mode": "WRITE_CACHE",
@@ -172,13 +172,13 @@ def scenario(load: Load, requests: int) -> ET.Element:
 
 
 def write(where: Path, root: ET.Element) -> None:
-    """As MQSim reads it: an element a line."""
+    """Write XML as MQSim reads it: an element a line."""
     ET.indent(root, "\t")
     ET.ElementTree(root).write(where, encoding="us-ascii", xml_declaration=True)
 
 
 def timed(command: list[str], folder: Path) -> tuple[float, int]:
-    """CPU seconds in user mode and bytes of memory of a command.
+    """Return CPU seconds in user mode and bytes of memory of a command.
 
     Raises:
         RuntimeError: It failed.
@@ -197,7 +197,7 @@ def timed(command: list[str], folder: Path) -> tuple[float, int]:
 
 
 def theirs(binary: str, load: Load, requests: int, folder: Path) -> Run:
-    """A run of MQSim."""
+    """Return a run of MQSim."""
     write(folder / "load.xml", scenario(load, requests))
     seconds, memory = timed([binary, "-i", "ssd.xml", "-w", "load.xml"], folder)
     root = ET.parse(folder / "load_scenario_1.xml").getroot()
@@ -222,7 +222,7 @@ def theirs(binary: str, load: Load, requests: int, folder: Path) -> Run:
 
 
 def ours(load: Load, requests: int, folder: Path) -> Run:
-    """A run of ours, of the same drive file."""
+    """Return a run of ours, of the same drive file."""
     share = f"read={load.reads / 100},range={load.occupied / 100}"
     kind = f"uniform:requests={requests},size={PAGE},{share}"
     # a drive that is full in order begins to collect when its spare pages are written
@@ -236,9 +236,10 @@ def ours(load: Load, requests: int, folder: Path) -> Run:
 
 
 def rows(load: Load, name: str, once: Run, twice: Run) -> tuple[float | None, tuple[str, ...]]:
-    """Microseconds a request, and what the table says.
+    """Return microseconds a request, and the cells of the table.
 
-    None and dashes where twice as many requests took no longer: what else ran decided that.
+    They are None and dashes if twice as many requests took no longer: other programs decided
+    the time.
     """
     seconds, requests = twice.seconds - once.seconds, twice.requests - once.requests
     each = seconds / requests * 1e6 if seconds > 0 else None
@@ -327,7 +328,7 @@ def main() -> None:
 
 
 def where() -> str:
-    """Where the package is that a run takes, which starts in a folder of its own."""
+    """Return the path of the package that runs take, which start in a folder of their own."""
     command = [sys.executable, "-c", "import flashatlas; print(flashatlas.__file__)"]
     return subprocess.run(
         command, cwd=tempfile.gettempdir(), capture_output=True, text=True, check=True
@@ -337,7 +338,7 @@ def where() -> str:
 def compared(
     binary: str, load: Load, rounds: int, bars: Bars, number: int
 ) -> dict[str, tuple[Run, Run]]:
-    """Both simulators, in turns: the fastest run with so many requests and with twice as many."""
+    """Return the fastest run of both simulators, in turns: with the requests and twice as many."""
     found: dict[str, tuple[Run, Run]] = {}
     with tempfile.TemporaryDirectory(prefix="flashatlas-peers-") as scratch:
         folder = Path(scratch)

@@ -1,7 +1,6 @@
 """`make bench`: decisions and steps a second of policies in Python, and of environments.
 
-Beside each stands what it should reach on one core. Not a test: nothing here can fail but by the
-reader's judgement.
+Each number has its goal on one core beside it. This is no test: the reader judges the numbers.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ class Single(parts.Victim):
     asked = 0
 
     def pick(self, lane: parts.Lane) -> int | None:
-        """One block."""
+        """Return one block."""
         Single.asked += 1
         blocks = lane.candidates()
         return int(blocks[lane.valid[blocks].argmin()]) if len(blocks) else None
@@ -42,7 +41,7 @@ class Batched(parts.Victim):
     named = 0
 
     def pick(self, lane: parts.Lane) -> list[int] | None:
-        """Many blocks."""
+        """Return many blocks."""
         blocks = lane.candidates()
         best = blocks[np.argpartition(lane.valid[blocks], min(64, len(blocks) - 1))[:64]]
         Batched.named += len(best)
@@ -50,7 +49,7 @@ class Batched(parts.Victim):
 
 
 class Placer(parts.Classifier):
-    """Every page that was written soon after itself."""
+    """A classifier that tells pages that were written again soon."""
 
     name = "bench-placer"
     streams = (2, 2)
@@ -59,28 +58,28 @@ class Placer(parts.Classifier):
     sorted = 0
 
     def learn(self, lpns, ages, clock) -> None:
-        """Thousands of pages at a time."""
+        """Sort thousands of pages at a time."""
         Placer.sorted += len(lpns)
         self.host[lpns] = ages < np.uint64(self.pages // 4)
         self.collection[lpns] = self.host[lpns]
 
 
 def took(**run: object) -> float:
-    """Seconds of a run."""
+    """Return the seconds of a run."""
     began = time.perf_counter()
     flashatlas.run(**{**LOAD, "workload": WRITES, **run})
     return time.perf_counter() - began
 
 
 def beside(own: dict[str, str], plain: dict[str, str]) -> float:
-    """Seconds that a policy costs beside a built-in one, the better of three each."""
+    """Return the seconds that a policy adds to a built-in one, by the least of three runs each."""
     of = {key: {**LOAD["set"], **value} for key, value in (("own", own), ("plain", plain))}
     pairs = [(took(set=of["own"]), took(set=of["plain"])) for _ in range(3)]
     return min(a for a, _ in pairs) - min(b for _, b in pairs)
 
 
 def steps() -> float:
-    """Steps a second of an episode."""
+    """Return steps a second of an episode."""
     env = learning.Collection(workload="uniform:requests=60000,size=2KiB")
     env.reset(seed=1)
     began, count, done = time.perf_counter(), 0, False
@@ -91,7 +90,7 @@ def steps() -> float:
 
 
 def rate(count: float, seconds: float, what: str) -> str:
-    """So many a second; noise may hide what a policy costs."""
+    """Return a count a second as text; noise may hide the cost of a policy."""
     return f"{count / seconds:,.0f} {what}/s" if seconds > 0.001 else "below the noise of runs"
 
 

@@ -2,9 +2,9 @@
 
     benches/rounds.py --rounds 5 -- target/dist/bench engine setup
 
-One round prints as it goes. What several print must differ in numbers alone. A number that is the
-same in all rounds stays; of others the least and the median are printed, `1.02/1.31`. Not a test:
-nothing here can fail but by the reader's judgement.
+One round prints as it goes. Several rounds may differ in numbers alone. A number that is the same
+in all rounds stays; of other numbers the least and the median are printed, `1.02/1.31`. This is no
+test: only the reader's judgement can fail it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?")
 
 
 def summary(rounds: list[str]) -> str:
-    """The text that all rounds printed, each number as its least and median.
+    """Return the text that all rounds printed, each number as its least and median.
 
     Raises ``ValueError`` when they printed different words.
     """
@@ -42,7 +42,7 @@ def summary(rounds: list[str]) -> str:
 
 
 def merged(numbers: tuple[str, ...]) -> str:
-    """Least and median of the rounds, with as many decimals as they have."""
+    """Return the least and the median of the rounds, with the decimals that the numbers have."""
     if len(set(numbers)) == 1:
         return numbers[0]
     decimals = max(len(number.partition(".")[2]) for number in numbers)
@@ -51,7 +51,7 @@ def merged(numbers: tuple[str, ...]) -> str:
 
 
 def main() -> None:
-    """Run the command so many times."""
+    """Run the command once a round, and print the summary."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=1, help="how often (1)")
     parser.add_argument("command", nargs="+", help="what prints the numbers, after --")

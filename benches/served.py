@@ -1,9 +1,9 @@
 """`make bench-served`: fio over NBD on a served drive, alternately with nbdkit's memory plugin.
 
 Each round serves a new `tlc-small` in memory, one with an image, and nbdkit's own `memory` plugin
-of that size, in turns, and runs the same loads on each: a gigabyte is written once (so that memory
+of that size, in turns, and runs the same loads on each. A gigabyte is written once (so that memory
 is touched for the first time), then read, then read and written at random. Numbers are shares of
-what the memory plugin does in the same round. The machine should be quiet. Not a test.
+the memory plugin's numbers in the same round. The machine should be quiet. This is no test.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ LOADS = {
 
 @contextmanager
 def memory(folder: Path) -> Iterator[str]:
-    """The plugin of nbdkit, as large as the drive."""
+    """Serve nbdkit's memory plugin, as large as the drive; yield its URI."""
     size = flashatlas.Drive("tlc-small").capacity_bytes
     socket = folder / "memory"
     command = ["nbdkit", "--foreground", "--threads", "32", "--unix", str(socket), "memory"]
@@ -51,7 +51,7 @@ def memory(folder: Path) -> Iterator[str]:
 
 @contextmanager
 def ours(image: Path | None) -> Iterator[str]:
-    """The drive, in memory or with an image."""
+    """Serve the drive, in memory or with an image; yield its URI."""
     with serve("tlc-small", image=image) as drive:
         yield drive.uri
     if image is not None:
@@ -59,7 +59,7 @@ def ours(image: Path | None) -> Iterator[str]:
 
 
 def measured(uri: str, seconds: int, folder: Path) -> dict[str, float]:
-    """Requests a second of each load."""
+    """Return the requests a second of each load."""
     found = {}
     for number, (name, load) in enumerate(LOADS.items()):
         long = "" if number == 0 else f"time_based=1\nruntime={seconds}\n"

@@ -1,20 +1,21 @@
-//! What a request costs must not grow with the size of a queue: the time of a request over the size
-//! of the write cache, over the commands in flight, and over the number of dies.
+//! Costs that must not grow with the size of a queue: the time of a request over the size of the
+//! write cache, over the commands in flight, and over the number of dies.
 
 use crate::{Host, longer, now};
 use flashatlas_device::{Inspect, Ssd};
 use flashatlas_host::STANDARD;
 use flashatlas_types::{Lpn, Seed};
 
-/// Flash operations a second and the time of a request, of 4 KiB requests at random addresses.
+/// Time of a request in nanoseconds, flash operations a second, and WAF, of 4 KiB requests at
+/// random addresses.
 struct Cost {
     ns: f64,
     flash_ops_a_second: f64,
     waf: f64,
 }
 
-/// `dies` dies with `blocks` blocks of 256 pages of 4 KiB between them, 12.7 % over-provisioning,
-/// in the steady state of random writes.
+/// Returns a host with a drive in the steady state of random writes. The drive has `dies` dies,
+/// with `blocks` blocks of 256 pages of 4 KiB between them, and 12.7 % over-provisioning.
 fn aged(dies: u32, blocks: u32, extra: &[String]) -> Host {
     let channels = dies.min(8);
     let ways = dies.div_ceil(channels).min(64);
@@ -49,7 +50,7 @@ fn aged(dies: u32, blocks: u32, extra: &[String]) -> Host {
     host
 }
 
-/// Reads, programs and erases so far.
+/// Returns the number of reads, programs and erases so far.
 pub fn flash_ops(drive: &Ssd) -> u64 {
     let c = &drive.medium().counters;
     [&c.reads, &c.programs, &c.erases].iter().map(|by_cause| by_cause.iter().sum::<u64>()).sum()
@@ -118,7 +119,7 @@ pub fn print() {
     }
 }
 
-/// Flash operations a second of the event engine: writes that collect, reads, and both.
+/// Prints the flash operations a second of the event engine: writes that collect, reads, and both.
 pub fn engine() {
     for (name, writes) in [("collecting writes", 100), ("30 % writes", 30), ("reads", 0)] {
         let mut host = aged(8, 16 * 1024, &["cache.bytes=16MiB".into()]);

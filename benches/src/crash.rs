@@ -1,11 +1,11 @@
-//! Power failures: states that are mounted, compared, checked, mounted again, written on, mounted
-//! and compared, on one core.
+//! Power failures on one core: states are mounted, compared, checked, mounted again, written on,
+//! mounted and compared.
 
 use crate::now;
 use flashatlas_crash::{Plan, run};
 use flashatlas_host::STANDARD;
 
-/// Power failures of page mapping on the smallest drive, on one core.
+/// Returns a plan of power failures of page mapping on the smallest drive, on one core.
 pub fn plan(workload: &str) -> Plan {
     Plan {
         schemes: vec!["page.1".into()],

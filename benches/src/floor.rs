@@ -1,6 +1,6 @@
-//! The floor: the least that any page-mapped FTL must touch. L2P, P2L, valid counts, greedy
-//! victims; no timing, no data, no checks, no layers. What the simulator adds is measured as a
-//! ratio to it.
+//! The floor: the least work that any page-mapped FTL must do. It keeps L2P, P2L and valid counts,
+//! and takes greedy victims; it has no timing, no data, no checks and no layers. The cost of the
+//! simulator is measured as a ratio to it.
 
 use flashatlas_types::{Rng, Seed};
 
@@ -23,7 +23,8 @@ pub struct Floor {
 }
 
 impl Floor {
-    /// `blocks` blocks of `pages` pages, of which `logical` are exported and written once in order.
+    /// Returns a floor of `blocks` blocks of `pages` pages, of which `logical` pages are exported
+    /// and written once in order.
     pub fn filled(blocks: u32, pages: u32, logical: u32) -> Floor {
         let mut floor = Floor {
             l2p: vec![NONE; logical as usize],
@@ -115,7 +116,8 @@ impl Floor {
     }
 }
 
-/// Host writes a second of the floor on a drive of this size, after one drive write of warm-up.
+/// Returns the host writes a second and the WAF of the floor on a drive of this size, after one
+/// drive write of warm-up.
 pub fn rate(blocks: u32, pages: u32, logical: u32, writes: u64) -> (f64, f64) {
     let mut floor = Floor::filled(blocks, pages, logical);
     let mut rng = Rng::stream(Seed(1), "bench");

@@ -1,7 +1,6 @@
 //! Costs that must not grow (`bench growth NAME SIZE COUNT`): work on a structure of a size, COUNT
-//! times, so that two counts at each size give what one more costs there.
-//! `benches/tests/instructions.rs` counts instructions and holds their growth; nothing here looks
-//! at a clock.
+//! times. Two counts at each size show the cost of one more there. `benches/tests/instructions.rs`
+//! counts instructions and bounds their growth; nothing here looks at a clock.
 
 use crate::{Host, crash, kernels, layers};
 use flashatlas_crash::Plan;
@@ -12,8 +11,8 @@ use flashatlas_sim::input::Stream;
 use flashatlas_types::{Lpn, Rng, Seed};
 use serde_json::json;
 
-/// A structure by its name, its sizes, and the two counts between which a cost is taken; the work
-/// at a size and a count says how often what is paid for was done.
+/// A structure: its name, its sizes, the two counts between which a cost is taken, and the work.
+/// The work takes a size and a count, and returns the number of things that were paid for.
 type Growth = (&'static str, &'static [u64], [u64; 2], fn(u64, u64) -> u64);
 
 const GROWTHS: [Growth; 11] = [
@@ -46,7 +45,7 @@ const GROWTHS: [Growth; 11] = [
     ("steps-of-a-cut", &[40, 160], [1, 2], cuts),
 ];
 
-/// Print every structure with its counts and its sizes, a line each.
+/// Prints every structure with its counts and its sizes, a line each.
 pub fn list() {
     for (name, sizes, [less, more], _) in GROWTHS {
         let sizes: Vec<String> = sizes.iter().map(u64::to_string).collect();
@@ -54,14 +53,14 @@ pub fn list() {
     }
 }
 
-/// Do the work on a structure of a size, and print how often.
+/// Does the work on a structure of a size, and prints the number of things done.
 pub fn work(name: &str, size: u64, count: u64) {
     let known = GROWTHS.iter().find(|(known, ..)| *known == name);
     let (.., work) = known.unwrap_or_else(|| panic!("structure `{name}` is not known"));
     println!("done {}", work(size, count));
 }
 
-/// A drive of 64 MiB in 4 KiB pages, filled, of which it exports 7/8.
+/// Returns a host with a filled drive of 64 MiB in 4 KiB pages, of which it exports 7/8.
 fn filled(dies: u64, extra: &[String]) -> Host {
     let channels = dies.min(8);
     let mut settings: Vec<String> = [
@@ -87,7 +86,8 @@ fn filled(dies: u64, extra: &[String]) -> Host {
     Host::filled(drive.unwrap_or_else(|e| panic!("{e}")))
 }
 
-/// Flash operations of random requests to an aged drive, so many in flight.
+/// Returns the number of flash operations of `count` random requests to an aged drive, `depth` in
+/// flight.
 fn operations(extra: &[String], dies: u64, (write, depth): (bool, usize), count: u64) -> u64 {
     let mut host = filled(dies, extra);
     host.age();
@@ -96,7 +96,8 @@ fn operations(extra: &[String], dies: u64, (write, depth): (bool, usize), count:
     crate::costs::flash_ops(&host.drive)
 }
 
-/// Requests to 512 pages whose entries every cache holds, half of them writes.
+/// Makes `count` requests to 512 pages whose entries every cache holds, half of them writes.
+/// Returns `count`.
 fn map_cache(kib: u64, count: u64) -> u64 {
     let extra = ["map.store=dftl".to_owned(), format!("map.cache_bytes={kib}KiB")];
     let mut host = filled(8, &extra);
@@ -107,7 +108,7 @@ fn map_cache(kib: u64, count: u64) -> u64 {
     count
 }
 
-/// Reads that `hard` passes through, over a drive of so many pages.
+/// Makes `count` reads that `hard` passes through, over a drive of `pages` pages. Returns `count`.
 fn hard(pages: u64, count: u64) -> u64 {
     let settings = format!("drive.logical_pages={pages}");
     let (mut stack, _) = layers::stack("hard", &[&settings, "drive.blocks=40"]);
@@ -115,7 +116,7 @@ fn hard(pages: u64, count: u64) -> u64 {
     count
 }
 
-/// Requests of so many fio jobs together.
+/// Runs `jobs` fio jobs together, and returns the number of their requests.
 fn jobs(jobs: u64, count: u64) -> u64 {
     let size = count / jobs * 4;
     let text = format!(
@@ -135,7 +136,7 @@ fn jobs(jobs: u64, count: u64) -> u64 {
     outcome.record["trace"]["requests"].as_u64().expect("a number")
 }
 
-/// Mounts after power failures in workloads of so many steps.
+/// Returns the number of mounts after power failures in workloads of `steps` steps.
 fn cuts(steps: u64, seeds: u64) -> u64 {
     let plan = Plan { steps: steps as u32, one_in: 20, seeds, ..crash::plan("random") };
     let report = flashatlas_crash::run(&STANDARD, &plan, &mut |_, _| true);

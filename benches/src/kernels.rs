@@ -1,6 +1,6 @@
-//! What is counted in instructions (`bench kernel NAME COUNT`): the same work COUNT times after the
-//! same set-up, so that two counts apart give the cost of one. `benches/tests/instructions.rs`
-//! holds the costs; nothing here looks at a clock.
+//! Work that is counted in instructions (`bench kernel NAME COUNT`): the same work COUNT times
+//! after the same set-up. Two counts show the cost of one. `benches/tests/instructions.rs` bounds
+//! the costs; nothing here looks at a clock.
 
 use crate::reading::{records, written};
 use crate::{Host, environment};
@@ -14,10 +14,10 @@ use flashatlas_workload::{ReadOptions, open};
 use serde_json::json;
 use std::hint::black_box;
 
-/// A piece of work by its name, and the two counts between which its cost is taken.
+/// A piece of work: its name, and the two counts between which its cost is taken.
 type Kernel = (&'static str, [u64; 2], fn(u64));
 
-/// The first is what the others are compared with.
+/// All kernels. The others are compared with the first.
 const KERNELS: [Kernel; 14] = [
     ("calibration", [20, 60], calibration),
     ("write", [500, 1500], write),
@@ -35,20 +35,20 @@ const KERNELS: [Kernel; 14] = [
     ("explain", [1000, 3000], explain),
 ];
 
-/// Print every kernel with its two counts, a line each.
+/// Prints every kernel with its two counts, a line each.
 pub fn list() {
     KERNELS.iter().for_each(|(name, [less, more], _)| println!("{name} {less} {more}"));
 }
 
-/// Do the work of a kernel `count` times.
+/// Does the work of a kernel `count` times.
 pub fn work(name: &str, count: u64) {
     let known = KERNELS.iter().find(|(known, ..)| *known == name);
     let (.., work) = known.unwrap_or_else(|| panic!("kernel `{name}` is not known"));
     work(count);
 }
 
-/// Work that no change of ours makes faster or slower: a thousand steps of a generator over a
-/// table of 64 KiB.
+/// Does work that no change of ours makes faster or slower: `count` times a thousand steps of a
+/// generator over a table of 64 KiB.
 fn calibration(count: u64) {
     let mut table = vec![0u32; 1 << 14];
     let mut x = 88_172_645_463_325_252u64;
@@ -62,7 +62,7 @@ fn calibration(count: u64) {
     black_box(table);
 }
 
-/// A drive of 8 dies, 16 MiB and 4 KiB units and pages, of which it exports 8 MiB.
+/// Returns a configuration of 8 dies and 16 MiB with units and pages of 4 KiB; it exports 8 MiB.
 fn config(extra: &[&str]) -> DriveConfig {
     let mut settings: Vec<String> = [
         "drive.channels=8",
@@ -90,14 +90,14 @@ fn small(extra: &[&str]) -> Ssd {
     config(extra).build(Seed(1)).unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// A write of 4 KiB that makes the drive collect, timed, 16 in flight.
+/// Makes timed writes of 4 KiB that make the drive collect, 16 in flight.
 fn write(count: u64) {
     let mut host = Host::filled(small(&["drive.logical_pages=3000"]));
     host.age();
     (0..count).for_each(|_| host.request(true, 16));
 }
 
-/// The same, with collection at the pace that the presets of TLC drives have.
+/// Makes the same writes, with collection at the pace of the presets of TLC drives.
 fn write_paced(count: u64) {
     let paced = ["drive.logical_pages=3000", "ftl.gc_pace=paced", "cache.ahead=1"];
     let mut host = Host::filled(small(&paced));
@@ -105,19 +105,19 @@ fn write_paced(count: u64) {
     (0..count).for_each(|_| host.request(true, 16));
 }
 
-/// A read of 4 KiB, timed, 16 in flight.
+/// Makes timed reads of 4 KiB, 16 in flight.
 fn read(count: u64) {
     let mut host = Host::filled(small(&[]));
     host.age();
     (0..count).for_each(|_| host.request(false, 16));
 }
 
-/// A write that makes FAST merge, untimed.
+/// Makes untimed writes that make FAST merge.
 fn merge(count: u64) {
     merges(4096, 16, count);
 }
 
-/// Untimed writes to FAST over so many pages of 2 KiB, with so many log blocks.
+/// Makes untimed writes to FAST over `pages` pages of 2 KiB, with `log_blocks` log blocks.
 pub fn merges(pages: u64, log_blocks: u64, count: u64) {
     let set = [
         format!("drive.logical_pages={pages}"),
@@ -136,7 +136,8 @@ pub fn merges(pages: u64, log_blocks: u64, count: u64) {
     }
 }
 
-/// A request to a map that is loaded on demand, half of them writes, nine in ten to a tenth.
+/// Makes requests to a map that is loaded on demand: half of them writes, and nine in ten to a
+/// tenth of the drive.
 fn demand_map(count: u64) {
     let mut host = Host::filled(small(&["map.store=dftl", "map.cache_bytes=4KiB"]));
     for n in 0..count {
@@ -146,24 +147,24 @@ fn demand_map(count: u64) {
     }
 }
 
-/// A read through the driver of HPB.
+/// Makes reads through the driver of HPB.
 fn host_layer(count: u64) {
     let on_demand = &["map.store=demand", "map.cache_bytes=1MiB"];
     let (mut stack, _) = crate::layers::stack("hpb-host", on_demand);
     crate::layers::read(&mut stack, &mut Rng::stream(Seed(1), "kernel"), count);
 }
 
-/// A timed lookup of one of 2^12 entries.
+/// Makes timed lookups in 2^12 entries.
 fn lookup(count: u64) {
     lookups(&[], 1 << 12, count);
 }
 
-/// As `lookup`, with a burst of each bank in turn.
+/// Makes timed lookups as `lookup` does, with a burst of each bank in turn.
 fn lookup_abcd(count: u64) {
     lookups(&["lookup.probe=abcd".into()], 1 << 12, count);
 }
 
-/// Timed lookups of one of so many entries.
+/// Makes timed lookups in `entries` entries.
 pub fn lookups(given: &[String], entries: u32, count: u64) {
     let mut study = settings(hashes::STANDARD, given)
         .and_then(|params| Study::new(hashes::STANDARD, &params))
@@ -177,7 +178,7 @@ pub fn lookups(given: &[String], entries: u32, count: u64) {
     study.ask_all(&asks).unwrap_or_else(|e| panic!("{e}"));
 }
 
-/// A write, a power failure, and the mount after it.
+/// Makes writes, each with a power failure and a mount after it.
 fn cut(count: u64) {
     let config = config(&[]);
     let mut host = Host::filled(small(&[]));
@@ -199,12 +200,12 @@ fn decoded(format: &str, count: u64) {
     }
 }
 
-/// A line of a trace in CSV, made, written and read.
+/// Makes, writes and reads lines of a trace in CSV.
 fn trace_line(count: u64) {
     decoded("csv", count);
 }
 
-/// A request of a compact trace, made, written and read.
+/// Makes, writes and reads requests of a compact trace.
 fn trace_block(count: u64) {
     decoded("atlas", count);
 }
@@ -224,12 +225,12 @@ fn simulated(count: u64, explain: bool) {
         .unwrap_or_else(|e| panic!("{e}"));
 }
 
-/// A request of a whole run: reads and writes, with every metric, and the oracle.
+/// Makes a whole run: reads and writes, with every metric, and the oracle.
 fn run(count: u64) {
     simulated(count, false);
 }
 
-/// The same with critical paths.
+/// Makes the same run with critical paths.
 fn explain(count: u64) {
     simulated(count, true);
 }

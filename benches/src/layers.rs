@@ -1,4 +1,4 @@
-//! What a layer costs: nanoseconds of host CPU for a read that it passes through, and bytes of its
+//! Costs of a layer: nanoseconds of host CPU for a read that it passes through, and bytes of its
 //! maps for each page below.
 
 use super::now;
@@ -8,7 +8,7 @@ use flashatlas_types::{ConfigError, Lba, Ps, Rng, Seed, Tag};
 
 const DRIVE: &[&str] =
     &["drive.blocks=24", "drive.pages=32", "drive.logical_pages=32768", "cache.bytes=4MiB"];
-/// For layers that want a map that is loaded on demand: one that is all in memory, in the drive and
+/// Settings for layers that need a map loaded on demand: the map is all in memory, in the drive and
 /// in the host.
 const ON_DEMAND: &[&str] = &["map.store=demand", "map.cache_bytes=1MiB"];
 const READS: u64 = 40_000;
@@ -30,7 +30,7 @@ pub fn stack(layers: &str, store: &[&str]) -> (Stack, u64) {
     (stack, u64::from(config.layout().unwrap().logical_units))
 }
 
-/// Random reads.
+/// Makes `reads` random reads.
 pub fn read(stack: &mut Stack, rng: &mut Rng, reads: u64) {
     let pages = stack.sectors() / 8;
     let (mut at, mut in_flight, mut done, mut reply) =
@@ -49,17 +49,19 @@ pub fn read(stack: &mut Stack, rng: &mut Rng, reads: u64) {
     stack.advance(Ps(u64::MAX), &mut done);
 }
 
-/// Nanoseconds of a random read.
+/// Returns the nanoseconds of a random read.
 fn read_ns(stack: &mut Stack, rng: &mut Rng) -> f64 {
     let begin = now();
     read(stack, rng, READS);
     begin.elapsed().as_secs_f64() * 1e9 / READS as f64
 }
 
-/// The least nanoseconds of a read in each of two stacks, and the second one.
+/// Returns the least nanoseconds of a read in each of two stacks, and the second stack with its
+/// number of pages.
 ///
-/// The smallest of many short rounds, taken in turn: the machine is shared, and a short round may
-/// have it alone. Of several stacks: where their tables come to lie in memory makes a difference.
+/// The least is the smallest of many short rounds, taken in turn: the machine is shared, and a
+/// short round may have it alone. Several stacks are built, because the place of their tables in
+/// memory makes a difference.
 fn side_by_side(one: (&str, &[&str]), other: (&str, &[&str])) -> ([f64; 2], Stack, u64) {
     let mut rng = Rng::stream(Seed(1), "bench");
     let (mut least, mut last) = ([f64::MAX; 2], None);
@@ -95,7 +97,7 @@ pub fn print() {
     wire_formats();
 }
 
-/// What it costs to encode and decode what HPB's two sides tell each other.
+/// Prints the costs of encoding and decoding the messages between the two sides of HPB.
 fn wire_formats() {
     const CACHED: &[&str] = &["hpb.protect=encrypted", "hpb.activation_reads=1"];
     for wire in ["jedec", "samsung", "paper"] {

@@ -1,16 +1,16 @@
-//! Log-block schemes on the uniform reference workload: requests of the host and operations of the
-//! flash a second, beside the page-mapped FTL's. Untimed: the schemes and the medium, without the
-//! event engine.
+//! Log-block schemes on the uniform reference workload: host requests and flash operations a
+//! second, beside the page-mapped FTL. The runs are untimed: they use the schemes and the medium,
+//! without the event engine.
 
 use flashatlas_device::{Cmd, Device, Inspect, PowerCycle, Reply};
 use flashatlas_host::STANDARD;
 use flashatlas_types::{Lba, Ps, Seed, Stamp, Tag};
 
 const PAGES: u64 = 16_384;
-/// Repeats of the reference workload's length.
+/// Writes in a round: the length of the reference workload.
 const WRITES: u64 = 50_000;
 
-/// The generator of the reference traces.
+/// Generator of the reference traces.
 struct Lcg(u64);
 
 impl Lcg {
@@ -21,7 +21,7 @@ impl Lcg {
     }
 }
 
-/// Host requests and flash operations a second.
+/// Returns host requests and flash operations a second.
 fn rates(scheme: &str) -> (f64, f64) {
     let mut settings = vec!["drive.logical_pages=16384".to_owned(), format!("ftl.scheme={scheme}")];
     match scheme {

@@ -1,5 +1,5 @@
-//! Timed lookups beside two floors: the same random addresses looked up in the same tables with no
-//! timing, as many at once as the processor manages, and each waiting for the answer before.
+//! Timed lookups beside two floors. These look up the same random addresses in the same tables
+//! without timing: as many at once as the processor manages, and each after the answer before.
 
 use crate::longer;
 use flashatlas_lookup::hashes::STANDARD;
@@ -21,7 +21,8 @@ fn addresses(limit: u32) -> impl Iterator<Item = u32> {
     (0..longer(LOOKUPS)).map(move |_| rng.below(limit.into()) as u32)
 }
 
-/// Millions of lookups a second: without timing, many at once and one by one, and with timing.
+/// Returns millions of lookups a second: without timing many at once, without timing one by one,
+/// and with timing.
 fn rates(given: &[&str]) -> [f64; 3] {
     let mut study = study(given);
     for la in 0..ENTRIES {

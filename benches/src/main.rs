@@ -1,6 +1,6 @@
-//! `make bench`: throughput of the simulator as ratios to the floor program, measured in one run on
-//! one core, because absolute numbers of a shared machine mean little. Not a test: nothing here can
-//! fail but by the reader's judgement.
+//! `make bench`: throughput of the simulator as ratios to the floor program. Both are measured in
+//! one run on one core, because absolute numbers of a shared machine mean little. This is no test:
+//! only the reader's judgement can fail it.
 
 mod checkpoint;
 mod costs;
@@ -22,13 +22,13 @@ use flashatlas_types::{Entries, Lba, Lpn, Ps, Rng, Seed, Stamp, Tag};
 use std::sync::OnceLock;
 use std::time::Instant;
 
-/// The benches are an edge: they look at the clock.
+/// Returns the time. The benches are an edge: they look at the clock.
 #[allow(clippy::disallowed_methods)]
 pub fn now() -> Instant {
     Instant::now()
 }
 
-/// What a run finds in benchmarks.
+/// Returns the environment of runs in benchmarks.
 fn environment(opener: &dyn flashatlas_sim::Opener) -> flashatlas_sim::Environment<'_> {
     let build = flashatlas_sim::Build { version: "bench", sources: "", commit: None };
     flashatlas_sim::Environment {
@@ -41,9 +41,11 @@ fn environment(opener: &dyn flashatlas_sim::Opener) -> flashatlas_sim::Environme
     }
 }
 
-/// A TLC-like drive of `gib` GiB with 4 KiB units in 16 KiB pages, 8 dies, 7 % over-provisioning.
-/// Every size has the same number of blocks (of 16 pages for each GiB), so that the same share of
-/// them is frontier and reserve.
+/// Returns a TLC-like drive of `gib` GiB with 4 KiB units in 16 KiB pages, 8 dies and 7 %
+/// over-provisioning.
+///
+/// Every size has the same number of blocks (of 16 pages for each GiB), so that frontier and
+/// reserve take the same share of them.
 fn drive(gib: u64, extra: &[&str]) -> Ssd {
     // 8 dies x 1 plane x blocks x 16 pages x 16 KiB = 2 MiB x blocks for each GiB
     let blocks = (1024u64 * 107 / 100).div_ceil(2) + 8;
@@ -64,8 +66,8 @@ fn drive(gib: u64, extra: &[&str]) -> Ssd {
         .unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// Single-unit requests on the device itself, with the oracle's work (one stamp compared or set),
-/// `depth` in flight.
+/// Host that sends single-unit requests to the device itself. It does the oracle's work (one stamp
+/// compared or set).
 struct Host {
     drive: Ssd,
     expected: Vec<Stamp>,
@@ -95,7 +97,7 @@ impl Host {
         }
     }
 
-    /// Write as many pages as there are, at random and in no time.
+    /// Makes as many random writes as there are pages, in no time.
     fn age(&mut self) {
         let units = self.expected.len() as u64;
         self.drive.set_instant(true);
@@ -115,7 +117,7 @@ impl Host {
         self.drive.set_instant(false);
     }
 
-    /// A number below 100.
+    /// Returns a random number below 100.
     fn percent(&mut self) -> u64 {
         self.rng.below(100)
     }
@@ -124,7 +126,7 @@ impl Host {
         Lpn(self.rng.below(self.expected.len() as u64) as u32)
     }
 
-    /// These writes and reads come next.
+    /// Prefetches for the requests that come next: map entries of reads, and stamps of all.
     fn expect(&self, requests: &[(bool, Lpn)]) {
         let reads = requests.iter().filter(|(write, _)| !write);
         self.drive.prefetch(&reads.map(|&(_, lpn)| lpn).collect::<Vec<_>>());
@@ -160,7 +162,7 @@ impl Host {
         self.in_flight += 1;
     }
 
-    /// Let what is in flight come to its end.
+    /// Completes everything in flight.
     fn finish(&mut self) {
         self.drive.advance(Ps::MAX, &mut self.done);
         self.in_flight -= self.done.len();
@@ -251,10 +253,10 @@ fn large_drive() {
     );
 }
 
-/// By what `--times` multiplies the requests of engine, costs and lookup.
+/// Factor by which `--times` multiplies the requests of engine, costs and lookup.
 static TIMES: OnceLock<u64> = OnceLock::new();
 
-/// So many requests, or that multiple of them: a number that moves then was not steady.
+/// Returns `requests` times that factor. A number that moves with it was not steady.
 fn longer(requests: u64) -> u64 {
     requests * TIMES.get().unwrap_or(&1)
 }
@@ -318,7 +320,7 @@ fn main() {
 }
 
 mod traces {
-    //! Reading and decoding a trace, against replaying it.
+    //! Reading and decoding of a trace, beside its replay.
 
     use flashatlas_sim::{Inputs, RunSpec, input::Stream};
     use flashatlas_workload::ReadOptions;
@@ -329,8 +331,8 @@ mod traces {
         Ok((Box::new(file), Some(length)))
     }
 
-    /// A trace of the CloudPhysics shape, made here: the format's records, 400,000 of them, in a
-    /// temporary file.
+    /// Writes 400,000 records of a made-up CloudPhysics trace into a temporary file, and returns
+    /// its path.
     fn synthetic() -> std::path::PathBuf {
         let mut bytes = Vec::new();
         let mut rng = flashatlas_types::Rng::stream(flashatlas_types::Seed(1), "trace");
@@ -383,7 +385,7 @@ mod traces {
 }
 
 mod reading {
-    //! Decoding traces on one core, without replaying them: requests a second by format.
+    //! Decoding of traces on one core, without a replay: requests a second by format.
 
     use flashatlas_types::{HostOp, Lba, Ps, Request, Rng, Seed};
     use flashatlas_workload::{
@@ -407,8 +409,8 @@ mod reading {
         }
     }
 
-    /// Reads and writes of 4 to 32 KiB at random addresses, some of them sequential, microseconds
-    /// apart.
+    /// Returns reads and writes of 4 to 32 KiB at random addresses, some of them sequential,
+    /// microseconds apart.
     pub fn records(count: u64) -> Vec<Record> {
         let mut rng = Rng::stream(Seed(1), "reading");
         let (mut at, mut end) = (0, 0);

@@ -1,5 +1,5 @@
-//! Map stores on a hot-cold load, in requests a second beside the map in DRAM: 95 % of the requests
-//! go to 1 % of a 4 GiB drive, half of them writes, all timed.
+//! Map stores on a hot-cold load: requests a second beside the map in DRAM. 95 % of the requests go
+//! to 1 % of a 4 GiB drive; half of them are writes, and all are timed.
 
 use super::{Host, drive};
 use flashatlas_device::Inspect;
@@ -9,7 +9,7 @@ use flashatlas_types::Lpn;
 const REQUESTS: u64 = 400_000;
 const DEPTH: usize = 32;
 
-/// Requests a second, and the share of map accesses that found their entry in memory.
+/// Returns requests a second, and the share of map accesses that found their entry in memory.
 fn rate(store: &str, extra: &[&str]) -> (f64, f64) {
     let store = format!("map.store={store}");
     let settings: Vec<&str> = [store.as_str()].into_iter().chain(extra.iter().copied()).collect();

@@ -1,5 +1,5 @@
-//! What a shared library costs: page mapping in C beside our own, and a victim policy in C beside
-//! the same in Rust, alternated, in requests a second.
+//! Costs of a shared library in requests a second: page mapping in C beside our own, and a victim
+//! policy in C beside the same in Rust, alternated.
 
 use super::environment;
 use flashatlas_device::Registry;
@@ -14,7 +14,8 @@ use std::time::Duration;
 const REQUESTS: u64 = 1_000_000;
 const ROUNDS: usize = 3;
 
-/// A C source of the templates, compiled and loaded, with the names that templates leave open.
+/// Compiles and loads a C source of the templates, with names in the places that templates leave
+/// open. Returns `None` if that fails, such as without a compiler.
 fn library(name: &str) -> Option<Library> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let source = root.join("python/flashatlas/templates/c").join(name);
@@ -33,7 +34,7 @@ fn library(name: &str) -> Option<Library> {
     load(at, &std::fs::read(&out).ok()?, Duration::from_secs(60)).ok()
 }
 
-/// Requests a second of a run, at its fastest.
+/// Returns the requests a second of one run.
 fn rate(registry: &Registry, set: &str, timed: bool) -> f64 {
     let opener = |_: &str| Err(std::io::Error::other("no file is read here"));
     let found = flashatlas_sim::Environment { registry, ..environment(&opener) };

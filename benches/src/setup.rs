@@ -1,12 +1,13 @@
-//! What it takes before the first request of a run, and after its last one: a drive is built,
-//! brought into a state, switched off and on, and looked at unit by unit.
+//! Time before the first request of a run, and after its last one: a drive is built, brought into a
+//! state, switched off and on, and looked at unit by unit.
 
 use crate::{now, peak_mib};
 use flashatlas_device::{DriveConfig, Inspect, Ssd};
 use flashatlas_host::STANDARD;
 use flashatlas_types::{Lpn, Seed, Stamp, StampSum};
 
-/// `gib` of 4 KiB pages on eight dies of two planes, 12.7 % over-provisioning.
+/// Returns a configuration of `gib` GiB of 4 KiB pages on eight dies of two planes, with 12.7 %
+/// over-provisioning.
 fn small(gib: u32) -> DriveConfig {
     let settings = [
         "drive.channels=8".into(),
@@ -22,7 +23,7 @@ fn small(gib: u32) -> DriveConfig {
     STANDARD.load("tlc-nvme-1tb", None, &settings).unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// Units that are looked at together.
+/// Number of units that are looked at together.
 const TOGETHER: u32 = 1 << 22;
 
 fn print_one(name: &str, config: &DriveConfig, steady: bool, goal: &str) {
@@ -64,8 +65,8 @@ fn print_one(name: &str, config: &DriveConfig, steady: bool, goal: &str) {
     );
 }
 
-/// What no set-up can do without: as much memory as the largest drive takes, written for the first
-/// time.
+/// Prints the least cost of any set-up: memory as large as the largest drive takes, written for the
+/// first time.
 fn print_floor() {
     let bytes = (peak_mib() * 1024.0 * 1024.0) as usize;
     let begin = now();

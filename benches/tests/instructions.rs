@@ -1,13 +1,14 @@
-//! What work costs in instructions, which no noise of a machine moves: each kernel of
-//! `benches/src/kernels.rs` is counted by valgrind at two counts, and what one more costs, as a
-//! ratio to a calibration kernel, is within 2 % of `benches/instructions.csv`.
+//! Costs of work in instructions, which no noise of a machine moves. valgrind counts each kernel of
+//! `benches/src/kernels.rs` at two counts. The cost of one more, as a ratio to a calibration
+//! kernel, must be within 2 % of `benches/instructions.csv`.
 //!
-//! Instructions depend on the compiler: with another one than the file names nothing is compared,
-//! and that is said. `FLASHATLAS_WRITE=1 cargo test --release -p flashatlas-benches --test
-//! instructions` writes the file anew, and keeps the reasons; a kernel that costs more wants one.
+//! Instructions depend on the compiler: with another compiler than the file names, nothing is
+//! compared, and a line says so. `FLASHATLAS_WRITE=1 cargo test --release -p flashatlas-benches
+//! --test instructions` writes the file anew, and keeps the reasons. A kernel that costs more needs
+//! a reason.
 //!
 //! Costs that must not grow are counted, too: each structure of `benches/src/growth.rs` at each of
-//! its sizes. `make test` takes the first of them, `make test-full` all.
+//! its sizes. `make test` takes the first structure, `make test-full` all.
 
 use flashatlas_testing::proofs::one_in;
 use std::fmt::Write as _;
@@ -17,19 +18,20 @@ use std::process::Command;
 
 const BENCH: &str = env!("CARGO_BIN_EXE_bench");
 const TOLERANCE: f64 = 0.02;
-/// By how much a cost may grow from the least size of a structure to any other.
+/// Factor by which a cost may grow from the least size of a structure to any other.
 const GROWTH: f64 = 1.3;
 
 fn file() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("instructions.csv")
 }
 
-/// A line that is shown though the test passes.
+/// Shows a line although the test passes.
 fn say(line: &str) {
     writeln!(std::io::stderr(), "{line}").expect("somebody listens");
 }
 
-/// What a program prints; `None` where there is none. It must succeed.
+/// Returns the text that a program prints, or `None` if there is no such program. The program must
+/// succeed.
 fn printed(program: &str, arguments: &[&str]) -> Option<String> {
     let output = Command::new(program).args(arguments).output().ok()?;
     let said = [output.stdout, output.stderr].concat();
@@ -38,7 +40,7 @@ fn printed(program: &str, arguments: &[&str]) -> Option<String> {
     Some(said)
 }
 
-/// Why instructions cannot be counted here, if they cannot.
+/// Returns the reason for which instructions cannot be counted here, or `None` if they can.
 fn uncounted() -> Option<&'static str> {
     if cfg!(debug_assertions) {
         return Some("instructions: not counted where assertions are compiled in");
@@ -47,25 +49,25 @@ fn uncounted() -> Option<&'static str> {
     missing.then_some("instructions: not counted, valgrind is not installed (Debian: valgrind)")
 }
 
-/// The number behind `name` in what was printed.
+/// Returns the number behind `name` in the printed text `said`.
 fn number(said: &str, name: &str) -> f64 {
     let found = said.lines().find_map(|line| line.split_once(name));
     let number = found.and_then(|(_, number)| number.trim().parse().ok());
     number.unwrap_or_else(|| panic!("no `{name}`: {said}"))
 }
 
-/// What a run of the program under valgrind prints.
+/// Returns the text that a run of the program under valgrind prints.
 fn under_valgrind(work: &[&str]) -> String {
     let run = [&["--tool=callgrind", "--callgrind-out-file=/dev/null", BENCH], work].concat();
     printed("valgrind", &run).expect("it is installed")
 }
 
-/// Instructions of one run of a kernel.
+/// Returns the instructions of one run of a kernel.
 fn counted(kernel: &str, count: u64) -> f64 {
     number(&under_valgrind(&["kernel", kernel, &count.to_string()]), "Collected : ")
 }
 
-/// Each kernel, and what doing its work once more costs.
+/// Returns each kernel, and the cost of doing its work once more.
 fn costs() -> Vec<(String, f64)> {
     let list = printed(BENCH, &["kernel"]).expect("it was built with this test");
     let cost = |line: &str| {
@@ -78,7 +80,8 @@ fn costs() -> Vec<(String, f64)> {
     list.lines().map(cost).collect()
 }
 
-/// The compiler of the file, and each kernel with its ratio and the reason of its last rise.
+/// Returns the compiler that the file names, and each kernel with its ratio and the reason of its
+/// last rise.
 fn held() -> (String, Vec<(String, f64, String)>) {
     let text = std::fs::read_to_string(file()).unwrap_or_default();
     let mut compiler = String::new();
@@ -135,8 +138,8 @@ fn work_costs_as_many_instructions_as_before() {
     }
 }
 
-/// What a request, a flash operation, a lookup or a mount costs where its structure is larger: in
-/// instructions, as caches of the processor would hide or exaggerate it in time.
+/// Costs of a request, a flash operation, a lookup and a mount with larger structures. They are
+/// counted in instructions, as caches of the processor would hide or exaggerate them in time.
 #[test]
 fn costs_do_not_grow_with_what_is_kept() {
     if let Some(why) = uncounted() {
@@ -155,7 +158,7 @@ fn costs_do_not_grow_with_what_is_kept() {
     }
 }
 
-/// Instructions that one more costs at a size, whatever it is that the program counts.
+/// Returns the instructions that one more costs at a size, in the unit that the program counts.
 fn cost_of_one(name: &str, size: &str, less: &str, more: &str) -> f64 {
     let [[fewer, few], [all, many]] = [less, more].map(|count| {
         let said = under_valgrind(&["growth", name, size, count]);

@@ -1,11 +1,11 @@
-"""Fuzz the readers of what somebody else made: bundles, records, stores, studies, descriptions.
+"""Fuzz the readers of foreign files: bundles, records, stores, studies, descriptions.
 
     python fuzz/readers.py --seconds 60 [--seed 1] [--only record] [--keep out/fuzz]
 
 Small inputs are made by running FlashAtlas. Each is changed, as bytes or as the tree that it holds,
-and given to the commands that read it, in this process. A command may succeed or refuse its input
-(exit code 2); where it runs a drive, that may go wrong as well (3). A traceback, another exit code,
-or more than 20 seconds is a finding: what was read is kept, and the program ends with exit code 1.
+and given to the commands that read it, in this process. A command may succeed, or refuse its input
+(exit code 2); where it runs a drive, the run may fail as well (3). A traceback, another exit code,
+or more than 20 seconds is a finding: the input is kept, and the program ends with exit code 1.
 """
 
 from __future__ import annotations
@@ -39,16 +39,16 @@ DEEP = 100_000
 
 
 class Slow(BaseException):
-    """A command took longer than it may."""
+    """A command that took longer than it may."""
 
 
 @dataclass(frozen=True)
 class Reader:
-    """What reads an input of a kind.
+    """The commands that read an input of a kind.
 
     Attributes:
         name: Its kind.
-        files: Those that are changed, within a copy of the whole input.
+        files: The files that are changed, within a copy of the whole input.
         commands: Arguments of the command line, where ``@`` stands for the copy.
         codes: Exit codes beside :data:`ALLOWED`.
 
@@ -62,7 +62,7 @@ class Reader:
 
 
 def command(*arguments: str) -> tuple[int, str]:
-    """Carry a command out in this process; returns its exit code and what it printed."""
+    """Carry a command out in this process; return its exit code and its messages."""
     from flashatlas.cli import main  # noqa: PLC0415
 
     out = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
@@ -141,7 +141,7 @@ def inputs(folder: Path) -> Iterator[Reader]:
 
 
 def nodes(tree: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """The path of every value of a tree."""
+    """Yield the path of every value of a tree."""
     yield at
     if not isinstance(tree, (dict, list)):
         return
@@ -150,7 +150,7 @@ def nodes(tree: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
 
 
 def changed_tree(content: bytes, draw: random.Random) -> bytes:
-    """A JSON text with a value that is another one, or gone, or nested deeply."""
+    """Return a JSON text of which a value was changed, removed, or nested deeply."""
     tree = json.loads(content)
     for _ in range(draw.choice((1, 1, 1, 2, 4))):
         *above, last = draw.choice(list(nodes(tree))[1:] or [("nothing",)])
@@ -173,7 +173,7 @@ def changed_tree(content: bytes, draw: random.Random) -> bytes:
 
 
 def changed_bytes(content: bytes, draw: random.Random) -> bytes:
-    """Bytes of which some are others, gone, or there twice."""
+    """Return bytes of which some were changed, removed, or doubled."""
     data = bytearray(content)
     for _ in range(draw.choice((1, 1, 2, 8))):
         at = draw.randrange(len(data) + 1)
@@ -185,7 +185,7 @@ def changed_bytes(content: bytes, draw: random.Random) -> bytes:
 
 
 def changed_zip(content: bytes, draw: random.Random) -> bytes:
-    """A bundle with another file in it."""
+    """Return a bundle in which one file was changed."""
     out = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(content)) as old, zipfile.ZipFile(out, "w") as new:
         chosen = draw.choice(old.namelist())
@@ -196,7 +196,7 @@ def changed_zip(content: bytes, draw: random.Random) -> bytes:
 
 
 def changed(name: str, content: bytes, draw: random.Random) -> bytes:
-    """The content of a file, changed in a way that its kind allows."""
+    """Return the content of a file, changed in a way that its kind allows."""
     if name.endswith(".json") and draw.random() < 0.8:
         return changed_tree(content, draw)
     if name.endswith(".zip") and draw.random() < 0.6:
@@ -208,7 +208,7 @@ def changed(name: str, content: bytes, draw: random.Random) -> bytes:
 
 
 def tried(reader: Reader, draw: random.Random, at: Path) -> str | None:
-    """Change an input and read it; what went wrong, if anything did."""
+    """Change an input and read it; return the finding, or ``None``."""
     if at.exists():
         shutil.rmtree(at) if at.is_dir() else at.unlink()
     copy = shutil.copytree if reader.whole.is_dir() else shutil.copyfile
@@ -239,7 +239,7 @@ def _slow(*_: object) -> None:
 def fuzz(
     goes_on: Callable[[str, int], bool], seed: int, keep: Path, only: str | None = None
 ) -> list[str]:
-    """Try every reader for as long as ``goes_on(kind, tries)`` says; returns what went wrong."""
+    """Try every reader for as long as ``goes_on(kind, tries)`` says; return the findings."""
     found: list[str] = []
     before = Path.cwd()
     signal.signal(signal.SIGALRM, _slow)

@@ -1,5 +1,5 @@
-//! Plans and identities of power failures: refused, or gone through. A plan runs on one drive and
-//! one thread.
+//! Plans and identities of power failures: they are refused, or gone through. A plan runs on one
+//! drive and one thread.
 #![no_main]
 
 use flashatlas_host::STANDARD;

@@ -5,12 +5,12 @@
 use flashatlas_types::Seed;
 use flashatlas_workload::fio::{JobStream, JobStep, parse};
 
-/// Steps of each job that are looked at.
+/// Maximum number of steps of each job that are looked at.
 const STEPS: u32 = 300;
-/// Jobs that are looked at: a line can ask for thousands.
+/// Maximum number of jobs that are looked at: a line can ask for thousands.
 const JOBS: usize = 8;
 
-/// What every log holds.
+/// Text of every log.
 const LOG: &str = "fio version 3 iolog\n1 f add\n5 f open\n9 f read 4096 8192\n20 g write 0 4096\n";
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| {

@@ -1,4 +1,4 @@
-//! What the fuzz targets share.
+//! Code that the fuzz targets share.
 
 use flashatlas_types::{Dur, HostOp, Ps};
 use flashatlas_workload::{
@@ -8,10 +8,11 @@ use flashatlas_workload::{
 };
 use std::io::Cursor;
 
-/// Records that one input is read for at most: a few hundred bytes can decompress to gigabytes.
+/// Maximum number of records that are read of one input: a few hundred bytes can decompress to
+/// gigabytes.
 const MAX_RECORDS: u32 = 100_000;
 
-/// How to read, as `choice` says.
+/// Returns the options of reading that `choice` stands for.
 fn options(choice: u8) -> ReadOptions {
     let bit = |bit: u8| choice >> bit & 1 == 1;
     ReadOptions {
@@ -28,7 +29,7 @@ fn options(choice: u8) -> ReadOptions {
 /// A few lines that many formats read.
 const LINES: &[u8] = b"when,kind,where\n0,R,8,8,a\n1;W;16;8;b\n1 2 3 4\n";
 
-/// Read and write with `spec` as the format: an error, or records.
+/// Reads a few lines in the format `spec`, and makes a writer of it. Either may be refused.
 pub fn spec(spec: &str) {
     if let Ok(Opened { mut source, .. }) =
         open(Box::new(LINES), Some(spec), &ReadOptions::default())
@@ -38,7 +39,7 @@ pub fn spec(spec: &str) {
     drop(create(spec, Box::new(std::io::sink()), "none", &WriteOptions::default()));
 }
 
-/// Look for a time in `data` by way of its index, and read on from there.
+/// Looks for a time in `data` by its index, and reads on from there.
 pub fn seek(data: &[u8]) {
     let from = Ps(u64::from(data.first().copied().unwrap_or_default()) * 1000);
     let mut input = Cursor::new(data.to_vec());
@@ -47,8 +48,8 @@ pub fn seek(data: &[u8]) {
     while let Ok(Some(_)) = source.next() {}
 }
 
-/// Read `data` to its end, in `format` or in the one that it seems to be in, and check what every
-/// record promises. The last byte, besides being read, chooses the options.
+/// Reads at most [`MAX_RECORDS`] records of `data`, in `format` or in the one that is recognised,
+/// and checks the promises of every record. The last byte is read, and also chooses the options.
 pub fn read(format: Option<&str>, data: &[u8]) {
     let options = options(data.last().copied().unwrap_or_default());
     let Ok(Opened { mut source, .. }) =

@@ -1,19 +1,19 @@
 //! `make header`: the C headers, made of the `src/abi.rs` of their crates.
 //!
-//! The last line of a header is a digest of what it was made of and of itself: tests see by it that
-//! one of them was changed alone, without making it anew.
+//! The last line of a header is a digest of its sources and of the header itself. By it, tests see
+//! whether one of them was changed without making the header anew.
 
 use sha2::{Digest, Sha256};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// A crate, and where its header is kept.
+/// A crate, and the place of its header.
 const HEADERS: [(&str, &str); 2] = [
     ("crates/plugin", "python/flashatlas/include/flashatlas_plugin.h"),
     ("crates/capi", "crates/capi/include/flashatlas.h"),
 ];
 
-/// The text of the header of a crate.
+/// Returns the text of the header of a crate.
 fn header(of: &Path) -> Result<String, String> {
     let (source, settings) = (of.join("src/abi.rs"), of.join("cbindgen.toml"));
     let config = cbindgen::Config::from_file(&settings)?;

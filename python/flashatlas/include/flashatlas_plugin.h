@@ -19,22 +19,22 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-// The version of this interface: a plug-in of another one is refused.
+// The version of this interface: plug-ins of another version are refused.
 #define FA_ABI_VERSION 1
 
-// No page: the answer to a lookup of a page that nobody wrote, or that was trimmed.
+// No page: the answer to a lookup of a page that was never written, or was trimmed.
 #define FA_NOWHERE 4294967295
 
 // No block: the answer of a victim policy that has none to offer.
 #define FA_NO_BLOCK 4294967295
 
-// From a policy or a classifier: it cannot answer, and its callback `fault` says why.
+// A fault: a policy or a classifier cannot answer, and its callback `fault` returns the reason.
 #define FA_FAULT 4294967294
 
-// No stream: a page that nobody wrote, or one written before the drive was switched on.
+// No stream: the page was never written, or was written before the drive was switched on.
 #define FA_NO_STREAM -1
 
-// No age: as `FA_NO_STREAM`.
+// No age: the same cases as `FA_NO_STREAM`.
 #define FA_NO_AGE 18446744073709551615ull
 
 // The kinds of parts.
@@ -85,20 +85,20 @@ typedef uint32_t fa_type;
 #endif // __STDC_VERSION__ >= 202311L
 #endif // __cplusplus
 
-// What a page of flash is, as its spare area says.
+// State of a page of flash, by its spare area.
 enum fa_state
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
   : uint32_t
 #endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
  {
-  // Ready to be programmed.
+  // The page is ready to be programmed.
   FA_ERASED = 0,
-  // Holds a logical page.
+  // The page holds a logical page.
   FA_DATA = 1,
-  // Holds bytes of the plug-in's own.
+  // The page holds bytes of the plug-in's own.
   FA_OWN = 2,
-  // Was being programmed when the power failed, or could be read and cannot any more: a drive
-  // cannot tell the two apart.
+  // The page was being programmed when the power failed, or could be read and cannot any more: a
+  // drive cannot tell the two apart.
   FA_TORN = 3,
 };
 #ifndef __cplusplus
@@ -109,7 +109,7 @@ typedef uint32_t fa_state;
 #endif // __STDC_VERSION__ >= 202311L
 #endif // __cplusplus
 
-// Where a table is.
+// Kind of memory that a table is in.
 enum fa_memory
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
   : uint32_t
@@ -128,8 +128,8 @@ typedef uint32_t fa_memory;
 #endif // __STDC_VERSION__ >= 202311L
 #endif // __cplusplus
 
-// What a call came to. What is not `FA_OK` goes up to FlashAtlas as it is, unless the plug-in
-// knows an answer to it.
+// Result of a call. A plug-in hands every result but `FA_OK` up to FlashAtlas as it is, unless it
+// can handle the result.
 enum fa_status
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
   : uint32_t
@@ -137,7 +137,7 @@ enum fa_status
  {
   // Done.
   FA_OK = 0,
-  // From the plug-in: no block can be freed.
+  // The plug-in can free no block.
   FA_NO_SPACE = 1,
   // The page cannot be read: it is torn, or it is erased.
   FA_UNREADABLE = 2,
@@ -145,12 +145,12 @@ enum fa_status
   FA_PROGRAM_FAILED = 3,
   // The erase failed: the block is bad from now on.
   FA_ERASE_FAILED = 4,
-  // There is no power any more: answer with this at once.
+  // The power is gone: answer with this at once.
   FA_POWER_LOST = 5,
-  // The call breaks a rule of flash, or of this interface: the run ends with an error that says
-  // which.
+  // The call breaks a rule of flash, or of this interface: the run ends with an error that names
+  // the rule.
   FA_REFUSED = 6,
-  // From the plug-in: `fail` of the host was told why.
+  // The plug-in failed; it has told the reason to `fail` of the host.
   FA_FAILED = 7,
 };
 #ifndef __cplusplus
@@ -167,43 +167,43 @@ typedef struct fa_param {
   const char *key;
   // Its type.
   uint32_t kind;
-  // The smallest value; of `FA_FLAG` and `FA_TIME` of no meaning.
+  // The smallest value; ignored for `FA_FLAG` and `FA_TIME`.
   double low;
-  // The largest.
+  // The largest value; ignored for `FA_FLAG` and `FA_TIME`.
   double high;
-  // The default as it would be written.
+  // The default, written as a setting.
   const char *fallback;
-  // What it means, with its unit: one line.
+  // Its meaning, with its unit: one line.
   const char *doc;
 } fa_param;
 
-// The value of a parameter, in the order in which they were declared.
+// Value of a parameter. Values come in the order in which the parameters were declared.
 typedef struct fa_value {
-  // Whole numbers, bytes, picoseconds, and 0 or 1.
+  // The value of a whole number, of bytes, of a time in picoseconds, and of a flag (0 or 1).
   uint64_t whole;
-  // Numbers.
+  // The value as a number.
   double real;
 } fa_value;
 
 // A part of a plug-in.
 typedef struct fa_part {
-  // What it is: a `fa_kind`.
+  // Its kind: a `fa_kind`.
   uint32_t kind;
   // The name by which it is chosen.
   const char *name;
-  // One line.
+  // A summary of one line.
   const char *summary;
-  // Where it is described.
+  // The paper that describes it, or `none`.
   const char *paper;
   // Its parameters.
   const struct fa_param *params;
-  // How many.
+  // Number of parameters.
   uint32_t param_count;
   // Its callbacks, by its kind.
   const void *ops;
 } fa_part;
 
-// What a plug-in is: `const fa_plugin *flashatlas_plugin(void)` answers with it.
+// A plug-in: `const fa_plugin *flashatlas_plugin(void)` returns a pointer to it.
 typedef struct fa_plugin {
   // `FA_ABI_VERSION`.
   uint32_t abi_version;
@@ -213,11 +213,11 @@ typedef struct fa_plugin {
   const char *version;
   // Its parts.
   const struct fa_part *parts;
-  // How many.
+  // Number of parts.
   uint32_t part_count;
 } fa_plugin;
 
-// When something happened.
+// Time of an event.
 typedef struct fa_moment {
   // Slots programmed on the drive so far.
   uint64_t clock;
@@ -225,9 +225,9 @@ typedef struct fa_moment {
   uint64_t now_ps;
 } fa_moment;
 
-// What a victim policy may know when it picks: one lane, its blocks numbered from 0.
+// Lane from which a victim policy picks. Its blocks are numbered from 0.
 typedef struct fa_candidates {
-  // Valid slots by block; of meaning for closed ones.
+  // Valid slots by block; they have a meaning for closed blocks only.
   const uint32_t *valid;
   // Erases by block.
   const uint32_t *erases;
@@ -235,25 +235,27 @@ typedef struct fa_candidates {
   uint32_t blocks;
   // Slots of a block.
   uint32_t slots;
-  // When.
+  // The present time.
   struct fa_moment at;
 } fa_candidates;
 
-// A victim policy: which closed block of a lane is collected next. One is made for each lane.
+// A victim policy: it picks the closed block of a lane that is collected next. Each lane has its
+// own.
 typedef struct fa_victim {
-  // Make one for a lane of so many blocks of so many slots. `seed` is its own.
+  // Makes a policy for a lane of `blocks` blocks of `slots` slots each. `seed` is the policy's
+  // own.
   void *(*create)(const struct fa_value *values, uint32_t blocks, uint32_t slots, uint64_t seed);
-  // It is not needed any more.
+  // Frees a policy that is not needed any more.
   void (*destroy)(void *policy);
-  // A block was filled, or closed early, with so many valid slots.
+  // Notes that a block was filled, or closed early, with `valid` valid slots.
   void (*closed)(void *policy, uint32_t block, uint32_t valid, struct fa_moment at);
-  // A closed block lost a valid slot; so many are left. May be absent.
+  // Notes that a closed block lost a valid slot; `valid` are left. May be absent.
   void (*invalidated)(void *policy, uint32_t block, uint32_t valid, struct fa_moment at);
-  // A closed block is no candidate any more.
+  // Notes that a closed block is no candidate any more.
   void (*removed)(void *policy, uint32_t block);
-  // The closed block to collect next, or `FA_NO_BLOCK` where none has an invalid slot.
+  // Returns the closed block to collect next, or `FA_NO_BLOCK` if none has an invalid slot.
   uint32_t (*pick)(void *policy, const struct fa_candidates *lane);
-  // Why the answer is `FA_FAULT`. May be absent.
+  // Returns the reason for the answer `FA_FAULT`. May be absent.
   const char *(*fault)(void *policy);
 } fa_victim;
 
@@ -261,21 +263,21 @@ typedef struct fa_victim {
 typedef struct fa_sorted {
   // The logical page.
   uint32_t lpn;
-  // Pages that the host wrote before.
+  // Pages that the host wrote before this one.
   uint64_t clock;
-  // Pages that the host wrote since it last wrote this one, this one included; `FA_NO_AGE`.
+  // Pages that the host wrote since it last wrote this one, this one included; or `FA_NO_AGE`.
   uint64_t age;
-  // The stream of the block that holds this version; `FA_NO_STREAM`.
+  // The stream of the block that holds this version, or `FA_NO_STREAM`.
   int32_t stream;
-  // Whether that is a stream of collection.
+  // True if this is a stream of collection.
   bool collected;
 } fa_sorted;
 
 // A block that was collected.
 typedef struct fa_collected {
-  // The stream that wrote it; `FA_NO_STREAM`.
+  // The stream that wrote it, or `FA_NO_STREAM`.
   int32_t stream;
-  // Whether that is a stream of collection.
+  // True if this is a stream of collection.
   bool collected;
   // Pages that the host wrote since the block was opened.
   uint64_t age;
@@ -285,27 +287,27 @@ typedef struct fa_collected {
   uint32_t slots;
 } fa_collected;
 
-// A classifier: into which stream a page is written.
+// A classifier: it chooses the stream into which a page is written.
 typedef struct fa_classifier {
-  // Streams of host writes; 0 in both: as many as `ftl.streams` says.
+  // Streams of host writes; 0 in both fields: the number in `ftl.streams`.
   uint32_t host_streams;
   // Streams of collection.
   uint32_t collection_streams;
-  // Whether ages and streams are wanted, which takes tables of the drive.
+  // True if it needs ages and streams, which takes tables of the drive.
   bool history;
-  // Make one for so many logical pages and streams.
+  // Makes a classifier for `pages` logical pages and `streams` streams.
   void *(*create)(const struct fa_value *values, uint32_t pages, uint32_t streams);
-  // It is not needed any more.
+  // Frees a classifier that is not needed any more.
   void (*destroy)(void *classifier);
-  // The stream of a page that the host writes.
+  // Returns the stream of a page that the host writes.
   uint32_t (*written)(void *classifier, const struct fa_sorted *page);
-  // The stream of a page that collection moves.
+  // Returns the stream of a page that collection moves.
   uint32_t (*moved)(void *classifier, const struct fa_sorted *page);
-  // A block was collected and is erased. May be absent; needs `history`.
+  // Notes that a block was collected and is erased. May be absent; needs `history`.
   void (*erased)(void *classifier, const struct fa_collected *block);
-  // Bytes of its tables in the drive. May be absent.
+  // Returns the bytes of its tables in the drive. May be absent.
   uint64_t (*memory)(void *classifier);
-  // Why an answer is `FA_FAULT`. May be absent.
+  // Returns the reason for the answer `FA_FAULT`. May be absent.
   const char *(*fault)(void *classifier);
 } fa_classifier;
 
@@ -313,9 +315,9 @@ typedef struct fa_classifier {
 typedef struct fa_spare {
   // A `fa_state`.
   uint32_t state;
-  // Of `FA_DATA`: the logical page.
+  // The logical page, for `FA_DATA`.
   uint32_t lpn;
-  // Of `FA_DATA` and `FA_OWN`: the number of its program. A larger one is newer.
+  // The number of the page's program, for `FA_DATA` and `FA_OWN`. A larger number is newer.
   uint64_t sequence;
 } fa_spare;
 
@@ -335,7 +337,7 @@ typedef struct fa_shape {
 
 // A table of an FTL in the drive's memory.
 typedef struct fa_table {
-  // What it is.
+  // Its name.
   const char *name;
   // A `fa_memory`.
   uint32_t memory;
@@ -343,109 +345,133 @@ typedef struct fa_table {
   uint64_t bytes;
 } fa_table;
 
-// What an FTL works with: the same for as long as the drive is on. Every call acts at once, and is
-// an operation that takes time in the simulation: by itself it waits for the one before it, as
-// firmware does that does one thing after the other; `after` says otherwise.
+// Functions for an FTL: the same for as long as the drive is on.
+//
+// Every call acts at once, and is an operation that takes time in the simulation. An operation
+// waits for the one before it, as in firmware that does one thing after the other, unless `after`
+// was called.
 typedef struct fa_host {
-  // Of FlashAtlas.
+  // Pointer of FlashAtlas' own.
   void *context;
-  // Read bytes of a page: one operation of the flash, which transfers the whole page, however
-  // few are wanted. Of a page of data the first 32 bytes say whose it is, for `program`, and the
-  // others are 0. A page that is erased or torn is `FA_UNREADABLE`; `spare` tells which.
+  // Reads bytes of a page.
+  //
+  // This is one operation of the flash: it transfers the whole page, even if few bytes are
+  // wanted. The first 32 bytes of a page of data are a token for `program`, and the others are
+  // 0. The result for a page that is erased or torn is `FA_UNREADABLE`; `spare` can tell the two
+  // apart.
   fa_status (*read)(const struct fa_host *host,
                     uint32_t page,
                     uint32_t offset,
                     uint32_t bytes,
                     void *buffer);
-  // Program a page, once after each erase and in ascending order in its block (pages may be left
-  // out), with a page of bytes. A block in which a program failed takes no more programs and no
-  // erase; `is_bad` says so once an erase has been refused.
-  // Where they begin as `data` of `write` does, they stand for that data, which is then the
-  // newest version of its logical page; where they were read from a page of data, they are a
-  // copy of it; all others are bytes of the plug-in's own.
+  // Programs a page with a page of bytes, once after each erase and in ascending order in its
+  // block.
+  //
+  // Pages may be left out. If the bytes begin as `data` of `write`, they stand for this data,
+  // which is then the newest version of its logical page. If they were read from a page of data,
+  // they are a copy of it. All other bytes are the plug-in's own. A block in which a program
+  // failed takes no more programs and no erase; `is_bad` is true for it once an erase has been
+  // refused.
   fa_status (*program)(const struct fa_host *host, uint32_t page, const void *data);
-  // Read a page and program it, whatever it holds, into another. A copy of the newest version is
-  // the newest version from then on.
+  // Reads a page and programs its content, of any kind, into another page.
+  //
+  // A copy of the newest version is the newest version from then on.
   fa_status (*copy)(const struct fa_host *host, uint32_t from, uint32_t to);
-  // Erase a block.
+  // Erases a block.
   fa_status (*erase)(const struct fa_host *host, uint32_t block);
-  // Read the spare area of a page. While mounting it takes the time of a read; later a drive
-  // would know what it asks, and it is free.
+  // Reads the spare area of a page.
+  //
+  // This takes the time of a read during a mount. Later it is free, since a drive would know the
+  // answer.
   fa_status (*spare)(const struct fa_host *host, uint32_t page, struct fa_spare *spare);
-  // Whether a block is bad.
+  // Returns true if a block is bad.
   bool (*is_bad)(const struct fa_host *host, uint32_t block);
-  // Erases of a block.
+  // Returns the number of erases of a block.
   uint32_t (*erases)(const struct fa_host *host, uint32_t block);
-  // Accesses to a table in memory (a `fa_memory`), of so many bytes each.
+  // Adds `accesses` accesses of `bytes` bytes each to a table in memory (a `fa_memory`).
   void (*access)(const struct fa_host *host,
                  uint32_t memory,
                  uint32_t accesses,
                  uint32_t bytes,
                  bool write);
-  // The number of the last operation.
+  // Returns the number of the last operation.
   uint64_t (*last)(const struct fa_host *host);
-  // What the next operation waits for, instead of the one before it: numbers of operations, 0
-  // for none. Data waits for its arrival besides, and an erase for the programs and copies that
-  // superseded pages of its block.
+  // Sets the operations that the next operation waits for, instead of the one before it; 0
+  // stands for none.
+  //
+  // Data also waits for its arrival, and an erase for the programs and copies that superseded
+  // pages of its block.
   void (*after)(const struct fa_host *host, const uint64_t *operations, uint32_t count);
-  // Simulated time, in picoseconds.
+  // Returns the simulated time, in picoseconds.
   uint64_t (*now)(const struct fa_host *host);
-  // Why the plug-in answers `FA_FAILED`.
+  // Sets the reason for which the plug-in answers `FA_FAILED`.
   void (*fail)(const struct fa_host *host, const char *why);
-  // Zeroed memory that is accounted for: what is not released when `destroy` returns is named as
-  // leaked. Of no other use: `malloc` does as well. Null: there is none.
+  // Returns zeroed memory that is accounted for, or null if there is none.
+  //
+  // Memory that is not released when `destroy` returns is reported as leaked. It has no other
+  // use: `malloc` does as well.
   void *(*allocate)(const struct fa_host *host, uint64_t bytes);
-  // Give back what `allocate` gave.
+  // Releases memory that `allocate` returned.
   void (*release)(const struct fa_host *host, void *memory);
 } fa_host;
 
-// An FTL whole. Its calls get the host of the drive, which may be used during a call and not
-// between two, and answer with a `fa_status`. FlashAtlas keeps a map of its own beside: an answer
-// of `locate` that is not the newest version, an erase that loses one, a page programmed twice or
-// out of order end the run with an error that names the callback, the page and the block.
+// A whole FTL.
+//
+// Its callbacks get the host of the drive and return a `fa_status`. The host may be used during a
+// call and not between two calls. FlashAtlas keeps a map of its own beside the FTL's. The run ends
+// with an error that names the callback, the page and the block if `locate` returns another place
+// than the newest version's, if an erase loses a newest version, or if a page is programmed twice
+// or out of order.
 typedef struct fa_ftl {
-  // Whether trims do not outlive a power failure.
+  // True if trims do not outlive a power failure.
   bool forgets_trims;
-  // Whether the spare areas of data say all that a mount needs: a FUA write then needs no
+  // True if the spare areas of data hold all that a mount needs: a FUA write then needs no
   // `flush`.
   bool recovers_from_spare_areas;
-  // Whether a drive of this shape can work: 0, or why not in `why`, which has room for so many
-  // bytes. May be absent.
+  // Returns 0 if a drive of this shape can work; otherwise writes the reason to `why`, which has
+  // room for `room` bytes. May be absent.
   int32_t (*fits)(const struct fa_shape *shape,
                   const struct fa_value *values,
                   char *why,
                   uint32_t room);
-  // Switch the drive on: make the tables of what is on flash, which may be erased, or what a
-  // power failure left. Null: `fail` says why, or the power is lost again. Afterwards FlashAtlas
-  // asks `locate` for every page once, at no cost; a place that cannot be read counts as lost.
+  // Switches the drive on: builds the tables from the flash, which may be erased or left by a
+  // power failure.
+  //
+  // Returns null if the mount failed: `fail` was told the reason, or the power is lost again.
+  // Afterwards FlashAtlas asks `locate` for every page once, at no cost; a place that cannot be
+  // read counts as lost.
   void *(*mount)(const struct fa_host *host,
                  const struct fa_shape *shape,
                  const struct fa_value *values);
-  // The drive is gone. The host may be used for `release` alone.
+  // Frees the tables of a drive that is gone. The host may be used for `release` alone.
   void (*destroy)(void *ftl, const struct fa_host *host);
-  // Where the newest version of a logical page is, or `FA_NOWHERE`.
+  // Finds the newest version of a logical page: sets `page` to its place, or to `FA_NOWHERE`.
   uint32_t (*locate)(void *ftl, const struct fa_host *host, uint32_t lpn, uint32_t *page);
-  // Write a logical page: `data` must be programmed when this returns; the last program of it
-  // counts. What cannot be answered is handed up as it came (`FA_UNREADABLE` of a copy, say).
+  // Writes a logical page: `data` must be programmed when this returns; the last program of it
+  // counts.
+  //
+  // An error that cannot be handled is handed up as it came, such as `FA_UNREADABLE` of a copy.
   uint32_t (*write)(void *ftl, const struct fa_host *host, uint32_t lpn, const void *data);
-  // Forget a logical page.
+  // Trims a logical page.
   uint32_t (*trim)(void *ftl, const struct fa_host *host, uint32_t lpn);
-  // Make everything that was written and trimmed outlive a power failure. May be absent.
+  // Makes all writes and trims outlive a power failure. May be absent.
   uint32_t (*flush)(void *ftl, const struct fa_host *host);
-  // Do a small piece of work while the host is idle; `worked` says whether there was any. May be
-  // absent.
+  // Does a small piece of work while the host is idle; sets `worked` to true if there was any.
+  // May be absent.
   uint32_t (*idle)(void *ftl, const struct fa_host *host, bool *worked);
-  // Tables in the drive's memory: fill in at most so many, and answer how many there are. May be
+  // Fills in at most `room` tables in the drive's memory, and returns their number. May be
   // absent.
   uint32_t (*tables)(void *ftl, struct fa_table *tables, uint32_t room);
 } fa_ftl;
 
-// What a map store works with during a call.
+// Map of a store during a call.
 typedef struct fa_map {
-  // Of FlashAtlas.
+  // Pointer of FlashAtlas' own.
   void *context;
-  // Accesses to a table in memory (a `fa_memory`), of so many bytes each, after those before:
-  // what the call costs. Those that `set` makes during a mount cost nothing.
+  // Adds `accesses` accesses of `bytes` bytes each to a table in memory (a `fa_memory`), after
+  // the earlier ones.
+  //
+  // Accesses are the cost of the call. Accesses of `set` during a mount cost nothing.
   void (*access)(const struct fa_map *map,
                  uint32_t memory,
                  uint32_t accesses,
@@ -453,23 +479,25 @@ typedef struct fa_map {
                  bool write);
 } fa_map;
 
-// A map store: where the logical-to-physical map of page mapping is, in memory, and what a lookup
-// costs. FlashAtlas keeps the truth beside it, and an answer that differs ends the run with an
-// error that names the page. Nothing of the map is on flash: a mount finds where pages are by
-// their spare areas and tells them by `set`, in ascending order. A map with pages on flash is a
-// whole FTL here, or a store in Rust.
+// A map store: the logical-to-physical map of page mapping in memory, and the cost of its lookups.
+//
+// FlashAtlas keeps the true map beside it; an answer that differs ends the run with an error that
+// names the page. Nothing of the map is on flash: a mount finds pages by their spare areas and
+// reports them by `set`, in ascending order. For a map with pages on flash write a whole FTL here,
+// or a store in Rust.
 typedef struct fa_store {
-  // Make an empty one, for so many logical pages, on a drive with so many pages of flash.
+  // Makes an empty map for `pages` logical pages, on a drive with `slots` pages of flash.
   void *(*create)(const struct fa_value *values, uint32_t pages, uint32_t slots);
-  // It is not needed any more.
+  // Frees a map that is not needed any more.
   void (*destroy)(void *store);
-  // Where a logical page is, or `FA_NOWHERE`.
+  // Returns the place of a logical page, or `FA_NOWHERE`.
   uint32_t (*get)(void *store, const struct fa_map *map, uint32_t lpn);
-  // A logical page is somewhere else now, or `FA_NOWHERE` after a trim. Answers where it was.
+  // Sets the place of a logical page, `FA_NOWHERE` after a trim; returns the place before.
   uint32_t (*set)(void *store, const struct fa_map *map, uint32_t lpn, uint32_t page);
-  // As `set`, because collection moved the page. May be absent: then it is `set`.
+  // Sets the place of a page that collection moved, as `set`. May be absent: then `set` is
+  // called.
   uint32_t (*moved)(void *store, const struct fa_map *map, uint32_t lpn, uint32_t page);
-  // Tables in the drive's memory, as of a `fa_ftl`. May be absent.
+  // Fills in tables in the drive's memory, as `tables` of a `fa_ftl`. May be absent.
   uint32_t (*tables)(void *store, struct fa_table *tables, uint32_t room);
 } fa_store;
 
@@ -491,4 +519,4 @@ const fa_plugin *flashatlas_plugin(void);
 }
 #endif
 
-/* Digest of abi.rs, cbindgen.toml and the lines above: e91f83d104d16b330151447e37a2531617fa177b3313f692eb7c8165185876eb */
+/* Digest of abi.rs, cbindgen.toml and the lines above: ec9aaf63c038877e6f27d70a9895efae16772762ba6095f49c2c23d7d378fe14 */

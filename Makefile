@@ -7,39 +7,52 @@ TESTS  := $(VENV)/.test-tools
 TRACE  := out/traces/postgres.fatr
 # As it is shipped, beside the quick build of .venv.
 SHIPPED := out/shipped
-# What is shipped and measured is compiled with the profile of a build that counts what it does most, for a target if one is to be
-# named; PROFILE=off leaves the profile out.
+# Benchmarks are compiled with the profile of a build that counts what it does most
+# (docs/adr/0030); PROFILE=off leaves the profile out, as does a machine without llvm-profdata.
 PROFILE ?= on
 BUILT := $(or $(CARGO_TARGET_DIR),target)
-profile = $(if $(filter off,$(PROFILE)),,$(BUILT)/profile$(addprefix -,$(1)))
-profiled = $(if $(call profile,$(1)),RUSTFLAGS="$$(cat $(call profile,$(1)))")
+profile := $(if $(filter off,$(PROFILE)),,$(BUILT)/profile)
+profiled := $(if $(profile),RUSTFLAGS="$$(cat $(profile))")
 HOST := $(shell uname -m)-unknown-linux-gnu
-SOURCES := $(shell find crates devices papers python \( -name '*.rs' -o -name '*.toml' -o -name '*.pyi' \) \
-  -not -path '*/tests/*' 2>/dev/null) Cargo.toml Cargo.lock pyproject.toml
+SOURCES := $(shell find crates devices papers python -not -path '*/tests/*' \
+  \( -name '*.rs' -o -name '*.toml' -o -name '*.pyi' \) 2>/dev/null) \
+  Cargo.toml Cargo.lock pyproject.toml
 
 # How much the tests prove: one in so many random cases and power failures. `make test-full` takes
 # them all.
 FLASHATLAS_PROOFS ?= 20
 export FLASHATLAS_PROOFS
 
-# What has tests: the bindings have none of their own, and are built by other commands already. The plugin of nbdkit is left in,
-# which is built too: it asks for what the macros of the Python module do, so that nothing is compiled twice.
+# What has tests: the bindings have none of their own, and are built by other commands already. The
+# plugin of nbdkit is left in, which is built too: it asks for what the macros of the Python module
+# do, so that nothing is compiled twice.
 TESTED := --workspace --exclude flashatlas-python --exclude flashatlas-module
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build package swarm test test-interleavings test-templates test-headers test-full test-slurm test-rust test-seeded-bugs test-python test-checked test-guides \
-  system-tests crash crash-long fingerprints lint lint-rust lint-python bench bench-peers bench-served theory claims fuzz miri memcheck docs \
-  clean tools shipped rustdoc header capi wheel test-wheel test-wheel-root pull-plug
+.PHONY: help tools build demo demo-traces clean \
+  test test-full test-rust test-python test-headers test-checked test-guides test-seeded-bugs \
+  test-interleavings test-templates test-slurm system-tests lint lint-rust lint-python \
+  fingerprints crash crash-long swarm pull-plug fuzz miri memcheck \
+  bench bench-peers bench-served theory claims docs rustdoc \
+  wheel test-wheel test-wheel-root shipped package header capi
+
+##@ Begin
 
 help: ## list the commands
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^##@ / { printf "\n%s\n", substr($$0, 5) } \
+	  /^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 tools:
-	@command -v cargo >/dev/null || { echo "Rust is missing: install it with rustup (https://rustup.rs), 1.89 or later, then run this again."; exit 1; }
-	@command -v python3 >/dev/null || { echo "Python is missing: install Python 3.10 or later with venv and pip, then run this again."; exit 1; }
-	@python3 -c 'import sys; sys.exit(sys.version_info < (3, 10))' || { echo "Python 3.10 or later is needed; this is $$(python3 --version)."; exit 1; }
-	@python3 -c 'import venv, ensurepip' 2>/dev/null || { echo "Python's venv module is missing (Debian and Ubuntu: apt install python3-venv)."; exit 1; }
-	@command -v cc >/dev/null || { echo "A C compiler is missing (Debian and Ubuntu: apt install build-essential)."; exit 1; }
+	@command -v cargo >/dev/null || { echo "Rust is missing: install it with rustup" \
+	  "(https://rustup.rs), 1.89 or later, then run this again."; exit 1; }
+	@command -v python3 >/dev/null || { echo "Python is missing: install Python 3.10 or later" \
+	  "with venv and pip, then run this again."; exit 1; }
+	@python3 -c 'import sys; sys.exit(sys.version_info < (3, 10))' \
+	  || { echo "Python 3.10 or later is needed; this is $$(python3 --version)."; exit 1; }
+	@python3 -c 'import venv, ensurepip' 2>/dev/null || { echo "Python's venv module is missing" \
+	  "(Debian and Ubuntu: apt install python3-venv)."; exit 1; }
+	@command -v cc >/dev/null || { echo "A C compiler is missing" \
+	  "(Debian and Ubuntu: apt install build-essential)."; exit 1; }
 
 $(VENV)/.tools: | tools
 	python3 -m venv $(VENV)
@@ -58,50 +71,68 @@ $(TESTS): $(VENV)/.tools pyproject.toml
 
 build: $(STAMP) ## build everything into .venv
 
-$(BUILT)/profile $(BUILT)/profile-$(HOST): packaging/profile.sh packaging/train.py tests/fingerprints.py $(SOURCES) | $(STAMP)
-	packaging/profile.sh $(filter $(HOST),$(subst profile-,,$(notdir $@))) > $@.new
+$(BUILT)/profile: packaging/profile.sh packaging/train.py tests/fingerprints.py \
+  $(SOURCES) | $(STAMP)
+	packaging/profile.sh > $@.new
 	mv $@.new $@
 
 $(TRACE): | $(STAMP)
 	$(VENV)/bin/flashatlas trace fetch postgres --to $(dir $@)
 
-demo: $(STAMP) $(TRACE) ## the main job on a real trace and on a fio job, and a study of every map, with reports in out/
-	$(VENV)/bin/flashatlas compare --job examples/mixed.fio --drive tlc-small --precondition steady --vary ftl.victim=greedy,fifo \
+demo: $(STAMP) $(TRACE) ## the main job on a real trace, a fio job, a study of every map, in out/
+	$(VENV)/bin/flashatlas compare --job examples/mixed.fio --drive tlc-small \
+	  --precondition steady --vary ftl.victim=greedy,fifo \
 	  --title "Two fio jobs on an aged drive" --force --out out/demo-fio > out/demo-fio.txt
 	@echo "Report: out/demo-fio/report.html"
-	@$(if $(wildcard $(FLASHATLAS_TRACES)/blkreplay_natural/linux-mysql.load.gz),$(MAKE) --no-print-directory demo-traces)
-	$(VENV)/bin/flashatlas compare --drive tlc-small --trace $(TRACE) --fit compact --precondition steady --mode open \
-	  --case "greedy:" \
-	  --case "fifo:ftl.victim=fifo" \
-	  --case "d-choices:ftl.victim=d-choices" \
-	  --case "even pace:ftl.gc_pace=even" \
-	  --case "28 % spare:drive.over_provisioning=0.28" \
-	  --title "PostgreSQL on an aged TLC drive" --force --out out/demo
+	@$(if $(wildcard $(DATABASE)),$(MAKE) --no-print-directory demo-traces)
+	@echo "What does PostgreSQL pay when 128 KiB of its drive's map (2.75 MiB) are in memory?"
+	$(VENV)/bin/flashatlas compare --drive tlc-small --trace $(TRACE) --fit compact \
+	  --precondition steady --until steady --mode closed --depth 4 \
+	  --case "in DRAM:" \
+	  --case "DFTL:map.store=dftl map.cache_bytes=128KiB" \
+	  --case "S-FTL:map.store=sftl map.cache_bytes=128KiB" \
+	  --case "TPFTL:map.store=tpftl map.cache_bytes=128KiB" \
+	  --case "LeaFTL:map.store=leaftl map.cache_bytes=128KiB" \
+	  --title "PostgreSQL and the maps of an aged TLC drive" --force --out out/demo
 	$(VENV)/bin/flashatlas trace fetch demo --to $(dir $(TRACE))
 	$(VENV)/bin/flashatlas trace slice $(TRACE) $(dir $(TRACE))pgbench.fatr --skip 40000 --count 5000
-	$(VENV)/bin/flashatlas sweep examples/field.toml --keep record --report out/field.html > out/field.txt
+	$(VENV)/bin/flashatlas sweep examples/field.toml --keep record --report out/field.html \
+	  > out/field.txt
 	@echo "Study of 75 runs: out/field.html"
 
-.PHONY: demo-traces
-demo-traces: $(STAMP) # a database and a phone, where FLASHATLAS_TRACES names a folder with their traces
-	$(VENV)/bin/flashatlas compare --drive mast-4gb --trace $(FLASHATLAS_TRACES)/blkreplay_natural/linux-mysql.load.gz --fit compact \
-	  --precondition steady --mode open --vary ftl.victim=greedy,d-choices,fifo --title "A database" --force --out out/demo-mysql > out/demo-mysql.txt
+# A database and a phone, where FLASHATLAS_TRACES names a folder with their traces.
+DATABASE := $(FLASHATLAS_TRACES)/blkreplay_natural/linux-mysql.load.gz
+PHONE := $(FLASHATLAS_TRACES)/mobile_pixel6a
+
+demo-traces: $(STAMP)
+	$(VENV)/bin/flashatlas compare --drive mast-4gb --trace $(DATABASE) --fit compact \
+	  --precondition steady --mode open --vary ftl.victim=greedy,d-choices,fifo \
+	  --title "A database" --force --out out/demo-mysql > out/demo-mysql.txt
 	@echo "Report: out/demo-mysql/report.html"
-	$(VENV)/bin/flashatlas compare --drive ufs-128gb --trace $(FLASHATLAS_TRACES)/mobile_pixel6a/pubg_exec.csv.gz --drop-duplicates 5ms \
-	  --time-gap-max 1s --precondition trace:$(FLASHATLAS_TRACES)/mobile_pixel6a/pubg_precond.csv.gz --mode open \
-	  --case "as it is:" --case "suspend:timing.suspend=both timing.t_suspend=20us" --title "A phone" --force --out out/demo-phone > out/demo-phone.txt
+	$(VENV)/bin/flashatlas compare --drive ufs-128gb --trace $(PHONE)/pubg_exec.csv.gz \
+	  --drop-duplicates 5ms --time-gap-max 1s --mode open \
+	  --precondition trace:$(PHONE)/pubg_precond.csv.gz \
+	  --case "as it is:" --case "suspend:timing.suspend=both timing.t_suspend=20us" \
+	  --title "A phone" --force --out out/demo-phone > out/demo-phone.txt
 	@echo "Report: out/demo-phone/report.html"
 
-# each half leaves the cores idle now and then: linking one crate, starting a process, waiting for a clock. Compiling does not:
-# it comes first, and no test waits for it
-test: $(STAMP) $(TESTS) ## the tests, one in FLASHATLAS_PROOFS (20) of the random cases and power failures, one of the thirteen longest proofs
+##@ Test
+
+# the longest proofs that are drawn (tests/drawn.py) and have a target of their own
+DRAWN = $(filter seeded-bugs interleavings templates,\
+  $(shell FLASHATLAS_PROOFS=$(FLASHATLAS_PROOFS) python3 tests/drawn.py))
+
+# each half leaves the cores idle now and then: linking one crate, starting a process, waiting for a
+# clock. Compiling does not: it comes first, and no test waits for it
+test: $(STAMP) $(TESTS) ## all tests; one in FLASHATLAS_PROOFS (20) of the random cases
 	cargo test --release --quiet $(TESTED) --no-run
 	@$(MAKE) --no-print-directory test-python & python=$$!; \
-	$(MAKE) --no-print-directory test-rust $(addprefix test-,$(filter seeded-bugs interleavings templates,$(shell FLASHATLAS_PROOFS=$(FLASHATLAS_PROOFS) python3 tests/drawn.py))) crash; rust=$$?; \
+	$(MAKE) --no-print-directory test-rust $(addprefix test-,$(DRAWN)) crash; rust=$$?; \
 	wait $$python && exit $$rust
 
-test-full: ## all tests with every random case and power failure, checked arithmetic, an hour of swarm (two hours)
-	$(MAKE) --no-print-directory test test-headers test-checked test-guides package swarm FLASHATLAS_PROOFS=1
+test-full: ## every random case and power failure, and an hour of swarm (two hours)
+	$(MAKE) --no-print-directory FLASHATLAS_PROOFS=1 \
+	  test test-headers test-checked test-guides package swarm
 
 # other cases each day; SWARM_FROM takes those of another one
 SWARM_SECONDS ?= 3600
@@ -115,13 +146,16 @@ test-rust: tools
 test-headers: header # the headers are what their interfaces make
 	git diff --exit-code -- python/flashatlas/include crates/capi/include
 
-package: tools ## every crate that can be published, packed and built from what was packed (minutes)
-	cargo package --workspace --quiet --exclude flashatlas-benches --exclude flashatlas-module --exclude flashatlas-nbdkit
+package: tools ## every crate that can be published, packed, and built from that (minutes)
+	cargo package --workspace --quiet \
+	  --exclude flashatlas-benches --exclude flashatlas-module --exclude flashatlas-nbdkit
 
-test-seeded-bugs: tools # bugs on purpose, which `crash` and the swarm must find; a build of their own
-	cargo test --release --quiet -p flashatlas-crash -p flashatlas-conformance --features flashatlas-crash/seeded-bugs,flashatlas-conformance/seeded-bugs --test suite seeded_bugs
+test-seeded-bugs: tools # bugs on purpose, which crash and swarm must find; a build of their own
+	cargo test --release --quiet -p flashatlas-crash -p flashatlas-conformance \
+	  --features flashatlas-crash/seeded-bugs,flashatlas-conformance/seeded-bugs \
+	  --test suite seeded_bugs
 
-test-interleavings: tools # threads of clients on a server, in orders that shuttle draws; a build of its own
+test-interleavings: tools # clients of a server, in orders that shuttle draws; a build of its own
 	cargo test --release --quiet -p flashatlas-serve --features interleavings --test interleavings
 
 test-checked: tools # the Rust tests with debug assertions and overflow checks
@@ -130,7 +164,7 @@ test-checked: tools # the Rust tests with debug assertions and overflow checks
 test-templates: $(STAMP) $(TESTS) # a part of each kind in Rust, made, built and checked (a minute)
 	FLASHATLAS_TEMPLATES=1 $(PY) -m pytest -q tests/test_scaffold.py -k rust
 
-test-slurm: $(STAMP) $(TESTS) ## studies on a real Slurm of this machine (Debian, as root; installs it)
+test-slurm: $(STAMP) $(TESTS) ## studies on a real Slurm (Debian, as root; installs it)
 	@command -v slurmctld >/dev/null && command -v munged >/dev/null \
 	  || { apt-get update -q && apt-get install -qy --no-install-recommends slurm-wlm munge; }
 	$(PY) -m pip install --quiet --disable-pip-version-check dask-jobqueue
@@ -139,49 +173,64 @@ test-slurm: $(STAMP) $(TESTS) ## studies on a real Slurm of this machine (Debian
 test-guides: $(STAMP) # the code of the guides compiles and passes the tests
 	$(PY) tests/guides.py
 
-# one process more than cores, as many tests wait for clocks and disks; bytecode first: they start hundreds of processes, a quarter of a second each to compile anew where none may be written
+# one process more than cores, as many tests wait for clocks and disks; bytecode first: they start
+# hundreds of processes, a quarter of a second each to compile anew where none may be written
 test-python: $(STAMP) $(TESTS)
 	$(PY) -m compileall -q python/flashatlas
 	$(PY) -m pytest -n $$(($$(getconf _NPROCESSORS_ONLN) + 1)) --dist loadscope
 
-system-tests: ## what some tests use beside the rest (Debian, as root): Chromium, fio, nbdkit, valgrind; QEMU where its proof is drawn
-	@guest=$$(FLASHATLAS_PROOFS=$(FLASHATLAS_PROOFS) python3 tests/drawn.py | grep -ow guest); PATH="$$PATH:/usr/sbin:/sbin"; \
-	for program in fio chromium nbdkit nbdcopy valgrind mkfs.ext4 $${guest:+qemu-system-x86_64 qemu-img mmdebstrap bsdtar}; do \
-	  command -v $$program >/dev/null || { apt-get update -q \
-	    && exec apt-get install -qy --no-install-recommends fio chromium nbdkit libnbd-bin e2fsprogs valgrind $${guest:+qemu-system-x86 qemu-utils mmdebstrap libarchive-tools}; }; done
+# the programs that tests use, and their packages; QEMU where its proof is drawn
+PROGRAMS := fio chromium nbdkit nbdcopy valgrind mkfs.ext4
+PACKAGES := fio chromium nbdkit libnbd-bin e2fsprogs valgrind
+GUEST_PROGRAMS := qemu-system-x86_64 qemu-img mmdebstrap bsdtar
+GUEST_PACKAGES := qemu-system-x86 qemu-utils mmdebstrap libarchive-tools
 
-crash: $(STAMP) ## power failures of every scheme, map store and layer, one in FLASHATLAS_PROOFS (20)
+system-tests: ## install what some tests use: Chromium, fio, nbdkit, valgrind, QEMU (Debian, root)
+	@guest=$$(FLASHATLAS_PROOFS=$(FLASHATLAS_PROOFS) python3 tests/drawn.py | grep -ow guest); \
+	PATH="$$PATH:/usr/sbin:/sbin"; \
+	for program in $(PROGRAMS) $${guest:+$(GUEST_PROGRAMS)}; do \
+	  command -v $$program >/dev/null || { apt-get update -q && exec apt-get install -qy \
+	    --no-install-recommends $(PACKAGES) $${guest:+$(GUEST_PACKAGES)}; }; done
+
+crash: $(STAMP) ## power failures of every part, one in FLASHATLAS_PROOFS (20)
 	$(VENV)/bin/flashatlas crash --one-in $(FLASHATLAS_PROOFS) --json out/crash-1.json
-	$(VENV)/bin/flashatlas crash --one-in $(FLASHATLAS_PROOFS) --depth 2 --geometry square --steps 60 --json out/crash-2.json
-	$(VENV)/bin/flashatlas crash --one-in $(FLASHATLAS_PROOFS)0 --depth 2 --geometry lanes --scheme page --steps 60 --json out/crash-3.json
+	$(VENV)/bin/flashatlas crash --one-in $(FLASHATLAS_PROOFS) --json out/crash-2.json \
+	  --depth 2 --geometry square --steps 60
+	$(VENV)/bin/flashatlas crash --one-in $(FLASHATLAS_PROOFS)0 --json out/crash-3.json \
+	  --depth 2 --geometry lanes --steps 60 --scheme page
 
-# PLUG="--kernel guest --times 2", "--shard 1/4", "--help"; what was tried is kept in out/ and not tried again
-pull-plug: $(STAMP) ## the power fails under a real ext4, for every scheme, store and layer (root, Linux; minutes)
+# PLUG="--kernel guest --times 2", "--shard 1/4", "--help"; what was tried is kept in out/ and not
+# tried again
+pull-plug: $(STAMP) ## the power fails under a real ext4, for every part (root, Linux; minutes)
 	$(PY) tests/pulled_plugs.py $(PLUG)
 
-crash-long: $(STAMP) ## as crash, with more seeds, mounts cut on every geometry, and cuts of those mounts (hours)
+crash-long: $(STAMP) ## as crash, with more seeds, and mounts that are cut on every geometry (hours)
 	$(VENV)/bin/flashatlas crash --seeds 50
 	$(VENV)/bin/flashatlas crash --depth 2 --seeds 10
-	$(VENV)/bin/flashatlas crash --depth 3 --steps 40 --workload sequential,random,hot-cold,trim,collect,map-pages
+	$(VENV)/bin/flashatlas crash --depth 3 --steps 40 \
+	  --workload sequential,random,hot-cold,trim,collect,map-pages
 
-wheel: $(STAMP) $(call profile,$(HOST)) ## a source distribution, and a wheel with the plugin of nbdkit, in dist/ (any Linux, any Python from 3.10 on)
+##@ Package
+
+wheel: $(STAMP) ## a source distribution and a wheel (any Linux, Python from 3.10 on) in dist/
 	$(PY) -m pip install --quiet --disable-pip-version-check --group package
 	$(PY) packaging/licences.py
 	$(PY) packaging/sources.py
 	rm -rf dist
 	$(VENV)/bin/maturin sdist --out dist
-	export PATH="$(CURDIR)/$(VENV)/bin:$$PATH" FLASHATLAS_COMMIT="$$(packaging/commit.sh)" $(call profiled,$(HOST)); \
-	  cargo zigbuild --quiet --profile dist --config 'profile.dist.strip="symbols"' -p flashatlas-nbdkit --target $(HOST).2.17 \
-	  && install -m 755 "$${CARGO_TARGET_DIR:-target}/$(HOST)/dist/libflashatlas_nbdkit.so" python/flashatlas/ \
+	export PATH="$(CURDIR)/$(VENV)/bin:$$PATH" FLASHATLAS_COMMIT="$$(packaging/commit.sh)"; \
+	  cargo zigbuild --quiet --profile dist --config 'profile.dist.strip="symbols"' \
+	    -p flashatlas-nbdkit --target $(HOST).2.17 \
+	  && install -m 755 $(BUILT)/$(HOST)/dist/libflashatlas_nbdkit.so python/flashatlas/ \
 	  && $(VENV)/bin/maturin build --profile dist --zig --compatibility manylinux2014 --out dist
 
-test-wheel: $(VENV)/.tools # the wheel and the source distribution, installed where there is neither Rust nor this tree
+test-wheel: $(VENV)/.tools # the packages, installed where there is neither Rust nor this tree
 	$(PY) packaging/check.py --sdist dist
 
 test-wheel-root: # the wheel in a new Debian root (as root, with mmdebstrap)
 	packaging/clean_root.sh
 
-header: tools ## the C headers of plug-ins and of libflashatlas anew, of the src/abi.rs of their crates
+header: tools ## the C headers anew, from src/abi.rs of the crates plugin and capi
 	cargo run --release --quiet --manifest-path headers/Cargo.toml
 
 # libflashatlas for programs in C; another profile (dist) takes longer and makes it faster
@@ -192,80 +241,98 @@ capi: tools ## libflashatlas, shared and static, with headers and pkg-config, in
 	cargo build --profile $(CAPI_PROFILE) --quiet -p flashatlas-capi
 	crates/capi/install.sh $${CARGO_TARGET_DIR:-target}/$(CAPI_PROFILE) $(PREFIX)
 
+##@ Check
+
 fingerprints: $(STAMP) ## which results moved since tests/fingerprints.csv; WRITE=1 writes it anew
 	$(PY) tests/fingerprints.py $(if $(WRITE),--write)
 
-lint: lint-rust lint-python ## formatting and lints of both languages, and the links of the API documentation
+lint: lint-rust lint-python ## formatting, lints, links of the API documentation, titles of commits
+	python3 tests/commit_titles.py
 
 lint-rust: rustdoc
 	cargo fmt --check
 	cargo fmt --check --manifest-path headers/Cargo.toml
 	cargo clippy --release --workspace --all-targets --quiet -- -D warnings
-	@if command -v cargo-deny >/dev/null; then cargo deny --log-level warn check; else echo "cargo-deny is not installed: deny.toml was not checked"; fi
+	@if command -v cargo-deny >/dev/null; then cargo deny --log-level warn check; \
+	  else echo "cargo-deny is not installed: deny.toml was not checked"; fi
 
 lint-python: $(STAMP) $(TESTS)
 	$(VENV)/bin/ruff check python tests packaging docs/site examples benches fuzz
 	$(VENV)/bin/ruff format --check python tests packaging docs/site examples benches fuzz
 	$(VENV)/bin/mypy
 
-bench: $(STAMP) $(TESTS) $(call profile) ## throughput beside a floor program; PARTS="engine setup", ROUNDS=5 (least/median of each number), TIMES=2 (longer)
-	$(call profiled) cargo build --profile dist --quiet -p flashatlas-benches
-	$(PY) benches/rounds.py --rounds $(or $(ROUNDS),1) -- $${CARGO_TARGET_DIR:-target}/dist/bench $(if $(TIMES),--times $(TIMES)) $(PARTS)
+##@ Measure
+
+# ROUNDS=5 prints least and median of each number, TIMES=2 makes each part twice as long
+bench: $(STAMP) $(TESTS) $(profile) ## throughput beside a floor program; PARTS="engine setup"
+	$(profiled) cargo build --profile dist --quiet -p flashatlas-benches
+	$(PY) benches/rounds.py --rounds $(or $(ROUNDS),1) -- \
+	  $(BUILT)/dist/bench $(if $(TIMES),--times $(TIMES)) $(PARTS)
 	$(if $(PARTS),,$(PY) benches/python_parts.py)
 
-bench-peers: $(STAMP) ## the same drive and loads through MQSim (FLASHATLAS_MQSIM names its binary) and ours, in turns
+bench-peers: $(STAMP) ## the same loads through MQSim (its binary in FLASHATLAS_MQSIM) and ours
 	@$(if $(FLASHATLAS_MQSIM),$(MAKE) --no-print-directory shipped)
 	PYTHONPATH=$(CURDIR)/$(SHIPPED)/python $(PY) benches/peers.py
 
 # An optimised build, beside an optimised build of another simulator.
-shipped: $(STAMP) $(call profile)
+shipped: $(STAMP) $(profile)
 	rm -rf $(SHIPPED)
-	$(call profiled) $(VENV)/bin/maturin build --quiet --profile dist --out $(SHIPPED)
-	$(PY) -m pip install --quiet --disable-pip-version-check --no-deps --target $(SHIPPED)/python $(SHIPPED)/*.whl
+	$(profiled) $(VENV)/bin/maturin build --quiet --profile dist --out $(SHIPPED)
+	$(PY) -m pip install --quiet --disable-pip-version-check --no-deps \
+	  --target $(SHIPPED)/python $(SHIPPED)/*.whl
 
-bench-served: $(STAMP) ## fio on a served drive and on nbdkit's memory plugin, in turns (two minutes)
+bench-served: $(STAMP) ## fio on a served drive and on nbdkit's memory plugin (two minutes)
 	$(PY) benches/served.py
 
 theory: $(STAMP) ## write amplification: every model beside its simulation (minutes)
 	$(VENV)/bin/flashatlas reproduce theory
 
-claims: $(STAMP) ## what the five papers published beside ours: all experiments, docs/CLAIMS.md (half an hour)
+claims: $(STAMP) ## all experiments of the papers, and docs/CLAIMS.md (half an hour)
 	$(PY) tests/claims.py
 
-# what cargo-fuzz sets, but for the sanitizer, which needs a nightly compiler and finds nothing in safe code
+##@ Search for faults
+
+# what cargo-fuzz sets, but for the sanitizer, which needs a nightly compiler and finds nothing in
+# safe code
 FUZZ_SECONDS := 60
 FUZZ_FLAGS := --cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
   -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
   -Cllvm-args=-sanitizer-coverage-trace-compares -Ccodegen-units=8
 FUZZ_HOST = $(shell rustc -vV 2>/dev/null | sed -n 's/host: //p')
 
-fuzz: $(STAMP) ## fuzz every parser and every reader in Python, FUZZ_SECONDS (60) each; what is found lies in out/fuzz
+fuzz: $(STAMP) ## fuzz every parser and reader, FUZZ_SECONDS (60) each; findings in out/fuzz
 	$(PY) fuzz/readers.py --seconds $(FUZZ_SECONDS) --seed $$(date +%Y%m%d)
 	cd fuzz && RUSTFLAGS="$(FUZZ_FLAGS)" cargo build --release --quiet --target $(FUZZ_HOST)
 	@for target in $$(ls fuzz/fuzz_targets | sed 's/[.]rs$$//'); do \
 	  mkdir -p out/fuzz/$$target && echo "$$target" && \
-	  fuzz/target/$(FUZZ_HOST)/release/$$target -max_total_time=$(FUZZ_SECONDS) -timeout=20 -verbosity=0 -print_final_stats=1 \
-	    -artifact_prefix=out/fuzz/$$target- out/fuzz/$$target fuzz/corpus/$$target > out/fuzz/$$target.log 2>&1 \
+	  fuzz/target/$(FUZZ_HOST)/release/$$target -max_total_time=$(FUZZ_SECONDS) -timeout=20 \
+	    -verbosity=0 -print_final_stats=1 -artifact_prefix=out/fuzz/$$target- \
+	    out/fuzz/$$target fuzz/corpus/$$target > out/fuzz/$$target.log 2>&1 \
 	    || { tail -40 out/fuzz/$$target.log; exit 1; }; \
 	done
 
-miri: tools ## undefined behaviour in types, nand and ftl, by the interpreter (minutes; needs a nightly toolchain with miri)
-	MIRIFLAGS=-Zmiri-disable-isolation cargo +nightly miri test --quiet -p flashatlas-types -p flashatlas-nand --lib
-	MIRIFLAGS=-Zmiri-disable-isolation cargo +nightly miri test --quiet -p flashatlas-ftl --lib -- --skip steady
+miri: export MIRIFLAGS := -Zmiri-disable-isolation
+miri: tools ## undefined behaviour in types, nand and ftl (minutes; nightly toolchain with miri)
+	cargo +nightly miri test --quiet -p flashatlas-types -p flashatlas-nand --lib
+	cargo +nightly miri test --quiet -p flashatlas-ftl --lib -- --skip steady
 
+VALGRIND := valgrind -q --error-exitcode=9
 memcheck: tools ## the tests of types, nand and ftl under Valgrind (a minute)
-	CARGO_TARGET_$(shell echo $(FUZZ_HOST) | tr 'a-z-' 'A-Z_')_RUNNER="valgrind -q --error-exitcode=9" \
-	  cargo test --quiet -p flashatlas-types -p flashatlas-nand -p flashatlas-ftl
+	env CARGO_TARGET_$(shell echo $(FUZZ_HOST) | tr 'a-z-' 'A-Z_')_RUNNER="$(VALGRIND)" \
+	  cargo test --quiet --lib -p flashatlas-types -p flashatlas-nand -p flashatlas-ftl
 
 # the profile of clippy, so that dependencies are checked once
 rustdoc: tools ## the API documentation of the Rust crates
-	RUSTDOCFLAGS="-D warnings" cargo doc --release --workspace --exclude flashatlas-python --exclude flashatlas-module --no-deps --quiet
+	RUSTDOCFLAGS="-D warnings" cargo doc --release --workspace --no-deps --quiet \
+	  --exclude flashatlas-python --exclude flashatlas-module
 
 $(VENV)/.docs-tools: $(VENV)/.tools pyproject.toml
 	$(PY) -m pip install --quiet --disable-pip-version-check --group docs
 	@touch $@
 
-docs: $(STAMP) $(VENV)/.docs-tools ## the documentation site in out/site, with man pages; broken links are errors
+##@ Document
+
+docs: $(STAMP) $(VENV)/.docs-tools ## the site in out/site, with man pages; broken links are errors
 	$(PY) docs/site/gallery.py
 	$(VENV)/bin/sphinx-build --quiet --fail-on-warning --keep-going -c docs/site . out/site
 	$(VENV)/bin/sphinx-build --quiet --fail-on-warning -b man -c docs/site . out/man

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from conftest import ROOT, matches
-from drawn import drawn
+from drawn import LEFT, drawn
 
 TEXT = (ROOT / "README.md").read_text(encoding="utf-8")
 
@@ -43,7 +43,7 @@ def environment() -> dict[str, str]:
 
 
 def run(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    """What a command of a page does in a shell, with the programs of this environment."""
+    """Run a command of a page in a shell, with the programs of this environment."""
     return subprocess.run(
         command,
         shell=True,
@@ -62,7 +62,7 @@ def test_a_command_prints_what_the_readme_shows(command, shown):
     if command == "make test":
         pytest.skip("this is it")
     if command == "make demo" and "demo" not in drawn():
-        pytest.skip("another proof is drawn (drawn.py)")
+        pytest.skip(LEFT)
     if folder := re.search(r"--out (out/\S+)", command):
         shutil.rmtree(ROOT / folder[1], ignore_errors=True)  # of an earlier time
     done = run(command, ROOT)
@@ -82,8 +82,15 @@ def test_the_python_example_runs():
     assert all(float(line[1]) > 0 and float(line[2]) > 0 for line in lines)
 
 
+def test_the_site_opens_as_the_readme_does():
+    index = (ROOT / "docs/index.md").read_text(encoding="utf-8")
+    opening = TEXT.split("```console")[0].split("\n\n")[1:]
+    assert len(opening) >= 4
+    assert [one for one in opening[:2] if one.strip() and one not in index] == []
+
+
 def test_it_is_short():
-    assert len(TEXT.splitlines()) <= 150
+    assert len(TEXT.splitlines()) <= 120
 
 
 def tools_check(env: dict[str, str]) -> subprocess.CompletedProcess[str]:

@@ -57,7 +57,7 @@ def pythons() -> dict[str, Path]:
 
 
 def environment(bin_: Path) -> dict[str, str]:
-    """An environment that knows this Python and the system's commands, and no Rust."""
+    """Return an environment that knows this Python and the system's commands, and no Rust."""
     path = f"{bin_}:/usr/bin:/bin"
     if shutil.which("cargo", path=path):
         raise SystemExit("cargo is among the system's commands: this proves nothing")

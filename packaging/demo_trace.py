@@ -24,7 +24,7 @@ SPEC = "columns:time=time:ns,op=op,offset=offset:bytes,size=size:bytes,delimiter
 
 
 def requests() -> pa.Table:
-    """The requests, in the order of their times."""
+    """Return the requests, in the order of their times."""
     draw = random.Random(2026)
     rows: list[tuple[int, str, int, int]] = []
     lately: deque[int] = deque([0], maxlen=512)

@@ -23,7 +23,7 @@ APART = ("test", "doc", "example", "contrib", "build", "programs", "po4a")
 
 
 def metadata() -> dict[str, Any]:
-    """What cargo knows of the workspace, for the platform of this machine."""
+    """Return what cargo knows of the workspace, for the platform of this machine."""
     target = next(
         line.removeprefix("host: ")
         for line in subprocess.check_output(["rustc", "-vV"], text=True).splitlines()
@@ -35,7 +35,8 @@ def metadata() -> dict[str, Any]:
 
 
 def linked(known: dict[str, Any]) -> list[dict[str, Any]]:
-    """The crates of others that are linked: no macros, nothing of build scripts and tests."""
+    """Return the crates of others that are linked: no macros, nothing of build scripts and tests.
+    """
     packages = {package["id"]: package for package in known["packages"]}
     nodes = {node["id"]: node for node in known["resolve"]["nodes"]}
     found: set[str] = set()
@@ -59,7 +60,7 @@ def linked(known: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def texts(package: dict[str, Any]) -> list[Path]:
-    """The files of a crate that hold licences, those of a C library inside it among them."""
+    """Return the files of a crate that hold licences, those of a C library inside it among them."""
     folder = Path(package["manifest_path"]).parent
     files = [
         path

@@ -50,7 +50,7 @@ COMMANDS = (
 
 
 def command(*words: str) -> None:
-    """A command, in a process of its own."""
+    """Return a command, in a process of its own."""
     subprocess.run(
         [sys.executable, "-m", "flashatlas", *words], check=True, stdout=subprocess.DEVNULL
     )

@@ -1,4 +1,4 @@
-"""What the profile of a shipped build needs, and what it is trained on."""
+"""The profile of a measured build: its tools, and its training inputs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ sys.path.insert(0, str(ROOT / "packaging"))
 import train  # noqa: E402
 
 
-def test_a_missing_tool_is_named_before_anything_is_built(tmp_path):
+def test_without_the_tool_there_is_no_profile_and_a_warning(tmp_path):
     rustc = tmp_path / "rustc"
     rustc.write_text('#!/bin/sh\necho "host: none"\necho "LLVM version: 999.1.2"\n')
     rustc.chmod(0o755)
@@ -24,8 +24,8 @@ def test_a_missing_tool_is_named_before_anything_is_built(tmp_path):
     done = subprocess.run(
         [script], env={**os.environ, "PATH": path}, capture_output=True, text=True, check=False
     )
-    assert (done.returncode, done.stdout) == (1, "")
-    for way_out in ("LLVM 999", "rustup component add llvm-tools", "llvm-999", "PROFILE=off"):
+    assert (done.returncode, done.stdout) == (0, "")
+    for way_out in ("LLVM 999", "rustup component add llvm-tools", "llvm-999", "no profile"):
         assert way_out in done.stderr
 
 

@@ -22,7 +22,7 @@ options.set_max_bytes_for_level_base(16 << 20)
 
 
 def row(draw: random.Random) -> tuple[bytes, bytes]:
-    """A key of 16 bytes, a value of 400, half of which compresses."""
+    """Return a key of 16 bytes, a value of 400, half of which compresses."""
     return b"%016d" % draw.randrange(ROWS), draw.randbytes(200) * 2
 
 

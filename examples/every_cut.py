@@ -1,8 +1,8 @@
-"""The power, cut at every operation of the flash under a load, and what is there afterwards.
+"""Power cuts at every operation of the flash under a load, and a look at what is left.
 
-What `sqlite_cuts.py` and `littlefs_cuts.py` have in common: a drive in this process that is full of
-something else, a load of numbered transactions on it, and a power failure in each operation of the
-flash in turn, also in those of the recovery.
+This is the common part of `sqlite_cuts.py` and `littlefs_cuts.py`: a drive in this process that is
+full of something else, and a load of numbered transactions on it. The power fails in each operation
+of the flash in turn, also in the operations of the recovery.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from flashatlas import Device, PowerLost
 
 @dataclass
 class EveryCut(ABC):
-    """Power failures under a load, and what was found after them."""
+    """Power failures under a load, and the findings after them."""
 
     count: int = 12
     """Transactions of the load."""
@@ -28,10 +28,10 @@ class EveryCut(ABC):
     recoveries: int = 0
     """Operations of each recovery in which the power fails once more."""
     options: dict[str, Any] = field(default_factory=dict)
-    """Of :class:`flashatlas.Device`."""
+    """Options of :class:`flashatlas.Device`."""
     operations: int = 0
     erases: int = 0
-    """Of the drive, in filling it and in the load."""
+    """Erases of the drive, in filling it and in the load."""
     cuts: int = 0
     in_recovery: int = 0
     acknowledged: int = 0
@@ -43,21 +43,21 @@ class EveryCut(ABC):
         """Run until the end or until the power fails.
 
         Returns:
-            The last transaction that was acknowledged; 0 is that the load had begun, -1 nothing.
+            The last transaction that was acknowledged: 0 if only the load had begun, -1 if nothing.
 
         """
 
     @abstractmethod
     def there(self, drive: Device) -> set[int]:
-        """Recover; after how many transactions the drive may hold what is there.
+        """Recover, and return the numbers of transactions that may leave this content.
 
         Raises:
-            AssertionError: It is not sound, or what no number of transactions leaves.
+            AssertionError: The content is not sound, or no number of transactions leaves it.
 
         """
 
     def examine(self, drive: Device, acknowledged: int, said: str) -> int:
-        """Power on and look; returns the operations of the flash that this took."""
+        """Power on and look; return the number of operations of the flash that this took."""
         drive.power_on()
         try:
             there = self.there(drive)
@@ -69,7 +69,7 @@ class EveryCut(ABC):
         return drive.operations
 
     def full(self) -> Device:
-        """A drive that is full of something else, so that it must collect."""
+        """Return a drive that is full of something else, so that it must collect."""
         drive = Device(**self.options)
         unit = drive.unit_bytes
         for at in range(0, drive.capacity_bytes, unit):
@@ -78,13 +78,13 @@ class EveryCut(ABC):
         return drive
 
     def cut_at(self, operation: int) -> tuple[Device, int]:
-        """A drive whose power failed in an operation of the load."""
+        """Return a drive whose power failed in an operation of the load."""
         drive = self.full()
         drive.cut(after=operation)
         return drive, self.load(drive)
 
     def run(self) -> EveryCut:
-        """Let the power fail in each operation, or in one of so many."""
+        """Let the power fail in each operation, or in one of ``one_in``."""
         drive = self.full()
         before = drive.operations
         assert self.load(drive) == self.count
@@ -107,7 +107,7 @@ class EveryCut(ABC):
 
 
 def carry_out(cuts: type[EveryCut], about: str, choices: Mapping[str, Sequence[str]] = {}) -> None:
-    """Parse the command line, let the power fail, and say what was lost."""
+    """Parse the command line, let the power fail, and print what was lost."""
     parser = argparse.ArgumentParser(description=about.partition("\n\n")[0])
     parser.add_argument("--drive", default="tiny")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE")

@@ -1,14 +1,14 @@
 """littlefs on a simulated drive, with the power cut at every operation of the flash.
 
 A load of writes, renames and removals runs on a littlefs that stands on the drive. The power fails
-at each operation of the flash in turn; the drive is mounted by its scheme's own recovery, littlefs
-by its own, and then the files are those after every call that had returned, or after one more, each
-whole.
+at each operation of the flash in turn. The drive is mounted by its scheme's own recovery, littlefs
+by its own. Then the files are as after all calls that had returned, or as after one more call, and
+each is whole.
 
     pip install littlefs-python
     python examples/littlefs_cuts.py --set ftl.scheme=fast --one-in 5
 
-`--recoveries N` cuts the power again while it recovers: at N operations of each. With
+`--recoveries N` cuts the power again during the recovery: at N operations of each. With
 `--ignore-flush` the drive lies, and files are lost: the check can fail.
 """
 
@@ -28,20 +28,20 @@ UNIT = 512
 ONE_MORE = "one more"
 """A file that is written after each recovery."""
 IO_ERROR = -5
-"""What littlefs understands as an error of its device."""
+"""Number by which littlefs knows an error of its device."""
 
 
 class Blocks(littlefs.UserContext):
     """The drive as the block device of littlefs, which keeps nothing to itself.
 
-    What littlefs syncs is flushed; an erase is nothing, since a drive writes over what it has.
+    A sync of littlefs is a flush. An erase does nothing, since a drive writes over its content.
     """
 
     def __init__(self, drive: Device) -> None:
         super().__init__(buffer=bytearray())
         self.drive = drive
         self.lost = False
-        """The power has failed: littlefs hears errors, or reads what means nothing."""
+        """True once the power has failed: littlefs gets errors, or reads bytes without meaning."""
 
     def read(self, cfg, block: int, off: int, size: int) -> bytearray:  # noqa: D102
         try:
@@ -69,7 +69,7 @@ class Blocks(littlefs.UserContext):
 
 
 def on(drive: Device) -> tuple[littlefs.LittleFS, Blocks]:
-    """A littlefs on the drive, not mounted."""
+    """Return a littlefs on the drive, not mounted."""
     blocks = Blocks(drive)
     size = {"read_size": UNIT, "prog_size": UNIT, "cache_size": UNIT, "lookahead_size": 16}
     count = drive.capacity_bytes // BLOCK
@@ -78,12 +78,12 @@ def on(drive: Device) -> tuple[littlefs.LittleFS, Blocks]:
 
 
 def content(number: int) -> bytes:
-    """What a file holds: some are a part of a block, others take several."""
+    """Return the content of a file: some are a part of a block, others take several."""
     return bytes([number % 251 + 1]) * (100 + 2500 * (number % 5))
 
 
 def step(files: dict[str, bytes], n: int) -> list[tuple[str, ...]]:
-    """Carry out call ``n`` on a model; what it is, for littlefs."""
+    """Carry out call ``n`` on a model; return what littlefs must do."""
     kind, name, other = n % 4, f"file {n % 5}", f"kept {n % 3}"
     if kind == 2 and (last := f"file {(n - 1) % 5}") in files:
         files[other] = files.pop(last)
@@ -96,7 +96,7 @@ def step(files: dict[str, bytes], n: int) -> list[tuple[str, ...]]:
 
 
 def after(number: int) -> dict[str, bytes]:
-    """The files after so many calls."""
+    """Return the files after ``number`` calls."""
     files: dict[str, bytes] = {}
     for n in range(1, number + 1):
         step(files, n)
@@ -111,7 +111,7 @@ def put(system: littlefs.LittleFS, name: str, data: bytes) -> None:
 
 
 def calls(system: littlefs.LittleFS, count: int) -> Iterator[int]:
-    """Make a file system (0), then carry out so many calls; each is yielded once it returned."""
+    """Make a file system (0), then carry out ``count`` calls; yield each once it has returned."""
     system.format()
     system.mount()
     yield 0
@@ -130,7 +130,7 @@ class Cuts(EveryCut):
     """Power failures under a load of calls."""
 
     def load(self, drive: Device) -> int:
-        """Run until the end or until the power fails; the last call that had returned."""
+        """Run until the end or until the power fails; return the last call that had returned."""
         last = -1
         system, blocks = on(drive)
         with suppress(littlefs.LittleFSError):
@@ -141,7 +141,7 @@ class Cuts(EveryCut):
         return last
 
     def there(self, drive: Device) -> set[int]:
-        """After how many calls the files are those that are there; -1: there is no littlefs."""
+        """Return the numbers of calls that leave these files; -1 if there is no littlefs."""
         system, blocks = on(drive)
         try:
             system.mount()

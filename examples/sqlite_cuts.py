@@ -1,17 +1,17 @@
 """SQLite on a simulated drive, with the power cut at every operation of the flash.
 
 A load of transactions runs on a database that stands on the drive. The power fails at each
-operation of the flash in turn; the drive is mounted by its scheme's own recovery, SQLite by its
+operation of the flash in turn. The drive is mounted by its scheme's own recovery, SQLite by its
 own, and then:
 
 - `PRAGMA integrity_check` finds nothing,
 - every transaction whose COMMIT had returned is there, and
-- the tables are those after some number of whole transactions.
+- the tables are as after some number of whole transactions.
 
     pip install apsw
     python examples/sqlite_cuts.py --journal wal --set ftl.scheme=fast --one-in 5
 
-`--recoveries N` cuts the power again while it recovers: at N operations of each. With
+`--recoveries N` cuts the power again during the recovery: at N operations of each. With
 `--ignore-flush` the drive lies, and transactions are lost: the check can fail.
 """
 
@@ -27,7 +27,7 @@ from flashatlas import Device, PowerLost
 
 SECTOR = 512
 HEADER = 2 * SECTOR
-"""In front of each file: whether it is there, and how long it is."""
+"""Bytes in front of each file, for its presence and its length."""
 THERE = b"atlas file"
 
 
@@ -46,14 +46,14 @@ class Files(apsw.VFS):
         self.extents["db-wal"] = (3 * third, third)
 
     def length(self, name: str) -> int | None:
-        """The durable length of a file; `None` where it is not."""
+        """Return the durable length of a file, or `None` if there is no such file."""
         header = self.drive.read(self.extents[name][0], SECTOR)
         if not header.startswith(THERE):
             return None
         return int.from_bytes(header[len(THERE) : len(THERE) + 8], "little")
 
     def keep_length(self, name: str, length: int | None) -> None:
-        """Make a file so long, or remove it, durably."""
+        """Give a file a length, or remove it, durably."""
         said = b"" if length is None else THERE + length.to_bytes(8, "little")
         self.drive.write(self.extents[name][0], said.ljust(SECTOR, b"\0"), fua=True)
 
@@ -127,13 +127,13 @@ class File(apsw.VFSFile):
         return False
 
     def xLock(self, level: int) -> None:
-        """Nobody else is here."""
+        """Do nothing: nobody else is here."""
 
     def xUnlock(self, level: int) -> None:
-        """Nobody else is here."""
+        """Do nothing: nobody else is here."""
 
     def xClose(self) -> None:
-        """There is nothing to close."""
+        """Do nothing: there is nothing to close."""
 
 
 JOURNALS = ("delete", "truncate", "persist", "wal")
@@ -141,7 +141,7 @@ JOURNALS = ("delete", "truncate", "persist", "wal")
 
 @contextmanager
 def opened(drive: Device, journal: str) -> Iterator[apsw.Connection]:
-    """The database on a drive; SQLite repairs it first where that is needed."""
+    """Yield the database on a drive; SQLite repairs it first if needed."""
     files = Files(drive, "flashatlas")
     database = None
     try:
@@ -162,12 +162,12 @@ def opened(drive: Device, journal: str) -> Iterator[apsw.Connection]:
 
 
 def blob(number: int) -> bytes:
-    """What a row holds."""
+    """Return the content of a row."""
     return bytes([number % 251 + 1]) * (300 + 700 * (number % 4))
 
 
 def after(transaction: int) -> dict[int, bytes]:
-    """The rows after so many transactions."""
+    """Return the rows after ``transaction`` transactions."""
     rows: dict[int, bytes] = {}
     for n in range(1, transaction + 1):
         rows[n] = blob(n)
@@ -178,7 +178,7 @@ def after(transaction: int) -> dict[int, bytes]:
 
 
 def transactions(database: apsw.Connection, count: int) -> Iterator[int]:
-    """Make the tables (0), then carry out so many; each is yielded once its COMMIT has returned."""
+    """Make the tables (0), then carry out ``count`` transactions; yield each after its COMMIT."""
     with database:
         database.execute("CREATE TABLE t(k INTEGER PRIMARY KEY, v BLOB)")
         database.execute("CREATE TABLE ledger(n, sum)")
@@ -194,7 +194,12 @@ def transactions(database: apsw.Connection, count: int) -> Iterator[int]:
 
 
 def found(database: apsw.Connection) -> int:
-    """How many transactions a database holds, -1 before the first; all of each, or it raises."""
+    """Return the number of transactions in a database, -1 before the first.
+
+    Raises:
+        AssertionError: The database is not sound, or not all of each transaction is there.
+
+    """
     (said,) = database.execute("PRAGMA integrity_check").fetchone()
     if said != "ok":
         raise AssertionError(f"integrity_check: {said}")
@@ -214,7 +219,7 @@ class Cuts(EveryCut):
     journal: str = "delete"
 
     def load(self, drive: Device) -> int:
-        """Run until the end or until the power fails; the last one that was acknowledged."""
+        """Run until the end or until the power fails; return the last acknowledged transaction."""
         last = -1
         with suppress(PowerLost), opened(drive, self.journal) as database:
             for number in transactions(database, self.count):
@@ -222,7 +227,7 @@ class Cuts(EveryCut):
         return last
 
     def there(self, drive: Device) -> set[int]:
-        """The number of transactions that are there."""
+        """Return the number of transactions that are there."""
         try:
             with opened(drive, self.journal) as database:
                 return {found(database)}

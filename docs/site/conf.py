@@ -29,6 +29,7 @@ include_patterns = [
     "README.md",
     "CHANGELOG.md",
     "CONTRIBUTING.md",
+    "HACKING.md",
 ]
 root_doc = "docs/index"
 source_suffix = {".md": "markdown"}
@@ -57,7 +58,7 @@ man_pages = [
 
 
 def _to_files(app, docname, source):
-    """Lead links to what is no page (code, folders, data) to the file as plain text."""
+    """Turn links to files that are no pages (code, folders, data) into plain text."""
     source[0] = generate.links_to_pages(source[0], Path(app.env.doc2path(docname)), ROOT)
 
 

@@ -1,4 +1,4 @@
-"""The reference pages, from what is registered: settings, parts, the command line, the record."""
+"""The reference pages, from the registries: settings, parts, the command line, the record."""
 
 from __future__ import annotations
 
@@ -45,30 +45,30 @@ def reference(folder: Path) -> None:
 
 
 def cell(text: object) -> str:
-    """Text for a cell of a table."""
+    """Return text for a cell of a table."""
     return str(text).replace("|", "\\|").replace("\n", " ").replace("<", "&lt;")
 
 
 def table(head: list[str], rows: list[list[object]]) -> str:
-    """A table of Markdown."""
+    """Return a table of Markdown."""
     lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
     lines += ["| " + " | ".join(cell(value) for value in row) + " |" for row in rows]
     return "\n".join(lines) + "\n\n"
 
 
 def default(of: dict[str, Any]) -> str:
-    """The default of a parameter or an option; empty where it has none."""
+    """Return the default of a parameter or an option; empty if it has none."""
     return "" if of["default"] in (None, "") else f"`{of['default']}`"
 
 
 def parameters(params: list[dict[str, Any]]) -> str:
-    """Parameters as a table."""
+    """Return parameters as a table."""
     rows: list[list[object]] = [[f"`{p['key']}`", p["range"], default(p), p["doc"]] for p in params]
     return table(["key", "range", "default", "meaning"], rows)
 
 
 def settings(known: dict[str, Any]) -> str:
-    """Every key that every drive has."""
+    """Return every key that every drive has."""
     text = (
         "# Settings of a drive\n\nEvery key that `--set`, `--vary`, a drive file and `set=` take. "
         "`flashatlas explain KEY` says the same, with what each preset chooses and its source. "
@@ -83,7 +83,7 @@ def settings(known: dict[str, Any]) -> str:
 
 
 def parts(known: dict[str, Any]) -> str:
-    """Every scheme, store, policy and layer, with its parameters and mechanisms."""
+    """Return every scheme, store, policy and layer, with its parameters and mechanisms."""
     text = "# Schemes, map stores, policies, layers\n\n"
     for registry, heading in PARTS.items():
         text += f"## {heading}\n\n"
@@ -100,7 +100,7 @@ def parts(known: dict[str, Any]) -> str:
 
 
 def workloads(known: dict[str, Any]) -> str:
-    """Generators and trace formats."""
+    """Return the generators and the trace formats."""
     text = "# Workloads and trace formats\n\n## Generators\n\n"
     for generator in known["generators"]:
         text += f"### `{generator['name']}`\n\n{cell(generator['summary'])}.\n\n"
@@ -115,7 +115,7 @@ def workloads(known: dict[str, Any]) -> str:
 
 
 def drives(known: dict[str, Any]) -> str:
-    """The presets, as they are written, with their sources."""
+    """Return the presets as they are written, with their sources."""
     text = "# Presets of drives\n\n"
     for drive in known["drives"]:
         text += f"## `{drive['name']}`\n\n{cell(drive['summary'])}.\n\n"
@@ -124,7 +124,7 @@ def drives(known: dict[str, Any]) -> str:
 
 
 def options(known: dict[str, Any]) -> str:
-    """The options of a run, as Python takes them."""
+    """Return the options of a run, as Python takes them."""
     text = (
         "# Options of a run\n\nThe arguments of [`flashatlas.run`](python.md) and of a case of "
         "`compare`; `device_map` is `--device-map` on the command line.\n\n"
@@ -146,7 +146,7 @@ def options(known: dict[str, Any]) -> str:
 
 
 def record() -> str:
-    """The run record, from its JSON Schema."""
+    """Return the run record, from its JSON Schema."""
     schema = json.loads((files("flashatlas") / "record.schema.json").read_text(encoding="utf-8"))
     text = (
         "# The run record\n\n" + schema["description"] + "\n\nThe "
@@ -161,7 +161,7 @@ def record() -> str:
 def leaves(
     prefix: str, node: dict[str, Any], required: list[str], rows: list[list[object]]
 ) -> None:
-    """The keys below an object of a schema."""
+    """Append the keys below an object of a schema to ``rows``."""
     for name, below in node.get("properties", {}).items():
         kind = below.get("type", "any")
         kind = " or ".join(kind) if isinstance(kind, list) else kind
@@ -180,7 +180,7 @@ def command_line() -> str:
 
 
 def command(name: str, of: Any) -> str:
-    """A command, or a group of them."""
+    """Return the page of a command, or of a group of commands."""
     if hasattr(of, "commands"):
         inner = "".join(command(f"{name} {sub}", of.commands[sub]) for sub in of.commands)
         return f"### {name}\n\n{plain(of.help or '')}\n\n{inner}"
@@ -198,7 +198,7 @@ def command(name: str, of: Any) -> str:
 
 
 def plain(text: str) -> str:
-    """Help text as Markdown, its signs for paragraphs left out."""
+    """Return help text as Markdown, without its signs for paragraphs."""
     return re.sub(r"\x08|\f", "", text).strip()
 
 
@@ -234,7 +234,7 @@ PYTHON = """# Python
 
 
 def links_to_pages(text: str, page: Path, root: Path) -> str:
-    """A page in which links to what is no page of the site are names of files."""
+    """Return a page whose links lead to pages only; other targets become names of files."""
 
     def plain_name(match: re.Match[str]) -> str:
         label, target = match[1], match[2]

@@ -11,7 +11,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from drawn import drawn
+from drawn import LEFT, drawn
 
 CHROMIUM = next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
@@ -89,9 +89,9 @@ def opened(browser):
 
 @pytest.fixture
 def used(request):
-    """As ``opened``, for what somebody does with a page: these tests are drawn (``drawn.py``)."""
+    """Return ``opened`` for a test that uses a page; these tests are drawn (``drawn.py``)."""
     if PROOFS[request.module.__name__] not in drawn():
-        pytest.skip("another proof is drawn (drawn.py)")
+        pytest.skip(LEFT)
     return request.getfixturevalue("opened")
 
 
@@ -104,7 +104,7 @@ def pages_to_look_at(browser):
 
 @pytest.fixture
 def looked_at(pages_to_look_at):
-    """As ``opened``, for tests that change nothing in the page: it is opened once for all."""
+    """Yield an ``opened`` that opens a page once for all tests, which change nothing in it."""
     pages, opened = pages_to_look_at
     yield opened
     assert pages.complaints == []

@@ -1,4 +1,4 @@
-"""What the five papers published, beside ours: `docs/CLAIMS.md`.
+"""The numbers that the five papers published, beside ours: `docs/CLAIMS.md`.
 
 `make claims` repeats the experiments of all papers (an hour on two cores, with the recorded traces
 in FLASHATLAS_TRACES), keeps their tables in `papers/*/results.json`, and writes the page.
@@ -72,7 +72,7 @@ def results(folder: Path) -> dict[str, Any]:
 
 
 def configuration(folder: Path) -> str:
-    """What an experiment runs, as a digest: results are of one configuration."""
+    """Return the digest of an experiment's configuration: results belong to one configuration."""
     found = tomllib.loads((folder / "experiment.toml").read_text())
     found.pop("served", None)  # by real clients, which `make claims` does not repeat
     return hashlib.sha256(json.dumps(found, sort_keys=True).encode()).hexdigest()

@@ -1,4 +1,4 @@
-"""What the tests share."""
+"""Fixtures and helpers that the tests share."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import contextlib
 import io
 import os
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,11 +23,11 @@ pytest_plugins = ["browser"]
 ROOT = Path(__file__).resolve().parent.parent
 
 ONE_IN = int(os.environ.get("FLASHATLAS_PROOFS") or 20)
-"""How much is proved: one in so many random cases; 1: all (``make test-full``)."""
+"""One in this number of random cases is tried; 1: all are (``make test-full``)."""
 
 
-LONG = 8
-"""Of the tests that are marked `long` one in so many is taken."""
+LONG = 4
+"""One in this number of the tests that are marked `long` is taken."""
 
 
 def pytest_configure(config):
@@ -39,12 +40,26 @@ def pytest_collection_modifyitems(items):
     taken = {*drawn.sample(marked, LONG)}
     for item in marked:
         if item not in taken and not drawn.touched(item.path.stem.removeprefix("test_")):
-            reason = f"one in {LONG} of the long tests is drawn: FLASHATLAS_PROOFS=1 takes all"
-            item.add_marker(pytest.mark.skip(reason=reason))
+            item.add_marker(pytest.mark.skip(reason=drawn.LEFT))
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Say apart how many tests were left to other commits, and how many lack something here."""
+    reasons = Counter(
+        report.longrepr[2].removeprefix("Skipped: ")
+        for report in terminalreporter.stats.get("skipped", [])
+    )
+    left = reasons.pop(drawn.LEFT, 0)
+    if left:
+        terminalreporter.write_line(
+            f"{left} not drawn: other commits run them, FLASHATLAS_PROOFS=1 all (tests/drawn.py)"
+        )
+    for reason, count in reasons.most_common():
+        terminalreporter.write_line(f"{count} skipped here: {reason}")
 
 
 class Finished(NamedTuple):
-    """What a command printed, and how it ended."""
+    """The output and the exit code of a command."""
 
     returncode: int
     stdout: str
@@ -101,7 +116,7 @@ def trace(tmp_path) -> Path:
 
 
 def matches(shown: list[str], printed: list[str]) -> bool:
-    """Whether the printed lines are the shown ones, dots standing for any."""
+    """Return `True` if the printed lines are the shown ones; dots stand for any lines."""
     if not shown:
         return not printed
     if shown[0] == "...":

@@ -1,4 +1,4 @@
-"""What of the longest proofs `make test` takes: one of thirteen, drawn by the commit's hash.
+"""The choice of `make test` among the longest proofs: one of fourteen, by the commit's hash.
 
 `make test-full` (FLASHATLAS_PROOFS=1) takes all. Run as a program it prints what is drawn.
 """
@@ -16,6 +16,9 @@ ROOT = Path(__file__).resolve().parent.parent
 
 Item = TypeVar("Item")
 
+LEFT = "another commit runs it, and make test-full"
+"""The reason of every test that is skipped because it was not drawn."""
+
 PROOFS = (
     "seeded-bugs",
     "interleavings",
@@ -28,13 +31,15 @@ PROOFS = (
     "experiments-1",
     "experiments-2",
     "demo",
+    "hacking",
     "report-page",
     "study-page",
 )
 """Bugs on purpose, and threads whose order is drawn, which need builds of their own; parts in Rust
 of the templates, which need theirs; the code blocks of each third of the documentation; databases
 under pulled plugs and experiments by real clients; a guest's own kernel under pulled plugs; the
-papers' experiments on few requests, those about maps, and the others; `make demo`; what somebody
+papers' experiments on few requests, those about maps, and the others; `make demo`; the commands of
+HACKING; what somebody
 does with a report, in a browser. Each is about as long."""
 
 FILES = {
@@ -44,6 +49,7 @@ FILES = {
     "experiments-2": ("python/flashatlas/reproduce/", "papers/"),
     "guest": ("python/flashatlas/plug/guest/",),
     "demo": ("Makefile", "examples/"),
+    "hacking": ("HACKING.md",),
     "report-page": (
         "python/flashatlas/report/",
         "tests/browser.py",
@@ -57,7 +63,7 @@ FILES = {
     ),
     "clients": ("python/flashatlas/plug/", "python/flashatlas/reproduce/served.py"),
 }
-"""Where something changed in these, the proof is taken whatever is drawn."""
+"""Files and folders by proof: if one of them changed, the proof is taken whatever is drawn."""
 
 
 def _git(*arguments: str) -> str:
@@ -72,7 +78,7 @@ def _hash() -> int:
 
 
 def sample(items: Sequence[Item], one_in: int) -> list[Item]:
-    """One in so many of ``items``, other ones for each commit; all where all proofs are taken."""
+    """Return one in ``one_in`` of the items, others for each commit; all of them in a full test."""
     return list(items if _everything() else items[_hash() % one_in :: one_in])
 
 
@@ -91,7 +97,7 @@ def drawn() -> set[str]:
 
 
 def touched(name: str) -> bool:
-    """Whether the last commit changed the tests of this name, or a file or a folder of it."""
+    """Return `True` if the last commit changed a file or folder of this name, or its tests."""
     of_it = {name, f"test_{name}"}
     return any(of_it & {*Path(c).parent.parts, Path(c).stem} for c in changed())
 

@@ -49,7 +49,7 @@ OF_GENERATORS = {
     "ext4-sync": {"drive": "ufs-128gb", "workload": "ext4-sync:operations=60", "depth": 1},
     "mixed": {"workload": "mixed:requests=500,sizes=2KiB/4KiB"},
 }
-"""What a generator needs beside so many requests of a size."""
+"""Arguments that a generator needs if a number and a size of requests do not suffice."""
 
 
 def examples() -> Iterator[tuple[str, dict[str, Any]]]:
@@ -127,7 +127,7 @@ def compute() -> dict[str, tuple[str, str, str]]:
 
 
 def expected() -> dict[str, tuple[str, str, str]]:
-    """What the file says."""
+    """Return the fingerprints in the file, by example."""
     with FILE.open(newline="") as file:
         return {
             row["example"]: (row["operations"], row["trajectory"], row["record"])

@@ -1,9 +1,9 @@
-"""Whether what many clients saw of a block could have happened one after the other.
+"""A check of histories: could the operations of many clients on a block have run one by one?
 
 A history is linearizable if each operation can be given an instant between its begin and its end,
-so that every read returns what was written last. Where no value is written twice that is decided
+so that every read returns the value written last. If no value is written twice, this is decided
 by zones (Gibbons and Korach, Testing Shared Memories, SIAM Journal on Computing 26, 1997, section
-4): of each value, from the first end of an operation on it to the last begin of one.
+4): a value's zone lasts from the first end of an operation on it to the last begin of one.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ class Operation(NamedTuple):
 
     write: bool
     value: int
-    """What it wrote or read; 0 is what the block held before."""
+    """The value that it wrote or read; 0 is the value that the block held before."""
     begin: int
     end: int
 
 
 def wrong(history: Iterable[Operation]) -> str:
-    """Why a history of one block is not linearizable; empty if it is."""
+    """Return the reason why a history of one block is not linearizable; empty if it is."""
     values: dict[int, list[Operation]] = defaultdict(list)
     values[0].append(Operation(True, 0, -1, -1))
     for operation in history:

@@ -23,7 +23,7 @@ class Client:
         self.size, self.flags = struct.unpack(">QH", self.take(10))
 
     def take(self, count: int) -> bytes:
-        """So many bytes from the server."""
+        """Return the next ``count`` bytes from the server."""
         got = b""
         while len(got) < count:
             more = self.socket.recv(count - len(got))

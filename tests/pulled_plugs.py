@@ -59,7 +59,7 @@ def within(kernel: str, row: str) -> int:
 
 
 CONTROLS = {"running": "FLUSH", "guest": "FLUSH", "guest-nbd": "FUA"}
-"""What a drive ignores, so that something must be lost, by kernel."""
+"""The command that the drive of a control ignores, by kernel, so that something must be lost."""
 
 
 def work(asked: argparse.Namespace) -> Iterator[tuple[str, str, str, list[str], dict[str, Any]]]:
@@ -93,7 +93,7 @@ def pulled(
     settings: list[str],
     options: dict[str, Any],
 ) -> dict[str, Any]:
-    """What a cell of the table says, and how much was wrong."""
+    """Return the entry of a cell of the table, and how much was wrong."""
     pulls, result = plug.pull(
         drive,
         set=settings,

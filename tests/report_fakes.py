@@ -129,9 +129,9 @@ def _percentiles(rng: random.Random) -> dict[str, float]:
 
 
 def merges(seed: int) -> dict[str, Any]:
-    """As a log-block scheme counts them.
+    """Return merges as a log-block scheme counts them.
 
-    A class that never came up, and log blocks that merged nothing.
+    There is a class that never came up, and there are log blocks that merged nothing.
     """
     return {
         "data_blocks": {"switch": 0, "partial": 40 * seed, "full": 300},

@@ -45,7 +45,7 @@ CPUS = ["tr.blktrace.0", "tr.blktrace.1", "tr.blktrace.2", "tr.blktrace.10"]
 def test_one_file_stands_for_all_of_its_recording(here):
     """Sectors 8, 16, 24, 32 in order of time, a microsecond apart; the queued event is no request.
 
-    The devices are those of the whole recording: one.
+    The number of devices counts the whole recording: one.
     """
     for name in ("tr.blktrace.0", "tr.blktrace.10"):
         rows = Trace(name).to_arrow().to_pylist()

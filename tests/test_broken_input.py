@@ -1,4 +1,4 @@
-"""What somebody else made and is broken: exit code 2, the place, and what was expected there.
+"""Broken input of somebody else: exit code 2, the place, and what was expected there.
 
 Exit code 1 says that a result is another one; a traceback that ended with it would say so, too.
 """
@@ -42,7 +42,7 @@ def changed(folder: Path, change: Change) -> None:
 
 
 def refused(cli: Any, *arguments: str) -> str:
-    """What is said of an input that is refused: one message, exit code 2."""
+    """Return the one message about an input that is refused with exit code 2."""
     done = cli(*arguments)
     assert done.returncode == 2 and "Traceback" not in done.stderr, (arguments, done)
     assert done.stderr.count("error:") == 1
@@ -50,7 +50,7 @@ def refused(cli: Any, *arguments: str) -> str:
 
 
 def every(cli: Any, folder: Path) -> set[str]:
-    """What each command says of a folder that it refuses."""
+    """Return the messages of all commands about a folder that they refuse."""
     arguments = {name: [str(folder)] * (2 if name == "diff" else 1) for name in COMMANDS}
     return {refused(cli, name, *given) for name, given in arguments.items()}
 
@@ -121,9 +121,9 @@ def test_what_no_text_and_no_number_is(cli: Any, run: Path) -> None:
 
 
 def test_a_record_that_was_changed_where_no_type_helps(cli: Any, run: Path) -> None:
-    """What is in an open part of it (`waf_parts`, `series`, …) is used by a page alone.
+    """Only a page uses the content of open parts of a record (`waf_parts`, `series`, …).
 
-    A record that is as a run left it is not blamed: that is a bug, and exit code 70.
+    An error about a record that no one changed is a bug, with exit code 70.
     """
     changed(run, lambda record: record.update(steadiness={"reasons": [], "rounds": 7}))
     changed(run, lambda record: record["memory_bytes"].update(tables=[1]))
@@ -263,7 +263,7 @@ def readers() -> Any:
 
 @pytest.mark.long
 def test_readers_survive_what_is_changed_at_random(tmp_path: Path) -> None:
-    """Some tries of `make fuzz`, those of another seed in each of its parts."""
+    """Try some inputs of `make fuzz`: the first tries of one seed for each reader."""
     tries = 100 if ONE_IN == 1 else 4
     found = readers().fuzz(lambda _, done: done < tries, 7, tmp_path / "found")
     assert found == []

@@ -100,7 +100,7 @@ def test_a_trace_outside_is_not_read(cli: Any, traced: Path, secret: Path) -> No
 def test_a_job_file_includes_nothing_from_outside(
     cli: Any, job: Path, secret: Path, between: str
 ) -> None:
-    """The digest of the record is that of the job file, so that it is read."""
+    """The record has the digest of the job file, so that the file is read."""
     text = f"[a]\nrw=write\nsize=64k\ninclude{between}{secret}\n".encode()
     digest = "sha256:" + hashlib.sha256(text).hexdigest()
     changed = edited(job, lambda r: r["trace"].update(digest=digest), {"inputs/j.fio": text})

@@ -6,7 +6,7 @@ import json
 import shutil
 
 import pytest
-from drawn import drawn
+from drawn import LEFT, drawn
 from flashatlas import InputError, plug, reproduce
 from flashatlas.reproduce.served import ByClients, Plan, Served
 
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.skipif(
     shutil.which("nbdkit") is None or shutil.which("fio") is None,
     reason="nbdkit or fio is not installed (make system-tests)",
 )
-taken = pytest.mark.skipif("clients" not in drawn(), reason="another proof is drawn (drawn.py)")
+taken = pytest.mark.skipif("clients" not in drawn(), reason=LEFT)
 
 SMALL = {
     "drive": "tiny",

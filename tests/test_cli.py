@@ -130,7 +130,7 @@ def test_reports_of_saved_runs(cli, tmp_path):
 
 @pytest.mark.long
 def test_damaged_run_records_are_reported_or_refused(cli, tmp_path):
-    """Whatever stands in a record instead of what was written: a report, or one error."""
+    """Any change of a record ends in a report or in one error."""
     assert cli("run", *WORKLOAD, "--out", "one").returncode == 0
     record = tmp_path / "one/run.json"
     whole = json.loads(record.read_text())

@@ -1,4 +1,4 @@
-"""What is said of a run before it begins."""
+"""The estimates about a run before it begins."""
 
 from __future__ import annotations
 

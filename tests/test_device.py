@@ -182,7 +182,7 @@ def test_a_drive_that_ignores_flush_loses_transactions(journal):
 
 
 CALLS = 100
-"""Of littlefs: so many that the drive collects."""
+"""Calls of littlefs: enough for the drive to collect."""
 
 
 @pytest.mark.parametrize("name", DRIVES)

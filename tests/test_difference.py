@@ -1,4 +1,4 @@
-"""What moved between two sets of runs: pairs, noise, tolerance, causes."""
+"""Changes between two sets of runs: pairs, noise, tolerance, causes."""
 
 from __future__ import annotations
 

@@ -34,7 +34,12 @@ else:
 
 PAGES = sorted(
     path.relative_to(ROOT).as_posix()
-    for path in [ROOT / "CONTRIBUTING.md", *ROOT.glob("docs/*.md"), *ROOT.glob("docs/howto/*.md")]
+    for path in [
+        ROOT / "CONTRIBUTING.md",
+        ROOT / "HACKING.md",
+        *ROOT.glob("docs/*.md"),
+        *ROOT.glob("docs/howto/*.md"),
+    ]
     if path.name != "index.md"  # the site's, which its build checks
 )
 
@@ -104,7 +109,7 @@ def shell(block: Block, folder: Path) -> None:
 
 
 def in_the_tree(text: str) -> None:
-    """What the commands name exists: targets of make, crates, scripts."""
+    """Assert that everything that the commands name exists: targets of make, crates, scripts."""
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     for target in re.findall(r"\bmake ([a-z-]+)", text):
         assert re.search(rf"^{target}:", makefile, re.MULTILINE), f"make {target}"

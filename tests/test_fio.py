@@ -40,7 +40,7 @@ def ours(jobs):
 
 @pytest.fixture
 def theirs(tmp_path):
-    """What fio prints for ``JOB``, on a target that does nothing."""
+    """Return the output of fio for ``JOB`` on a target that does nothing."""
     if shutil.which("fio") is None:
         pytest.skip("fio is not installed")
     (tmp_path / "job.fio").write_text(JOB.replace("direct=1", "direct=1\nioengine=null"))

@@ -26,7 +26,7 @@ FSYNCS = 20
 
 @pytest.fixture(scope="module")
 def of():
-    """What the same commands of a shell lead to, by how the drive is attached."""
+    """Return output and counts of the same shell commands, by how the drive is attached."""
     found = {}
     for attach in ATTACHED:
         with flashatlas.serve(DRIVE, set=SETTINGS) as drive, Machine(drive, attach) as guest:

@@ -1,4 +1,4 @@
-"""What the command line does for the hands: explanations, numbers, completion."""
+"""Help of the command line for the hands: explanations, numbers, completion."""
 
 from __future__ import annotations
 

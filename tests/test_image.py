@@ -1,4 +1,4 @@
-"""What `flashatlas image` says of an image that `serve` made, sound, damaged, and in use."""
+"""Reports of `flashatlas image` on images that `serve` made: sound, damaged, and in use."""
 
 from __future__ import annotations
 

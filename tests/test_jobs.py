@@ -136,9 +136,9 @@ command_time = 0
 
 
 def test_a_write_is_passed_by_reads_for_a_bounded_time(tmp_path):
-    """It waits for the bound, a read that has begun, its transfer of 10.24 us and its program.
+    """The write waits for the bound, a begun read, its transfer of 10.24 us and its program.
 
-    The bound holds at the die and at the channel, so that a transfer may wait for it once more.
+    The bound holds at the die and at the channel, so a transfer may wait for the bound once more.
     """
     job, drive = tmp_path / "starved.fio", tmp_path / "one-die.toml"
     job.write_text(STARVED)

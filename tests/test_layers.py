@@ -9,7 +9,7 @@ from pathlib import Path
 
 import flashatlas
 import pytest
-from drawn import drawn
+from drawn import LEFT, drawn
 from flashatlas import InputError, mechanisms, probe, reproduce
 from flashatlas.cli import main
 from flashatlas.reproduce.hard import page as hard_page
@@ -196,7 +196,7 @@ def test_a_mounted_device_is_refused():
     assert "mounted at" in (probe.in_use(device) or "")
 
 
-@pytest.mark.skipif("experiments-2" not in drawn(), reason="another proof is drawn (drawn.py)")
+@pytest.mark.skipif("experiments-2" not in drawn(), reason=LEFT)
 def test_the_hard_experiment(tmp_path):
     made = reproduce.carry_out("hard", stand_ins=True, limit=4096)
     assert all(result.violations == 0 for result in made.results)
@@ -295,7 +295,7 @@ def test_a_phone_with_the_map_in_host_memory():
         assert result.violations == 0 and layer["valid_entries"] > 100, trace.name
 
 
-@pytest.mark.skipif("experiments-2" not in drawn(), reason="another proof is drawn (drawn.py)")
+@pytest.mark.skipif("experiments-2" not in drawn(), reason=LEFT)
 def test_the_hpb_experiment():
     made = reproduce.carry_out("hpb", stand_ins=True, limit=512)
     assert all(result.violations == 0 for result in made.results)

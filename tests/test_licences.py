@@ -1,4 +1,4 @@
-"""What is linked into the native module may be handed out, and its licences go with it."""
+"""The code in the native module may be distributed, and its licences go with it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ALLOWED = set(tomllib.loads((ROOT / "deny.toml").read_text(encoding="utf-8"))["l
 
 
 def acceptable(expression: str) -> bool:
-    """Whether an SPDX expression offers a choice that is allowed."""
+    """Return `True` if an SPDX expression offers a choice that is allowed."""
     tokens = re.findall(r"\(|\)|\bAND\b|\bOR\b|/|[\w.+-]+(?: WITH [\w.-]+)?", expression)
     names = {"AND": "and", "OR": "or", "/": "or", "(": "(", ")": ")"}
     return bool(eval(" ".join(names.get(token, str(token in ALLOWED)) for token in tokens)))

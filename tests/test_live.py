@@ -1,4 +1,4 @@
-"""What can be seen of a served drive: rates, Prometheus' text, the terminal, the page."""
+"""The views of a served drive: rates, Prometheus' text, the terminal, the page."""
 
 from __future__ import annotations
 

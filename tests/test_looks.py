@@ -1,4 +1,4 @@
-"""How the runs of a report are told apart."""
+"""The looks by which the runs of a report are told apart."""
 
 from __future__ import annotations
 

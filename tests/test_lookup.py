@@ -410,7 +410,7 @@ def test_a_queue_changes_which_order_of_banks_is_shortest(made):
 
 
 class _Device:
-    """What a device would object to: a checker that shares nothing with the engine."""
+    """A checker of the commands to a device, which shares nothing with the engine."""
 
     def __init__(self, timings):
         self.timings, self.faults = timings, []

@@ -25,7 +25,7 @@ needs_nbdkit = pytest.mark.skipif(
 
 
 def serial(history: list[Operation]) -> bool:
-    """Whether any order explains a history: every one is tried."""
+    """Return `True` if any order explains a history; every order is tried."""
     for order in itertools.permutations(history):
         now, held = -1, 0
         for each in order:

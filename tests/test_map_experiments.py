@@ -8,7 +8,7 @@ import json
 import flashatlas
 import pytest
 from conftest import ONE_IN
-from drawn import drawn
+from drawn import LEFT, drawn
 from flashatlas import InputError, reproduce
 from flashatlas.cli import main
 from flashatlas.reproduce.demand_map import page as demand_map_page
@@ -17,9 +17,7 @@ from flashatlas.reproduce.nvm_map import page as nvm_map_page
 from flashatlas.reproduce.nvm_map import plan as nvm_map_plan
 from flashatlas.reproduce.workloads import load
 
-pytestmark = pytest.mark.skipif(
-    "experiments-1" not in drawn(), reason="another proof is drawn (drawn.py)"
-)
+pytestmark = pytest.mark.skipif("experiments-1" not in drawn(), reason=LEFT)
 
 
 @pytest.fixture(scope="module")
@@ -104,8 +102,8 @@ def test_what_a_flush_costs(nvm):
         # data and journal, FLUSH, commit block, FLUSH: a program of 32 KB each time
         assert ideal.result.record["host"]["flushes"] == 2 * calls
         assert (ideal.per_flush["data"], ideal.per_flush["map"]) == (1, 0)
-        # the first FLUSH finds the map page of the file and that of the journal changed, the second
-        # one the latter
+        # the first FLUSH finds the map pages of the file and of the journal changed, the second one
+        # the map page of the journal
         assert nvm.row(workload, "map pages").per_flush["map"] == 1.5
         assert nvm.row(workload, "map pages, directory").per_flush["directory"] == 1.5
         enough = nvm.row(workload, "NVM, 1,600 slots")

@@ -7,16 +7,14 @@ import json
 import flashatlas
 import pytest
 from conftest import ONE_IN
-from drawn import drawn
+from drawn import LEFT, drawn
 from flashatlas import InputError, reproduce
 from flashatlas.cli import main
 from flashatlas.reproduce.mast.page import page
 from flashatlas.reproduce.mast.plan import MERGED, Order, Row, plan
 from flashatlas.reproduce.workloads import flash_seconds, load
 
-pytestmark = pytest.mark.skipif(
-    "experiments-2" not in drawn(), reason="another proof is drawn (drawn.py)"
-)
+pytestmark = pytest.mark.skipif("experiments-2" not in drawn(), reason=LEFT)
 
 
 @pytest.fixture(scope="module")
@@ -80,7 +78,7 @@ def test_claims_are_what_the_paper_says_and_ratios_of_ours(mast):
 
 
 def test_on_hot_pages_among_files_mast_saves_full_merges():
-    """What the paper claims: fewer full merges than FAST, and with them more efficiency."""
+    """The claim of the paper: fewer full merges than FAST, and so more efficiency."""
     rows = [
         Row("desktop", scheme, "", False, result)
         for scheme, result in zip(

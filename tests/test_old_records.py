@@ -21,7 +21,7 @@ def old(tmp_path: Path) -> Path:
 
 
 def test_a_run_is_carried_out_again_and_is_the_same(cli: Any, old: Path) -> None:
-    """Of the untimed run, as mended times are results that may move."""
+    """Only the untimed run is repeated, as times may change when they are corrected."""
     assert "the same results" in cli("rerun", f"{old}/untimed", "--check").stdout
     record = json.loads((old / "untimed/run.json").read_text())
     record["host"]["writes"] += 1

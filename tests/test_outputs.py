@@ -1,4 +1,4 @@
-"""What a command writes: tried before it runs, whole or not at all, never instead of numbers."""
+"""Outputs of commands: tried before they run, whole or not at all, never instead of numbers."""
 
 from __future__ import annotations
 

@@ -226,7 +226,7 @@ class Halves(parts.Classifier):
 
 
 class Learner(parts.Classifier):
-    """What is written twice in a batch is hot."""
+    """A page that is written twice in a batch is hot."""
 
     name = "test-learner"
     streams = (2, 2)

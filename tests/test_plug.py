@@ -8,7 +8,7 @@ import shutil
 import pytest
 import torn_scheme
 from conftest import ONE_IN
-from drawn import drawn
+from drawn import LEFT, drawn
 from flashatlas import InputError, plug
 from flashatlas.plug import records
 from pulled_plugs import cells
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.skipif(
 
 CELLS = {name: (drive, settings) for name, drive, settings in cells()}
 TRIED = ("page, demand", "page, dram", "hard over page, demand")
-"""Of all that ``make pull-plug`` tries."""
+"""The part of the cells of ``make pull-plug`` that is tried here."""
 
 
 @pytest.mark.parametrize("cell", TRIED)
@@ -34,7 +34,7 @@ def test_ext4_finds_everything_that_fsync_promised(cell):
 
 def installed(name: str) -> None:
     if name != "records" and "clients" not in drawn():
-        pytest.skip("another proof is drawn (drawn.py)")
+        pytest.skip(LEFT)
     (client,) = (client for client in plug.CLIENTS if client.name == name)
     if (why := client.missing()) is not None:
         pytest.skip(why)

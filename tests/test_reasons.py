@@ -1,4 +1,4 @@
-"""What latencies are made of: in the terminal, in the report, in a difference, in a study."""
+"""The reasons of latencies: in the terminal, in the report, in a difference, in a study."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_a_difference_names_the_reasons_that_moved():
 
     p99 = "latency_ns.write.p99"
     assert named(runs(1000.0), runs(1500.0), p99) == {"collection": pytest.approx(500.0)}
-    # the parts are those of the slowest hundredth, and say nothing of the median
+    # the parts explain the slowest hundredth of the requests, not the median
     assert named(runs(1000.0), runs(1500.0), "latency_ns.write.p50") == {}
     assert named(runs(1000.0), runs(1500.0, 99.9), p99) == {}
     assert named(runs(1000.0, None), runs(1500.0), p99) == {}

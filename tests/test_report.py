@@ -448,7 +448,7 @@ MACHADO = {
         (-0.011820, 0.042940, 0.968881),
     ),
 }
-"""How colours are seen: Machado, Oliveira, Fernandes, IEEE TVCG 15 (2009), severity 1."""
+"""Matrices of seen colours: Machado, Oliveira, Fernandes, IEEE TVCG 15 (2009), severity 1."""
 
 
 def colours(mode: int) -> dict[str, tuple[float, float, float]]:

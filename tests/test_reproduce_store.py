@@ -7,13 +7,14 @@ import shutil
 
 import pytest
 from conftest import ONE_IN
+from drawn import LEFT
 from flashatlas import InputError, reproduce
 from flashatlas.sweep import execution, lookups, results, rows
 from flashatlas.sweep.identity import Digests
 from flashatlas.sweep.store import Store
 
 
-@pytest.mark.skipif(ONE_IN > 1, reason="two minutes: make test-full runs it")
+@pytest.mark.skipif(ONE_IN > 1, reason=LEFT)
 @pytest.mark.parametrize("name", ["mast", "hard"])
 def test_an_experiment_is_a_study_in_a_store(tmp_path, monkeypatch, name):
     """``hard`` has job files in a folder of its own, and stacks of layers."""

@@ -29,7 +29,7 @@ def made(folder: Path, kind: str, language: str) -> Path:
 
 
 def run(*command: str, cwd: Path, **more: str) -> str:
-    """What a command prints; it must succeed."""
+    """Return the output of a command; it must succeed."""
     there = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     done = subprocess.run(
         command,

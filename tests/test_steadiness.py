@@ -1,4 +1,4 @@
-"""What tables, records and reports say of runs that were no steady state."""
+"""The marks in tables, records and reports of runs that were no steady state."""
 
 from __future__ import annotations
 

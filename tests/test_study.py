@@ -12,12 +12,13 @@ import nbformat
 import pyarrow as pa
 import pytest
 from conftest import ONE_IN, ROOT
+from drawn import LEFT
 from flashatlas.frame import Frame
 from flashatlas.significance import significance
 from nbclient import NotebookClient
 
 
-@pytest.mark.skipif(ONE_IN > 1, reason="half a minute: make test-full")
+@pytest.mark.skipif(ONE_IN > 1, reason=LEFT)
 def test_the_script_writes_figure_table_and_sentences(tmp_path):
     done = subprocess.run(
         [sys.executable, ROOT / "examples/study.py"],

@@ -200,7 +200,7 @@ def test_dragging_along_an_axis_chooses_a_range(used, large):
     box = page.locator("#parallel").bounding_box()
     page.locator("#parallel").scroll_into_view_if_needed()
     box = page.locator("#parallel").bounding_box()
-    # the first axis is that of victims, whose five levels stand from below to above
+    # the first axis has the victim policies: five levels, from the bottom to the top
     x, top, bottom = box["x"] + 66, box["y"] + 46, box["y"] + box["height"] - 22
     page.mouse.move(x, top - 5)
     page.mouse.down()

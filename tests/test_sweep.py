@@ -359,7 +359,7 @@ def test_preconditioned_drives_are_made_once(tmp_path, monkeypatch):
 
 
 def test_memory_is_counted_before_runs_start(tmp_path):
-    """What does not fit beside the others waits; what never fits runs alone."""
+    """A run that does not fit beside the others waits; a run that never fits runs alone."""
 
     class Client:
         status = "running"

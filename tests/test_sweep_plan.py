@@ -1,4 +1,4 @@
-"""Which runs a study has: axes, ranges, zips, conditions, and what is wrong with them."""
+"""The runs of a study: axes, ranges, zips, conditions, and errors in them."""
 
 from __future__ import annotations
 

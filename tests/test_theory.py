@@ -11,7 +11,7 @@ from drawn import sample
 from flashatlas import reproduce, theory, theory_hot_cold
 
 BLOCKS = 2000 if ONE_IN == 1 else 1000
-"""Of a simulated drive."""
+"""Blocks of a simulated drive."""
 
 
 @pytest.mark.parametrize("x", [-0.3678, -0.3, -0.1, -0.001])
@@ -80,7 +80,7 @@ SKEW = theory_hot_cold.Skew(0.1, 0.9)
 
 
 def test_without_a_difference_hot_and_cold_are_one():
-    """Where both parts are written alike, every model is the one of uniform writes."""
+    """If both parts are written alike, every model gives the result for uniform writes."""
     alike = theory_hot_cold.Skew(0.3, 0.3)
     for rho in (0.7, 0.9):
         assert theory_hot_cold.fifo(rho, 16, alike) == pytest.approx(theory.fifo(rho, 16), rel=1e-9)

@@ -29,7 +29,7 @@ SETTINGS = ("ftl.scheme=page-torn", "drive.blocks=600", "drive.logical_pages=320
 
 @cache
 def library() -> Path:
-    """It, compiled; each server loads it again."""
+    """Compile the scheme and return its library; each server loads it again."""
     source = PAGE
     for right, other in CHANGES.items():
         assert source.count(right) == 1, right

@@ -177,9 +177,10 @@ unsafe extern "C" fn config(key: *const c_char, value: *const c_char) -> c_int {
 }
 
 unsafe extern "C" fn config_complete() -> c_int {
-    match PLAN.lock().unwrap_or_else(PoisonError::into_inner).is_some() {
-        true => 0,
-        false => complain(libc::EINVAL, "plan=FILE is missing: what is to be served"),
+    if PLAN.lock().unwrap_or_else(PoisonError::into_inner).is_some() {
+        0
+    } else {
+        complain(libc::EINVAL, "plan=FILE is missing: what is to be served")
     }
 }
 

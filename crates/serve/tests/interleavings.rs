@@ -87,9 +87,10 @@ fn linearizable(left: &[Command], now: u8) -> bool {
         || left.iter().enumerate().filter(|(_, c)| Some(c.sent) <= first).any(|(at, command)| {
             let mut rest = left.to_vec();
             rest.remove(at);
-            match command.is_write {
-                true => linearizable(&rest, command.value),
-                false => command.value == now && linearizable(&rest, now),
+            if command.is_write {
+                linearizable(&rest, command.value)
+            } else {
+                command.value == now && linearizable(&rest, now)
             }
         })
 }
@@ -117,9 +118,10 @@ fn replies_are_those_of_some_order() {
                     for turn in 0..2 {
                         let (version, is_write) = (1 + 2 * number + turn, (number + turn) % 2 == 0);
                         let sent = clock.fetch_add(1, SeqCst);
-                        let value = match is_write {
-                            true => write(&server, 0, version, turn > 0).then_some(version),
-                            false => held(&server, 0),
+                        let value = if is_write {
+                            write(&server, 0, version, turn > 0).then_some(version)
+                        } else {
+                            held(&server, 0)
                         };
                         let answered = clock.fetch_add(1, SeqCst);
                         let value = value.expect("nothing failed");

@@ -254,9 +254,10 @@ fn keys_in(section: &str, defs: &[&'static ParamDef]) -> Vec<String> {
 fn misplaced(key: &str, in_file: bool, defs: &[&'static ParamDef]) -> Option<ConfigError> {
     let allowed = keys_in(key, defs);
     if !allowed.is_empty() {
-        let why = match in_file {
-            true => format!("is a section: expected [{key}] with keys"),
-            false => format!("is a section: expected {key}.KEY=VALUE"),
+        let why = if in_file {
+            format!("is a section: expected [{key}] with keys")
+        } else {
+            format!("is a section: expected {key}.KEY=VALUE")
         };
         return Some(ConfigError { allowed, ..ConfigError::new(key, why) });
     }

@@ -168,9 +168,10 @@ unsafe extern "C" fn after(host: *const FaHost, operations: *const u64, count: u
     // SAFETY: `operations` is null or has `count` numbers
     unsafe {
         serve(host, "after", (), |session| {
-            let named = match operations.is_null() {
-                true => &[],
-                false => std::slice::from_raw_parts(operations, count as usize),
+            let named = if operations.is_null() {
+                &[]
+            } else {
+                std::slice::from_raw_parts(operations, count as usize)
             };
             let next = session.cx.flash.plan.next_id().0;
             match named.iter().find(|&&op| op >= next) {

@@ -73,10 +73,8 @@ fn what_a_firmware_does_to_the_flash_is_named() {
         ("host->fail(host, \"out of memory\");", "", "answers with null: it says no more"),
     ] {
         let bad = page_with(good, bad);
-        let bad = match expected.contains("null") {
-            true => bad.replace("if (!there)", "if (there)"),
-            false => bad,
-        };
+        let bad =
+            if expected.contains("null") { bad.replace("if (!there)", "if (there)") } else { bad };
         let said = said(&format!("{bad}\n"), &["ftl.scheme=page-c", "map.unit=2KiB"]);
         assert!(said.starts_with("plug-in page: page-c: `"), "{said}");
         assert!(said.contains(expected), "{expected}: {said}");

@@ -44,9 +44,10 @@ pub fn with(compiler: &str, name: &str, text: &str, more: &[&str]) -> Result<Pat
         .args([&out, &source])
         .output()
         .map_err(|e| format!("{compiler}: {e}"))?;
-    match done.status.success() {
-        true => Ok(out),
-        false => Err(String::from_utf8_lossy(&done.stderr).into_owned()),
+    if done.status.success() {
+        Ok(out)
+    } else {
+        Err(String::from_utf8_lossy(&done.stderr).into_owned())
     }
 }
 

@@ -29,9 +29,9 @@ DIES, PLANES, BLOCKS, PAGES, PAGE = 8, 2, 1024, 256, 4096
 READ_US, PROGRAM_US, ERASE_US, CHANNEL_MB = 75, 750, 3800, 333
 DEPTH = 16
 SPARE = 0.127
-"""Share of the physical pages beyond what is exported."""
+"""Share of the physical pages beyond the exported size."""
 KEPT_FREE = 0.05
-"""Share of the blocks below which a plane collects: these do not hold data."""
+"""Share of the blocks below which a plane collects: these blocks hold no data."""
 
 
 @dataclass(frozen=True)
@@ -282,16 +282,18 @@ HEAD = (
 def main() -> None:
     """Run every load on both, and print the table."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("--rounds", type=int, default=2, help="of which the fastest counts")
-    parser.add_argument("--scale", type=float, default=1.0, help="times as many requests")
-    parser.add_argument("--only", default="", help="loads whose name has this in it")
+    parser.add_argument(
+        "--rounds", type=int, default=2, help="number of rounds; the fastest counts"
+    )
+    parser.add_argument("--scale", type=float, default=1.0, help="factor on the number of requests")
+    parser.add_argument("--only", default="", help="loads whose names contain this text")
     given = parser.parse_args()
     binary = os.environ.get("FLASHATLAS_MQSIM")
     if not binary:
         print("bench-peers: FLASHATLAS_MQSIM names no binary of MQSim: nothing was compared")
         return
     if not os.access(binary, os.X_OK):
-        sys.exit(f"FLASHATLAS_MQSIM: {binary}: no program that can be run")
+        sys.exit(f"FLASHATLAS_MQSIM: {binary}: not a program that can be run")
     loads = [
         replace(each, requests=int(each.requests * given.scale))
         for each in LOADS
@@ -323,7 +325,7 @@ def main() -> None:
     model = greedy((1 - SPARE) / (1 - KEPT_FREE), PAGES)
     out.print(
         f"WAF of uniform random writes in the steady state, by the model of greedy: {model:.2f}. "
-        f"By hand: what {DIES} dies can do with the WAF of the row."
+        f"By hand: the rate of {DIES} dies with the WAF of the row."
     )
 
 

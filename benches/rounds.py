@@ -53,8 +53,8 @@ def merged(numbers: tuple[str, ...]) -> str:
 def main() -> None:
     """Run the command once a round, and print the summary."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rounds", type=int, default=1, help="how often (1)")
-    parser.add_argument("command", nargs="+", help="what prints the numbers, after --")
+    parser.add_argument("--rounds", type=int, default=1, help="number of rounds (1)")
+    parser.add_argument("command", nargs="+", help="the command that prints the numbers, after --")
     given = parser.parse_args()
     if given.rounds < 1:
         parser.error(f"--rounds {given.rounds}: at least 1")

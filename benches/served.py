@@ -79,8 +79,10 @@ def main() -> None:
     """Measure round after round, and print shares."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--seconds", type=int, default=3, help="of each load but the first")
-    parser.add_argument("--folder", type=Path, help="where the image is put")
+    parser.add_argument(
+        "--seconds", type=int, default=3, help="duration of each load except the first"
+    )
+    parser.add_argument("--folder", type=Path, help="folder of the image")
     asked = parser.parse_args()
     shares: dict[str, list[list[float]]] = {name: [[], []] for name in LOADS}
     with tempfile.TemporaryDirectory(dir=asked.folder) as scratch:

@@ -1,8 +1,8 @@
-"""Power cuts at every operation of the flash under a load, and a look at what is left.
+"""Power cuts at every flash operation under a load, and a check of the drive after each.
 
 This is the common part of `sqlite_cuts.py` and `littlefs_cuts.py`: a drive in this process that is
-full of something else, and a load of numbered transactions on it. The power fails in each operation
-of the flash in turn, also in the operations of the recovery.
+full of other data, and a load of numbered transactions on it. The power fails in each flash
+operation in turn, also in the operations of the recovery.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ class EveryCut(ABC):
     """Transactions of the load."""
     one_in: int = 1
     recoveries: int = 0
-    """Operations of each recovery in which the power fails once more."""
+    """Number of operations of each recovery in which the power fails once more."""
     options: dict[str, Any] = field(default_factory=dict)
     """Options of :class:`flashatlas.Device`."""
     operations: int = 0
     erases: int = 0
-    """Erases of the drive, in filling it and in the load."""
+    """Erases of the drive while it is filled and under the load."""
     cuts: int = 0
     in_recovery: int = 0
     acknowledged: int = 0
@@ -43,7 +43,7 @@ class EveryCut(ABC):
         """Run until the end or until the power fails.
 
         Returns:
-            The last transaction that was acknowledged: 0 if only the load had begun, -1 if nothing.
+            The last acknowledged transaction: 0 if only the load had begun, -1 if nothing had.
 
         """
 
@@ -57,7 +57,7 @@ class EveryCut(ABC):
         """
 
     def examine(self, drive: Device, acknowledged: int, said: str) -> int:
-        """Power on and look; return the number of operations of the flash that this took."""
+        """Power on and check the drive; return the number of flash operations that this took."""
         drive.power_on()
         try:
             there = self.there(drive)
@@ -69,7 +69,7 @@ class EveryCut(ABC):
         return drive.operations
 
     def full(self) -> Device:
-        """Return a drive that is full of something else, so that it must collect."""
+        """Return a drive that is full of other data, so that it must collect."""
         drive = Device(**self.options)
         unit = drive.unit_bytes
         for at in range(0, drive.capacity_bytes, unit):
@@ -107,14 +107,14 @@ class EveryCut(ABC):
 
 
 def carry_out(cuts: type[EveryCut], about: str, choices: Mapping[str, Sequence[str]] = {}) -> None:
-    """Parse the command line, let the power fail, and print what was lost."""
+    """Parse the command line, let the power fail, and print the lost transactions."""
     parser = argparse.ArgumentParser(description=about.partition("\n\n")[0])
     parser.add_argument("--drive", default="tiny")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE")
     parser.add_argument("--transactions", type=int, default=12)
     parser.add_argument("--one-in", type=int, default=1)
     parser.add_argument("--recoveries", type=int, default=0)
-    parser.add_argument("--torn", action="store_true", help="leave what cannot be read")
+    parser.add_argument("--torn", action="store_true", help="leave pages that cannot be read")
     parser.add_argument("--ignore-flush", action="store_true", help="a drive that lies")
     for name, values in choices.items():
         parser.add_argument(f"--{name}", choices=values, default=values[0])
@@ -132,5 +132,5 @@ def carry_out(cuts: type[EveryCut], about: str, choices: Mapping[str, Sequence[s
         f"and {done.in_recovery} times while it recovered; {done.acknowledged} transactions "
         "acknowledged"
     )
-    print("\n".join(done.wrong) or "every one of them is there, and everything is sound")
+    print("\n".join(done.wrong) or "every transaction is there, and everything is sound")
     sys.exit(1 if done.wrong else 0)

@@ -1,9 +1,9 @@
 """littlefs on a simulated drive, with the power cut at every operation of the flash.
 
-A load of writes, renames and removals runs on a littlefs that stands on the drive. The power fails
-at each operation of the flash in turn. The drive is mounted by its scheme's own recovery, littlefs
-by its own. Then the files are as after all calls that had returned, or as after one more call, and
-each is whole.
+A load of writes, renames and removals runs on a littlefs on the drive. The power fails at each
+flash operation in turn. The drive's scheme and littlefs each mount by their own recovery. Then the
+files must be as after all calls that had returned, or as after one more call, and each file must be
+whole.
 
     pip install littlefs-python
     python examples/littlefs_cuts.py --set ftl.scheme=fast --one-in 5
@@ -28,11 +28,11 @@ UNIT = 512
 ONE_MORE = "one more"
 """A file that is written after each recovery."""
 IO_ERROR = -5
-"""Number by which littlefs knows an error of its device."""
+"""The number by which littlefs knows an error of its device."""
 
 
 class Blocks(littlefs.UserContext):
-    """The drive as the block device of littlefs, which keeps nothing to itself.
+    """The drive as the block device of littlefs, without a cache of its own.
 
     A sync of littlefs is a flush. An erase does nothing, since a drive writes over its content.
     """
@@ -41,7 +41,7 @@ class Blocks(littlefs.UserContext):
         super().__init__(buffer=bytearray())
         self.drive = drive
         self.lost = False
-        """True once the power has failed: littlefs gets errors, or reads bytes without meaning."""
+        """``True`` once the power has failed: littlefs gets errors, or meaningless bytes."""
 
     def read(self, cfg, block: int, off: int, size: int) -> bytearray:  # noqa: D102
         try:
@@ -83,7 +83,7 @@ def content(number: int) -> bytes:
 
 
 def step(files: dict[str, bytes], n: int) -> list[tuple[str, ...]]:
-    """Carry out call ``n`` on a model; return what littlefs must do."""
+    """Carry out call ``n`` on a model; return the calls of littlefs."""
     kind, name, other = n % 4, f"file {n % 5}", f"kept {n % 3}"
     if kind == 2 and (last := f"file {(n - 1) % 5}") in files:
         files[other] = files.pop(last)
@@ -152,10 +152,10 @@ class Cuts(EveryCut):
             for name in system.listdir("/"):
                 with system.open(name, "rb") as file:
                     data = file.read()
-                # a new file is there, empty, from when it is opened
+                # a new file is there, empty, once it is opened
                 if data and name != ONE_MORE:
                     found[name] = data
-            # what littlefs repairs before it writes must be possible, too
+            # the repairs of littlefs before it writes must be possible, too
             put(system, ONE_MORE, b"content")
         except littlefs.LittleFSError as error:
             raise AssertionError(f"littlefs: {error}") from error

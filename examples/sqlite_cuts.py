@@ -1,8 +1,7 @@
 """SQLite on a simulated drive, with the power cut at every operation of the flash.
 
-A load of transactions runs on a database that stands on the drive. The power fails at each
-operation of the flash in turn. The drive is mounted by its scheme's own recovery, SQLite by its
-own, and then:
+A load of transactions runs on a database on the drive. The power fails at each flash operation in
+turn. The drive's scheme and SQLite each mount by their own recovery. Then:
 
 - `PRAGMA integrity_check` finds nothing,
 - every transaction whose COMMIT had returned is there, and

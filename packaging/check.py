@@ -1,10 +1,10 @@
-"""Install the wheel, and the source distribution, where there is neither this tree nor Rust.
+"""Install the wheel and the source distribution where neither this tree nor Rust is there.
 
 ``python packaging/check.py dist`` makes a fresh environment for each Python from 3.10 on that is on
-the path or among those of pyenv, installs the wheel without its extra, and does what a user would:
-a run of the trace that comes with it, power failures, the paper's configurations. Then it installs
-the extra and draws. With ``--sdist`` it also builds the source distribution (Rust is needed then).
-Every symbol that the module takes from Python must belong to the stable ABI.
+the path or in pyenv. It installs the wheel without its extra, and does what a user would: a run of
+the trace that comes with it, power failures, the paper's configurations. Then it installs the extra
+and draws. With ``--sdist`` it also builds the source distribution (Rust is needed then). Every
+symbol that the module takes from Python must belong to the stable ABI.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ COMMANDS = [
     "flashatlas crash --one-in 200 --scheme page",
     "flashatlas reproduce theory --policy greedy --rho 0.8 --b 16",
 ]
-"""What must work without the extra."""
+"""Commands that must work without the extra."""
 
 SERVING = "flashatlas serve -d tiny --run 'nbdinfo --size \"$uri\"'"
-"""What must work where nbdkit is installed: the wheel brings the plugin along."""
+"""A command that must work if nbdkit is installed: the wheel brings the plugin along."""
 
 DRAWING = ["flashatlas report run -o run.html", "flashatlas cite run"]
 
 
 def pythons() -> dict[str, Path]:
-    """Interpreters that may install the wheel, by version."""
+    """Return the interpreters that may install the wheel, by version."""
     known = [Path(found) for minor in range(10, 20) if (found := shutil.which(f"python3.{minor}"))]
     known += [Path(sys.executable), *Path.home().glob(".pyenv/versions/3.*/bin/python3")]
     found: dict[str, Path] = {}
@@ -66,7 +66,7 @@ def environment(bin_: Path) -> dict[str, str]:
 
 
 def do(command: str | list[str], folder: Path, env: dict[str, str]) -> str:
-    """Run a command; what it printed."""
+    """Run a command, and return its output."""
     arguments = command.split() if isinstance(command, str) else command
     done = subprocess.run(
         arguments, cwd=folder, env=env, capture_output=True, text=True, check=False
@@ -89,7 +89,9 @@ def installed(python: Path, package: str, extra: list[str], *, serves: bool) -> 
         for command in COMMANDS:
             said = do(command, folder / "work", env)
             if command.startswith("flashatlas run") and "flashatlas[report]" not in said:
-                raise SystemExit(f"without the extra a run must say why there is no report: {said}")
+                raise SystemExit(
+                    f"without the extra a run must explain why there is no report: {said}"
+                )
         if serves:
             do(["sh", "-c", SERVING], folder / "work", env)
         do([*pip, f"{package}[report]"], folder, builds)
@@ -98,7 +100,7 @@ def installed(python: Path, package: str, extra: list[str], *, serves: bool) -> 
 
 
 def stable(wheel: Path) -> int:
-    """Symbols of Python that the module takes; all of the stable ABI, or the program ends."""
+    """Return the number of Python's symbols in the module; all must be in the stable ABI."""
     audited = subprocess.run(
         [HERE / "abi3audit", "--strict", "--verbose", wheel],
         capture_output=True,
@@ -115,7 +117,7 @@ def stable(wheel: Path) -> int:
 
 
 def main() -> int:
-    """Check what a folder holds."""
+    """Check the distributions in a folder."""
     arguments = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     arguments.add_argument("folder", type=Path)
     arguments.add_argument(

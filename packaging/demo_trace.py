@@ -1,10 +1,10 @@
 """Make ``python/flashatlas/data/demo.fatr``, the trace that comes with the package.
 
-It is no recording: ten minutes of a small machine, from a model with one seed. Bursts of random
-arrivals; of the requests 45 % are reads of 4 to 64 KiB, which go to what was written lately or
-anywhere; 40 % write 4 KiB into a hot area of 24 MiB by rank, 10 % append a file of 64 KiB requests
-in order, and 5 % write 4 KiB anywhere in 192 MiB. A flush follows every 200 writes, and every
-thousandth request trims a megabyte.
+It is not a recording: it is ten minutes of a small machine, from a model with one seed. Arrivals
+come in bursts at random times. Of the requests, 45 % are reads of 4 to 64 KiB, which go to recently
+written data or anywhere; 40 % write 4 KiB into a hot area of 24 MiB by rank, 10 % append to a file
+in order with requests of 64 KiB, and 5 % write 4 KiB anywhere in 192 MiB. A flush follows every 200
+writes, and every thousandth request trims a megabyte.
 """
 
 from __future__ import annotations

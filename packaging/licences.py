@@ -1,4 +1,4 @@
-"""The licences of what is linked into the native module and the plugin, from ``cargo metadata``.
+"""The licences of the crates in the native module and the plugin, from ``cargo metadata``.
 
 ``python packaging/licences.py`` writes ``LICENSE-THIRD-PARTY``, which goes into wheels and source
 distributions; ``--list`` prints name, version and licence of each crate instead.
@@ -15,15 +15,15 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 LINKED = ("flashatlas-module", "flashatlas-nbdkit")
-"""What a wheel holds."""
+"""Crates that a wheel holds."""
 OURS = "flashatlas-"
 TEXTS = ("license", "licence", "copying", "notice", "unlicense", "copyright")
-# of the files so named, what belongs to tests, documentation or tools of a C library is not linked
+# such files of a C library's tests, documentation or tools are not linked
 APART = ("test", "doc", "example", "contrib", "build", "programs", "po4a")
 
 
 def metadata() -> dict[str, Any]:
-    """Return what cargo knows of the workspace, for the platform of this machine."""
+    """Return cargo's metadata of the workspace, for the platform of this machine."""
     target = next(
         line.removeprefix("host: ")
         for line in subprocess.check_output(["rustc", "-vV"], text=True).splitlines()
@@ -35,8 +35,7 @@ def metadata() -> dict[str, Any]:
 
 
 def linked(known: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the crates of others that are linked: no macros, nothing of build scripts and tests.
-    """
+    """Return the linked crates of others, without macros, build scripts and tests."""
     packages = {package["id"]: package for package in known["packages"]}
     nodes = {node["id"]: node for node in known["resolve"]["nodes"]}
     found: set[str] = set()
@@ -60,7 +59,7 @@ def linked(known: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def texts(package: dict[str, Any]) -> list[Path]:
-    """Return the files of a crate that hold licences, those of a C library inside it among them."""
+    """Return the licence files of a crate, and of a C library inside it."""
     folder = Path(package["manifest_path"]).parent
     files = [
         path
@@ -75,7 +74,7 @@ def texts(package: dict[str, Any]) -> list[Path]:
 
 
 def document(packages: list[dict[str, Any]]) -> str:
-    """One text: every crate with its licence, and each licence's text once."""
+    """Return one text: every crate with its licence, and each licence's text once."""
     lines = ["FlashAtlas's native module is linked from the crates below.", ""]
     shared: dict[str, list[str]] = {}
     for package in packages:
@@ -84,7 +83,7 @@ def document(packages: list[dict[str, Any]]) -> str:
         for path in texts(package):
             body = path.read_text(encoding="utf-8", errors="replace").strip()
             if "GNU" in body[:200]:
-                # of the tools beside a library, or the choice that is not taken
+                # a licence of tools beside a library, or the choice that is not taken
                 continue
             folder = Path(package["manifest_path"]).parent
             shared.setdefault(body, []).append(f"{name} ({path.relative_to(folder)})")
@@ -108,7 +107,7 @@ def main() -> int:
     print(f"LICENSE-THIRD-PARTY: {len(packages)} crates", file=sys.stderr)
     if bare:
         # their licence is named in the list, by its identifier
-        print(f"without a text of their own: {', '.join(bare)}", file=sys.stderr)
+        print(f"without their own text: {', '.join(bare)}", file=sys.stderr)
     return 0
 
 

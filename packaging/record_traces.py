@@ -1,9 +1,9 @@
 """Record the traces of real programs that come with the package (``python/flashatlas/data``).
 
 Each program works on an ext4 of the running kernel, on a served drive (`tlc-small`, blank, replies
-as late as the drive's): its trace begins with the making of the file system, so that it says itself
-what the drive holds. The page cache is dropped before what is to be read. As root on Linux with
-nbdkit, nbdfuse, PostgreSQL, gcc, Chromium and a network (for pip), at a quiet moment:
+at the simulated time). Its trace begins with the making of the file system, so the trace itself
+defines the content of the drive. The page cache is dropped before reads. Run this as root on Linux
+with nbdkit, nbdfuse, PostgreSQL, gcc, Chromium and a network (for pip), at a quiet moment:
 
     .venv/bin/python packaging/record_traces.py [NAME …]
 """
@@ -42,7 +42,7 @@ pg_ctl -D data -w stop
 
 
 def _postgres(folder: Path) -> None:
-    """It does not run as root: what it does between two of its lives is done here."""
+    """Run PostgreSQL, which refuses root, and restart it between filling and benchmark."""
     if not programs():
         sys.exit("postgres: PostgreSQL is not installed")
     subprocess.run(["chown", "postgres", folder], check=True)
@@ -64,7 +64,7 @@ for program in sorted(PROGRAMS.iterdir()):
 
 
 def main() -> None:
-    """Record those that are named, or all."""
+    """Record the named traces, or all."""
     if os.geteuid() != 0:
         sys.exit("a file system is mounted here: run this as root")
     for name in sys.argv[1:] or WORK:

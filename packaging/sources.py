@@ -1,4 +1,4 @@
-"""The sources of the Rust crates inside of the package, until crates.io has them.
+"""The sources of the Rust crates inside the package, until crates.io has them.
 
 ``python packaging/sources.py`` writes ``python/flashatlas/sources``, which goes into wheels: a
 workspace of the crates that the facade reaches, without tests.
@@ -17,7 +17,7 @@ LEFT_OUT = {"module", "testing", "capi", "serve", "nbdkit"}
 
 
 def main() -> None:
-    """Write the folder anew."""
+    """Write the folder afresh."""
     shutil.rmtree(INTO, ignore_errors=True)
     for crate in sorted(path.parent for path in ROOT.glob("crates/*/Cargo.toml")):
         if crate.name in LEFT_OUT:

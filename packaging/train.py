@@ -1,8 +1,9 @@
-"""What a build that counts is to do, so that the compiler knows what is done most.
+"""The work that trains a build, so that the compiler knows the hot code.
 
 ``python packaging/train.py FOLDER`` runs the package in FOLDER, built with ``-Cprofile-generate``
-(``packaging/profile.sh`` does that): every part of the registries a little, as whatever never runs
-is compiled to be small rather than fast, and a drive that writes, collects and reads more.
+(``packaging/profile.sh`` does that). It runs every part of the registries a little, because code
+that never runs is compiled to be small rather than fast, and it runs a drive that writes, collects
+and reads more.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ EIGHT_DIES = [
     "drive.over_provisioning=0.1455",
     "map.unit=4KiB",
 ]
-"""A GiB of pages, each a frame. Drives as they come have frames of several units."""
+"""A drive with a GiB of pages, each a frame; presets have frames of several units."""
 
 LOADS = (
     "uniform:requests=300000,size=4KiB",
@@ -50,14 +51,14 @@ COMMANDS = (
 
 
 def command(*words: str) -> None:
-    """Return a command, in a process of its own."""
+    """Run a command in a separate process."""
     subprocess.run(
         [sys.executable, "-m", "flashatlas", *words], check=True, stdout=subprocess.DEVNULL
     )
 
 
 def main(folder: Path) -> None:
-    """Do it all."""
+    """Do all the work."""
     built = Path(flashatlas.__file__).resolve()
     if not built.is_relative_to(folder.resolve()):
         sys.exit(f"flashatlas is {built}, not the build in {folder}")

@@ -129,8 +129,8 @@ def test_what_cannot_be_packed_is_said_before_anything_runs(cli, study):
         (["--archive", "out.tar"], "its name ends in .zip"),
         (["--archive", "out.zip", "--shard", "0/2"], "it has all runs"),
         (["--archive", "out.zip", "--with", "nothing.svg"], "--with nothing.svg: no such file"),
-        (["--with", file], "they say what --archive packs"),
-        (["--no-traces"], "they say what --archive packs"),
+        (["--with", file], "--with, --no-traces: they need --archive"),
+        (["--no-traces"], "--with, --no-traces: they need --archive"),
     ):
         done = cli("sweep", file, *arguments)
         assert done.returncode == 2 and says in done.stderr, (arguments, done.stderr)

@@ -202,7 +202,7 @@ def test_a_small_bundle_does_not_become_a_large_folder(
         archive.writestr("run.json", bytes(4 << 20))
     said = cli("rerun", str(small)).stderr
     assert f"{small.stat().st_size} bytes that unpack to {4 << 20}" in said
-    with pytest.raises(InputError, match=f"at most {1 << 20} are unpacked"):
+    with pytest.raises(InputError, match=f"at most {1 << 20} bytes are unpacked"):
         unpack(small, tmp_path / "out")
     assert not (tmp_path / "out").exists(), "nothing was unpacked"
     monkeypatch.setattr(unpacking, "FILES_MAX", 2)

@@ -80,8 +80,8 @@ def test_a_real_kernel_sends_two_flushes_for_each_fsync():
 
 def test_what_cannot_be_served_is_said(cli, tmp_path):
     done = cli("reproduce", "mast", "--served")
-    assert done.returncode == 2 and "mast has nothing that is served" in done.stderr
-    with pytest.raises(InputError, match="not the same twice"):
+    assert done.returncode == 2 and "mast has nothing to serve" in done.stderr
+    with pytest.raises(InputError, match="real clients do not repeat exactly"):
         experiment("hard").plan().carry_out(kept=experiment("hard").kept(tmp_path, "local"))
     broken = {**SMALL, "served": {**SMALL["served"], "fio": "[measured]\nrw=sideways\n"}}
     with pytest.raises(InputError):

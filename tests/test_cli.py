@@ -503,11 +503,11 @@ def test_compare_gives_each_scheme_the_settings_that_it_knows(cli):
         (["--schemes", ""], "--schemes: `` is no scheme"),
         (
             ["--schemes", "fast", "--set", "ftl.scheme=page"],
-            "--set ftl.scheme=page: the schemes are those of --schemes",
+            "--set ftl.scheme=page: --schemes already names the schemes",
         ),
         (
             ["--schemes", "fast", "--vary", "ftl.scheme=page,block"],
-            "the schemes are those of --schemes",
+            "--schemes already names the schemes",
         ),
         (
             ["--schemes", "fast,page", "--vary", "ftl.log_blocks=9,20"],

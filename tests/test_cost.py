@@ -53,7 +53,7 @@ def test_a_long_run_is_announced(cli, monkeypatch):
     assert "tiny: 1,024 units, about 24.0 KiB of memory" in cli(*few).stderr
     monkeypatch.setattr("flashatlas.cli.before.free_memory", lambda: 1000)
     said = cli("compare", *few[1:], "--vary", "seed=1,2", "--jobs", "2").stderr
-    assert "2 runs at once take more than the 1000 B of memory that are free (--jobs)" in said
+    assert "2 runs at once take more than the 1000 B of free memory (--jobs)" in said
 
 
 LARGE = {"drive.blocks": 3400, "drive.logical_pages": 3_700_000_000}

@@ -148,7 +148,7 @@ def test_runs_that_differ_in_one_setting_are_told_how_to_be_compared():
     # 65,536 and 32,768 bytes
     assert str(refused.value).endswith(
         "map.cache_bytes is 64.0 KiB there and 32.0 KiB here; `except=map.cache_bytes` compares "
-        "them all the same"
+        "them nevertheless"
     )
     assert "`--except map.cache_bytes`" in refused.value.on_command_line
     for ignored in ("map.cache_bytes", "map.*"):

@@ -159,7 +159,7 @@ def test_a_dry_run_says_the_range_and_its_ground(cli, tmp_path, monkeypatch):
     store = Store.open(tmp_path / "flashatlas-results", create=True)
     done(store, runs()[0].key, 0.97)
     said = cli("sweep", "s.toml", "--dry-run", "--jobs", "1").stdout
-    assert "from how long 1 of its runs took" in said
+    assert "from the times of 1 of its runs in the store" in said
     # each of two takes 0.8 to 1.25 s; five processes on two cores
     assert f"3.6 to {7 * 2.5 + 2 * 1.25:.0f} s on this machine" in said
 

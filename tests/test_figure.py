@@ -83,8 +83,8 @@ def test_figures_that_cannot_be_drawn_say_why(tmp_path):
     assert "`drive` is no number" in refused(y="drive")
     assert "kind `pie` is not known" in refused(kind="pie")
     assert "log `z` is not known (allowed: x, y, xy, none)" in refused(log="z")
-    assert "from zero" in refused(kind="bar", log="y")
-    assert "`fifoo` is no column and no value" in refused(names={"fifoo": "FIFO"})
+    assert "begins at zero" in refused(kind="bar", log="y")
+    assert "`fifoo` is neither a column nor a value" in refused(names={"fifoo": "FIFO"})
     assert "two values of `ftl.victim`" in refused(names={"fifo": "A", "greedy": "A"})
     assert not list(tmp_path.iterdir())
 

@@ -325,7 +325,7 @@ def test_other_texts_are_refused(tmp_path, header):
         f"mqsim:{tmp_path / 'gone.xml'}": "No such file",
         f"mqsim:{tmp_path / 'no.xml'}": "expected MQSim's XML",
         f"mqsim:{tmp_path / 'job.xml'}": "<MQSim_IO_Scenarios>, expected",
-        "femu:nvme,devsz_mb=1": "expected what QEMU's -device has",
+        "femu:nvme,devsz_mb=1": "expected the text of QEMU's -device",
         "femu:femu,devsz_mb": "'devsz_mb', expected PROPERTY=VALUE",
         "femu:femu,nchs=x": "nchs = 'x', expected a number from 1",
         "femu:femu,femu_mode=3": "femu_mode = '3', expected 1: black-box mode",

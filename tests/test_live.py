@@ -175,7 +175,7 @@ def test_a_host_that_is_no_name(at):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("[]", "none of a served drive"),
+        ("[]", "does not come from a served drive"),
         ("[" * 100_000, "damaged: nested too deeply"),
         ('{"schema": "flashatlas.live/1"}', "drive is missing"),
         ("<html>", "damaged: Expecting value"),

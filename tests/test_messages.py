@@ -42,14 +42,14 @@ SAID = {
         "--vary: ftl.victim is given with --set as well; expected one of the two"
     ),
     ("compare", *W, "--vary", "workload=uniform;zipf"): (
-        "--workload: is varied with --vary as well; expected one of the two"
+        "--workload: is also varied with --vary; expected one of the two"
     ),
     ("compare", *W, "--vary", "drive=tiny,tlc-small"): (
         "--vary drive: drives are compared with --drive A --drive B"
     ),
     ("compare", *W, "--vary", "seed=1..5"): (
-        "--vary seed=1..5: --seed: `1..5` is not a whole number, expected one such as 20000, 100k "
-        "or 1e6"
+        "--vary seed=1..5: --seed: `1..5` is not a whole number, expected a number such as "
+        "20000, 100k or 1e6"
     ),
     ("compare", *W, "--vary", "ftl.victim=greedy,lru"): "(in `lru`)",
     ("compare", *W, "--schemes", "fast,page", "--set", "ftl.victm=fifo"): (
@@ -87,10 +87,10 @@ SAID = {
     ),
     ("explain", "ftl.victim=lru"): "set: ftl.victim: victim policy `lru` is not known",
     ("lookup", "--files", "100", "--shift", "5"): (
-        "--shift: it is about reading a trace; none is given"
+        "--shift: the option is about reading a trace, and no trace is given"
     ),
     ("lookup", "--files", "100", "--banks", "2", "--set", "lookup.banks=4"): (
-        "--set lookup.banks: lookup.banks has an option of its own, which is given as well"
+        "--set lookup.banks: lookup.banks has its own option, which is also given"
     ),
     ("trace", "info", "msr.csv"): (
         "it begins as msr does (`--format msr`), which stops at 2:31: a negative number"
@@ -159,10 +159,10 @@ def test_a_folder_holds_a_run_or_a_comparison(cli, study, tmp_path):
     folder = tmp_path / "X"
     shutil.copytree(study, folder)
     done = cli("run", *W, "--out", str(folder), "--force")
-    assert "2 runs of an earlier time were removed" in done.stderr
+    assert "2 runs from before were removed" in done.stderr
     assert not list(folder.glob("0*")) and not (folder / "compare.json").exists()
     done = cli("compare", *W, "--vary", "seed=1,2", "--out", str(folder), "--force")
-    assert "a run of an earlier time was removed" in done.stderr
+    assert "a run from before was removed" in done.stderr
     assert not (folder / "run.json").exists()
     table = cli("table", str(folder)).stdout
     assert len(table.splitlines()) == 3
@@ -208,7 +208,7 @@ def test_significance_of_what_cannot_differ(study):
     ):
         with pytest.raises(InputError, match=re.escape(said)):
             flashatlas.significance(results, *arguments)
-    with pytest.raises(InputError, match="one run: a difference needs two"):
+    with pytest.raises(InputError, match="one run: a difference needs at least two"):
         flashatlas.significance(results[:1], "waf", "ftl.victim")
 
 

@@ -69,7 +69,7 @@ def test_a_plugin_is_run_recorded_and_run_again(tmp_path):
     assert cli("rerun", str(out), "--check", "--plugin", str(library)).returncode == 0
     other = compiled(tmp_path, PAGE.replace("two frontiers a lane", "2 frontiers"), "other.c")
     again = cli("rerun", str(out), "--check", "--plugin", str(other))
-    assert again.returncode == 2 and "is another now: sha256:" in again.stderr
+    assert again.returncode == 2 and "differs now: its digest is sha256:" in again.stderr
 
 
 @pytest.mark.long
@@ -148,7 +148,7 @@ def test_crash_survives_a_plugin_that_ends_its_process(tmp_path):
     done = cli(*crash, "--plugin", str(library))
     assert done.returncode == 5, done.stderr
     assert "page-c: callback `locate`" in done.stderr
-    assert "the process of the plug-in ended by SIGSEGV, see above" in done.stderr
+    assert "the process of the plug-in was ended by SIGSEGV: see above" in done.stderr
 
 
 class Emptiest(parts.Victim):

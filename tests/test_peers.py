@@ -43,7 +43,7 @@ def test_it_says_that_there_is_nothing_to_compare_with():
     done = bench(FLASHATLAS_MQSIM="")
     assert done.returncode == 0 and "nothing was compared" in done.stdout
     done = bench(FLASHATLAS_MQSIM="/nowhere/MQSim")
-    assert done.returncode == 1 and "/nowhere/MQSim: no program that can be run" in done.stderr
+    assert done.returncode == 1 and "/nowhere/MQSim: not a program that can be run" in done.stderr
 
 
 def test_what_took_no_longer_has_no_speed():

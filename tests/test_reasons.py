@@ -122,7 +122,7 @@ def test_reports_draw_the_parts(explained, opened, tmp_path):
         assert bars == expected
     plain = flashatlas.run(**{**RUN, "explain": None})
     write_report(tmp_path / "plain.html", "plain", [plain], "test")
-    assert "What latencies are made of" not in (tmp_path / "plain.html").read_text()
+    assert "Parts of latencies" not in (tmp_path / "plain.html").read_text()
 
 
 def test_a_record_with_reasons_is_valid_json(explained):

@@ -175,7 +175,9 @@ def test_a_record_alone_finds_its_inputs(tmp_path: Path, trace: Path) -> None:
         rerun(lonely, inputs=elsewhere.parent)
     begin.rename(elsewhere / begin.name)
     assert differences(result, rerun(lonely, inputs=elsewhere.parent)) == []
-    with pytest.raises(flashatlas.InputError, match=r"no file below .* is it; if you have it not"):
+    with pytest.raises(
+        flashatlas.InputError, match=r"no file below .* is it; if you do not have it"
+    ):
         rerun(lonely, inputs=tmp_path / "mail")
     with pytest.raises(flashatlas.InputError, match="nowhere: no such folder"):
         rerun(lonely, inputs=tmp_path / "nowhere")
@@ -217,7 +219,7 @@ def test_a_study_is_packed_and_run_elsewhere(tmp_path: Path, trace: Path, cli: A
     cli("sweep", "s.toml", "--shard", "1/2", "-q")
     halfway = cli("bundle", "kept:s")
     assert halfway.returncode == 2
-    assert "1 of the 2 runs of `s` are there: carry out the others first" in halfway.stderr
+    assert "1 of the 2 runs of `s` are done: carry out the others first" in halfway.stderr
     assert not (tmp_path / "s.zip").exists()
     cli("sweep", "s.toml", "-q")
     packed = cli("bundle", "kept:s")

@@ -175,7 +175,7 @@ def test_the_command_shows_the_front_and_how_to_repeat_it(cli, tmp_path):
     assert noted["search"]["front"][0] in command
     assert "<h1>s</h1>" in (tmp_path / "s.html").read_text()
     refused = cli("sweep", "s.toml", "--shard", "0/2")
-    assert refused.returncode == 2 and "a search has follows" in refused.stderr
+    assert refused.returncode == 2 and "the runs of a search follow" in refused.stderr
 
 
 @pytest.mark.parametrize(
@@ -183,7 +183,7 @@ def test_the_command_shows_the_front_and_how_to_repeat_it(cli, tmp_path):
     [
         ("", 'minimize = ["waf"]', "s.toml:10: search.minimize: no key.*did you mean `minimise`"),
         ("", 'minimise = ["wav"]', "s.toml:9: search: `wav` is no number.*did you mean `waf`"),
-        ("", "trials = 3", "nothing to look for"),
+        ("", "trials = 3", "s.toml:9: search: no objective"),
         ("", 'minimise = ["waf"]\ntrials = 0', "s.toml:11: search.trials: 0; expected a count"),
         ("", 'minimise = ["waf"]\nsampler = "tp"', "s.toml:11: .*did you mean `tpe`"),
         ("nand.endurance = [0]", 'minimise = ["waf"]', "nand.endurance"),
@@ -197,5 +197,5 @@ def test_bad_searches_are_said(cli, tmp_path, axes, keys, message):
 
 
 def test_a_search_looks_for_each_number_once():
-    with pytest.raises(InputError, match="`waf` is to be looked for twice"):
+    with pytest.raises(InputError, match="`waf` is an objective twice"):
         search_of({"minimise": ["waf"], "maximise": ["waf"]})

@@ -178,7 +178,7 @@ def cut(tmp_path, **options) -> tuple[int, list[str]]:
         )
         wrong += lost(drive, versions)
         durable += load(drive, rng, 900, versions, number * 1_000_000)
-        with pytest.raises(PowerLost, match=r"cut\.img is as it left it"):
+        with pytest.raises(PowerLost, match=r"cut\.img is as the failure left it"):
             drive.stop()
     with serve("tiny", set=SMALL, image=tmp_path / "cut.img") as drive:
         wrong += lost(drive, versions)
@@ -532,7 +532,7 @@ def test_a_trace_ends_with_the_power(tmp_path):
 
 
 def test_a_trace_that_cannot_be_is_refused(tmp_path):
-    with pytest.raises(InputError, match=r"life\.csv: what is recorded is a \.fatr"):
+    with pytest.raises(InputError, match=r"life\.csv: a recording ends in \.fatr"):
         serve("tiny", record=tmp_path / "life.csv")
     with pytest.raises(InputError, match=r"gone/life\.fatr: No such file"):
         serve("tiny", record=tmp_path / "gone" / "life.fatr")

@@ -293,7 +293,7 @@ def test_a_study_ends_with_the_program_that_starts_its_workers(tmp_path, cli):
     program.kill()
     out, err = process.communicate(timeout=60)
     assert process.returncode == 2, out + err
-    assert "the cluster is gone; what is done is in the store" in err
+    assert "the cluster is gone; the finished runs are in the store" in err
     done = len(list((tmp_path / "flashatlas-results/runs").glob("*/*/entry.json")))
     assert 1 <= done < 12
     assert carried_out(cli("sweep", "slow.toml")) == 12 - done
@@ -430,7 +430,7 @@ def test_stores_that_are_none_or_of_another_time_are_refused(tmp_path, cli, stud
     (tmp_path / "full").mkdir()
     (tmp_path / "full/precious.txt").write_text("mine")
     done = cli("sweep", "victims.toml", "--store", "full")
-    assert done.returncode == 2 and "no store of results" in done.stderr
+    assert done.returncode == 2 and "not a store of results" in done.stderr
     (tmp_path / "newer").mkdir()
     (tmp_path / "newer" / MARK).write_text(json.dumps({"schema": "flashatlas.store/2"}))
     done = cli("sweep", "victims.toml", "--store", "newer")
@@ -513,6 +513,6 @@ def test_a_part_of_the_program_itself_cannot_be_sent(tmp_path):
             {"ftl.victim": ["of-this-program", "greedy"]},
             drive="tiny", workload="uniform:requests=300,size=2KiB", store=tmp_path,
         )  # fmt: skip
-        with pytest.raises(InputError, match=r"the program added it .*load that"):
+        with pytest.raises(InputError, match=r"the program added it .*load the file"):
             study.run(jobs=1)
     assert not list(Store.open(tmp_path).all_keys()), "nothing was run"

@@ -184,7 +184,7 @@ BAD = {
     ),
     "shared and an axis": (
         HEAD + 'ftl.victim = ["greedy"]\n[set]\nftl.victim = "fifo"',
-        r":5: ftl\.victim: an axis, and shared",
+        r":5: ftl\.victim: both an axis and shared",
     ),
     "condition on nothing": (
         HEAD + 'map.unit = { values = ["2KiB"], when = "sed > 1" }',

@@ -176,7 +176,9 @@ def test_slices(cli, tmp_path, spc):
 def test_a_trace_that_does_not_say_what_it_does(cli, tmp_path):
     (tmp_path / "P9.lis").write_text("".join(f"{100 * i} 1 0 {i}\n" for i in range(20)))
     shown = cli("trace", "info", "P9.lis").stdout
-    assert "! it carries no times" in shown and "! it does not say which operation" in shown
+    assert (
+        "! it carries no times" in shown and "! its requests do not name their operation" in shown
+    )
     assert "does not say" not in cli("trace", "info", "P9.lis", "--assume-op", "write").stdout
     base = ("run", "--trace", "P9.lis", "--quiet")
     refused = cli(*base)

@@ -23,7 +23,7 @@ PARTS = {
     "hashes": "Hash functions (`lookup.hash`)",
     "policies": "Orders of banks (`lookup.policy`)",
 }
-"""Registries of parts with parameters of their own, and their headings."""
+"""Registries of parts that have their own parameters, with their headings."""
 
 
 def reference(folder: Path) -> None:
@@ -70,9 +70,10 @@ def parameters(params: list[dict[str, Any]]) -> str:
 def settings(known: dict[str, Any]) -> str:
     """Return every key that every drive has."""
     text = (
-        "# Settings of a drive\n\nEvery key that `--set`, `--vary`, a drive file and `set=` take. "
-        "`flashatlas explain KEY` says the same, with what each preset chooses and its source. "
-        "Keys of schemes, map stores, policies and layers are in [their reference](parts.md).\n\n"
+        "# Settings of a drive\n\nThese are the keys that `--set`, `--vary`, a drive file and "
+        "`set=` take. `flashatlas explain KEY` prints the same, with each preset's value and its "
+        "source. Keys of schemes, map stores, policies and layers are in [their "
+        "reference](parts.md).\n\n"
     )
     sections: dict[str, list[dict[str, Any]]] = {}
     for param in known["params"]:
@@ -126,8 +127,8 @@ def drives(known: dict[str, Any]) -> str:
 def options(known: dict[str, Any]) -> str:
     """Return the options of a run, as Python takes them."""
     text = (
-        "# Options of a run\n\nThe arguments of [`flashatlas.run`](python.md) and of a case of "
-        "`compare`; `device_map` is `--device-map` on the command line.\n\n"
+        "# Options of a run\n\nThese are the arguments of [`flashatlas.run`](python.md) and of a "
+        "case of `compare`; `device_map` is `--device-map` on the command line.\n\n"
     )
     titles = dict.fromkeys(option["title"] for option in known["options"])
     for title in titles:
@@ -150,8 +151,8 @@ def record() -> str:
     schema = json.loads((files("flashatlas") / "record.schema.json").read_text(encoding="utf-8"))
     text = (
         "# The run record\n\n" + schema["description"] + "\n\nThe "
-        "[formats](../FORMATS.md#the-run-record) say what each key means; these are the types, as "
-        "`flashatlas/record.schema.json` has them.\n\n"
+        "[formats](../FORMATS.md#the-run-record) explain each key; these are the types from "
+        "`flashatlas/record.schema.json`.\n\n"
     )
     rows: list[list[object]] = []
     leaves("", schema, schema.get("required", []), rows)
@@ -170,7 +171,7 @@ def leaves(
 
 
 def command_line() -> str:
-    """Every command with its options, from the program itself."""
+    """Return every command with its options, from the program itself."""
     text = f"# Command line\n\n{plain(app.info.help or '')}\n\n"
     for heading in dict.fromkeys(entry.heading for entry in ENTRIES):
         below = [entry.name for entry in ENTRIES if entry.heading == heading]

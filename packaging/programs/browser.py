@@ -1,6 +1,6 @@
 """Chromium and its profile: six sessions on pages with pictures, cookies, storage and a database.
 
-The pages come from a server in this process, which lets the browser keep them; half of them were
+The pages come from a server in this process, which lets the browser cache them; half of them were
 seen in an earlier session.
 """
 
@@ -33,7 +33,7 @@ class Site(BaseHTTPRequestHandler):
     """Pages, and pictures whose bytes follow from their name."""
 
     def do_GET(self) -> None:
-        """Answer with what the path names."""
+        """Answer with the page or the picture that the path names."""
         kind, _, number = self.path.strip("/").partition("-")
         if kind == "page":
             pictures = (f"<img src=/picture-{int(number) * PICTURES + n}>" for n in range(PICTURES))
@@ -50,7 +50,7 @@ class Site(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, *_: object) -> None:
-        """Say nothing."""
+        """Print nothing."""
 
 
 site = ThreadingHTTPServer(("127.0.0.1", 0), Site)

@@ -10,7 +10,7 @@ for name in ("tmp", "new", "cur"):
 
 
 def synced(folder: str) -> None:
-    """Make what was renamed there durable."""
+    """Make the renames in a folder durable."""
     descriptor = os.open(folder, os.O_RDONLY)
     os.fsync(descriptor)
     os.close(descriptor)

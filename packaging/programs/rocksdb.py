@@ -1,7 +1,7 @@
 """RocksDB: filled in random order, then four readers beside a writer, as db_bench has it.
 
-Files are smaller than they are by default, so that as many compactions run as in a database that is
-larger than this one. The log is not synced, as by default.
+Files are smaller than by default, so that as many compactions run as in a larger database. The log
+is not synced, as by default.
 """
 
 import os
@@ -22,7 +22,7 @@ options.set_max_bytes_for_level_base(16 << 20)
 
 
 def row(draw: random.Random) -> tuple[bytes, bytes]:
-    """Return a key of 16 bytes, a value of 400, half of which compresses."""
+    """Return a key of 16 bytes and a value of 400 bytes, half of which compresses."""
     return b"%016d" % draw.randrange(ROWS), draw.randbytes(200) * 2
 
 
@@ -39,7 +39,7 @@ database = Rdict("rocks", options)
 
 
 def read(seed: int) -> None:
-    """Look rows up, as many as there are in the table for each reader."""
+    """Look up each reader's share of the rows."""
     drawn = random.Random(seed)
     for _ in range(ROWS // READERS):
         database.get(b"%016d" % drawn.randrange(ROWS))

@@ -105,13 +105,13 @@ _HOMES = {
     "sweep": ("Study",),
     "trace": ("Trace",),
 }
-"""Modules, and the names that they hold; a module is imported when a name of it is asked for."""
+"""The names in each module; a module is imported when one of its names is asked for."""
 
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
 
 
 class _Package(type(sys)):  # type: ignore[misc]
-    """The package: a name that a function and its module share is the function's."""
+    """The package, in which a name shared by a function and its module means the function."""
 
     def __setattr__(self, name: str, value: object) -> None:
         # the import system sets a submodule here once it is loaded

@@ -1,4 +1,4 @@
-"""What a notebook uses: run a drive, compare several, keep a preconditioned one."""
+"""Functions for notebooks: run a drive, compare several, keep a preconditioned one."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 class RunOptions(TypedDict, total=False):
-    """The options of :func:`run` with their types; a test holds them against the declaration."""
+    """The options of :func:`run` with their types; a test compares them with the declaration."""
 
     trace: str | os.PathLike[str] | Trace | None
     workload: str | None
@@ -70,7 +70,7 @@ class RunOptions(TypedDict, total=False):
 
 
 class Shared(RunOptions, total=False):
-    """What runs of :func:`compare` may share."""
+    """Arguments that the runs of :func:`compare` may share."""
 
     drive: str | os.PathLike[str] | Drive
 
@@ -93,11 +93,11 @@ def run(
     Args:
         drive: Preset (see ``flashatlas drives``), path of a TOML file, or a :class:`Drive`.
         label: A name for tables and reports.
-        progress: Called now and then with phase, requests and share done; in a notebook a bar is
-            shown if it is not given.
-        options: The workload, and how it meets the drive: listed below. ``set`` are parameters
-            that differ from the drive's; ``trace`` may be a :class:`Trace`, which says how it is
-            read, and ``job`` a :class:`Job`.
+        progress: Called now and then with the phase, the number of requests and the share done.
+            Without it, a notebook shows a bar.
+        options: The workload and how it meets the drive; all options are listed below. ``set``
+            holds parameters that differ from the drive's. ``trace`` may be a :class:`Trace`, which
+            says how it is read, and ``job`` may be a :class:`Job`.
 
     Raises:
         InputError: Bad input of any kind; nothing was run.
@@ -118,9 +118,9 @@ def carried_out(
     label: str = "",
     within: str | os.PathLike[str] | None = None,
 ) -> Result:
-    """Carry out a run as the core takes it: see :func:`specification`.
+    """Carry out a run that is given as the core takes it: see :func:`specification`.
 
-    Where ``within`` names a folder, the run reads nothing outside it.
+    If ``within`` names a folder, the run reads nothing outside it.
     """
     text, begin = json.dumps(spec), time.perf_counter()
     outcome = _core.run(text, progress, None if within is None else os.fspath(within))
@@ -130,9 +130,9 @@ def carried_out(
 def carried_out_from(
     spec: Mapping[str, Any], checkpoint: str | None, progress: Progress | None = None
 ) -> Result:
-    """Carry out a run whose preconditioned drive may lie in a checkpoint that others share.
+    """Carry out a run whose preconditioned drive may lie in a shared checkpoint.
 
-    The result is what the run gives by itself, and says so.
+    The record is the record of the run alone, with a note that the checkpoint was shared.
     """
     if checkpoint is None:
         return carried_out(spec, progress)
@@ -143,10 +143,10 @@ def carried_out_from(
 def specification(
     drive: str | os.PathLike[str] | Drive = "tiny", **options: Unpack[RunOptions]
 ) -> dict[str, Any]:
-    """What the core is asked to run, as it takes it; arguments are those of :func:`run`.
+    """Return the run as the core takes it; the arguments are the arguments of :func:`run`.
 
     Raises:
-        InputError: An option that does not exist, or a word that none of its choices is.
+        InputError: An option does not exist, or a word is not among its choices.
 
     """
     _known(options)
@@ -162,7 +162,7 @@ def specification(
     if isinstance(trace, Trace):
         twice = [key for key, value in values["reading"].items() if value]
         if twice:
-            raise _core.about(twice[0], "belongs into the Trace that was given")
+            raise _core.about(twice[0], "belongs in the Trace that was given")
         values["reading"] = trace.options
     return {
         "drive": name,
@@ -175,7 +175,7 @@ def specification(
 
 
 def _value(option: RunOption, given: Any) -> Any:
-    """What was given for an option, as the core takes it."""
+    """Return the value of an option as the core takes it."""
     if option.kind == "file" and given is not None:
         return _file(option.name, given)
     # the mode that is not given follows from the depth
@@ -183,7 +183,7 @@ def _value(option: RunOption, given: Any) -> Any:
 
 
 def _file(name: str, given: Any) -> str:
-    """The path of a file, or what stands for a table."""
+    """Return the path of a file, or the name that stands for a table."""
     if isinstance(given, Trace):
         return given.name
     if not isinstance(given, str | os.PathLike):
@@ -218,8 +218,8 @@ def save_checkpoint(
         path: The file; it appears whole or not at all.
         drive: As for :func:`run`.
         progress: As for :func:`run`.
-        options: As for :func:`run`: ``precondition`` says how; with ``fit="compact"`` the workload
-            that is to follow says which addresses must find room.
+        options: As for :func:`run`. ``precondition`` says how the drive is preconditioned; with
+            ``fit="compact"`` the workload to come says which addresses must find room.
 
     """
     spec = json.dumps(specification(drive, **options))
@@ -237,16 +237,17 @@ def compare(
 ) -> list[Result]:
     """Carry out several runs, side by side on the machine's cores.
 
-    Results come in the order of the cases.
+    The results are in the order of the cases.
 
-    Cases that begin with the same drive are given the same checkpoint: it is preconditioned once.
+    Cases that begin with the same drive share a checkpoint: the drive is preconditioned once.
 
     Args:
         cases: For each run, the arguments of :func:`run` in which it differs (``label`` names it).
         jobs: Runs at once; one for each core by default.
-        progress: Called with the number of the case, phase, requests and share done.
-        common: Arguments of :func:`run` that all share. A case's ``set`` is added to the common
-            one.
+        progress: Called with the number of the case, the phase, the number of requests and the
+            share done.
+        common: Arguments of :func:`run` for all cases. A case's ``set`` is added to the common
+            ``set``.
 
     """
     differences, labels = _taken_apart(cases)
@@ -282,7 +283,7 @@ def compare(
 
 
 def layout_of(spec: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the layout of the drive of a run, which the core takes as ``spec``."""
+    """Return the layout of the drive in a run's specification."""
     found = _core.check_drive(spec["drive"], spec["drive_toml"], spec["set"])
     return json.loads(found)  # type: ignore[no-any-return]
 
@@ -299,19 +300,19 @@ def side_by_side(
 ) -> list[Result]:
     """Carry out some runs on the machine's cores.
 
-    Which drives are shared does not depend on which runs are due, so that records do not either.
+    Which drives are shared depends on all runs, not on the runs due: the records stay the same.
 
     Args:
         specs: All runs, as the core takes them.
-        alone: Numbers of those that share no drive with others.
-        due: Numbers of those to carry out.
-        certain: What each of these takes at the least, in bytes.
+        alone: Numbers of the runs that share no drive with others.
+        due: Numbers of the runs to carry out.
+        certain: The least memory that each of these runs takes, in bytes.
         jobs: Runs at once; one for each core by default.
         progress: As for :func:`compare`.
-        done: Called with the number and the result of each run as soon as it is done, in a thread.
+        done: Called in a thread with the number and the result of each run as soon as it is done.
 
     Returns:
-        The results of those that were due.
+        The results of the runs that were due.
 
     """
     at_once = jobs or os.cpu_count() or 1
@@ -341,13 +342,13 @@ def side_by_side(
 
 
 def together(shared: Mapping[str, Any], case: Mapping[str, Any]) -> dict[str, Any]:
-    """Arguments of :func:`run` for a case: what all share, with its own; ``set`` has both."""
+    """Return the arguments of a case: the shared ones and its own; ``set`` has both."""
     settings = setting_list(shared.get("set", ())) + setting_list(case.get("set", ()))
     return {**shared, **case, "set": settings}
 
 
 def _taken_apart(cases: Iterable[Case]) -> tuple[list[dict[str, Any]], list[str]]:
-    """The arguments of each case, and the labels."""
+    """Return the arguments of each case, and the labels."""
     if isinstance(cases, str | Mapping):
         raise InputError(f"cases: {cases!r}, expected a list such as [{EXAMPLE}]")
     given = list(cases)
@@ -365,12 +366,12 @@ def _taken_apart(cases: Iterable[Case]) -> tuple[list[dict[str, Any]], list[str]
 
 
 EXAMPLE = '{"label": "fifo", "set": {"ftl.victim": "fifo"}}'
-"""A case, for messages."""
+"""An example of a case, for messages."""
 
 
 @contextmanager
 def _named(label: str, cases: int) -> Iterator[None]:
-    """Say in which case a mistake is."""
+    """Name the case in an error that is raised inside."""
     try:
         yield
     except InputError as error:
@@ -378,7 +379,7 @@ def _named(label: str, cases: int) -> Iterator[None]:
 
 
 class Workers:
-    """Runs at once; the first failure stops the others."""
+    """Runs at the same time; the first failure stops the others."""
 
     def __init__(
         self, workers: int, progress: Callable[[int, str, int, float | None], None] | None
@@ -389,7 +390,7 @@ class Workers:
         self._tasks: list[tuple[int, Callable[[Progress], Any]]] = []
 
     def add(self, number: int, task: Callable[[Progress], Any]) -> None:
-        """Carry out ``task`` at the next :meth:`wait`; its progress is that of ``number``."""
+        """Add ``task`` for the next :meth:`wait`, which reports its progress under ``number``."""
         self._tasks.append((number, task))
 
     def _report(self, number: int) -> Progress:
@@ -402,7 +403,7 @@ class Workers:
         return report
 
     def wait(self) -> list[Any]:
-        """Carry out what was added; the answers in its order."""
+        """Carry out the tasks that were added, and return their answers in the same order."""
         tasks, self._tasks = self._tasks, []
         with ThreadPoolExecutor(max_workers=self._workers) as pool:
             # A signal may raise between two submissions; the tasks begun before it must see it too.
@@ -424,10 +425,10 @@ class Workers:
 
 
 def build() -> dict[str, Any]:
-    """What this FlashAtlas was built from, and how.
+    """Return how this FlashAtlas was built, and from which sources.
 
-    ``version``, ``sources`` (a digest), ``commit`` (``None`` without a repository, with ``+`` where
-    the sources had been changed), ``target`` and ``profile``.
+    The keys are ``version``, ``sources`` (a digest), ``commit`` (``None`` without a repository; it
+    ends in ``+`` if the sources had been changed), ``target`` and ``profile``.
     """
     return json.loads(_core.build())
 

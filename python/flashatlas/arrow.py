@@ -1,7 +1,7 @@
 """Arrow values made of buffers.
 
-``pa.array`` and ``pa.scalar`` import pandas, where it is installed, to see that what they are given
-is none of its own. That takes a third of a second, which most commands would spend on nothing else.
+``pa.array`` and ``pa.scalar`` import pandas, if it is installed, to check for pandas objects. The
+import takes a third of a second, and most commands need pandas for nothing else.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ _CODES = {
 
 
 def column(values: Sequence[Any], kind: pa.DataType | None = None) -> pa.Array:
-    """Values as an Arrow array; ``None`` is null.
+    """Return values as an Arrow array; ``None`` becomes null.
 
     Args:
-        values: Numbers, truths or texts.
-        kind: Of all of them; by default as ``pa.array`` has it.
+        values: Numbers, booleans or texts.
+        kind: The type of all values; by default the type that ``pa.array`` chooses.
 
     """
     kind = _kind(values) if kind is None else kind
@@ -53,12 +53,12 @@ def column(values: Sequence[Any], kind: pa.DataType | None = None) -> pa.Array:
 
 
 def scalar(value: Any, kind: pa.DataType) -> pa.Scalar:
-    """One value, as :func:`column` makes it."""
+    """Return one value as an Arrow scalar, made as :func:`column` makes its values."""
     return column([value], kind)[0]
 
 
 def _kind(values: Sequence[Any]) -> pa.DataType | None:
-    """The kind of values that are all numbers, all truths or all texts."""
+    """Return the type of values that are all numbers, all booleans or all texts."""
     found = {type(value) for value in values if value is not None}
     if found == {int, float}:
         return pa.float64()

@@ -16,24 +16,25 @@ from flashatlas.inputs import digest_of_file, must_be_as_read
 from flashatlas.result import Result, given_results, with_paths
 
 INPUTS = "inputs"
-"""The folder of a bundle with the files that its runs read."""
+"""The folder of a bundle that holds the files its runs read."""
 
 EPOCH = (1980, 1, 1, 0, 0, 0)
 """The date of every file of a bundle: equal bundles are equal files."""
 
 
 def bundle(results: Sequence[Result], path: Path) -> Path:
-    """Pack runs and what they read into a zip file; ``flashatlas rerun`` runs what is unpacked.
+    """Pack runs and their input files into a zip file, which ``flashatlas rerun`` can run.
 
-    One run stands at the root of the bundle, several in folders ``01``, ``02`` and so on; traces,
-    job files and checkpoints stand in ``inputs``, each once.
+    One run stands at the root of the bundle; several stand in folders ``01``, ``02`` and so on.
+    Traces, job files and checkpoints stand in ``inputs``, each once.
 
     Args:
         results: The runs (:meth:`Result.load`).
         path: The file; it appears whole or not at all.
 
     Raises:
-        InputError: A file that a run read is not there, is another one now, or includes others.
+        InputError: A file that a run read is missing, has another content now, or includes other
+            files.
 
     """
     if path.suffix != ".zip":
@@ -62,10 +63,10 @@ def bundle(results: Sequence[Result], path: Path) -> Path:
 
 
 def add_file(archive: zipfile.ZipFile, file: Path, name: str) -> None:
-    """Put a file into an archive, without its date; a script can be run there.
+    """Put a file into an archive without its date; a script is marked executable.
 
     Raises:
-        InputError: It cannot be read.
+        InputError: The file cannot be read.
 
     """
     entry = zipfile.ZipInfo(name, EPOCH)
@@ -80,17 +81,18 @@ def add_file(archive: zipfile.ZipFile, file: Path, name: str) -> None:
 
 
 def _name(file: str, taken: dict[str, str]) -> str:
-    """A name for an input in the bundle: its own, or with a number where that is taken."""
+    """Return an input's name in the bundle: its own, with a number in front if that is taken."""
     path = Path(file)
     names = [path.name, *(f"{number}-{path.name}" for number in range(2, len(taken) + 3))]
     return next(name for name in names if name not in taken.values())
 
 
 def _place_logs(trace: Mapping[str, Any], inputs: dict[str, str]) -> None:
-    """Give the logs that a job file replays their names in the bundle: beside the job file.
+    """Name the logs that a job file replays as they lie beside the job file.
 
     Raises:
-        InputError: They are not those that the run read, or have no place there.
+        InputError: The logs are not the ones that the run read, or the bundle has no place for
+            them.
 
     """
     if trace["format"] != "fio":
@@ -104,16 +106,16 @@ def _place_logs(trace: Mapping[str, Any], inputs: dict[str, str]) -> None:
 
 
 def _taken(inputs: dict[str, str], file: Path, name: str) -> bool:
-    """Return whether another input than `file` has that name in the bundle."""
+    """Return ``True`` if another input than `file` has this name in the bundle."""
     return any(one != str(file) and taken == name for one, taken in inputs.items())
 
 
 def logs_beside(job: Path) -> list[tuple[Path, str]]:
-    """Return the logs that a job file replays, each with its name as seen from the job file.
+    """Return the logs that a job file replays, each with its path relative to the job file.
 
     Raises:
-        InputError: The job file names something that an archive has not: other files than logs
-            beside it, or the environment.
+        InputError: The job file names something that an archive cannot hold: a file other than a
+            log beside it, or a variable of the environment.
 
     """
     logs: list[tuple[Path, str]] = []
@@ -139,10 +141,10 @@ def logs_beside(job: Path) -> list[tuple[Path, str]]:
 
 
 def _log(job: Path, number: int, name: str) -> tuple[Path, str]:
-    """Return the path of a log and its name as seen from the job file, below whose folder it lies.
+    """Return the path of a log, and its name relative to the job file.
 
     Raises:
-        InputError: It lies elsewhere.
+        InputError: The log does not lie below the folder of the job file.
 
     """
     name = name.strip()
@@ -156,7 +158,7 @@ def _log(job: Path, number: int, name: str) -> tuple[Path, str]:
 
 
 def summary(path: Path) -> str:
-    """How many runs and inputs a bundle holds, for a line on the terminal."""
+    """Return a line for the terminal: the number of runs and of inputs in a bundle."""
     with zipfile.ZipFile(path) as archive:
         names = archive.namelist()
     runs = sum(Path(name).name == "run.json" for name in names)

@@ -1,4 +1,4 @@
-"""The library that draws, which is an extra: a node that only computes need not have its 84 MB."""
+"""The drawing library, an extra: a machine that only computes can do without its 84 MB."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ MISSING = "reports and figures need the extra: pip install 'flashatlas[report]'"
 
 
 def there() -> bool:
-    """Whether reports and figures can be drawn here."""
+    """Return ``True`` if reports and figures can be drawn here."""
     return find_spec("vl_convert") is not None
 
 
 def must_be_there() -> None:
-    """Refuse to go on without it, before anything is run for a report or a figure.
+    """Refuse to go on without the library, before anything is run for a report or a figure.
 
     Raises:
-        InputError: It is not installed; the message names the extra.
+        InputError: The library is not installed; the message names the extra.
 
     """
     if not there():
@@ -27,10 +27,10 @@ def must_be_there() -> None:
 
 
 def library() -> ModuleType:
-    """``vl_convert``, imported where it is needed first.
+    """Return the module ``vl_convert``, which is imported at the first call.
 
     Raises:
-        InputError: It is not installed; the message names the extra.
+        InputError: The library is not installed; the message names the extra.
 
     """
     must_be_there()

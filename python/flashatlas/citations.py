@@ -1,4 +1,4 @@
-"""BibTeX of what runs used."""
+"""BibTeX of the schemes, maps, policies and tools that runs used."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PAGE_MAPPING = "page"
 
 
 def parts_of(record: Mapping[str, Any]) -> list[str]:
-    """What a run used of the registries: ``schemes/page``, ``maps/dftl``, ``victims/greedy``."""
+    """Return the parts that a run used: ``schemes/page``, ``maps/dftl``, ``victims/greedy``."""
     params = record["config"]["params"]
     scheme = params["ftl.scheme"]
     parts = [f"schemes/{scheme}"]
@@ -29,7 +29,7 @@ def parts_of(record: Mapping[str, Any]) -> list[str]:
 
 
 def references() -> dict[str, str]:
-    """The BibTeX entry of each part that has a paper."""
+    """Return the BibTeX entry of each part that has a paper."""
     text = files("flashatlas").joinpath("references.bib").read_text(encoding="utf-8")
     found: dict[str, str] = {}
     for entry in re.findall(r"^@.*?^}", text, re.MULTILINE | re.DOTALL):
@@ -41,7 +41,7 @@ def references() -> dict[str, str]:
 
 
 def bibtex(records: Iterable[Mapping[str, Any]]) -> tuple[str, list[str]]:
-    """BibTeX of FlashAtlas and of what these runs used, and the parts that have no paper."""
+    """Return the BibTeX of FlashAtlas and of the runs' parts, and the parts without a paper."""
     known = references()
     entries: dict[str, None] = {}
     unknown: dict[str, None] = {}

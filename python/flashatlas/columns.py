@@ -1,7 +1,7 @@
-"""Tables of a run, as the core hands out their columns: Arrow tables where one is asked for.
+"""Tables of a run as columns from the core; they become Arrow tables where one is asked for.
 
-Most commands print a record and ask for no table. To import Arrow takes longer than a short run,
-so the digest of tables is made of the core's own buffers.
+Most commands print a record and ask for no table. Importing Arrow takes longer than a short run.
+The digest of the tables is therefore computed from the core's own buffers.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ Column = tuple[str, str, bytes, list[str]]
 """Name, kind (``int64``, ``float64`` or ``dictionary``), buffer, and the words of a dictionary."""
 
 LARGE_BYTES = 4 << 20
-"""Columns of numbers that may be missing: above this, Arrow finds those sooner than Python."""
+"""Size in bytes of float columns above which Arrow finds missing values faster than Python."""
 
 TYPES = {"int64": "int64", "float64": "double"}
-"""What Arrow calls a kind."""
+"""Arrow's names of the kinds."""
 
 WORDS = "dictionary<values=string, indices=uint8, ordered=0>"
-"""What Arrow calls the type of a column of words."""
+"""Arrow's name for the type of a column of words."""
 
 
 class Tables(Mapping[str, "pa.Table"]):
-    """Tables by name, each made when it is asked for; their buffers are not copied."""
+    """Tables by name; a table is made when it is asked for, and its buffers are not copied."""
 
     def __init__(self, columns: Iterable[tuple[str, list[Column]]]) -> None:
         self._columns = dict(columns)
@@ -49,15 +49,15 @@ class Tables(Mapping[str, "pa.Table"]):
 
     @property
     def is_large(self) -> bool:
-        """Return whether Arrow is the faster reader of the columns, its import included."""
+        """``True`` if Arrow reads the columns faster than Python, its import included."""
         found = [data for table in self._columns.values() for _, kind, data, _ in table
                  if kind == "float64"]  # fmt: skip
         return sum(map(len, found)) > LARGE_BYTES
 
     def buffers(self, name: str) -> Iterator[tuple[str, str, int, list[bytes]]]:
-        """Yield name, Arrow type, length and Arrow buffers of each column of a table.
+        """Yield the name, Arrow type, length and Arrow buffers of each column of a table.
 
-        The buffers of words are those of texts.
+        A column of words has the buffers of a column of texts.
         """
         for column, kind, data, words in self._columns[name]:
             if kind == "int64":
@@ -85,7 +85,7 @@ def update(digest: hashlib._Hash, tables: Mapping[str, pa.Table]) -> None:
 
 
 def _read(table: pa.Table) -> Iterator[tuple[str, str, int, list[Any]]]:
-    """Yield what :meth:`Tables.buffers` yields, of an Arrow table."""
+    """Yield the columns of an Arrow table as :meth:`Tables.buffers` does."""
     import pyarrow as pa  # noqa: PLC0415
 
     for column, values in zip(table.column_names, table.columns, strict=True):
@@ -104,9 +104,9 @@ def table_of(columns: Iterable[Column]) -> pa.Table:
 
 
 def as_made(table: pa.Table) -> pa.Table:
-    """Return a table that was read with the buffers that it had when the core made it.
+    """Return a table read from a file with the buffers that the core gave it.
 
-    A column that was read says of each value whether it is there, also where all are.
+    A column that was read has a validity bit for each value, even if no value is missing.
     """
     import pyarrow as pa  # noqa: PLC0415
     import pyarrow.compute as pc  # noqa: PLC0415
@@ -141,7 +141,7 @@ def _array(kind: str, data: bytes, words: list[str]) -> pa.Array:
 
 
 def _numbers_there(data: bytes) -> bytes:
-    """Return a bit of each number: 0 where it is missing, which the core writes as NaN."""
+    """Return a bit for each number: 0 if it is missing, which the core writes as NaN."""
     numbers = array("d", data)
     if any(map(operator.ne, numbers, numbers)):  # NaN differs from itself
         return bits(number == number for number in numbers)  # noqa: PLR0124
@@ -149,6 +149,6 @@ def _numbers_there(data: bytes) -> bytes:
 
 
 def bits(values: Iterable[bool]) -> bytes:
-    """Return a bit of each value, the first the lowest of the first byte."""
+    """Return a bit for each value; the first is the lowest bit of the first byte."""
     text = "".join("1" if value else "0" for value in values)
     return int(text[::-1] or "0", 2).to_bytes(-(-len(text) // 8), "little")

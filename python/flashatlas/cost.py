@@ -1,4 +1,4 @@
-"""What a run takes before it gives anything: memory, and time to precondition."""
+"""Cost of a run before it gives any result: memory, and time to precondition."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from flashatlas._core import InputError
 from flashatlas.tables import size
 
 LONG_S, LARGE_BYTES = 10.0, 1 << 30
-"""From here on a run is announced."""
+"""The bounds from which a run's cost is announced."""
 
 
 @dataclass(frozen=True)
 class Span:
-    """A time between two bounds, or a factor, as far as one can tell."""
+    """Bounds of a time or of a factor that is not known exactly."""
 
     least: float
     most: float
@@ -27,11 +27,11 @@ class Span:
         return Span(self.least + other.least, self.most + other.most)
 
     def times(self, least: float, most: float | None = None) -> Span:
-        """Return it so many times; ``most`` times at the most."""
+        """Return the span multiplied by ``least``, or by a factor from ``least`` to ``most``."""
         return Span(self.least * least, self.most * (least if most is None else most))
 
     def by(self, factor: Span) -> Span:
-        """Return it times a factor that is not known exactly either."""
+        """Return the span multiplied by a factor that is itself a span."""
         return self.times(factor.least, factor.most)
 
     @property
@@ -50,7 +50,7 @@ class Span:
 
 
 def _two_digits(number: float) -> str:
-    """Return a number with at most two digits that count."""
+    """Return a number rounded to two significant digits."""
     digits = 1 - math.floor(math.log10(number)) if number > 0 else 0
     return f"{round(number, min(digits, 2)):,.10g}"
 
@@ -58,18 +58,19 @@ def _two_digits(number: float) -> str:
 UNIT_S = {"fill": Span(30e-9, 150e-9), "steady": Span(50e-9, 370e-9), "none": Span(0, 0)}
 """Core seconds to precondition one mapping unit, with the map in DRAM.
 
-Less where the tables fit into the processor's caches. Measured on two cores that had other work: 30
-to 112 ns filled, 50 to 273 ns steady, with 0.7 to 2 million units; the bounds leave room for more.
+The time is less where the tables fit into the processor's caches. Measured on two cores that had
+other work: 30 to 112 ns filled, 50 to 273 ns steady, with 0.7 to 2 million units; the bounds leave
+room for more.
 """
 
 FACTOR_OF_MAP = {"dram": Span(1, 1), "leaftl": Span(2, 40), "learnedftl": Span(2, 40)}
-"""Time that a map takes, as a multiple of that of one in DRAM.
+"""Time that a map store takes, as a multiple of the time with the map in DRAM.
 
 Measured with LeaFTL: 7 to 18 times as long to precondition, 40 to 130 times to play requests.
 """
 
 FACTOR_OF_FLASH = Span(1.2, 6)
-"""The same of any other map.
+"""The same factor for any other map store.
 
 Measured with DFTL, S-FTL and TPFTL: 1.2 to 14 times as long to precondition, 3 to 6 times to play
 requests.
@@ -77,44 +78,44 @@ requests.
 
 
 def factor_of_map(store: str) -> Span:
-    """Return the time that a map takes beside one in DRAM; ``store`` is ``map.store``."""
+    """Return the factor by which a map store is slower than DRAM; ``store`` is ``map.store``."""
     return FACTOR_OF_MAP.get(store, FACTOR_OF_FLASH)
 
 
 @dataclass(frozen=True)
 class Cost:
-    """What a run takes."""
+    """Memory and time that a run takes."""
 
     units: int
     """Mapping units of the flash."""
     bytes: int
     time: Span | None
-    """Core seconds to precondition; ``None`` where that depends on a trace or a checkpoint."""
+    """Core seconds to precondition; ``None`` if they depend on a trace or a checkpoint."""
     logical_units: int = 0
     unit_bytes: int = 1
 
     @property
     def seconds(self) -> float | None:
-        """The least that preconditioning takes."""
+        """The least time that preconditioning takes, in seconds."""
         return None if self.time is None else self.time.least
 
     @property
     def is_worth_saying(self) -> bool:
-        """Whether someone who waits should know before."""
+        """``True`` if someone who waits for the run should know its cost before."""
         return self.bytes >= LARGE_BYTES or self.is_long
 
     @property
     def is_long(self) -> bool:
-        """Whether preconditioning may take long."""
+        """``True`` if preconditioning may take long."""
         return self.time is not None and self.time.most >= LONG_S
 
 
 def cost(layout: Mapping[str, Any], precondition: str, store: str = "dram") -> Cost:
-    """Return an estimate of what a run takes.
+    """Return an estimate of the memory and time that a run takes.
 
     Args:
-        layout: That of the drive (:attr:`flashatlas.Drive.layout`).
-        precondition: The option of the run.
+        layout: Layout of the drive (:attr:`flashatlas.Drive.layout`).
+        precondition: The run's option ``precondition``.
         store: ``map.store`` of the drive.
 
     """
@@ -124,10 +125,10 @@ def cost(layout: Mapping[str, Any], precondition: str, store: str = "dram") -> C
 
 
 def free_memory() -> int | None:
-    """Return the bytes of memory that this process may take.
+    """Return the bytes of memory that this process may take; ``None`` if the system is not Linux.
 
-    They are what the system says is available, or what the limits of its control groups leave,
-    whichever is less; ``None`` where the system is not Linux.
+    The number is the memory that the system reports as available, or the rest that the limits of
+    its control groups leave, whichever is less.
     """
     return _core.free_memory()
 
@@ -135,20 +136,21 @@ def free_memory() -> int | None:
 def must_fit_together(certain: Sequence[int], at_once: int) -> None:
     """Refuse runs that certainly take more memory together than is available.
 
-    One that is too large alone is not refused here: the run does, with the largest that fits.
+    A run that is too large alone is not refused here: the run itself refuses, and names the largest
+    size that fits.
 
     Args:
-        certain: What each run takes at the least, in bytes.
-        at_once: Runs side by side.
+        certain: The least memory that each run takes, in bytes.
+        at_once: Number of runs at the same time.
 
     Raises:
-        InputError: They do; the error says how many fit.
+        InputError: The runs take too much; the error says how many fit.
 
     """
     free, largest = free_memory(), sorted(certain, reverse=True)[:at_once]
     if free is None or sum(largest) <= free or largest[0] > free:
         return
     raise InputError(
-        f"jobs: {at_once} runs at once take at least {size(sum(largest))}, {size(free)} of memory "
-        f"are available: expected at most {free // largest[0]}"
+        f"jobs: {at_once} runs at once take at least {size(sum(largest))}, and {size(free)} "
+        f"of memory are available: expected at most {free // largest[0]}"
     )

@@ -1,4 +1,4 @@
-"""A drive in this process, with real bytes and power that fails where you say.
+"""A drive in this process that holds real bytes, and whose power can fail at any operation.
 
 >>> drive = flashatlas.Device("tiny")
 >>> drive.write(0, b"atlas".ljust(512))
@@ -29,15 +29,15 @@ from flashatlas.trace import Progress
 
 
 class Device:
-    """A drive with its maps: the same stack as in a run, which keeps bytes.
+    """A drive with its maps: the stack that a run has, with bytes instead of stamps.
 
-    What it holds is on an image, in memory or in a file. A power failure, and the end of the
-    process, leave that image as it is then; :meth:`power_on` mounts it by the scheme's own
-    recovery. The same commands give the same operations of the flash: a program that counts them
-    (:attr:`operations`) can let the power fail in each.
+    The drive's content is on an image, in memory or in a file. A power failure, or the end of the
+    process, leaves the image as it is at that moment; :meth:`power_on` mounts it by the scheme's
+    own recovery. The same commands give the same flash operations, so a program that counts them
+    (:attr:`operations`) can let the power fail in each of them.
 
     Attributes:
-        damage: What of the image could not be read when it was mounted last, a line each.
+        damage: The parts of the image that the last mount could not read, a line each.
 
     """
 
@@ -60,22 +60,24 @@ class Device:
         Args:
             drive: Preset, path of a TOML file, or a :class:`Drive`.
             set: Parameters that differ from the drive's.
-            image: File that holds the drive's flash, as ``flashatlas serve`` has it; in memory if
-                not given.
-            precondition: What the drive begins as, as :func:`flashatlas.serve` has it.
-            cut_after: The power fails in the operation of the flash after so many, those of this
-                first mount among them.
-            cut_mode: What the operation in which the power fails leaves: nothing (``prefix``), or
-                (``torn``) of a program a page that cannot be read, of an erase a block of them.
-                ``subset``: of what no FLUSH has made durable, each lane keeps a beginning.
-            ignore_flush: FLUSH and FUA are answered and not carried out: for tests that must fail.
-            ignore_fua: FUA is answered and not carried out, FLUSH is: likewise.
+            image: File that holds the drive's flash, as for ``flashatlas serve``; without it the
+                flash is in memory.
+            precondition: The drive's initial state, as for :func:`flashatlas.serve`.
+            cut_after: Number of flash operations before the one in which the power fails;
+                operations of this first mount count.
+            cut_mode: State of the operation in which the power fails. ``prefix``: it leaves
+                nothing. ``torn``: a program leaves an unreadable page, an erase leaves a block of
+                unreadable pages. ``subset``: of the operations that no FLUSH has made durable, each
+                lane keeps the first ones.
+            ignore_flush: FLUSH and FUA are answered and not carried out, for tests that must fail.
+            ignore_fua: FUA is answered and not carried out; FLUSH is carried out. Also for tests
+                that must fail.
             seed: Seed of everything random.
             progress: Called while the drive is preconditioned, as by :func:`flashatlas.run`.
 
         Raises:
-            InputError: It is no drive, or the image of another one.
-            PowerLost: The power failed in the mount.
+            InputError: The drive does not exist, or the image belongs to another drive.
+            PowerLost: The power failed during the mount.
 
         """
         told = served.plan(
@@ -107,29 +109,29 @@ class Device:
 
     @property
     def unit_bytes(self) -> int:
-        """Bytes of a mapping unit: smaller writes are read, changed and written."""
+        """Bytes of a mapping unit; a smaller write reads the unit, changes it and writes it."""
         return self._core.sizes()[1]
 
     @property
     def operations(self) -> int:
-        """Programs, erases, stores and fences since the power came, those of the mount among them.
+        """Number of programs, erases, stores and fences since power-on, including the mount.
 
         Raises:
-            PowerLost: It failed.
+            PowerLost: The power failed.
 
         """
         return self._core.operations()
 
     def power_on(self, cut_after: int | None = None) -> None:
-        """Mount what the image holds, as after a power failure.
+        """Mount the content of the image, as after a power failure.
 
         Args:
-            cut_after: The power fails in the operation of the flash after so many, those of the
-                mount among them.
+            cut_after: Number of flash operations before the one in which the power fails;
+                operations of the mount count.
 
         Raises:
-            PowerLost: It failed in the mount.
-            DriveError: What the image holds cannot be mounted.
+            PowerLost: The power failed during the mount.
+            DriveError: The content of the image cannot be mounted.
 
         """
         frames, blocks = self._core.power_on(cut_after)
@@ -137,15 +139,15 @@ class Device:
         self.damage += [f"the image's record of block {block} is damaged" for block in blocks]
 
     def cut(self, after: int = 0) -> None:
-        """Let the power fail in the operation of the flash after so many more."""
+        """Let the power fail after ``after`` more flash operations, during the next one."""
         self._core.cut_after(after)
 
     def read(self, offset: int, count: int) -> bytes:
-        """Read ``count`` bytes; both are multiples of 512, as in all commands."""
+        """Read ``count`` bytes; offset and count are multiples of 512, as in all commands."""
         return self._core.read(offset, count)
 
     def write(self, offset: int, data: bytes, *, fua: bool = False) -> None:
-        """Write; with ``fua`` it is durable when this returns."""
+        """Write bytes; with ``fua`` they are durable when this returns."""
         self._core.write(data, offset, fua)
 
     def flush(self) -> None:
@@ -153,7 +155,7 @@ class Device:
         self._core.flush()
 
     def trim(self, offset: int, count: int) -> None:
-        """Forget whole mapping units; they read as zeros, until the power fails at least."""
+        """Trim whole mapping units; they read as zeros, at least until the power fails."""
         self._core.trim(offset, count)
 
     def zero(self, offset: int, count: int) -> None:
@@ -161,11 +163,11 @@ class Device:
         self._core.zero(offset, count)
 
     def power_off(self) -> Result:
-        """Make durable what was written, and return what the drive did since the power came.
+        """Make all writes durable, and return what the drive did since power-on.
 
         Raises:
-            PowerLost: Its power had failed.
-            DriveError: It is off, or a rule of the drive was broken.
+            PowerLost: The power had failed.
+            DriveError: The drive is off, or broke one of its rules.
 
         """
         found = json.loads(self._core.power_off())

@@ -1,4 +1,4 @@
-"""Drives: a preset or a file, and what differs from it."""
+"""Drives: a preset or a file, and the parameters that differ from it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Settings = Mapping[str, Any] | Sequence[str]
 """Parameters: ``{"ftl.victim": "fifo"}`` or ``["ftl.victim=fifo"]``."""
 
 FLASH = tuple(f"drive.{part}" for part in ("channels", "ways", "dies", "planes", "blocks", "pages"))
-"""Keys that say how many pages of flash a drive has."""
+"""Keys that determine how many pages of flash a drive has."""
 
 
 @dataclass(frozen=True)
@@ -28,8 +28,8 @@ class Drive:
     4
 
     Args:
-        base: Preset (see ``flashatlas drives``), path of a TOML file, or what another program
-            describes: ``mqsim:FILE``, ``femu:…``, ``nvmevirt:FILE,…`` (:mod:`flashatlas.foreign`).
+        base: Preset (see ``flashatlas drives``), path of a TOML file, or a description of another
+            program: ``mqsim:FILE``, ``femu:…``, ``nvmevirt:FILE,…`` (:mod:`flashatlas.foreign`).
         set: Parameters that differ from the base.
 
     Raises:
@@ -44,41 +44,42 @@ class Drive:
         self.layout  # noqa: B018  (checks everything)
 
     def but(self, set: Settings) -> Drive:
-        """The same drive with more parameters changed."""
+        """Return the same drive with more parameters changed."""
         return Drive(self.base, setting_list(self.set) + setting_list(set))
 
     @property
     def layout(self) -> dict[str, int]:
-        """What the drive exports and what it is made of.
+        """The exported size and the parts of the drive, by name.
 
-        Bytes, logical and physical units, bytes of a unit, lanes, blocks, slots, pages, dies; and
-        ``memory_bytes``: about what a run on it takes. ``fill_memory_bytes`` and
-        ``steady_memory_bytes``: what it takes at the least with that precondition.
+        Bytes, logical and physical units, bytes of a unit, lanes, blocks, slots, pages and dies.
+        ``memory_bytes`` is about the memory that a run takes; ``fill_memory_bytes`` and
+        ``steady_memory_bytes`` are the least memory that a run takes with these preconditions.
         """
         name, toml = _text(self.base)
         return json.loads(_core.check_drive(name, toml, setting_list(self.set)))
 
     @property
     def capacity_bytes(self) -> int:
-        """Bytes that the drive exports, with its layers."""
+        """Bytes that the drive exports through its layers."""
         return self.layout["exported_bytes"]
 
     @property
     def over_provisioning(self) -> float:
-        """Physical units over logical units, less one."""
+        """Ratio of physical to logical units, minus one."""
         layout = self.layout
         return layout["physical_units"] / layout["logical_units"] - 1
 
     @property
     def dies(self) -> int:
-        """Dies in the drive."""
+        """Number of dies."""
         return self.layout["dies"]
 
 
 def drive_and_text(drive: str | os.PathLike[str] | Drive) -> tuple[str, str | None, list[str]]:
-    """Name of a preset, or path and text of a drive file.
+    """Return a preset's name or a drive file's path, the file's text, and the drive's settings.
 
-    And the settings that come with the drive.
+    The text is ``None`` for a preset. The settings are the parameters that a :class:`Drive`
+    changes.
     """
     if isinstance(drive, Drive):
         return *_text(drive.base), setting_list(drive.set)
@@ -109,7 +110,7 @@ def _text(drive: str | os.PathLike[str]) -> tuple[str, str | None]:
 
 
 def setting_list(settings: Settings) -> list[str]:
-    """Settings as ``key=value`` texts."""
+    """Return settings as ``key=value`` texts."""
     if isinstance(settings, str):
         return [settings]
     if isinstance(settings, Mapping):

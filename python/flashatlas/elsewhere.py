@@ -1,4 +1,4 @@
-"""Inputs of a run that lie elsewhere now: each is known by the digest that the record holds."""
+"""Inputs of a run that have been moved: each is known by its digest in the record."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from flashatlas.inputs import (
 from flashatlas.result import with_paths
 
 ASK = (
-    "if you have it not, ask whoever made the record for a bundle (`flashatlas bundle`), which "
+    "if you do not have it, ask whoever made the record for a bundle (`flashatlas bundle`), which "
     "takes its inputs along"
 )
-"""What helps where nothing else does."""
+"""Advice where nothing else helps."""
 
 
 def at_hand(
@@ -29,19 +29,19 @@ def at_hand(
     trace: str | os.PathLike[str] | None,
     inputs: str | os.PathLike[str] | None,
 ) -> dict[str, Any]:
-    """Return a record whose input files are called as they lie here.
+    """Return a record whose input files have the paths where they lie now.
 
-    A file is taken from where the record has it if its content is the same there; else from
-    ``trace``; else from below ``inputs``, by its digest. A precondition's file has no digest in the
-    record and is found by its name alone.
+    A file is taken from its path in the record if its content is the same there; else from
+    ``trace``; else from below ``inputs``, by its digest. The record holds no digest of a
+    precondition's file, so that file is found by its name alone.
 
     Args:
         record: A run record.
-        trace: The one file that the run's requests came from.
-        inputs: A folder.
+        trace: The one file from which the run's requests came.
+        inputs: A folder in which the files are searched.
 
     Raises:
-        InputError: A file is nowhere, or is another one; the error says what helps.
+        InputError: A file is nowhere, or has another content; the error says what helps.
 
     """
     looked = _Folder(inputs)
@@ -54,7 +54,7 @@ def at_hand(
 
 
 class _Folder:
-    """The files below a folder, each read once at most."""
+    """The files below a folder, each read at most once."""
 
     def __init__(self, root: str | os.PathLike[str] | None) -> None:
         self.root = None if root is None else Path(root)
@@ -63,11 +63,11 @@ class _Folder:
         self._digests: dict[Path, str] = {}
 
     def named(self, name: str) -> list[Path]:
-        """Return the files of that name, in order."""
+        """Return the files with this name, in order."""
         return [file for file in self._files() if file.name == name]
 
     def with_digest(self, digest: str, name: str) -> Iterator[Path]:
-        """Yield the files with that content, those of that name first."""
+        """Yield the files with this content; files with the given name come first."""
         for file in sorted(self._files(), key=lambda file: file.name != name):
             if self._digest(file) == digest:
                 yield file
@@ -91,7 +91,7 @@ class _Folder:
 def _traces(
     trace: Mapping[str, Any], given: str | os.PathLike[str] | None, looked: _Folder
 ) -> dict[str, str]:
-    """Return where each file of a record's ``trace`` lies, by the name that the record has."""
+    """Return the present path of each file in a record's ``trace``, by its path in the record."""
     wanted = dict(input_files(trace))
     moved: dict[str, str] = {}
     if given is not None:
@@ -120,7 +120,7 @@ def _only(wanted: Mapping[str, str]) -> str:
     """Return the name of the one file that a run read.
 
     Raises:
-        InputError: It read none, or several.
+        InputError: The run read no file, or several.
 
     """
     if not wanted:
@@ -132,10 +132,10 @@ def _only(wanted: Mapping[str, str]) -> str:
 
 
 def _the_same(given: str, digest: str) -> str:
-    """Return a file that was given for another one.
+    """Return the path that was given for a file, if the content is the same.
 
     Raises:
-        InputError: It is not there, or has another content.
+        InputError: The file does not exist, or has another content.
 
     """
     if not Path(given).is_file():
@@ -146,7 +146,7 @@ def _the_same(given: str, digest: str) -> str:
 
 
 def _not_there(path: str, digest: str) -> str | None:
-    """Return why a file cannot be read from where the record has it; ``None`` if it can."""
+    """Return why a file cannot be read from its path in the record; ``None`` if it can."""
     if not is_file(path):
         source = "standard input" if path == "-" else "a table"
         return f"the trace came from {source} ({digest}), which nobody kept"
@@ -154,7 +154,7 @@ def _not_there(path: str, digest: str) -> str | None:
 
 
 def _nowhere(why: str, root: Path | None, *, alone: bool, logs: bool = False) -> InputError:
-    """Return the error about a file that is nowhere, with what helps."""
+    """Return the error about a file that was not found, with advice."""
     if root is not None:
         beside = ", with the logs that it replays beside it" if logs else ""
         return about("inputs", f"{why}; no file below {root} is it{beside}; {ASK}")
@@ -163,12 +163,12 @@ def _nowhere(why: str, root: Path | None, *, alone: bool, logs: bool = False) ->
 
 
 def _beside(file: Path, job: str, log: str) -> Path:
-    """Return where a log lies if its job file is ``file`` now."""
+    """Return the path of a log if its job file is ``file`` now."""
     return Path(os.path.normpath(file.parent / os.path.relpath(log, Path(job).parent)))
 
 
 def _has_logs(file: Path, job: str, logs: Any) -> bool:
-    """Return whether a job file has the logs beside it that it replays."""
+    """Return ``True`` if the logs that a job file replays lie beside it."""
     places = [(_beside(file, job, log["path"]), log["digest"]) for log in logs]
     return all(at.is_file() and digest_of_file(str(at)) == digest for at, digest in places)
 
@@ -176,7 +176,7 @@ def _has_logs(file: Path, job: str, logs: Any) -> bool:
 def _precondition(
     config: Mapping[str, Any], moved: Mapping[str, str], looked: _Folder
 ) -> dict[str, str]:
-    """Return where the files of a precondition lie, for those that are not where they were."""
+    """Return the present paths of a precondition's files that have been moved."""
     begin = config.get("precondition")
     if not isinstance(begin, dict):
         return {}

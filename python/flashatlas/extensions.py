@@ -1,9 +1,9 @@
 """Extensions: distributions that bring parts in Rust, and a native module that holds them.
 
-Rust has no stable ABI, so the parts of an extension are linked into a module that holds all of
-FlashAtlas besides. It takes the place of ``flashatlas._core``; there can be one. It is looked for
-when the core is first imported: the list of what is installed takes longer to read than the rest
-of ``import flashatlas``.
+Rust has no stable ABI. The parts of an extension are therefore linked into a module that holds all
+of FlashAtlas besides, and that takes the place of ``flashatlas._core``; there can be only one. It
+is looked for when the core is first imported: the list of installed packages takes longer to read
+than the rest of ``import flashatlas``.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 CORE = "flashatlas._core"
 GROUP = "flashatlas.extensions"
-"""The group of entry points by which an extension says its module."""
+"""The group of entry points in which an extension names its module."""
 
 LINK_TOGETHER = (
     "link them into one: a crate that depends on both names the parts of both, "
@@ -30,7 +30,7 @@ LINK_TOGETHER = (
 
 
 class ExtensionError(ImportError):
-    """An extension cannot be used, with what to do."""
+    """An extension cannot be used; the message says what to do."""
 
 
 def _named(point: EntryPoint) -> str:
@@ -39,10 +39,10 @@ def _named(point: EntryPoint) -> str:
 
 
 def chosen(points: list[EntryPoint]) -> EntryPoint | None:
-    """The extension that is installed, if one is.
+    """Return the installed extension, or ``None``.
 
     Raises:
-        ExtensionError: Two are.
+        ExtensionError: Two extensions are installed.
 
     """
     if len(points) > 1:
@@ -58,10 +58,10 @@ def chosen(points: list[EntryPoint]) -> EntryPoint | None:
 
 
 def load(point: EntryPoint) -> ModuleType:
-    """The native module of an extension.
+    """Return the native module of an extension.
 
     Raises:
-        ExtensionError: It cannot be imported, or was built against another FlashAtlas.
+        ExtensionError: The module cannot be imported, or was built against another FlashAtlas.
 
     """
     from importlib.metadata import version  # noqa: PLC0415
@@ -82,16 +82,16 @@ def load(point: EntryPoint) -> ModuleType:
 
 
 class Core:
-    """The finder of the core, for the import system: an extension's module, if one is installed."""
+    """Finder for the import system: it loads an installed extension's module as the core."""
 
     @classmethod
     def find_spec(
         cls, name: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """Return how an extension's module is loaded as the core; ``None`` if there is none.
+        """Return the spec that loads an extension's module as the core; ``None`` without extension.
 
         Raises:
-            ExtensionError: As :func:`chosen` and :func:`load`.
+            ExtensionError: As for :func:`chosen` and :func:`load`.
 
         """
         if name != CORE:
@@ -106,7 +106,7 @@ class Core:
 
 
 class _Loaded:
-    """The loader of a module that is loaded already under its own name."""
+    """Loader of a module that is already loaded under its own name."""
 
     def __init__(self, module: ModuleType) -> None:
         self._module, self._spec = module, module.__spec__
@@ -119,5 +119,5 @@ class _Loaded:
 
 
 def use() -> None:
-    """Let the module of the extension, if one is installed, be the core."""
+    """Make the module of an installed extension the core."""
     sys.meta_path.insert(0, Core)

@@ -1,4 +1,4 @@
-"""Traces that come with the package, or can be had from a package registry."""
+"""Traces that come with the package, or that a package registry has."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ SOURCES = {
 
 
 DEMO = "demo"
-"""A trace that comes with the package; ``packaging/demo_trace.py`` says from which model."""
+"""A trace that comes with the package; ``packaging/demo_trace.py`` names its model."""
 
 RECORDED = {
     "postgres": "PostgreSQL 15: initdb, pgbench -i -s 10, 30 s of its transactions by 4 clients",
@@ -52,20 +52,22 @@ RECORDED = {
     "rocksdb": "RocksDB: filled with 300,000 rows at random, then four readers beside a writer",
     "browser": "Chromium: six sessions, 60 pages with pictures, storage and a database",
 }
-"""Traces of real programs that come with the package, each with the making of its file system;
-``packaging/record_traces.py`` recorded them."""
+"""Traces of real programs that come with the package, each with the making of its file system.
+
+``packaging/record_traces.py`` recorded them.
+"""
 
 WITH_PACKAGE = {DEMO: "a small machine, ten minutes, from a model", **RECORDED}
-"""Those that need no network."""
+"""The traces that need no network."""
 
 
 def with_package(name: str) -> Path:
-    """Where a trace of :data:`WITH_PACKAGE` stands."""
+    """Return the path of a trace of :data:`WITH_PACKAGE`."""
     return Path(str(files("flashatlas") / f"data/{name}.fatr"))
 
 
 def digest(path: Path) -> str:
-    """SHA-256 of a file."""
+    """Return the SHA-256 of a file."""
     with path.open("rb") as file:
         return (
             hashlib.file_digest(file, "sha256").hexdigest()
@@ -84,7 +86,7 @@ def _digest(file) -> str:
 def fetch(name: str, folder: Path) -> Path:
     """Put the trace called ``name`` into ``folder``, unless it is there already.
 
-    Its digest is checked either way. Those of :data:`WITH_PACKAGE` need no network.
+    Its digest is checked in both cases. The traces of :data:`WITH_PACKAGE` need no network.
     """
     if name in WITH_PACKAGE:
         target = folder / f"{name}.fatr"

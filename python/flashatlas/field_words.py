@@ -1,6 +1,6 @@
-"""Words of the field that are no names here: what they are called, and what is not modelled.
+"""Words of the field that are no names here: our names for them, and what is not modelled.
 
-``explain`` looks here before it looks for names that are spelt alike.
+``explain`` looks here before it looks for names with a similar spelling.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ CALLED = {
     "queue_depth": ("key", "host.queue_depth"),
     "iodepth": ("key", "host.queue_depth"),
 }
-"""What the field's word is here: a number of a record, or a key."""
+"""The name here for a word of the field: a number of a record, or a key."""
 
 COMMANDS = {
     "simulate": "run",
@@ -67,7 +67,7 @@ COMMANDS = {
     "fuzz": "check",
     "nbd": "serve",
 }
-"""What other tools call a command."""
+"""The name here for a command of other tools."""
 
 FEMU, SIMPLESSD, MQSIM = "FEMU", "SimpleSSD", "MQSim"
 
@@ -94,9 +94,9 @@ NOT_MODELLED: dict[str, tuple[str, str]] = {
     "namespaces": ("several namespaces of one drive", ""),
     "multi_queue": ("several submission queues of one host", MQSIM),
 }
-"""What a drive may have and no model here has: what it is, and a simulator that has it."""
+"""Features of drives that no model here has: a description, and a simulator that has it."""
 
 
 def plain(word: str) -> str:
-    """Return how a word is looked up: in lower case, with underscores, without leading dashes."""
+    """Return a word as it is looked up: lower case, underscores, no leading dashes."""
     return word.strip().lstrip("-").lower().replace("-", "_").replace(" ", "_")

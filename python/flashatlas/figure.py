@@ -17,15 +17,15 @@ from flashatlas.points import PERCENTILE_AXIS, Asked, Column, Points, points
 from flashatlas.result import Result
 
 WIDTHS = {1: 241, 2: 505}
-"""Points across one column and two of the usual two-column page (3.35 and 7 inches)."""
+"""Width in points of one column and of two, on the usual two-column page (3.35 and 7 inches)."""
 
 HEIGHTS = (20, 2000)
-"""Points of the lowest panel and the highest."""
+"""Least and largest height of a panel, in points."""
 
 SUFFIXES = (".pdf", ".svg", ".png")
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000")
-"""Told apart in print and by the colour-blind (Okabe and Ito, 2008)."""
+"""Colours that differ in print and for the colour-blind (Okabe and Ito, 2008)."""
 
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down")
 
@@ -34,23 +34,23 @@ DASHES = ([1, 0], [4, 2], [1, 1.5], [6, 2, 1, 2])
 SIGNS: dict[str, tuple[Any, ...]] = {"color": COLOURS, "shape": SHAPES, "strokeDash": DASHES}
 
 BARS = ("range", "interval")
-"""What the bar of a point is: from the least run to the largest, or the interval of the mean."""
+"""Meanings of a point's bar: from the least run to the largest, or the interval of the mean."""
 
 LOGS = ("x", "y", "xy", "none")
-"""Axes that may be logarithmic."""
+"""Choices of the axes that are logarithmic."""
 
 WIDE_X, WIDE_Y = 8, 50
-"""How many times the least value the largest is where an axis is logarithmic unasked."""
+"""Ratios of the largest to the least value from which an axis is logarithmic by default."""
 
 CHANNELS = {
     "line": ("color", "shape", "strokeDash"),
     "point": ("color", "shape"),
     "bar": ("color",),
 }
-"""What tells the values of ``by`` apart in each kind of figure."""
+"""The channels that distinguish the values of ``by`` in each kind of figure."""
 
 LETTER = 3.9
-"""Points across a letter of the labels, about."""
+"""Average width of a letter in the labels, in points."""
 
 
 def figure(
@@ -69,34 +69,37 @@ def figure(
     names: Mapping[str, str] | None = None,
     allow_incomplete: bool = False,
 ) -> Path:
-    """Draw a number over a factor, and write it to a file.
+    """Draw a number over a factor, and write the figure to a file.
 
-    Runs that share ``x``, ``by`` and ``panel`` (seeds, say) are one point: their mean, with a bar
-    from the least to the largest, or over the interval of the mean. A point is hollow if a run of
-    it was not steady. What a reader must know of marks and bars stands under the figure.
+    Runs with the same ``x``, ``by`` and ``panel`` (different seeds, for example) become one point:
+    their mean, with a bar from the least to the largest, or over the interval of the mean. A point
+    is hollow if one of its runs was not steady. Notes under the figure explain its marks and bars.
 
     Args:
         results: The runs, or their :func:`flashatlas.frame`.
         path: ``.pdf``, ``.svg`` or ``.png``.
-        x: The column across (``map.cache_bytes``); ``percentile``: the distribution of latencies.
-        y: The column upward (``waf``, ``latency_ns.read.p99``); over ``percentile`` a latency with
-            all its percentiles (``latency_ns.read``).
-        by: The column told apart by colour, dash and shape.
-        panel: The column with a panel a value.
-        columns: 1 or 2: as wide as a column or two of a printed page.
-        kind: ``line``, ``point`` or ``bar``. Lines join numbers, never names: between two traces
-            there is nothing.
-        height: Points; of one panel.
-        bars: ``range``: from the least run to the largest; ``interval``: of 95 % of the mean over
-            seeds (Student's t; the bootstrap for percentiles), from five runs on.
-        log: ``x``, ``y``, ``xy`` or ``none``: which axes are logarithmic; by default the one across
-            where its values are eight times apart, the one upward where they are fifty times.
-        names: What columns and values are to be called, by how they are written.
-        allow_incomplete: Draw a study of which runs are missing; a line under it says how many.
+        x: The column on the horizontal axis (``map.cache_bytes``), or ``percentile``: the
+            distribution of latencies.
+        y: The column on the vertical axis (``waf``, ``latency_ns.read.p99``); over ``percentile``,
+            a latency with all its percentiles (``latency_ns.read``).
+        by: The column whose values differ in colour, dash and shape.
+        panel: The column with a panel for each value.
+        columns: 1 or 2: the width of one column or of two on a printed page.
+        kind: ``line``, ``point`` or ``bar``. Lines join numbers and never names: there is nothing
+            between two traces.
+        height: Height of one panel, in points.
+        bars: ``range``: from the least run to the largest. ``interval``: the 95 % interval of the
+            mean over seeds (Student's t; the bootstrap for percentiles), from five runs on.
+        log: ``x``, ``y``, ``xy`` or ``none``: the logarithmic axes. By default the horizontal axis
+            is logarithmic if its values span a factor of eight, the vertical one from a factor of
+            fifty.
+        names: Titles for columns and values, by their names.
+        allow_incomplete: Draw a study even if runs are missing; a line under the figure counts
+            them.
 
     Raises:
-        InputError: A column that is not there, a number that is none, another kind of file, or a
-            study that is not done.
+        InputError: A column does not exist or is not a number, the kind of file is unknown, or a
+            study is not complete.
 
     """
     asked = Asked(x, y, by, panel, columns, kind, height, bars, log, names or {})
@@ -107,7 +110,7 @@ def figure(
 def draw(
     results: Iterable[Result] | Frame, path: str | Path, asked: Asked, *, allow_incomplete: bool
 ) -> Points:
-    """Write a figure, and return what is in it."""
+    """Write a figure, and return its points."""
     target = Path(path)
     _check(target, asked)
     runs = results if isinstance(results, Frame) else frame(results)
@@ -118,7 +121,7 @@ def draw(
 
 
 def _check(target: Path, asked: Asked) -> None:
-    """Refuse what no figure can be."""
+    """Refuse options that no figure can have."""
     if target.suffix not in SUFFIXES:
         raise InputError(f"{target}: a figure ends in {', '.join(SUFFIXES)}")
     if asked.columns not in WIDTHS:
@@ -145,7 +148,7 @@ def _drawn(specification: dict[str, Any], suffix: str) -> str | bytes:
 
 
 def vega_lite(found: Points, asked: Asked) -> dict[str, Any]:
-    """Return the figure as a Vega-Lite specification, its data in it."""
+    """Return the figure as a Vega-Lite specification that includes its data."""
     width = WIDTHS[asked.columns]
     panels = found.panel.order if found.panel else [""]
     a_row = min(len(panels), 2 * asked.columns)
@@ -185,7 +188,7 @@ def vega_lite(found: Points, asked: Asked) -> dict[str, Any]:
 
 
 def _under(notes: Sequence[str], width: float) -> dict[str, Any]:
-    """Return the lines under a figure, which say what its marks are."""
+    """Return the notes under a figure, which explain its marks."""
     lines = [line for note in notes for line in textwrap.wrap(note, int(width / 3.3))]
     return {
         "text": lines,
@@ -198,7 +201,7 @@ def _under(notes: Sequence[str], width: float) -> dict[str, Any]:
 
 
 def _across(found: Points, asked: Asked, inner: float) -> dict[str, Any]:
-    """Return the axis across: numbers to scale, words in their order."""
+    """Return the horizontal axis: numbers to scale, words in their order."""
     x = found.x
     if not x.numeric:
         return {
@@ -223,11 +226,11 @@ def _across(found: Points, asked: Asked, inner: float) -> dict[str, Any]:
 
 
 def _upward(found: Points, asked: Asked) -> dict[str, Any]:
-    """Return the axis upward."""
+    """Return the vertical axis."""
     ends = [row[end] for row in found.rows for end in ("low", "high")]
     if asked.kind == "bar":
         if asked.log and "y" in asked.log:
-            raise about("log", "`y`: the length of a bar is from zero, which no log axis has")
+            raise about("log", "`y`: a bar begins at zero, which no logarithmic axis has")
         return _number(found.y, {"zero": True})
     if not _is_log("y", asked, ends, WIDE_Y):
         return _number(found.y, {"zero": False})
@@ -239,17 +242,20 @@ def _number(title: str, scale: dict[str, Any]) -> dict[str, Any]:
 
 
 def _is_log(axis: str, asked: Asked, values: Sequence[float], wide: float) -> bool:
-    """Whether an axis is logarithmic: because it was asked for, or because it is wide."""
+    """Return ``True`` if an axis is logarithmic, by request or for its wide range of values."""
     least, most = min(values), max(values)
     if asked.log is not None:
         if axis in asked.log.removesuffix("none") and least <= 0:
-            raise about("log", f"`{axis}`: a value is {least:g}, and a log axis has none below 0")
+            raise about(
+                "log",
+                f"`{axis}`: a value is {least:g}, and a logarithmic axis has only values above 0",
+            )
         return axis in asked.log.removesuffix("none")
     return least > 0 and most / least >= wide
 
 
 def _told_apart(by: Column, asked: Asked, width: float) -> dict[str, Any]:
-    """Return the channels that tell the values of ``by`` apart, with one key for all."""
+    """Return the channels that distinguish the values of ``by``, with one legend for all."""
     words = by.order
     room = LETTER * max(map(len, words)) + 25
     legend = {
@@ -257,7 +263,7 @@ def _told_apart(by: Column, asked: Asked, width: float) -> dict[str, Any]:
         "orient": "top",
         "columns": max(1, min(3 * asked.columns, int(width / room))),
         "labelLimit": width - 30,
-        # the dash of the line would be that of the sign's outline
+        # otherwise the line's dash would also draw the outline of the sign
         "symbolStrokeWidth": 0,
     }
     found: dict[str, Any] = {}
@@ -273,7 +279,7 @@ def _told_apart(by: Column, asked: Asked, width: float) -> dict[str, Any]:
 
 
 def _marks(kind: str, encoding: dict[str, Any], *, joined: bool) -> list[dict[str, Any]]:
-    """Return the layers of a panel; what is not steady is hollow, and names are not joined."""
+    """Return the layers of a panel: unsteady points are hollow, and names are not joined."""
     without = {"line": "shape", "point": "strokeDash", "bar": "strokeDash", "rule": "shape"}
     of = {
         mark: {key: value for key, value in encoding.items() if key != left_out}
@@ -313,7 +319,7 @@ def _marks(kind: str, encoding: dict[str, Any], *, joined: bool) -> list[dict[st
 
 
 def _no_data(inner: float, height: float) -> dict[str, Any]:
-    """Return the layer that says of a panel that it has nothing in it."""
+    """Return the layer that marks a panel as empty."""
     return {
         "transform": [{"filter": "isValid(datum.empty)"}],
         "mark": {"type": "text", "fontSize": 7, "limit": inner},
@@ -326,7 +332,7 @@ def _no_data(inner: float, height: float) -> dict[str, Any]:
 
 
 def _lines(words: Sequence[str], room: float) -> dict[str, Any]:
-    """Return how labels stand in the room that each has: whole, on lines, or aslant."""
+    """Return how labels fit into the room that each has: whole, on several lines, or slanted."""
     letters = max(1, int(room / LETTER))
     lines = [broken(word, letters) for word in words]
     longest = max((len(line) for label in lines for line in label.split("\n")), default=0)
@@ -358,4 +364,4 @@ STYLE: dict[str, Any] = {
     "header": {"labelFontSize": 7, "titleFontSize": 7, "titleFontWeight": "normal"},
     "facet": {"spacing": 14},
 }
-"""Eight-point type, thin lines: what a two-column page takes."""
+"""Eight-point type and thin lines, for a two-column page."""

@@ -20,11 +20,11 @@ T = TypeVar("T")
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
-    """A temporary file beside ``path`` to write to.
+    """Yield a temporary file beside ``path`` to write to.
 
-    It takes the name ``path`` when the block ends without an error.
+    The file takes the name ``path`` when the block ends without an error.
 
-    A link keeps pointing to its file, which is replaced; a device or a pipe is written to, never
+    A link keeps pointing to its file, which is replaced. A device or a pipe is written to and never
     replaced.
     """
     if path.exists() and not path.is_file() and not path.is_dir():
@@ -52,14 +52,14 @@ def whole_file(path: Path) -> Iterator[Path]:
 
 
 class Readable(Protocol):
-    """What bytes can be read from."""
+    """A source of bytes."""
 
     def read(self, size: int, /) -> bytes:
         """Return at most ``size`` bytes."""
 
 
 def digest_of_content(source: Readable) -> str:
-    """``sha256:`` and the digest of what is left to be read."""
+    """Return ``sha256:`` and the digest of the bytes that are left to read."""
     digest = hashlib.sha256()
     while block := source.read(1 << 20):
         digest.update(block)
@@ -67,16 +67,17 @@ def digest_of_content(source: Readable) -> str:
 
 
 def must_be_writable(folder: Path | None, called: str | Path | None = None) -> None:
-    """Try to write into a folder, before anything is run for what it is to hold.
+    """Refuse a folder that cannot be written to, before anything is run for it.
 
-    It is made, and removed again where it was not there: what fails later leaves no empty folder.
+    The check makes the folder and removes it again if it did not exist: a later failure leaves no
+    empty folder.
 
     Args:
-        folder: The folder; ``None`` is none.
-        called: What an error names, if not the folder.
+        folder: The folder; ``None`` means that nothing is checked.
+        called: The name in an error, if not the folder's.
 
     Raises:
-        InputError: It is a file, or lies in one, or nothing can be written there.
+        InputError: The path is a file or lies in one, or nothing can be written there.
 
     """
     if folder is None:
@@ -97,23 +98,23 @@ def must_be_writable(folder: Path | None, called: str | Path | None = None) -> N
 
 
 def _missing(folder: Path) -> list[Path]:
-    """Return the folders that have to be made for this one, itself first."""
+    """Return the folders that must be made for this one, itself first."""
     every = (folder.absolute(), *folder.absolute().parents)
     return list(itertools.takewhile(lambda path: not path.exists(), every))
 
 
 def _remove_empty(folders: list[Path]) -> None:
-    """Remove those of these folders that hold nothing."""
+    """Remove the folders that are empty."""
     for folder in sorted(folders, key=lambda path: len(path.parts), reverse=True):
         with contextlib.suppress(OSError):
             folder.rmdir()
 
 
 def file_must_be_writable(path: str | Path | None) -> None:
-    """Try the folder of a file, before anything is run for it; ``None`` and ``-`` are no file.
+    """Refuse a file whose folder cannot be written to; ``None`` and ``-`` are no file.
 
     Raises:
-        InputError: It is a folder, or nothing can be written beside it.
+        InputError: The path is a folder, or nothing can be written beside it.
 
     """
     if path is None or str(path) == "-":
@@ -127,7 +128,7 @@ def file_must_be_writable(path: str | Path | None) -> None:
 
 @contextmanager
 def _then_sent(path: Path) -> Iterator[Path]:
-    """A temporary file elsewhere.
+    """Yield a temporary file in another folder.
 
     Its content goes to ``path`` when the block ends without an error.
     """
@@ -142,7 +143,7 @@ def _then_sent(path: Path) -> Iterator[Path]:
 
 
 def _umask() -> int:
-    """The mask of this process, which can only be read by setting it."""
+    """Return the process's umask, which can only be read by setting it."""
     mask = os.umask(0o077)
     os.umask(mask)
     return mask
@@ -157,13 +158,13 @@ def write_whole(path: Path, content: str | bytes) -> None:
 
 
 def write_together(contents: Iterable[tuple[Path, bytes]], before: Callable[[], T]) -> T:
-    """Write several files, each whole, or none of them; return what ``before`` does.
+    """Write several files, all of them or none, and return the result of ``before``.
 
-    All are written under other names first; then ``before`` is called, and they take their names,
-    the last one first.
+    All files are first written under other names; then ``before`` is called, and the files take
+    their names, the last one first.
 
     Raises:
-        InputError: One cannot be written; what was there before is there still.
+        InputError: A file cannot be written; the earlier files are still there.
 
     """
     made: list[Path] = []
@@ -179,6 +180,6 @@ def write_together(contents: Iterable[tuple[Path, bytes]], before: Callable[[], 
 
 
 def cache_folder() -> Path:
-    """Where what can be made again is kept, for this user; it may not be there."""
+    """Return this user's folder for content that can be made again; it may not exist."""
     home = os.environ.get("XDG_CACHE_HOME")
     return (Path(home) if home else Path.home() / ".cache") / "flashatlas"

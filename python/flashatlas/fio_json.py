@@ -1,8 +1,8 @@
-"""Statistics of jobs as ``fio --output-format=json+`` prints them, for tools that read that.
+"""Statistics of jobs in the format of ``fio --output-format=json+``, for tools that read it.
 
-The layout is that of fio 3.33. What a simulation has no value for is zero: processor times, context
-switches, page faults, submission latencies, errors and dates. A drive is no disk of the machine, so
-there is no ``disk_util``.
+The layout is the layout of fio 3.33. Values that a simulation does not have are zero: processor
+times, context switches, page faults, submission latencies, errors and dates. A simulated drive is
+not a disk of the machine, so there is no ``disk_util``.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 FIO_VERSION = "fio-3.33"
-"""The version whose layout is written."""
+"""The version of fio whose layout is written."""
 
 PERCENTILES = (1, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 95, 99, 99.5, 99.9, 99.95, 99.99)
 """fio's default ``percentile_list``."""
@@ -25,7 +25,7 @@ _Json = dict[str, Any]
 
 
 def to_fio_json(record: Mapping[str, Any], jobs: Mapping[str, Any]) -> _Json:
-    """The statistics of a run's jobs as fio would print them.
+    """Return the statistics of a run's jobs as fio would print them.
 
     Args:
         record: The run record; only its version is used.
@@ -151,9 +151,9 @@ def _times(times: Mapping[str, Any], *, percentiles: bool) -> _Json:
 
 
 def percentile(bins: Sequence[Sequence[int]], count: int, percent: float) -> int:
-    """A percentile: the smallest value at or below which ``percent`` of ``count`` lie.
+    """Return the smallest value such that ``percent`` of the values are at or below it.
 
-    ``bins`` are values with their counts, ascending.
+    ``bins`` are values with their counts, in ascending order; ``count`` is the sum of the counts.
     """
     wanted = count * percent / 100
     seen = 0
@@ -165,7 +165,7 @@ def percentile(bins: Sequence[Sequence[int]], count: int, percent: float) -> int
 
 
 def _shares(names: Sequence[str], counts: Sequence[int], total: int) -> dict[str, float]:
-    """Percent of ``total`` by class."""
+    """Return each count as a percentage of ``total``, by class."""
     return {
         name: round(100 * n / total, 6) if total else 0.0
         for name, n in zip(names, counts, strict=True)
@@ -173,7 +173,7 @@ def _shares(names: Sequence[str], counts: Sequence[int], total: int) -> dict[str
 
 
 def _group_rates(rows: Sequence[Mapping[str, Any]], group: int) -> dict[str, float]:
-    """KiB for each second that a group moved, by direction."""
+    """Return the KiB per second that a group moved, by direction."""
     members = [row for row in rows if row["group"] == group]
     seconds = max(row["runtime_ns"] for row in members) / 1e9
     return {

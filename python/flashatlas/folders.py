@@ -1,7 +1,7 @@
-"""What stands where in a folder of results.
+"""Layout of a folder of results.
 
 A folder holds one run (``run.json`` and files beside it) or a comparison (``compare.json``, and its
-runs in folders ``01``, ``02`` and so on). What is written takes the place of the other.
+runs in folders ``01``, ``02`` and so on). Writing one of them removes the other.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ TABLES = ("series", "latency", "wear", "resources", "blocks")
 EXPECTED = "what `flashatlas compare` writes"
 
 OF_A_RUN = frozenset({RECORD, "made.json", "jobs.json", *(f"{name}.parquet" for name in TABLES)})
-"""What a run may leave in its folder."""
+"""The files that a run may leave in its folder."""
 
 
 def numbered(number: int) -> str:
-    """The folder of a run within that of its comparison; numbers begin at 1."""
+    """Return the name of a run's folder within a comparison; numbers begin at 1."""
     return f"{number:02d}"
 
 
@@ -32,7 +32,7 @@ def must_hold_no_results(folder: Path | None, force: bool) -> None:
     """Refuse a folder that holds results, unless they are to be replaced.
 
     Raises:
-        InputError: It holds a run or a comparison.
+        InputError: The folder holds a run or a comparison.
 
     """
     held = [name for name in (RECORD, COMPARISON) if folder and (folder / name).exists()]
@@ -43,9 +43,9 @@ def must_hold_no_results(folder: Path | None, force: bool) -> None:
 
 
 def clear_run(folder: Path, keep: frozenset[str] = frozenset()) -> bool:
-    """Remove the files of a run that are not to be kept; whether there was a run.
+    """Remove the files of a run that are not to be kept; return ``True`` if there was a run.
 
-    Without a record, files of these names are somebody else's.
+    Without a record, files with these names belong to somebody else and stay.
     """
     if not (folder / RECORD).is_file():
         return False
@@ -55,9 +55,9 @@ def clear_run(folder: Path, keep: frozenset[str] = frozenset()) -> bool:
 
 
 def clear_comparison(folder: Path, keep: int = 0) -> int:
-    """Remove the runs of a comparison behind the first so many; returns how many those were.
+    """Remove all but the first ``keep`` runs of a comparison, and return how many were removed.
 
-    Other folders with numbers for names are not touched.
+    Other folders with numbers for names stay.
     """
     try:
         count = len(json_file(folder / COMPARISON, EXPECTED)["runs"])
@@ -76,10 +76,11 @@ def clear_comparison(folder: Path, keep: int = 0) -> int:
 
 
 def run_folders(path: Path) -> list[Path]:
-    """The folders of runs that a path stands for: itself, or those inside it.
+    """Return the run folders that a path stands for: itself, or the folders inside it.
 
     Raises:
-        InputError: It holds no results, both a run and a comparison, or not all of a comparison.
+        InputError: The folder holds no results, holds both a run and a comparison, or lacks runs of
+            a comparison.
 
     """
     if path.suffix == ".zip" and path.is_file():
@@ -106,7 +107,7 @@ def run_folders(path: Path) -> list[Path]:
 
 
 def _compared(folder: Path) -> list[Path]:
-    """The folders of all runs of a comparison."""
+    """Return the folders of all runs of a comparison."""
     file = folder / COMPARISON
     content = json_file(file, EXPECTED)
     runs = content.get("runs") if isinstance(content, dict) else None

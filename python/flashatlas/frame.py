@@ -1,4 +1,4 @@
-"""Runs as a table: a row a run, a column for every setting and every number."""
+"""Runs as a table with a row for each run, and a column for each setting and each number."""
 
 from __future__ import annotations
 
@@ -24,11 +24,13 @@ SHOWN = ("waf", "iops", "latency_ns.write.p99", "latency_ns.read.p99", "oracle.v
 """Numbers that a notebook shows beside the factors."""
 
 FAILURE = "failure"
-"""The column that says why a run has no results; there only where one has none."""
+"""The column with the reason why a run has no results; it exists only if a run failed."""
 
 STEADY = "steady"
+"""The column that is true for steady runs; lookup studies have none."""
+
 WORN_OUT = "worn_out.request"
-"""The column that says whether a run was at a steady state; of lookup studies there is none."""
+"""The column with the request at which a run's drive wore out."""
 
 LEFT_OUT = (
     "approximations",
@@ -47,7 +49,7 @@ SUMS = {
     "merges.log_blocks": "log blocks reclaimed",
     "merges.data_blocks": "data blocks merged",
 }
-"""Columns that a record has in parts only, and the rows of a comparison that sum them."""
+"""Columns that sum parts of a record, as the rows of a comparison do."""
 
 _SUMMED = {name: next(row.value for row in ROWS if row.name == of) for name, of in SUMS.items()}
 
@@ -56,21 +58,23 @@ _SUMMED = {name: next(row.value for row in ROWS if row.name == of) for name, of 
 class Frame:
     """Runs as an Arrow table: see :func:`frame`.
 
-    Whatever reads Arrow streams takes a frame as a table: ``polars.DataFrame(runs)``,
-    ``pyarrow.table(runs)``, DuckDB. ``polars.from_arrow`` makes one column of any stream that is no
-    table of pyarrow, with a field for each of ours: give it ``runs.table``, or use
-    :meth:`to_polars`.
+    Any library that reads Arrow streams accepts a frame as a table: ``polars.DataFrame(runs)``,
+    ``pyarrow.table(runs)``, DuckDB. ``polars.from_arrow`` makes one column of structs from any
+    stream that is not a pyarrow table: give it ``runs.table``, or use :meth:`to_polars`.
     """
 
     table: pa.Table
-    """A row a run. The metadata of a field say its ``role`` (``factor``, ``setting``, ``number``)
-    and its ``unit``."""
+    """A row for each run.
+
+    The metadata of a field hold its ``role`` (``factor``, ``setting`` or ``number``) and its
+    ``unit``.
+    """
     asked: int | None = None
-    """Runs that the study has, done or not; ``None`` for runs that are of no study."""
+    """Number of runs of the study, done or not; ``None`` if the runs belong to no study."""
 
     @property
     def failures(self) -> int:
-        """How many of the rows are runs that failed: they have settings and no numbers."""
+        """Number of rows whose run failed: such rows have settings and no numbers."""
         if FAILURE not in self.table.column_names:
             return 0
         return len(self) - self.table[FAILURE].null_count
@@ -89,7 +93,7 @@ class Frame:
         return len(self) - self.table[WORN_OUT].null_count
 
     def incomplete(self) -> str:
-        """Return what the study lacks, in words; empty where every run has its results."""
+        """Return in words what the study lacks; empty if every run has its results."""
         done = len(self) - self.failures
         if self.asked is None or done >= self.asked:
             return ""
@@ -97,11 +101,11 @@ class Frame:
         return f"{done} of {self.asked} runs are done{failed}"
 
     def must_be_whole(self, *, allowed: bool, with_failures: bool = False) -> None:
-        """Refuse a study of which runs are missing: a part of it would be taken for all of it.
+        """Refuse a study with missing runs: a part of it would be taken for the whole.
 
         Args:
-            allowed: Whether a part is what was asked for.
-            with_failures: Whether a run that failed is in what is made, with its reason.
+            allowed: ``True`` if a part of the study was asked for.
+            with_failures: ``True`` if the output shows a failed run with its reason.
 
         Raises:
             InputError: A run has no results.
@@ -124,18 +128,18 @@ class Frame:
 
     @property
     def numbers(self) -> list[str]:
-        """Columns of what was found."""
+        """Columns of results."""
         return [field.name for field in self.table.schema if _role(field) == "number"]
 
     def unit(self, name: str) -> str:
-        """The unit of a column; empty where it has none."""
+        """Return the unit of a column; empty if it has none."""
         return (self.table.schema.field(name).metadata or {}).get(b"unit", b"").decode()
 
     def column(self, name: str) -> list[Any]:
-        """The values of a column.
+        """Return the values of a column.
 
         Raises:
-            InputError: There is none of this name; the message names the nearest.
+            InputError: The column does not exist; the message names the nearest.
 
         """
         if name not in self.table.column_names:
@@ -147,15 +151,15 @@ class Frame:
         return self.table[name].to_pylist()
 
     def rows(self) -> list[dict[str, Any]]:
-        """Every run as a dictionary; what a run does not have is ``None``."""
+        """Return every run as a dictionary; a missing value is ``None``."""
         return self.table.to_pylist()
 
     def to_pandas(self) -> Any:
-        """A pandas data frame."""
+        """Return a pandas data frame."""
         return self.table.to_pandas()
 
     def to_polars(self) -> Any:
-        """A polars data frame; polars must be installed."""
+        """Return a polars data frame; polars must be installed."""
         import polars  # noqa: PLC0415
 
         return polars.from_arrow(self.table)
@@ -182,12 +186,12 @@ class Frame:
 
 
 def frame(results: Iterable[Result] | Result) -> Frame:
-    """Runs as a table, a row a run.
+    """Return runs as a table with a row for each run.
 
-    Columns are ``label``, the options (``drive``, ``trace``, ``mode``, ``seed`` …), every parameter
-    under its key (times in nanoseconds), every number of the record under its path
-    (``nand.programs.gc``), and sums of some of them (:data:`SUMS`). Options and parameters in which
-    the runs differ are *factors*. What a run does not have is null.
+    The columns are ``label``, the options (``drive``, ``trace``, ``mode``, ``seed`` …), every
+    parameter under its key (times in nanoseconds), every number of the record under its path
+    (``nand.programs.gc``), and sums of some numbers (:data:`SUMS`). Options and parameters in which
+    the runs differ are *factors*. A value that a run does not have is null.
 
     >>> import flashatlas
     >>> runs = flashatlas.compare(
@@ -199,7 +203,7 @@ def frame(results: Iterable[Result] | Result) -> Frame:
     ['ftl.victim']
 
     Raises:
-        InputError: No results, or something else.
+        InputError: ``results`` are empty, or not results.
 
     """
     given = given_results(results)
@@ -213,7 +217,7 @@ Columns = tuple[dict[str, Any], dict[str, Any]]
 
 
 def columns_of(result: Result) -> Columns:
-    """A run as a row: its settings, and its numbers, by column."""
+    """Return a run as a row: its settings and its numbers, by column."""
     return dict(_settings(result)), dict(_numbers(result.record))
 
 
@@ -221,7 +225,7 @@ def table_of(
     rows: Sequence[Columns],
     first: Sequence[tuple[str, Sequence[Any], str]] = (),
 ) -> pa.Table:
-    """Runs as an Arrow table; ``first`` are columns before the others: name, values, role."""
+    """Return runs as an Arrow table; ``first`` are leading columns: name, values, role."""
     fields: list[pa.Field] = []
     columns: list[pa.Array] = []
 
@@ -252,7 +256,7 @@ def table_of(
 
 
 def _settings(result: Result) -> Iterator[tuple[str, Any]]:
-    """Options and parameters of a run by column."""
+    """Yield the options and parameters of a run by column."""
     record = result.record
     config = record["config"]
     yield "trace", record["trace"]["path"]
@@ -267,7 +271,7 @@ def _settings(result: Result) -> Iterator[tuple[str, Any]]:
 
 
 def _numbers(record: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Numbers and truths of a record by path."""
+    """Yield the numbers and booleans of a record by path."""
     inside = {key: value for key, value in record.items() if key not in (*LEFT_OUT, "config")}
     inside.pop("seed", None)
     yield from leaves("", inside)
@@ -277,7 +281,7 @@ def _numbers(record: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def leaves(path: str, node: Any) -> Iterator[tuple[str, Any]]:
-    """Numbers and truths of nested tables, by dotted path."""
+    """Yield the numbers and booleans of nested tables, by dotted path."""
     if isinstance(node, Mapping):
         for key, value in node.items():
             yield from leaves(f"{path}.{key}" if path else key, value)
@@ -286,19 +290,19 @@ def leaves(path: str, node: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _keys(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The keys of all rows, in the order in which they first appear."""
+    """Return the keys of all rows, in the order in which they first appear."""
     return list(dict.fromkeys(key for row in rows for key in row))
 
 
 def _is_time(value: Any) -> bool:
-    """Whether a parameter is a time with its unit."""
+    """Return ``True`` if a parameter is a time with its unit."""
     if not isinstance(value, str) or not value[:1].isdigit() or not value.endswith("s"):
         return False
     return value.rstrip("npums").isdigit()
 
 
 def _array(values: Sequence[Any]) -> pa.Array:
-    """Values of one column; where numbers meet words, all are words."""
+    """Return the values of a column as an array; if numbers meet words, all become words."""
     kinds = {type(value) for value in values if value is not None}
     if len(kinds) > 1 and not kinds <= {int, float}:
         return arrow.column([None if value is None else _text(value) for value in values])
@@ -324,10 +328,10 @@ def _text(value: Any) -> str:
 
 
 def must_be_table(name: str) -> None:
-    """Fail before there is a table where :func:`as_file` would.
+    """Refuse a file name that :func:`as_file` would refuse, before the table is made.
 
     Raises:
-        InputError: The name of the file does not end as a table's.
+        InputError: The name does not end as a table's does.
 
     """
     if not name.endswith((".csv", ".jsonl", ".parquet")):
@@ -335,10 +339,10 @@ def must_be_table(name: str) -> None:
 
 
 def as_file(table: pa.Table, name: str) -> bytes:
-    """A table as the content of a file: CSV, lines of JSON or Parquet, by the end of its name.
+    """Return a table as a file's content: CSV, lines of JSON or Parquet, by the name's ending.
 
     Raises:
-        InputError: It ends otherwise.
+        InputError: The name has another ending.
 
     """
     must_be_table(name)
@@ -353,5 +357,5 @@ def as_file(table: pa.Table, name: str) -> bytes:
 
 
 def of_the_worn_out(count: int, total: int) -> str:
-    """Return how many runs ended with a drive that was worn out, as a sentence."""
+    """Return a sentence that counts the runs whose drive wore out."""
     return f"Worn out: the drive of {count} of {total} runs wore out; their numbers end there."

@@ -1,4 +1,4 @@
-"""Environments for learning: what is collected, where a page goes, what stays in memory.
+"""Environments for learning: which block is collected, where a page goes, what stays in memory.
 
 >>> import gymnasium
 >>> import flashatlas.gym
@@ -12,9 +12,9 @@
 >>> info["record"]["oracle"]["violations"]
 0
 
-An episode is one run: every read is compared, as always. It ends with the run, whose record is in
-``info``. The run has a thread of its own and does not hold the interpreter's lock: episodes of
-several environments run side by side (:class:`Several`).
+An episode is one run: every read is compared, as always. The episode ends with the run, whose
+record is in ``info``. The run has a thread of its own and does not hold the interpreter's lock:
+episodes of several environments run side by side (:class:`Several`).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from flashatlas import _core, parts
 from flashatlas.api import specification
 
 CANDIDATES, FEATURES, STREAMS = 8, 4, 4
-"""Blocks that an observation shows, numbers for each, streams that pages are placed in."""
+"""Blocks in an observation, numbers for each block, and streams in which pages are placed."""
 
 DEFAULTS = {
     "drive": "tiny",
@@ -40,11 +40,11 @@ DEFAULTS = {
     "precondition": "fill",
     "mode": "untimed",
 }
-"""The run of an episode, where nothing else is said."""
+"""The default run of an episode."""
 
 
 class _Episodes(gymnasium.Env[numpy.ndarray, numpy.int64]):
-    """One decision of a run at a time."""
+    """An environment in which each step is one decision of a run."""
 
     kind: ClassVar[str]
     shape: ClassVar[tuple[int, ...]]
@@ -61,7 +61,7 @@ class _Episodes(gymnasium.Env[numpy.ndarray, numpy.int64]):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[numpy.ndarray, dict[str, Any]]:
-        """Begin a run; its seed is drawn from the environment's."""
+        """Begin a run; its seed is drawn from the environment's random numbers."""
         super().reset(seed=seed)
         self.close()
         drawn = int(self.np_random.integers(0, 2**31))
@@ -75,7 +75,7 @@ class _Episodes(gymnasium.Env[numpy.ndarray, numpy.int64]):
     def step(
         self, action: numpy.int64 | int
     ) -> tuple[numpy.ndarray, float, bool, bool, dict[str, Any]]:
-        """Answer; what lies beyond the choices that there are (``info``) stands for the last."""
+        """Take a step; an action beyond the available choices (``info``) means the last choice."""
         observation, choices, reward, record = self._episode.step(int(action))
         if record is not None:
             found = json.loads(record)
@@ -94,21 +94,21 @@ class _Episodes(gymnasium.Env[numpy.ndarray, numpy.int64]):
         return numpy.ones(self.shape, numpy.float32)
 
     def close(self) -> None:
-        """End the run, wherever it is."""
+        """End the run, at whatever point it is."""
         if self._episode is not None:
             self._episode.close()
             self._episode = None
 
 
 class Collection(_Episodes):
-    """Which block of a lane is collected next.
+    """Choice of the block of a lane that is collected next.
 
-    Observation: of the :data:`CANDIDATES` closed blocks with the fewest valid pages, the emptiest
-    first, the share of valid pages, the age since the block was filled and since it last lost a
-    page (0 to 1: sixteen doublings of pages programmed), and its erases beside the mean of the
-    lane, in sixteenths. Rows of blocks that do not exist are 1. Action: which of them. Reward:
-    minus the share of pages that had to be copied. Over a run of given writes the sum is what
-    write amplification is made of.
+    The observation shows the :data:`CANDIDATES` closed blocks with the fewest valid pages, the
+    emptiest first. A row has the share of valid pages, the age since the block was filled, the age
+    since it last lost a page (0 to 1: sixteen doublings of pages programmed), and its erases beside
+    the mean of the lane, in sixteenths. Rows of blocks that do not exist are 1. The action is the
+    row of the block. The reward is minus the share of pages that had to be copied: over a run of
+    given writes, the sum of rewards determines write amplification.
     """
 
     kind = "collection"
@@ -117,12 +117,12 @@ class Collection(_Episodes):
 
 
 class Placement(_Episodes):
-    """Into which of :data:`STREAMS` streams a page of the host is written.
+    """Choice of the stream, one of :data:`STREAMS`, into which a page of the host is written.
 
-    Observation: the age of the version that is superseded (0 to 1: sixteen doublings of pages
-    written), whether it is known, the stream of that version (negative: of collection), and the
-    place of the page in the drive. Action: the stream. Reward: minus the valid share of blocks that
-    were collected since.
+    The observation has the age of the superseded version (0 to 1: sixteen doublings of pages
+    written), whether that age is known, the stream of that version (negative: a stream of
+    collection), and the place of the page in the drive. The action is the stream. The reward is
+    minus the valid share of the blocks collected since the last step.
     """
 
     kind = "placement"
@@ -135,13 +135,14 @@ class Placement(_Episodes):
 
 
 class Admission(_Episodes):
-    """Whether a map page that a lookup has read stays in memory, where another one must leave.
+    """Choice whether a map page that a lookup has read stays in memory, where another must leave.
 
-    The drive has ``map.store = demand``. Observation: lookups and changes since the page was missed
-    before, and since it was last found in memory (0 to 1: sixteen doublings; 1: never), how often
-    it was missed (the same), and its place in the map. Action: 1, and it stays; 0, and the next
-    command that needs it reads it again. Reward: lookups and changes that found their entry in
-    memory since, in sixteenths. Over a run the sum is what the hit ratio is made of.
+    The drive has ``map.store = demand``. The observation has the number of lookups and changes
+    since the page was last missed, and since it was last found in memory (0 to 1: sixteen
+    doublings; 1: never), the number of its misses (in the same scale), and its place in the map.
+    With action 1 the page stays; with action 0 the next command that needs it reads it again. The
+    reward is the number of lookups and changes since the last step that found their entry in
+    memory, in sixteenths: over a run, the sum of rewards determines the hit ratio.
     """
 
     kind = "admission"
@@ -155,14 +156,14 @@ class Admission(_Episodes):
 
 
 class Several:
-    """Environments that are stepped together, each on a core of its own as far as there are any."""
+    """Environments that are stepped together, on as many cores as there are."""
 
     def __init__(self, envs: Sequence[_Episodes]) -> None:
         self.envs = list(envs)
         self._pool = ThreadPoolExecutor(len(self.envs))
 
     def reset(self, seed: int | None = None) -> list[tuple[numpy.ndarray, dict[str, Any]]]:
-        """Begin a run in each."""
+        """Begin a run in each environment."""
         seeds = [None if seed is None else seed + i for i in range(len(self.envs))]
         return list(
             self._pool.map(
@@ -171,23 +172,23 @@ class Several:
         )
 
     def step(self, actions: Sequence[int]) -> list[tuple[numpy.ndarray, float, bool, bool, Any]]:
-        """A step in each."""
+        """Take a step in each environment."""
         pairs = zip(self.envs, actions, strict=True)
         return list(self._pool.map(lambda pair: pair[0].step(pair[1]), pairs))
 
     def close(self) -> None:
-        """End every run."""
+        """End every run and the threads."""
         for env in self.envs:
             env.close()
         self._pool.shutdown()
 
 
 def as_victim(predict: Any, name: str) -> type[parts.Victim]:
-    """A policy that was trained in :class:`Collection`, as an ordinary one in Python.
+    """Return a policy that was trained in :class:`Collection` as an ordinary policy in Python.
 
     Args:
-        predict: From an observation to an action: ``lambda o: model.predict(o)[0]``.
-        name: The name by which it is chosen, once :func:`flashatlas.parts.add` has added it.
+        predict: Function from an observation to an action: ``lambda o: model.predict(o)[0]``.
+        name: The name in ``ftl.victim``, once :func:`flashatlas.parts.add` has added the policy.
 
     """
 
@@ -215,11 +216,11 @@ def as_victim(predict: Any, name: str) -> type[parts.Victim]:
 
 
 def as_cache_policy(predict: Any, name: str) -> type[parts.CachePolicy]:
-    """A policy that was trained in :class:`Admission`, as an ordinary one in Python.
+    """Return a policy that was trained in :class:`Admission` as an ordinary policy in Python.
 
     Args:
-        predict: From an observation to an action: ``lambda o: model.predict(o)[0]``.
-        name: The name by which it is chosen, once :func:`flashatlas.parts.add` has added it.
+        predict: Function from an observation to an action: ``lambda o: model.predict(o)[0]``.
+        name: The policy's name in settings, once :func:`flashatlas.parts.add` has added the policy.
 
     """
 
@@ -247,7 +248,7 @@ def as_cache_policy(predict: Any, name: str) -> type[parts.CachePolicy]:
 
 
 def _doublings(count: Any) -> Any:
-    """A count as a number from 0 to 1: sixteen doublings, as the environments show ages."""
+    """Return a count as a number from 0 to 1: sixteen doublings, as the environments show ages."""
     return numpy.minimum(numpy.log2(count + 1), 16) / 16
 
 

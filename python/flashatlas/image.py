@@ -1,4 +1,4 @@
-"""A look at the flash of a served drive: what an image is of, and whether it is sound.
+"""Inspection of the flash of a served drive: the image's header, and its soundness.
 
 >>> import flashatlas
 >>> flashatlas.image_info("drive.img")["drive"]   # doctest: +SKIP
@@ -20,17 +20,17 @@ from flashatlas.drive import Drive, Settings, drive_and_text, setting_list
 
 
 def image_info(image: str | os.PathLike[str]) -> dict[str, Any]:
-    """What the header of an image says.
+    """Return the content of an image's header.
 
     Args:
-        image: The file, as ``flashatlas.serve`` made it.
+        image: The file, made by ``flashatlas.serve``.
 
     Returns:
         ``drive``, ``set`` (the settings with which it is served again), ``capacity_bytes``,
         ``bytes`` and ``allocated_bytes`` of the file, and its ``path``.
 
     Raises:
-        InputError: It is no image, or somebody serves it.
+        InputError: The file is not an image, or a server has it open.
 
     """
     said: dict[str, Any] = json.loads(_core.image_info(os.path.abspath(image)))
@@ -43,24 +43,25 @@ def image_check(
     set: Settings = (),
     seed: int = 1,
 ) -> dict[str, Any]:
-    """Mount an image in memory, as a server would, and say what is there. It stays as it is.
+    """Mount an image in memory, as a server would, and report its state; the file stays unchanged.
 
     Args:
-        image: The file, as ``flashatlas.serve`` made it.
-        drive: The drive; by default the image's header says which. It must be given where a drive
-            file of your own made it, or a layer over a drive whose capacity is a setting.
-        set: Settings, after those of the header.
+        image: The file, made by ``flashatlas.serve``.
+        drive: The drive; by default the drive named in the image's header. It must be given if the
+            image was made with your own drive file, or with a layer over a drive whose capacity is
+            a setting.
+        set: Settings that are added to the header's.
         seed: Seed of the mount.
 
     Returns:
-        What :func:`image_info` does, and ``sound`` (nothing is damaged and nothing lost),
-        ``blocks``, ``frames``, ``units``, ``damaged`` (frames and records of blocks that do not
-        match their checksums, the first 1,000 by number), and ``mount``, what the scheme's recovery
-        found.
+        The keys of :func:`image_info`, and ``sound`` (``True`` if nothing is damaged or lost),
+        ``blocks``, ``frames``, ``units``, ``damaged`` (frames and block records that do not match
+        their checksums, the first 1,000 by number), and ``mount``: the findings of the scheme's
+        recovery.
 
     Raises:
-        InputError: It is no image of this drive, or somebody serves it.
-        DriveError: It cannot be mounted.
+        InputError: The file is not an image of this drive, or a server has it open.
+        DriveError: The image cannot be mounted.
 
     """
     name, toml, own = ("", None, []) if drive is None else drive_and_text(drive)
@@ -83,23 +84,24 @@ def image_cut(
     cut_mode: str = "prefix",
     seed: int = 1,
 ) -> int | None:
-    """Mount an image as a server would, and let the power fail in the mount.
+    """Mount an image as a server would, and let the power fail during the mount.
 
     Args:
-        image: The file; it is as the power failure left it then.
-        after: Operations of the flash that the mount still carries out.
+        image: The file; afterwards it is in the state that the power failure left.
+        after: Number of flash operations that the mount still carries out.
         drive: The drive, as in :func:`image_check`.
-        set: Settings, after those of the header.
-        cut_mode: What the operation after them leaves: nothing (``prefix``), or (``torn``) a page
-            or a block that cannot be read; ``subset``, as :func:`flashatlas.serve` has it.
+        set: Settings that are added to the header's.
+        cut_mode: State of the operation in which the power fails. ``prefix``: it leaves nothing.
+            ``torn``: it leaves an unreadable page or block. ``subset``: as for
+            :func:`flashatlas.serve`.
         seed: Seed of the mount.
 
     Returns:
-        Nothing; if the power has not failed, the operations that the whole mount takes.
+        ``None`` if the power failed; otherwise the number of operations of the whole mount.
 
     Raises:
-        InputError: It is no image of this drive, or somebody serves it.
-        DriveError: It cannot be mounted.
+        InputError: The file is not an image of this drive, or a server has it open.
+        DriveError: The image cannot be mounted.
 
     """
     said = image_info(image)

@@ -1,4 +1,4 @@
-"""The files that a trace is read from: one, or the parts of a merge (``merge:FILE;FILE``)."""
+"""The files that a trace is read from: one file, or the parts of a merge (``merge:FILE;FILE``)."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from flashatlas.files import digest_of_content
 
 
 def with_files(name: str, change: Callable[[str], str]) -> str:
-    """Return the name of a trace whose files are called otherwise.
+    """Return the name of a trace with its files renamed by ``change``.
 
     Raises:
-        InputError: The name says nothing.
+        InputError: The name has no meaning.
 
     """
     return trace_with_files(name, [change(file) for file in trace_files(name)])
@@ -26,7 +26,7 @@ def short_name(name: str) -> str:
 
 
 def input_files(trace: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Return each file of a record's ``trace`` with its digest; none where there are none."""
+    """Return each file of a record's ``trace`` with its digest; nothing if it has no files."""
     if "digest" not in trace:
         return []
     parts = [file for part in trace.get("parts", [trace]) for file in part.get("files", [part])]
@@ -34,7 +34,7 @@ def input_files(trace: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def part_with_files(part: Mapping[str, Any], change: Callable[[str], str]) -> dict[str, Any]:
-    """Return a part of a record's ``trace`` whose files are called otherwise."""
+    """Return a part of a record's ``trace`` with its files renamed by ``change``."""
     moved = {**part, "path": with_files(part["path"], change)}
     if "files" in part:
         moved["files"] = [{**file, "path": change(file["path"])} for file in part["files"]]
@@ -42,9 +42,9 @@ def part_with_files(part: Mapping[str, Any], change: Callable[[str], str]) -> di
 
 
 def with_inputs(trace: Mapping[str, Any], change: Callable[[str], str]) -> dict[str, Any]:
-    """Return a record's ``trace`` whose input files are called otherwise.
+    """Return a record's ``trace`` with its input files renamed by ``change``.
 
-    Standard input and tables are among them, by the names that the record has for them.
+    Standard input and tables are included, under the names that the record has for them.
     """
     moved = {**trace, "path": with_files(trace["path"], change)}
     if "parts" in trace:
@@ -53,10 +53,10 @@ def with_inputs(trace: Mapping[str, Any], change: Callable[[str], str]) -> dict[
 
 
 def digest_of_file(path: str) -> str:
-    """Return the digest of a file as records have it: of a table, that of the text it stands for.
+    """Return the digest of a file as records have it; a table has the digest of its text.
 
     Raises:
-        InputError: It cannot be read.
+        InputError: The file cannot be read.
 
     """
     from flashatlas.table_traces import open_text  # noqa: PLC0415
@@ -69,10 +69,10 @@ def digest_of_file(path: str) -> str:
 
 
 def must_be_as_read(trace: Mapping[str, Any]) -> None:
-    """Refuse a record's ``trace`` whose files are gone, or others now.
+    """Refuse a record's ``trace`` if one of its files is gone, or has another content now.
 
     Raises:
-        InputError: One is; the error names it and its digests.
+        InputError: A file is gone or differs; the error names it and its digests.
 
     """
     for path, digest in input_files(trace):
@@ -81,7 +81,7 @@ def must_be_as_read(trace: Mapping[str, Any]) -> None:
 
 
 def not_as_read(path: str, digest: str) -> str | None:
-    """Return why a file is not the one that a run read there; ``None`` if it is."""
+    """Return why a file is not the one that a run read; ``None`` if it is."""
     if not Path(path).exists():
         return f"{path}: no such file; the run read it from there ({digest})"
     if not Path(path).is_file():
@@ -91,5 +91,5 @@ def not_as_read(path: str, digest: str) -> str | None:
 
 
 def other_file(path: str, found: str | None, digest: str | None) -> str:
-    """Return a message about a file with another content than the one that was read."""
+    """Return a message about a file whose content differs from the content that was read."""
     return f"{path}: not the file that was read: its digest is {found}, the record has {digest}"

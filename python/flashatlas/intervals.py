@@ -1,4 +1,4 @@
-"""What replicates tell: means with intervals."""
+"""Means over replicates, with intervals."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from flashatlas.tables import in_unit
 CONFIDENCE = 0.95
 
 REPLICATES = "seed"
-"""The factor that tells replicates apart: runs that differ in it alone are one configuration."""
+"""The factor that distinguishes replicates: runs that differ in it alone are one configuration."""
 
 PERCENTILE = re.compile(r"(^|\.)(p\d+(_\d+)?|max|min)$")
-"""Numbers that are order statistics: their means are far from normal."""
+"""Pattern of the numbers that are order statistics: their means are far from normal."""
 
 RESAMPLES = 2000
-"""Of the bootstrap."""
+"""Number of resamples of the bootstrap."""
 
 LEAST = 5
-"""Replicates from which on a figure or a table has an interval; of fewer it has the range.
+"""Number of replicates from which a figure or a table has an interval; fewer have the range.
 
-Student's t of three values is 2.48 standard deviations to each side, so that it says more about
-the count than about the drive; the bootstrap of three never leaves their range.
+Student's t of three values is 2.48 standard deviations to each side, so its interval shows the
+count more than the drive; the bootstrap of three never leaves their range.
 """
 
 MISSING = "intervals need SciPy: pip install 'flashatlas[study]'"
@@ -43,7 +43,7 @@ class Estimate:
 
     mean: float
     low: float | None
-    """The lower end of the interval; ``None`` where there is none, or where all agree."""
+    """The lower end of the interval; ``None`` if there is no interval, or if all values agree."""
     high: float | None
     count: int
     least: float
@@ -56,9 +56,9 @@ class Estimate:
 
     @property
     def ends(self) -> tuple[float, float]:
-        """Return both ends of what a figure draws: of the interval, or else of the range.
+        """The two ends that a figure draws: the ends of the interval, or else of the range.
 
-        An interval of numbers that are never below zero is drawn from zero on.
+        The interval of numbers that are never below zero is drawn from zero on.
         """
         if self.low is None or self.high is None:
             return self.least, self.most
@@ -72,14 +72,14 @@ class Group:
     factors: dict[str, Any]
     estimates: dict[str, Estimate]
     unsteady: int
-    """Number of them that were no steady state: their numbers would move in longer runs."""
+    """Number of runs that were not steady: their numbers would move in longer runs."""
     runs: int
     worn_out: int = 0
-    """Number of them whose drive wore out before the workload ended: their numbers end there."""
+    """Number of runs whose drive wore out before the workload ended: their numbers end there."""
 
     @property
     def count(self) -> str:
-        """The number of runs, and of those that were not steady or wore their drive out."""
+        """The number of runs, and how many of them were not steady or wore their drive out."""
         unsteady = f", {self.unsteady} unsteady" if self.unsteady else ""
         return f"{self.runs}{unsteady}{f', {self.worn_out} worn out' if self.worn_out else ''}"
 
@@ -87,7 +87,8 @@ class Group:
         """Return an estimate in words.
 
         ``1.431 ± 0.02`` with an interval; ``1.431 (1.41–1.45, n = 3)`` with fewer than
-        :data:`LEAST` replicates; the mean alone where all of them agree. ``count``: with ``n``.
+        :data:`LEAST` replicates; the mean alone if all of them agree. With ``count`` false, ``n``
+        is left out.
         """
         found = self.estimates.get(name)
         if found is None:
@@ -104,16 +105,16 @@ class Group:
 
 
 def estimate(values: Sequence[float], *, percentile: bool = False, least: int = LEAST) -> Estimate:
-    """The mean of replicates with its interval of 95 %, or their range where they are few.
+    """Return the mean of replicates with its interval of 95 %, or with the range of a few.
 
-    Student's t; for percentiles the bootstrap (bias-corrected and accelerated), because their
-    distribution is skewed. It needs more replicates than t to be right: with fewer than about ten
-    its intervals are too short.
+    The interval is Student's t. For percentiles it is the bootstrap (bias-corrected and
+    accelerated), because their distribution is skewed. The bootstrap needs more replicates than t
+    to be right: with fewer than about ten its intervals are too short.
 
     Args:
         values: The replicates.
-        percentile: Whether they are order statistics (:data:`PERCENTILE`).
-        least: Replicates from which on there is an interval, at least 2.
+        percentile: ``True`` if the values are order statistics (:data:`PERCENTILE`).
+        least: Number of replicates from which there is an interval, at least 2.
 
     """
     return estimates([values], percentile=percentile, least=least)[0]
@@ -122,7 +123,7 @@ def estimate(values: Sequence[float], *, percentile: bool = False, least: int = 
 def estimates(
     groups: Sequence[Sequence[float]], *, percentile: bool = False, least: int = LEAST
 ) -> list[Estimate]:
-    """The same for many groups of replicates; the bootstrap takes those of one size at once."""
+    """Return the estimate of each group; the bootstrap takes all groups of one size at once."""
     found = [
         Estimate(fmean(values), None, None, len(values), min(values), max(values))
         for values in groups
@@ -142,7 +143,7 @@ def estimates(
 
 
 def _student(values: Sequence[float], mean: float) -> tuple[float, float]:
-    """The interval of Student's t."""
+    """Return the interval of Student's t."""
     count = len(values)
     spread = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (count - 1))
     half = _quantile(count - 1) * spread / math.sqrt(count)
@@ -151,13 +152,13 @@ def _student(values: Sequence[float], mean: float) -> tuple[float, float]:
 
 @cache
 def _quantile(freedom: int) -> float:
-    """That of Student's t, at the upper end of the interval."""
+    """Return the quantile of Student's t at the upper end of the interval."""
     stats, _ = _scipy()
     return float(stats.t.ppf(0.5 + CONFIDENCE / 2, freedom))
 
 
 def _bootstrap(samples: Sequence[Sequence[float]]) -> list[tuple[float, float] | None]:
-    """Intervals of samples of one size; ``None`` for one that is too degenerate to have one."""
+    """Return the intervals of samples of one size; ``None`` for a degenerate sample."""
     stats, numpy = _scipy()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # degenerate samples: the interval is not a number
@@ -175,21 +176,23 @@ def _bootstrap(samples: Sequence[Sequence[float]]) -> list[tuple[float, float] |
 
 
 def summary(runs: Frame, of: Sequence[str]) -> list[Group]:
-    """A row for each combination of factors, over replicates.
+    """Return a row for each combination of factors, over replicates.
 
     Args:
         runs: The runs.
-        of: Numbers that are estimated.
+        of: Names of the numbers to estimate.
 
     Raises:
-        InputError: No such number.
+        InputError: A number does not exist.
 
     """
     for name in of:
         runs.column(name)
         if name not in runs.numbers:
             near = hint(name, runs.numbers)
-            raise about("of", f"`{name}` is what runs were given, not a number they found{near}")
+            raise about(
+                "of", f"`{name}` is a setting of the runs, not a number that they found{near}"
+            )
     factors = [name for name in runs.factors if name != REPLICATES]
     groups: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
     steady = "steady" in runs.table.column_names

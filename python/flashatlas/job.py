@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Job(os.PathLike[str]):
-    """A fio job file; what of it is modelled is described in ``docs/howto/run-a-fio-job.md``.
+    """A fio job file; ``docs/howto/run-a-fio-job.md`` describes the options that are modelled.
 
     Args:
-        path: The job file. Environment variables that it names are taken from this process.
+        path: The job file. Environment variables in it are taken from this process.
 
     """
 

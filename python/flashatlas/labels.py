@@ -1,4 +1,4 @@
-"""Names of columns and values, short enough to stand at an axis, in a key or in a table's head."""
+"""Names of columns and values, short enough for an axis, a legend or a table's head."""
 
 from __future__ import annotations
 
@@ -25,25 +25,25 @@ SETTINGS = {
     "drive.page_bytes": "page",
     "cache.bytes": "write buffer",
 }
-"""What settings are called in a figure; others by their key, which ``flashatlas explain`` knows."""
+"""Titles of settings in a figure; others have their key, which ``flashatlas explain`` knows."""
 
 _GENERATOR = re.compile(r"([A-Za-z][\w.-]*):([^;:/]+=[^;:]*)")
 
 
 def title_of(name: str, names: Mapping[str, str]) -> str:
-    """Return what a setting is called: as ``names`` says, or as :data:`SETTINGS` does."""
+    """Return the title of a setting, from ``names`` or from :data:`SETTINGS`."""
     return names.get(name) or SETTINGS.get(name, name)
 
 
 def check_names(names: Mapping[str, str], known: Iterable[str]) -> None:
-    """Refuse names of what is not there.
+    """Refuse names for columns or values that do not exist.
 
     Args:
-        names: What columns and values are to be called.
+        names: Titles for columns and values.
         known: The columns and values that are drawn, as they are written.
 
     Raises:
-        InputError: A name is given to none of them.
+        InputError: A name belongs to none of them.
 
     """
     there = list(dict.fromkeys(known))
@@ -51,12 +51,13 @@ def check_names(names: Mapping[str, str], known: Iterable[str]) -> None:
         if given not in there:
             shown = ", ".join(f"`{one}`" for one in there)
             raise about(
-                "names", f"`{given}` is no column and no value of the figure (there are {shown})"
+                "names",
+                f"`{given}` is neither a column nor a value of the figure (there are {shown})",
             )
 
 
 def distinct(values: Sequence[Any], words: Sequence[str]) -> dict[Any, str]:
-    """Return the word of each value, or its full text where two would have the same word."""
+    """Return the word of each value, or its full text if two have the same word."""
     found = dict(zip(values, words, strict=True))
     if len(set(found.values())) == len(found):
         return found
@@ -64,17 +65,18 @@ def distinct(values: Sequence[Any], words: Sequence[str]) -> dict[Any, str]:
 
 
 def of_levels(values: Sequence[Any], unit: str) -> dict[Any, str]:
-    """Return a word for each value of a factor, no two alike; each number with its own unit."""
+    """Return a different word for each value of a factor; each number has its own unit."""
     if all(isinstance(value, str) for value in values):
         return dict(short(values))
     return distinct(values, [word(value, unit) for value in values])
 
 
 def short(texts: Iterable[str]) -> dict[str, str]:
-    """Return a short word for each text, no two alike.
+    """Return a short and different word for each text.
 
-    Of a generator (``zipf:requests=3000,theta=0.9``) this is its name, and what tells it from
-    others of that name; of a path its last part, and as many before it as tell it from others.
+    The word of a generator (``zipf:requests=3000,theta=0.9``) is its name, and the settings in
+    which it differs from others of that name. The word of a path is its last part, with as many
+    parts before it as are needed to differ from other paths.
 
     >>> short(["zipf:requests=3000,theta=0.9", "zipf:requests=3000,theta=1.2", "uniform:read=0"])
     ... # doctest: +NORMALIZE_WHITESPACE
@@ -122,7 +124,7 @@ def _of_generator(
 
 
 def _tail(path: str, paths: Sequence[str]) -> str:
-    """Return the last parts of a path, as few as no other path ends in."""
+    """Return the last parts of a path, as few as no other path ends with."""
     parts = path.split("/")
     for count in range(1, len(parts)):
         tail = "/".join(parts[-count:])
@@ -132,7 +134,7 @@ def _tail(path: str, paths: Sequence[str]) -> str:
 
 
 def broken(word: str, letters: int) -> str:
-    """Return a word on several lines, each of at most ``letters`` letters where that can be."""
+    """Return a word on several lines of at most ``letters`` letters, where it can be broken."""
     lines: list[str] = []
     for piece in re.findall(r"[^\s,;/_-]+[,;/_-]*\s?|\S\s?", word):
         if lines and len((lines[-1] + piece).rstrip()) <= letters:

@@ -33,33 +33,35 @@ def lookup(
     commands: str | os.PathLike[str] | None = None,
     progress: _core.Progress | None = None,
 ) -> dict[str, Any]:
-    """Look every request of a source up, and return the record.
+    """Look up every request of a source, and return the record.
 
-    Clocks a lookup, classes, tenths, tables.
+    The record has the clocks of a lookup, the classes of lookups, the run in tenths, and the
+    tables.
 
     Exactly one source is given.
 
     Args:
         trace: Path of a trace file, or a :class:`Trace` with how to read it.
         workload: A generator: ``"uniform:requests=100000,size=4KiB"``.
-        sets: Random sets that are scanned to their ends: ``lookups``, and if wanted ``repeat``
+        sets: Random sets that are scanned to their ends: ``lookups``, and optionally ``repeat``
             (share of lookups in the set before) and ``skew`` (share of the others in sets whose
             number is a multiple of four).
-        files: Files at random addresses, each looked up and inserted: ``files``, and if wanted
+        files: Files at random addresses, each looked up and inserted: ``files``, and optionally
             ``stride``, ``again``, ``known`` (shares of requests for the file before, and for any
-            that is there), ``lookups`` (at the end).
-        set: Settings, such as ``{"lookup.hash": "radix"}``; over the paper's sizes and its DRAM.
-        address: How host addresses become logical ones: ``low-bits``, ``dense`` or ``exact``.
+            known file), ``lookups`` (at the end).
+        set: Settings, such as ``{"lookup.hash": "radix"}``, that change the paper's sizes and DRAM.
+        address: Translation of host addresses to logical ones: ``low-bits``, ``dense`` or
+            ``exact``.
         unit_sectors: Sectors of an address unit.
         page_bytes: Bytes of a page of the flash, for ``lookup.pages = all``.
         limit: Requests after which the study ends.
         seed: Seed of everything random.
-        commands: File for every command of the DRAM with its clock, for other programs to check:
-            a ``.csv``, ``.jsonl`` or ``.parquet``.
-        progress: Called now and then with phase, requests and share done.
+        commands: File for every command of the DRAM with its clock, so that other programs can
+            check it: a ``.csv``, ``.jsonl`` or ``.parquet``.
+        progress: Called now and then with the phase, the number of requests and the share done.
 
     Raises:
-        InputError: Bad settings, a source that cannot be read, tables too small for it.
+        InputError: A setting is bad, a source cannot be read, or the tables are too small for it.
 
     """
     if commands is not None:
@@ -86,10 +88,10 @@ SOURCES = ("workload", "sets", "files", "trace")
 def specification(
     trace: str | os.PathLike[str] | Trace | None = None, *, set: Settings = (), **given: Any
 ) -> dict[str, Any]:
-    """What the core is asked, as it takes it; arguments are those of :func:`lookup`.
+    """Return the study as the core takes it; the arguments are the arguments of :func:`lookup`.
 
     Raises:
-        InputError: No source, or several.
+        InputError: There is no source, or there are several.
 
     """
     reading: dict[str, Any] = {}
@@ -111,9 +113,9 @@ def carried_out(
     progress: _core.Progress | None = None,
     commands: str | os.PathLike[str] | None = None,
 ) -> dict[str, Any]:
-    """Carry out a study as the core takes it: see :func:`specification`.
+    """Carry out a study that is given as the core takes it: see :func:`specification`.
 
-    Its commands go to a file where it keeps them.
+    Its DRAM commands are written to a file if it keeps them.
     """
     text, tables = _core.lookup(json.dumps(spec), progress)
     if commands is not None:

@@ -1,8 +1,7 @@
-"""How often each mechanism of a scheme, store or layer fired in some runs.
+"""Counts of how often each mechanism of a scheme, store or layer fired in some runs.
 
 A part declares its mechanisms in Rust, each with a counter of the run record
-(``crates/types/src/mechanism.rs``). A result that rests on a mechanism which fired 0 times was no
-test of it.
+(``crates/types/src/mechanism.rs``). A result does not test a mechanism that fired 0 times.
 """
 
 from __future__ import annotations
@@ -28,22 +27,22 @@ class Fired:
     counter: str
     """Path of the counter in the run record."""
     without: tuple[str, ...]
-    """Settings under which it cannot fire; empty where no setting turns it off."""
+    """Settings under which it cannot fire; empty if no setting turns it off."""
     count: int
-    """Over all runs that have the part."""
+    """Number of times it fired, over all runs that have the part."""
     runs: int
-    """In how many of them it fired."""
+    """Number of those runs in which it fired."""
     of: int
-    """Runs that have the part."""
+    """Number of runs that have the part."""
 
 
 def counted(record: dict[str, Any], counter: str) -> int:
-    """The counter of a record; 0 where the record does not have it."""
+    """Return the counter of a record; 0 if the record does not have it."""
     return int(path(*counter.split("."))(record) or 0)
 
 
 def declared() -> Iterator[tuple[str, dict[str, Any]]]:
-    """Every part with mechanisms: its name, and what the registries say of it."""
+    """Yield every part with mechanisms: its name, and its entry in the registries."""
     known = registries()
     for kind in ("schemes", "maps", "layers"):
         for part in known[kind]:
@@ -51,7 +50,7 @@ def declared() -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def parts_of(record: dict[str, Any]) -> set[str]:
-    """Names of the scheme, store and layers of a run."""
+    """Return the names of the scheme, store and layers of a run."""
     params = record["config"]["params"]
     scheme = params["ftl.scheme"]
     store = [params["map.store"]] if scheme == "page" else []
@@ -59,7 +58,7 @@ def parts_of(record: dict[str, Any]) -> set[str]:
 
 
 def fired(results: Iterable[Result]) -> list[Fired]:
-    """Every mechanism of every part that one of the runs has."""
+    """Return every mechanism of every part that one of the runs has."""
     records = [result.record for result in results]
     found = []
     for name, part in declared():
@@ -91,7 +90,7 @@ class Ablation:
     after: Result
 
     def __str__(self) -> str:
-        """What differs most, and by how much."""
+        """Return the number that changes most, and by how much."""
         changes = []
         for name, value in HEADLINES:
             was, now = (value(result.record) for result in (self.before, self.after))
@@ -112,11 +111,11 @@ HEADLINES = (
 """Numbers of a record that an ablation compares."""
 
 LEAST_CHANGE = 0.0005
-"""A smaller change prints as none."""
+"""The relative change below which a number prints as unchanged."""
 
 
 def without(options: dict[str, Any], settings: Sequence[str]) -> dict[str, Any]:
-    """Arguments of a run with other settings; what it sets of the same keys gives way."""
+    """Return the arguments of a run with other settings, which replace its own under these keys."""
     keys = {setting.partition("=")[0] for setting in settings}
     given = setting_list(options.get("set", ()))
     kept = [setting for setting in given if setting.partition("=")[0].strip() not in keys]
@@ -124,9 +123,9 @@ def without(options: dict[str, Any], settings: Sequence[str]) -> dict[str, Any]:
 
 
 def ablations(results: Sequence[Result], *, jobs: int | None = None) -> list[Ablation]:
-    """For each mechanism that fired and can be turned off, the run in which it fired most again.
+    """Repeat, for each mechanism that fired and can be turned off, the run in which it fired most.
 
-    Runs of job files that are not there any more are passed over.
+    Runs of job files are skipped.
     """
     cases: list[Any] = []
     of: list[tuple[Fired, Result]] = []
@@ -146,7 +145,7 @@ def ablations(results: Sequence[Result], *, jobs: int | None = None) -> list[Abl
 
 
 def rows(found: Sequence[Fired], tried: Sequence[Ablation] = ()) -> list[tuple[str, ...]]:
-    """A line for each: part, mechanism, how often, in how many runs, what its absence changes."""
+    """Return a row for each mechanism: part, name, count, runs, and the effect of its absence."""
     effects = {(one.of.part, one.of.name): str(one) for one in tried}
     return [
         (
@@ -161,4 +160,4 @@ def rows(found: Sequence[Fired], tried: Sequence[Ablation] = ()) -> list[tuple[s
 
 
 HEAD = ("part", "mechanism", "fired", "in runs", "without it")
-"""The head of that table."""
+"""The head of the table of :func:`rows`."""

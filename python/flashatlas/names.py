@@ -1,4 +1,4 @@
-"""What has a name: the registries of the core, and what to say of a name that is in none."""
+"""Names in the registries of the core, and messages about names that are in none."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from flashatlas import _core
 
 
 def registries() -> dict[str, Any]:
-    """Drives, schemes, victims, formats and whatever else has a name.
+    """Return everything that has a name: drives, schemes, victims, formats and so on.
 
-    Each with its summary and parameters.
+    Each entry has its summary and parameters.
     """
     return json.loads(_core.registries())
 
 
 def hint(name: str, names: Iterable[str]) -> str:
-    """Return which of the names that there are may have been meant; empty if none is near.
+    """Return a hint to the nearest name that exists; empty if no name is near.
 
     Upper and lower case are alike.
     """
@@ -32,17 +32,17 @@ def _unknown(name: str, names: Iterable[str]) -> str:
 
 
 def unknown(what: str, name: str, names: Iterable[str]) -> _core.InputError:
-    """Return the error that nothing of this kind has a name; it lists the nearest and all."""
+    """Return the error about an unknown name of a kind; it lists the nearest name and all names."""
     return _core.InputError(f"{what} {_unknown(name, names)}")
 
 
 def unknown_choice(option: str, name: str, names: Iterable[str]) -> _core.InputError:
-    """Return the error that an option of a run has no such choice."""
+    """Return the error about a choice that an option of a run does not have."""
     return _core.about(option, _unknown(name, names))
 
 
 def in_case(error: _core.InputError, label: str) -> _core.InputError:
-    """Return an error as one of the case that is called so."""
+    """Return an error with the label of the case in which it happened."""
     said = _core.InputError(f"{error} (in `{label}`)")
     for name, value in vars(error).items():
         setattr(said, name, value)

@@ -1,7 +1,7 @@
-"""Notes of runs: what they leave out or simplify, each thing once, with the runs it concerns.
+"""Notes of runs: their simplifications, each listed once with the runs that have it.
 
-A note is ``{code, text, values}``. Codes are declared in the core, with a rank and advice. Nothing
-here compares texts of notes that have a code.
+A note is ``{code, text, values}``. Codes are declared in the core, with a rank and advice. No
+function here compares the texts of notes that have a code.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from flashatlas.record import Note
 from flashatlas.result import Result
 
 ALARM = 9
-"""The highest rank of notes that are said before the numbers of a run."""
+"""The highest rank of the notes that are shown before the numbers of a run."""
 
 MIDDLE = 50
-"""The rank of notes that somebody else's part has."""
+"""The rank of the notes of a part from elsewhere."""
 
 NO_CODE = 255
 """The rank of notes without a code, which stand in records of an earlier version."""
@@ -36,8 +36,8 @@ def note(code: str, **values: str | float) -> Note:
     """Return a note of this code with its values.
 
     Raises:
-        KeyError: No such note is declared.
-        InputError: A value that its text names is missing.
+        KeyError: The note is not declared.
+        InputError: A value that the text names is missing.
 
     """
     text = _core.note_text(declared()[code]["text"], json.dumps(values))
@@ -46,15 +46,15 @@ def note(code: str, **values: str | float) -> Note:
 
 
 def rank(code: str | None) -> int:
-    """Return the place of a code among the notes of runs: smaller ones are said first."""
+    """Return the place of a code among the notes of runs: a lower rank is shown earlier."""
     return NO_CODE if code is None else declared().get(code, {"rank": MIDDLE})["rank"]
 
 
 def by_note(results: Sequence[Result]) -> dict[str, list[int]]:
-    """Return the notes of run records, and for each the places of the runs that have it.
+    """Return the notes of run records, and for each note the places of the runs that have it.
 
-    Notes that differ in their numbers alone are one, with the smallest and the largest: ``60 to
-    189 units were still in the write cache …``. What matters most comes first.
+    Notes that differ only in their numbers are one note, with the smallest and the largest number:
+    ``60 to 189 units were still in the write cache …``. The most important note comes first.
     """
     found: dict[tuple[Any, ...], list[Note]] = {}
     runs: dict[tuple[Any, ...], list[int]] = {}
@@ -68,7 +68,7 @@ def by_note(results: Sequence[Result]) -> dict[str, list[int]]:
 
 
 def alarms(results: Sequence[Result]) -> list[str]:
-    """Return the notes that make numbers doubtful, which are said before them."""
+    """Return the notes that make numbers doubtful, and that are shown before the numbers."""
     found = []
     for result in results:
         for each in result.record.get("approximations", []):
@@ -79,7 +79,7 @@ def alarms(results: Sequence[Result]) -> list[str]:
 
 
 def _kind(note: Note) -> tuple[Any, ...]:
-    """Return what notes share that are said as one."""
+    """Return the parts of a note that notes of one kind share."""
     if note["code"] not in declared() or note["text"] == note["code"]:
         return (note["code"], note["text"])
     words = [(k, v) for k, v in note["values"].items() if isinstance(v, str)]

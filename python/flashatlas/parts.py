@@ -10,7 +10,7 @@
 ...         return blocks[np.argmin(lane.valid[blocks])] if len(blocks) else None
 >>> parts.add(Emptiest)
 
-From then on ``emptiest`` is a name like the others in this process: for :func:`flashatlas.run`,
+From then on ``emptiest`` is a name like the others in this process: for :func:`flashatlas.run`, for
 :func:`flashatlas.compare`, and with ``--plugin FILE.py`` on the command line.
 """
 
@@ -32,7 +32,7 @@ from flashatlas import _core
 from flashatlas._core import InputError
 
 PATIENCE = 30.0
-"""Seconds after which a callback of a plug-in that has not returned ends the process."""
+"""Seconds after which a plug-in's callback that has not returned ends the process."""
 
 INCLUDE = Path(__file__).with_name("include")
 """The folder of ``flashatlas_plugin.h`` and ``flashatlas_plugin.hpp``."""
@@ -63,35 +63,35 @@ class Parameter:
 
 
 def whole(key: str, low: int, high: int, default: int, doc: str) -> Any:
-    """A whole number from ``low`` to ``high``; ``key`` is its name in settings (``ftl.window``)."""
+    """Declare a whole number from ``low`` to ``high``, under a key such as ``ftl.window``."""
     return Parameter(key, "whole", low, high, str(default), doc)
 
 
 def real(key: str, low: float, high: float, default: float, doc: str) -> Any:
-    """A number from ``low`` to ``high``."""
+    """Declare a real number from ``low`` to ``high``."""
     return Parameter(key, "real", low, high, str(default), doc)
 
 
 def flag(key: str, default: bool, doc: str) -> Any:
-    """``True`` or ``False``."""
+    """Declare a parameter that is ``True`` or ``False``."""
     return Parameter(key, "flag", 0, 1, "true" if default else "false", doc)
 
 
 class _Policy:
     name: ClassVar[str]
-    """The name by which it is chosen."""
+    """The name by which the policy is chosen."""
     paper: ClassVar[str] = "none"
-    """Where it is described."""
+    """The paper that describes the policy."""
     _kind: ClassVar[str]
 
     @classmethod
     def _traits(cls) -> dict[str, Any]:
-        """What classifiers and cache policies say beside; of no meaning for others."""
+        """Return the traits that only classifiers and cache policies have."""
         return {"streams": None, "history": False, "batch": 0}
 
     @classmethod
     def _parameters(cls) -> dict[str, Parameter]:
-        """The parameters of the class and its bases, by attribute."""
+        """Return the parameters of the class and its bases, by attribute."""
         found = {k: v for base in reversed(cls.__mro__) for k, v in vars(base).items()}
         return {name: value for name, value in found.items() if isinstance(value, Parameter)}
 
@@ -103,15 +103,16 @@ class _Policy:
 class Lane:
     """A lane as its victim policy sees it: arrays with an element for each block, never copied.
 
-    The arrays are numpy's, read only, always current, and stay where they are.
+    The arrays are NumPy arrays, are read-only and always current, and keep their places in memory.
 
     Attributes:
         slots: Pages (mapping units) of a block.
         valid: Valid pages of each block (``uint32``).
-        erases: Erases of each block until it was closed last (``uint32``).
-        closed_at: :attr:`clock` when each block was closed (``uint64``); the largest value for one
-            that is no candidate: open, free or bad.
-        changed_at: :attr:`clock` when each block was closed or lost a valid page last (``uint64``).
+        erases: Erases of each block up to the time it was last closed (``uint32``).
+        closed_at: :attr:`clock` when each block was closed (``uint64``); the largest value if the
+            block is no candidate: open, free or bad.
+        changed_at: :attr:`clock` when each block was last closed or last lost a valid page
+            (``uint64``).
 
     """
 
@@ -141,16 +142,17 @@ class Lane:
         return self._core.now_ps
 
     def candidates(self) -> Any:
-        """The closed blocks with an invalid page."""
+        """Return the closed blocks with an invalid page."""
         return self._numpy.flatnonzero((self.closed_at != self._never) & (self.valid < self.slots))
 
 
 class Victim(_Policy):
-    """A victim policy: which closed block of a lane is collected next. One is made for each lane.
+    """A victim policy, which chooses the closed block of a lane that is collected next.
 
-    A subclass has ``name``, a docstring whose first line is its summary, parameters as class
-    attributes (:func:`whole`, :func:`real`, :func:`flag`), and :meth:`pick`. The seed of its lane
-    is ``self.seed``; whoever draws must draw from it, so that a run can be repeated.
+    One instance is made for each lane. A subclass has ``name``, a docstring whose first line is its
+    summary, parameters as class attributes (:func:`whole`, :func:`real`, :func:`flag`), and
+    :meth:`pick`. The seed of its lane is ``self.seed``; all random numbers must be drawn from it,
+    so that a run can be repeated.
     """
 
     _kind = "victim"
@@ -158,13 +160,13 @@ class Victim(_Policy):
     seed: int
 
     def setup(self) -> None:
-        """Called once, with ``self.lane``, ``self.seed`` and the parameters in place."""
+        """Prepare the policy; ``self.lane``, ``self.seed`` and the parameters are in place."""
 
     def pick(self, lane: Lane) -> int | Sequence[int] | None:
-        """The block to collect next, ``None`` where no closed block has an invalid page.
+        """Return the block to collect next; ``None`` if no closed block has an invalid page.
 
-        Several blocks are taken in this order at the next calls, without asking again, as long as
-        each still has an invalid page: decisions in batches.
+        Several blocks form a batch: the next calls take them in this order without asking again, as
+        long as each still has an invalid page.
         """
         raise NotImplementedError
 
@@ -187,7 +189,7 @@ class Victim(_Policy):
 
 
 class Classifier(_Policy):
-    """A classifier: into which stream a page is written.
+    """A classifier, which chooses the stream into which a page is written.
 
     Either it is asked for every page (:meth:`written`, :meth:`moved`), or it keeps tables of
     streams by logical page, ``self.host`` and ``self.collection`` (bytes, which it may write), and
@@ -196,46 +198,46 @@ class Classifier(_Policy):
 
     _kind = "classifier"
     streams: ClassVar[tuple[int, int] | None] = None
-    """Streams of host writes and of collection; ``None``: as many of both as ``ftl.streams``."""
+    """Streams of host writes and of collection; ``None``: ``ftl.streams`` of each."""
     history: ClassVar[bool] = False
-    """Whether it is told ages and streams, which takes tables of the drive."""
+    """``True`` if the classifier gets ages and streams, which takes tables of the drive."""
     batch: ClassVar[int] = 0
-    """Writes between two calls of :meth:`learn`; 0: it is asked for every page."""
+    """Writes between two calls of :meth:`learn`; 0: the classifier is asked for every page."""
     pages: int
-    """Logical pages."""
+    """Number of logical pages."""
     stream_counts: tuple[int, int]
-    """Streams of host writes and of collection, as the run has them."""
+    """Streams of host writes and of collection in this run."""
 
     def setup(self) -> None:
-        """Called once, with ``self.pages``, ``self.stream_counts`` and the parameters in place."""
+        """Prepare the policy; ``self.pages``, ``self.stream_counts`` and parameters are set."""
 
     def written(self, lpn: int, clock: int, age: int | None, stream: int | None) -> int:
-        """The stream of a page that the host writes.
+        """Return the stream of a page that the host writes.
 
         Args:
             lpn: The logical page.
-            clock: Pages that the host wrote before.
-            age: Pages written since the last write of this one; ``None`` if unknown.
-            stream: The stream of the version that is superseded, -1 and below for streams of
-                collection; ``None`` if unknown.
+            clock: Number of pages that the host wrote before.
+            age: Number of pages written since this page was last written; ``None`` if unknown.
+            stream: The stream of the superseded version, -1 and below for streams of collection;
+                ``None`` if unknown.
 
         """
         raise NotImplementedError
 
     def moved(self, lpn: int, clock: int, age: int | None, stream: int | None) -> int:
-        """The stream of a page that collection moves."""
+        """Return the stream of a page that collection moves."""
         raise NotImplementedError
 
     def learn(self, lpns: Any, ages: Any, clock: int) -> None:
         """Change ``self.host`` and ``self.collection`` by the last ``batch`` writes.
 
-        ``lpns`` and ``ages`` are arrays that are overwritten afterwards; an unknown age is
-        2**64 - 1.
+        ``lpns`` and ``ages`` are arrays that are overwritten afterwards; an unknown age is 2**64 -
+        1.
         """
         raise NotImplementedError
 
     def memory(self) -> int:
-        """Bytes of its tables in the drive."""
+        """Return the bytes of the classifier's tables in the drive."""
         return 0
 
     @classmethod
@@ -261,47 +263,48 @@ class Classifier(_Policy):
 
 
 class CachePolicy(_Policy):
-    """A policy of the map's cache: which map pages stay in memory, and which are loaded along.
+    """A policy of the map's cache, which chooses the map pages that stay and that are prefetched.
 
     It serves drives with ``map.store = demand``. Either it is asked at every miss (:meth:`admit`,
-    :meth:`prefetch`), or it keeps tables by map page, ``self.keep`` (whether it stays) and
-    ``self.ahead`` (how many pages behind it are loaded along), bytes which it may write, and
-    changes them in :meth:`learn` after every ``batch`` misses.
+    :meth:`prefetch`), or it keeps tables by map page and changes them in :meth:`learn` after every
+    ``batch`` misses: ``self.keep`` (whether the page stays) and ``self.ahead`` (the number of pages
+    behind it that are prefetched). The tables are bytes, which it may write.
     """
 
     _kind = "caching"
     hits: ClassVar[bool] = False
-    """Whether :meth:`used` is called, at every lookup and change of an entry in memory."""
+    """``True`` if :meth:`used` is called at every lookup and change of an entry in memory."""
     batch: ClassVar[int] = 0
-    """Misses between two calls of :meth:`learn`; 0: it is asked at every miss."""
+    """Misses between two calls of :meth:`learn`; 0: the policy is asked at every miss."""
     pages: int
-    """Map pages."""
+    """Number of map pages."""
 
     def setup(self) -> None:
-        """Called once, with ``self.pages`` and the parameters in place."""
+        """Prepare the policy; ``self.pages`` and the parameters are in place."""
 
     def admit(self, page: int, clock: int, change: bool, room: bool) -> bool:
-        """Whether a map page that is read stays in memory.
+        """Return ``True`` if a map page that is read stays in memory.
 
         Args:
             page: The map page.
-            clock: Lookups and changes before this one.
-            change: Whether an entry of it changes: then it stays, whatever the answer.
-            room: Whether no other page has to leave.
+            clock: Number of lookups and changes before this one.
+            change: ``True`` if an entry of the page changes: then the page stays, whatever the
+                answer.
+            room: ``True`` if no other page has to leave.
 
         """
         return True
 
     def prefetch(self, page: int, clock: int, change: bool, most: int) -> Sequence[int]:
-        """The map pages that are loaded along, the ones first that matter most.
+        """Return the map pages to prefetch, the most important first.
 
-        Of these at most ``most``; pages that are in memory, were never written, or for which a
-        changed page would have to leave are passed over.
+        At most ``most`` of these are loaded. A page is skipped if it is in memory, was never
+        written, or would push out a changed page.
         """
         return ()
 
     def used(self, page: int, clock: int, change: bool) -> None:
-        """An entry of a page in memory was looked up, or changed."""
+        """Take note that an entry of a page in memory was looked up, or changed."""
 
     def learn(self, pages: Any, clocks: Any, clock: int) -> None:
         """Change ``self.keep`` and ``self.ahead`` by the last ``batch`` misses.
@@ -311,7 +314,7 @@ class CachePolicy(_Policy):
         raise NotImplementedError
 
     def memory(self) -> int:
-        """Bytes of its tables in the drive."""
+        """Return the bytes of the policy's tables in the drive."""
         return 0
 
     @classmethod
@@ -340,13 +343,13 @@ class CachePolicy(_Policy):
 
 
 KINDS = (Victim, Classifier, CachePolicy)
-"""What a part in Python may be."""
+"""The kinds of parts in Python."""
 
 _BASES = "flashatlas.parts." + ", ".join(kind.__name__ for kind in KINDS[:-1]) + " or CachePolicy"
 
 
 def _learnt_from(seen: Any) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
-    """The two tables that a policy writes, and the two columns that it learns from."""
+    """Return the two tables that a policy writes, and the two columns that it learns from."""
     asarray = _numpy().asarray
     (first, second), (pages, numbers) = seen.tables, seen.log
     return (asarray(first), asarray(second)), (asarray(pages), asarray(numbers))
@@ -371,13 +374,13 @@ def add(
 
     Args:
         cls: A subclass of :class:`Victim`, :class:`Classifier` or :class:`CachePolicy`.
-        replace: Whether it takes the place of one that was added under the same name before, as
-            when the cell of a notebook is run again.
-        version: What run records say.
-        digest: The same; of the source of the class where it is not given.
+        replace: ``True`` if the class takes the place of one that was added under the same name, as
+            when a notebook's cell is run again.
+        version: The version in run records.
+        digest: The digest in run records; by default the digest of the class's source.
 
     Raises:
-        InputError: No such class, or a name or key that is taken.
+        InputError: The class is not a policy, or its name or a key is taken.
 
     """
     if not (isinstance(cls, type) and issubclass(cls, KINDS)):
@@ -414,13 +417,13 @@ def add(
 
 
 _OF_PROGRAM: set[tuple[str, str]] = set()
-"""Name and digest of the parts that this program has added, rather than a file."""
+"""Name and digest of the parts that this program has added itself, without a file."""
 _loading: list[Path] = []
 """The file whose parts are being added."""
 
 
 def of_program(needed: Iterable[AddedPart]) -> list[AddedPart]:
-    """Those of some parts that this program added itself: no other process can load them."""
+    """Return the parts that this program added itself: no other process can load them."""
     return [part for part in needed if (part["name"], part["digest"]) in _OF_PROGRAM]
 
 
@@ -429,11 +432,11 @@ def _digest(content: bytes) -> str:
 
 
 def load(path: str | Path, *, patience: float = PATIENCE) -> list[AddedPart]:
-    """Add what a file brings: a shared library made with ``flashatlas_plugin.h``, or Python.
+    """Add the parts of a file: a shared library made with ``flashatlas_plugin.h``, or Python.
 
-    Of a Python file every subclass of :class:`Victim`, :class:`Classifier` and
-    :class:`CachePolicy` is added that it defines itself; its ``__version__``, if it has one, is
-    what records say.
+    From a Python file, every subclass of :class:`Victim`, :class:`Classifier` and
+    :class:`CachePolicy` that the file defines is added; records name the file's ``__version__``, if
+    it has one.
 
     Args:
         path: The file.
@@ -441,7 +444,7 @@ def load(path: str | Path, *, patience: float = PATIENCE) -> list[AddedPart]:
             process, with a line that names it.
 
     Raises:
-        InputError: No such file, or nothing that can be added; nothing of it is.
+        InputError: The file does not exist, or a part of it cannot be added; then none is added.
 
     """
     path = Path(path)
@@ -460,17 +463,17 @@ _FILES: list[Path] = []
 
 
 def files() -> list[Path]:
-    """Every file that was loaded, in order."""
+    """Return every file that was loaded, in order."""
     return list(dict.fromkeys(_FILES))
 
 
 def libraries() -> list[Path]:
-    """The shared libraries that were loaded: what they do wrong may end the process."""
+    """Return the shared libraries that were loaded; an error in one may end the process."""
     return [path for path in _FILES if path.suffix != ".py"]
 
 
 def library_of(part: AddedPart) -> Path | None:
-    """The shared library that a part is from, if it is from one."""
+    """Return the shared library that a part came from, or ``None``."""
     for path in libraries():
         if _digest(path.read_bytes()) == part["digest"]:
             return path
@@ -513,15 +516,15 @@ def _add_all_of(path: Path, module: ModuleType, loader: Any) -> None:
 
 
 def added() -> list[AddedPart]:
-    """The parts that were added to this process, in order."""
+    """Return the parts that were added to this process, in order."""
     return json.loads(_core.added_parts())
 
 
 @contextmanager
 def temporary() -> Iterator[None]:
-    """Take back on leaving what was added within: a trial, or a test.
+    """Remove on leaving all parts that were added inside: for a trial, or a test.
 
-    What took the place of a part that was there before stays.
+    A part that replaced an earlier part stays.
     """
     before, files_before = len(added()), len(_FILES)
     try:
@@ -532,7 +535,7 @@ def temporary() -> Iterator[None]:
 
 
 def missing(needed: Iterable[AddedPart]) -> str | None:
-    """What stands in the way of a run that used these parts: one is not there, or is another."""
+    """Return why a run with these parts cannot run (one is missing or differs); or ``None``."""
     there = {(part["kind"], part["name"]): part for part in added()}
     for part in needed:
         named = f"{part['kind']} `{part['name']}` of {part['distribution']} {part['version']}"
@@ -540,5 +543,8 @@ def missing(needed: Iterable[AddedPart]) -> str | None:
         if found is None:
             return f"{named} ({part['digest']}) is not loaded: give its file with --plugin"
         if found["digest"] != part["digest"]:
-            return f"{named} is another now: {found['digest']}, the record has {part['digest']}"
+            return (
+                f"{named} differs now: its digest is {found['digest']}, "
+                f"the record has {part['digest']}"
+            )
     return None

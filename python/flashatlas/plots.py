@@ -8,7 +8,7 @@ BARS = " ▁▂▃▄▅▆▇█"
 
 
 def spark(values: Sequence[float], width: int = 64) -> str:
-    """A line of bars: the largest of each group of neighbours, against the largest of all."""
+    """Return a line of bars: the largest value of each group, relative to the largest of all."""
     if not values:
         return ""
     step = -(-len(values) // width)
@@ -16,14 +16,14 @@ def spark(values: Sequence[float], width: int = 64) -> str:
     most = max(groups)
     if most <= 0:
         return BARS[0] * len(groups)
-    # what is there at all is seen: the lowest bar is for the smallest positive value
+    # every positive value is visible: the smallest has the lowest bar
     return "".join(
         BARS[0] if value <= 0 else BARS[max(round(value / most * 8), 1)] for value in groups
     )
 
 
 def bar(share: float, width: int = 32) -> str:
-    """A bar of a share, in eighths of a character."""
+    """Return a bar for a share, in eighths of a character."""
     eighths = round(share * width * 8)
     full, rest = divmod(max(eighths, 1 if share > 0 else 0), 8)
     return "█" * full + ("", "▏", "▎", "▍", "▌", "▋", "▊", "▉")[rest]

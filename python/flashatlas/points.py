@@ -1,4 +1,4 @@
-"""Points of a figure: the runs of each, their mean, and what a reader must know of them."""
+"""Points of a figure: the runs of each point, their mean, and notes for the reader."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SCALES = {
     "bytes": ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"), (1, "bytes")),
     "bytes/s": ((1e9, "GB/s"), (1e6, "MB/s"), (1e3, "kB/s"), (1, "bytes/s")),
 }
-"""Units that a long number is written in: the largest that leaves the smallest value above 1."""
+"""Larger units for a number: the largest one that leaves the smallest value above 1 is used."""
 
 NUMBERS = {
     "waf": "write amplification",
@@ -29,10 +29,10 @@ NUMBERS = {
     "memory_bytes.map": "map memory",
     "nand.erases": "erases",
 }
-"""Numbers whose name a reader should not have to decode."""
+"""Titles for numbers with names that a reader would have to decode."""
 
 PERCENTILE_AXIS = "percentile"
-"""What stands across where whole distributions are drawn: ``y`` is then ``latency_ns.OP``."""
+"""The horizontal axis of whole distributions; ``y`` is then ``latency_ns.OP``."""
 
 DONE = "requests done"
 """The title of this axis."""
@@ -45,30 +45,30 @@ SHARES_DONE = {
     "p99_99": "99.99 %",
     "max": "all",
 }
-"""Percentiles of a record, and the share of requests done within each: a step is a tenth left."""
+"""Share of requests within each percentile of a record; each step leaves a tenth of the rest."""
 
 WITHOUT = "–"
-"""The word of a run that has no value of a column."""
+"""The word for a run that has no value in a column."""
 
 
 @dataclass(frozen=True)
 class Asked:
-    """What a figure is to show."""
+    """The options of a figure."""
 
     x: str
     y: str
     by: str | None = None
     panel: str | None = None
     columns: int = 1
-    """Of a printed page, 1 or 2."""
+    """Width in columns of a printed page, 1 or 2."""
     kind: str = "line"
     height: int | None = None
-    """Points; of one panel."""
+    """Height of one panel, in points."""
     bars: str = "range"
     log: str | None = None
-    """``x``, ``y``, ``xy`` or ``none``; ``None``: as wide as the values are apart."""
+    """``x``, ``y``, ``xy`` or ``none``; ``None``: logarithmic if the values span a wide range."""
     names: Mapping[str, str] = field(default_factory=dict)
-    """What columns and values are to be called."""
+    """Titles for columns and values, by their names."""
 
 
 @dataclass(frozen=True)
@@ -77,23 +77,23 @@ class Column:
 
     title: str
     words: list[Any]
-    """The value of each run: a number in the unit of the title, or a word; ``None`` for none."""
+    """The value of each run: a number in the unit of the title, or a word; ``None`` if missing."""
     order: list[Any]
-    """Each of them once: numbers upward, words as the study has them, what has none last."""
+    """Each value once: numbers ascending, words in the study's order, missing values last."""
     numeric: bool = False
     spellings: tuple[str, ...] = ()
-    """What its values are written as, in full and in short: what a name may be given to."""
+    """The spellings of its values, in full and in short, to which a name may be given."""
 
 
 @dataclass(frozen=True)
 class Points:
-    """What is drawn."""
+    """The points that are drawn, with their axes and notes."""
 
     rows: list[dict[str, Any]]
     """A point each: ``x``, ``y``, ``low``, ``high``, ``runs``, ``unsteady``, ``by``, ``panel``."""
     x: Column
     y: str
-    """The title of the axis upward."""
+    """The title of the vertical axis."""
     by: Column | None
     panel: Column | None
     notes: list[str]
@@ -101,7 +101,7 @@ class Points:
 
 
 def averaged(runs: Frame, asked: Asked) -> list[str]:
-    """Return the factors that a figure does not tell apart: its points are means over them."""
+    """Return the factors that a figure does not show: its points are means over them."""
     return [name for name in runs.factors if name not in (asked.x, asked.by, asked.panel)]
 
 
@@ -110,11 +110,11 @@ def points(runs: Frame, asked: Asked) -> Points:
 
     Args:
         runs: The runs.
-        asked: What to show.
+        asked: The options of the figure.
 
     Raises:
-        InputError: A column that is not there, a number that is none, an interval over more than
-            seeds, or a name for what is not in the figure.
+        InputError: A column does not exist or is not a number, an interval would include more than
+            seeds, or a name is given to something that the figure does not show.
 
     """
     whole, runs = runs, with_percentiles(runs, asked)
@@ -161,7 +161,7 @@ def with_percentiles(runs: Frame, asked: Asked) -> Frame:
     The tail has as much room as the body: from 99 to 99.9 % is as far as from 90 to 99 %.
 
     Raises:
-        InputError: ``y`` is no latency of which runs have percentiles.
+        InputError: ``y`` is not a latency with percentiles.
 
     """
     if asked.x != PERCENTILE_AXIS:
@@ -203,7 +203,7 @@ def _numbers(runs: Frame, name: str) -> list[Any]:
 
 
 def _estimates(groups: Sequence[list[float]], runs: Frame, asked: Asked) -> list[Estimate]:
-    """Return the mean of each point's runs, with its interval where one is asked for."""
+    """Return the mean of each point's runs, with its interval if one is asked for."""
     if asked.bars != "interval":
         return estimates(groups, least=max(map(len, groups)) + 1)
     others = [name for name in averaged(runs, asked) if name != REPLICATES]
@@ -217,7 +217,7 @@ def _estimates(groups: Sequence[list[float]], runs: Frame, asked: Asked) -> list
 
 
 def _of_bars(made: Sequence[Estimate], asked: Asked) -> list[str]:
-    """Return what marks and bars are, and of how many runs."""
+    """Return the notes that explain marks and bars, and count the runs."""
     counts = sorted({one.count for one in made})
     if counts == [1]:
         return []
@@ -242,7 +242,7 @@ def _of_the_unsteady(count: int, total: int) -> list[str]:
 
 
 def _left_out(whole: Frame, runs: Frame, asked: Asked, ys: Sequence[Any], x: Column) -> list[str]:
-    """Return what of the study is not in the figure."""
+    """Return the notes about runs of the study that the figure does not show."""
     missing = whole.incomplete()
     said = [f"Incomplete: {missing}."] if missing else []
     with_number = [row for row, value in enumerate(ys) if value is not None]
@@ -258,7 +258,7 @@ def _left_out(whole: Frame, runs: Frame, asked: Asked, ys: Sequence[Any], x: Col
 
 
 def scale(values: Sequence[Any], unit: str) -> tuple[float, str]:
-    """Return a factor and the unit that it leads to, so that numbers are short."""
+    """Return a factor and the larger unit that it leads to, so that numbers are short."""
     sizes = [abs(value) for value in values if value]
     for factor, name in SCALES.get(unit, ()):
         if sizes and min(sizes) >= factor:
@@ -267,10 +267,10 @@ def scale(values: Sequence[Any], unit: str) -> tuple[float, str]:
 
 
 def words(runs: Frame, name: str) -> dict[Any, str]:
-    """Return a short word for each value of a column, in their order, no two alike.
+    """Return a short and different word for each value of a column, in order.
 
-    Numbers go upward, each with its unit; texts stand in the order of the runs. What a run does
-    not have is no value.
+    Numbers ascend, each with its unit; texts stand in the order of the runs. A missing value has no
+    word.
     """
     known = [value for value in dict.fromkeys(runs.column(name)) if value is not None]
     if _are_numbers(known):
@@ -289,7 +289,7 @@ def _are_numbers(values: Sequence[Any]) -> bool:
 
 
 def _column(runs: Frame, name: str, asked: Asked, *, to_scale: bool = False) -> Column:
-    """Return a column as it is shown; ``to_scale``: numbers stay numbers."""
+    """Return a column as it is shown; with ``to_scale`` numbers stay numbers."""
     values, title = runs.column(name), title_of(name, {PERCENTILE_AXIS: DONE} | {**asked.names})
     found = words(runs, name)
     if to_scale and _are_numbers(list(found)):
@@ -310,12 +310,12 @@ def _column(runs: Frame, name: str, asked: Asked, *, to_scale: bool = False) -> 
 
 
 def with_unit(title: str, unit: str) -> str:
-    """Return a title with its unit, which ratios and rates have in their name."""
+    """Return a title with its unit; the names of ratios and rates already have it."""
     return f"{title} ({unit})" if unit and unit not in ("ratio", "1/s") else title
 
 
 def _number_title(asked: Asked, unit: str) -> str:
-    """Return what a number is called at its axis."""
+    """Return the title of a number's axis."""
     name = asked.y
     if name in asked.names:
         return with_unit(asked.names[name], unit)

@@ -1,4 +1,4 @@
-"""Drives that several runs begin with: made once, kept in a checkpoint, and shared."""
+"""Preconditioned drives that several runs share: made once and kept in a checkpoint."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ BETWEEN = ("timing.", "host.")
 def shared(
     specs: Sequence[Mapping[str, Any]], alone: Collection[int]
 ) -> list[tuple[str, list[int]]]:
-    """Groups of runs whose drives are the same when preconditioned.
+    """Return the groups of runs whose preconditioned drives are equal.
 
-    Each has what decides that (a text) and the numbers of its runs; none of ``alone`` is in one.
+    Each group has the text that identifies its drive, and the numbers of its runs. Runs of
+    ``alone`` are in no group.
     """
     playing = {"set", "filesystem", *(option.name for option in of_groups("playing"))}
     groups: dict[str, list[int]] = {}
@@ -40,9 +41,9 @@ def shared(
 
 
 def as_given(result: Result, given: Any) -> Result:
-    """Return a run from a shared checkpoint as it is by itself.
+    """Return a run from a shared checkpoint as if it had preconditioned its own drive.
 
-    Its record has the precondition as it was ``given``, and a note that it was shared.
+    Its record has the precondition as it was ``given``, and a note that the drive was shared.
     """
     record = dict(result.record)
     record["config"] = {**record["config"], "precondition": given}

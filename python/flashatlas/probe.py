@@ -1,10 +1,10 @@
-"""Finding the superpage of a drive from the outside.
+"""Measurement of a drive's superpage from outside, by random writes.
 
-Random writes of growing size, aligned and not.
+The writes grow in size, and are aligned or not.
 
 The tool of the HARD paper (section 14.3) looks for the smallest random write that is as fast as
-larger ones. Here a size counts only if writes of it that are shifted by half are slower, too: that
-tells a mapping unit from other limits.
+larger ones. Here a size counts only if writes that are shifted by half of it are slower, too: this
+distinguishes a mapping unit from other limits.
 """
 
 from __future__ import annotations
@@ -30,41 +30,41 @@ from flashatlas.drive import Drive, Settings, setting_list
 
 KIB = 1 << 10
 SIZES = tuple((4 * KIB) << n for n in range(9))
-"""Bytes of the writes: 4 KiB to 1 MiB (HARD, Fig. 14.4)."""
+"""Sizes of the writes in bytes: 4 KiB to 1 MiB (HARD, Fig. 14.4)."""
 NEAR = 0.9
-"""A write is at full speed from this share of the fastest on."""
+"""The share of the fastest speed from which a write counts as full speed."""
 SLOWER = 0.9
-"""A shifted write is slower when it has at most this share of the speed of the aligned one."""
+"""A shifted write is slower if it has at most this share of the aligned write's speed."""
 BYTES = 64 << 20
 """Bytes written for each measurement."""
 
 
 @dataclass(frozen=True)
 class Point:
-    """Random writes of one size."""
+    """Speeds of random writes of one size."""
 
     size: int
-    """Bytes of each."""
+    """Size of each write in bytes."""
     aligned: float
-    """Bytes a second, at multiples of the size."""
+    """Bytes per second of writes at multiples of the size."""
     shifted: float
-    """Bytes a second, half a size further on."""
+    """Bytes per second of writes that are shifted by half the size."""
 
 
 @dataclass(frozen=True)
 class Probe:
-    """What was measured, and what it says."""
+    """The measurements, and the superpage that they show."""
 
     points: list[Point]
 
     @property
     def plateau(self) -> float:
-        """Bytes a second of the fastest aligned size."""
+        """Bytes per second of the fastest aligned size."""
         return max(point.aligned for point in self.points)
 
     @property
     def superpage(self) -> int | None:
-        """The smallest size at full speed of which shifted writes are slower.
+        """The smallest size at full speed whose shifted writes are slower.
 
         ``None`` if there is none.
         """
@@ -74,7 +74,7 @@ class Probe:
         return None
 
     def to_json(self) -> dict[str, Any]:
-        """All numbers."""
+        """Return all numbers."""
         return {
             "schema": "flashatlas.probe.superpage/1",
             "superpage": self.superpage,
@@ -109,14 +109,14 @@ def simulated(
     jobs: int | None = None,
     progress: Progress | None = None,
 ) -> Probe:
-    """Probe a simulated drive, filled once, of which nothing is looked at but how long writes take.
+    """Probe a simulated drive, filled once, by nothing but the time that writes take.
 
     Args:
         drive: Preset or path of a TOML file.
-        set: Parameters that differ.
+        set: Parameters that differ from the drive's.
         depth: Writes in flight.
         total: Bytes written for each measurement.
-        sizes: Bytes of a write.
+        sizes: Sizes of the writes, in bytes.
         jobs: Runs at once.
         progress: As for :func:`flashatlas.compare`.
 
@@ -151,9 +151,9 @@ def simulated(
 
 
 def in_use(path: Path) -> str | None:
-    """Why a block device must not be written: what is mounted, swapped to or built on it.
+    """Return why a block device must not be written: it is mounted, is swap space, or is built on.
 
-    ``None`` if nothing is.
+    ``None`` if it is free.
     """
     number = os.stat(path).st_rdev
     system = Path("/sys/dev/block") / f"{os.major(number)}:{os.minor(number)}"
@@ -179,12 +179,12 @@ def in_use(path: Path) -> str | None:
 
 @contextlib.contextmanager
 def opened(path: Path, create: int | None) -> Iterator[tuple[int, int]]:
-    """A file or block device for writing past the page cache, and its size.
+    """Yield a file or block device opened for writing past the page cache, and its size.
 
-    A file that is made here is removed again.
+    A file that is made here is removed at the end.
 
     Raises:
-        InputError: It is not there, in use, too small, or takes no direct writes.
+        InputError: The file does not exist, is in use, is too small, or takes no direct writes.
 
     """
     made = create is not None and not path.exists()
@@ -237,15 +237,16 @@ def measured(
     seed: int = 1,
     progress: Progress | None = None,
 ) -> Probe:
-    """Probe a real drive by writing to a file or a block device: what stands there is lost.
+    """Probe a real drive by writing to a file or a block device, whose content is lost.
 
     Args:
         path: File or block device.
-        create: Make the file, of so many bytes, if there is none; it is removed afterwards.
+        create: If the file does not exist, make it with this size in bytes; it is removed
+            afterwards.
         depth: Writes in flight.
-        total: Bytes written for each measurement, and the part of the drive, from its start, that
-            is written.
-        sizes: Bytes of a write.
+        total: Bytes written for each measurement; they go to the first ``total`` bytes of the
+            drive.
+        sizes: Sizes of the writes, in bytes.
         seed: Seed of the addresses.
         progress: As for :func:`flashatlas.compare`.
 
@@ -277,7 +278,7 @@ def measured(
 def _speed(
     pool: ThreadPoolExecutor, descriptor: int, data: memoryview, places: Sequence[int]
 ) -> float:
-    """Bytes a second of writing ``data`` to all places, FLUSH included."""
+    """Return the bytes per second of writing ``data`` to all places, with the FLUSH."""
     begun = time.perf_counter()
     for written in pool.map(lambda place: os.pwrite(descriptor, data, place), places):
         if written != len(data):

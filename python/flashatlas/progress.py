@@ -1,7 +1,7 @@
-"""How far runs have come.
+"""Progress of runs.
 
-Bars with rate and time left on a terminal, a line every ten seconds where standard error is none,
-and a bar in the output of a notebook's cell.
+On a terminal there are bars with rate and time left. Without a terminal there is a line every ten
+seconds on standard error. In a notebook there is a bar in the cell's output.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from rich.progress import TaskID
 
 SHOWN_MAX = 12
-"""More runs than this share one bar."""
+"""The largest number of runs that have a bar each; more runs share one bar."""
 
 LINE_EVERY_S = 10.0
-"""Seconds between two lines where there is no terminal."""
+"""Seconds between two lines if there is no terminal."""
 
 CELL_EVERY_S = 0.2
 """Seconds between two changes of a notebook's cell."""
@@ -32,12 +32,12 @@ CELL_EVERY_S = 0.2
 class Interrupted(Exception):
     """The user stopped a run.
 
-    Not a ``KeyboardInterrupt``, of which every command-line library has its own opinion.
+    It is not a ``KeyboardInterrupt``, which every command-line library treats in its own way.
     """
 
 
 class Shown:
-    """What is on the terminal while runs are carried out; it ends an interruption cleanly."""
+    """The display on the terminal while runs are carried out; it ends an interruption cleanly."""
 
     _on_terminal: AbstractContextManager[Any]
 
@@ -57,16 +57,16 @@ class Shown:
 
 
 THERE = "there"
-"""The phase of a run that was done before: it is no part of the pace."""
+"""The phase of a run that was done before, and that the pace therefore ignores."""
 
 TELLING = 0.02
-"""The part of the runs after which their pace tells the time to go."""
+"""The share of the runs that must be done before their pace predicts the time left."""
 
 
 class Bars(Shown):
-    """A bar for each run, or one for all when they are many; lines where there is no terminal.
+    """A bar for each run, or one for all if they are many; lines if there is no terminal.
 
-    All runs together have the time to go.
+    The time left is shown for all runs together.
     """
 
     def __init__(self, labels: Sequence[str], *, enabled: bool = True) -> None:
@@ -101,7 +101,7 @@ class Bars(Shown):
     def update(
         self, run: int, phase: str, requests: int, share: float | None, unit: str = "requests"
     ) -> None:
-        """Show how far a run has come."""
+        """Show the progress of a run."""
         self._state.update(run, phase, requests, share, unit)
         if time.monotonic() >= self._next_line:
             self._next_line = time.monotonic() + LINE_EVERY_S
@@ -121,7 +121,7 @@ class Bars(Shown):
 
 
 class _State:
-    """What is known of the runs."""
+    """The state of the runs as far as it is known."""
 
     def __init__(self, labels: Sequence[str]) -> None:
         self._labels = [label or "run" for label in labels]
@@ -142,15 +142,15 @@ class _State:
         self._notes[run] = f"{phase}, {requests:,} {unit}{part}" if phase != THERE else THERE
 
     def share(self, run: int) -> float:
-        """Return how much of a run is done."""
+        """Return the share of a run that is done."""
         return self._shares[run]
 
     def done(self) -> tuple[float, int]:
-        """Runs that are done, with parts of runs, and all."""
+        """Return the number of runs done, with parts of runs, and the number of all runs."""
         return sum(self._shares), len(self._shares)
 
     def later(self) -> str:
-        """Return the time to go at the pace so far, to follow a count; empty while none tells."""
+        """Return the time left at the pace so far, to follow a count; empty while it is unknown."""
         done, count = self.done()
         own = done - self._there
         if own < TELLING * (count - self._there) or own <= 0 or done >= count:
@@ -159,7 +159,7 @@ class _State:
         return f", about {clock(passed * (count - done) / own)} to go"
 
     def line(self) -> str:
-        """All of it in a line, with the seconds since it began."""
+        """Return the whole state in a line, with the seconds since the start."""
         seconds = f"{time.monotonic() - self._begun:.0f} s"
         if self.together:
             done, count = self.done()
@@ -191,7 +191,7 @@ class Cell:
     def update(
         self, run: int, phase: str, requests: int, share: float | None, unit: str = "requests"
     ) -> None:
-        """Show how far a run has come."""
+        """Show the progress of a run."""
         self._state.update(run, phase, requests, share, unit)
         if time.monotonic() >= self._next:
             self._next = time.monotonic() + CELL_EVERY_S
@@ -200,13 +200,13 @@ class Cell:
             self._handle.update(self._html(f"{bar} {html.escape(self._state.line())}"))
 
     def close(self) -> None:
-        """Leave nothing behind."""
+        """Clear the output."""
         self._handle.update(self._html(""))
 
 
 @contextmanager
 def shown_in_cell(labels: Sequence[str], progress: Any) -> Iterator[Any]:
-    """A progress function: the caller's, or that of a notebook's cell; ``None`` elsewhere."""
+    """Yield a progress function: the caller's, or a notebook cell's; ``None`` elsewhere."""
     if progress is not None or not in_notebook():
         yield progress
         return
@@ -218,7 +218,7 @@ def shown_in_cell(labels: Sequence[str], progress: Any) -> Iterator[Any]:
 
 
 def in_notebook() -> bool:
-    """Whether this is a notebook's kernel, rather than a script or a shell."""
+    """Return ``True`` in a notebook's kernel, and ``False`` in a script or a shell."""
     python: Any = sys.modules.get("IPython")
     shell = python.get_ipython() if python is not None else None
     return shell is not None and shell.has_trait("kernel")

@@ -1,4 +1,4 @@
-"""What latencies are made of: the words for ``explain`` of a record."""
+"""Parts of latencies in words, for ``explain`` of a record."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ REASONS = {
     "idle": "work begun in idle time",
     "repair": "spare blocks and mounts",
 }
-"""Reasons in the order of a record, in words."""
+"""Reasons in words, in the order of a record."""
 
 SHOWN = 0.01
 """The smallest share that a line of the terminal names."""
@@ -39,20 +39,20 @@ COLUMNS = ("run", "op", "latencies", "requests", "mean", "made of")
 
 
 def shares(group: Mapping[str, Any]) -> dict[str, float]:
-    """The share of each reason in the mean time of some requests; nothing where that is zero."""
+    """Return each reason's share of the mean time of some requests; empty if that time is zero."""
     total = group["mean_ns"]
     return {reason: part / total for reason, part in group["parts_ns"].items()} if total else {}
 
 
 def in_words(group: Mapping[str, Any]) -> str:
-    """The largest shares of some requests, the largest first."""
+    """Return the largest shares of some requests in words, the largest first."""
     found = sorted(shares(group).items(), key=lambda part: -part[1])
     named = [f"{REASONS[reason]} {percent(share)}" for reason, share in found if share >= SHOWN]
     return ", ".join(named) or "no time"
 
 
 def rows(results: Sequence[Result]) -> list[tuple[str, ...]]:
-    """For each run and operation the faster half, and the latencies from the percentile on."""
+    """Return the rows of each run and operation: the faster half, and from the percentile on."""
     return [row for result in results for row in _rows(result)]
 
 
@@ -68,7 +68,7 @@ def _rows(result: Result) -> Iterator[tuple[str, ...]]:
 
 
 def longest(result: Result) -> str:
-    """The request that took longest, in a line; empty where nothing was explained."""
+    """Return a line about the request that took longest; empty if nothing was explained."""
     found = result.record.get("explain", {}).get("longest", ())
     if not found:
         return ""

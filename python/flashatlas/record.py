@@ -1,6 +1,6 @@
-"""The run record as a type: ``flashatlas.run/2``, key by key (``docs/FORMATS.md`` says more).
+"""The run record as a type: ``flashatlas.run/2``, key by key (details in ``docs/FORMATS.md``).
 
-``record.schema.json`` beside this file is the same as a JSON Schema; a test holds them together.
+``record.schema.json`` beside this file is the same type as a JSON Schema; a test compares them.
 """
 
 from typing import Any, TypedDict
@@ -8,11 +8,11 @@ from typing import Any, TypedDict
 from typing_extensions import NotRequired
 
 Counts = dict[str, int]
-"""Counters by name: which there are depends on the scheme, the store or the layer."""
+"""Counters by name; the names depend on the scheme, the store or the layer."""
 
 
 class Build(TypedDict):
-    """What the program was built from."""
+    """The sources and settings from which the program was built."""
 
     sources: str
     commit: str | None
@@ -29,7 +29,7 @@ class Part(TypedDict):
 
 
 class Config(TypedDict):
-    """What was run, in the words of the options."""
+    """The configuration of the run, in the words of the options."""
 
     drive: str
     mode: str
@@ -72,7 +72,7 @@ class TracePart(TypedDict):
 
 
 class Trace(TypedDict):
-    """The requests."""
+    """The requests of the run."""
 
     path: str
     format: str
@@ -90,9 +90,9 @@ class Trace(TypedDict):
 
 
 class Note(TypedDict):
-    """A sentence about a run, with the code that outlives its wording.
+    """A sentence about a run, with a code that stays when the wording changes.
 
-    The code is ``None`` in records of an earlier version, which had the text alone.
+    The code is ``None`` in records of an earlier version, which had only the text.
     """
 
     code: str | None
@@ -139,7 +139,7 @@ class Latency(TypedDict):
 
 
 class Wear(TypedDict):
-    """Erases of blocks, over the life of the drive."""
+    """Erases of blocks over the life of the drive."""
 
     min: int
     mean: float
@@ -151,7 +151,7 @@ class Wear(TypedDict):
 
 
 class Oracle(TypedDict):
-    """What was compared."""
+    """Counts of the oracle's comparisons."""
 
     units_checked: int
     units_swept: int
@@ -160,7 +160,7 @@ class Oracle(TypedDict):
 
 
 class Conservation(TypedDict):
-    """Requests in and out."""
+    """Counts of requests that came in and went out."""
 
     submitted: int
     completed: int
@@ -168,7 +168,7 @@ class Conservation(TypedDict):
 
 
 class Record(TypedDict):
-    """A run record. What does not apply to a run is absent."""
+    """A run record; a key that does not apply to a run is absent."""
 
     schema: str
     version: str

@@ -1,7 +1,7 @@
-"""Keys of run records that were renamed, so that old records are read.
+"""Keys of run records that were renamed: with this list, old records are still read.
 
-One to one: no two old keys became one, and no new key was an old one. A key that is renamed stays
-here for good.
+The list is one to one: no two old keys became one, and no new key was an old one. A renamed key
+stays here for good.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ LAYER_COUNTERS = {
 
 
 MAP_COUNTERS = {"handed_out": "exported_pages"}
-"""Keys under ``map``."""
+"""Keys under ``map``, old and new."""
 
 
 JUDGED = ("steadiness", "settling")
 """Parts of a record that have ``reasons``."""
 
 EARLIER_SCHEMA = "flashatlas.run/1"
-"""Records of this schema have times as ``KEY_ps`` in picoseconds, and wall times inside."""
+"""The earlier schema: times are ``KEY_ps`` in picoseconds, and wall times are in the record."""
 
 
 def _times_with_units(params: dict[str, Any]) -> dict[str, Any]:
-    """Parameters of an earlier record: ``timing.t_read_ps`` as ``timing.t_read`` with a unit."""
+    """Return an earlier record's parameters: ``timing.t_read_ps`` becomes ``timing.t_read``."""
     changed = {}
     for key, value in params.items():
         if key.endswith("_ps") and key != "dram.tck_ps":
@@ -52,7 +52,7 @@ def _renamed(counters: Any, names: dict[str, str]) -> Any:
 
 
 def upgraded(record: dict[str, Any]) -> dict[str, Any]:
-    """A run record with the keys of today, in their order; what is no record is left as it is."""
+    """Return a run record with today's keys in their order; anything else is returned unchanged."""
     changed: dict[str, Any] = {}
     if isinstance(layers := record.get("layers"), dict):
         changed["layers"] = {name: _renamed(of, LAYER_COUNTERS) for name, of in layers.items()}
@@ -69,13 +69,13 @@ def upgraded(record: dict[str, Any]) -> dict[str, Any]:
             if isinstance(judged := record.get(key), dict):
                 reasons = [_note(reason) for reason in judged.get("reasons", ())]
                 changed[key] = {**judged, "reasons": reasons}
-        # its digest covered sentences, which no digest of today does
+        # its digest covered sentences, which today's digests do not
         record = {key: value for key, value in record.items() if key != "results_digest"}
     return {**record, **changed}
 
 
 def are_notes(found: Any) -> bool:
-    """Return whether this is a list of notes, of today or of an earlier record."""
+    """Return ``True`` if this is a list of notes, of today or of an earlier record."""
     return isinstance(found, list) and all(isinstance(n, str) or _is_note(n) for n in found)
 
 
@@ -91,5 +91,5 @@ def _is_note(found: Any) -> bool:
 
 
 def _note(note: Any) -> Any:
-    """Return a note of an earlier record, which was a sentence, as one of today without a code."""
+    """Return a note of an earlier record, a mere sentence, as a note of today without a code."""
     return {"code": None, "text": note, "values": {}} if isinstance(note, str) else note

@@ -1,4 +1,4 @@
-"""A run again, from its record alone."""
+"""Repetition of a run from its record alone."""
 
 from __future__ import annotations
 
@@ -23,14 +23,13 @@ from flashatlas.run_options import of_groups
 from flashatlas.trace import Progress
 
 LARGEST_SHOWN = 12
-"""Differences that a message names."""
+"""The largest number of differences that a message names."""
 
 
 def specification_of(record: Mapping[str, Any]) -> dict[str, Any]:
-    """What the core is asked to run so that it gives this record again.
+    """Return a run as the core takes it, such that it gives this record again.
 
-    The drive is made of the record's parameters: what a preset or a drive file says today plays no
-    part.
+    The drive is made of the record's parameters: today's presets and drive files play no part.
     """
     config, trace = record["config"], record["trace"]
     names = {option.name for option in of_groups("workload", "playing")}
@@ -49,7 +48,7 @@ def specification_of(record: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _drive_file(params: Mapping[str, Any]) -> str:
-    """Parameters as the text of a drive file."""
+    """Return parameters as the text of a drive file."""
     sections: dict[str, list[str]] = {"": []}
     for key, value in params.items():
         section, _, name = key.rpartition(".")
@@ -72,17 +71,16 @@ def rerun(
     """Carry out a run again, from its record.
 
     Args:
-        result: A result, of this session or loaded (:meth:`Result.load`).
+        result: A result of this session, or a loaded one (:meth:`Result.load`).
         progress: As for :func:`flashatlas.run`.
-        trace: The trace or job file that the run read, where it lies now: its content must be the
+        trace: The present path of the trace or job file that the run read; its content must be the
             same.
-        inputs: A folder in which input files are looked for, below it as well, that are not where
-            the record has them: by the digest that the record holds, the file of a precondition by
-            its name.
-        within: A folder outside which nothing is read: for records that somebody else made.
+        inputs: A folder that is searched, with the folders below it, for input files that have been
+            moved: by the digest in the record, and by name for the file of a precondition.
+        within: A folder outside which nothing is read, for records that somebody else made.
 
     Raises:
-        InputError: An input file is nowhere, or is another one now.
+        InputError: An input file is missing, or has another content now.
 
     """
     (result,) = given_results(result)
@@ -117,10 +115,10 @@ def rerun(
 
 
 def differences(before: Result, after: Result) -> list[str]:
-    """Return where two results differ, in words; empty when they are equal.
+    """Return the differences between two results, in words; empty if they are equal.
 
-    A digest stands for tables that were not kept. Where they were, they are compared themselves:
-    another version may have made the digest by another rule.
+    Tables that were not kept are compared by their digest. Tables that were kept are compared by
+    content: another version may have computed the digest by another rule.
     """
     if before.record.get("results_digest") == after.record["results_digest"]:
         return []
@@ -146,7 +144,7 @@ def differences(before: Result, after: Result) -> list[str]:
 
 
 def _unequal(before: Any, after: Any, key: str = "") -> Iterator[tuple[str, Any, Any]]:
-    """Keys of two records whose values differ, with both values."""
+    """Yield the keys of two records whose values differ, with both values."""
     if isinstance(before, dict) and isinstance(after, dict):
         for name in {**before, **after}:
             yield from _unequal(before.get(name), after.get(name), f"{key}.{name}" if key else name)

@@ -1,4 +1,4 @@
-"""What a run found out: a record, and tables beside it."""
+"""Results of a run: a record, and tables beside it."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ ESSENTIAL = ("drive.channels", "ftl.scheme", "layers")
 
 @dataclass(frozen=True)
 class Result:
-    """The record of one run, with its most wanted parts.
+    """The record of one run, with its most wanted parts as properties.
 
     Its schema is ``flashatlas.run/2`` (``docs/FORMATS.md``).
     """
@@ -54,11 +54,11 @@ class Result:
     tables: Mapping[str, pa.Table] = field(default_factory=dict, compare=False)
     """Arrow tables by name (:data:`TABLES`); one that does not apply to the run is absent."""
     command: str = field(default="", compare=False)
-    """What was typed to run it, where it was run from the command line."""
+    """The command line of the run, if it was run from the command line."""
     options: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
-    """Arguments of :func:`flashatlas.run` that run it again; empty where it was loaded."""
+    """Arguments of :func:`flashatlas.run` that run it again; empty for a loaded result."""
     wall_s: float | None = field(default=None, compare=False)
-    """Real time of the run in seconds; ``None`` where that was not kept."""
+    """Real time of the run in seconds; ``None`` if it was not kept."""
     jobs: Any = field(default=None, compare=False)
     """Statistics of each job of a fio job file (see ``docs/howto/run-a-fio-job.md``).
 
@@ -67,14 +67,14 @@ class Result:
 
     @property
     def name(self) -> str:
-        """The label, or the drive where there is none."""
+        """The label, or the drive if there is no label."""
         return self.label or self.record["config"]["drive"]
 
     @property
     def waf(self) -> float | None:
-        """Write amplification: bytes programmed over bytes that the host wrote.
+        """Write amplification: bytes programmed, divided by bytes that the host wrote.
 
-        ``None`` when it wrote nothing.
+        ``None`` if the host wrote nothing.
         """
         return self.record.get("waf")
 
@@ -82,18 +82,18 @@ class Result:
     def latency(self) -> dict[str, dict[str, float]]:
         """Latencies in nanoseconds by operation: ``result.latency["read"]["p99"]``.
 
-        Empty for untimed runs.
+        It is empty for untimed runs.
         """
         return self.record.get("latency_ns", {})
 
     @property
     def iops(self) -> float | None:
-        """Completed requests for each second of simulated time; ``None`` for untimed runs."""
+        """Completed requests per second of simulated time; ``None`` for untimed runs."""
         return self.record.get("iops")
 
     @property
     def steady(self) -> bool | None:
-        """Whether its numbers would stay in a longer run; the record's ``steadiness`` says why not.
+        """``True`` if its numbers would stay in a longer run; else ``steadiness`` has the reasons.
 
         ``None`` for jobs in stages, which are not judged.
         """
@@ -101,24 +101,24 @@ class Result:
 
     @property
     def worn_out(self) -> dict[str, int] | None:
-        """How the drive wore out before its workload ended: ``request`` and ``retired_blocks``.
+        """The wear-out of the drive before its workload ended: ``request`` and ``retired_blocks``.
 
-        ``None`` when it outlived it.
+        ``None`` if the drive outlived the workload.
         """
         return self.record.get("worn_out")
 
     @property
     def violations(self) -> int:
-        """Mapping units that did not hold what was last written to them.
+        """Number of mapping units that did not hold the data last written to them.
 
-        Anything but 0 is a bug of FlashAtlas.
+        Any number but 0 is a bug of FlashAtlas.
         """
         return self.record["oracle"]["violations"]
 
     def to_arrow(self, table: str = "series") -> pa.Table:
-        """One of the run's tables.
+        """Return one of the run's tables.
 
-        ``series`` (everything counted, over time) unless another is named.
+        The default is ``series``: every counter over time.
 
         Args:
             table: ``series``, ``latency`` (histogram), ``wear`` (blocks by erases), ``resources``
@@ -134,22 +134,22 @@ class Result:
         return self.tables[table]
 
     def to_json(self) -> str:
-        """The record as JSON text."""
+        """Return the record as JSON text."""
         return json.dumps(self.record, indent=2)
 
     def save(self, folder: str | os.PathLike[str]) -> Path:
         """Write ``run.json`` and a Parquet file for each table into a folder.
 
-        Returns the path of the record.
+        It returns the path of the record.
 
-        All files appear whole or none does, the record last. What an earlier run left there that
-        this one has not is removed.
+        All files appear whole or none does, the record last. Files of an earlier run that this run
+        does not have are removed.
         """
         save_one(self, Path(folder))
         return Path(folder) / RECORD
 
     def files(self, folder: str | os.PathLike[str]) -> dict[str, bytes]:
-        """What :meth:`save` writes into this folder: content by name, the record first."""
+        """Return the files that :meth:`save` writes into a folder, by name; the record is first."""
         import pyarrow.parquet as pq  # noqa: PLC0415
 
         record = with_paths(self.record, lambda file: _relative(file, Path(folder)))
@@ -164,7 +164,7 @@ class Result:
         return found
 
     def _described(self, table: pa.Table) -> pa.Table:
-        """A table that says of which run it is, and the unit of each column."""
+        """Return a table with the run's identity and the unit of each column in its metadata."""
         import pyarrow as pa  # noqa: PLC0415
 
         fields = [f.with_metadata({"unit": unit_of(f.name)}) for f in table.schema]
@@ -181,7 +181,7 @@ class Result:
         return frame([self])._repr_html_()
 
     def _made(self) -> dict[str, Any]:
-        """How the run was made: what equal runs do not share."""
+        """Return how the run was made: facts that equal runs do not share."""
         made: dict[str, Any] = {"command": self.command} if self.command else {}
         if self.wall_s is not None:
             made["wall_s"] = self.wall_s
@@ -190,10 +190,10 @@ class Result:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Result:
-        """Read what :meth:`save` wrote: a folder, or its ``run.json``.
+        """Read a run that :meth:`save` wrote: a folder, or its ``run.json``.
 
         Raises:
-            InputError: There is no record, or it is of another schema or damaged.
+            InputError: There is no record, its schema is unknown, or it is damaged.
 
         """
         inside = run_folders(Path(path))
@@ -237,21 +237,21 @@ class Result:
 
 
 class Made(TypedDict, total=False):
-    """How a run was made (``made.json``)."""
+    """Facts about how a run was made (``made.json``)."""
 
     command: str
     wall_s: float | None
 
 
 _LOADED: deque[Path] = deque(maxlen=10_000)
-"""Records that were read, the last ones."""
+"""The records that were read last."""
 
 DAMAGE = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError)
-"""What is raised where a value is not there, or is another one than it should be."""
+"""Exceptions of code that meets a missing value or a value of another kind."""
 
 
 def _damage(*more: type[Exception]) -> tuple[type[Exception], ...]:
-    """Return :data:`DAMAGE`, with the errors of Arrow where it was imported, and more."""
+    """Return :data:`DAMAGE`, the errors of Arrow if it was imported, and the given ones."""
     arrow: Any = sys.modules.get("pyarrow")
     of_arrow = () if arrow is None else (arrow.ArrowException,)
     return (*DAMAGE, *of_arrow, *more)
@@ -259,14 +259,14 @@ def _damage(*more: type[Exception]) -> tuple[type[Exception], ...]:
 
 @contextmanager
 def changed_records_are_bad_input() -> Iterator[None]:
-    """Blame a record for what goes wrong with it, if it is not as a run left it.
+    """Blame a record for an error if somebody changed it after the run wrote it.
 
-    The types of a record are checked when it is read. What is in its open parts, and in the columns
-    of its tables, shows when they are used. Its digest then tells a record that somebody changed
-    from one that a run wrote, with which a failure is a bug.
+    The types of a record are checked when it is read. Errors in its open parts, and in the columns
+    of its tables, appear only when these are used. The digest then shows whether somebody changed
+    the record; an error with an unchanged record is a bug.
 
     Raises:
-        InputError: Such a record was read; the error names it.
+        InputError: A changed record was read; the error names it.
 
     """
     _LOADED.clear()
@@ -283,7 +283,7 @@ def changed_records_are_bad_input() -> Iterator[None]:
 
 
 def _is_whole(path: Path) -> bool:
-    """Return whether the digest of a record is that of what it says, and of its tables."""
+    """Return ``True`` if the digest in a record matches its content and its tables."""
     try:
         result = Result.load(path)
         tables = {name: as_made(table) for name, table in result.tables.items()}
@@ -298,10 +298,10 @@ def _json(value: Any) -> bytes:
 
 
 def _whole_record(path: Path) -> dict[str, Any]:
-    """The record in a file, as it stands there.
+    """Return the record in a file, unchanged.
 
     Raises:
-        InputError: There is none, or it is of another schema or damaged.
+        InputError: There is no record, its schema is unknown, or it is damaged.
 
     """
     try:
@@ -342,16 +342,16 @@ _NO_RESULT = frozenset(
         "random_streams",
     }
 )
-"""Parts of a record that are no result: another build or another place may have others."""
+"""Parts of a record that are no result: another build or another place may change them."""
 
 _NO_JOB_RESULT = ("file", "warnings")
 """Parts of the statistics of jobs that are no result."""
 
 
 def results_of(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the part of a record that the same run gives again, whatever its sentences are.
+    """Return the part of a record that the same run gives again, without its sentences.
 
-    The reasons against a steady state are left out: the rounds that they rest on are there.
+    The reasons against a steady state are left out; the rounds on which they rest are kept.
     """
     found = {key: value for key, value in record.items() if key not in _NO_RESULT}
     for key in JUDGED:
@@ -370,9 +370,9 @@ def jobs_without_texts(jobs: Any) -> Any:
 
 
 def digest_of(record: Mapping[str, Any], tables: Mapping[str, pa.Table], jobs: Any) -> str:
-    """Return ``sha256:`` and the digest of what a run found.
+    """Return ``sha256:`` and the digest of a run's results.
 
-    That is the record, the tables and the statistics of jobs, without their sentences.
+    The results are the record, the tables and the statistics of jobs, without their sentences.
     """
     found = [results_of(record), jobs_without_texts(jobs)]
     digest = hashlib.sha256(json.dumps(found, sort_keys=True).encode())
@@ -381,13 +381,14 @@ def digest_of(record: Mapping[str, Any], tables: Mapping[str, pa.Table], jobs: A
 
 
 _MADE = ("command", "wall_s", "requests_per_wall_s")
-"""Keys of an earlier record that are kept beside it now."""
+"""Keys of an earlier record that are now kept in a file beside it."""
 
 
 def with_paths(record: Mapping[str, Any], change: Callable[[str], str]) -> dict[str, Any]:
-    """Return a record whose paths of input files are changed.
+    """Return a record with the paths of its input files changed by ``change``.
 
-    They are the trace or job file, the files that the job file names, and the precondition.
+    The input files are the trace or job file, the files that the job file names, and the
+    precondition.
     """
     trace, config = dict(record["trace"]), dict(record["config"])
     if "digest" in trace and is_file(trace["path"]):
@@ -403,17 +404,17 @@ def with_paths(record: Mapping[str, Any], change: Callable[[str], str]) -> dict[
 
 
 def _relative(file: str, folder: Path) -> str:
-    """A path as it is seen from a folder."""
+    """Return a path relative to a folder."""
     return Path(os.path.relpath(file, folder)).as_posix()
 
 
 def _from_folder(file: str, folder: Path) -> str:
-    """A path that is relative to a folder, as it is seen from here."""
+    """Return a path that is relative to a folder as seen from the working directory."""
     return str(Path(os.path.normpath(folder / file)))
 
 
 def _beside(record_path: Path, name: str) -> Any:
-    """What a JSON file beside a record holds; ``None`` where there is none."""
+    """Return the content of a JSON file beside a record; ``None`` if there is no such file."""
     try:
         return json_file(record_path.with_name(name), f"what `flashatlas run` writes as {name}")
     except FileNotFoundError:
@@ -421,10 +422,10 @@ def _beside(record_path: Path, name: str) -> Any:
 
 
 def given_results(given: Any) -> list[Result]:
-    """The results that a function was handed: several, or one.
+    """Return the results that a function was given: one, or several.
 
     Raises:
-        InputError: Something else, such as the path of a folder.
+        InputError: The argument is something else, such as the path of a folder.
 
     """
     several = [given] if isinstance(given, Result) or not isinstance(given, Iterable) else given
@@ -439,17 +440,17 @@ def given_results(given: Any) -> list[Result]:
 
 
 def load_all(paths: Sequence[Path]) -> list[Result]:
-    """The runs that paths stand for: see :func:`flashatlas.folders.run_folders`."""
+    """Return the runs that paths stand for: see :func:`flashatlas.folders.run_folders`."""
     return [Result.load(folder) for path in paths for folder in run_folders(path)]
 
 
 def save_one(result: Result, folder: Path) -> int:
-    """Save a run in a folder, in place of what an earlier time left there.
+    """Save a run in a folder in place of earlier results.
 
-    Returns how many runs of a comparison were removed.
+    It returns the number of runs of an earlier comparison that were removed.
 
     Raises:
-        InputError: It cannot be written; what was there before is there still.
+        InputError: The run cannot be written; the earlier results are still there.
 
     """
     files = result.files(folder)
@@ -464,12 +465,12 @@ def save_one(result: Result, folder: Path) -> int:
 
 
 def save_all(results: Sequence[Result], folder: Path) -> int:
-    """Save runs as a comparison in a folder, in place of what an earlier time left there.
+    """Save runs as a comparison in a folder in place of earlier results.
 
-    Returns how many runs were removed that nothing took the place of.
+    It returns the number of earlier runs that were removed and not replaced.
 
     Raises:
-        InputError: It cannot be written; what was there before is there still.
+        InputError: The runs cannot be written; the earlier results are still there.
 
     """
     kept: dict[Path, set[str]] = {}
@@ -492,7 +493,7 @@ def save_all(results: Sequence[Result], folder: Path) -> int:
 
 
 def comparison_json(results: Sequence[Result]) -> str:
-    """The records of a comparison as one JSON text."""
+    """Return the records of a comparison as one JSON text."""
     runs = [{"label": result.label, **result.record} for result in results]
     return json.dumps({"schema": COMPARISON_SCHEMA, "runs": runs}, indent=2) + "\n"
 
@@ -502,7 +503,7 @@ def result_of(
     label: str = "",
     wall_s: float | None = None,
 ) -> Result:
-    """What the core returns, as a result."""
+    """Return the outcome of the core as a result."""
     text, columns, job_text = outcome
     record, tables = json.loads(text), Tables(columns)
     jobs = None if job_text is None else json.loads(job_text)

@@ -20,7 +20,7 @@ class RunOption:
     name: str
     """The keyword argument; ``device_map`` is ``--device-map`` on the command line."""
     letter: str | None
-    """Its letter on the command line."""
+    """The letter of its short form on the command line."""
     group: str
     """``reading``, ``workload`` or ``playing``."""
     title: str
@@ -29,22 +29,22 @@ class RunOption:
     """``file``, ``text``, ``count``, ``count-or``, ``number``, ``factor``, ``choice`` or
     ``flag``."""
     default: Any
-    """``None`` where the option is not given."""
+    """The value if the option is not given; ``None`` if there is none."""
     metavar: str
-    """What stands for its value in help texts."""
+    """The placeholder of its value in help texts."""
     doc: str
-    """What it means."""
+    """The help text."""
     least: int | None = None
     """The smallest count."""
     choices: tuple[str, ...] = ()
-    """The words; those that end in ``:FILE`` are followed by a path."""
+    """The allowed words; a path follows those that end in ``:FILE``."""
     words: tuple[str, ...] = ()
     """The words that may stand in place of a count."""
 
 
 @functools.cache
 def run_options() -> dict[str, RunOption]:
-    """Every option, by name."""
+    """Return every option, by name."""
     declared = json.loads(_core.run_options())
     for entry in declared:
         entry["choices"] = tuple(entry.get("choices", ()))
@@ -53,15 +53,15 @@ def run_options() -> dict[str, RunOption]:
 
 
 def of_groups(*groups: str) -> list[RunOption]:
-    """The options of these groups, in the order of help texts."""
+    """Return the options of these groups, in the order of help texts."""
     return [option for option in run_options().values() if option.group in groups]
 
 
 def chosen(option: RunOption, text: str) -> str | dict[str, str]:
-    """A word of an option with choices, as the core takes it.
+    """Return a word of an option with choices, as the core takes it.
 
     Raises:
-        InputError: It is none of the words.
+        InputError: The text is not among the words.
 
     """
     kind, colon, path = text.partition(":")
@@ -73,7 +73,7 @@ def chosen(option: RunOption, text: str) -> str | dict[str, str]:
 
 
 def documentation(groups: Mapping[str, str]) -> str:
-    """The options of ``groups`` (name and heading) as a list for a docstring."""
+    """Return the options of ``groups`` (name and heading) as a list for a docstring."""
     lines = []
     for group, heading in groups.items():
         lines += ["", f"{heading}:", ""]
@@ -90,17 +90,17 @@ KINDS: dict[str, tuple[tuple[type, ...], str]] = {
     "factor": ((int, float), "a number"),
     "flag": ((bool,), "True or False"),
 }
-"""Types that an option of each kind takes, and how a message names them."""
+"""Types that an option of each kind takes, and their names in messages."""
 
 LARGEST = {"depth": 2**32 - 1}
-"""The largest count of an option, where it is not that of 64 bits."""
+"""The largest count of an option, if it is less than 64 bits allow."""
 
 
 def checked(option: RunOption, given: Any) -> Any:
-    """A value of an option that is no file, as the core takes it.
+    """Return the value of an option that is not a file, as the core takes it.
 
     Raises:
-        InputError: It is of another type, or out of range.
+        InputError: The value has another type, or is out of range.
 
     """
     name = option.name
@@ -123,5 +123,5 @@ def checked(option: RunOption, given: Any) -> Any:
 
 
 def of_wrong_type(name: str, given: Any, expected: str) -> _core.InputError:
-    """That something else was expected."""
+    """Return the error about a value of the wrong type."""
     return _core.about(name, f"{given!r} is of type {type(given).__name__}, expected {expected}")

@@ -1,4 +1,4 @@
-"""``flashatlas new``: a part of one's own, outside of this repository, with its tests."""
+"""``flashatlas new``: a part of your own, outside this repository, with its tests."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ TEMPLATES = Path(__file__).with_name("templates")
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of part that there are templates of."""
+    """A kind of part for which there are templates."""
 
     words: str
     key: str
-    """What chooses one."""
+    """The setting that chooses a part of this kind."""
     base: str
-    """A part of the kind that comes with the project."""
+    """A part of this kind that comes with the project."""
     languages: tuple[str, ...]
     settings: tuple[str, ...] = ()
-    """What its drive needs."""
+    """Settings that its drive needs."""
 
 
 KINDS = {
@@ -69,7 +69,7 @@ REASONS = {
     ("format", "python"): "make an Arrow table of the trace and give it to flashatlas.Trace",
     ("generator", "python"): "make an Arrow table of requests and give it to flashatlas.Trace",
 }
-"""Why a kind has no template in a language."""
+"""Reasons why a kind has no template in a language."""
 
 EXAMPLE = {
     '"page-c"': '"{{NAME}}"',
@@ -80,15 +80,15 @@ EXAMPLE = {
     "./page.so": "./{{NAME}}.so",
     "the example of FlashAtlas": "none",
 }
-"""What becomes of the names of the example in C."""
+"""Replacements for the names in the C example."""
 
 LANGUAGES = ("rust", "c", "python")
 
 
 def crates() -> str | None:
-    """The folder of the Rust crates: in the repository of this package, or beside it in a wheel.
+    """Return the folder of the Rust crates in this package's repository, or packed in its wheel.
 
-    A repository in which a wheel was built has both; what was packed there may be old.
+    A repository in which a wheel was built has both; the packed sources may be old.
     """
     packed = Path(__file__).with_name("sources")
     for root in (Path(__file__).parents[2], packed):
@@ -98,14 +98,14 @@ def crates() -> str | None:
 
 
 def _dependency(given: str | None) -> str:
-    """How a crate depends on FlashAtlas: by path, or by version."""
+    """Return how a crate depends on FlashAtlas: by path, or by version."""
     if given is not None and re.fullmatch(r"[\^=~]?\d+(\.\d+){0,2}", given):
         return f'version = "{given}"'
     path = given if given is not None else crates()
     if path is None:
         raise InputError(
             "the sources of the crates are not here: say where with --crates PATH, or --crates "
-            "VERSION for those of the registry"
+            "VERSION for the crates of the registry"
         )
     folder = Path(path)
     if (folder / "crates/flashatlas/Cargo.toml").is_file():
@@ -136,7 +136,7 @@ def _checked(kind: str, name: str, language: str) -> Kind:
 
 
 def _files(kind: str, name: str, language: str) -> dict[str, str]:
-    """Template of each file that is made."""
+    """Return the template of each file that is made."""
     ident = name.replace("-", "_")
     if language == "rust":
         return {
@@ -198,10 +198,10 @@ def _values(kind: str, name: str, of: Kind, dependency: str) -> dict[str, str]:
 def new(
     kind: str, name: str, language: str, into: Path, crates_at: str | None = None
 ) -> list[Path]:
-    """Make a part of one's own in a new folder; returns its files.
+    """Make a part of your own in a new folder, and return its files.
 
     Raises:
-        InputError: A kind, name or language that does not exist, or a folder that does.
+        InputError: The kind, name or language is unknown, or the folder exists.
 
     """
     of = _checked(kind, name, language)

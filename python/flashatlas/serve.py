@@ -1,4 +1,4 @@
-"""A drive as a block device: nbdkit with our plugin, and what is left when it has ended.
+"""A drive as a block device: an nbdkit server with our plugin, and its result at the end.
 
 >>> with flashatlas.serve("tlc-small", image="drive.img") as drive:   # doctest: +SKIP
 ...     subprocess.run(["nbdinfo", drive.uri], check=True)
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from flashatlas.live.exporter import Exporter
 
 PLUGIN = Path(__file__).with_name("libflashatlas_nbdkit.so")
-"""What nbdkit loads."""
+"""The plugin that nbdkit loads."""
 
 POWER_LOST = 9
 """Exit status of a server whose drive lost its power."""
@@ -43,41 +43,45 @@ WITHOUT_PLUGIN = (
 )
 
 OURS = "flashatlas: "
-"""How lines of the plugin begin."""
+"""Beginning of the plugin's lines in the log."""
 
 MALLOC = {
     "MALLOC_ARENA_MAX": "2",
     "MALLOC_TOP_PAD_": str(64 << 20),
     "MALLOC_TRIM_THRESHOLD_": str(1 << 30),
 }
-"""For glibc, unless the environment says otherwise: units come and go from many threads, and with
-an arena for each the kernel maps and clears pages all the time."""
+"""Settings for glibc's allocator, unless the environment has others.
+
+Many threads allocate and free mapping units; with an arena for each thread the kernel maps and
+clears pages all the time.
+"""
 
 LIVE = "live.json"
-"""In a server's folder: what can be seen of its drive, anew every half second."""
+"""File in a server's folder with the visible state of its drive, renewed every half second."""
 
 PATIENCE_S = 2
-"""Seconds until clients that are still connected are cut off at the end."""
+"""Seconds at the end until clients that are still connected are cut off."""
 
 READY_S = 600
-"""Seconds until a server must be ready: a large image is read whole."""
+"""Seconds within which a server must be ready: a large image is read whole."""
 
 
 class Serving:
-    """A drive that is served; a context manager.
+    """A drive that is served, as a context manager.
 
     Attributes:
-        uri: Where clients find it, an NBD URI.
-        result: What :func:`flashatlas.run` returns, once it has ended.
-        damage: What of the image could not be read when it was opened, a line each.
-        metrics_url: Where the drive can be looked at, if that was asked for.
+        uri: The NBD URI under which clients find the drive.
+        result: The result, as :func:`flashatlas.run` returns it; ``None`` until the server has
+            ended.
+        damage: The parts of the image that could not be read when it was opened, a line each.
+        metrics_url: The URL of the metrics, if they were asked for.
 
     """
 
     def __init__(
         self, process: subprocess.Popen[bytes], folder: Path, uri: str, image: str
     ) -> None:
-        """Take over a server that was started; ``folder`` is its own."""
+        """Take over a server that was started; ``folder`` belongs to it alone."""
         self.uri = uri
         self.result: Result | None = None
         self.damage: list[str] = []
@@ -104,7 +108,7 @@ class Serving:
 
     @property
     def pid(self) -> int:
-        """The server's process."""
+        """The process number of the server."""
         return self._process.pid
 
     def wait(self) -> None:
@@ -114,11 +118,11 @@ class Serving:
     def stop(self) -> Result:
         """Flush, close the image, and return what the drive did.
 
-        Clients that have not gone in two seconds are cut off.
+        Clients that are still connected after two seconds are cut off.
 
         Raises:
-            PowerLost: Its power had failed.
-            DriveError: The drive could not go on; a server that was killed.
+            PowerLost: The power of the drive had failed.
+            DriveError: The drive could not go on, or the server was killed.
 
         """
         if self.result is not None:
@@ -137,14 +141,14 @@ class Serving:
         found = json.loads(record.read_text(encoding="utf-8")) if record.is_file() else None
         shutil.rmtree(self._folder, ignore_errors=True)
         if self._process.returncode == POWER_LOST:
-            raise PowerLost(f"the power failed; {self._image} is as it left it")
+            raise PowerLost(f"the power failed; {self._image} is as the failure left it")
         if found is None:
             raise DriveError(said or f"the server ended with status {self._process.returncode}")
         self.result = served.result(found, time.perf_counter() - self._begin)
         return self.result
 
     def cut(self) -> None:
-        """Let the power fail in the next operation of the flash (SIGUSR1 to the server)."""
+        """Let the power fail in the next flash operation (SIGUSR1 to the server)."""
         self._process.send_signal(signal.SIGUSR1)
 
     def kill(self) -> None:
@@ -155,10 +159,10 @@ class Serving:
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def answer(self, at: str) -> None:
-        """Answer at ``HOST:PORT`` what can be seen of the drive.
+        """Serve the metrics of the drive at ``HOST:PORT``.
 
         Raises:
-            InputError: Nobody can answer there.
+            InputError: The address cannot be used.
 
         """
         # not before somebody asks: it brings an HTTP server along
@@ -209,35 +213,39 @@ def serve(
     Args:
         drive: Preset, path of a TOML file, or a :class:`Drive`.
         set: Parameters that differ from the drive's.
-        image: File that holds the drive's flash, made where there is none; it is mounted by the
-            scheme's own recovery. Without one, bytes are in memory only.
-        time: ``none``: replies go out at once; ``real`` or a number: when the simulated drive would
-            have answered, that many times slower.
-        socket: Path of the Unix socket; one in a new folder of mode 0700 if not given.
-        port: Serve TCP on this port of 127.0.0.1 instead.
-        tls: Folder of certificates (``nbdkit-tls``): only clients with TLS are served.
-        threads: Requests that are carried out at the same time.
-        once: End when the last client has gone.
-        cut_after: The power fails in the operation of the flash after so many, those of the mount
-            among them.
-        cut_at: After so many seconds (or a time such as ``500ms``) it fails in the next one.
-        cut_mode: What that operation leaves in an image: nothing (``prefix``), or (``torn``) of a
-            program a page that cannot be read, of an erase a block of them. ``subset``: of what no
-            FLUSH has made durable, each lane keeps a beginning, drawn by the seed.
-        ignore_flush: FLUSH and FUA are answered and not carried out: for tests that must fail.
-        ignore_fua: FUA is answered and not carried out, FLUSH is: likewise.
-        record: File (``.fatr``) for what clients send, with times, FLUSH, FUA and trim: a trace
-            that runs replay. It is there when the server has ended, or its power has failed.
-        metrics: Answer at this ``HOST:PORT``, over HTTP, what can be seen of the drive: a page,
-            Prometheus' text (``/metrics``), JSON. Nothing can be changed there.
-        precondition: What a drive in memory or in a new image begins as, without layers: ``none``,
-            ``fill``, ``steady``, ``trace:FILE`` or ``checkpoint:FILE``, as for
-            :func:`flashatlas.run`. What was written so reads as zeros.
+        image: File that holds the drive's flash; it is made if it does not exist, and mounted by
+            the scheme's own recovery. Without an image, bytes are in memory only.
+        time: ``none``: replies go out at once. ``real`` or a number: replies go out when the
+            simulated drive would have answered, slowed down by this factor.
+        socket: Path of the Unix socket; by default a socket in a new folder of mode 0700.
+        port: Port of 127.0.0.1 on which TCP is served instead.
+        tls: Folder of certificates (``nbdkit-tls``); then only clients with TLS are served.
+        threads: Number of requests that are carried out at the same time.
+        once: End the server when the last client has gone.
+        cut_after: Number of flash operations before the one in which the power fails; operations of
+            the mount count.
+        cut_at: Seconds (or a time such as ``500ms``) after which the power fails, in the next flash
+            operation.
+        cut_mode: State of the operation in which the power fails, in an image. ``prefix``: it
+            leaves nothing. ``torn``: a program leaves an unreadable page, an erase leaves a block
+            of unreadable pages. ``subset``: of the operations that no FLUSH has made durable, each
+            lane keeps the first ones, drawn by the seed.
+        ignore_flush: FLUSH and FUA are answered and not carried out, for tests that must fail.
+        ignore_fua: FUA is answered and not carried out; FLUSH is carried out. Also for tests that
+            must fail.
+        record: File (``.fatr``) that records the clients' requests, with times, FLUSH, FUA and
+            trim: a trace that runs replay. The file appears when the server has ended, or its power
+            has failed.
+        metrics: ``HOST:PORT`` at which the state of the drive is served over HTTP: a page,
+            Prometheus' text (``/metrics``) and JSON. Nothing can be changed there.
+        precondition: Initial state of a drive in memory or in a new image, without layers:
+            ``none``, ``fill``, ``steady``, ``trace:FILE`` or ``checkpoint:FILE``, as for
+            :func:`flashatlas.run`. The pages that preconditioning wrote read as zeros.
         progress: Called while the drive is preconditioned, as by :func:`flashatlas.run`.
         seed: Seed of everything random.
 
     Raises:
-        InputError: Nothing can be served like that; nothing was changed, and no image was left.
+        InputError: An option is bad; nothing was changed, and no image was left.
 
     """
     if shutil.which("nbdkit") is None:
@@ -247,7 +255,7 @@ def serve(
     if socket is not None and port is not None:
         raise InputError("socket and port: expected one of them")
     if record is not None and Path(record).suffix != ".fatr":
-        raise InputError(f"record: {os.fspath(record)}: what is recorded is a .fatr")
+        raise InputError(f"record: {os.fspath(record)}: a recording ends in .fatr")
     told = served.plan(drive, set, image, cut_mode, ignore_flush, ignore_fua, seed, precondition)
     pace = "none" if time == "none" else {"real": _slower(time)}
     libraries = _libraries(told)
@@ -283,7 +291,7 @@ def serve(
     command += [str(PLUGIN), f"plan={folder / 'plan.json'}"]
     new_image = None if image is None or os.path.lexists(image) else Path(image)
     with (folder / "log").open("wb") as log:
-        # a Ctrl-C is for whoever serves, which then ends the server
+        # Ctrl-C goes to the caller, which then ends the server
         environment = {**MALLOC, **os.environ}
         process = subprocess.Popen(command, env=environment, stderr=log, start_new_session=True)
     scheme = "nbds" if tls is not None else "nbd"
@@ -306,14 +314,14 @@ def serve(
 
 
 def _remove_unused(image: Path) -> None:
-    """Remove an image that was made for a drive that nobody was served: the next may be another."""
+    """Remove an image that was made for a server that never started: the next may differ."""
     with suppress(OSError), image.open("rb") as file:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # somebody else may serve it by now
         image.unlink()
 
 
 def _libraries(told: dict[str, Any]) -> list[str]:
-    """The shared libraries whose parts the drive is made of."""
+    """Return the shared libraries that hold the drive's parts."""
     if not parts.added():
         return []
     asked = {key: told[key] for key in ("drive", "drive_toml", "set", "seed")}
@@ -323,7 +331,7 @@ def _libraries(told: dict[str, Any]) -> list[str]:
         library = parts.library_of(part)
         if library is None:
             raise InputError(
-                f"{part['kind']} `{part['name']}` of {part['distribution']} is not of a shared "
+                f"{part['kind']} `{part['name']}` of {part['distribution']} is not from a shared "
                 "library: nbdkit cannot load it; flashatlas.Device serves it in this process"
             )
         found.append(os.path.abspath(library))

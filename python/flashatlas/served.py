@@ -1,7 +1,7 @@
-"""What a drive with real bytes is told, and what it says in the end.
+"""The plan for a drive with real bytes, and its result at the end.
 
-Shared by the server (:mod:`flashatlas.serve`) and the drive in this process
-(:mod:`flashatlas.device`).
+The server (:mod:`flashatlas.serve`) and the drive in this process (:mod:`flashatlas.device`) share
+this module.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from flashatlas.run_options import checked, run_options
 from flashatlas.trace import Progress
 
 CUT_MODES = ("prefix", "torn", "subset")
-"""What a power failure leaves of what the flash was doing."""
+"""The ways in which a power failure leaves an operation of the flash."""
 
 
 def plan(
@@ -35,10 +35,10 @@ def plan(
     seed: int,
     precondition: str = "none",
 ) -> dict[str, Any]:
-    """What the drive is told (``Plan`` of the crate ``serve``), checked.
+    """Return the plan of the drive (``Plan`` of the crate ``serve``), checked.
 
     Raises:
-        InputError: It is no drive.
+        InputError: The drive does not exist, or an option is bad.
 
     """
     if cut_mode not in CUT_MODES:
@@ -66,15 +66,15 @@ def _begins(precondition: str, image: str | os.PathLike[str] | None) -> str | di
     """Return a precondition as the core takes it.
 
     Raises:
-        InputError: It is none, or the image is there already.
+        InputError: The precondition is unknown, or the image already exists.
 
     """
     chosen = checked(run_options()["precondition"], precondition)
     if chosen != "none" and image is not None and _is_image(image):
         raise _core.about(
             "precondition",
-            f"{os.fspath(image)} holds a drive, which begins as it was left: leave it out, or name "
-            "a new image (‹image=FILE›)",
+            f"{os.fspath(image)} holds a drive, which begins as it was left: leave the "
+            "option out, or name a new image (‹image=FILE›)",
         )
     return chosen  # type: ignore[no-any-return]
 
@@ -94,10 +94,10 @@ def aged(
     folder: Path,
     progress: Progress | None,
 ) -> dict[str, Any]:
-    """Return a plan with the checkpoint that its drive begins as, made in ``folder`` if need be.
+    """Return a plan with the checkpoint of its initial drive, made in ``folder`` if necessary.
 
     Raises:
-        InputError: The drive cannot be preconditioned like that.
+        InputError: The drive cannot be preconditioned in this way.
 
     """
     begins = told["precondition"]
@@ -122,7 +122,7 @@ def aged(
 
 
 def result(found: dict[str, Any], wall_s: float) -> Result:
-    """Record and tables as a run has them."""
+    """Return the record and tables as a run has them."""
     kinds = {
         "int": pa.int64(),
         "float": pa.float64(),

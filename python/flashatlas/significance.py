@@ -1,4 +1,4 @@
-"""Whether a difference between configurations is more than chance, in one sentence."""
+"""Tests of differences between configurations against chance, each told in one sentence."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from flashatlas.frame import Frame, frame
 from flashatlas.result import Result
 
 EXACT = 16
-"""Pairs up to which every assignment of signs is tried."""
+"""The largest number of pairs for which every assignment of signs is tried."""
 
 DRAWN = 100_000
-"""Assignments of signs that are drawn for more pairs."""
+"""Number of assignments of signs that are drawn if there are more pairs."""
 
 
 DRAWS = ("seed", "trace", "workload", "job")
-"""Columns that give a run requests of its own. Runs that share all of these are one repetition."""
+"""Columns that give a run its own requests; runs that share all of them are one repetition."""
 
 
 def significance(
@@ -32,24 +32,24 @@ def significance(
     *,
     allow_incomplete: bool = False,
 ) -> list[str]:
-    """One sentence for each value of a factor, against the first one.
+    """Return a sentence for each value of a factor, compared with the first value.
 
-    Runs are paired that differ in this factor and in nothing else. Pairs of one trace and one seed
-    have their requests in common: they are one repetition, whatever else differs between them, and
-    count by the mean of their log ratios. The test flips the signs of repetitions (a permutation
-    test, which assumes no distribution): all ways for up to 16 of them, else 100,000 drawn ones.
-    Repetitions that only their seeds tell apart, and whose numbers are the same, count once.
+    Runs are paired if they differ in this factor and in nothing else. Pairs with the same trace and
+    the same seed share their requests: they are one repetition, whatever else differs, and count by
+    the mean of their log ratios. The test flips the signs of repetitions (a permutation test, which
+    assumes no distribution): in all ways for up to 16 repetitions, else in 100,000 drawn ways.
+    Repetitions that differ only in their seeds, and have the same numbers, count once.
 
     Args:
         results: The runs, or a :func:`flashatlas.frame` of them.
         of: The number that is compared, such as ``waf``.
         between: The factor, such as ``ftl.victim``.
-        each: A further factor, or several: a sentence for each of its values.
-        allow_incomplete: Take a study of which runs are missing.
+        each: A further factor, or several; each of its values has a sentence.
+        allow_incomplete: Accept a study even if runs are missing.
 
     Raises:
-        InputError: No such column, a factor that the runs do not differ in, no pairs, or a study
-            that is not done.
+        InputError: A column does not exist, the runs do not differ in the factor, there are no
+            pairs, or a study is not complete.
 
     """
     runs = results if isinstance(results, Frame) else frame(results)
@@ -71,9 +71,9 @@ def significance(
 
 
 def _check(runs: Frame, of: str, between: str, each: Sequence[str]) -> None:
-    """Refuse columns that cannot be what they are given for."""
+    """Refuse columns that do not fit their options."""
     if len(runs) < 2:
-        raise InputError("one run: a difference needs two at least")
+        raise InputError("one run: a difference needs at least two")
     for option, name in (("between", between), *(("each", name) for name in each)):
         runs.column(name)
         if name in runs.numbers:
@@ -83,11 +83,11 @@ def _check(runs: Frame, of: str, between: str, each: Sequence[str]) -> None:
             raise about(option, f"the runs do not differ in `{name}` (factors: {factors})")
         if option == "each" and name == between:
             raise about(
-                "each", f"`{name}` is the factor of ‹between›; expected another one, or none"
+                "each", f"`{name}` is the factor of ‹between›; expected another factor, or none"
             )
     runs.column(of)
     if of not in runs.numbers:
-        raise about("of", f"`{of}` is what runs were given, not a number that they found")
+        raise about("of", f"`{of}` is a setting of the runs, not a number that they found")
 
 
 Pair = tuple[float, float]
@@ -100,7 +100,7 @@ def _repetitions(
     between: str,
     levels: tuple[Any, Any],
 ) -> list[list[Pair]]:
-    """The pairs of each repetition: numbers of runs that differ in nothing but the factor."""
+    """Return the pairs of each repetition: numbers of runs that differ only in the factor."""
     others = [name for name in runs.factors if name != between]
     numbers = runs.numbers
     sides: list[dict[tuple[Any, ...], float]] = [{}, {}]
@@ -118,7 +118,7 @@ def _repetitions(
         repetition = tuple(key[at] for at in drawn)
         found.setdefault(repetition, []).append(pair)
         results.setdefault(repetition, []).append(tuple(everything[key]))
-    # of repetitions that a seed changed no number in, one is as good as all
+    # repetitions whose seeds changed no number are one
     seedless = [i for i, at in enumerate(drawn) if others[at] != "seed"]
     apart = {
         (tuple(key[i] for i in seedless), tuple(results[key])): pairs
@@ -150,17 +150,17 @@ def _sentence(of: str, first: Any, second: Any, repetitions: list[list[Pair]]) -
 
 
 def _change(ratio: float) -> str:
-    """A ratio as people say it: a change in percent, or so many times."""
+    """Return a ratio as people say it: a change in percent, or a multiple."""
     return f"{100 * (ratio - 1):+.2g} %" if 0.5 < ratio < 2 else f"{ratio:.3g} times"
 
 
 def _called(value: Any) -> str:
-    """A trace by the name of its file."""
+    """Return the name of a trace's file."""
     return Path(value).name if isinstance(value, str) else str(value)
 
 
 def _chance(logs: list[float]) -> float:
-    """The share of assignments of signs to mean log ratios whose sum is at least as far from 0."""
+    """Return the share of sign assignments whose sum of mean log ratios is as far from 0."""
     found = abs(sum(logs)) - 1e-12
     if len(logs) <= EXACT:
         signs = itertools.product((1, -1), repeat=len(logs))

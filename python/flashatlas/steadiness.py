@@ -1,7 +1,7 @@
-"""Which runs were no steady state, and why: what a table of results must say beside its numbers.
+"""Runs that were not steady, and the reasons, for the notes beside tables of results.
 
-The criterion of one run is in ``crates/sim/src/steadiness.rs``; the record has its result
-(``steady``, ``steadiness.reasons``). Here is what only shows in several runs side by side.
+The criterion for one run is in ``crates/sim/src/steadiness.rs``; the record has its result
+(``steady``, ``steadiness.reasons``). This module adds the facts that only several runs show.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def unsteady(results: Sequence[Result]) -> list[tuple[Result, list[str]]]:
-    """The runs whose numbers would move if they were longer, each with its reasons."""
+    """Return the runs whose numbers would move if they were longer, each with its reasons."""
     return [
         (result, texts(result.record["steadiness"]["reasons"]))
         for result in results
@@ -26,7 +26,7 @@ def unsteady(results: Sequence[Result]) -> list[tuple[Result, list[str]]]:
 
 
 def of_frame(runs: Frame) -> str:
-    """Return how many of the runs with results were not steady, as a sentence; empty if none."""
+    """Return a sentence that counts the runs that were not steady; empty if there are none."""
     count = runs.steady().count(False)
     total = len(runs) - runs.failures
     said = []
@@ -41,10 +41,10 @@ def of_frame(runs: Frame) -> str:
 
 
 def compares_unlike(results: Sequence[Result]) -> bool:
-    """Whether some runs erase what they program and others erase nothing.
+    """Return ``True`` if some runs erase what they program and others erase nothing.
 
-    The others still live on free blocks: the comparison is between a drive that collects and one
-    that does not have to yet.
+    The others still use up free blocks: the comparison is between a drive that collects and one
+    that does not yet have to.
     """
     found = [result.record.get("steadiness", {}) for result in results]
     erased = [each["erased_pages"] > 0 for each in found if each.get("programmed_pages")]
@@ -55,14 +55,14 @@ UNLIKE = (
     "some of the runs erase blocks and others only use up free ones: their numbers cannot be "
     "compared"
 )
-"""What is said then."""
+"""The message about such runs."""
 
 MOVES = "{} numbers would move with a longer run"
-"""What an unsteady run means, with its pronoun."""
+"""The meaning of an unsteady run, with a place for its pronoun."""
 
 
 def advice(results: Sequence[Result]) -> str:
-    """Return what would make these unsteady runs steady: the advice of each reason, once."""
+    """Return advice that would make these unsteady runs steady, each reason's advice once."""
     codes = [
         reason["code"] for result in results for reason in result.record["steadiness"]["reasons"]
     ]
@@ -71,4 +71,4 @@ def advice(results: Sequence[Result]) -> str:
 
 
 OF_OLD_RECORDS = "Play more requests, or begin with `--precondition steady`."
-"""What is advised where a record names no reason by code."""
+"""The advice if a record names no reason by code."""

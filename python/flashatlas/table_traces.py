@@ -1,7 +1,7 @@
-"""Traces that are tables: Parquet and Arrow files, and tables that Python holds.
+"""Traces that are tables: Parquet and Arrow files, and tables in memory.
 
-They are read as delimited text whose first line names the columns, so that everything that holds
-for text holds for them: formats, units, messages (row ``n`` is line ``n + 1``).
+They are read as delimited text whose first line names the columns. All rules for text hold for
+them: formats, units, messages (row ``n`` is line ``n + 1``).
 """
 
 from __future__ import annotations
@@ -19,36 +19,36 @@ import pyarrow.parquet
 from flashatlas._core import TABLE, InputError
 
 ROWS = 65_536
-"""Rows that are turned into text at a time."""
+"""Number of rows that are turned into text at a time."""
 
 _HELD: WeakValueDictionary[str, pa.Table] = WeakValueDictionary()
 
 
 def held(source: Any) -> pa.Table:
-    """A table that Python holds, as an Arrow table; a stream of batches is read to its end.
+    """Return a table in memory as an Arrow table; a stream of batches is read to its end.
 
     Args:
-        source: An Arrow table or reader of batches, or what hands itself out as Arrow: a frame of
-            polars, a relation of DuckDB.
+        source: An Arrow table, a reader of batches, or an object that exports Arrow: a polars
+            frame, a DuckDB relation.
 
     Raises:
-        InputError: It is none of these.
+        InputError: The source is none of these.
 
     """
     if isinstance(source, pa.Table):
         return source
     if not hasattr(source, "__arrow_c_stream__"):
         raise InputError(
-            f"a trace is a path, an Arrow table, or what hands itself out as one; "
+            f"a trace is a path, an Arrow table, or an object that exports Arrow; "
             f"this is of type {type(source).__name__}"
         )
     return pa.table(source)
 
 
 def name_of(source: str | os.PathLike[str] | pa.Table) -> str:
-    """How the core asks for a trace: a path, or the name of a table that is held.
+    """Return the core's name of a trace: a path, or the name of a table in memory.
 
-    The name is made of the content, so that records of equal runs are equal.
+    The name is computed from the content, so that records of equal runs are equal.
     """
     if not isinstance(source, pa.Table):
         return os.fspath(source)
@@ -64,7 +64,7 @@ def name_of(source: str | os.PathLike[str] | pa.Table) -> str:
 
 
 class Text:
-    """Batches as delimited text, in pieces of at most as many bytes as are asked for."""
+    """Batches as delimited text, which is read in pieces of at most a given size."""
 
     def __init__(self, schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> None:
         """Keep the columns that hold single values."""
@@ -79,7 +79,7 @@ class Text:
         self._batches = iter(())
 
     def read(self, count: int) -> bytes:
-        """The next bytes; none at the end."""
+        """Return the next bytes; empty at the end."""
         while not self._left:
             batch = next(self._batches, None)
             if batch is None:
@@ -104,7 +104,7 @@ class Text:
 
 
 def of_text(columns: str) -> str:
-    """A format ``columns:…`` of a table, as that of the text that stands for it."""
+    """Return the format ``columns:…`` of the text that stands for a table."""
     own = {"delimiter": "tab", "header": "1"}
     given = {setting.partition("=")[0].strip() for setting in columns.partition(":")[2].split(",")}
     return ",".join([columns, *(f"{k}={v}" for k, v in own.items() if k not in given)])
@@ -118,7 +118,7 @@ def _decoded(chunk: pa.DictionaryArray) -> pa.Array:
 
 
 def open_text(path: str) -> Text:
-    """The text of a table by its name, or of a file of one.
+    """Return the text of a table in memory, by its name, or of a table's file.
 
     Raises:
         InputError: The file is damaged, or the table is gone.
@@ -127,7 +127,7 @@ def open_text(path: str) -> Text:
     if path.startswith(TABLE):
         table = _HELD.get(path)
         if table is None:
-            raise InputError("is a table that another process held: give it again")
+            raise InputError("is a table in another process's memory: give it again")
         return Text(table.schema, iter(table.to_batches(ROWS)))
     try:
         with open(path, "rb") as file:

@@ -19,20 +19,20 @@ from flashatlas.result import Result
 class Row:
     """One line of a comparison.
 
-    What it is called, where it comes from, how it prints, and which way is better.
+    It has a name, a source, a way to print, and the direction that is better.
     """
 
     name: str
     value: Callable[[dict[str, Any]], float | None]
     text: Callable[[float], str]
     better: str = ""
-    """``low``, ``high`` or empty."""
+    """The better direction: ``low``, ``high`` or empty."""
     group: str = ""
-    """The heading under which it stands."""
+    """The heading above the row."""
 
 
 def path(*keys: str) -> Callable[[dict[str, Any]], float | None]:
-    """What finds the number under these keys of a record; ``None`` where there is none."""
+    """Return a function that finds the number under these keys of a record, or ``None``."""
 
     def find(record: dict[str, Any]) -> float | None:
         node: Any = record
@@ -46,7 +46,7 @@ def path(*keys: str) -> Callable[[dict[str, Any]], float | None]:
 
 
 def duration(ns: float) -> str:
-    """Nanoseconds in the unit that reads best."""
+    """Return nanoseconds in the unit that reads best."""
     for unit, size in (("s", 1e9), ("ms", 1e6), ("µs", 1e3)):
         if ns >= size:
             return f"{ns / size:,.3g} {unit}" if ns < 1000 * size else f"{ns / size:,.0f} {unit}"
@@ -54,7 +54,7 @@ def duration(ns: float) -> str:
 
 
 def size(count: float) -> str:
-    """Bytes in binary units."""
+    """Return bytes in binary units."""
     for unit, factor in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
         if count >= factor:
             return f"{count / factor:,.1f} {unit}"
@@ -62,7 +62,7 @@ def size(count: float) -> str:
 
 
 def word(value: Any, unit: str) -> str:
-    """A value of a factor, with its unit; a file by its name."""
+    """Return a value of a factor with its unit; a file by its name."""
     if value is None:
         return "–"
     if unit in ("bytes", "ns"):
@@ -71,28 +71,28 @@ def word(value: Any, unit: str) -> str:
 
 
 def in_unit(value: float, unit: str) -> str:
-    """A number of a record in a unit (``units.py``) with four digits or so."""
+    """Return a number of a record in a unit (``units.py``), with about four digits."""
     text = {"ns": duration, "bytes": size}.get(unit)
     return text(value) if text else f"{value:,.4g}"
 
 
 def speed(bytes_per_s: float) -> str:
-    """Bytes a second in decimal units."""
+    """Return bytes per second in decimal units."""
     return f"{bytes_per_s / 1e6:,.1f} MB/s"
 
 
 def number(count: float) -> str:
-    """A count with separators."""
+    """Return a count with separators."""
     return f"{count:,.0f}"
 
 
 def percent(share: float) -> str:
-    """A share of one."""
+    """Return a share of one in percent."""
     return f"{100 * share:.1f} %"
 
 
 def fine_percent(share: float) -> str:
-    """A share of one, with two digits however small it is."""
+    """Return a share of one in percent, with two digits however small it is."""
     return f"{100 * share:.1f} %" if share >= 0.1 or share == 0 else f"{100 * share:.2g} %"
 
 
@@ -117,7 +117,7 @@ def _map_memory(record: dict[str, Any]) -> float | None:
 
 
 def _spare_share(record: dict[str, Any]) -> float | None:
-    """Return the flash beyond what the drive exports, as a share of that."""
+    """Return the flash beyond the exported size, as a share of the exported size."""
     given = record["config"]["params"].get
     if (share := given("drive.over_provisioning")) is not None:
         return float(share)
@@ -135,7 +135,7 @@ def _host_part(record: dict[str, Any]) -> float | None:
 
 
 def _of_paged_maps(key: str) -> Callable[[dict[str, Any]], float | None]:
-    """A counter of a map of which pages are read or written; of others it says nothing."""
+    """Return a counter of a map whose pages are read or written; ``None`` for other maps."""
     find = path("map", key)
 
     def value(record: dict[str, Any]) -> float | None:
@@ -147,17 +147,17 @@ def _of_paged_maps(key: str) -> Callable[[dict[str, Any]], float | None]:
 
 
 STEADY = "numbers are steady"
-"""The row that says whether the numbers of a run would stay in a longer one.
+"""The name of the row that shows if a run's numbers would stay in a longer run.
 
-A drive's steady state is another thing: that of its flash when a run begins.
+The steady state of a drive is another thing: the state of its flash when a run begins.
 """
 
 RECLAIMED = ("switch", "partial", "full", "dead", "moved")
-"""What reclaiming a log block took."""
+"""The ways in which a log block is reclaimed."""
 
 
 def log_areas(columns: Iterable[str]) -> list[str]:
-    """The areas of the log that a series has columns of."""
+    """Return the areas of the log for which a series has columns."""
     suffix = "_utilisation"
     shares = [name for name in columns if name.startswith("area_") and name.endswith(suffix)]
     return [name.removeprefix("area_").removesuffix(suffix) for name in shares]
@@ -260,7 +260,7 @@ ROWS = tuple(replace(row, group=group) for group, rows in GROUPS for row in rows
 
 
 def best(row: Row, values: Sequence[float | None]) -> set[int]:
-    """The columns that are best in a row; none when all are alike."""
+    """Return the columns that are best in a row; none if all print alike."""
     known = [value for value in values if value is not None]
     if not row.better or len(known) < 2 or row.text(min(known)) == row.text(max(known)):
         return set()
@@ -269,7 +269,7 @@ def best(row: Row, values: Sequence[float | None]) -> set[int]:
 
 
 def unlike(results: Sequence[Result]) -> str:
-    """What the runs do not have in common, in words; empty where one may be the best of them.
+    """Return what the runs do not share, in words; empty if one of them may be the best.
 
     Numbers of different traces, drives or preconditions have no winner.
     """
@@ -287,7 +287,7 @@ def unlike(results: Sequence[Result]) -> str:
 
 
 def _capacity(record: dict[str, Any]) -> tuple[Any, ...] | None:
-    """What decides how much a drive exports, if its requests are generated over that."""
+    """Return the settings that decide the exported size, if requests are generated over it."""
     if record.get("trace", {}).get("format") not in ("generator", "fio"):
         return None
     params = record.get("config", {}).get("params", {})
@@ -297,13 +297,13 @@ def _capacity(record: dict[str, Any]) -> tuple[Any, ...] | None:
 
 
 def filled_rows(results: Sequence[Result]) -> list[tuple[Row, list[float | None]]]:
-    """The rows of which at least one result knows the value."""
+    """Return the rows for which at least one result has a value."""
     rows = [(row, [row.value(result.record) for result in results]) for row in ROWS]
     return [(row, values) for row, values in rows if any(value is not None for value in values)]
 
 
 def ranked_rows(results: Sequence[Result]) -> list[tuple[Row, list[float | None], set[int]]]:
-    """The same, each with the columns that are best; none are among unlike runs."""
+    """Return the filled rows with the best columns of each; among unlike runs none is best."""
     apart = unlike(results)
     return [
         (row, values, set() if apart else best(row, values)) for row, values in filled_rows(results)
@@ -311,13 +311,13 @@ def ranked_rows(results: Sequence[Result]) -> list[tuple[Row, list[float | None]
 
 
 GAP = 2
-"""Columns of a terminal between two of a table."""
+"""Spaces between two columns of a table in the terminal."""
 
 
 def comparison(results: Sequence[Result], width: int) -> list[Table]:
-    """One column for each result; the best of each row is bold green and starred.
+    """Return tables with a column for each result; the best of each row is bold green and starred.
 
-    As many tables as it takes for every column to be whole in ``width`` columns of the terminal.
+    There are as many tables as are needed for every column to fit whole into ``width``.
     """
     rows = ranked_rows(results)
 
@@ -349,7 +349,7 @@ def comparison(results: Sequence[Result], width: int) -> list[Table]:
 
 
 MANY = 12
-"""Runs from which on a table has a row for each of them."""
+"""Number of runs from which a table has a row for each run."""
 
 TURNED = (
     "write amplification",
@@ -361,11 +361,11 @@ TURNED = (
     STEADY,
     "violations",
 )
-"""Rows that become columns where every run has a row; ``flashatlas table`` has the others."""
+"""Rows that become columns if every run has a row; ``flashatlas table`` has the others."""
 
 
 def turned(results: Sequence[Result]) -> Table:
-    """One row for each result, with what is asked first; the best of each column starred."""
+    """Return a table with a row for each result, and the best of each column starred."""
     rows = [found for found in ranked_rows(results) if found[0].name in TURNED]
     names = [result.label or result.record["config"]["drive"] for result in results]
     columns = [
@@ -387,7 +387,7 @@ def turned(results: Sequence[Result]) -> Table:
 
 
 def _groups(needed: Sequence[int], room: int) -> list[list[int]]:
-    """Columns, in order, as many together as there is room for; one at least."""
+    """Return groups of columns, in order, with as many as fit into the room; at least one each."""
     groups: list[list[int]] = []
     left = 0
     for i, width in enumerate(needed):
@@ -404,7 +404,7 @@ JOBS = ("job", "", "requests", "a second", "bandwidth", "mean", "p99", "max")
 
 
 def job_rows(statistics: dict[str, Any]) -> list[tuple[str, ...]]:
-    """The jobs of a fio job file: a line for each operation of each."""
+    """Return the rows of a fio job file's jobs: one for each job and operation."""
     rows: list[tuple[str, ...]] = []
     for job in statistics["jobs"]:
         seconds = job["runtime_ns"] / 1e9
@@ -423,12 +423,12 @@ def job_rows(statistics: dict[str, Any]) -> list[tuple[str, ...]]:
 
 
 def jobs(statistics: dict[str, Any]) -> Table:
-    """The same as a listing."""
+    """Return the rows of :func:`job_rows` as a listing."""
     return listing(JOBS, job_rows(statistics))
 
 
 def listing(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
-    """A plain listing."""
+    """Return a plain listing."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     for i, column in enumerate(columns):
         table.add_column(escape(column), no_wrap=i == 0, overflow="fold")

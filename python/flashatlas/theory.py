@@ -1,7 +1,7 @@
 """Write amplification by theory, for uniform random single-page writes without trim.
 
-Symbols: ``rho`` is the share of the physical pages that the drive exports, ``b`` the pages of a
-block. Every value here is computed from its model; none is looked up.
+Symbols: ``rho`` is the share of the physical pages that the drive exports, ``b`` is the number of
+pages in a block. Every value here is computed from its model; none is looked up.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 
 def bisect(f: Callable[[float], float], low: float, high: float) -> float:
-    """The root of an increasing function, to the last bit that doubles resolve."""
+    """Return the root of an increasing function, to the last bit that doubles resolve."""
     for _ in range(200):
         middle = (low + high) / 2
         if middle in (low, high):
@@ -25,15 +25,15 @@ def bisect(f: Callable[[float], float], low: float, high: float) -> float:
 
 
 def lambert_w0(x: float) -> float:
-    """Principal branch of Lambert's W for ``-1/e <= x <= 0``.
+    """Return the principal branch of Lambert's W for ``-1/e <= x <= 0``.
 
-    The ``w >= -1`` with ``w * exp(w) = x``.
+    It is the ``w >= -1`` with ``w * exp(w) = x``.
     """
     return bisect(lambda w: w * math.exp(w) - x, -1.0, 0.0)
 
 
 def fifo(rho: float, b: int) -> float:
-    """First in, first out, for any ``b``.
+    """Return the write amplification of first in, first out, for any ``b``.
 
     ``A = a / (a + W0(-a exp(-a)))`` with ``a = 1 / rho`` (Desnoyers 2012).
     """
@@ -43,13 +43,13 @@ def fifo(rho: float, b: int) -> float:
 
 
 def random_victim(rho: float, b: int) -> float:
-    """Uniformly random victims: ``A = 1 / (1 - rho)``."""
+    """Return the write amplification of uniformly random victims: ``A = 1 / (1 - rho)``."""
     del b
     return 1 / (1 - rho)
 
 
 def greedy(rho: float, b: int) -> float:
-    """Greedy with finite blocks (Desnoyers, SYSTOR 2012): ``A = b / (b - (X0 - 1))``."""
+    """Return the write amplification of greedy, ``A = b / (b - (X0 - 1))``, with finite blocks."""
     a = 1 / rho
     c = (1 + 1 / (2 * b)) * a
     x0 = 0.5 - (b / a) * lambert_w0(-c * math.exp(-c))
@@ -57,12 +57,12 @@ def greedy(rho: float, b: int) -> float:
 
 
 def d_choices(rho: float, b: int, d: int) -> float:
-    """Mean field of d-choices collection (Van Houdt, SIGMETRICS 2013).
+    """Return the write amplification of d-choices by the mean field (Van Houdt, SIGMETRICS 2013).
 
-    ``s_i`` is the share of blocks with at most ``i`` valid pages, ``c_i = 1 - (1 - s_i)^d`` the
-    chance that the victim has at most ``i``. Balance across level ``i``:
-    ``(E / (rho b)) (i + 1) (s_{i+1} - s_i) = c_i``, where ``E``, the mean number of invalid pages
-    of a victim, is such that the mean number of valid pages is ``rho b``.
+    ``s_i`` is the share of blocks with at most ``i`` valid pages, and ``c_i = 1 - (1 - s_i)^d`` is
+    the chance that the victim has at most ``i``. The balance across level ``i`` is ``(E / (rho b))
+    (i + 1) (s_{i+1} - s_i) = c_i``. ``E``, the mean number of invalid pages of a victim, is such
+    that the mean number of valid pages is ``rho b``.
     """
 
     def shares(e: float) -> list[float]:
@@ -92,14 +92,14 @@ MODELS: dict[str, tuple[Callable[[float, int], float], list[str]]] = {
     "d = 5": (lambda rho, b: d_choices(rho, b, 5), ["ftl.victim=d-choices", "ftl.d=5"]),
     "d = 10": (lambda rho, b: d_choices(rho, b, 10), ["ftl.victim=d-choices", "ftl.d=10"]),
 }
-"""For each victim policy its model, and the settings that simulate it."""
+"""The model of each victim policy, and the settings that simulate it."""
 
 
 def utilisation(rho: float, trim: float) -> float:
-    """The utilisation that a drive works at when a share of its requests are trims.
+    """Return the utilisation of a drive if a share of its requests are trims.
 
     Requests go to pages uniformly, written or not. A page holds data if the last request to it was
-    a write, which has the probability 1 - trim. The models hold with that share of the pages.
+    a write, which has the probability 1 - trim. The models hold with this share of the pages.
     """
     return rho * (1 - trim)
 
@@ -115,14 +115,14 @@ def simulation(
     spare: int = 1,
     gc_mode: str = "single",
 ) -> dict[str, Any]:
-    """Arguments of :func:`flashatlas.run` that simulate what the models describe.
+    """Return the arguments of :func:`flashatlas.run` that simulate the models' drive.
 
-    ``trim`` of the requests are trims.
+    A share ``trim`` of the requests are trims.
 
-    The second half is measured.
+    The second half of the requests is measured.
 
-    One frontier, one reserved block beside the ``blocks`` of the model, one lane, no cache, no
-    time. ``gc_mode`` dual has more frontiers, and needs more ``spare`` blocks.
+    There is one frontier, one reserved block beside the ``blocks`` of the model, one lane, no cache
+    and no time. ``gc_mode`` dual has more frontiers, and needs more ``spare`` blocks.
     """
     pages = int(rho * blocks * b)
     shape = [

@@ -1,9 +1,9 @@
-"""Write amplification by theory where a part of the pages is hot.
+"""Write amplification by theory if a part of the pages is hot.
 
 A share ``space`` of the exported pages gets a share ``share`` of the writes; within both parts
-writes are uniform. Symbols are those of :mod:`flashatlas.theory`: ``rho``, ``b`` and ``d``. Time is
-counted in host writes by the number of blocks, so a hot page is written at the rate
-``share / (rho b space)``.
+writes are uniform. The symbols ``rho``, ``b`` and ``d`` have the same meaning as in
+:mod:`flashatlas.theory`. Time is counted in host writes divided by the number of blocks, so a hot
+page is written at the rate ``share / (rho b space)``.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from flashatlas import theory
 from flashatlas.theory import bisect, random_victim
 
 NEVER = 1e-30
-"""A rate that is none: logarithms are taken of it."""
+"""A rate that stands for zero, because logarithms are taken of it."""
 STEP = 0.2
-"""How far each round goes towards what follows from the one before."""
+"""The part of the way to the next estimate that each round goes."""
 ROUNDS = 5000
 PRECISION = 1e-8
 """Relative change of the write amplification between rounds at which it counts as settled."""
@@ -28,15 +28,15 @@ PRECISION = 1e-8
 
 @dataclass(frozen=True)
 class Skew:
-    """How unlike the pages are."""
+    """The imbalance of writes between hot and cold pages."""
 
     space: float
     """Share of the pages that is hot."""
     share: float
-    """Share of the writes that go to them."""
+    """Share of the writes that go to hot pages."""
 
     def rates(self, rho: float, b: int) -> tuple[float, float]:
-        """How often a hot and a cold page are written."""
+        """Return the write rates of a hot page and of a cold page."""
         exported = rho * b
         return (
             self.share / (exported * self.space),
@@ -45,12 +45,13 @@ class Skew:
 
 
 def fifo(rho: float, b: int, skew: Skew) -> float:
-    """First in, first out, hot and cold pages in the same blocks, for large ``b``.
+    """Return the write amplification of first in, first out, with mixed blocks and large ``b``.
 
-    While the cleaner passes over the drive once, the host writes ``t`` pages for each block. Of the
-    copies of pages with rate ``r`` the share ``exp(-r t)`` is valid when it comes: they are moved,
-    and those copies are met again. So ``b = sum over both parts of (writes to it) t / (1 - exp(-r
-    t))``, and ``A = b / t`` (Desnoyers, ACM ToS 2014, for LRU with hot and cold data).
+    Hot and cold pages are in the same blocks. While the cleaner passes over the drive once, the
+    host writes ``t`` pages for each block. Of the copies of pages with rate ``r`` the share
+    ``exp(-r t)`` is still valid when the cleaner comes: they are moved, and the cleaner meets those
+    copies again. So ``b = sum over both parts of (writes to it) t / (1 - exp(-r t))``, and ``A = b
+    / t`` (Desnoyers, ACM ToS 2014, for LRU with hot and cold data).
     """
     rates = skew.rates(rho, b)
     shares = (skew.share, 1 - skew.share)
@@ -62,26 +63,27 @@ def fifo(rho: float, b: int, skew: Skew) -> float:
 
 
 def random(rho: float, b: int, skew: Skew) -> float:
-    """Random victims: as without hot pages, ``A = 1 / (1 - rho)`` (Van Houdt, 2013).
+    """Return the write amplification of random victims, ``A = 1 / (1 - rho)``.
 
-    A copy is valid when its block is chosen with the chance ``m / (m + r)``, where ``m`` is the
-    rate of erases of a block. Copies of both parts add up to ``1 + m rho b``, whatever their rates.
+    It is the same as without hot pages (Van Houdt, 2013). A copy is valid with the chance ``m / (m
+    + r)`` when its block is chosen, where ``m`` is the rate of erases of a block. Copies of both
+    parts add up to ``1 + m rho b``, whatever their rates.
     """
     del skew
     return random_victim(rho, b)
 
 
 def d_choices(rho: float, b: int, skew: Skew, d: int) -> float:
-    """Mean field of d-choices, hot and cold pages in the same blocks.
+    """Return the write amplification of d-choices by the mean field, with mixed blocks.
 
-    The model of Van Houdt (*Performance of garbage collection algorithms for flash-based solid
-    state drives with hot/cold data*, Performance Evaluation 70, 2013) with one frontier. A block
-    with ``i`` hot and ``j`` cold valid pages loses one at the rates of its pages, and is chosen at
-    a rate that depends on ``i + j`` alone; its survivors begin the next block, which the host
-    fills.
+    Hot and cold pages are in the same blocks. The model is Van Houdt's (*Performance of garbage
+    collection algorithms for flash-based solid state drives with hot/cold data*, Performance
+    Evaluation 70, 2013) with one frontier. A block with ``i`` hot and ``j`` cold valid pages loses
+    pages at their rates, and is chosen at a rate that depends on ``i + j`` alone. Its survivors
+    begin the next block, which the host fills.
 
     Raises:
-        ArithmeticError: Its iteration does not settle, as for ``d`` far above 10.
+        ArithmeticError: The iteration does not settle, as for ``d`` far above 10.
 
     """
     hot, cold = skew.rates(rho, b)
@@ -109,13 +111,14 @@ def d_choices(rho: float, b: int, skew: Skew, d: int) -> float:
 
 
 def d_choices_apart(rho: float, b: int, skew: Skew, d: int) -> float:
-    """The same where every block has pages of one part only (two streams that know them).
+    """Return the write amplification if every block has pages of one part only (two streams).
 
-    A block of either part loses pages at the rate of that part, and both compete to be the victim.
-    A part has as many blocks as it takes to hold its pages.
+    The streams know the part of each page. A block of either part loses pages at the rate of its
+    part, and both parts compete to be the victim. A part has as many blocks as it needs to hold its
+    pages.
 
     Raises:
-        ArithmeticError: Its iteration does not settle.
+        ArithmeticError: The iteration does not settle.
 
     """
     parts = list(zip(skew.rates(rho, b), (skew.space, 1 - skew.space), strict=True))
@@ -141,15 +144,16 @@ def _settled(
     blocks: Callable[[list[float]], list[float]],
     chose: Callable[[list[float], list[float]], None],
 ) -> float:
-    """Write amplification where blocks and the rates at which they are chosen agree.
+    """Return the write amplification at which blocks and the rates of their choice agree.
 
     Args:
         rho: Utilisation.
         b: Pages of a block.
-        d: Blocks among which the best is the victim.
-        blocks: The share of the blocks at each number of valid pages, where such blocks are chosen
-            at the rates that are given.
-        chose: Is told the chance of each number of valid pages in a victim, and those shares.
+        d: Number of blocks among which the best is the victim.
+        blocks: Function that returns the share of the blocks at each number of valid pages, if such
+            blocks are chosen at the given rates.
+        chose: Function that is called with the chance of each number of valid pages in a victim,
+            and with those shares.
 
     """
     # the first guess: random victims
@@ -177,7 +181,7 @@ def _binomial(n: int, p: float) -> list[float]:
 
 
 def _victims(levels: list[float], d: int) -> list[float]:
-    """The chance of each number of valid pages in the best of ``d`` blocks."""
+    """Return the chance of each number of valid pages in the best of ``d`` blocks."""
     at_most, chances, before = 0.0, [], 0.0
     for level in levels:
         at_most = min(at_most + level, 1.0)
@@ -190,7 +194,7 @@ def _victims(levels: list[float], d: int) -> list[float]:
 def _shares(
     b: int, new: list[float], chosen: list[float], rates: tuple[float, float]
 ) -> list[list[float]]:
-    """The share of the blocks with ``i`` hot and ``j`` cold valid pages: pages are only lost."""
+    """Return the share of the blocks with ``i`` hot and ``j`` cold valid pages."""
     hot, cold = rates
     shares = [[0.0] * (b + 1) for _ in range(b + 1)]
     for m in range(b, -1, -1):
@@ -218,13 +222,15 @@ def _models() -> dict[str, tuple[Callable[[float, int, Skew], float], list[str],
 
 
 MODELS = _models()
-"""For each victim policy its model, the settings that simulate it, and whether hot and cold pages
-are kept apart."""
+"""The model of each victim policy, the settings that simulate it, and the placement.
+
+The last item is ``True`` if hot and cold pages are kept apart.
+"""
 
 APART_SPARE = 5
-"""Blocks beside those of the model where two streams keep pages apart.
+"""Number of blocks beyond the model's if two streams keep pages apart.
 
-Four frontiers, of which half is empty on average, and three blocks that collection keeps free.
+They are four frontiers, half empty on average, and three blocks that collection keeps free.
 """
 
 
@@ -237,10 +243,11 @@ def simulation(
     blocks: int = 2000,
     drive_writes: int = 60,
 ) -> dict[str, Any]:
-    """Arguments of :func:`flashatlas.run` that simulate what a model describes.
+    """Return the arguments of :func:`flashatlas.run` that simulate a model's drive.
 
-    As :func:`flashatlas.theory.simulation`, with hot pages that come first, and longer: a cold page
-    must be written several times. Where they are kept apart, streams know them by their addresses.
+    They are as in :func:`flashatlas.theory.simulation`, with hot pages first, and the run is
+    longer: a cold page must be written several times. If hot and cold pages are kept apart, streams
+    know them by their addresses.
     """
     _, settings, apart = MODELS[policy]
     if apart:

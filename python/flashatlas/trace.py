@@ -1,4 +1,4 @@
-"""Traces: how to read one, what it is like, its requests, and copies of it in other formats."""
+"""Traces: ways to read one, its statistics, its requests, and copies in other formats."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Progress = Callable[[str, int, float | None], None]
-"""Called with the phase, the requests so far, and the share done (0 to 1) where it is known."""
+"""A function called with the phase, the requests so far, and the share done (0 to 1) if known."""
 
 COMPRESSIONS = {".gz": "gz", ".bz2": "bz2", ".xz": "xz", ".zst": "zst"}
 
@@ -30,24 +30,25 @@ SUFFIXES = {
     ".load": "blkreplay",
     ".mqsim": "mqsim",
 }
-"""Formats that are told by the name of the file to be written."""
+"""Formats that follow from the name of the file to be written."""
 
 
 @dataclass(frozen=True)
 class Trace:
-    """A trace file and how to read it.
+    """A trace file and the way to read it.
 
     >>> Trace("hm_0.csv.gz", drop_duplicates="5ms").info()["requests"]  # doctest: +SKIP
 
     Args:
-        path: The file, plain or compressed (gz, bz2, xz, zst), Parquet and Arrow files among them;
-            ``-``: standard input. Several as one: ``merge:FILE,key=value;FILE``. What an MQSim
-            workload plays: ``mqsim:workload.xml``. Or a table: of Arrow, or what hands itself out
-            as one (polars, DuckDB).
-        format: Its format, when its content does not tell; ``flashatlas formats`` lists them. Any
-            delimited text is read with ``"columns:time=0:us,op=1,offset=2:bytes,size=3:sectors"``.
+        path: The file, plain or compressed (gz, bz2, xz, zst), also Parquet or Arrow; ``-`` is
+            standard input. Several files as one trace: ``merge:FILE,key=value;FILE``. The trace of
+            an MQSim workload: ``mqsim:workload.xml``. Or a table: an Arrow table, or an object that
+            exports Arrow (polars, DuckDB).
+        format: Its format, if the content does not tell it; ``flashatlas formats`` lists all
+            formats. Any delimited text is read with
+            ``"columns:time=0:us,op=1,offset=2:bytes,size=3:sectors"``.
         device_map: Address spaces: ``separate``, ``collapse`` or ``select:N``.
-        drop_duplicates: Drop a record that repeats the one before within this time, such as
+        drop_duplicates: Drop a record that repeats the record before it within this time, such as
             ``"5ms"``.
         time_gap_max: Cut pauses to this time, such as ``"1s"``.
         assume_op: ``read``, ``write`` or ``trim``, for traces that do not say.
@@ -77,7 +78,7 @@ class Trace:
 
     @property
     def name(self) -> str:
-        """The path, or what stands for the table."""
+        """The path, or the name that stands for the table."""
         if isinstance(self.path, str | os.PathLike):
             return os.fspath(self.path)
         from flashatlas.table_traces import name_of  # noqa: PLC0415
@@ -86,14 +87,14 @@ class Trace:
 
     @property
     def _is_table(self) -> bool:
-        """Whether it is Parquet, Arrow, or a table that Python holds."""
+        """``True`` for Parquet, Arrow, or a table in memory."""
         files = _core.trace_files(self.name)
         there = not _core.is_file(self.name) or all(Path(file).is_file() for file in files)
         return there and len(files) == 1 and _core.is_table(files[0])
 
     @property
     def options(self) -> dict[str, Any]:
-        """How it is read, as the core takes it."""
+        """The options of reading, as the core takes them."""
         given = {
             field.name: getattr(self, field.name) for field in fields(self) if field.name != "path"
         }
@@ -104,28 +105,28 @@ class Trace:
         return given
 
     def info(self, progress: Progress | None = None) -> dict[str, Any]:
-        """Read the whole trace and sum it up.
+        """Read the whole trace and return its statistics.
 
-        Requests, bytes, footprint, overwrites, sequentiality, burstiness.
+        They are requests, bytes, footprint, overwrites, sequentiality and burstiness.
 
-        The keys are described in ``docs/FORMATS.md``. Times are seconds, sizes bytes, shares 0 to
-        1.
+        The keys are described in ``docs/FORMATS.md``. Times are in seconds, sizes in bytes, shares
+        from 0 to 1.
         """
         return json.loads(_core.trace_info(self.name, json.dumps(self.options), progress))
 
     def reuse(
         self, page: str = "4KiB", entries: int = 1024, progress: Progress | None = None
     ) -> dict[str, Any]:
-        """How the trace comes back to what it touched, before any drive is simulated.
+        """Return how the trace reuses addresses, before any drive is simulated.
 
-        Miss ratios of LRU caches of map pages and of map entries over their size (exact up to
-        262,144 units, beyond that of a sample, by SHARDS), intervals between two writes of a page,
-        and how skewed writes are.
+        The result has the miss ratios of LRU caches of map pages and of map entries over their
+        size, the intervals between two writes of a page, and the skew of writes. The miss ratios
+        are exact up to 262,144 units; beyond that they come from a sample (SHARDS).
 
         The keys are described in ``docs/FORMATS.md``.
 
         Args:
-            page: What an entry maps.
+            page: Size of the page that an entry maps.
             entries: Entries in a map page.
             progress: Called now and then.
 
@@ -151,21 +152,21 @@ class Trace:
         The file appears whole or not at all.
 
         Args:
-            to: The file; ``.gz``, ``.bz2``, ``.xz`` and ``.zst`` at the end of its name compress
-                it.
-            format: Its format; told by the name if not given (``.fatr`` is the project's own,
-                compact one).
-            lossy: Drop or round what the format cannot hold, and count it; otherwise that is an
-                error.
-            start: Leave out what comes before this time, such as ``"10s"``, from the first request.
-            end: Leave out what comes at this time or later.
-            skip: Of the rest, leave out so many requests.
-            count: Of the rest, take so many.
+            to: The file; the endings ``.gz``, ``.bz2``, ``.xz`` and ``.zst`` compress it.
+            format: Its format; by default the name decides (``.fatr`` is the project's own, compact
+                format).
+            lossy: Drop or round data that the format cannot hold, and count it; otherwise such data
+                is an error.
+            start: Leave out requests before this time, such as ``"10s"``, counted from the first
+                request.
+            end: Leave out requests at this time or later.
+            skip: Number of requests to leave out of the rest.
+            count: Number of requests to take of the rest.
             progress: Called now and then.
 
         Returns:
-            What was written (``records``, ``bytes``), lost (``times_rounded``, ``trims_dropped`` …)
-            and left out (``account``).
+            Counts of what was written (``records``, ``bytes``), lost (``times_rounded``,
+            ``trims_dropped`` …) and left out (``account``).
 
         """
         target = Path(to)
@@ -188,19 +189,19 @@ class Trace:
         return json.loads(written)
 
     def batches(self, rows: int = 65_536) -> Iterator[pa.Table]:
-        """The requests, ``rows`` at a time.
+        """Yield the requests, ``rows`` at a time.
 
-        Columns: ``time_ps`` from the first request, ``op``, ``offset`` and ``bytes``, ``fua`` (0 or
-        1), ``device``.
+        The columns are ``time_ps`` from the first request, ``op``, ``offset`` and ``bytes``,
+        ``fua`` (0 or 1), and ``device``.
         """
         reader = _core.TraceReader(self.name, json.dumps(self.options))
         while (batch := reader.next_batch(rows)) is not None:
             yield table_of(batch[1])
 
     def to_arrow(self, limit: int | None = None) -> pa.Table:
-        """All requests, or the first ``limit``, as one table.
+        """Return all requests, or the first ``limit``, as one table.
 
-        See :meth:`batches` for its columns.
+        Its columns are the columns of :meth:`batches`.
         """
         import pyarrow as pa  # noqa: PLC0415
 

@@ -20,14 +20,14 @@ UNITS: tuple[tuple[str, str], ...] = (
     (r"pages$", "pages"),
     (r"requests$|^(conservation|trace)\.(submitted|completed|failed|requests)$", "requests"),
 )
-"""What a name matches, and its unit; the first that matches counts."""
+"""Patterns of names, each with a unit; the first pattern that matches counts."""
 
 SHARES = re.compile(r"(_share|hit_ratio|utilisation|_busy|^busy|\.dies\.|\.channels\.|link_)")
 """Names of shares of one."""
 
 
 def unit_of(name: str) -> str:
-    """The unit of a number of a record or a column of a table; empty for counts and ratios."""
+    """Return the unit of a record's number or a table's column; empty for counts and ratios."""
     if name.startswith("wear.") and name != "wear.blocks":
         return "blocks" if name.endswith("blocks") else "erases"
     if SHARES.search(name) and not name.startswith("explain.") and not name.endswith("count"):

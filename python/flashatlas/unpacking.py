@@ -1,7 +1,7 @@
-"""Bundles of somebody else: what is unpacked is bounded, and lies in one folder.
+"""Unpacking of other people's bundles: within bounds, and into one folder.
 
-The directory of a zip file declares the size of every file in it. Nothing is unpacked before all of
-them were added up, and of no file more than it declares.
+The directory of a zip file declares the size of every file in it. Nothing is unpacked before all
+sizes are added up, and no file may be larger than it declares.
 """
 
 from __future__ import annotations
@@ -16,23 +16,26 @@ from flashatlas.result import Result, with_paths
 from flashatlas.untrusted import unpacked_at_most
 
 FILES_MAX = 10_000
-"""Files in a bundle."""
+"""The largest number of files in a bundle."""
 
 METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
-"""How files of a bundle may be compressed."""
+"""Compression methods that files of a bundle may have."""
 
 BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, OSError, RuntimeError)
-"""What :mod:`zipfile` raises where a file is damaged; :exc:`ValueError` is a name that no file can
-have."""
+"""Exceptions of :mod:`zipfile` for a damaged file.
 
-INSTEAD = "if you trust who made it, unpack it yourself and run `flashatlas rerun` in its folder"
+:exc:`ValueError` besides means a name that no file can have.
+"""
+
+INSTEAD = "if you trust its author, unpack it yourself and run `flashatlas rerun` in its folder"
 
 
 def unpack(path: Path, folder: Path) -> list[Path]:
-    """Unpack a bundle into an empty folder; return the folders of its runs.
+    """Unpack a bundle into an empty folder, and return the folders of its runs.
 
     Raises:
-        InputError: It is no bundle, holds something else than files, or is larger than is allowed.
+        InputError: The file is not a bundle, holds something other than files, or is larger than
+            allowed.
 
     """
     try:
@@ -52,7 +55,7 @@ def must_be_bounded(path: Path, archive: zipfile.ZipFile) -> None:
     """Refuse a bundle that unpacks to more than its size allows.
 
     Raises:
-        InputError: It does; the error names both sizes.
+        InputError: The bundle is too large; the error names both sizes.
 
     """
     entries = archive.infolist()
@@ -63,13 +66,13 @@ def must_be_bounded(path: Path, archive: zipfile.ZipFile) -> None:
     most = unpacked_at_most(own)
     if declared > most:
         raise InputError(
-            f"{path}: {own} bytes that unpack to {declared}, of a bundle of this size at most "
-            f"{most} are unpacked; {INSTEAD}"
+            f"{path}: {own} bytes that unpack to {declared}; of a bundle of this size, at most "
+            f"{most} bytes are unpacked; {INSTEAD}"
         )
 
 
 def _unpack(path: Path, archive: zipfile.ZipFile, entry: zipfile.ZipInfo, folder: Path) -> None:
-    """Unpack one file, into a place where there is none yet."""
+    """Unpack one file to a path that does not exist yet."""
     name = PurePosixPath(entry.filename)
     kind = stat.S_IFMT(entry.external_attr >> 16)
     if name.is_absolute() or ".." in name.parts or "\\" in entry.orig_filename or not name.parts:
@@ -86,7 +89,7 @@ def _unpack(path: Path, archive: zipfile.ZipFile, entry: zipfile.ZipInfo, folder
             target.mkdir(parents=True, exist_ok=True)
             return
         target.parent.mkdir(parents=True, exist_ok=True)
-        # "x": of two files with one name neither is right
+        # "x": if two files have one name, neither is right
         with archive.open(entry) as source, target.open("xb") as out:
             while block := source.read(1 << 20):
                 out.write(block)
@@ -95,15 +98,15 @@ def _unpack(path: Path, archive: zipfile.ZipFile, entry: zipfile.ZipInfo, folder
 
 
 def must_lie_within(result: Result, folder: Path, bundle: Path) -> None:
-    """Refuse a record whose files are not those of its bundle.
+    """Refuse a record that names files outside its bundle.
 
     Args:
         result: A run of the bundle.
-        folder: Where the bundle was unpacked.
-        bundle: What messages call it.
+        folder: Folder into which the bundle was unpacked.
+        bundle: Name of the bundle in messages.
 
     Raises:
-        InputError: It names another file; the error says which.
+        InputError: The record names another file; the error says which.
 
     """
     root = folder.resolve()

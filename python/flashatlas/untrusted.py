@@ -1,7 +1,7 @@
-"""What somebody else made, read with care: JSON, TOML, Parquet, and the types of what they hold.
+"""Careful reading of other people's files: JSON, TOML, Parquet, and the types of their content.
 
-A file that is damaged, or made to do harm, is bad input: an :class:`~flashatlas.InputError` with
-the place and with what was expected, never another exception.
+A file that is damaged, or made to do harm, is bad input. It leads to an
+:class:`~flashatlas.InputError` with the place and the expected content, never to another exception.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 UNPACKED_MAX = 1 << 30
-"""Bytes that a compressed file may unpack to, however small it is."""
+"""Bytes to which a compressed file may always unpack, however small it is."""
 
 UNPACKED_TIMES = 20
-"""Times its own size that a larger one may unpack to: texts of traces take about a tenth."""
+"""Times its own size to which a larger file may unpack: texts of traces shrink to about a tenth."""
 
 LARGEST = 2**64 - 1
 """The largest whole number of a record."""
 
 SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
-"""How JSON writes half a character: two halves make one, and one alone is no text."""
+"""Half a character in JSON: two halves make one character, and one alone is no text."""
 
 NAMES: dict[Any, str] = {
     str: "a text",
@@ -47,24 +47,24 @@ NAMES: dict[Any, str] = {
     bool: "true or false",
     type(None): "null",
 }
-"""How messages call types."""
+"""Names of types in messages."""
 
 
 def unpacked_at_most(own: int) -> int:
-    """Return the bytes that a compressed file of this size may unpack to."""
+    """Return the largest size to which a compressed file of this size may unpack, in bytes."""
     return max(UNPACKED_MAX, UNPACKED_TIMES * own)
 
 
 def text_of(path: Path, what: str) -> str:
-    """Return a text file.
+    """Return the content of a text file.
 
     Args:
         path: The file.
-        what: What it should be, for messages: ``a run record``.
+        what: Description of the file in messages: ``a run record``.
 
     Raises:
-        FileNotFoundError: There is none.
-        InputError: It cannot be read, or is not UTF-8.
+        FileNotFoundError: The file does not exist.
+        InputError: The file cannot be read, or is not UTF-8.
 
     """
     try:
@@ -78,11 +78,11 @@ def text_of(path: Path, what: str) -> str:
 
 
 def json_of(text: str, place: object, what: str) -> Any:
-    """Return what a JSON text holds.
+    """Return the content of a JSON text.
 
     Raises:
-        InputError: It is none (with line and column), is nested deeper than Python reads, or holds
-            a number or a text that no file of ours does.
+        InputError: The text is not JSON (with line and column), is nested deeper than Python reads,
+            or holds a number or a text that none of our files has.
 
     """
     try:
@@ -119,21 +119,22 @@ def _no_constant(text: str) -> float:
 
 
 def json_file(path: Path, what: str) -> Any:
-    """Return what a JSON file holds.
+    """Return the content of a JSON file.
 
     Raises:
-        FileNotFoundError: There is none.
-        InputError: As :func:`text_of` and :func:`json_of`.
+        FileNotFoundError: The file does not exist.
+        InputError: As for :func:`text_of` and :func:`json_of`.
 
     """
     return json_of(text_of(path, what), path, what)
 
 
 def toml_of(text: str, place: object) -> dict[str, Any]:
-    """Return what a TOML text holds.
+    """Return the content of a TOML text.
 
     Raises:
-        InputError: It is none (with line and column), or is nested deeper than Python reads.
+        InputError: The text is not TOML (with line and column), or is nested deeper than Python
+            reads.
 
     """
     try:
@@ -149,11 +150,11 @@ def toml_of(text: str, place: object) -> dict[str, Any]:
 
 
 def parquet_file(path: Path, columns: Collection[str] | None = None) -> pa.Table:
-    """Return the table in a Parquet file; of its columns those in ``columns``, all by default.
+    """Return the table in a Parquet file, with the columns of ``columns``; by default with all.
 
     Raises:
-        FileNotFoundError: There is none.
-        InputError: It is none, is damaged, or unpacks to more than its size allows.
+        FileNotFoundError: The file does not exist.
+        InputError: The file is not Parquet, is damaged, or unpacks to more than its size allows.
 
     """
     import pyarrow as pa  # noqa: PLC0415
@@ -163,14 +164,14 @@ def parquet_file(path: Path, columns: Collection[str] | None = None) -> pa.Table
         with pq.ParquetFile(path) as parquet:
             about = parquet.metadata
             groups = map(about.row_group, range(about.num_row_groups))
-            # a row takes at least a byte a column, however well a run of equal ones is packed
+            # a row takes at least a byte for each column, however well equal rows are packed
             declared = max(sum(group.total_byte_size for group in groups),
                            about.num_rows * about.num_columns)  # fmt: skip
             most = unpacked_at_most(path.stat().st_size)
             if declared > most:
                 raise InputError(
-                    f"{path}: {path.stat().st_size} bytes that unpack to {declared}, of a file of "
-                    f"this size at most {most} are read"
+                    f"{path}: {path.stat().st_size} bytes that unpack to {declared}; of a file of "
+                    f"this size, at most {most} bytes are read"
                 )
             if columns is None:
                 return parquet.read()
@@ -182,12 +183,12 @@ def parquet_file(path: Path, columns: Collection[str] | None = None) -> pa.Table
 
 
 def must_be(value: Any, kind: Any, place: object, key: str = "") -> None:
-    """Refuse a value that is not of a type, such as a ``TypedDict``.
+    """Refuse a value that does not have a type, such as a ``TypedDict``.
 
-    Keys that the type does not know are left alone: a later version may have more.
+    Keys that the type does not know are ignored: a later version may have more.
 
     Raises:
-        InputError: The error names the key, and what was expected there.
+        InputError: The value has another type; the error names the key and the expected type.
 
     """
     if (wrong := _wrong(value, kind, key)) is not None:
@@ -195,10 +196,10 @@ def must_be(value: Any, kind: Any, place: object, key: str = "") -> None:
 
 
 def keys_must_be(value: Mapping[str, Any], kind: Any, place: object) -> None:
-    """Refuse an object whose keys are not of their types; one that is missing is left alone.
+    """Refuse an object whose keys do not have their types; a missing key is accepted.
 
     Raises:
-        InputError: As :func:`must_be`.
+        InputError: As for :func:`must_be`.
 
     """
     for name, inner in _fields(kind).items():
@@ -228,7 +229,7 @@ def _wrong(value: Any, kind: Any, key: str) -> str | None:
 
 
 def _is_plain(value: Any, kind: Any) -> bool:
-    """Return whether a value is of a plain type; truths are no numbers, whole numbers are."""
+    """Return ``True`` if a value has a plain type; a boolean is no number, a whole number is."""
     if isinstance(value, bool):
         return kind is bool
     return isinstance(value, (int, float) if kind is float else kind)

@@ -1,7 +1,7 @@
 """The command line.
 
-Little is imported here: a module is loaded when a command needs it. Until then an interrupt ends
-the process at once.
+Only a few modules are imported here: a module is loaded when a command needs it. Until then an
+interrupt ends the process at once.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ ENDED_BY = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}
 
 
 def end_at_once(number: int, frame: FrameType | None) -> None:
-    """End at a signal while modules are loaded, when nothing is open.
+    """End at a signal while modules are loaded and nothing is open.
 
-    An exception would not do: some modules catch what interrupts their import, or print it.
+    An exception would not do: some modules catch or print whatever interrupts their import.
     """
     os.write(2, f"error: {ENDED_BY[signal.Signals(number)]}; nothing was written\n".encode())
     os._exit(128 + number)
 
 
 def main() -> None:
-    """Run the command line; every error is one message and an exit code."""
+    """Run the command line; every error becomes one message and an exit code."""
     before = signal.getsignal(signal.SIGINT)
-    # a shell lets what it starts in the background ignore the signal
+    # a shell lets its background processes ignore the signal
     heeds = before is signal.default_int_handler
     if heeds:
         signal.signal(signal.SIGINT, end_at_once)
@@ -82,18 +82,20 @@ def _must_be_text(arguments: list[str]) -> None:
 
     for argument in arguments:
         if any("\udc80" <= letter <= "\udcff" for letter in argument):
-            raise InputError(f"{argument!a}: not UTF-8; names of files and other arguments must be")
+            raise InputError(
+                f"{argument!a}: not UTF-8; expected arguments and names of files in UTF-8"
+            )
 
 
 def _note(message: Warning | str, *_: object, **__: object) -> None:
-    """Print a warning as a note; it stands for :func:`warnings.showwarning`."""
+    """Print a warning as a note, in place of :func:`warnings.showwarning`."""
     from flashatlas.cli.ending import note  # noqa: PLC0415
 
     note(message)
 
 
 def __getattr__(name: str) -> Any:
-    """Return the command ``flashatlas`` as the command-line library has it: ``app``."""
+    """Return ``app``, the command ``flashatlas`` as the command-line library has it."""
     if name != "app":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from flashatlas.cli.root import app  # noqa: PLC0415

@@ -1,4 +1,4 @@
-"""Commands about runs that were carried out before: ``rerun``, ``bundle``, ``cite``."""
+"""Commands about earlier runs: ``rerun``, ``bundle``, ``cite``."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def rerun(
     check: Annotated[
         bool,
         typer.Option(
-            "--check", help="Only say whether the results are the same; exit code 1 if not."
+            "--check", help="Only report whether the results are the same; exit code 1 if not."
         ),
     ] = False,
     trace: Annotated[
@@ -63,7 +63,8 @@ def rerun(
             "--trace",
             "-t",
             metavar="FILE",
-            help="The trace or job file that the run read, where it lies now; it must be the same.",
+            help="The present path of the trace or job file that the run read; it must be the "
+            "same.",
         ),
     ] = None,
     inputs: Annotated[
@@ -71,18 +72,18 @@ def rerun(
         typer.Option(
             "--inputs",
             metavar="DIR",
-            help="Look here, and below, for input files that are not where the record has them: by "
-            "the digest in the record, the file of a precondition by its name.",
+            help="Search this folder, and those below it, for input files that have been moved: by "
+            "the digest in the record, or by name for the file of a precondition.",
         ),
     ] = None,
     out_: Out = None,
     force: Force = False,
     quiet: Quiet = False,
 ) -> None:
-    """Run again what was run before, from its record alone.
+    """Run earlier runs again, from their records alone.
 
     The drive is made of the parameters in the record; traces and job files must be the files that
-    were read. Where they are not at hand, ask whoever made the record for a bundle. A run of a
+    the run read. If they are not at hand, ask whoever made the record for a bundle. A run of a
     bundle reads nothing outside the bundle.
 
     For example: `flashatlas rerun out/demo --check`
@@ -93,7 +94,9 @@ def rerun(
     elsewhere = {"trace": trace, "inputs": inputs}
     if path.is_file() and path.suffix == ".zip":
         if given := [name for name, file in elsewhere.items() if file is not None]:
-            raise InputError(f"--{given[0]}: a bundle has its inputs: {path} is run without it")
+            raise InputError(
+                f"--{given[0]}: a bundle has its inputs: leave the option out for {path}"
+            )
         with tempfile.TemporaryDirectory(prefix="flashatlas-") as folder:
             try:
                 with changed_records_are_bad_input():
@@ -102,7 +105,7 @@ def rerun(
                         must_lie_within(result, Path(folder), path)
                     _rerun(runs, check, out_, quiet, within=Path(folder))
             except InputError as error:
-                # the place that a user can look at
+                # the path that a user can look at
                 said = getattr(error, "on_command_line", str(error))
                 raise InputError(said.replace(folder, str(path))) from error
     else:
@@ -148,7 +151,7 @@ def _rerun(
 
 
 def _verdict(before: Result, found: list[str]) -> str:
-    """Whether a run gave the same again, and which builds gave what."""
+    """Return the verdict on a rerun: the same results or not, and the builds that gave them."""
     here, there = build()["sources"], before.record.get("build", {}).get("sources")
     if there == here:
         builds = "the same build"
@@ -166,7 +169,8 @@ def bundle(
 ) -> None:
     """Pack runs and the traces, job files and checkpoints that they read into one file.
 
-    `flashatlas rerun FILE.zip --check` runs it elsewhere. Of a study, every run must be there.
+    `flashatlas rerun FILE.zip --check` runs the bundle elsewhere. Every run of a study must be
+    done.
 
     For example: `flashatlas bundle out/demo -o demo.zip`
 
@@ -182,14 +186,14 @@ def bundle(
 
 
 def _beside(path: Path, name: str) -> Path:
-    """Return where a bundle goes that has no other place."""
+    """Return the default path of a bundle."""
     return (
         path.resolve().with_name(f"{name}.zip") if path.is_dir() else path.with_name(f"{name}.zip")
     )
 
 
 def cite(path: Run) -> None:
-    """Print BibTeX of what runs used: FlashAtlas, and the papers of scheme, store, policy, layers.
+    """Print BibTeX of FlashAtlas, and of the papers of the scheme, store, policy and layers.
 
     For example: `flashatlas cite out/demo > flash.bib`
     """

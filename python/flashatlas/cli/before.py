@@ -1,4 +1,4 @@
-"""What is said before a run: what it takes, and what a setting did to the spare area."""
+"""Messages before a run: its cost, and the effect of a setting on the spare area."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from flashatlas.drive import FLASH, drive_and_text
 from flashatlas.tables import percent, size
 
 EXPORTED = ("drive.logical_pages", "drive.over_provisioning")
-"""Settings that say how much of it is exported."""
+"""Settings that determine how much of the flash is exported."""
 
 
 def _say(text: str) -> None:
@@ -22,7 +22,7 @@ def _say(text: str) -> None:
 
 
 def say_spare(drive: Any, settings: Sequence[str]) -> None:
-    """Say the spare share if flash was changed, and what is exported stayed that of the preset."""
+    """Report the spare share if the flash was changed and the exported size was not."""
     given = dict(setting.partition("=")[::2] for setting in settings)
     keys = {key.strip() for key in given}
     share = given.get(EXPORTED[1], "").strip()
@@ -37,16 +37,16 @@ def say_spare(drive: Any, settings: Sequence[str]) -> None:
     if abs(before - now) > 1e-9:
         _say(
             f"{', '.join(changed)}: {percent(now)} spare ({percent(before)} before): "
-            f"what the drive exports stayed as it was ({' or '.join(EXPORTED)} changes it)"
+            f"the exported size stayed as it was ({' or '.join(EXPORTED)} changes it)"
         )
 
 
 def say_cost(runs: Iterable[tuple[Any, Sequence[str], str]], at_once: int) -> None:
-    """Say what runs take, where that is long or large.
+    """Report the memory and time of runs if they are large.
 
     Args:
-        runs: Drive, settings and precondition of each.
-        at_once: Runs side by side.
+        runs: Drive, settings and precondition of each run.
+        at_once: Number of runs at the same time.
 
     """
     found: set[tuple[str, Cost]] = set()
@@ -67,10 +67,10 @@ def say_cost(runs: Iterable[tuple[Any, Sequence[str], str]], at_once: int) -> No
     free = free_memory()
     if free is not None and largest > free:
         together = f"{at_once} runs at once take" if at_once > 1 else "that is"
-        _say(f"{together} more than the {size(free)} of memory that are free (--jobs)")
+        _say(f"{together} more than the {size(free)} of free memory (--jobs)")
 
 
 def _spare(name: str, toml: str | None, settings: list[str]) -> float:
-    """Flash beyond what is exported, as a share of what is exported."""
+    """Return the flash beyond the exported size, as a share of the exported size."""
     layout = json.loads(_core.check_drive(name, toml, settings))
     return layout["physical_units"] / layout["logical_units"] - 1

@@ -1,4 +1,4 @@
-"""The command that tries what a part promises."""
+"""The command that tests the promises of parts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ COLOURS = {"kept": "green", "broken": "bold red", "not_tried": "dim"}
 
 
 MOST = 10**9
-"""Cases of a swarm that is limited by time."""
+"""Number of cases of a swarm that is limited by time alone."""
 
 
 @isolated
@@ -27,24 +27,32 @@ def check(
         list[str] | None,
         typer.Argument(
             metavar="[PART]...",
-            help="Names of parts of any kind; every part that `--plugin` added, if there are none.",
+            help="Names of parts of any kind; by default every part that `--plugin` added.",
         ),
     ] = None,
-    all_: Annotated[bool, typer.Option("--all", help="Every part that there is.")] = False,
+    all_: Annotated[bool, typer.Option("--all", help="Test every part.")] = False,
     one_in: Annotated[
-        int, typer.Option("--one-in", min=1, help="One in so many power failures.")
+        int, typer.Option("--one-in", min=1, help="Try one in N power failures.")
     ] = 20,
     requests: Annotated[
-        int, typer.Option("--requests", min=100, max=10_000_000, help="Requests of a workload.")
+        int,
+        typer.Option(
+            "--requests", min=100, max=10_000_000, help="Number of requests of a workload."
+        ),
     ] = 6000,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of all of it.")] = 1,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of everything random.")] = 1,
     swarm: Annotated[
         int,
-        typer.Option("--swarm", min=0, help="So many cases of parts together, drawn at random."),
+        typer.Option("--swarm", min=0, help="Number of random combinations of parts to try."),
     ] = 0,
     seconds: Annotated[
         float | None,
-        typer.Option("--for", min=1, metavar="SECONDS", help="As many of its cases as fit."),
+        typer.Option(
+            "--for",
+            min=1,
+            metavar="SECONDS",
+            help="Try as many random combinations as fit into this time.",
+        ),
     ] = None,
     rerun: Annotated[
         int | None, typer.Option("--rerun", metavar="N", help="Run one case of the swarm again.")
@@ -52,17 +60,17 @@ def check(
     json_: Json = None,
     quiet: Quiet = False,
 ) -> None:
-    """Try what parts promise: yours, and those that come with FlashAtlas, by one suite.
+    """Test the promises of parts, yours and FlashAtlas's own, with one suite.
 
-    An array of pages under reads, trims and FLUSHes; a full drive; one that wears out; power
-    failures, also of mounts; the same answers twice; declarations. Exit code 4 if anything is
-    broken, with a command that shows it again.
+    The suite has an array of pages under reads, trims and FLUSHes; a full drive; a drive that wears
+    out; power failures, also during mounts; equal answers to equal requests; declarations. Exit
+    code 4 if a promise is broken, with a command that shows the failure again.
 
     For example: `flashatlas check --plugin ./mine.so`, `flashatlas check greedy`
 
-    With `--swarm N` or `--for SECONDS`: schemes, stores, layers, policies, shapes and parameters
-    anywhere in their ranges, with faults while the drive runs; each case is a number, which
-    `--rerun` repeats.
+    `--swarm N` or `--for SECONDS` draws combinations: schemes, stores, layers, policies, shapes and
+    parameters anywhere in their ranges, with faults while the drive runs. Each case is a number,
+    which `--rerun` repeats.
     """
     if rerun is not None and (swarm or seconds):
         raise InputError("--rerun repeats one case: leave out --swarm and --for")
@@ -77,7 +85,7 @@ def check(
     elif not wanted:
         wanted = [part["name"] for part in parts.added()]
     if not wanted:
-        raise InputError("nothing to check: name a part, add one with --plugin, or say --all")
+        raise InputError("nothing to check: name a part, add one with --plugin, or use --all")
     reports = []
     with Bars(wanted, enabled=not quiet) as bars:
         for number, name in enumerate(wanted):

@@ -1,7 +1,7 @@
-"""The commands: what each is called, under which heading it stands, and where it is.
+"""The commands: the name, the heading and the place of each.
 
-This is the one place where a command is declared. Its module is imported when the command is
-asked for, so the listing of all commands needs its name and one line of help, and no more.
+Commands are declared in this one place. The module of a command is imported when the command is
+asked for, so the listing of all commands needs only its name and one line of help.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ ENTRIES = (
         "runs:checkpoint",
         "Precondition a drive and keep it, for `--precondition checkpoint:FILE`.",
     ),
-    Entry("trace", RUN, "traces:app", "Look at traces, convert them, and get one."),
+    Entry("trace", RUN, "traces:app", "Inspect traces, convert them, and fetch one."),
     Entry(
         "job",
         RUN,
@@ -50,7 +50,7 @@ ENTRIES = (
         "lookup",
         RUN,
         "lookup:lookup",
-        "Look addresses up in hardware tables of a multi-bank DRAM, without a drive.",
+        "Look up addresses in hardware tables of a multi-bank DRAM, without a drive.",
     ),
     Entry(
         "sweep",
@@ -58,7 +58,7 @@ ENTRIES = (
         "sweep:sweep",
         "Carry out a study: many runs over axes, each once, in a store of results.",
     ),
-    Entry("results", STUDY, "results:app", "Look into a store of results that `sweep` made."),
+    Entry("results", STUDY, "results:app", "Inspect a store of results that `sweep` made."),
     Entry(
         "figure",
         STUDY,
@@ -69,13 +69,13 @@ ENTRIES = (
         "table",
         STUDY,
         "frames:table",
-        "Write runs as a table: a row a run, every setting and every number a column.",
+        "Write runs as a table: a row for each run, a column for each setting and number.",
     ),
     Entry(
         "significance",
         STUDY,
         "frames:significance",
-        "Say whether a difference is more than chance: a sentence for each value of a factor.",
+        "Test whether a difference is more than chance: a sentence for each value of a factor.",
     ),
     Entry("drives", LOOK, "listings:drives", "List the drives, or show one."),
     Entry(
@@ -94,47 +94,47 @@ ENTRIES = (
         "layers",
         LOOK,
         "listings:layers",
-        "List what a host can put over a drive, or show one layer's parameters.",
+        "List the layers that a host can put over a drive, or show one layer's parameters.",
     ),
     Entry("formats", LOOK, "listings:formats", "List trace formats, or show one."),
     Entry(
         "explain",
         LOOK,
         "explain:explain",
-        "Say what a key or a name is: meaning, range, default, and the presets that set it.",
+        "Explain a key or a name: meaning, range, default, and the presets that set it.",
     ),
     Entry(
         "report",
         LOOK,
         "report:report",
-        "Make one report of runs that were carried out before, or the page of a study.",
+        "Write one report of earlier runs, or the page of a study.",
     ),
     Entry(
         "diff",
         LOOK,
         "diff:diff",
-        "Say which numbers moved between two sets of runs; exit code 1 if any did.",
+        "Show which numbers moved between two sets of runs; exit code 1 if any did.",
     ),
-    Entry("probe", LOOK, "probe:app", "Find out about a drive from the outside."),
+    Entry("probe", LOOK, "probe:app", "Measure a drive from outside."),
     Entry(
         "check",
         PROVE,
         "check:check",
-        "Try what parts promise: yours, and those that come with FlashAtlas, by one suite.",
+        "Test the promises of parts, yours and FlashAtlas's own, with one suite.",
     ),
     Entry(
         "crash",
         PROVE,
         "crash:crash",
-        "Let the power fail at every operation of short workloads, and check what is left.",
+        "Let the power fail at every operation of short workloads, and check the drive.",
     ),
     Entry(
         "pull-plug",
         PROVE,
         "plug:pull_plug",
-        "Pull the plug of a drive under a real kernel's ext4, and look for what had been promised.",
+        "Pull the plug of a drive under a real kernel's ext4, and check every promise.",
     ),
-    Entry("rerun", PROVE, "again:rerun", "Run again what was run before, from its record alone."),
+    Entry("rerun", PROVE, "again:rerun", "Run earlier runs again, from their records alone."),
     Entry(
         "bundle",
         PROVE,
@@ -145,18 +145,15 @@ ENTRIES = (
         "cite",
         PROVE,
         "again:cite",
-        "Print BibTeX of what runs used: FlashAtlas, and the papers of scheme, store, policy, "
-        "layers.",
+        "Print BibTeX of FlashAtlas, and of the papers of the scheme, store, policy and layers.",
     ),
     Entry(
         "reproduce",
         PROVE,
         "reproduce:app",
-        "Compute published results again, and show the deviation.",
+        "Compute published results again, and show the deviations.",
     ),
-    Entry(
-        "new", EXTEND, "new:new", "Make a part of your own, outside of FlashAtlas, with its tests."
-    ),
+    Entry("new", EXTEND, "new:new", "Make a part of your own, outside FlashAtlas, with its tests."),
     Entry(
         "plugin-header",
         EXTEND,
@@ -182,7 +179,7 @@ ENTRIES = (
         "plug:mount",
         "Mount ext4 on a served drive, through nbdfuse and a loop device (root, Linux).",
     ),
-    Entry("image", SERVE, "image:app", "The flash of a served drive, in its image."),
+    Entry("image", SERVE, "image:app", "Inspect the flash of a served drive, in its image."),
 )
 
 COMMANDS = {entry.name: entry for entry in ENTRIES}

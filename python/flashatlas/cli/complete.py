@@ -1,4 +1,4 @@
-"""What a shell offers when the user presses the tabulator key: names, keys and values."""
+"""Completions that a shell offers at the tabulator key: names, keys and values."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from flashatlas.names import registries
 from flashatlas.run_options import RunOption
 
 Completion = Callable[[str], list[tuple[str, str]]]
-"""From what was typed so far to what it may become, each with a word about it."""
+"""A function from the typed text to its completions, each with a word about it."""
 
 
 def _beginning(typed: str, offered: Iterator[tuple[str, str]]) -> list[tuple[str, str]]:
@@ -23,29 +23,29 @@ def _entries(kind: str) -> Iterator[tuple[str, str]]:
 
 
 def drives(incomplete: str) -> list[tuple[str, str]]:
-    """Presets, and drive files of this folder."""
+    """Return presets, and the drive files of this folder."""
     files = ((str(path), "drive file") for path in sorted(Path().glob("*.toml")))
     return _beginning(incomplete, iter([*_entries("drives"), *files]))
 
 
 def _after_comma(incomplete: str, offered: Iterator[tuple[str, str]]) -> list[tuple[str, str]]:
-    """The last of several words with commas between them."""
+    """Return completions of the last of several words that commas separate."""
     before, comma, typed = incomplete.rpartition(",")
     return [(f"{before}{comma}{word}", about) for word, about in _beginning(typed, offered)]
 
 
 def layers(incomplete: str) -> list[tuple[str, str]]:
-    """Layers, one after the other."""
+    """Return layers for a list with commas."""
     return _after_comma(incomplete, _entries("layers"))
 
 
 def schemes(incomplete: str) -> list[tuple[str, str]]:
-    """Schemes, one after the other."""
+    """Return schemes for a list with commas."""
     return _after_comma(incomplete, _entries("schemes"))
 
 
 def settings(incomplete: str) -> list[tuple[str, str]]:
-    """Keys; after the equals sign the values that have names."""
+    """Return keys; after the equals sign, the values that have names."""
     from flashatlas.cli.explain import keys  # noqa: PLC0415
 
     declared = keys()
@@ -66,7 +66,7 @@ def settings(incomplete: str) -> list[tuple[str, str]]:
 
 
 def workloads(incomplete: str) -> list[tuple[str, str]]:
-    """Generators; after the colon their parameters."""
+    """Return generators; after the colon, their parameters."""
     name, colon, given = incomplete.partition(":")
     if not colon:
         return _beginning(incomplete, ((f"{n}:", about) for n, about in _entries("generators")))
@@ -82,7 +82,7 @@ def workloads(incomplete: str) -> list[tuple[str, str]]:
 
 
 def formats(incomplete: str) -> list[tuple[str, str]]:
-    """Trace formats."""
+    """Return trace formats."""
     return _beginning(incomplete, _entries("formats"))
 
 
@@ -93,7 +93,7 @@ def _words(words: tuple[str, ...]) -> Completion:
 
 
 def of_option(option: RunOption) -> dict[str, Any]:
-    """The completion of an option of a run, as an argument of ``typer.Option``; or nothing."""
+    """Return the completion of a run's option as keyword arguments of ``typer.Option``."""
     own = {"workload": workloads, "format": formats}
     if option.name in own:
         return {"autocompletion": own[option.name]}

@@ -1,4 +1,4 @@
-"""Where the commands print, and how they exit."""
+"""Output of the commands, and their exit codes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ EXIT_INTERNAL, EXIT_INTERRUPTED, EXIT_TERMINATED = 70, 130, 143
 
 
 def seen_enough() -> NoReturn:
-    """End without an error: the reader has gone, and what is still buffered has nowhere to go."""
+    """End without an error: the reader has gone, and the buffered output has nowhere to go."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     sys.exit(0)
 
@@ -35,7 +35,7 @@ class _Out(Console):
 
 
 def _width() -> int | None:
-    """Columns of the output: of the terminal; elsewhere what ``COLUMNS`` says, or 110."""
+    """Return the columns of the output: the terminal's; elsewhere ``COLUMNS``, or 110."""
     given = os.environ.get("COLUMNS", "")
     if sys.stdout.isatty():
         return None
@@ -47,16 +47,16 @@ err = Console(stderr=True, emoji=False)
 
 
 class Terminated(BaseException):
-    """SIGTERM came: what is open is closed and removed, as at an interruption."""
+    """SIGTERM arrived: everything open is closed and removed, as at an interruption."""
 
 
 NOTHING_KEPT = "nothing was written"
-"""What is said of an interrupted command that leaves nothing."""
+"""The message about an interrupted command that leaves nothing."""
 
 
 @contextmanager
 def keeping(what: Callable[[], str]) -> Iterator[None]:
-    """Say at an interruption what is kept all the same, instead of :data:`NOTHING_KEPT`."""
+    """Report at an interruption what is kept, instead of :data:`NOTHING_KEPT`."""
     try:
         yield
     except (Interrupted, KeyboardInterrupt, Terminated) as stop:
@@ -65,30 +65,30 @@ def keeping(what: Callable[[], str]) -> Iterator[None]:
 
 
 def kept_at(stop: BaseException) -> str:
-    """Return what an interrupted command leaves."""
+    """Return a message about what an interrupted command leaves."""
     kept: str = getattr(stop, "kept", "") or getattr(stop.__cause__, "kept", NOTHING_KEPT)
     return kept
 
 
 def command_line() -> str:
-    """What was typed."""
+    """Return the command line as it was typed."""
     return shlex.join(["flashatlas", *sys.argv[1:]])
 
 
 def say(text: str) -> None:
-    """A line that is never broken or highlighted."""
+    """Print a line that is never broken or highlighted."""
     out.print(text, highlight=False, soft_wrap=True)
 
 
 MATTER = 3
-"""Approximations that the terminal gives a line each."""
+"""Number of approximations that have a line each on the terminal."""
 
 REASONS_MAX = 4
-"""Unsteady runs up to which the terminal gives the reasons; the record and the report have all."""
+"""The largest number of unsteady runs whose reasons the terminal gives; the record has all."""
 
 
 def notes(results: Sequence[Result]) -> None:
-    """Which runs were not steady, and what they approximate, each once."""
+    """Print which runs were not steady, and their approximations, each once."""
     found = steadiness.unsteady(results)
     if found:
         count = "not steady" if len(results) == 1 else f"{len(found)} of {len(results)} not steady"
@@ -111,7 +111,7 @@ def notes(results: Sequence[Result]) -> None:
 def _approximations(results: Sequence[Result]) -> None:
     found = [escape(text) for text in notes_of.by_note(results)]
     if found:
-        say("\nApproximations, what matters most first:")
+        say("\nApproximations, the most important first:")
     for note in found[:MATTER]:
         say(f"  {note}")
     if found[MATTER:]:
@@ -119,7 +119,7 @@ def _approximations(results: Sequence[Result]) -> None:
 
 
 def show(results: Sequence[Result]) -> None:
-    """The comparison of results: of many, a row each; else as many tables as the width takes."""
+    """Print a comparison: a row for each of many results, else as many tables as are needed."""
     for alarm in notes_of.alarms(results):
         say(f"[bold red]{escape(alarm)}[/]")
     many = len(results) >= tables.MANY
@@ -127,7 +127,7 @@ def show(results: Sequence[Result]) -> None:
     for number, table in enumerate(shown):
         if number:
             out.print()
-        # a table that is too wide runs on: it is never cut
+        # a table that is too wide runs over: it is never cut
         out.print(table, soft_wrap=many)
     if explained := reasons.rows(results):
         out.print()
@@ -141,10 +141,10 @@ def show(results: Sequence[Result]) -> None:
 
 
 def replaced(folder: Path, runs: int) -> None:
-    """Say that runs of an earlier time were removed from a folder."""
+    """Report that earlier runs were removed from a folder."""
     if runs:
         what = "a run" if runs == 1 else f"{runs} runs"
-        said = f"{folder}: {what} of an earlier time {'was' if runs == 1 else 'were'} removed"
+        said = f"{folder}: {what} from before {'was' if runs == 1 else 'were'} removed"
         err.print(said, highlight=False, markup=False, soft_wrap=True)
 
 

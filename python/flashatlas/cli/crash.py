@@ -18,7 +18,7 @@ from flashatlas.names import registries
 from flashatlas.progress import Bars
 
 SHOWN = 10
-"""Failures that are printed; all of them are in the JSON."""
+"""Number of failures that are printed; the JSON has all of them."""
 
 
 def _list(text: str | None) -> list[str]:
@@ -32,7 +32,7 @@ def crash(
         typer.Option(
             "--layers",
             metavar="NAMES",
-            help="Stacks of layers, such as `hard`, `A+B`; `-` for none; all.",
+            help="Stacks of layers, such as `hard`, `A+B`; `-` for none. By default all.",
         ),
     ] = None,
     scheme: Annotated[
@@ -40,28 +40,35 @@ def crash(
         typer.Option(
             "--scheme",
             metavar="NAMES",
-            help="Schemes, such as `page,mast`, `page.2` for a variant; all.",
+            help="Schemes, such as `page,mast`; `page.2` is a variant. By default all.",
         ),
     ] = None,
     store: Annotated[
         str | None,
-        typer.Option("--store", metavar="NAMES", help="Map stores of the page-mapped scheme; all."),
+        typer.Option(
+            "--store", metavar="NAMES", help="Map stores of the scheme page; by default all."
+        ),
     ] = None,
     geometry: Annotated[
-        str | None, typer.Option("--geometry", metavar="NAMES", help="Shapes of drive; all.")
+        str | None,
+        typer.Option("--geometry", metavar="NAMES", help="Shapes of drives; by default all."),
     ] = None,
     workload: Annotated[
         str | None,
         typer.Option(
             "--workload",
             metavar="NAMES",
-            help="Workloads; `all` is every sequence of up to four operations; all.",
+            help="Workloads; `all` means every sequence of up to four operations. By default all "
+            "workloads.",
         ),
     ] = None,
     depth: Annotated[
         int,
         typer.Option(
-            "--depth", min=1, max=4, help="2: the mounts after the cuts are cut, too; and so on."
+            "--depth",
+            min=1,
+            max=4,
+            help="2: the power also fails during the mounts after the cuts; and so on.",
         ),
     ] = 1,
     faults: Annotated[
@@ -69,21 +76,19 @@ def crash(
         typer.Option(
             "--faults",
             metavar="NAMES",
-            help="Faults beside the cut between two operations; `none`.",
+            help="Faults beside the cut between two operations; `none` for no others.",
         ),
     ] = "all",
     seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the workloads.")] = 1,
     seeds: Annotated[
-        int, typer.Option("--seeds", min=1, help="So many seeds, from --seed on.")
+        int, typer.Option("--seeds", min=1, help="Number of seeds, from --seed on.")
     ] = 1,
     steps: Annotated[
         int, typer.Option("--steps", min=1, max=100_000, help="Length of a workload.")
     ] = 160,
     one_in: Annotated[
         int,
-        typer.Option(
-            "--one-in", min=1, help="Take a sample: one in so many cuts of every workload."
-        ),
+        typer.Option("--one-in", min=1, help="Take a sample: one in N cuts of every workload."),
     ] = 1,
     shard: Annotated[
         str | None,
@@ -107,16 +112,16 @@ def crash(
     ] = False,
     quiet: Quiet = False,
 ) -> None:
-    """Let the power fail at every operation of short workloads, and check what is left.
+    """Let the power fail at every operation of short workloads, and check the drive.
 
     Each workload is carried out once. At every program, erase, store and fence a copy of the medium
-    loses its power before it, in it and after it; the copy is mounted, every unit is compared with
-    what a reference model allows, the tables are checked, the drive is mounted again, written on,
-    and compared once more. Then the workload runs again with programs, erases and pages that fail,
-    and the power fails around each. Exit code 4 if anything is wrong.
+    loses its power before, during and after the operation. The copy is mounted; every unit is
+    compared with the values that a reference model allows; the tables are checked; the drive is
+    mounted again, written and compared once more. Then the workload runs again with programs,
+    erases and pages that fail, and the power fails around each. Exit code 4 if anything is wrong.
 
     A failure has an identity, `scheme:store:workload@geometry:seed:cut[.cut]`, with which `--rerun`
-    shows it again (with the same `--set`); with layers it begins with theirs, as in
+    shows it again (with the same `--set`). With layers the identity begins with theirs, as in
     `hard/page:dram:…`.
     """
     if names:
@@ -184,24 +189,22 @@ def _print(report: dict[str, Any]) -> None:
     out.print(tables.listing(["layers", "scheme", "store", *COLUMNS.values()], rows))
     say(
         f"{sums['cuts']:,} power failures in {report['wall_s']:.1f} s: "
-        f"[bold]{sums['violations']:,} violations[/].\n"
-        "[dim]torn: the power failed in an operation; deeper: in a mount; reordered: another "
-        "subset of what several "
-        "dies had in flight was carried out; failed: programs, erases and reads that failed "
-        "while the power was on; "
-        "longest: programs and erases of the longest mount[/]"
+        f"[bold]{sums['violations']:,} violations[/].\n[dim]torn: the power failed during an "
+        "operation; deeper: during a mount; reordered: another subset of the operations that "
+        "several dies had in flight was carried out; failed: programs, erases and reads that "
+        "failed while the power was on; longest: programs and erases of the longest mount[/]"
     )
     missed, refused = (sum(r[c] for r in report["rows"]) for c in ("not_reached", "refused_mounts"))
     if missed or refused:
         say(
-            f"[dim]{missed:,} failures were planned and not reached (a drive with a block more "
-            f"erases less often); {refused:,} mounts were refused because a program had failed and "
+            f"[dim]{missed:,} planned failures were not reached (a drive with one more block "
+            f"erases less often); {refused:,} mounts were refused: a program had failed, and "
             "no spare block was left[/]"
         )
     for found in report["found"][:SHOWN]:
         _failure(found)
     if len(report["found"]) > SHOWN:
-        say(f"and {len(report['found']) - SHOWN} more (--json has them all)")
+        say(f"and {len(report['found']) - SHOWN} more (--json has all of them)")
 
 
 def _failure(found: dict[str, Any]) -> None:

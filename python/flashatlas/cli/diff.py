@@ -1,4 +1,4 @@
-"""The command ``diff``: what moved between two sets of runs."""
+"""The command ``diff``: the numbers that moved between two sets of runs."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from flashatlas.sweep.results import frame_at
 from flashatlas.units import unit_of
 
 LISTED = 40
-"""Changes that the terminal shows."""
+"""Number of changes that the terminal shows."""
 
 
 def diff(
     before: Annotated[
         Path, typer.Argument(metavar="A", help="A store of results (STORE:STUDY), or a folder.")
     ],
-    after: Annotated[Path, typer.Argument(metavar="B", help="What is compared with it.")],
+    after: Annotated[Path, typer.Argument(metavar="B", help="The runs that are compared with A.")],
     of: Annotated[
         list[str],
         typer.Option(
             "--of",
             metavar="COLUMN",
-            help="A number; may be repeated; '*': all. By default those that are asked first.",
+            help="A number; may be repeated; '*': all. By default the most wanted numbers.",
         ),
     ] = [],  # noqa: B006
     ignored: Annotated[
@@ -47,17 +47,20 @@ def diff(
     tolerance: Annotated[
         float,
         typer.Option(
-            "--tolerance", min=0, metavar="PERCENT", help="What is no difference, in percent."
+            "--tolerance",
+            min=0,
+            metavar="PERCENT",
+            help="Changes of at most this size, in percent, are no difference.",
         ),
     ] = 0.0,
     json_: Json = None,
 ) -> None:
-    """Say which numbers moved between two sets of runs; exit code 1 if any did.
+    """Show which numbers moved between two sets of runs; exit code 1 if any did.
 
-    Runs with the same settings are paired, seed by seed. Where pairs differ among each other, a
-    number has moved if the interval of 95 % of its mean change lies beyond the tolerance. Of a
-    write amplification that moved, the causes are named; of latencies the reasons, where the runs
-    have them (`explain`).
+    Runs with the same settings are paired, seed by seed. If pairs differ among each other, a number
+    has moved if the 95 % interval of its mean change lies beyond the tolerance. For a write
+    amplification that moved, the causes are named; for latencies the reasons, if the runs have them
+    (`explain`).
 
     For example: `flashatlas diff old-results:victims new-results:victims --tolerance 1`
     """
@@ -75,7 +78,7 @@ def _runs(path: Path) -> Frame:
     if not len(found):
         raise InputError(f"{path}: no runs in it")
     if missing := found.incomplete():
-        # pairs are of runs that both sides have: a part is compared, and said
+        # pairs need runs of both sides: the common part is compared, and the rest reported
         err.print(escape(f"{path}: incomplete: {missing}"), highlight=False, soft_wrap=True)
     return found
 
@@ -116,7 +119,7 @@ def _amount(value: float, unit: str) -> str:
 
 
 def _part(change: Change, part: str) -> str:
-    """By how much a part moved, in the unit of the whole."""
+    """Return the amount by which a part moved, in the unit of the whole."""
     by, unit = change.parts[part], unit_of(change.number)
     if unit == "ratio":
         return f"{part} {by:+.3f}"

@@ -1,4 +1,4 @@
-"""How a command ends that was not carried out: one message, and an exit code."""
+"""The end of a command that was not carried out: one message, and an exit code."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from flashatlas.progress import Interrupted
 
 
 def end(error: BaseException) -> NoReturn:
-    """End after an exception, with the message and the exit code that stand for it."""
+    """End after an exception, with its message and its exit code."""
     match error:
         case Terminated():
             die(f"terminated; {kept_at(error)}", EXIT_TERMINATED)
@@ -58,7 +58,7 @@ def end(error: BaseException) -> NoReturn:
 
 
 def _unforeseen(error: BaseException) -> NoReturn:
-    """End after an exception that nobody expected, with its traceback: exit code 1 is taken."""
+    """End after an unexpected exception, with its traceback: exit code 1 has another meaning."""
     traceback.print_exception(error)
     die(
         f"{type(error).__name__}: {error}\nThis is a bug of FlashAtlas {__version__}: "

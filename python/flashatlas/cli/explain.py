@@ -1,4 +1,4 @@
-"""``flashatlas explain``: what a key or a name is, wherever it is declared."""
+"""``flashatlas explain``: the meaning of a key or a name, wherever it is declared."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ KINDS = {
     "policies": ("order of banks", "lookup.policy"),
     "metrics": ("metric", ""),
 }
-"""Registries: what an entry is, and the key or option that chooses it."""
+"""Registries: the kind of an entry, and the key or option that chooses it."""
 
 
 @dataclass(frozen=True)
 class Entry:
-    """Something with a name."""
+    """An item with a name."""
 
     name: str
     what: str
@@ -50,14 +50,14 @@ class Entry:
 
 @dataclass(frozen=True)
 class Declared:
-    """A key, and the parts that have it; none where every drive does."""
+    """A key, and the parts that have it; no parts if every drive has it."""
 
     about: dict[str, Any]
     parts: tuple[str, ...]
 
 
 def entries() -> list[Entry]:
-    """Everything that has a name, and the options of a run."""
+    """Return everything that has a name, and the options of a run."""
     known = registries()
     found = [
         Entry(one["name"], what, key, one)
@@ -72,7 +72,7 @@ def entries() -> list[Entry]:
 
 
 def keys() -> dict[str, Declared]:
-    """Every key that ``--set`` takes, and those of generators as ``GENERATOR:KEY``."""
+    """Return every key that ``--set`` takes, and the generators' keys as ``GENERATOR:KEY``."""
     known = registries()
     found = {p["key"]: Declared(p, ()) for p in (*known["params"], *known["lookup_params"])}
     for kind, (what, key) in KINDS.items():
@@ -98,7 +98,7 @@ def explain(
         ),
     ],
 ) -> None:
-    """Say what a key or a name is: meaning, range, default, and the presets that set it.
+    """Explain a key or a name: meaning, range, default, and the presets that set it.
 
     For example: `flashatlas explain map.cache_bytes`
 
@@ -131,7 +131,7 @@ def explain(
 
 
 def _explain_word(name: str, declared: Mapping[str, Declared]) -> bool:
-    """Print what a word of the field is called here, or that it is not modelled, if it is known."""
+    """Print the name here for a word of the field, or that it is not modelled, if it is known."""
     word = field_words.plain(name)
     if word in field_words.CALLED:
         kind, called = field_words.CALLED[word]
@@ -154,14 +154,14 @@ _HOLDERS = {"key": "a drive", "number": "a run record (docs/FORMATS.md)"}
 
 
 def _explain_note(note: Mapping[str, Any]) -> None:
-    """Print what a note of runs says, and what to do about it."""
+    """Print the text of a note of runs, and its advice."""
     out.print(
         tables.listing(
             ["", note["code"]],
             [
                 ("a note of a run", note["text"]),
                 ("advice", note["advice"]),
-                ("rank", f"{note['rank']} (the smallest is said first)"),
+                ("rank", f"{note['rank']} (the smallest is shown first)"),
             ],
         )
     )
@@ -182,7 +182,7 @@ def _explain_key(name: str, declared: Declared) -> None:
 
 
 def _in_presets(key: str) -> Iterator[tuple[str, str]]:
-    """The presets that set a key, with value and source."""
+    """Yield the presets that set a key, with value and source."""
     section, _, last = key.rpartition(".")
     for drive in registries()["drives"]:
         given: Any = tomllib.loads(drive["toml"])
@@ -198,7 +198,7 @@ def _in_presets(key: str) -> Iterator[tuple[str, str]]:
 
 
 def show_entry(entry: Entry) -> None:
-    """What something with a name is, how it is chosen, and its parameters."""
+    """Print the meaning of an item with a name, how it is chosen, and its parameters."""
     about = entry.about
     lines = [("what it is", f"{entry.what}: {about['summary']}")]
     if entry.key.startswith("--"):
@@ -213,13 +213,13 @@ def show_entry(entry: Entry) -> None:
 
 
 def show_parameters(title: str, params: list[dict[str, Any]]) -> None:
-    """A table of parameters with range, default and meaning."""
+    """Print a table of parameters with range, default and meaning."""
     rows = [(p["key"], p["range"], p["default"] or "–", p["doc"]) for p in params]
     out.print(tables.listing([title, "range", "default", ""], rows))
 
 
 def _explain_setting(key: str, value: str) -> None:
-    """What ``KEY=VALUE`` does, or what was probably meant."""
+    """Print the effect of ``KEY=VALUE``, or refuse it with the setting that was probably meant."""
     declared = keys()
     if key not in declared:
         raise InputError(f"`{key}` is no key{hint(key, declared)}")
@@ -237,7 +237,7 @@ def _explain_setting(key: str, value: str) -> None:
     try:
         _core.check_drive("tiny", None, [*chosen_by, f"{key}={value}"])
     except InputError as error:
-        # a drive that is too small for a value says nothing about the value
+        # a value may be good even if this drive is too small for it
         if error.field == key and error.allowed:
             raise
     say(f"\n{key}={value}")

@@ -38,10 +38,11 @@ TableFile = Annotated[
 def figure(
     runs: Runs,
     x: Annotated[
-        str, typer.Option("--x", metavar="COLUMN", help="Across: a setting, or `percentile`.")
+        str,
+        typer.Option("--x", metavar="COLUMN", help="Horizontal axis: a setting, or `percentile`."),
     ],
     y: Annotated[
-        str, typer.Option("--y", metavar="COLUMN", help="Upward: a number of the record.")
+        str, typer.Option("--y", metavar="COLUMN", help="Vertical axis: a number of the record.")
     ] = "waf",
     by: Annotated[
         str | None, typer.Option("--by", metavar="COLUMN", help="A line or bar for each value.")
@@ -53,7 +54,7 @@ def figure(
         Path, typer.Option("--out", "-o", metavar="FILE", help="A .pdf, .svg or .png.")
     ] = Path("figure.pdf"),
     columns: Annotated[
-        int, typer.Option("--columns", min=1, max=2, help="Columns of a printed page across.")
+        int, typer.Option("--columns", min=1, max=2, help="Width in columns of a printed page.")
     ] = 1,
     kind: Annotated[
         str, typer.Option("--kind", metavar="line|point|bar", help="How points are drawn.")
@@ -63,7 +64,7 @@ def figure(
         typer.Option(
             "--bars",
             metavar="|".join(BARS),
-            help="What the bar of a point is: the range of its runs, or the interval of 95 % of "
+            help="Meaning of a point's bar: the range of its runs, or the 95 % interval of "
             "their mean over seeds, from five seeds on.",
         ),
     ] = BARS[0],
@@ -72,7 +73,7 @@ def figure(
         typer.Option(
             "--log",
             metavar="|".join(LOGS),
-            help="Axes that are logarithmic; by default those whose values are far apart.",
+            help="Logarithmic axes; by default the axes whose values span a wide range.",
         ),
     ] = None,
     name: Annotated[
@@ -80,7 +81,7 @@ def figure(
         typer.Option(
             "--name",
             metavar="WHAT=NAME",
-            help="What a column or a value is called in the figure; may be repeated.",
+            help="Title of a column or a value in the figure; may be repeated.",
         ),
     ] = [],  # noqa: B006
     height: Annotated[
@@ -93,10 +94,10 @@ def figure(
 ) -> None:
     """Draw a number of many runs over a factor, in the size of a paper's column.
 
-    Columns are those of `flashatlas table`. Runs that differ in nothing drawn (seeds, say) are one
-    point: the mean, with a bar from the least to the largest, or (`--bars interval`) over the
-    interval of the mean. Points of runs that were not steady are hollow. What marks and bars are
-    stands under the figure.
+    The columns are the columns of `flashatlas table`. Runs that differ only in settings that are
+    not drawn (seeds, for example) become one point: their mean, with a bar from the least to the
+    largest, or (`--bars interval`) over the interval of the mean. Points of runs that were not
+    steady are hollow. Notes under the figure explain its marks and bars.
 
     For example:
     `flashatlas figure out/study --x map.cache_bytes --y waf --by ftl.victim --panel trace -o f.pdf`
@@ -115,7 +116,7 @@ def figure(
 
 
 def _named(given: list[str]) -> dict[str, str]:
-    """Return the names that columns and values are given; a value may have ``=`` in it."""
+    """Return the names for columns and values; a value may have ``=`` in it."""
     found = {}
     for text in given:
         what, equals, name = text.rpartition("=")
@@ -130,9 +131,9 @@ def table(
     out_: TableFile = "-",
     allow_incomplete: AllowIncomplete = False,
 ) -> None:
-    """Write runs as a table: a row a run, every setting and every number a column.
+    """Write runs as a table: a row for each run, a column for each setting and number.
 
-    The column `steady` says which numbers would be others in a longer run.
+    The column `steady` is false for numbers that would move in a longer run.
 
     For example: `flashatlas table out/study -o study.csv`
     """
@@ -157,10 +158,10 @@ def significance(
     ] = [],  # noqa: B006
     allow_incomplete: AllowIncomplete = False,
 ) -> None:
-    """Say whether a difference is more than chance: a sentence for each value of a factor.
+    """Test whether a difference is more than chance: a sentence for each value of a factor.
 
-    Runs are paired that differ in nothing else. Pairs of one trace and one seed are one repetition;
-    the signs of the repetitions' mean log ratios are flipped.
+    Runs are paired if they differ in nothing else. Pairs with the same trace and the same seed are
+    one repetition; the test flips the signs of the repetitions' mean log ratios.
 
     For example: `flashatlas significance out/study --of waf --between ftl.victim --each trace`
     """
@@ -171,7 +172,7 @@ def significance(
 
 
 def say_unsteady(runs: Frame) -> None:
-    """Say beside a result how many of the runs it rests on were not steady."""
+    """Report beside a result how many of its runs were not steady."""
     if found := steadiness.of_frame(runs):
         err.print(escape(found), highlight=False, soft_wrap=True)
 
@@ -179,7 +180,7 @@ def say_unsteady(runs: Frame) -> None:
 def write_frame(runs: Frame, target: str) -> None:
     """Write runs to a file by its ending, or as CSV to standard output for ``-``.
 
-    What a reader must know of them goes to standard error, which no table is read from.
+    Notes for the reader go to standard error, so that standard output has only the table.
     """
     if missing := runs.incomplete():
         err.print(escape(f"Incomplete: {missing}"), highlight=False, soft_wrap=True)

@@ -14,7 +14,7 @@ from flashatlas.cli.options import Json, Layers, Set, with_layers, write_json
 from flashatlas.cli.strict import App
 from flashatlas.image import image_check, image_cut, image_info
 
-app = App(no_args_is_help=True, help="The flash of a served drive, in its image.")
+app = App(no_args_is_help=True, help="Inspect the flash of a served drive, in its image.")
 
 Image = Annotated[Path, typer.Argument(metavar="FILE", help="An image that `serve` made.")]
 DriveOf = Annotated[
@@ -22,7 +22,7 @@ DriveOf = Annotated[
     typer.Option(
         "--drive",
         "-d",
-        help="The drive, where its header does not say all: one with layers, or from a file.",
+        help="The drive, if the header is not enough: a drive with layers, or from a file.",
     ),
 ]
 
@@ -45,7 +45,7 @@ def _of_file(said: dict[str, Any]) -> list[tuple[str, str]]:
 
 @app.command()
 def info(image: Image, json_: Json = None) -> None:
-    """Say of which drive an image is, and how large. Only its header is read.
+    """Show the drive and the size of an image; only the header is read.
 
     For example: `flashatlas image info drive.img`
     """
@@ -63,11 +63,11 @@ def check(
     set: Set = [],  # noqa: B006
     json_: Json = None,
 ) -> None:
-    """Mount an image in memory, as `serve` would, and say what is there; the file stays as it is.
+    """Mount an image in memory, as `serve` would, and report its state; the file stays unchanged.
 
-    Every frame is compared with its checksum, the scheme's recovery mounts what is there, the
-    rules of the drive are checked, and every unit that the map leads to is looked at. Exit code 4
-    where anything is damaged or lost.
+    Every frame is compared with its checksum, the scheme's recovery mounts the drive, the rules of
+    the drive are checked, and every unit in the map is read. Exit code 4 if anything is damaged or
+    lost.
 
     For example: `flashatlas image check drive.img`
     """
@@ -85,7 +85,10 @@ def cut(
     after: Annotated[
         int,
         typer.Option(
-            "--after", metavar="N", min=0, help="Operations that the mount still carries out."
+            "--after",
+            metavar="N",
+            min=0,
+            help="Number of operations that the mount still carries out.",
         ),
     ],
     cut_mode: Annotated[
@@ -93,8 +96,8 @@ def cut(
         typer.Option(
             "--cut-mode",
             metavar="prefix|torn|subset",
-            help="What the operation after them leaves: nothing, or a page (of an erase, a block) "
-            "that cannot be read; subset, as `serve` has it.",
+            help="State of the next operation: it leaves nothing, or a page (for an erase, a "
+            "block) that cannot be read; subset: as for `serve`.",
         ),
     ] = "prefix",
     drive: DriveOf = None,
@@ -103,18 +106,17 @@ def cut(
 ) -> None:
     """Mount an image, as `serve` would, and let the power fail in the mount. THE FILE IS CHANGED.
 
-    What is left is an image whose recovery was cut short; the next mount must cope with it. Where
-    the mount takes no more than N operations the power does not fail, and their number is said.
+    The result is an image whose recovery was cut short; the next mount must cope with it. If the
+    mount takes at most N operations, the power does not fail, and the number of operations is
+    shown.
 
     For example: `flashatlas image cut drive.img --after 3`
     """
     operations = image_cut(image, after, drive, with_layers(set, layers), cut_mode)
     if operations is None:
-        say(f"{image}: the power failed in the mount, in operation {after + 1} of the flash")
+        say(f"{image}: the power failed during the mount, in flash operation {after + 1}")
     else:
-        say(
-            f"{image}: the power did not fail: the mount takes {operations} operations of the flash"
-        )
+        say(f"{image}: the power did not fail: the mount takes {operations} flash operations")
 
 
 def _of_flash(said: dict[str, Any]) -> list[tuple[str, str]]:

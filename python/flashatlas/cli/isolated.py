@@ -1,4 +1,4 @@
-"""A process of its own for commands that run a shared library through every failure there is."""
+"""A separate process for commands that drive a shared library through every kind of failure."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from flashatlas.cli.console import EXIT_INTERNAL
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 CHILD = "FLASHATLAS_ISOLATED"
-"""Set in the environment of the child."""
+"""Variable that is set in the environment of the child."""
 
 PROGRAM = "import sys; sys.path.pop(0); from flashatlas.cli import main; main()"
-"""Without the folder at hand on the path: a plug-in there may be called like a module of Python."""
+"""The child's program, without the current folder on its path."""
 
 
 def isolated(command: Command) -> Command:
-    """Where a shared library was loaded, let a child process carry the command out.
+    """Let a child process carry the command out if a shared library was loaded.
 
-    What ends that process is an error here, and not the end of this one.
+    The end of that process is an error here, and does not end this process.
     """
 
     @wraps(command)
@@ -37,9 +37,9 @@ def isolated(command: Command) -> Command:
         line = [sys.executable, "-c", PROGRAM, *sys.argv[1:]]
         code = subprocess.run(line, env={**os.environ, CHILD: "1"}, check=False).returncode
         if code < 0:
-            raise PartError(f"the process of the plug-in ended by {_named(-code)}, see above")
+            raise PartError(f"the process of the plug-in was ended by {_named(-code)}: see above")
         if code == EXIT_INTERNAL:
-            raise PartError("the process of the plug-in ended, see above")
+            raise PartError("the process of the plug-in ended: see above")
         raise typer.Exit(code)
 
     return apart  # type: ignore[return-value]

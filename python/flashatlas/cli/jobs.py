@@ -27,8 +27,8 @@ def job(
 ) -> None:
     """Write another simulator's workload as an fio job file, for `--job`.
 
-    What has no counterpart is said, and stands in the file's comments. A drive of the same
-    simulator is `--drive mqsim:ssdconfig.xml`.
+    Settings without a counterpart are reported, and stand in the file's comments. A drive of the
+    same simulator is `--drive mqsim:ssdconfig.xml`.
 
     For example: `flashatlas job mqsim:workload.xml --to scenario.fio`
     """

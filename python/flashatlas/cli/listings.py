@@ -1,6 +1,6 @@
-"""Commands that list what has a name.
+"""Commands that list named things.
 
-``drives``, ``schemes``, ``layers``, ``formats``, ``workloads``.
+They are ``drives``, ``schemes``, ``layers``, ``formats`` and ``workloads``.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def drives(
 
 
 def _one(kinds: Sequence[str], name: str) -> None:
-    """Show the entry of some registries that has a name."""
+    """Show the entry with this name from some registries."""
     known = {e.name: e for kind in kinds for e in entries() if e.what == KINDS[kind][0]}
     if name not in known:
         raise unknown(KINDS[kinds[0]][0], name, known)
@@ -120,7 +120,7 @@ def schemes(
 def layers(
     name: Annotated[str | None, typer.Argument(help="Show the parameters of this layer.")] = None,
 ) -> None:
-    """List what a host can put over a drive, or show one layer's parameters."""
+    """List the layers that a host can put over a drive, or show one layer's parameters."""
     known = registries()["layers"]
     if name is None:
         out.print(

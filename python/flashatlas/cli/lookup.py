@@ -28,19 +28,19 @@ def lookup(
     workload: Annotated[
         str | None,
         typer.Option(
-            "--workload", "-w", help="Generated workload instead, as of `flashatlas run`."
+            "--workload", "-w", help="Generated workload instead, as for `flashatlas run`."
         ),
     ] = None,
     files: Annotated[
         int | None,
         typer.Option(
-            "--files", min=1, help="So many files at random addresses instead, one by one."
+            "--files", min=1, help="Number of files at random addresses instead, one by one."
         ),
     ] = None,
     sets: Annotated[
         int | None,
         typer.Option(
-            "--sets", min=1, help="So many scans of random sets instead, without any table."
+            "--sets", min=1, help="Number of scans of random sets instead, without any table."
         ),
     ] = None,
     hash_: Annotated[
@@ -48,7 +48,7 @@ def lookup(
     ] = None,
     policy: Annotated[
         str | None,
-        typer.Option("--policy", help="Where sets lie, and the order of banks (lookup.policy)."),
+        typer.Option("--policy", help="Places of sets, and order of banks (lookup.policy)."),
     ] = None,
     banks: Annotated[
         int | None, typer.Option("--banks", min=1, help="Banks of the LPMT (lookup.banks).")
@@ -62,8 +62,8 @@ def lookup(
         str,
         typer.Option(
             "--address",
-            help="How host addresses become logical ones: `low-bits`, `dense` (numbered as they "
-            "come), `exact`.",
+            help="Translation of host addresses to logical ones: `low-bits`, `dense` (numbered as "
+            "they arrive), `exact`.",
         ),
     ] = "low-bits",
     unit: Annotated[int, typer.Option("--unit", min=1, help="Sectors of an address unit.")] = 1,
@@ -82,8 +82,8 @@ def lookup(
         typer.Option(
             "--commands",
             metavar="FILE",
-            help="Write every command of the DRAM with its clock, for other programs to check: a "
-            ".csv, .jsonl or .parquet.",
+            help="Write every command of the DRAM with its clock, so that other programs can "
+            "check it: a .csv, .jsonl or .parquet.",
         ),
     ] = None,
     parameters: Annotated[
@@ -95,13 +95,13 @@ def lookup(
     json_: Json = None,
     quiet: Quiet = False,
 ) -> None:
-    """Look addresses up in hardware tables of a multi-bank DRAM, without a drive.
+    """Look up addresses in hardware tables of a multi-bank DRAM, without a drive.
 
     The tables are the LPMT and block tables; the DRAM is timed clock by clock.
 
-    What begins at one address is a file, as in the paper; a file that is not there is inserted
-    after its lookup. Sizes and DRAM are the paper's (2^17 sets of 8, DDR4 at 1.5 ns, every
-    constraint on) unless `--set` says otherwise.
+    Requests that begin at one address belong to one file, as in the paper; a file that is not in
+    the tables is inserted after its lookup. The sizes and the DRAM are the paper's (2^17 sets of 8,
+    DDR4 at 1.5 ns, every constraint on) unless `--set` changes them.
 
     For example:
     `flashatlas lookup --trace requests.csv --hash folding --banks 4 --policy dynamic`
@@ -120,12 +120,13 @@ def lookup(
     for setting in set_:
         key = setting.partition("=")[0].strip()
         if named.get(key) is not None:
-            raise InputError(f"--set {key}: {key} has an option of its own, which is given as well")
+            raise InputError(f"--set {key}: {key} has its own option, which is also given")
     if trace is None:
         for option in of_groups("reading"):
             if common[option.name] != option.default:
                 raise InputError(
-                    f"--{option.name.replace('_', '-')}: it is about reading a trace; none is given"
+                    f"--{option.name.replace('_', '-')}: the option is about reading a trace, and "
+                    "no trace is given"
                 )
     if address not in lookups.ADDRESSES:
         raise InputError(f"--address {address}: allowed are {', '.join(lookups.ADDRESSES)}")
@@ -155,7 +156,7 @@ def _print(found: dict[str, Any]) -> None:
     service = found["service_clocks"]
     rows = [
         ("lookups", f"{found['lookups']:,}"),
-        ("of addresses that were there", f"{found['hits']:,}"),
+        ("of known addresses", f"{found['hits']:,}"),
         ("clocks a lookup", clocks(found["clocks_per_lookup"])),
         ("by the paper's table, literally", clocks(found["paper_table_clocks_per_lookup"])),
         *((f"clocks, {name}", clocks(service[name])) for name in ("p50", "p99", "max")),

@@ -1,4 +1,4 @@
-"""The command that makes a part of one's own."""
+"""The command that makes a part of your own."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NEXT = {
 
 def new(
     kind: Annotated[
-        str, typer.Argument(help=f"What it is: {', '.join(scaffold.KINDS)}.", show_default=False)
+        str, typer.Argument(help=f"Its kind: {', '.join(scaffold.KINDS)}.", show_default=False)
     ],
     name: Annotated[
         str, typer.Argument(help="Its name, by which it is chosen.", show_default=False)
@@ -34,11 +34,11 @@ def new(
         typer.Option(
             "--crates",
             metavar="PATH|VERSION",
-            help="In Rust: the crates of FlashAtlas; by default those of this installation.",
+            help="In Rust: the crates of FlashAtlas; by default this installation's crates.",
         ),
     ] = None,
 ) -> None:
-    """Make a part of your own, outside of FlashAtlas, with its tests.
+    """Make a part of your own, outside FlashAtlas, with its tests.
 
     For example: `flashatlas new victim mine --lang python`, `flashatlas new scheme mine --lang c`
     """

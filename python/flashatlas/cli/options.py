@@ -1,4 +1,4 @@
-"""Options that several commands share: declared once, as the fields of a class."""
+"""Options that several commands share, declared once."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ Layers = Annotated[
         "--layers",
         metavar="A,B,…",
         autocompletion=complete.layers,
-        help="What the host puts over the drive, from the top down (see `flashatlas layers`): the "
-        "key `layers`.",
+        help="Layers that the host puts over the drive, from the top down (see `flashatlas "
+        "layers`): the key `layers`.",
     ),
 ]
 Json = Annotated[
@@ -48,10 +48,10 @@ Json = Annotated[
     _option(
         "--json",
         metavar="FILE",
-        help="Write the record as JSON; `-`: to standard output, nothing else.",
+        help="Write the record as JSON; `-` prints it, and nothing else.",
     ),
 ]
-Force = Annotated[bool, _option("--force", help="Replace the results that --out holds.")]
+Force = Annotated[bool, _option("--force", help="Replace the results in the folder of --out.")]
 Out = Annotated[Path | None, _option("--out", "-o", metavar="DIR", help="Folder for the results.")]
 Title = Annotated[str | None, _option("--title", help="Title of the report.")]
 Quiet = Annotated[bool, _option("--quiet", "-q", help="No progress bar.")]
@@ -63,7 +63,7 @@ Jobs = Annotated[
 AllowIncomplete = Annotated[
     bool,
     typer.Option(
-        "--allow-incomplete", help="Take a study of which runs are missing; what lacks is said."
+        "--allow-incomplete", help="Accept a study even if runs are missing; they are reported."
     ),
 ]
 
@@ -71,11 +71,11 @@ Options = dict[str, Any]
 """Options of a run that a command takes, by name."""
 
 Reading = Annotated[Options, ("reading",)]
-"""How a trace is read."""
+"""Options of reading a trace."""
 Workload = Annotated[Options, ("reading", "workload")]
-"""A workload, and how it meets a drive."""
+"""Options of a workload, and of how it meets a drive."""
 Playing = Annotated[Options, ("reading", "workload", "playing")]
-"""A workload that is played and measured."""
+"""Options of a workload that is played and measured."""
 
 TYPES = {"file": Path, "text": str, "count": int, "number": int, "factor": float, "choice": str}
 TYPES |= {"flag": bool, "count-or": str}
@@ -85,12 +85,14 @@ SHOWN_DEFAULTS = ("count", "count-or", "number", "factor", "choice")
 
 
 def _count(option: RunOption, given: str | int) -> int:
-    """A count as people write it: ``100k``, ``1e6``."""
+    """Return a count from the form in which people write it: ``100k``, ``1e6``."""
     name = f"--{option.name.replace('_', '-')}"
     try:
         count = _core.count(str(given))
     except InputError as error:
-        raise InputError(f"{name}: {error}, expected one such as 20000, 100k or 1e6") from error
+        raise InputError(
+            f"{name}: {error}, expected a number such as 20000, 100k or 1e6"
+        ) from error
     if option.least is not None and count < option.least:
         raise InputError(f"{name}: {given} is too small, expected at least {option.least}")
     return count
@@ -103,7 +105,7 @@ def _count_or(option: RunOption, given: str | int) -> int | str:
 
 
 def option_value(option: RunOption, text: str) -> Any:
-    """The value of an option as a command line says it."""
+    """Return the value of an option from its text on a command line."""
     kinds: dict[str, Callable[[str], Any]] = {
         "count": functools.partial(_count, option),
         "count-or": functools.partial(_count_or, option),
@@ -146,7 +148,7 @@ def _parameter(option: RunOption) -> inspect.Parameter:
 
 
 def shared(command: Command) -> Command:
-    """Give a command the options of a run that its parameter ``common`` names, each by itself."""
+    """Replace a command's parameter ``common`` by the options of a run that it names."""
     # not get_type_hints: in Python 3.10 that hides the option of a parameter whose default is None
     own = inspect.signature(command, eval_str=True).parameters
     (groups,) = own["common"].annotation.__metadata__
@@ -165,7 +167,7 @@ def shared(command: Command) -> Command:
 
 
 def try_outputs(folder: Path | None, force: bool, *files: str | Path | None) -> None:
-    """Try whatever a command will write, before it runs anything.
+    """Try every output of a command before it runs anything.
 
     Raises:
         InputError: A folder or a file cannot be written, or results would be replaced.
@@ -181,7 +183,7 @@ def try_outputs(folder: Path | None, force: bool, *files: str | Path | None) -> 
 
 
 def write_json(target: str | None, text: str) -> None:
-    """Write a JSON text where ``--json`` says."""
+    """Write a JSON text to the target of ``--json``."""
     from flashatlas.files import write_whole  # noqa: PLC0415
 
     if target == "-":
@@ -197,10 +199,10 @@ def write_json(target: str | None, text: str) -> None:
 
 
 NO_LAYERS = "none"
-"""What stands for the drive alone."""
+"""The word for the drive alone, without layers."""
 
 
 def with_layers(settings: list[str], layers: str | None) -> list[str]:
-    """Settings and what ``--layers`` says."""
+    """Return the settings together with the layers of ``--layers``."""
     named = "" if layers == NO_LAYERS else layers
     return settings if named is None else [*settings, f"layers={named}"]

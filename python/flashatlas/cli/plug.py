@@ -22,7 +22,7 @@ from flashatlas.serve import serve
 
 
 def mount(
-    folder: Annotated[Path, typer.Argument(help="Where: a folder that is there.")],
+    folder: Annotated[Path, typer.Argument(help="An existing folder as the mount point.")],
     drive: Drive = "tiny",
     layers: Layers = None,
     set: Set = [],  # noqa: B006
@@ -31,11 +31,15 @@ def mount(
         typer.Option("--image", metavar="FILE", help="The drive's flash (see `serve`)."),
     ] = None,
     mkfs: Annotated[
-        bool, typer.Option("--mkfs", help="Make an ext4 first. WHAT STANDS THERE IS LOST.")
+        bool, typer.Option("--mkfs", help="Make an ext4 first. THE OLD CONTENT IS LOST.")
     ] = False,
     client: Annotated[
         str | None,
-        typer.Option("--run", metavar="COMMAND", help="Run this with the shell, and end with it."),
+        typer.Option(
+            "--run",
+            metavar="COMMAND",
+            help="Run this command with the shell, and end when it ends.",
+        ),
     ] = None,
 ) -> None:
     """Mount ext4 on a served drive, through nbdfuse and a loop device (root, Linux).
@@ -61,11 +65,11 @@ def mount(
 
 
 def _is_unmounted(mounted: Mounted) -> bool:
-    """Unmount, unless somebody uses it: the drive must not go before that."""
+    """Unmount and return ``True``, unless somebody uses the drive, which must stay until then."""
     try:
         mounted.unmount()
     except DriveError as error:
-        say(f"{error}; it is still served, Ctrl-C tries again")
+        say(f"{error}; it is still served; Ctrl-C tries again")
         return False
     return True
 
@@ -95,17 +99,19 @@ def pull_plug(
     times: Annotated[int, typer.Option("--times", min=1, help="How often.")] = 5,
     within: Annotated[
         int,
-        typer.Option("--within", min=2, help="Operations of the flash until then, at most."),
+        typer.Option(
+            "--within", min=2, help="The largest number of flash operations before the power fails."
+        ),
     ] = 2000,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Draws where and what.")] = 1,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of everything random.")] = 1,
     kernel: Annotated[
         str,
         typer.Option(
             "--kernel",
             metavar="|".join(plug.KERNELS),
-            help="Whose ext4 it is: the running kernel's (root, Linux); that of a guest in QEMU, "
-            "with the drive as its virtual disk, or through its own NBD driver, whose writes carry "
-            "FUA. A guest dies with the drive's power.",
+            help="The kernel whose ext4 is used: the running one (root, Linux), or a guest's in "
+            "QEMU, with the drive as its virtual disk, or through its own NBD driver, whose "
+            "writes carry FUA. A guest dies with the drive's power.",
         ),
     ] = "running",
     accel: Annotated[
@@ -124,13 +130,12 @@ def pull_plug(
     ] = False,
     json_: Json = None,
 ) -> None:
-    """Pull the plug of a drive under a real kernel's ext4, and look for what had been promised.
+    """Pull the plug of a drive under a real kernel's ext4, and check every promise.
 
-    A client makes numbered things durable: records with fsync, or transactions of SQLite,
-    PostgreSQL or RocksDB. At a random operation of the flash the power fails; what is left is
-    mounted by the drive's recovery and by ext4's, and a database recovers by itself. Everything
-    acknowledged must be there and whole, sums must hold, and e2fsck must find nothing. Exit code 4
-    if anything is lost.
+    A client makes numbered items durable: records with fsync, or transactions of SQLite, PostgreSQL
+    or RocksDB. The power fails at a random flash operation. Then the drive's recovery and ext4's
+    recovery mount the medium, and a database recovers by itself. Every acknowledged item must be
+    there and whole, sums must hold, and e2fsck must find nothing. Exit code 4 if anything is lost.
 
     For example: `flashatlas pull-plug -d tlc-small --set map.store=demand --times 10`
     """

@@ -1,4 +1,4 @@
-"""Commands that look at a drive from the outside: ``probe superpage``."""
+"""Commands that measure a drive from outside: ``probe superpage``."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from flashatlas.cli.strict import App
 from flashatlas.probe import BYTES, SIZES, Probe, measured, simulated
 from flashatlas.progress import Bars
 
-app = App(no_args_is_help=True, help="Find out about a drive from the outside.")
+app = App(no_args_is_help=True, help="Measure a drive from outside.")
 
 
 @app.command()
 def superpage(
     path: Annotated[
         Path | None,
-        typer.Argument(help="File or block device on a real drive. WHAT STANDS THERE IS LOST."),
+        typer.Argument(help="File or block device on a real drive. ITS CONTENT IS LOST."),
     ] = None,
     drive: Annotated[
         str | None,
@@ -38,7 +38,7 @@ def superpage(
         typer.Option(
             "--mib",
             min=4,
-            help="MiB written for each of 18 measurements, and of the drive written to.",
+            help="MiB written for each of 18 measurements; they go to the same part of the drive.",
         ),
     ] = BYTES >> 20,
     create: Annotated[
@@ -47,7 +47,7 @@ def superpage(
             "--create",
             metavar="MIB",
             min=4,
-            help="Make the file, so large, and remove it afterwards.",
+            help="Make the file with this size, and remove it afterwards.",
         ),
     ] = None,
     yes: Annotated[
@@ -57,11 +57,11 @@ def superpage(
     json_: Json = None,
     quiet: Quiet = False,
 ) -> None:
-    """Find the superpage of a drive: the unit that it maps, and below which random writes are slow.
+    """Find the superpage of a drive: the unit that it maps, below which random writes are slow.
 
-    Writes 4 KiB to 1 MiB at random places, aligned and shifted by half. The superpage is the
-    smallest size at full speed of which shifted writes are slower. A block device that is mounted,
-    or in use otherwise, is refused.
+    The command writes 4 KiB to 1 MiB at random places, aligned and shifted by half. The superpage
+    is the smallest size at full speed whose shifted writes are slower. A block device that is
+    mounted, or in use otherwise, is refused.
 
     For example: `flashatlas probe superpage --drive superpage-sata`
 
@@ -84,7 +84,7 @@ def superpage(
         else:
             assert path is not None
             if set:
-                raise InputError("--set is about simulated drives")
+                raise InputError("--set is for simulated drives only")
             _ask(path, total, create, yes)
             size = create << 20 if create is not None else None
             probe = measured(path, create=size, depth=depth, total=total, progress=bars.update)
@@ -94,11 +94,13 @@ def superpage(
 
 
 def _ask(path: Path, total: int, create: int | None, yes: bool) -> None:
-    """Nothing is overwritten that the user did not mean."""
+    """Ask before content is overwritten."""
     if yes or (create is not None and not path.exists()):
         return
     if not sys.stdin.isatty():
-        raise InputError(f"{path}: its first {tables.size(total)} would be overwritten: say --yes")
+        raise InputError(
+            f"{path}: its first {tables.size(total)} would be overwritten: confirm it with --yes"
+        )
     err.print(f"The first {tables.size(total)} of {path} will be overwritten.", highlight=False)
     typer.confirm("Go on?", abort=True, err=True)
 

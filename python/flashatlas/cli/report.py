@@ -1,4 +1,4 @@
-"""The command ``report``: pages about runs that were carried out before."""
+"""The command ``report``: pages about earlier runs."""
 
 from __future__ import annotations
 
@@ -38,15 +38,15 @@ def report(
         bool,
         typer.Option(
             "--each",
-            help="With a study: also write the report of each run, into a folder beside the page, "
-            "to which its points and rows lead.",
+            help="For a study: also write the report of each run into a folder beside the page, "
+            "to which the page's points and rows link.",
         ),
     ] = False,
     jobs: Jobs = None,
     allow_incomplete: AllowIncomplete = False,
     quiet: Quiet = False,
 ) -> None:
-    """Make one report of runs that were carried out before, or the page of a study.
+    """Write one report of earlier runs, or the page of a study.
 
     For example: `flashatlas report out/demo out/other --out both.html`
 
@@ -57,7 +57,7 @@ def report(
         _of_study(*study, out_, title, each=each, jobs=jobs, allowed=allow_incomplete, quiet=quiet)
         return
     if allow_incomplete:
-        raise InputError("--allow-incomplete: only a study (STORE:STUDY) has runs that it lacks")
+        raise InputError("--allow-incomplete: only a study (STORE:STUDY) can have missing runs")
     if each:
         raise InputError("--each: only the page of a study (STORE:STUDY) has a report of each run")
     _of_runs(runs, out_, title)
@@ -105,7 +105,7 @@ def _write_each(
 ) -> None:
     """Write the report of each run."""
     work = [(str(store.root), key, str(folder / f"{key}.html")) for key in keys]
-    # a fresh interpreter each: threads of Arrow do not survive a fork
+    # a fresh interpreter for each: threads of Arrow do not survive a fork
     with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
         written = pool.map(_write_one, work, chunksize=4)
         for _ in track(written, "Reports of runs", len(work), console=err, disable=quiet):

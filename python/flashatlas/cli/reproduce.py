@@ -44,9 +44,7 @@ Traces = Annotated[
 ]
 Ablate = Annotated[
     bool,
-    typer.Option(
-        "--ablate", help="Run again without each mechanism, where a setting turns it off."
-    ),
+    typer.Option("--ablate", help="Run again without each mechanism that a setting can turn off."),
 ]
 KeptIn = Annotated[
     Path | None,
@@ -54,12 +52,12 @@ KeptIn = Annotated[
         "--store",
         metavar="DIR",
         help="Keep the runs in this store of results, which worker processes share; by default "
-        f"this process keeps them in {STORE}. What is there is not run again.",
+        f"this process keeps them in {STORE}. Runs in the store are not run again.",
     ),
 ]
 NoStore = Annotated[
     bool,
-    typer.Option("--no-store", help="Keep no runs: an interruption loses what is done."),
+    typer.Option("--no-store", help="Keep no runs: an interruption loses the runs that are done."),
 ]
 Cluster = Annotated[
     str,
@@ -71,33 +69,35 @@ Clients = Annotated[
     bool,
     typer.Option(
         "--served",
-        help="Instead, serve the drive at its own pace to a real fio (nvm-map, hard, hpb), beside "
-        "the simulation of the same.",
+        help="Serve the drive at its own pace to a real fio instead (nvm-map, hard, hpb), beside "
+        "the simulation of the same jobs.",
     ),
 ]
 StandIns = Annotated[bool, typer.Option("--stand-ins", help="Generated workloads only.")]
 
-app = App(no_args_is_help=True, help="Compute published results again, and show the deviation.")
+app = App(no_args_is_help=True, help="Compute published results again, and show the deviations.")
 
 
 @app.command("theory")
 def reproduce_theory(
     blocks: Annotated[
-        int, typer.Option("--blocks", min=16, help="Blocks of the simulated drives.")
+        int, typer.Option("--blocks", min=16, help="Number of blocks of the simulated drives.")
     ] = 2000,
     drive_writes: Annotated[
         int | None,
         typer.Option(
             "--drive-writes",
             min=2,
-            help="Writes of the whole drive; the second half is measured. Default: 20; 60 with hot "
-            "pages, for cold ones must be written, too.",
+            help="Times that the drive is written; the second half is measured. Default: 20; 60 "
+            "with hot pages, because cold ones must be written, too.",
         ),
     ] = None,
     rho: Annotated[list[float], typer.Option("--rho", help="Utilisations.")] = [0.7, 0.8, 0.9],  # noqa: B006
     b: Annotated[
         list[int],
-        typer.Option("--b", help="Pages of a block. Default: 32, 64, 128; 32 with hot pages."),
+        typer.Option(
+            "--b", help="Number of pages of a block. Default: 32, 64, 128; 32 with hot pages."
+        ),
     ] = [],  # noqa: B006
     policy: Annotated[
         list[str],
@@ -113,15 +113,15 @@ def reproduce_theory(
     ] = None,
     hot_share: Annotated[
         float | None,
-        typer.Option("--hot-share", help="Share of the writes that go to them."),
+        typer.Option("--hot-share", help="Share of the writes that go to hot pages."),
     ] = None,
     trim: Annotated[list[float], typer.Option("--trim", help="Shares of trims.")] = [0.0],  # noqa: B006
     jobs: Jobs = None,
     quiet: Quiet = False,
 ) -> None:
-    """Write amplification under uniform random writes.
+    """Compute write amplification under uniform random writes.
 
-    Models beside simulation, with the error of each.
+    The table has the models beside the simulation, with the error of each.
     """
     skew = _skew(hot_space, hot_share)
     models = list(hot.MODELS if skew else MODELS)
@@ -170,7 +170,7 @@ def reproduce_theory(
 
 
 def _skew(space: float | None, share: float | None) -> hot.Skew | None:
-    """How unlike the pages are, if anything is said of it."""
+    """Return the imbalance of the pages, if one is given."""
     if space is None and share is None:
         return None
     if space is None or share is None:
@@ -196,9 +196,9 @@ def run_experiment(
     served: Clients = False,
     **own: Any,
 ) -> None:
-    """Carry out an experiment, and write and print what it found, as the options say."""
+    """Carry out an experiment, and write and print its results as the options say."""
     if cluster != "local" and store is None:
-        raise InputError("--cluster: it needs --store, where the workers keep what they did")
+        raise InputError("--cluster: it needs --store, in which the workers keep their runs")
     if no_store and store is not None:
         raise InputError("--no-store, --store: one keeps the runs, the other does not")
     if served:
@@ -244,7 +244,7 @@ def run_experiment(
 
 
 def _by_default(experiment: Experiment) -> Kept | None:
-    """Return the store in this folder; ``None``, and why, where none can be."""
+    """Return the store in this folder; ``None``, with a message, if there can be none."""
     kept = experiment.kept(Path(STORE), HERE)
     try:
         must_be_writable(kept.root.absolute().parent)
@@ -257,7 +257,7 @@ def _by_default(experiment: Experiment) -> Kept | None:
 
 
 def _left(kept: Kept | None) -> str:
-    """Return what an experiment leaves that was stopped."""
+    """Return a message about the runs that a stopped experiment leaves."""
     if kept is None or not kept.keys:
         return NOTHING_KEPT
     done = kept.done()
@@ -266,7 +266,7 @@ def _left(kept: Kept | None) -> str:
 
 
 def _say_missing(planned: Planned) -> None:
-    """Which recorded traces were not found."""
+    """Report the recorded traces that were not found."""
     names = [w.name for w in planned.workloads if w.published and not w.recorded]
     if names:
         where = "Traces not found (--traces, FLASHATLAS_TRACES)"
@@ -283,7 +283,7 @@ def _show(listings: list[Listing]) -> None:
 
 
 def _parameter(option: ExperimentOption) -> inspect.Parameter:
-    """An option of an experiment as a parameter of its command."""
+    """Return an option of an experiment as a parameter of its command."""
     flag = f"--{option.name.replace('_', '-')}"
     if option.type is bool and option.default:
         flag = f"{flag}/--no-{option.name.replace('_', '-')}"
@@ -297,7 +297,7 @@ def _parameter(option: ExperimentOption) -> inspect.Parameter:
 
 
 def _register(experiment: Experiment) -> None:
-    """Add the command of an experiment: the options of all, with its own among them."""
+    """Add the command of an experiment, with the common options and its own."""
     common = inspect.signature(run_experiment, eval_str=True).parameters
     shared = [
         p.replace(kind=inspect.Parameter.KEYWORD_ONLY)

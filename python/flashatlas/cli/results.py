@@ -23,21 +23,21 @@ from flashatlas.sweep.numbers import asked_of
 from flashatlas.sweep.store import Store
 from flashatlas.sweep.summary import write_summary
 
-app = App(no_args_is_help=True, help="Look into a store of results that `sweep` made.")
+app = App(no_args_is_help=True, help="Inspect a store of results that `sweep` made.")
 
 At = Annotated[Path, typer.Argument(metavar="STORE[:STUDY]", help="A store, or a study in it.")]
 
 LISTED = 20
-"""Runs that ``ls`` lists."""
+"""Number of runs that ``ls`` lists."""
 
 LOOKED_INTO = 5000
-"""Runs of a study that ``ls`` looks into, whether each is whole; of more it takes seconds."""
+"""The largest number of runs of a study that ``ls`` checks for completeness; more take seconds."""
 
 
 def _opened(path: Path) -> tuple[Store, str | None]:
     found = results.store_and_name(path)
     if found is None:
-        return Store.open(path), None  # says what is wrong
+        return Store.open(path), None  # raises the error
     return Store.open(found[0]), found[1]
 
 
@@ -117,9 +117,9 @@ def show(
     ] = None,
     allow_incomplete: AllowIncomplete = False,
 ) -> None:
-    """Show a study: means over seeds with what they spread; or one run, and how to repeat it.
+    """Show a study's means over seeds with their spread; or one run, and how to repeat it.
 
-    From five seeds on the spread is the interval of 95 % of the mean, of fewer the range.
+    From five seeds on the spread is the 95 % interval of the mean; with fewer it is the range.
 
     For example: `flashatlas results show flashatlas-results:victims --of waf --of iops`
 
@@ -138,7 +138,7 @@ def show(
         say_unsteady(runs)
         return
     if across is not None:
-        raise InputError("--across: it says what is beside each other in the table of --out")
+        raise InputError("--across: it needs --out, whose table it lays out")
     say(f"[bold]{escape(study['title'])}[/]: {runs.incomplete() or f'all {len(runs)} runs'}")
     show_groups(runs, of or None)
 
@@ -162,7 +162,7 @@ def export(
     out_: TableFile = "-",
     allow_incomplete: AllowIncomplete = False,
 ) -> None:
-    """Write a study, or all runs of a store, as a table: a row a run.
+    """Write a study, or all runs of a store, as a table with a row for each run.
 
     For example: `flashatlas results export flashatlas-results:victims -o victims.parquet`
     """
@@ -178,12 +178,14 @@ def export(
 @app.command()
 def gc(
     at: Annotated[Path, typer.Argument(metavar="STORE", help="A store.")],
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would go.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only report what would be removed.")
+    ] = False,
     other_builds: Annotated[
-        bool, typer.Option("--other-builds", help="Remove runs of other builds of FlashAtlas, too.")
+        bool, typer.Option("--other-builds", help="Also remove runs of other builds of FlashAtlas.")
     ] = False,
 ) -> None:
-    """Remove what nothing needs: runs of no study, unfinished ones, shared checkpoints.
+    """Remove unused content: runs of no study, unfinished runs, shared checkpoints.
 
     For example: `flashatlas results gc flashatlas-results --other-builds --dry-run`
     """

@@ -21,7 +21,7 @@ MARKUP: Any = "markdown"
 
 
 def load(name: str) -> Any:
-    """Return a command with its options, as the command-line library has it; import its module."""
+    """Import a command's module, and return the command with its options."""
     entry = COMMANDS[name]
     module, _, attribute = entry.place.partition(":")
     found = getattr(import_module(f"flashatlas.cli.{module}"), attribute)
@@ -34,7 +34,7 @@ def load(name: str) -> Any:
 
 
 class Root(Commands):
-    """The commands by name and one line of help each."""
+    """The commands, each with its name and one line of help."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
@@ -58,9 +58,9 @@ class Root(Commands):
         """Invoke a command as every group does.
 
         Raises:
-            InputError: A record that somebody changed cannot be used.
-            Interrupted: The user stopped the command. The command-line library would end at a
-                ``KeyboardInterrupt`` without a word.
+            InputError: A record was changed by somebody and cannot be used.
+            Interrupted: The user stopped the command. With a ``KeyboardInterrupt`` the command-line
+                library would end without a message.
 
         """
         from flashatlas.progress import Interrupted  # noqa: PLC0415
@@ -74,7 +74,7 @@ class Root(Commands):
 
 
 def _let_commands_end() -> None:
-    """Let signals raise exceptions from here on: a command closes and removes what is open."""
+    """Let signals raise exceptions from here on: a command closes and removes its open files."""
     for number, handler in (
         (signal.SIGINT, signal.default_int_handler),
         (signal.SIGTERM, _terminate),
@@ -120,7 +120,7 @@ def options(
         ),
     ] = False,
 ) -> None:
-    """The atlas of a flash drive's address maps.
+    """Simulate, compare and check a flash drive's address maps.
 
-    Simulate, compare and check translation layers on real traces.
+    FlashAtlas runs translation layers on real traces.
     """

@@ -84,7 +84,7 @@ def run(
     `flashatlas run -d superpage-sata --layers hard -w uniform:requests=20000,size=4KiB`
     """
     if fio_json and not common["job"]:
-        raise InputError("--fio-json is about fio job files: it needs --job")
+        raise InputError("--fio-json is for fio job files: it needs --job")
     if fio_json == json_ == "-":
         raise InputError("--fio-json and --json: only one of them can go to standard output")
     try_outputs(out_, force, json_, fio_json)
@@ -118,7 +118,7 @@ def run(
 
 
 def reported(folder: Path, title: str, results: Sequence[Result]) -> str:
-    """Write the report of these runs into a folder, if it can be drawn here; what to say of it."""
+    """Write the report of these runs into a folder, if possible, and return a line about it."""
     if not charts.there():
         return escape(f"No report: {charts.MISSING}, then flashatlas report {folder}")
     from flashatlas.report import write_report  # noqa: PLC0415
@@ -133,7 +133,7 @@ def _workload(common: Workload) -> str:
 
 
 def _once(option: str, name: str, names: Sequence[str]) -> str:
-    """A name that is there once: two runs of one name could not be told apart."""
+    """Return a name, or refuse it if it occurs twice: the two runs could not be told apart."""
     if names.count(name) > 1:
         raise InputError(f"{option}: `{name}` is named twice")
     return name
@@ -142,9 +142,9 @@ def _once(option: str, name: str, names: Sequence[str]) -> str:
 def _scheme_axis(
     names: str, settings: list[str], vary: list[str]
 ) -> tuple[list[str], list[list[str]]]:
-    """The mapping schemes to compare, and for each the common settings that apply to it.
+    """Return the schemes to compare, and for each the common settings that apply to it.
 
-    A setting that belongs to some schemes only is given to those of the list.
+    A setting that belongs to certain schemes is given only to these.
     """
     known = registries()
     keys = {s["name"]: {p["key"] for p in s["params"]} for s in known["schemes"]}
@@ -169,7 +169,7 @@ def _scheme_axis(
         owners = [name for name in wanted if key in keys[name]]
         others = [name for name in wanted if owners and name not in owners]
         if key == "ftl.scheme":
-            raise InputError(f"{option} {setting}: the schemes are those of --schemes")
+            raise InputError(f"{option} {setting}: --schemes already names the schemes")
         if option == "--vary" and others:
             raise InputError(
                 f"--vary {setting}: {', '.join(others)} of --schemes does not know {key}: compare "
@@ -187,18 +187,16 @@ def _scheme_axis(
 
 
 def _params(part: Any) -> list[dict[str, Any]]:
-    """The parameters that the entries of a registry declare; of a list of them, those."""
+    """Return the parameters that the entries of a registry declare, or the entries of a list."""
     entries = part if isinstance(part, list) else []
     own = [entry for entry in entries if isinstance(entry, dict) and "key" in entry]
     return own + [p for e in entries if isinstance(e, dict) for p in e.get("params", ())]
 
 
 def _stack_axis(stacks: str, settings: list[str]) -> list[tuple[str, list[str]]]:
-    """The stacks to compare: a label, and the setting that makes each."""
+    """Return the stacks to compare, each with a label and the setting that makes it."""
     if any(setting.partition("=")[0].strip() == "layers" for setting in settings):
-        raise InputError(
-            "--stacks: the layers are those of --stacks; leave --layers and --set layers=… out"
-        )
+        raise InputError("--stacks: it names the layers; leave --layers and --set layers=… out")
     wanted = [name.strip() for name in stacks.split(",")]
     known = [layer["name"] for layer in registries()["layers"]]
     for stack in wanted:
@@ -214,9 +212,9 @@ def _stack_axis(stacks: str, settings: list[str]) -> list[tuple[str, list[str]]]
 
 
 def _of_stack(settings: list[str], layers: list[str]) -> list[str]:
-    """The settings that a stack takes.
+    """Return the settings of a stack.
 
-    Those of layers which it lacks are left out, and the layers themselves.
+    The settings of layers that the stack lacks are left out.
     """
     registry = {
         layer["name"]: {p["key"] for p in layer["params"]} for layer in registries()["layers"]
@@ -233,17 +231,17 @@ def _cases(
     axes_named: tuple[str | None, str | None],
     settings: list[str],
 ) -> list[Any]:
-    """The runs of a comparison.
+    """Return the runs of a comparison.
 
-    Explicit cases, or every combination of drives, stacks, schemes and varied keys.
+    They are explicit cases, or every combination of drives, stacks, schemes and varied keys.
     """
     schemes, stacks = axes_named
     for name in drives:
         _once("--drive", name, drives)
     if case and (vary or schemes is not None or stacks is not None):
         raise InputError(
-            "--case cannot be mixed with --vary, --schemes and --stacks: a case says all that "
-            "differs"
+            "--case cannot be mixed with --vary, --schemes and --stacks: a case has all its "
+            "differences"
         )
     if case:
         cases = []
@@ -272,7 +270,7 @@ def _cases(
         if not equals or not values:
             raise InputError(f"--vary `{text}`: expected KEY=VALUE,VALUE,…")
         _not_twice(key.strip(), axes, settings)
-        # a value that holds commas is told from the next by a semicolon
+        # a semicolon ends a value that holds commas
         listed = values.split(";" if ";" in values else ",")
         axes.append([f"{key.strip()}={_once('--vary', v, listed)}" for v in listed])
     combined = []
@@ -288,7 +286,7 @@ def _cases(
 
 
 def _not_twice(key: str, axes: list[list[str]], settings: list[str]) -> None:
-    """Refuse to vary what is varied already, or set, or given with its own option."""
+    """Refuse to vary a key that is already varied or set, or that has its own option."""
     own = {"drive": "--drive A --drive B", "layers": "--stacks A,B,A+B"}
     if key in own and key == "drive":
         raise InputError(f"--vary {key}: drives are compared with {own[key]}")
@@ -299,7 +297,7 @@ def _not_twice(key: str, axes: list[list[str]], settings: list[str]) -> None:
 
 
 def _options_apart(chosen: Sequence[str]) -> tuple[dict[str, Any], list[str]]:
-    """Of varied keys, the options of a run (`trace`, `seed` …) with their values, and the rest."""
+    """Return the options of a run (`trace`, `seed` …) among varied keys, and the other settings."""
     known = run_options()
     options, settings = {}, []
     for setting in chosen:
@@ -315,7 +313,7 @@ def _options_apart(chosen: Sequence[str]) -> tuple[dict[str, Any], list[str]]:
 
 
 def _short(setting: str) -> str:
-    """How a varied value is called in a label: a file by its name."""
+    """Return the name of a varied value in a label; a file by its name."""
     key, _, text = setting.partition("=")
     option = run_options().get(key)
     return short_name(text) if option is not None and option.kind == "file" else text
@@ -339,8 +337,8 @@ def compare(
             "--vary",
             metavar="KEY=A,B,…",
             autocompletion=complete.settings,
-            help="Run every value of a key, or of an option (trace, seed …); with ; between values "
-            "that hold commas. Repeated: every combination.",
+            help="Run every value of a key, or of an option (trace, seed …); use ; between values "
+            "with commas. If repeated: every combination.",
         ),
     ] = [],  # noqa: B006
     schemes: Annotated[
@@ -349,7 +347,7 @@ def compare(
             "--schemes",
             metavar="A,B,…",
             autocompletion=complete.schemes,
-            help="Run these schemes; each takes the --set that it knows.",
+            help="Run these schemes; each takes the --set settings that it knows.",
         ),
     ] = None,
     stacks: Annotated[
@@ -358,7 +356,7 @@ def compare(
             "--stacks",
             metavar="A,B,A+B,…",
             help="Run these stacks of layers (`none` for the drive alone); each takes the --set "
-            "that it knows.",
+            "settings that it knows.",
         ),
     ] = None,
     case: Annotated[
@@ -380,8 +378,8 @@ def compare(
 ) -> None:
     """Run several drives or configurations on one workload, side by side.
 
-    Writes `compare.json`, `report.html` and a folder for each run into `--out`. Runs that begin
-    with the same drive share its preconditioning.
+    The command writes `compare.json`, `report.html` and a folder for each run into `--out`. Runs
+    that begin with the same drive share its preconditioning.
 
     For example:
     `flashatlas compare --vary ftl.victim=greedy,fifo -w hotcold:requests=50000 --precondition fill`
@@ -396,7 +394,7 @@ def compare(
     for name in {key for one in cases for key in one} & common.keys():
         if common[name] != run_options()[name].default:
             flag = f"--{name.replace('_', '-')}"
-            raise InputError(f"{flag}: is varied with --vary as well; expected one of the two")
+            raise InputError(f"{flag}: is also varied with --vary; expected one of the two")
     try_outputs(out_, force, json_)
     for name in drive:
         say_spare(name, set)
@@ -429,10 +427,10 @@ def checkpoint(
 ) -> None:
     """Precondition a drive and keep it, for `--precondition checkpoint:FILE`.
 
-    What stands on flash is kept, and what every page must read as. It serves every drive that
-    differs in nothing that decides what stands where: other timing, queue depth, cache or victim
-    policy are fine. With `--fit compact` give the workload that is to follow, so that its addresses
-    find room.
+    The checkpoint holds the content of the flash, and the value that every page must read as.
+    Drives may share it if they agree in everything that determines the place of data: other timing,
+    queue depth, cache or victim policy are fine. With `--fit compact` give the workload that will
+    follow, so that its addresses find room.
 
     For example: `flashatlas checkpoint aged.ckpt --drive tlc-small --precondition steady`
     """

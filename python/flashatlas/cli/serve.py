@@ -53,8 +53,8 @@ def serve(
         typer.Option(
             "--image",
             metavar="FILE",
-            help="The drive's flash: made where there is none, and mounted as after a power "
-            "failure. Without it bytes are in memory only.",
+            help="File of the drive's flash: made if it does not exist, and mounted as after a "
+            "power failure. Without it, bytes are in memory only.",
         ),
     ] = None,
     precondition: Annotated[
@@ -62,7 +62,7 @@ def serve(
         typer.Option(
             "--precondition",
             metavar="none|fill|steady|trace:FILE|checkpoint:FILE",
-            help="What a drive in memory, or in a new image, begins as; what was written so reads "
+            help="Initial state of a drive in memory or in a new image; the written pages read "
             "as zeros.",
         ),
     ] = "none",
@@ -71,8 +71,8 @@ def serve(
         typer.Option(
             "--time",
             metavar="none|real|N",
-            help="When replies go out: at once; when the simulated drive would have answered; or "
-            "so many times slower.",
+            help="Time of replies: at once; when the simulated drive would have answered; or "
+            "slower by this factor.",
         ),
     ] = "none",
     client: Annotated[
@@ -80,13 +80,13 @@ def serve(
         typer.Option(
             "--run",
             metavar="COMMAND",
-            help="Run this with the shell, and end with it; `$uri` is where the drive is.",
+            help="Run this command with the shell, and end when it ends; `$uri` is the drive.",
         ),
     ] = None,
     socket: Annotated[
         Path | None,
         typer.Option(
-            "--socket", metavar="PATH", help="The Unix socket; by default one in a new folder."
+            "--socket", metavar="PATH", help="The Unix socket; by default a socket in a new folder."
         ),
     ] = None,
     port: Annotated[
@@ -98,7 +98,7 @@ def serve(
         typer.Option("--tls", metavar="DIR", help="Certificates: clients without TLS are refused."),
     ] = None,
     threads: Annotated[
-        int, typer.Option("--threads", min=1, max=512, help="Requests at the same time.")
+        int, typer.Option("--threads", min=1, max=512, help="Number of requests at the same time.")
     ] = 32,
     once: Annotated[
         bool, typer.Option("--once", help="End when the last client has gone.")
@@ -109,7 +109,7 @@ def serve(
             "--cut-after",
             min=0,
             metavar="N",
-            help="The power fails in the operation of the flash (program, erase, store, fence) "
+            help="The power fails in the flash operation (program, erase, store, fence) "
             "after N; exit code 6.",
         ),
     ] = None,
@@ -118,8 +118,8 @@ def serve(
         typer.Option(
             "--cut-at",
             metavar="TIME",
-            help="After this time, such as 2s, the power fails in the next operation of the flash; "
-            "SIGUSR1 does so at once.",
+            help="The power fails in the first flash operation after this time, such as 2s; "
+            "SIGUSR1 lets it fail in the next one.",
         ),
     ] = None,
     cut_mode: Annotated[
@@ -127,28 +127,32 @@ def serve(
         typer.Option(
             "--cut-mode",
             metavar="prefix|torn|subset",
-            help="What that operation leaves in the image: nothing, or of a program a page that "
-            "cannot be read, of an erase a block of them. subset: of what no FLUSH has made "
-            "durable, each lane keeps a beginning (for drives without layers).",
+            help="State of that operation in the image: it leaves nothing; or a program leaves a "
+            "page that cannot be read, an erase a block of such pages. subset: of the operations "
+            "that no FLUSH made durable, each lane keeps the first ones (for drives without "
+            "layers).",
         ),
     ] = "prefix",
     ignore_flush: Annotated[
         bool,
         typer.Option(
             "--ignore-flush",
-            help="Answer FLUSH and FUA, and do nothing: a control that a test must notice.",
+            help="Answer FLUSH and FUA without carrying them out: a control that a test must "
+            "notice.",
         ),
     ] = False,
     ignore_fua: Annotated[
         bool,
-        typer.Option("--ignore-fua", help="Answer FUA, and do nothing; FLUSH is carried out."),
+        typer.Option(
+            "--ignore-fua", help="Answer FUA without carrying it out; FLUSH is carried out."
+        ),
     ] = False,
     record: Annotated[
         Path | None,
         typer.Option(
             "--record",
             metavar="FILE",
-            help="Keep what clients send as a trace (.fatr): times, FLUSH, FUA and trim.",
+            help="Keep the clients' requests as a trace (.fatr), with times, FLUSH, FUA and trim.",
         ),
     ] = None,
     metrics: Annotated[
@@ -156,8 +160,8 @@ def serve(
         typer.Option(
             "--metrics",
             metavar="HOST:PORT",
-            help="Answer there over HTTP what can be seen of the drive: a page, and /metrics for "
-            "Prometheus; `flashatlas top` shows it in a terminal. Such as 127.0.0.1:9464.",
+            help="Serve the drive's state there over HTTP: a page, and /metrics for Prometheus, "
+            "at an address such as 127.0.0.1:9464. `flashatlas top` shows it in a terminal.",
         ),
     ] = None,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of everything random.")] = 1,
@@ -169,9 +173,9 @@ def serve(
 ) -> None:
     """Serve a drive to real programs, as a block device over NBD (nbdkit).
 
-    The same host layers, controller, scheme, map store and flash as in a simulation, with real
-    bytes. Every read is checked. At the end (Ctrl-C, SIGTERM, the end of --run) the write cache is
-    flushed, the image closed, and the record written as by `flashatlas run`.
+    The host layers, controller, scheme, map store and flash are the same as in a simulation, with
+    real bytes. Every read is checked. At the end (Ctrl-C, SIGTERM, the end of --run) the write
+    cache is flushed, the image is closed, and the record is written as `flashatlas run` writes it.
 
     For example: `flashatlas serve -d tlc-small --run 'nbdinfo "$uri"'`
 
@@ -243,7 +247,7 @@ def _begun(drive: str, quiet: bool, **options: Any) -> Serving:
 
 
 def _until_its_end(serving: Serving, client: str | None) -> int:
-    """Wait for the client, or until the server ends or is to end; the client's status."""
+    """Wait for the client, or until the server ends; return the client's status."""
     try:
         if client is not None:
             environment = {**os.environ, "uri": serving.uri}

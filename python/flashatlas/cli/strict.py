@@ -1,4 +1,4 @@
-"""What all commands have: an option that takes one value may be given once, and ``--plugin``."""
+"""Features of all commands: an option with one value is given at most once; ``--plugin``."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from flashatlas._core import InputError
 
 
 def _load(paths: Any) -> Any:
-    """Add parts before other options are looked at: their names complete and are checked.
+    """Add parts before other options are parsed: their names are then known to all checks.
 
     ``list[str]`` as an annotation of a callback makes typer 0.29 fail on Python 3.10.
     """
@@ -41,7 +41,7 @@ Plugin = Annotated[
 
 
 def _with_plugin(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The command with one option more, which has done its work before the command runs."""
+    """Return the command with the option ``--plugin``, which acts before the command runs."""
     own = list(inspect.signature(command, eval_str=True).parameters.values())
     plugin = inspect.Parameter(
         "plugin", inspect.Parameter.KEYWORD_ONLY, default=[], annotation=Plugin
@@ -57,13 +57,13 @@ def _with_plugin(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class OneValueCommand(TyperCommand):
-    """A command that refuses an option given twice, rather than let the last one win."""
+    """A command that refuses an option that is given twice; elsewhere the last one wins."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse arguments as every command does, after they were looked at once.
+        """Parse arguments as every command does, after a check.
 
         Raises:
-            InputError: An option that takes one value is there twice.
+            InputError: An option that takes one value is given twice.
 
         """
         _, _, order = self.make_parser(ctx).parse_args(args=list(args))
@@ -75,13 +75,13 @@ class OneValueCommand(TyperCommand):
 
 
 class Commands(TyperGroup):
-    """Commands, which say what another tool's name for one is here."""
+    """A group of commands that knows other tools' names for them."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Find a command as every group does.
 
         Raises:
-            InputError: There is none of this name, and it is called otherwise here.
+            InputError: No command has this name, but one has it in other tools.
 
         """
         word = args[0] if args else ""
@@ -102,6 +102,6 @@ class App(typer.Typer):
         )
 
     def command(self, *args: Any, **kwargs: Any) -> Callable[..., Any]:
-        """As :meth:`typer.Typer.command`."""
+        """Add a command, as :meth:`typer.Typer.command` does."""
         add = super().command(*args, **{"cls": OneValueCommand, **kwargs})
         return lambda command: add(_with_plugin(command))

@@ -36,20 +36,20 @@ from flashatlas.sweep.study import Study, load
 from flashatlas.units import unit_of
 
 GROUPS_MAX = 40
-"""Groups that the terminal shows."""
+"""Number of groups that the terminal shows."""
 
 WORKER_BYTES = 512 << 20
-"""Memory of a worker beside its run."""
+"""Memory of a worker beside its run, in bytes."""
 
 INFEASIBLE_MAX = 5
-"""Reasons of combinations that cannot be carried out that the terminal shows."""
+"""Number of reasons why combinations cannot be carried out that the terminal shows."""
 
 PLANNED_MAX = 20
-"""Runs that ``--dry-run`` lists."""
+"""Number of runs that ``--dry-run`` lists."""
 
 
 BUSY = 0.5
-"""Processes of others from which on ``--dry-run`` speaks of them."""
+"""Load by other processes from which ``--dry-run`` mentions it."""
 
 
 def sweep(
@@ -57,7 +57,7 @@ def sweep(
     store: Annotated[
         Path | None,
         typer.Option(
-            "--store", metavar="DIR", help="Folder of results; by default that of the study."
+            "--store", metavar="DIR", help="Folder of results; by default the study's own."
         ),
     ] = None,
     dry_run: Annotated[
@@ -70,8 +70,8 @@ def sweep(
         typer.Option(
             "--cluster",
             metavar="local|slurm|ADDRESS",
-            help="Where runs are carried out: on this machine, in jobs that dask-jobqueue submits "
-            "to Slurm, or on the Dask cluster whose scheduler is there.",
+            help="Place of the runs: this machine, jobs that dask-jobqueue submits "
+            "to Slurm, or the Dask cluster of this scheduler's address.",
         ),
     ] = "local",
     cluster_option: Annotated[
@@ -88,14 +88,14 @@ def sweep(
         typer.Option("--shard", metavar="I/N", help="Carry out every N-th run, from the I-th on."),
     ] = None,
     retry_failed: Annotated[
-        bool, typer.Option("--retry-failed", help="Try again what failed before.")
+        bool, typer.Option("--retry-failed", help="Try again the runs that failed before.")
     ] = False,
     keep: Annotated[
         str,
         typer.Option(
             "--keep",
             metavar="|".join(KEEP),
-            help="tables: everything of a run; record: its numbers alone.",
+            help="tables: keep all of a run; record: keep its numbers alone.",
         ),
     ] = KEEP[0],
     page: Annotated[
@@ -107,8 +107,8 @@ def sweep(
         typer.Option(
             "--archive",
             metavar="FILE.zip",
-            help="Pack all of it at the end: study, inputs, results, versions, a container recipe, "
-            "and a script that repeats it and compares.",
+            help="Pack everything at the end: study, inputs, results, versions, a container "
+            "recipe, and a script that repeats it and compares.",
         ),
     ] = None,
     with_: Annotated[
@@ -116,36 +116,42 @@ def sweep(
         typer.Option(
             "--with",
             metavar="FILE",
-            help="With --archive: a file more, such as a figure, or the wheel to be installed; may "
-            "be repeated.",
+            help="With --archive: another file, such as a figure, or the wheel to be installed; "
+            "may be repeated.",
         ),
     ] = [],  # noqa: B006
     traces: Annotated[
-        bool, typer.Option("--traces/--no-traces", help="With --archive: whether it has traces.")
+        bool, typer.Option("--traces/--no-traces", help="With --archive: include traces.")
     ] = True,
     emit: Annotated[
         str | None,
         typer.Option(
             "--emit",
             metavar="slurm",
-            help="Print a Slurm job array that carries it out (--shards, --jobs cores each).",
+            help="Print a Slurm job array that carries the study out (--shards, --jobs cores "
+            "each).",
         ),
     ] = None,
     shards_: Annotated[
-        int, typer.Option("--shards", min=1, metavar="N", help="Tasks of the array of --emit.")
+        int,
+        typer.Option(
+            "--shards", min=1, metavar="N", help="Number of tasks in the array of --emit."
+        ),
     ] = 16,
     container: Annotated[
         str | None,
         typer.Option(
-            "--container", metavar="IMAGE", help="With --emit: what Apptainer runs on the nodes."
+            "--container",
+            metavar="IMAGE",
+            help="With --emit: the image that Apptainer runs on the nodes.",
         ),
     ] = None,
     quiet: Quiet = False,
 ) -> None:
     """Carry out a study: many runs over axes, each once, in a store of results.
 
-    What is in the store is not run again, so that a study goes on where it was stopped, and studies
-    share runs. A run that fails is a row with its error.
+    Runs in the store are not run again, so that a study goes on where it was stopped, and studies
+    share runs. A run that fails becomes a row with its error.
 
     For example: `flashatlas sweep victims.toml --dry-run`
 
@@ -166,7 +172,7 @@ def sweep(
         _no_parts_of_a_search(shard, emit)
         if packed is not None:
             raise InputError(
-                "--archive: which runs a search has follows from their results; write the front "
+                "--archive: the runs of a search follow from their results; write the front "
                 "as a study, and pack that"
             )
         _search(definition, dry_run=dry_run, page=page, keep=keep, retry_failed=retry_failed,
@@ -201,7 +207,7 @@ def sweep(
 
 
 def _kept(plan: Plan, store: Store) -> str:
-    """Return what a study leaves that was stopped."""
+    """Return a message about the runs that a stopped study leaves."""
     done = sum(store.has(run.key) for run in plan.runs)
     return f"{done} of {len(plan.runs)} runs are done and in {store.root}; the same command goes on"
 
@@ -209,10 +215,10 @@ def _kept(plan: Plan, store: Store) -> str:
 def _archive_can_be(
     packed: Path | None, more: Sequence[Path], *, traces: bool, parts_only: str | None
 ) -> None:
-    """Refuse what no archive could be made of, before anything runs."""
+    """Refuse an impossible archive before anything runs."""
     if packed is None:
         if more or not traces:
-            raise InputError("--with, --no-traces: they say what --archive packs")
+            raise InputError("--with, --no-traces: they need --archive")
         return
     if parts_only is not None:
         raise InputError("--archive: it has all runs: leave --shard and --emit out")
@@ -226,10 +232,10 @@ def _archive_can_be(
 
 
 def _no_parts_of_a_search(*options: str | None) -> None:
-    """Refuse what carries out a part of a study alone."""
+    """Refuse options that carry out a part of a study alone."""
     if any(given is not None for given in options):
         raise InputError(
-            "--shard, --emit: which runs a search has follows from their results: it is carried "
+            "--shard, --emit: the runs of a search follow from their results: it is carried "
             "out as a whole (--cluster)"
         )
 
@@ -280,7 +286,7 @@ def _search(
 
 
 def _show_front(found: search.Found, kept: Store) -> None:
-    """The configurations that no other one betters, and how to have each again."""
+    """Print the configurations that no other one betters, and how to repeat the first run."""
     front = found.front()
     if not front:
         say("No configuration has results.")
@@ -306,7 +312,7 @@ def _show_front(found: search.Found, kept: Store) -> None:
 
 
 def _options(cluster: str, given: Sequence[str]) -> dict[str, Any]:
-    """Arguments of the cluster."""
+    """Return the arguments of the cluster."""
     if given and cluster != "slurm":
         raise InputError("--cluster-option: only `--cluster slurm` has options")
     found: dict[str, Any] = {}
@@ -339,7 +345,7 @@ def _emit(
 
 
 def _dry_run(plan: Plan, store: Path, where: execution.Where) -> None:
-    """Show what would be carried out."""
+    """Show the runs that would be carried out."""
     kept = Store.open(store) if (store / "runs").is_dir() else None
     local = where.cluster == clusters.LOCAL
     jobs = where.jobs or (os.cpu_count() or 1 if local else None)
@@ -364,11 +370,11 @@ def _dry_run(plan: Plan, store: Path, where: execution.Where) -> None:
         say(f"{_in_words(found, jobs)}; the largest takes about {tables.size(largest)} of memory")
         say(f"[dim]  {_ground(found)}[/]")
         if load >= BUSY:
-            say(f"[dim]  this machine has other work now (load {load:.1f}), which is in it[/]")
+            say(f"[dim]  this machine has other work now (load {load:.1f}), which is included[/]")
 
 
 def _in_words(found: estimate.Estimate, jobs: int | None) -> str:
-    """Return how long the runs take."""
+    """Return the time that the runs take, in words."""
     more = f"{found.unknown} whose workload or precondition has no count of requests"
     if found.core is None:
         return f"time unknown: {more}"
@@ -379,26 +385,26 @@ def _in_words(found: estimate.Estimate, jobs: int | None) -> str:
 
 
 def _ground(found: estimate.Estimate) -> str:
-    """Return what an estimate was made of, and what makes it better."""
+    """Return the basis of an estimate, and the way to improve it."""
     if found.measured:
         return (
-            f"from how long {found.measured} of its runs took that are there; runs unlike those "
+            f"from the times of {found.measured} of its runs in the store; runs unlike those "
             "may take longer"
         )
-    better = "carry some out (--shard 0/10) and ask again: then it is from what they took"
+    better = "carry some out (--shard 0/10) and ask again: then their times are the basis"
     if found.core is None:
         return better
     return f"from counts of requests and units, not measured: drives and maps differ; {better}"
 
 
 def _left_out(plan: Plan) -> str:
-    """Combinations of axes that are no run of their own."""
+    """Return a message about combinations of axes that are no run of their own."""
     said = f", {plan.excluded} excluded" if plan.excluded else ""
     return said + (f", {plan.same} the same as another" if plan.same else "")
 
 
 def _said(plan: Plan, done: execution.Done) -> None:
-    """What became of the runs."""
+    """Print how many runs were carried out, were there before, or failed."""
     said = f"{done.carried_out} runs carried out"
     said += f" in {done.seconds:.1f} s" if done.carried_out else ""
     said += f", {done.there} there before" if done.there else ""
@@ -413,7 +419,7 @@ def _said(plan: Plan, done: execution.Done) -> None:
 
 
 def show_groups(runs: Frame, of: Sequence[str] | None = None) -> None:
-    """A row for each combination of factors, with means over seeds and what they spread."""
+    """Print a row for each combination of factors, with means over seeds and their spread."""
     wanted = asked_of(runs.numbers, of or ())
     groups = summary(runs, wanted)
     if not groups:
@@ -448,7 +454,7 @@ def show_groups(runs: Frame, of: Sequence[str] | None = None) -> None:
 
 
 def _finish(runs: Frame, noted: Mapping[str, Any], kept: Store, page: Path | None) -> None:
-    """Write the page, if there is to be one; end with an error if any unit of any run was wrong."""
+    """Write the page if it is asked for; end with an error if any unit of any run was wrong."""
     if page is not None:
         write_page(page, runs, noted, kept)
         say(escape(f"Report: {page}"))

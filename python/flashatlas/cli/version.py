@@ -10,7 +10,7 @@ from flashatlas import _core
 
 
 def version() -> str:
-    """Return the version in three lines: what this is, what it was built from, what it runs on."""
+    """Return the version in three lines: the program, its build, and its surroundings."""
     how = json.loads(_core.build())
     commit = f", commit {how['commit'][:12]}{how['commit'][40:]}" if how["commit"] else ""
     return (

@@ -1,8 +1,8 @@
-"""Drives that other simulators and emulators describe, as drive files of ours.
+"""Drives that other simulators and emulators describe, turned into drive files of ours.
 
 A description is named ``KIND:WHAT``: ``mqsim:ssdconfig.xml``, ``femu:femu,devsz_mb=12288`` or
-``nvmevirt:ssd_config.h,capacity=60GiB``. Each kind is a file here and a line in :data:`KINDS`.
-What a description says and ours has no counterpart for is in the drive's summary.
+``nvmevirt:ssd_config.h,capacity=60GiB``. Each kind is a file here and a line in :data:`KINDS`. The
+drive's summary names the settings that have no counterpart here.
 """
 
 from __future__ import annotations
@@ -19,31 +19,31 @@ KINDS: dict[str, Callable[[str], DriveFile]] = {
     "femu": femu.described,
     "nvmevirt": nvmevirt.described,
 }
-"""What reads each kind of description."""
+"""Readers of each kind of description."""
 
 
 JOBS: dict[str, Callable[[str], JobFile]] = {"mqsim": mqsim_flows.job_file}
-"""What writes the workloads of each kind as a job file."""
+"""Functions that write the workloads of each kind as a job file."""
 
 
 TRACES: dict[str, Callable[[str], TraceText]] = {"mqsim": mqsim_flows.trace_name}
-"""What names the trace that a workload of each kind plays."""
+"""Functions that name the trace that a workload of each kind plays."""
 
 
 class NoCounterpart(UserWarning):
-    """A description says what ours has nothing for."""
+    """A setting of a description has no counterpart here."""
 
 
 def drive_file(name: str) -> str | None:
-    """The text of the drive file that a description stands for.
+    """Return the text of the drive file that a description stands for.
 
-    ``None`` if ``name`` is not one.
+    ``None`` if ``name`` is not a description.
 
     Warns:
-        NoCounterpart: It says what ours has nothing for.
+        NoCounterpart: A setting has no counterpart here.
 
     Raises:
-        InputError: A file that cannot be read, a value that makes no sense.
+        InputError: A file cannot be read, or a value makes no sense.
 
     """
     kind, colon, what = name.partition(":")
@@ -57,12 +57,12 @@ def drive_file(name: str) -> str | None:
 
 
 def job_file(name: str) -> JobFile | None:
-    """The fio job file that a workload stands for: ``mqsim:workload.xml,scenario=2``.
+    """Return the fio job file that a workload stands for: ``mqsim:workload.xml,scenario=2``.
 
-    ``None`` if ``name`` is not one.
+    ``None`` if ``name`` is not a workload.
 
     Raises:
-        InputError: A file that cannot be read, a workload that no job can be.
+        InputError: A file cannot be read, or the workload cannot be a job.
 
     """
     kind, colon, what = name.partition(":")
@@ -70,15 +70,15 @@ def job_file(name: str) -> JobFile | None:
 
 
 def trace_name(name: str) -> str:
-    """The name of the trace that a workload plays: ``mqsim:workload.xml,scenario=2``.
+    """Return the name of the trace that a workload plays: ``mqsim:workload.xml,scenario=2``.
 
-    ``name`` itself if it is none of another program.
+    ``name`` itself if it is not a workload of another program.
 
     Warns:
-        NoCounterpart: It says what ours has nothing for.
+        NoCounterpart: A setting has no counterpart here.
 
     Raises:
-        InputError: A file that cannot be read, a workload that plays no traces.
+        InputError: A file cannot be read, or the workload plays no traces.
 
     """
     kind, colon, what = name.partition(":")

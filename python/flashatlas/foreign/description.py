@@ -15,10 +15,10 @@ Read = TypeVar("Read", int, float)
 
 @dataclass
 class DriveFile:
-    """Keys with their values, each with what it came from, and what has no counterpart.
+    """Keys with their values and sources, and the settings that have no counterpart.
 
     Args:
-        of: Whose description it is, and of what: ``MQSim's ssdconfig.xml``.
+        of: The program and its file: ``MQSim's ssdconfig.xml``.
 
     """
 
@@ -31,11 +31,11 @@ class DriveFile:
         self.lines[key] = json.dumps(value), source
 
     def leave(self, names: Iterable[str]) -> None:
-        """Say of these that they have no counterpart."""
+        """Add settings that have no counterpart."""
         self.left += names
 
     def text(self) -> str:
-        """TOML."""
+        """Return the drive file as TOML."""
         without = f"; without {', '.join(self.left)}" if self.left else ""
         sections: dict[str, list[str]] = {
             "drive": [f"summary = {json.dumps(f'from {self.of}{without}', ensure_ascii=False)}"]
@@ -48,10 +48,10 @@ class DriveFile:
 
 
 def content_of(kind: str, path: str) -> str:
-    """The text of a file that a description names.
+    """Return the text of a file that a description names.
 
     Raises:
-        InputError: It cannot be read.
+        InputError: The file cannot be read.
 
     """
     if not path:
@@ -67,10 +67,10 @@ def content_of(kind: str, path: str) -> str:
 def number(
     place: str, name: str, text: str, *, least: float = 0, read: Callable[[str], Read]
 ) -> Read:
-    """A number of a description.
+    """Return a number of a description.
 
     Raises:
-        InputError: It is none, or below ``least``.
+        InputError: The text is not a number, or is below ``least``.
 
     """
     try:

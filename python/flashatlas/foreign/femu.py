@@ -1,8 +1,8 @@
 """FEMU's black-box mode (Li and others, FAST 2018): the properties of its QEMU device.
 
-FEMU collects lines, a block of every die together; ours collects in each die apart. It has no write
-cache, and writes one flash page at a time. The properties are those of MoatLab/FEMU at commit
-99ce4fb (August 2026), ``hw/femu/femu.c``.
+FEMU collects lines, which are blocks of all dies together; ours collects in each die apart. It has
+no write cache, and writes one flash page at a time. The properties are taken from MoatLab/FEMU at
+commit 99ce4fb (August 2026), ``hw/femu/femu.c``.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ DEFAULTS = {
     "pcie_bandwidth_mbps": 0,
     "pcie_prop_delay_ns": 0,
 }
-"""What FEMU takes where a number is not given."""
+"""FEMU's defaults of numbers."""
 
 FROM_ZERO = {
     "pg_rd_lat",
@@ -70,10 +70,10 @@ VICTIMS = {
 """``gc_policy`` (``ftl-line-gc.c``), and ours. FEMU takes any other name for greedy."""
 
 D_CHOICES = 4
-"""Lines that ``gc_policy=d-choice`` draws."""
+"""Number of lines that ``gc_policy=d-choice`` draws."""
 
 DFTL_CACHE_MB = 4
-"""The cache of ``mapping=dftl`` where its size is not given."""
+"""The cache of ``mapping=dftl`` if its size is not given, in MB."""
 
 ENTRY_BYTES = 8
 """Bytes of an entry of FEMU's map."""
@@ -83,7 +83,7 @@ LEVELS = {
     2: ("mlc", {"": 600, "_middle": 1400}),
     3: ("tlc", {"": 600, "_middle": 1000, "_upper": 1400}),
 }
-"""``cell_pages``: the cell, and thousandths of pg_wr_lat of each page kind (``ftl-media.c``)."""
+"""The cell of each ``cell_pages``, and thousandths of pg_wr_lat by page kind (``ftl-media.c``)."""
 
 OTHER_MODES = "of a mode that is not black-box"
 IDENTIFY = "what the controller announces to the guest; here a workload says what is sent"
@@ -157,17 +157,17 @@ KEYS = table(
 
 
 def described(what: str) -> DriveFile:
-    """The drive of ``femu,devsz_mb=12288,…``: what QEMU's ``-device`` is given.
+    """Return the drive of ``femu,devsz_mb=12288,…``: the text that QEMU's ``-device`` takes.
 
     Raises:
-        InputError: It is none, is not in black-box mode, has a property that is not known or
-            refused, or a value that makes no sense.
+        InputError: The text is not FEMU's, is not in black-box mode, has an unknown or refused
+            property, or has a value that makes no sense.
 
     """
     name, *properties = what.split(",")
     if name.strip() != "femu":
         raise InputError(
-            f"femu:{what}: expected what QEMU's -device has: femu:femu,devsz_mb=12288,nchs=8"
+            f"femu:{what}: expected the text of QEMU's -device: femu:femu,devsz_mb=12288,nchs=8"
         )
     found: dict[str, str] = {}
     for one in properties:

@@ -1,7 +1,7 @@
-"""What becomes of each key of another program's description: one table for each kind.
+"""Classes of the keys in another program's description: one table for each kind.
 
-A table does the work: a key that is not in it is refused with the nearest name, a key that is
-refused names what to do instead, and a key that is left out is said before the numbers. The page
+A table does the work: an unknown key is refused with the nearest name, a refused key names an
+alternative, and a key that is left out is reported before the numbers. The page
 ``docs/IMPORTERS.md`` prints the tables.
 """
 
@@ -36,8 +36,8 @@ class Key:
     Args:
         name: The key, as the other program spells it.
         does: The class.
-        says: Our keys that it sets; or what to do instead; or why it changes nothing.
-        unless: Values that are taken although the class is `REFUSED` or `LEFT_OUT`, or a test of
+        says: Our keys that it sets; or an alternative; or the reason why it changes nothing.
+        unless: Values that are accepted although the class is `REFUSED` or `LEFT_OUT`, or a test of
             the whole description for that.
 
     """
@@ -48,7 +48,7 @@ class Key:
     unless: tuple[str, ...] | Callable[[Found], bool] = ()
 
     def passes(self, found: Found) -> bool:
-        """Return true if the value that was given is one that is taken without a word."""
+        """Return ``True`` if the given value is accepted without a note."""
         if callable(self.unless):
             return self.unless(found)
         return found[self.name].lower() in [value.lower() for value in self.unless]
@@ -60,18 +60,18 @@ def used(name: str, says: str) -> Key:
 
 
 def refused(name: str, unless: str, says: str) -> Key:
-    """Declare a key that is an error, but for the values in ``unless`` (with ``|`` between)."""
+    """Declare a key that is an error, except for the values in ``unless`` (``|`` between them)."""
     return Key(name, Does.REFUSED, says, tuple(unless.split("|")) if unless else ())
 
 
 def left_out(name: str, says: str, unless: str | Callable[[Found], bool] = "") -> Key:
-    """Declare a key that has influence there and no counterpart here, which a note says."""
+    """Declare a key with an influence there and no counterpart here; a note reports it."""
     taken = unless if callable(unless) else tuple(unless.split("|")) if unless else ()
     return Key(name, Does.LEFT_OUT, says, taken)
 
 
 def nothing(names: str, says: str) -> list[Key]:
-    """Declare keys, with blanks between, that change nothing."""
+    """Declare keys that change nothing; blanks separate them."""
     return [Key(name, Does.NOTHING, says) for name in names.split()]
 
 
@@ -79,7 +79,7 @@ def table(*keys: Key | list[Key]) -> dict[str, Key]:
     """Return a table by name.
 
     Raises:
-        ValueError: A name stands twice.
+        ValueError: A name is given twice.
 
     """
     flat = [key for one in keys for key in (one if isinstance(one, list) else [one])]
@@ -121,10 +121,10 @@ class Given:
                 self.left.append(name)
 
     def text(self, name: str, default: str | None = None) -> str:
-        """Return what was given for a key that is used.
+        """Return the text that was given for a key that is used.
 
         Raises:
-            InputError: It was not given, and there is no default.
+            InputError: The key was not given, and there is no default.
 
         """
         assert self.keys[name].does is not Does.NOTHING, name
@@ -150,7 +150,7 @@ class Given:
         return value
 
     def one_of(self, name: str, of: Mapping[str, Choice], default: str | None = None) -> Choice:
-        """Return what a name of a list stands for."""
+        """Return the value that a name of a list stands for."""
         text = self.text(name, default)
         if text not in of:
             near = hint(text, of)
@@ -160,12 +160,12 @@ class Given:
         return of[text]
 
     def flag(self, name: str) -> bool:
-        """Return true or false."""
+        """Return the value of a flag."""
         return self.one_of(name, {"true": True, "false": False})
 
 
 def rows(keys: Iterable[Key]) -> str:
-    """Return a table in Markdown, in the order of declaration, same rows as one."""
+    """Return a table in Markdown, in the order of declaration, with equal rows joined."""
     groups: dict[tuple[str, str], list[str]] = {}
     for key in keys:
         does = key.does.value

@@ -1,7 +1,7 @@
 """MQSim's ``ssdconfig.xml`` (Tavakkol and others, FAST 2018; its README has every tag).
 
-One mapping unit is a page, as there; planes work apart from each other; over-provisioning is a
-share of the physical space there and of the logical space here. The tags are those of
+One mapping unit is a page, as in MQSim; planes work apart from each other. Over-provisioning is a
+share of the physical space there and of the logical space here. The tags are taken from
 CMU-SAFARI/MQSim at commit 7ec40e3 (October 2022), ``src/exec``.
 """
 
@@ -26,21 +26,21 @@ GEOMETRY = {
     "Page_Metadat_Capacity": "drive.spare_bytes",
     "Block_PE_Cycles_Limit": "nand.endurance",
 }
-"""Tags whose number is that of a key."""
+"""Tags whose numbers are the numbers of a key."""
 
 TIMES = {
     "Page_Read_Latency_LSB": "timing.t_read",
     "Page_Program_Latency_LSB": "timing.t_program",
     "Block_Erase_Latency": "timing.t_erase",
 }
-"""Tags whose nanoseconds are those of a key."""
+"""Tags whose nanoseconds are the value of a key."""
 
 LEVELS = {
     "SLC": (),
     "MLC": (("MSB", "middle"),),
     "TLC": (("CSB", "middle"), ("MSB", "upper")),
 }
-"""The pages of a word line after the first: MQSim's name, and ours."""
+"""The pages of a word line after the first: MQSim's names, and ours."""
 
 VICTIMS = {
     "GREEDY": "greedy",
@@ -54,7 +54,7 @@ VICTIMS = {
 SUSPEND = {"NONE": "none", "PROGRAM": "program", "ERASE": "erase", "PROGRAM_ERASE": "both"}
 
 FETCH_SIZE = "512"
-"""``Queue_Fetch_Size`` where the file has none (``Device_Parameter_Set.cpp``)."""
+"""The default of ``Queue_Fetch_Size`` (``Device_Parameter_Set.cpp``)."""
 
 
 def _suspends_nothing(found: Found) -> bool:
@@ -149,15 +149,17 @@ KEYS = table(
 
 HOST_FIRST = "map,host_read,host_write,gc,idle"
 COLLECTION_FIRST = "map,gc,host_read,host_write,idle"
-"""`timing.priority`: what MQSim's ``TSU_OutofOrder.cpp`` serves first, collection preempted or
-not."""
+"""`timing.priority` in the order of MQSim's ``TSU_OutofOrder.cpp``.
+
+It is the same with preemptible collection and without.
+"""
 
 
 def root_of(path: str, tag: str, usual: str) -> ET.Element:
-    """The root of a file of MQSim, which is called ``tag`` and the file usually ``usual``.
+    """Return the root of a file of MQSim; its tag is ``tag``, and its file is usually ``usual``.
 
     Raises:
-        InputError: It cannot be read, or is another file.
+        InputError: The file cannot be read, or is another kind of file.
 
     """
     try:
@@ -170,10 +172,10 @@ def root_of(path: str, tag: str, usual: str) -> ET.Element:
 
 
 def leaves_of(place: str, element: ET.Element) -> dict[str, str]:
-    """The text of each element without children.
+    """Return the text of each element without children.
 
     Raises:
-        InputError: One stands twice.
+        InputError: An element stands twice.
 
     """
     found: dict[str, str] = {}
@@ -187,10 +189,10 @@ def leaves_of(place: str, element: ET.Element) -> dict[str, str]:
 
 
 def described(path: str) -> DriveFile:
-    """The drive of an ``ssdconfig.xml``.
+    """Return the drive of an ``ssdconfig.xml``.
 
     Raises:
-        InputError: It is none, or says what ours cannot be.
+        InputError: The file is something else, or describes a drive that ours cannot be.
 
     """
     root = root_of(path, "Execution_Parameter_Set", "ssdconfig.xml")

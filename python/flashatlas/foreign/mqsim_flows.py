@@ -1,9 +1,9 @@
 """MQSim's ``workload.xml``, as an fio job file or a trace (its README, ``IOGiven_Synthetic.cpp``).
 
 A scenario is a list of flows that run together, each with its part of the drive. A flow is a job:
-its part follows from how many flows there are, and its working set is the first of it. Flows that
-play traces are the parts of a merge. The tags are those of CMU-SAFARI/MQSim at commit 7ec40e3,
-``src/exec/IOGiven_Parameter_Set.cpp``.
+its part follows from the number of flows, and its working set begins at the start of the part.
+Flows that play traces are the parts of a merge. The tags are taken from CMU-SAFARI/MQSim at commit
+7ec40e3, ``src/exec/IOGiven_Parameter_Set.cpp``.
 """
 
 from __future__ import annotations
@@ -77,17 +77,18 @@ UNITS = {"PICOSECOND": "ps", "NANOSECOND": "ns", "MICROSECOND": "us"}
 
 @dataclass(frozen=True)
 class JobFile:
-    """The text of a job file, and what of the scenario it leaves out."""
+    """The text of a job file, and the settings of the scenario that it leaves out."""
 
     text: str
     left: tuple[str, ...]
 
 
 def job_file(what: str) -> JobFile:
-    """The job file of a scenario: ``workload.xml``, or ``workload.xml,scenario=2``.
+    """Return the job file of a scenario: ``workload.xml``, or ``workload.xml,scenario=2``.
 
     Raises:
-        InputError: It is none, has no such scenario, or flows that no job can be.
+        InputError: The file is something else, the scenario does not exist, or a flow cannot be a
+            job.
 
     """
     path, which, elements = _scenario(what)
@@ -109,21 +110,22 @@ def job_file(what: str) -> JobFile:
 
 @dataclass(frozen=True)
 class TraceText:
-    """The name of the trace that a scenario plays, and what of the scenario it leaves out."""
+    """The name of the trace that a scenario plays, and the settings that it leaves out."""
 
     text: str
     left: tuple[str, ...]
 
 
 def trace_name(what: str) -> TraceText:
-    """The trace that a scenario plays: ``workload.xml``, or ``workload.xml,scenario=2``.
+    """Return the trace that a scenario plays: ``workload.xml``, or ``workload.xml,scenario=2``.
 
-    A flow has the part of the drive that ``src/exec/Host_System.cpp`` gives it, of equal size for
-    all. MQSim at that commit reads every time as nanoseconds, and leaves out the percentage of a
-    trace that is repeated; here both are as they are written.
+    A flow has the part of the drive that ``src/exec/Host_System.cpp`` gives it; all parts have the
+    same size. MQSim at that commit reads every time as nanoseconds, and ignores the percentage of a
+    trace that is repeated; here both have their written values.
 
     Raises:
-        InputError: It is none, has no such scenario, or flows that play no trace.
+        InputError: The file is something else, the scenario does not exist, or a flow plays no
+            trace.
 
     """
     path, which, elements = _scenario(what)
@@ -132,7 +134,7 @@ def trace_name(what: str) -> TraceText:
         if one.tag != TRACE_BASED:
             raise InputError(
                 f"{place}: <{one.tag}> beside flows that play traces: a run takes jobs or traces; "
-                "put them into scenarios of their own"
+                "put them into separate scenarios"
             )
         flows.append(Given(place, TRACE_KEYS, leaves_of(place, one)))
     left = [f"{tag} ({TRACE_KEYS[tag].says})" for flow in flows for tag in flow.left]
@@ -145,7 +147,7 @@ def trace_name(what: str) -> TraceText:
 
 
 def _part(flow: Given, number_: int, flows: int) -> str:
-    """Return how a flow is set as a part of a merge."""
+    """Return the settings of a flow as a part of a merge."""
     unit = flow.one_of("Time_Unit", UNITS)
     percentage, times = flow.percent("Percentage_To_Be_Executed", 1), flow.whole("Relay_Count")
     # six decimals, rounded down, so that the last part ends within the drive
@@ -161,7 +163,7 @@ def _scenario(what: str) -> tuple[str, int, list[ET.Element]]:
     """Return the file of a scenario, its number and its flows.
 
     Raises:
-        InputError: There is none.
+        InputError: The scenario does not exist.
 
     """
     path, _, option = what.partition(",scenario=")
@@ -176,7 +178,7 @@ def _scenario(what: str) -> tuple[str, int, list[ET.Element]]:
 
 
 def _placed(path: str, which: int, elements: list[ET.Element]) -> list[tuple[str, ET.Element]]:
-    """Return each flow behind the place that errors name."""
+    """Return each flow with the place that errors name."""
     return [
         (f"{path}: scenario {which}, flow {n}", element) for n, element in enumerate(elements, 1)
     ]
@@ -261,5 +263,5 @@ def _length(flow: Given) -> list[str]:
     if nanoseconds > 0:
         return ["time_based=1", f"runtime={-(-nanoseconds // 1000)}us"]
     requests = flow.whole("Total_Requests_To_Generate", 1)
-    # as many bytes, however large the working set is
+    # the number of bytes does not depend on the working set
     return [f"io_size={requests * flow.whole('Average_Request_Size', 1) * SECTOR}"]

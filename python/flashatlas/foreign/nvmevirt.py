@@ -1,8 +1,8 @@
 """NVMeVirt's ``ssd_config.h`` (Kim and others, FAST 2023): the macros of one of its models.
 
-Its capacity is that of the memory that the module gets, so it must be said. What the firmware takes
-for a read is ours for every command; NVMeVirt's flash pages are read in part where 4 KiB are asked
-for, ours whole. The macros are those of snu-csl/nvmevirt at commit 61c90f7 (May 2026),
+Its capacity is the memory that the module gets, so it must be given. The firmware's time of a read
+becomes our time of every command. NVMeVirt reads a part of a flash page if 4 KiB are asked for;
+ours reads the whole page. The macros are taken from snu-csl/nvmevirt at commit 61c90f7 (May 2026),
 ``ssd_config.h``.
 """
 
@@ -37,7 +37,7 @@ CELLS = {"CELL_MODE_SLC": "slc", "CELL_MODE_MLC": "mlc", "CELL_MODE_TLC": "tlc"}
 OPTIONS = ("capacity", "model")
 
 PART_READS = "ours reads flash pages whole"
-FIRMWARE = "one time is for all commands here: that of a read"
+FIRMWARE = "one time covers all commands here: the time of a read"
 
 KEYS = table(
     *nothing("NR_NAMESPACES NS_SSD_TYPE_0 NS_SSD_TYPE_1", "how the model is found: SSD_TYPE_CONV"),
@@ -138,10 +138,10 @@ class _Macros:
 
 
 def described(what: str) -> DriveFile:
-    """The drive of ``FILE,capacity=60GiB[,model=NAME]``.
+    """Return the drive of ``FILE,capacity=60GiB[,model=NAME]``.
 
     Raises:
-        InputError: The file, the model or the capacity make no drive.
+        InputError: The file, the model or the capacity does not make a drive.
 
     """
     path, *options = what.split(",")

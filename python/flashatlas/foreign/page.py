@@ -11,21 +11,21 @@ from flashatlas.foreign.keys import rows
 HEAD = """\
 # Keys of other simulators
 
-What becomes of each key of a drive or a workload that another program describes
-([how to name one](howto/describe-a-drive.md#from-another-simulator)). `python -m
-flashatlas.foreign.page` makes this page of the tables that do the work
+This page lists every key of a drive or a workload that another program describes, and its
+treatment ([how to name a description](howto/describe-a-drive.md#from-another-simulator)).
+`python -m flashatlas.foreign.page` makes this page from the tables that do the work
 (`python/flashatlas/foreign/`), and a test compares them.
 
 | Class | |
 |---|---|
-| used | it sets the keys of ours that the row names |
-| refused | an error names it, and what to do instead |
-| left out, said | it has influence there and no counterpart here: a note before the run \
-names it, and the drive's `summary` in every record |
+| used | it sets the keys of FlashAtlas that the row names |
+| refused | an error names the key, and what to do instead |
+| left out, said | it has influence there and no counterpart here: a note before the run names \
+it, and so does the drive's `summary` in every record |
 | without influence | it changes nothing that is measured, there or here |
 
-"unless" names values that are taken without a word, because they are what ours does anyway. A key
-that is in no table is an error, with the nearest name.
+"unless" names values that are accepted without a note, because FlashAtlas does the same anyway. A
+key that is in no table is an error, with the nearest name.
 """
 
 SECTIONS = (

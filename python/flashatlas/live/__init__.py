@@ -1,7 +1,7 @@
-"""What can be seen of a drive while it is served.
+"""The state of a drive while it is served.
 
 ``serve(metrics="127.0.0.1:9464")`` answers there with a page, with Prometheus' text and with JSON;
-``flashatlas top`` shows the latter in a terminal. All of them only look.
+``flashatlas top`` shows the JSON in a terminal. None of them changes anything.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ OPS = ("read", "write", "trim", "flush")
 """Commands of a host, in the order in which they are shown."""
 
 KEYS = {"read": "reads", "write": "writes", "trim": "trims", "flush": "flushes"}
-"""Their counts in ``host`` of a record."""
+"""The counts of these commands in ``host`` of a record."""
 
 PORT = 9464
-"""Where ``top`` looks if it is not told; the port that OpenTelemetry gave Prometheus exporters."""
+"""The default port of ``top``, which OpenTelemetry gave Prometheus exporters."""
 
 
 LARGEST = 64 << 20
-"""Bytes that are read of an answer."""
+"""The largest number of bytes that are read of an answer."""
 
-EXPECTED = "what can be seen of a served drive (flashatlas.live/1)"
+EXPECTED = "the state of a served drive (flashatlas.live/1)"
 
 
 class Column(TypedDict):
@@ -72,13 +72,13 @@ class Wear(TypedDict):
 
 
 class Merges(TypedDict, total=False):
-    """Log blocks reclaimed, by how."""
+    """Log blocks reclaimed, by class."""
 
     log_blocks: dict[str, int]
 
 
 class Sometimes(TypedDict, total=False):
-    """The keys of a run record that are shown where they are there."""
+    """Keys of a run record that are shown if they exist."""
 
     waf: float
     latency_ns: dict[str, Latency]
@@ -95,7 +95,7 @@ class Host(TypedDict):
 
 
 class LiveRecord(Sometimes):
-    """The keys of a run record that are shown."""
+    """Keys of a run record that are shown."""
 
     host: Host
     nand: Flash
@@ -104,7 +104,7 @@ class LiveRecord(Sometimes):
 
 
 class Found(TypedDict):
-    """What a server says of its drive (``docs/FORMATS.md``)."""
+    """The answer of a server about its drive (``docs/FORMATS.md``)."""
 
     schema: str
     drive: str
@@ -118,42 +118,42 @@ class Found(TypedDict):
 
 @dataclass(frozen=True)
 class Seen:
-    """A drive as it was at some moment, since serving began (``docs/FORMATS.md``)."""
+    """The state of a drive at some moment since serving began (``docs/FORMATS.md``)."""
 
     found: dict[str, Any]
 
     @classmethod
     def parse(cls, text: str | bytes, place: str = "live.json") -> Seen:
-        """Return what a JSON text says of a drive.
+        """Return the state of a drive from a JSON text.
 
         Args:
             text: The text.
-            place: Where it is from, for messages.
+            place: The source of the text, for messages.
 
         Raises:
-            InputError: It is none, or something else.
+            InputError: The text is not JSON, or is something else.
 
         """
         said = text.decode(errors="replace") if isinstance(text, bytes) else text
         found = json_of(said, place, EXPECTED)
         schema = str(found.get("schema")) if isinstance(found, dict) else ""
         if not schema.startswith("flashatlas.live/"):
-            raise InputError(f"{place}: the answer is none of a served drive")
+            raise InputError(f"{place}: the answer does not come from a served drive")
         must_be(found, Found, place)
         return cls(found)
 
     @property
     def record(self) -> dict[str, Any]:
-        """The keys of a run record that can be said before the end."""
+        """The keys of a run record that are known before the end."""
         return self.found["record"]
 
     @property
     def seconds(self) -> float:
-        """Since serving began."""
+        """Seconds since serving began."""
         return self.found["serving_ns"] / 1e9
 
     def table(self, name: str) -> dict[str, list[Any]]:
-        """The columns of a table; empty where there is none."""
+        """Return the columns of a table; empty if there is none."""
         for table in self.found["tables"]:
             if table["name"] == name:
                 return {column["name"]: column["values"] for column in table["columns"]}
@@ -161,23 +161,23 @@ class Seen:
 
     @property
     def notes(self) -> list[str]:
-        """What makes numbers of its clients doubtful, with what helps."""
+        """Notes that make numbers of its clients doubtful, with advice."""
         return [f"{note['text']} ({note['advice']})" for note in self.found.get("notes", ())]
 
     def requests(self, op: str) -> int:
-        """Commands so far."""
+        """Return the number of commands so far."""
         return self.record["host"][KEYS[op]]
 
     def moved(self, op: str) -> int:
-        """Bytes read, written or trimmed so far."""
+        """Return the bytes read, written or trimmed so far."""
         return self.record["host"].get(f"{op}_bytes", 0)
 
     def programs(self) -> dict[str, int]:
-        """Pages programmed so far, by cause."""
+        """Return the pages programmed so far, by cause."""
         return self.record["nand"]["programs"]
 
     def latencies(self, op: str) -> dict[int, int]:
-        """How many commands took up to so many nanoseconds (the edges of bins that hold any)."""
+        """Return the counts of commands by latency, the upper edge of a bin in nanoseconds."""
         table = self.table("latency")
         rows = zip(
             table.get("op", []), table.get("latency_ns", []), table.get("count", []), strict=True
@@ -187,36 +187,36 @@ class Seen:
 
 @dataclass(frozen=True)
 class Between:
-    """What a drive did between two moments."""
+    """The changes of a drive between two moments."""
 
     before: Seen
     after: Seen
 
     @property
     def seconds(self) -> float:
-        """How long that was."""
+        """Seconds between the two moments."""
         return max(self.after.seconds - self.before.seconds, 1e-9)
 
     def rate(self, op: str) -> float:
-        """Commands in a second."""
+        """Return the commands per second."""
         return (self.after.requests(op) - self.before.requests(op)) / self.seconds
 
     def bandwidth(self, op: str) -> float:
-        """Bytes in a second."""
+        """Return the bytes per second."""
         return (self.after.moved(op) - self.before.moved(op)) / self.seconds
 
     def percentile(self, op: str, share: float) -> float | None:
-        """Simulated nanoseconds in which that share of its commands was complete."""
+        """Return the simulated nanoseconds in which a share of its commands was complete."""
         before = self.before.latencies(op)
         bins = {
             edge: count - before.get(edge, 0) for edge, count in self.after.latencies(op).items()
         }
-        # an edge that nobody reached since is none of these latencies
+        # an edge without a command since is no latency of this time
         held = sorted((edge, count) for edge, count in bins.items() if count)
         return float(percentile(held, sum(bins.values()), 100 * share)) if held else None
 
     def amplification(self) -> dict[str, float]:
-        """Pages programmed for each page that the host wrote, by cause; empty if it wrote none."""
+        """Return pages programmed per page that the host wrote, by cause; empty without writes."""
         written = self.after.moved("write") - self.before.moved("write")
         all_written, waf = self.after.moved("write"), self.after.record.get("waf")
         if not written or not waf:
@@ -231,10 +231,10 @@ class Between:
 
 
 def address(text: str) -> tuple[str, int]:
-    """Host and port of ``HOST:PORT``, ``:PORT`` or a URL of those.
+    """Return the host and the port of ``HOST:PORT``, ``:PORT`` or a URL of these.
 
     Raises:
-        InputError: It is none.
+        InputError: The text is none of these.
 
     """
     bare = text.removeprefix("http://").rstrip("/")
@@ -245,10 +245,10 @@ def address(text: str) -> tuple[str, int]:
 
 
 def look(at: str) -> Seen:
-    """Ask a server with ``--metrics`` what can be seen of its drive.
+    """Ask a server with ``--metrics`` for the state of its drive.
 
     Raises:
-        InputError: Nobody answers there, or something else does.
+        InputError: Nothing answers there, or something else does.
 
     """
     host, port = address(at)

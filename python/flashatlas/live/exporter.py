@@ -1,4 +1,4 @@
-"""What can be seen of a drive, over HTTP: a page, Prometheus' text, JSON."""
+"""The state of a drive over HTTP: a page, Prometheus' text, JSON."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ OPEN = (
     "metrics: {} answers everybody who reaches this machine, without a password; 127.0.0.1 answers "
     "this machine alone"
 )
-"""What is said where others can ask."""
+"""The message if other machines can ask."""
 
 
 class _Drive(Collector):
-    """The metrics of one drive, as they are when somebody asks."""
+    """The metrics of one drive at the moment of the request."""
 
     def __init__(self, seen: Seen) -> None:
         self.seen = seen
@@ -73,7 +73,7 @@ class _Drive(Collector):
         yield self._latency()
         flash = CounterMetricFamily(
             "flashatlas_flash_operations",
-            "Page reads, page programs and block erases, by what they were for.",
+            "Page reads, page programs and block erases, by cause.",
             labels=["kind", "cause"],
         )
         for kind in ("reads", "programs", "erases"):
@@ -97,7 +97,7 @@ class _Drive(Collector):
             for_block.add_metric([statistic], record["wear"][statistic])
         yield for_block
         merges = CounterMetricFamily(
-            "flashatlas_merges", "Log blocks reclaimed, by how.", labels=["kind"]
+            "flashatlas_merges", "Log blocks reclaimed, by class.", labels=["kind"]
         )
         for kind, count in record.get("merges", {}).get("log_blocks", {}).items():
             merges.add_metric([kind], count)
@@ -141,7 +141,7 @@ class _Drive(Collector):
 
 
 def prometheus(seen: Seen, accept: str = "") -> tuple[bytes, str]:
-    """The metrics in the format that the asker understands, and its type."""
+    """Return the metrics in a format that the client understands, and its type."""
     registry = CollectorRegistry()
     registry.register(_Drive(seen))
     encode, kind = exposition.choose_encoder(accept)
@@ -149,7 +149,7 @@ def prometheus(seen: Seen, accept: str = "") -> tuple[bytes, str]:
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether an address is one of this machine alone."""
+    """Return ``True`` if an address belongs to this machine alone."""
     return ipaddress.ip_address(host).is_loopback
 
 
@@ -162,15 +162,15 @@ def name_of(header: str) -> str:
 
 @functools.cache
 def names_of_machine() -> set[str]:
-    """Return the names of this machine, alone and with its domain: to ask may take seconds."""
+    """Return the names of this machine, alone and with its domain; asking may take seconds."""
     return {socket.gethostname().lower(), socket.getfqdn().lower()}
 
 
 def own_names(given: str, here: str) -> set[str]:
-    """Return the names by which a server may be asked.
+    """Return the names under which a server may be asked.
 
     Args:
-        given: The host that it was told to answer at.
+        given: The host of the address that the server was given.
         here: The address of this machine at which a client has reached it.
 
     """
@@ -183,17 +183,18 @@ def own_names(given: str, here: str) -> set[str]:
 
 
 class Exporter:
-    """Answers over HTTP what can be seen of a drive."""
+    """An HTTP server of a drive's state."""
 
     def __init__(self, at: str, seen: Callable[[], bytes]) -> None:
         """Begin to answer at ``HOST:PORT``.
 
         Args:
-            at: Where.
-            seen: The JSON of what can be seen now; `OSError` where nothing is served.
+            at: The address.
+            seen: Function that returns the JSON of the present state; `OSError` if nothing is
+                served.
 
         Raises:
-            InputError: Nobody can answer there.
+            InputError: The address cannot be used.
 
         """
         host, port = address(at)
@@ -205,7 +206,7 @@ class Exporter:
 
             def do_GET(self) -> None:
                 """Answer with a page, with metrics or with JSON."""
-                # another name that leads here is that of a page of somebody else, which would read
+                # another name that leads here belongs to somebody else's page, which would read
                 # with this browser what it cannot reach itself
                 here = self.connection.getsockname()[0]
                 asked = self.headers.get_all("Host") or []
@@ -228,7 +229,7 @@ class Exporter:
                         self.send_error(404, "there are /, /metrics and /live.json")
                         return
                 except OSError:
-                    self.send_error(503, "the drive is not served yet, or no more")
+                    self.send_error(503, "the drive is not served yet, or no longer")
                     return
                 self.send_response(200)
                 self.send_header("Content-Type", kind)
@@ -238,7 +239,7 @@ class Exporter:
                 self.wfile.write(said)
 
             def log_message(self, format: str, *args: object) -> None:
-                """Say nothing: the terminal is the server's."""
+                """Print nothing: the terminal belongs to the server."""
 
         try:
             self._server = ThreadingHTTPServer((host, port), Answers)
@@ -252,7 +253,7 @@ class Exporter:
         self._thread.start()
 
     def close(self) -> None:
-        """Answer no more."""
+        """Stop answering."""
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()

@@ -25,14 +25,14 @@ STYLES = {
 """Colours of the uses of a block."""
 
 SHADES = " ░▒▓█"
-"""How much of a block is valid."""
+"""The shade for each valid share of a block."""
 
 LINES_MAX = 16
-"""Lines of the heat map; above it a character stands for several blocks."""
+"""The largest number of lines of the heat map; a larger map has several blocks per character."""
 
 
 def screen(before: Seen, seen: Seen, width: int) -> RenderableType:
-    """What is shown of a drive, with what it did since it was looked at before."""
+    """Return the display of a drive, with its changes since the last look."""
     found = seen.found
     title = Text(f"{found['drive']} {' '.join(found['set'])}".strip(), style="bold")
     title.append(

@@ -1,4 +1,4 @@
-"""What a program must do so that the plug can be pulled under it."""
+"""The interface of programs under which the plug is pulled."""
 
 from __future__ import annotations
 
@@ -9,48 +9,48 @@ from collections.abc import Callable
 from pathlib import Path
 
 GONE = (errno.EIO, errno.EROFS, errno.ENODATA, errno.EBADF)
-"""What the kernel says of a drive that does not answer any more."""
+"""Errors of the kernel about a drive that no longer answers."""
 
 
 class Client(ABC):
-    """A program that makes numbered things durable on a file system.
+    """A program that makes numbered items durable on a file system.
 
     Numbers go on from one life of the drive to the next: none is used twice.
     """
 
     name: str
-    """``pull-plug --client NAME``."""
+    """The name in ``pull-plug --client NAME``."""
     summary: str
-    """One line."""
+    """A description in one line."""
 
     def missing(self) -> str | None:
-        """Why it cannot run here, if so."""
+        """Return why the program cannot run here, or ``None``."""
         return None
 
     @abstractmethod
     def prepare(self, folder: Path) -> None:
-        """Make what it needs on a new file system."""
+        """Make the files that it needs on a new file system."""
 
     @abstractmethod
     def write(
         self, folder: Path, first: int, rng: random.Random, acknowledge: Callable[[int], None]
     ) -> None:
-        """Make numbers from ``first`` on durable, until the drive does not answer any more.
+        """Make the numbers from ``first`` on durable, until the drive no longer answers.
 
         Args:
-            folder: Where the file system is mounted.
+            folder: The folder in which the file system is mounted.
             first: The first number.
-            rng: Draws what is written.
-            acknowledge: Hears of each number that is durable, from several threads perhaps.
+            rng: Random numbers for the content.
+            acknowledge: Called with each number that is durable, perhaps from several threads.
 
         """
 
     @abstractmethod
     def found(self, folder: Path) -> tuple[set[int], str]:
-        """Numbers that are there, whole, and what else is wrong, in words."""
+        """Return the numbers that are there and whole, and other faults in words."""
 
 
 def body(number: int) -> bytes:
-    """What a row holds: between a hundred bytes and three pages, by its number."""
+    """Return the content of a row: between a hundred bytes and three pages, by its number."""
     draw = random.Random(number)
     return draw.randbytes(100 + draw.randrange(12_000))

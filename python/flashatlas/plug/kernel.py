@@ -1,4 +1,4 @@
-"""Whose ext4 it is under which the plug is pulled."""
+"""The interface of kernels under whose ext4 the plug is pulled."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ class Kernel(ABC):
 
     @abstractmethod
     def missing(self) -> str | None:
-        """Why it cannot be had here, if so."""
+        """Return why this kernel cannot be used here, or ``None``."""
 
     @abstractmethod
     def prepare(self, drive: Serving, client: Client) -> None:
-        """Make a file system, and on it what the client needs.
+        """Make a file system with the client's files.
 
         Raises:
-            DriveError: What the kernel says.
+            DriveError: The kernel's error.
 
         """
 
@@ -35,13 +35,13 @@ class Kernel(ABC):
         rng: random.Random,
         acknowledge: Callable[[int], None],
     ) -> None:
-        """Mount, and let the client write until the drive does not answer any more."""
+        """Mount, and let the client write until the drive no longer answers."""
 
     @abstractmethod
     def found(self, drive: Serving, client: Client) -> tuple[set[int], str]:
-        """Mount; numbers that are there, and what the client and e2fsck find wrong.
+        """Mount; return the numbers that are there, and the faults that client and e2fsck find.
 
         Raises:
-            DriveError: It cannot be mounted.
+            DriveError: The drive cannot be mounted.
 
         """

@@ -1,7 +1,7 @@
 """ext4 of the running kernel on a served drive.
 
-As root, where the kernel has FUSE, loop devices and ext4: nbdfuse makes the served drive a file,
-a loop device makes that a disk, and ext4 is mounted on it.
+It needs root, and a kernel with FUSE, loop devices and ext4: nbdfuse turns the served drive into a
+file, a loop device turns the file into a disk, and ext4 is mounted on the disk.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from flashatlas._core import DriveError, InputError
 from flashatlas.serve import Serving
 
 PROGRAMS = {"nbdfuse": "libnbd-bin", "losetup": "mount", "mkfs.ext4": "e2fsprogs"}
-"""What is needed, and the package of Debian and Ubuntu that has it."""
+"""Programs that are needed, with their packages of Debian and Ubuntu."""
 
 PATIENCE_S = 120
-"""Seconds after which the kernel does not answer any more."""
+"""Seconds after which the kernel counts as stopped."""
 
 
 def missing() -> str | None:
-    """Why nothing can be mounted here, if so."""
+    """Return why nothing can be mounted here, or ``None``."""
     if os.geteuid() != 0:
         return "only root can mount a file system"
     for path in ("/dev/fuse", "/dev/loop-control"):
@@ -62,11 +62,11 @@ class Mounted:
     """ext4 on a served drive, in a folder; a context manager."""
 
     def __init__(self, drive: Serving, folder: str | os.PathLike[str], *, make: bool) -> None:
-        """Mount in ``folder``; ``make`` a file system first.
+        """Mount in ``folder``; with ``make``, make a file system first.
 
         Raises:
             InputError: Nothing can be mounted here.
-            DriveError: What the kernel says.
+            DriveError: The kernel's error.
 
         """
         if (why := missing()) is not None:
@@ -120,17 +120,17 @@ class Mounted:
         """Unmount: everything is written back and flushed.
 
         Raises:
-            DriveError: It is in use; it stays mounted.
+            DriveError: The file system is in use; it stays mounted.
 
         """
-        # what was written comes to the drive, however long that takes
+        # all writes reach the drive, however long that takes
         subprocess.run(["sync", "--file-system", self.folder], check=False)
         _do("umount", self.folder)
         self._is_mounted = False
         self._release()
 
     def check(self) -> str:
-        """Unmount, and what e2fsck finds: nothing, or its words."""
+        """Unmount, and return the output of e2fsck; empty if it finds nothing."""
         _do("umount", self.folder)
         self._is_mounted = False
         try:
@@ -140,7 +140,7 @@ class Mounted:
         return "" if done.returncode == 0 else done.stdout.strip()
 
     def abandon(self) -> None:
-        """Let go of a drive that does not answer any more."""
+        """Let go of a drive that no longer answers."""
         if self._is_mounted:
             _do("umount", "--lazy", self.folder, check=False)
             self._is_mounted = False

@@ -28,21 +28,24 @@ max_wal_size = 48MB
 autovacuum_naptime = 2s
 logging_collector = off
 """
-"""Everything that makes a commit durable is as it comes: fsync, full_page_writes,
-synchronous_commit."""
+"""Settings of the server.
+
+The settings that make a commit durable keep their defaults: fsync, full_page_writes,
+synchronous_commit.
+"""
 
 START_S = 120
-"""Seconds until a server must have recovered."""
+"""Seconds within which a server must have recovered."""
 
 
 class Postgres(Client):
-    """Four sessions insert numbered rows and move money between accounts."""
+    """Four sessions that insert numbered rows and move money between accounts."""
 
     name = "postgres"
     summary = "PostgreSQL: four sessions, each transaction a numbered row and a transfer"
 
     def missing(self) -> str | None:
-        """Why it cannot run here, if so."""
+        """Return why PostgreSQL cannot run here, or ``None``."""
         if not programs():
             return "PostgreSQL is not installed (Debian and Ubuntu: apt install postgresql)"
         if shutil.which("setpriv") is None:
@@ -69,7 +72,7 @@ class Postgres(Client):
     def write(
         self, folder: Path, first: int, rng: random.Random, acknowledge: Callable[[int], None]
     ) -> None:
-        """Commit transactions in four sessions until the drive does not answer any more."""
+        """Commit transactions in four sessions until the drive no longer answers."""
         with suppress(DriveError), _running(folder) as where:
             draws = [random.Random(rng.random()) for _ in range(SESSIONS)]
             sessions = [
@@ -82,7 +85,7 @@ class Postgres(Client):
                 session.join()
 
     def found(self, folder: Path) -> tuple[set[int], str]:
-        """Rows after PostgreSQL's own recovery, and whether the sums hold."""
+        """Return the rows after PostgreSQL's own recovery, and whether the sums hold."""
         try:
             with _running(folder) as where:
                 rows = _ask(where, "SELECT n, md5(body) = md5(repeat(n::text, 40)) FROM log")
@@ -102,7 +105,7 @@ class Postgres(Client):
 
 
 def programs() -> str:
-    """The folder of its newest programs; empty where it is not installed."""
+    """Return the folder of the newest programs; empty if PostgreSQL is not installed."""
     folders = glob.glob("/usr/lib/postgresql/*/bin")
     return max(folders, key=lambda each: int(Path(each).parent.name), default="")
 
@@ -124,7 +127,7 @@ def _as_postgres(program: str, *arguments: str | Path) -> subprocess.CompletedPr
 
 @contextmanager
 def _running(folder: Path) -> Iterator[str]:
-    """A server that has recovered; the folder of its socket. It is stopped, or killed."""
+    """Yield the folder of the socket of a server that has recovered; stop or kill it at the end."""
     with tempfile.TemporaryDirectory(prefix="flashatlas-pg-") as where:
         shutil.chown(where, "postgres", "postgres")
         log = Path(where) / "log"
@@ -148,7 +151,7 @@ def _running(folder: Path) -> Iterator[str]:
             with suppress(subprocess.TimeoutExpired):
                 server.wait(timeout=60)
         finally:
-            # what still holds the file system goes
+            # end everything that still holds the file system
             with suppress(ProcessLookupError):
                 os.killpg(server.pid, signal.SIGKILL)
             server.wait()
@@ -159,7 +162,7 @@ def _psql(where: str) -> list[str]:
 
 
 def _ask(where: str, text: str) -> list[list[str]]:
-    """The rows that statements return."""
+    """Return the rows of some statements."""
     done = subprocess.run(
         [*_psql(where), "-c", text], capture_output=True, text=True, check=False, cwd="/"
     )
@@ -171,7 +174,7 @@ def _ask(where: str, text: str) -> list[list[str]]:
 def _session(
     where: str, number: int, draw: random.Random, acknowledge: Callable[[int], None]
 ) -> None:
-    """Transactions of one session: what psql says after a COMMIT is an acknowledgement."""
+    """Run the transactions of one session: psql's output after a COMMIT is an acknowledgement."""
     with subprocess.Popen(
         _psql(where),
         stdin=subprocess.PIPE,

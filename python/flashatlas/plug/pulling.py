@@ -32,11 +32,11 @@ KERNELS: dict[str, Callable[[Path, str], Kernel]] = {
     "guest": lambda _, accel: Guest("virtio-blk", accel),
     "guest-nbd": lambda _, accel: Guest("nbd", accel),
 }
-"""Whose ext4 it is."""
+"""Kernels whose ext4 is used."""
 LEFT = ("prefix", "torn", "subset")
-"""What the power failure leaves, by the number of its operation."""
+"""States that the power failure leaves, by the number of its operation."""
 ACCELS = ("tcg", "kvm")
-"""How QEMU runs a guest."""
+"""Ways in which QEMU runs a guest."""
 
 
 @dataclass(frozen=True)
@@ -45,17 +45,17 @@ class Pull:
 
     seed: int
     after: int
-    """Operations of the flash until then; what is left is ``LEFT[after % 3]``."""
+    """Operations of the flash before the failure; the state left is ``LEFT[after % 3]``."""
     acknowledged: int
-    """What the client had been promised, of this time and those before."""
+    """Number of items that the client had been promised, this time and before."""
     lost: int
-    """Of that, how much is not there, or not whole."""
+    """Number of these items that are missing, or not whole."""
     check: str
-    """What the client and e2fsck find wrong."""
+    """Faults that the client and e2fsck find."""
 
 
 def client_of(name: str) -> Client:
-    """The client of that name.
+    """Return the client with this name.
 
     Raises:
         InputError: There is none, or it cannot run here.
@@ -84,29 +84,29 @@ def pull(
     folder: str | os.PathLike[str] | None = None,
     progress: Callable[[Pull], None] = lambda _: None,
 ) -> tuple[list[Pull], Result]:
-    """Pull the plug under ext4, mount what is left, and look for everything acknowledged.
+    """Pull the plug under ext4, mount the drive, and look for everything acknowledged.
 
-    The power fails within the first ``within`` operations of the flash after the drive was powered
-    on; each time goes on with what the last one left.
+    The power fails within the first ``within`` operations of the flash after power-on; each time
+    goes on with the state that the last time left.
 
     Args:
         drive: Preset, path of a TOML file, or a :class:`flashatlas.Drive`.
         set: Parameters that differ from the drive's.
-        client: What writes: ``records``, ``sqlite``, ``postgres`` or ``rocksdb``.
-        times: How often.
-        seed: Draws where the power fails, and what is written.
-        within: Operations of the flash until then, at most.
-        kernel: Whose ext4 it is: that of the ``running`` kernel, through nbdfuse and a loop device
-            (root); that of a ``guest`` in QEMU, which dies with the drive's power; ``guest-nbd``:
-            of a guest with the NBD driver of its own kernel, whose writes carry FUA.
-        accel: How QEMU runs a guest: ``tcg``, or ``kvm`` where that works.
+        client: The program that writes: ``records``, ``sqlite``, ``postgres`` or ``rocksdb``.
+        times: Number of times that the plug is pulled.
+        seed: Seed of the place of the failure, and of the content.
+        within: The largest number of flash operations before the failure.
+        kernel: The kernel whose ext4 is used. ``running``: this machine's, through nbdfuse and a
+            loop device (root). ``guest``: a guest's in QEMU, which dies with the drive's power.
+            ``guest-nbd``: a guest's with its own NBD driver, whose writes carry FUA.
+        accel: The way in which QEMU runs a guest: ``tcg``, or ``kvm`` if it is available.
         ignore_flush: The drive ignores FLUSH and FUA: a control, which must lose something.
-        ignore_fua: It ignores FUA: a control under ``guest-nbd``. No other kernel sends it.
-        folder: Where the image is kept; a new one, removed afterwards, if not given.
-        progress: Hears of each time.
+        ignore_fua: The drive ignores FUA: a control under ``guest-nbd``. No other kernel sends it.
+        folder: Folder in which the image is kept; by default a new one, removed afterwards.
+        progress: Called after each time.
 
     Returns:
-        Each time, and the result of the drive that was looked at in the end.
+        Each time, and the result of the last drive.
 
     Raises:
         InputError: Nothing can be mounted here, or the client is not installed.
@@ -174,7 +174,7 @@ class _Plug:
     def _until_the_power_fails(
         self, after: int, first: int, rng: random.Random, acknowledge: Callable[[int], None]
     ) -> bool:
-        """Write on what the image holds until then; whether it came to that."""
+        """Write on the image until the power fails; return ``True`` if it did."""
         try:
             drive = self._served(cut_after=after, cut_mode=LEFT[after % len(LEFT)], **self.ignored)
         except PowerLost:

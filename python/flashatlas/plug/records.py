@@ -12,14 +12,14 @@ from pathlib import Path
 from flashatlas.plug.client import GONE, Client
 
 FILES = 8
-"""Files that records are appended to."""
+"""Number of files to which records are appended."""
 
 HEAD = struct.Struct("<QII")
-"""Of a record: its number, the length of what follows, the CRC-32 of that."""
+"""Head of a record: its number, the length of its body, the body's CRC-32."""
 
 
 class Records(Client):
-    """Appends numbered records with checksums to eight files, each with fsync."""
+    """Appender of numbered records with checksums to eight files, each with fsync."""
 
     name = "records"
     summary = "records appended to eight files, each with fsync"
@@ -32,7 +32,7 @@ class Records(Client):
     def write(
         self, folder: Path, first: int, rng: random.Random, acknowledge: Callable[[int], None]
     ) -> None:
-        """Append records, each with fsync, until the drive does not answer any more."""
+        """Append records, each with fsync, until the drive no longer answers."""
         number = first
         try:
             files = [(folder / str(i)).open("ab", buffering=0) for i in range(FILES)]
@@ -58,7 +58,7 @@ class Records(Client):
                 file.close()
 
     def found(self, folder: Path) -> tuple[set[int], str]:
-        """Whole records at the beginning of each file."""
+        """Return the whole records at the beginning of each file."""
         there: set[int] = set()
         for i in range(FILES):
             try:
@@ -69,13 +69,13 @@ class Records(Client):
 
 
 def record(number: int, rng: random.Random) -> bytes:
-    """A record that is appended."""
+    """Return a record to append."""
     body = rng.randbytes(rng.randrange(16, 6000))
     return HEAD.pack(number, len(body), zlib.crc32(body)) + body
 
 
 def records(content: bytes) -> Iterator[int]:
-    """Numbers of the whole records at the beginning of a file."""
+    """Yield the numbers of the whole records at the beginning of a file."""
     at = 0
     while at + HEAD.size <= len(content):
         number, length, crc = HEAD.unpack_from(content, at)

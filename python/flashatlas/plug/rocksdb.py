@@ -12,11 +12,11 @@ from typing import Any
 from flashatlas.plug.client import Client, body
 
 LEDGER = b"ledger"
-"""The key under which rows and their sum stand; those of rows are eight bytes."""
+"""The key of the number of rows and their sum; the keys of rows are eight bytes."""
 
 
 class RocksDB(Client):
-    """Writes batches of a numbered row and the sum so far, each with a sync of the log.
+    """Writer of batches of a numbered row and the sum so far, each with a sync of the log.
 
     Memtables and files are small, so that flushes, compactions and new manifests are frequent.
     """
@@ -25,7 +25,7 @@ class RocksDB(Client):
     summary = "RocksDB: a row and a sum in each batch, with small files"
 
     def missing(self) -> str | None:
-        """Why it cannot run here, if so."""
+        """Return why RocksDB cannot run here, or ``None``."""
         if find_spec("rocksdict") is None:
             return "RocksDB is not installed (pip install rocksdict)"
         return None
@@ -38,9 +38,9 @@ class RocksDB(Client):
     def write(
         self, folder: Path, first: int, rng: random.Random, acknowledge: Callable[[int], None]
     ) -> None:
-        """Write batches until the drive does not answer any more."""
+        """Write batches until the drive no longer answers."""
         n = first
-        # what it raises has no class of its own: an error of input or output ends it
+        # its exceptions have no class of their own: an error of input or output ends the loop
         try:
             with _opened(folder) as database:
                 rows, total = map(int, database[LEDGER].split())
@@ -54,7 +54,7 @@ class RocksDB(Client):
                 raise
 
     def found(self, folder: Path) -> tuple[set[int], str]:
-        """Rows after RocksDB's recovery, all read, and whether the sum holds."""
+        """Return the rows after RocksDB's recovery, and whether the sum holds."""
         try:
             with _opened(folder) as database:
                 rows = {key: value for key, value in database.items() if key != LEDGER}

@@ -21,11 +21,11 @@ class RunningKernel(Kernel):
         self.at = at
 
     def missing(self) -> str | None:
-        """Why nothing can be mounted here, if so."""
+        """Return why nothing can be mounted here, or ``None``."""
         return missing()
 
     def prepare(self, drive: Serving, client: Client) -> None:
-        """Make a file system, and on it what the client needs."""
+        """Make a file system with the client's files."""
         with Mounted(drive, self.at, make=True):
             client.prepare(self.at)
 
@@ -37,7 +37,7 @@ class RunningKernel(Kernel):
         rng: random.Random,
         acknowledge: Callable[[int], None],
     ) -> None:
-        """Mount, and let the client write until the drive does not answer any more."""
+        """Mount, and let the client write until the drive no longer answers."""
         try:
             mounted = Mounted(drive, self.at, make=False)
         except DriveError:
@@ -48,7 +48,7 @@ class RunningKernel(Kernel):
             mounted.abandon()
 
     def found(self, drive: Serving, client: Client) -> tuple[set[int], str]:
-        """Numbers that are there, and what the client and e2fsck find wrong."""
+        """Return the numbers that are there, and the faults that the client and e2fsck find."""
         mounted = Mounted(drive, self.at, make=False)
         try:
             there, wrong = client.found(self.at)

@@ -14,7 +14,7 @@ JOURNALS = ("delete", "truncate", "persist", "wal")
 
 
 class Sqlite(Client):
-    """Inserts numbered rows and keeps their sum, a transaction each."""
+    """Writer of numbered rows and their sum, in a transaction each."""
 
     name = "sqlite"
     summary = "SQLite: a row and a sum in each transaction, with another journal each time"
@@ -29,7 +29,7 @@ class Sqlite(Client):
     def write(
         self, folder: Path, first: int, rng: random.Random, acknowledge: Callable[[int], None]
     ) -> None:
-        """Commit transactions until the drive does not answer any more."""
+        """Commit transactions until the drive no longer answers."""
         n = first
         try:
             with closing(self._open(folder, rng.choice(JOURNALS))) as database:
@@ -43,7 +43,7 @@ class Sqlite(Client):
             pass  # disk I/O error, or a database that is read-only now
 
     def found(self, folder: Path) -> tuple[set[int], str]:
-        """Rows, and what `integrity_check` and the sum say."""
+        """Return the rows, and the faults that `integrity_check` and the sum show."""
         try:
             with closing(self._open(folder, None)) as database:
                 (said,) = database.execute("PRAGMA integrity_check").fetchone()

@@ -18,9 +18,9 @@ def write_report(path: Path, title: str, results: Sequence[Result], command: str
     Args:
         path: The file; it appears whole or not at all.
         title: Heading of the report.
-        results: At least one run. Tables that a run lacks are named in the report, and never an
+        results: At least one run. The report names tables that a run lacks; they are never an
             error.
-        command: What runs all of it again.
+        command: The command that runs everything again.
 
     Raises:
         InputError: There is no run, or the file cannot be written.
@@ -31,5 +31,5 @@ def write_report(path: Path, title: str, results: Sequence[Result], command: str
 
 
 def render(title: str, results: Sequence[Result], command: str) -> str:
-    """The report as HTML text; arguments as for :func:`write_report`."""
+    """Return the report as HTML text; arguments as for :func:`write_report`."""
     return page(title, results, command)

@@ -15,7 +15,7 @@ BAR = 22
 def stacked(
     runs: Runs, parts: Columns, colours: dict[str, str], kind: str, top: float
 ) -> dict[str, Any]:
-    """Bars of one length for each run, in pieces; the sum stands at the end."""
+    """Return bars of one length for each run, in pieces; the sum stands at the end."""
     domain, order = list(colours), {name: i for i, name in enumerate(colours)}
     parts["order"] = [order[name] for name in parts["part"]]
     y = {
@@ -50,7 +50,7 @@ def stacked(
                         "axis": axis(
                             "short" if kind == "ratio" else kind,
                             title={
-                                "ratio": "units programmed a unit written",
+                                "ratio": "units programmed per unit written",
                                 "bytes": "bytes",
                             }.get(kind),
                             **({"values": binary(top)} if kind == "bytes" else {}),
@@ -91,23 +91,23 @@ def stacked(
 
 
 def binary(top: float) -> list[float]:
-    """Round numbers of bytes from 0 to ``top``, at most six."""
+    """Return round numbers of bytes from 0 to ``top``, at most six."""
     step = 2.0 ** max(math.ceil(math.log2(max(top, 1) / 5)), 0)
     return [k * step for k in range(6) if k * step <= top * 1.14]
 
 
 def names_axis(runs: Runs) -> dict[str, Any] | None:
-    """The axis with the names of the runs; none for a single one."""
+    """Return the axis with the names of the runs; ``None`` for a single run."""
     return (
         None if runs.single else {"title": None, "ticks": False, "domain": False, "labelPadding": 8}
     )
 
 
 def run_field(runs: Runs) -> list[dict[str, Any]]:
-    """The run in a tooltip; nothing for a single one."""
+    """Return the tooltip's field with the run; empty for a single run."""
     return [] if runs.single else [text_field("run", "run")]
 
 
 def left(runs: Runs) -> str:
-    """What stands left of bars."""
+    """Return the kind of labels to the left of bars."""
     return "none" if runs.single else "names"

@@ -1,4 +1,4 @@
-"""A chart: a Vega-Lite specification, its data by columns, and what it says in words."""
+"""A chart: a Vega-Lite specification, its data by columns, and its key figures in words."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from typing import Any
 from flashatlas.report.html import text
 
 Columns = dict[str, list[Any]]
-"""Data by columns. The column ``run`` holds numbers of runs; the browser puts the names in."""
+"""Data by columns. The column ``run`` holds numbers of runs; the browser inserts the names."""
 
 RUN = ("run", "Run", "text")
 """The column of the run in a data table."""
 
 POINTS = 2560
-"""Points that the lines of one panel have, of all runs together.
+"""The largest number of points in the lines of one panel, for all runs together.
 
-What an eye tells apart, and a file can hold.
+An eye cannot distinguish more, and the file stays small.
 """
 
 NEAR = 1000
-"""Points of a panel that answer to the pointer, of all runs together.
+"""The largest number of points in a panel that answer to the pointer, for all runs together.
 
 Each is an element that the browser keeps.
 """
@@ -34,25 +34,25 @@ class Chart:
     id: str
     title: str
     says: str
-    """The key figures in words: what a screen reader reads in place of the picture."""
+    """The key figures in words, which a screen reader reads in place of the picture."""
     spec: dict[str, Any]
     data: dict[str, Columns]
     """Data sets by name; the specification refers to them."""
     tables: Mapping[str, tuple[str, Sequence[tuple[str, str, str]]]]
     """The tables behind the chart, by data set.
 
-    Caption, and columns (field, heading, format of ``format.js``).
+    Each has a caption, and columns (field, heading, format of ``format.js``).
     """
     lead: str = ""
     """A sentence under the title (HTML)."""
     key: str = ""
-    """The key of colours (HTML)."""
+    """The legend of colours (HTML)."""
     left: str = "numbers"
-    """What stands left of the panels: ``numbers``, or ``names`` of runs, which are wider."""
+    """The labels left of the panels: ``numbers``, or ``names`` of runs, which are wider."""
     wide: bool = True
 
     def figure(self) -> str:
-        """The figure as HTML; the script draws into it."""
+        """Return the figure as HTML; the script draws into it."""
         lead = f"<p>{self.lead}</p>" if self.lead else ""
         return (
             f'<figure class="{"wide" if self.wide else "half"}" id="figure-{self.id}">'
@@ -66,12 +66,12 @@ class Chart:
         )
 
     def payload(self) -> dict[str, Any]:
-        """What the script needs."""
+        """Return the data that the script needs."""
         return {"spec": self.spec, "data": self.data, "tables": self.tables, "left": self.left}
 
 
 def downloads(title: str) -> str:
-    """Buttons that keep a chart as a picture, and its data as text (HTML)."""
+    """Return buttons that save a chart as a picture, and its data as text (HTML)."""
     return " ".join(
         f'<button type="button" data-get="{kind}" aria-label="Download “{text(title)}” as '
         f'{kind.upper()}">{kind.upper()}</button>'
@@ -81,13 +81,13 @@ def downloads(title: str) -> str:
 
 @dataclass(frozen=True)
 class Absent:
-    """A chart that cannot be drawn, and why."""
+    """A chart that cannot be drawn, and the reason."""
 
     title: str
     why: str
 
     def figure(self) -> str:
-        """The place where it would be, as HTML."""
+        """Return the chart's place with the reason, as HTML."""
         return f'<p class="absent"><b>{text(self.title)}:</b> {text(self.why)}</p>'
 
 
@@ -98,12 +98,12 @@ class Section:
     id: str
     title: str
     lead: str = ""
-    """HTML."""
+    """An introduction (HTML)."""
     parts: list[Chart | Absent | str] = field(default_factory=list)
     """Charts, and pieces of HTML."""
 
     def html(self) -> str:
-        """The section, with its charts in a grid."""
+        """Return the section, with its charts in a grid."""
         parts = [part if isinstance(part, str) else part.figure() for part in self.parts]
         lead = f'<p class="lead">{self.lead}</p>' if self.lead else ""
         return (
@@ -113,35 +113,35 @@ class Section:
         )
 
     def charts(self) -> list[Chart]:
-        """The charts of the section."""
+        """Return the charts of the section."""
         return [part for part in self.parts if isinstance(part, Chart)]
 
 
 def number_field(name: str, title: str, kind: str) -> dict[str, Any]:
-    """A field of a tooltip, in one of the formats of ``assets/format.js``."""
+    """Return a numeric field of a tooltip, in one of the formats of ``assets/format.js``."""
     return {"field": name, "title": title, "type": "quantitative", "formatType": kind}
 
 
 def text_field(name: str, title: str) -> dict[str, Any]:
-    """A field of a tooltip that is text."""
+    """Return a field of a tooltip that is text."""
     return {"field": name, "title": title, "type": "nominal"}
 
 
 def axis(kind: str, **more: Any) -> dict[str, Any]:
-    """An axis whose labels are in one of the formats of ``assets/format.js``, with their units.
+    """Return an axis with labels in one of the formats of ``assets/format.js``, with their units.
 
-    Without a ``title`` it is named by what stands above its panel.
+    Without a ``title``, the heading of its panel names the axis.
     """
     return {"formatType": kind, "title": None, **more}
 
 
 def quantity(name: str, kind: str, **more: Any) -> dict[str, Any]:
-    """A channel of numbers, with an axis whose labels are in that format."""
+    """Return a channel of numbers, with an axis whose labels have a format."""
     return {"field": name, "type": "quantitative", "axis": axis(kind, **more)}
 
 
 def over_bytes(name: str, sizes: list[int], **more: Any) -> dict[str, Any]:
-    """A channel of bytes, which double along the axis; its ticks are ``sizes`` by default."""
+    """Return a channel of bytes on a logarithmic axis; by default ``sizes`` are its ticks."""
     domain = [sizes[0] / 1.2, sizes[-1] * 1.2]
     return {
         **quantity(name, "memory", **(more or {"values": sizes})),
@@ -150,13 +150,13 @@ def over_bytes(name: str, sizes: list[int], **more: Any) -> dict[str, Any]:
 
 
 def coloured(name: str, colours: Mapping[Any, str]) -> dict[str, Any]:
-    """A channel of names, each in its colour."""
+    """Return a channel of names, each in its colour."""
     scale = {"domain": list(colours), "range": list(colours.values())}
     return {"field": name, "type": "nominal", "scale": scale, "legend": None}
 
 
 def a_row_each(name: str, names: Sequence[str]) -> dict[str, Any]:
-    """A channel with a row for each name, in their order."""
+    """Return a channel with a row for each name, in their order."""
     return {
         "field": name,
         "type": "nominal",
@@ -167,7 +167,7 @@ def a_row_each(name: str, names: Sequence[str]) -> dict[str, Any]:
 
 
 def columns_of(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> Columns:
-    """Rows as columns of data; numbers are rounded as :func:`rounded` does."""
+    """Return rows as columns of data; numbers are rounded as :func:`rounded` does."""
     data: Columns = {name: [] for name in names}
     for row in rows:
         for column, value in zip(data.values(), row, strict=True):
@@ -180,17 +180,17 @@ LINE = {"type": "line", "point": {"filled": True, "size": 40}, "strokeWidth": 2}
 
 
 def stack(panels: list[dict[str, Any]]) -> dict[str, Any]:
-    """Panels above each other; colours and dashes mean in each what its own scale says."""
+    """Return panels above each other; each has its own scales of colours and dashes."""
     own = {channel: "independent" for channel in ("color", "strokeDash", "opacity")}
     return {"vconcat": panels, "spacing": 12, "resolve": {"scale": own}}
 
 
 def hover(name: str, marks: dict[str, Any], size: int = 50) -> dict[str, Any]:
-    """A layer of points of which only the one nearest to the pointer shows.
+    """Return a layer of points of which only the one nearest to the pointer shows.
 
-    Its tooltip is that of ``marks``.
+    It has the tooltip of ``marks``.
 
-    Rows whose ``near`` is 0 take no part.
+    Rows whose ``near`` is 0 are left out.
     """
     near = {
         "name": name,
@@ -206,10 +206,10 @@ def hover(name: str, marks: dict[str, Any], size: int = 50) -> dict[str, Any]:
 
 
 def thin(values: Sequence[float | None], most: int) -> list[int]:
-    """Which of many values to draw, in order: all, or the least and the greatest of each stretch.
+    """Return the places of the values to draw: all, or the least and the greatest of each stretch.
 
-    What is drawn keeps its exact value, and no peak is lost. A stretch without any value keeps its
-    first place, so that gaps stay gaps.
+    Drawn values are exact, and no peak is lost. A stretch without any value keeps its first place,
+    so that gaps stay gaps.
     """
     n = len(values)
     if n <= max(most, 2):
@@ -224,9 +224,9 @@ def thin(values: Sequence[float | None], most: int) -> list[int]:
 
 
 def rounded(value: float | None, digits: int = 7) -> float | int | None:
-    """A number with at most so many significant digits, whole where it can be.
+    """Return a number with at most ``digits`` significant digits, whole where possible.
 
-    It is written shorter.
+    Its text is shorter.
     """
     if value is None or isinstance(value, int):
         return value
@@ -235,5 +235,5 @@ def rounded(value: float | None, digits: int = 7) -> float | int | None:
 
 
 def lacking(names: Sequence[str], what: str) -> str:
-    """A sentence about runs that a chart leaves out, as HTML; empty if there are none."""
-    return f"Without {what}, and so not shown: {text(', '.join(names))}." if names else ""
+    """Return a sentence about runs that a chart leaves out, as HTML; empty if there are none."""
+    return f"Not shown, because they have no {what}: {text(', '.join(names))}." if names else ""

@@ -1,6 +1,6 @@
-"""The frame of a page: one HTML file that needs no network, and what it may do.
+"""The frame of a page: one HTML file that needs no network, and its security policy.
 
-Its Content-Security-Policy lets no connection out, and runs only the three scripts whose digests it
+Its Content-Security-Policy allows no connection, and runs only the three scripts whose digests it
 names: neither a label nor a path in a record can become code.
 """
 
@@ -17,7 +17,7 @@ from flashatlas.report import vega
 from flashatlas.report.html import script_json, text
 
 BASE = ("format.js", "keys.js", "charts.js", "downloads.js", "furniture.js")
-"""Parts of the script of every page."""
+"""Parts of every page's script."""
 
 
 def document(
@@ -29,16 +29,16 @@ def document(
     scripts: Sequence[str],
     versions: Iterable[str],
 ) -> str:
-    """A page as HTML text.
+    """Return a page as HTML text.
 
     Args:
         title: Its heading.
-        kind: What stands above the heading.
+        kind: The line above the heading.
         entries: Identifiers and titles of its parts.
         body: The parts, as HTML.
-        data: What its script needs, as JSON has it.
-        scripts: Its own script, in the order in which its parts stand.
-        versions: Versions of FlashAtlas that made what it shows.
+        data: The data that its script needs, as JSON values.
+        scripts: The parts of its own script, in order.
+        versions: The versions of FlashAtlas that made the shown runs.
 
     """
     theme, libraries, own = asset("theme.js"), vega.bundle(), own_script(tuple(scripts))
@@ -70,13 +70,13 @@ def document(
 _NO_SCRIPT = (
     '<p class="absent">Charts and the block explorer are drawn by scripts, which are switched '
     "off here. The numbers "
-    "below are all there.</p>"
+    "below are complete.</p>"
 )
 
 
 @cache
 def asset(name: str) -> str:
-    """A file of the page."""
+    """Return a file of the page."""
     return (
         resources.files("flashatlas.report")
         .joinpath("assets", name)
@@ -87,7 +87,7 @@ def asset(name: str) -> str:
 
 @cache
 def own_script(scripts: tuple[str, ...]) -> str:
-    """The page's own script: these parts, one after the other."""
+    """Return the page's own script: the given parts, one after the other."""
     parts = "\n".join(asset(name) for name in scripts)
     return f'"use strict";\n(() => {{\n{parts}\n}})();'
 
@@ -97,7 +97,7 @@ def _policy(*scripts: str) -> str:
         base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts
     )
     allowed = " ".join(f"'sha256-{digest}'" for digest in digests)
-    # Vega puts style attributes on what it draws; styles cannot reach the network, as nothing may
+    # Vega puts style attributes on its drawings; styles cannot reach the network, as nothing may
     # be loaded
     policy = (
         f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; base-uri 'none'; "
@@ -127,6 +127,6 @@ def _contents(entries: Sequence[tuple[str, str]]) -> str:
 def _footer(versions: Iterable[str]) -> str:
     said = ", ".join(sorted(set(versions)))
     return (
-        f"<footer><p>Made by FlashAtlas {text(said)}. This file is whole: it loads nothing. "
+        f"<footer><p>Made by FlashAtlas {text(said)}. This file is complete: it loads nothing. "
         "Charts are drawn by Vega-Lite (BSD-3-Clause).</p></footer>"
     )

@@ -1,8 +1,8 @@
-"""The block explorer: every block of the drive over time, packed so that a page can hold it.
+"""The block explorer: every block of the drive over time, packed small enough for a page.
 
 A run's table of blocks becomes four planes of bytes (valid share in percent, erases in two, role),
-each over all frames one after the other. A frame is stored as the difference to the one before,
-modulo 256: most cells do not change, and deflate makes little of the zeros. The script undoes it.
+each with all frames one after the other. A frame is stored as its difference to the frame before,
+modulo 256: most cells do not change, and deflate packs the zeros well. The script undoes it.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from flashatlas.report.palette import Runs
 from flashatlas.result import Result
 
 FRAMES, CELLS = 64, 4096
-"""What a table of blocks may have at most."""
+"""The largest number of frames and of cells in a table of blocks."""
 
 BUDGET = 1_000_000
-"""Characters that the explorers of all runs may take together."""
+"""The largest number of characters that the explorers of all runs take together."""
 
 _NOTHING = arrow.scalar(0.0, pa.float64())
 ROLES = ("free", "open", "closed", "leaving", "bad", "data", "log", "map")
@@ -34,7 +34,7 @@ ROLES = ("free", "open", "closed", "leaving", "bad", "data", "log", "map")
 
 
 class Unfit(ValueError):
-    """The table is not one of whole frames."""
+    """The table does not consist of whole frames."""
 
 
 @dataclass(frozen=True)
@@ -44,17 +44,17 @@ class Packed:
     times: list[int]
     timed: bool
     blocks: list[list[int]]
-    """Blocks in a cell, and how many cells in a row have so many."""
+    """Numbers of blocks in a cell, each with the number of consecutive cells that have it."""
     roles: list[str]
     erase_scale: float
-    """Mean erases of a cell are the stored number over this."""
+    """The factor from the mean erases of a cell to the stored number."""
     every: int
-    """Of so many frames one was kept."""
+    """One frame in ``every`` was kept."""
     planes: str
     """Base64 of the deflated planes."""
 
     def payload(self, run: int) -> dict[str, Any]:
-        """What the script needs."""
+        """Return the data that the script needs."""
         return {
             "run": run,
             "times": self.times,
@@ -72,7 +72,7 @@ def pack(table: pa.Table, most: int) -> Packed:
     Frames are left out if there is no other way.
 
     Raises:
-        Unfit: Frames differ in their cells, there are too many, or a column is missing.
+        Unfit: Frames differ in their cells, there are too many frames, or a column is missing.
 
     """
     time = "time_ns" if "time_ns" in table.column_names else "request"
@@ -90,7 +90,7 @@ def pack(table: pa.Table, most: int) -> Packed:
             raise Unfit(f"`{name}` is not the same in every frame")
     packed = _packed(table, time, cells, range(frames), 1)
     while len(packed.planes) > most and packed.every < frames:
-        # as many times fewer as it is too long: one further attempt is mostly enough
+        # fewer by the factor by which it is too long: one further attempt is mostly enough
         every = max(
             2 * packed.every, 2 ** math.ceil(math.log2(packed.every * len(packed.planes) / most))
         )
@@ -137,7 +137,7 @@ def _roles(column: pa.Array) -> tuple[list[str], pa.Array]:
 
 
 def _deltas(plane: pa.Array, cells: int) -> bytes:
-    """The first frame, then differences between frames, modulo 256."""
+    """Return the first frame, then the differences between frames, modulo 256."""
     later, earlier = plane.slice(cells), plane.slice(0, len(plane) - cells)
     differences = pc.subtract(later, earlier)  # not `subtract_checked`: it is to wrap
     return _bytes(plane.slice(0, cells)) + _bytes(differences)
@@ -149,13 +149,13 @@ def _bytes(array: pa.Array) -> bytes:
 
 
 def section(runs: Runs) -> tuple[Section, list[dict[str, Any]]]:
-    """The explorer, and its data for the script."""
+    """Return the explorer, and its data for the script."""
     made = Section(
         "blocks",
         "Block explorer",
-        "Every block of the drive, in the order of addresses, over the run. Move through time with "
-        "the slider, and over the map with the pointer or, once it has the focus, with the arrow "
-        "keys.",
+        "Every block of the drive, in the order of addresses, over the run. Use the slider to "
+        "move through time, and the pointer to move over the map; once the map has the focus, use "
+        "the arrow keys.",
     )
     able = [(i, result) for i, result in enumerate(runs.results) if _has_blocks(result)]
     packed, reasons = [], []
@@ -184,7 +184,7 @@ def section(runs: Runs) -> tuple[Section, list[dict[str, Any]]]:
         named = (
             "" if runs.single else f" of {'all runs' if len(who) == len(runs) else ', '.join(who)}"
         )
-        notes.append(f"for lack of room one in {every} pictures{named} is shown")
+        notes.append(f"for lack of room, only one in {every} pictures{named} is shown")
     made.parts = [
         _markup(runs, [i for i, _ in packed]),
         f'<p class="note">{text("; ".join(notes))}</p>' if notes else "",

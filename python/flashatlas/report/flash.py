@@ -1,4 +1,4 @@
-"""Charts of what the flash did: write amplification, wear, memory of the map."""
+"""Charts about the flash: write amplification, wear, memory of the map."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from flashatlas.report.palette import CAUSES, TABLE_COLOURS, Runs, colour_key
 from flashatlas.tables import size
 
 BINS = 48
-"""Bars of a wear histogram at most."""
+"""The largest number of bars in a wear histogram."""
 
 
 def sections(runs: Runs) -> list[Section]:
-    """Write amplification; wear; map and merges."""
+    """Return the sections write amplification, wear, and map and merges."""
     return [
         Section(
             "amplification",
             "Write amplification",
             "Bytes programmed for each byte that the host wrote, by what caused the program. Below "
-            "1, the write cache took up more than it passed on.",
+            "1, the write cache absorbed more writes than it passed on.",
             [amplification(runs)],
         ),
         Section(
@@ -45,7 +45,7 @@ def sections(runs: Runs) -> list[Section]:
 
 
 def amplification(runs: Runs) -> Chart | Absent:
-    """Write amplification by cause, a bar for each run."""
+    """Return the chart of write amplification by cause, with a bar for each run."""
     title = "Write amplification by cause"
     parts: Columns = {"run": [], "part": [], "value": []}
     for i, result in enumerate(runs.results):
@@ -95,7 +95,7 @@ def amplification(runs: Runs) -> Chart | Absent:
 
 
 def wear(runs: Runs) -> Chart | Absent:
-    """Blocks by erases; one histogram under the other for several runs."""
+    """Return the chart of blocks by erases; several runs have one histogram below the other."""
     title = "Blocks by erases"
     found = [
         (i, r.tables["wear"].to_pydict()) for i, r in enumerate(runs.results) if "wear" in r.tables
@@ -163,7 +163,7 @@ def wear(runs: Runs) -> Chart | Absent:
         for i, _ in found
     ]
     said = "; ".join(
-        f"{runs.names[i]}: {min(t['erases'])} to {max(t['erases'])} erases a block, "
+        f"{runs.names[i]}: {min(t['erases'])} to {max(t['erases'])} erases per block, "
         f"{sum(t['blocks']):,} good blocks"
         for i, t in found
     )
@@ -188,14 +188,14 @@ def wear(runs: Runs) -> Chart | Absent:
         lead=(
             f"Bars are {width} erases wide. "
             if width > 1
-            else "Blocks above the number of their erases. "
+            else "A bar is the number of blocks with this number of erases. "
         )
         + lacking(missing, "wear table"),
     )
 
 
 def memory(runs: Runs) -> Chart | Absent:
-    """Memory of the FTL's tables, a bar for each run."""
+    """Return the chart of the memory of the FTL's tables, with a bar for each run."""
     title = "Memory of the tables"
     parts: Columns = {"run": [], "part": [], "value": []}
     totals = []
@@ -207,7 +207,7 @@ def memory(runs: Runs) -> Chart | Absent:
             parts["value"].append(count)
         totals.append(sum(tables.values()))
     if not any(totals):
-        return Absent(title, "no run says what its tables take.")
+        return Absent(title, "no run has the memory of its tables.")
     names = list(dict.fromkeys(parts["part"]))
     colours = {name: f"var(--table-{i % TABLE_COLOURS})" for i, name in enumerate(names)}
     said = "; ".join(
@@ -220,7 +220,7 @@ def memory(runs: Runs) -> Chart | Absent:
         stacked(runs, parts, colours, "bytes", max(totals)),
         {"parts": parts},
         {"parts": (title, [RUN, ("part", "Table", "text"), ("value", "Memory", "bytes")])},
-        lead="What the translation layer keeps in memory; the write cache is not counted.",
+        lead="Tables that the translation layer keeps in memory; the write cache is not included.",
         key=colour_key("Tables", list(colours.items())),
         left=left(runs),
     )

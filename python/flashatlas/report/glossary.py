@@ -1,4 +1,4 @@
-"""The terms that a report uses, as ``docs/DESIGN.md`` and ``docs/FORMATS.md`` mean them."""
+"""The terms in a report, with the meaning that ``docs/DESIGN.md`` and ``docs/FORMATS.md`` give."""
 
 from __future__ import annotations
 
@@ -8,64 +8,65 @@ TERMS = {
     "area": "A part of the log that takes pages of one kind, such as hot ones; it has a budget of "
     "log blocks.",
     "associated data blocks": "The logical blocks that have a valid page in a log block. All of "
-    "them must be merged before it can be erased.",
-    "block": "What is erased at once. The translation layer's block covers all dies and planes of "
+    "them must be merged before the log block can be erased.",
+    "block": "The unit of an erase. The translation layer's block covers all dies and planes of "
     "its lane.",
-    "channel": "The bus that some dies share; one transfers at a time.",
-    "closed block": "Every frame of it is programmed. It can be collected.",
-    "collection": "Copying what is still valid out of a block and erasing it (garbage collection). "
-    "In the foreground it happens because a write needs room; in idle time because "
-    "nothing else is to do.",
-    "data block": "Holds a logical block, each page at its offset.",
-    "dead": "A log block in which nothing is valid any more: it is erased without a merge.",
+    "channel": "The bus that some dies share; one die transfers at a time.",
+    "closed block": "A block whose frames are all programmed. It can be collected.",
+    "collection": "Copying the valid pages out of a block and erasing it (garbage collection). In "
+    "the foreground it happens because a write needs room; in idle time, because the drive has "
+    "nothing else to do.",
+    "data block": "A block that holds one logical block, each page at its offset.",
+    "dead": "A log block without a valid page: it is erased without a merge.",
     "die": "The part of a chip that senses, programs or erases on its own.",
-    "dirty": "In the write cache, and not yet on flash.",
-    "FLUSH": "The host's command to bring everything written before to flash.",
+    "dirty": "Data in the write cache that is not yet on flash.",
+    "FLUSH": "The host's command to bring all earlier writes to flash.",
     "foreground collection": "See collection.",
-    "frame": "What one program of the translation layer writes: one page, the same page of several "
+    "frame": "The unit of a program of the translation layer: one page, the same page of several "
     "planes, or pages on several dies. It has 1 to 64 slots.",
-    "FUA": "Force unit access: a write that is done only when it is on flash.",
-    "in flight": "Submitted to the drive and not completed.",
+    "FUA": "Force unit access: a write that completes only when it is on flash.",
+    "in flight": "A command that was submitted to the drive and is not complete.",
     "lane": "The dies and planes that one frame covers. Lanes work in parallel, each with its own "
     "free blocks.",
-    "leaving block": "Collected, but its last copies wait to be programmed; then it is erased.",
-    "log block": "Takes updates of pages whose place in their data block is used, until they are "
-    "merged.",
-    "mapping unit": "What one entry of the map stands for, mostly 4 KiB.",
-    "merge": "Bringing a data block up to date. Switch: a log block holds all of it in order and "
-    "takes its place. Partial: it holds some pages at their offsets, and the others are "
-    "copied in. Full: everything is copied to a new block.",
+    "leaving block": "A collected block whose last copies are not programmed yet; then it is "
+    "erased.",
+    "log block": "A block that takes updates of pages whose place in their data block is used, "
+    "until they are merged.",
+    "mapping unit": "The data that one entry of the map stands for, mostly 4 KiB.",
+    "merge": "Bringing a data block up to date. Switch: a log block holds all its pages in order "
+    "and takes its place. Partial: a log block holds some pages at their offsets, and the others "
+    "are copied in. Full: all pages are copied to a new block.",
     "miss": "A lookup for which the entry of the map was not in memory.",
     "moved": "A log block that gave its valid pages to other log blocks, and was erased.",
-    "open block": "It is being filled.",
-    "oracle": "The check of every read: what comes back is compared with what was last written "
+    "open block": "A block that is being filled.",
+    "oracle": "The check of every read: the data read is compared with the data last written "
     "there.",
     "over-provisioning": "(physical − logical) / logical capacity.",
-    "padding": "Slots of a frame that were programmed without data, because it had to go out "
-    "early.",
-    "page": "What a plane senses or programs at once.",
+    "padding": "Slots of a frame that were programmed without data, because the frame had to go "
+    "out early.",
+    "page": "The unit that a plane senses or programs at once.",
     "percentile": "p99 is the latency that 99 of 100 requests do not exceed.",
-    "plane": "A part of a die. The planes of a die work on the same operation together.",
-    "preconditioning": "What was done to the drive before the run: nothing, filled once in order, "
+    "plane": "A part of a die. The planes of a die carry out the same operation together.",
+    "preconditioning": "The preparation of the drive before the run: none, filled once in order, "
     "brought to its steady state, or written by another trace.",
-    "role": "What a block is used for: free, open, closed, leaving, bad, data or log.",
+    "role": "The use of a block: free, open, closed, leaving, bad, data or log.",
     "simulated time": "Time on the drive's clock, not of the computer that simulates it.",
     "slot": "The place of one mapping unit in a frame.",
-    "TRIM": "The host's command that says what it no longer needs.",
-    "untimed": "A run that counts what happens, and not how long it takes.",
-    "utilisation": "The share of the time in which something is busy.",
-    "valid": "A slot that the map points to. What was written again or trimmed is invalid.",
+    "TRIM": "The host's command that names the data that it no longer needs.",
+    "untimed": "A run that counts operations and does not measure time.",
+    "utilisation": "The share of the time in which a resource is busy.",
+    "valid": "A slot that the map points to. After a rewrite or a trim the old slot is invalid.",
     "victim": "The block that is collected next; the victim policy chooses it.",
     "WAF": "Write amplification factor: bytes of all pages programmed over bytes that the host "
     "wrote.",
     "warm-up": "Requests at the start that are carried out but not measured.",
-    "wear levelling": "Moving data so that blocks age alike.",
+    "wear levelling": "Moving data so that all blocks age at the same rate.",
     "write cache": "Memory that takes writes before they go to flash.",
 }
 
 
 def glossary() -> str:
-    """The section, as HTML."""
+    """Return the glossary section, as HTML."""
     entries = sorted(TERMS.items(), key=lambda item: item[0].lower())
     listed = "".join(
         f"<div><dt>{text(term)}</dt><dd>{text(meaning)}</dd></div>" for term, meaning in entries

@@ -1,4 +1,4 @@
-"""Pieces of HTML. What comes from a record or a command line goes through :func:`text`."""
+"""Pieces of HTML. Texts from a record or a command line go through :func:`text`."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from typing import Any
 
 
 def text(value: object) -> str:
-    """Text for an element or a quoted attribute."""
+    """Return a text for an element or a quoted attribute."""
     return html.escape(str(value), quote=True)
 
 
 def scroll(label: str, inner: str) -> str:
-    """A part that scrolls sideways by itself, also by keyboard, so that the page never does."""
+    """Return a part that scrolls sideways alone, also by keyboard, so that the page never does."""
     return f'<div class="scroll" role="group" tabindex="0" aria-label="{text(label)}">{inner}</div>'
 
 
 def facts(pairs: Iterable[tuple[str, str]]) -> str:
-    """A list of names and values; the values are HTML."""
+    """Return a list of names and values; the values are HTML."""
     return (
         '<dl class="facts">'
         + "".join(f"<div><dt>{text(k)}</dt><dd>{v}</dd></div>" for k, v in pairs)
@@ -31,10 +31,10 @@ def facts(pairs: Iterable[tuple[str, str]]) -> str:
 def table(
     label: str, head: Sequence[str], bodies: Iterable[tuple[str, Sequence[str]]], css: str = ""
 ) -> str:
-    """A table that scrolls sideways by itself.
+    """Return a table that scrolls sideways by itself.
 
     Args:
-        label: What a screen reader calls it.
+        label: Name for a screen reader.
         head: Cells of the heading, as HTML.
         bodies: Groups of rows: a heading (HTML, may be empty) and the rows (HTML, with their
             ``tr``).
@@ -54,7 +54,7 @@ def table(
 
 
 def table_rows(cells: Iterable[Sequence[str]]) -> list[str]:
-    """Rows of a table from texts: the first of each is its heading."""
+    """Return rows of a table from texts; the first text of each row is its heading."""
     return [
         f"<tr><th "
         f'scope="row">{text(first)}</th>{"".join(f"<td>{text(cell)}</td>" for cell in rest)}</tr>'
@@ -63,15 +63,15 @@ def table_rows(cells: Iterable[Sequence[str]]) -> list[str]:
 
 
 def section(id: str, title: str, *inner: str) -> str:
-    """A part of a page with a heading."""
+    """Return a part of a page with a heading."""
     heading = f'<h2 id="{id}-title">{text(title)}</h2>'
     return f'<section id="{id}" aria-labelledby="{id}-title">{heading}{"".join(inner)}</section>'
 
 
 def script_json(value: Any) -> str:
-    """JSON that can stand in a ``script`` element.
+    """Return JSON that can stand in a ``script`` element.
 
-    No markup in it ends the element or opens a comment.
+    No markup in the JSON can end the element or open a comment.
     """
     body = json.dumps(_finite(value), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     for char in "<>&\u2028\u2029":
@@ -81,7 +81,7 @@ def script_json(value: Any) -> str:
 
 
 def _finite(value: Any) -> Any:
-    """The same without numbers that JSON does not have."""
+    """Return a value without the numbers that JSON does not have."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, dict):

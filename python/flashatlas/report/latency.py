@@ -37,7 +37,7 @@ PERCENTILES = {
 
 
 def section(runs: Runs) -> Section:
-    """For each operation its distribution and its percentiles, side by side."""
+    """Return each operation's distribution and percentiles, side by side."""
     made = Section(
         "latency",
         "Latency",
@@ -72,10 +72,10 @@ def _line(runs: Runs, **more: Any) -> dict[str, Any]:
 
 
 def cumulate(latencies: list[int], counts: list[int], most: int) -> tuple[list[int], list[float]]:
-    """The cumulative distribution of a histogram, with at most about ``most`` points.
+    """Return the cumulative distribution of a histogram, with at most about ``most`` points.
 
-    A bin is kept when the logarithm of the latency, or that of the share which is not done yet, has
-    moved on by a step that can be seen; what is kept is exact. It begins with nothing at the least
+    A bin is kept if the logarithm of its latency, or the logarithm of the share that is not done
+    yet, has moved by a visible step; kept bins are exact. The first point is zero at the least
     latency, so that even a single bin is a line.
     """
     order = sorted(range(len(latencies)), key=latencies.__getitem__)
@@ -95,7 +95,7 @@ def cumulate(latencies: list[int], counts: list[int], most: int) -> tuple[list[i
 
 
 def distribution(runs: Runs, op: str) -> Chart | Absent:
-    """Share of requests done within a time."""
+    """Return the chart of the share of requests done within a time."""
     title = f"{op.capitalize()}: distribution"
     data: Columns = {"run": [], "x": [], "y": [], "left": [], "near": []}
     starts: list[int] = []
@@ -118,10 +118,10 @@ def distribution(runs: Runs, op: str) -> Chart | Absent:
         starts.append(next(x for x, y in zip(xs, ys, strict=True) if y >= BEGIN))
     if not data["run"]:
         return Absent(title, "no run has a latency histogram.")
-    # on a logarithmic axis all of them have no place: they are done at its end
+    # a logarithmic axis has no place for the share 1, which is its end
     end = min((1 - y for y in data["y"] if y < 1), default=1.0) / 2
     data["left"] = [rounded(max(1 - y, end), 12) for y in data["y"]]
-    # a few requests that took next to nothing would take half of the axis
+    # a few very short requests would take half of the axis
     low, high = max(min(starts), 1), max(data["x"])
     data["near"] = [int(x >= low) for x in data["x"]]
     x = {
@@ -165,8 +165,8 @@ def distribution(runs: Runs, op: str) -> Chart | Absent:
         },
         {"cdf": data},
         {"cdf": (title, [RUN, ("x", "Within", "duration"), ("y", "Share done", "share")])},
-        lead="Share of requests done within a time. The axis upward is "
-        "logarithmic in what is left, so that the slowest are seen.",
+        lead="Share of requests done within a time. The vertical axis is "
+        "logarithmic in the share that is left, so that the slowest requests are visible.",
         wide=False,
     )
 
@@ -182,7 +182,7 @@ def nines(end: float) -> list[float]:
 
 
 def percentiles(runs: Runs, op: str) -> Chart:
-    """Latency that a share of the requests stays below."""
+    """Return the chart of latencies that a share of the requests stays below."""
     title = f"{op.capitalize()}: percentiles"
     data: Columns = {"run": [], "p": [], "y": []}
     for i, result in enumerate(runs.results):
@@ -237,15 +237,15 @@ def percentiles(runs: Runs, op: str) -> Chart:
         },
         {"percentiles": data},
         {"percentiles": (title, [RUN, ("p", "Percentile", "text"), ("y", "Latency", "duration")])},
-        lead="The time within which so many of a hundred are done.",
+        lead="The time within which this percentage of the requests is done.",
         wide=False,
     )
 
 
 def decades(low: float, high: float) -> list[float]:
-    """Round values for a logarithmic axis: 1, or 1, 2 and 5, of each power of ten in reach.
+    """Return round values for a logarithmic axis: 1, or 1, 2 and 5, of each power of ten in reach.
 
-    Never too many.
+    A wide axis has only the ones, so there are never too many values.
     """
     first, last = math.floor(math.log10(max(low, 1))), math.ceil(math.log10(max(high, 1)))
     steps = (1,) if last - first > 3 else (1, 2, 5)

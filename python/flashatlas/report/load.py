@@ -24,11 +24,11 @@ LINKS = {"link_in": "to the drive", "link_out": "from the drive"}
 
 
 def section(runs: Runs) -> Section:
-    """Busy shares of the resources."""
+    """Return the section with the busy shares of the resources."""
     made = Section(
         "utilisation",
         "Utilisation",
-        "Share of the time until the drive had come to rest. Dies are busy while they sense, "
+        "Share of the time until the drive was idle. Dies are busy while they sense, "
         "program or erase.",
     )
     if not any("utilisation" in r.record or "resources" in r.tables for r in runs.results):
@@ -39,7 +39,7 @@ def section(runs: Runs) -> Section:
 
 
 def _busy(runs: Runs) -> Columns:
-    """Busy share of each die and channel, and of the two ways of the host link."""
+    """Return the busy share of each die and channel, and of the two directions of the host link."""
     data: Columns = {"run": [], "kind": [], "index": [], "busy": []}
     for i, result in enumerate(runs.results):
         rows = result.tables["resources"].to_pylist() if "resources" in result.tables else []
@@ -61,7 +61,7 @@ def _busy(runs: Runs) -> Columns:
 
 
 def _means(runs: Runs) -> Columns:
-    """Mean, least and greatest of the dies and channels of each run."""
+    """Return the mean, least and greatest share of each run's dies and channels."""
     data: Columns = {"run": [], "kind": [], "mean": [], "min": [], "max": [], "count": []}
     for i, result in enumerate(runs.results):
         for key, kind in (("dies", "Dies"), ("channels", "Channels")):
@@ -75,9 +75,9 @@ def _means(runs: Runs) -> Columns:
 
 
 def _scale(data: Columns, means: Columns) -> dict[str, Any]:
-    """From nothing to all of the time.
+    """Return the scale of busy shares, from none to all of the time.
 
-    Where all are busy for little of it, to a little more than the busiest.
+    If all shares are small, the scale ends a little above the largest.
     """
     top = max([*data["busy"], *means["max"]], default=1) or 1
     return {"domain": [0, 1 if top > 0.4 else top * 1.15], "nice": False}
@@ -126,7 +126,7 @@ def _chart(
 
 
 def one(runs: Runs) -> Chart | Absent:
-    """A bar for each resource of a single run."""
+    """Return a bar for each resource of a single run."""
     data, means = _busy(runs), _means(runs)
     kinds = list(dict.fromkeys(data["kind"]))
     if not kinds:
@@ -166,7 +166,7 @@ def one(runs: Runs) -> Chart | Absent:
 
 
 def side_by_side(runs: Runs) -> Chart:
-    """For each run the range of its resources, each one a tick, and the mean as a mark."""
+    """Return each run's range of resources, each resource a tick, and the mean as a mark."""
     data, means = _busy(runs), _means(runs)
     y = a_row_each("run", runs.names)
     kinds = [

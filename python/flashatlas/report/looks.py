@@ -1,7 +1,7 @@
-"""How the runs of a report are told apart: by a colour and a mark each (a dash and a shape).
+"""Signs of the runs in a report: each has a colour and a mark (a dash and a shape).
 
-Runs that were made to differ in two things have a colour for each value of the first and a mark for
-each of the second; others have a colour and a mark of their own.
+Runs that differ in exactly two factors have a colour for each value of the first and a mark for
+each value of the second; other runs have their own colour and mark.
 """
 
 from __future__ import annotations
@@ -32,12 +32,14 @@ class Looks:
     colours: tuple[int, ...]
     marks: tuple[int, ...]
     factors: tuple[tuple[str, tuple[Level, ...]], ...] = ()
-    """The factor that colours stand for and the one of marks, with their values in order; empty
-    where runs have looks of their own."""
+    """The factor of the colours and the factor of the marks, with their values in order.
+
+    It is empty if runs have their own colours and marks.
+    """
 
 
 def looks(results: Sequence[Result]) -> Looks:
-    """The looks of these runs."""
+    """Return the looks of these runs."""
     own = Looks(tuple(range(len(results))), tuple(range(len(results))))
     if len(results) < 4:
         return own
@@ -57,7 +59,7 @@ def looks(results: Sequence[Result]) -> Looks:
 
 
 def _levels(runs: Frame, name: str) -> tuple[Level, ...]:
-    """Return the values of a factor in order; what has none comes last."""
+    """Return the values of a factor in order; a missing value comes last."""
     values, called = runs.column(name), words(runs, name)
     named = [*called.items(), *([(None, WITHOUT)] if None in values else [])]
     return tuple(
@@ -67,5 +69,5 @@ def _levels(runs: Frame, name: str) -> tuple[Level, ...]:
 
 
 def _places(levels: Sequence[Level], runs: int) -> list[int]:
-    """For each run, which level it has."""
+    """Return the number of each run's level."""
     return [next(i for i, level in enumerate(levels) if run in level.runs) for run in range(runs)]

@@ -1,6 +1,6 @@
 """Charts of merges.
 
-They show how data blocks were brought up to date, and what reclaiming log blocks took.
+They show how data blocks were brought up to date, and how log blocks were reclaimed.
 """
 
 from __future__ import annotations
@@ -13,19 +13,18 @@ KINDS = (
     (
         "log_blocks",
         "Log blocks reclaimed",
-        "What it took to reclaim each log block; a <i>moved</i> one gave its valid pages to "
-        "others.",
+        "How each log block was reclaimed; a <i>moved</i> one gave its valid pages to others.",
     ),
     (
         "data_blocks",
         "Data blocks merged",
-        "How each data block was brought up to date; a dead or moved log block merges none.",
+        "How each data block was brought up to date; a dead or moved log block needs no merge.",
     ),
 )
 
 
 def charts(runs: Runs) -> list[Chart | Absent]:
-    """A chart of log blocks and one of data blocks; a class keeps its colour in both."""
+    """Return a chart of log blocks and one of data blocks; a class keeps its colour in both."""
     found: dict[str, Columns] = {}
     for i, result in enumerate(runs.results):
         for blocks, kinds in result.record.get("merges", {}).items():

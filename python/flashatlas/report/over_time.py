@@ -1,4 +1,4 @@
-"""The section with everything over time: throughput, latency, flash, areas of the log, load."""
+"""The section over time: throughput, latency, flash, areas of the log, load."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from flashatlas.tables import duration, log_areas
 
 
 def section(runs: Runs) -> Section:
-    """Everything over time."""
+    """Return the section over time."""
     made = Section("time", "Over time", parts=[] if runs.single else [runs.key()])
     tracks, at = tracks_of(runs)
     if not tracks:
@@ -68,7 +68,7 @@ def _throughput(runs: Runs, tracks: list[Track], at: Axis) -> Chart | Absent:
 
 
 def _latency(runs: Runs, tracks: list[Track], at: Axis) -> list[Chart | Absent]:
-    """For a single run median, 99 % and maximum of each operation; for several the 99 %."""
+    """Return charts of median, 99 % and maximum latency; for several runs of the 99 % alone."""
     lines = (
         {"p50_ns": "median", "p99_ns": "99 %", "max_ns": "maximum"}
         if runs.single
@@ -90,8 +90,8 @@ def _latency(runs: Runs, tracks: list[Track], at: Axis) -> list[Chart | Absent]:
         for op in OPS
     ]
     lead = (
-        "Of the requests completed in each interval, on a logarithmic scale. Lines join intervals "
-        "that have any."
+        "Latencies of the requests completed in each interval, on a logarithmic scale. Lines join "
+        "intervals that have requests."
     )
     return [figure(runs, tracks, at, "latency-time", "Latency over time", panels, lead)]
 
@@ -130,7 +130,7 @@ def _flash(runs: Runs, tracks: list[Track], at: Axis) -> Chart | Absent:
 
 
 def _areas(runs: Runs, tracks: list[Track], at: Axis) -> list[Chart | Absent]:
-    """Valid share and size of each area of the log; nothing where no run has a log."""
+    """Return the chart of the log's areas, valid share and size; nothing if no run has a log."""
     areas = dict.fromkeys(area for t in tracks for area in log_areas(t.table.column_names))
     panels = [
         panel
@@ -151,7 +151,7 @@ def _areas(runs: Runs, tracks: list[Track], at: Axis) -> list[Chart | Absent]:
             ),
         )
     ]
-    lead = "Of all pages of an area's blocks, programmed or not; at the end of each interval."
+    lead = "Share of all pages of an area's blocks, programmed or not, at the end of each interval."
     return [figure(runs, tracks, at, "areas", "Areas of the log", panels, lead)] if panels else []
 
 

@@ -1,4 +1,4 @@
-"""What the report of runs consists of."""
+"""The parts of the report of runs."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from flashatlas.report.palette import Runs
 from flashatlas.result import Result
 
 SCRIPTS = (*BASE, "tables.js", "sorting.js", "explorer.js", "start.js")
-"""The page's own script, in the order in which its parts stand."""
+"""The parts of the page's own script, in order."""
 
 
 def page(title: str, results: Sequence[Result], command: str) -> str:
-    """The report as HTML text."""
+    """Return the report as HTML text."""
     if not results:
         raise InputError("a report needs at least one run")
     runs = Runs(results)
@@ -70,7 +70,7 @@ def page(title: str, results: Sequence[Result], command: str) -> str:
 
 
 def _of_many(title: str, runs: Runs, command: str) -> str:
-    """The report of a study: what happened within each run is in the report of that run."""
+    """Return the report of a study; the report of a run has what happened within it."""
     over, of_parts = study.factors(runs), sections.added_parts(runs)
     entries = [
         ("run", "Runs"),
@@ -102,16 +102,16 @@ def document_of(
     charted: Sequence[Section],
     explorer_data: Any = None,
 ) -> str:
-    """A page about some runs as HTML text.
+    """Return a page about some runs as HTML text.
 
     Args:
         title: Its heading.
-        kind: What stands above the heading.
+        kind: The line above the heading.
         runs: The runs that its charts refer to by number.
         entries: Identifiers and titles of its parts.
         body: The parts, as HTML.
-        charted: Those of the parts that have charts.
-        explorer_data: What the block explorer needs, where there is one.
+        charted: The parts that have charts.
+        explorer_data: The block explorer's data, if there is an explorer.
 
     """
     charts = {chart.id: chart.payload() for part in charted for chart in part.charts()}

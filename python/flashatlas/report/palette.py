@@ -1,7 +1,7 @@
-"""What the runs, causes and tables of a report look like.
+"""Colours, marks and names of a report's runs, causes and tables.
 
-The colours themselves stand in ``assets/report.css``, once for light and once for dark; here are
-their names. Every run has a colour, a dash and a shape, so that none depends on colour alone.
+The colours themselves stand in ``assets/report.css``, once for light and once for dark; this module
+has their names. Every run has a colour, a dash and a shape, so that no run depends on colour alone.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ OUTLINES = {
     "diamond": "M21 2l4 5l-4 5l-4 -5z",
     "cross": "M19.5 3h3v2.5h2.5v3h-2.5v2.5h-3v-2.5h-2.5v-3h2.5z",
 }
-"""The shapes on a key of 42 by 14 pixels."""
+"""The outlines of the shapes in a legend of 42 by 14 pixels."""
 
 CAUSES = {
     "host": "host writes",
@@ -40,14 +40,14 @@ CAUSES = {
     "recovery": "recovery",
     "replace": "replaced blocks",
 }
-"""Causes of flash operations in the order in which they are stacked, as the report calls them."""
+"""Causes of flash operations in the order in which they are stacked, with the report's names."""
 
 
 class Runs:
-    """The runs of a report: names that differ, and the encodings that tell them apart."""
+    """The runs of a report: different names, and the encodings that distinguish them."""
 
     def __init__(self, results: Sequence[Result]) -> None:
-        """Names are labels; one that was there before gets a number."""
+        """Take labels as names; a label that occurs again gets a number."""
         self.results = list(results)
         self.names: list[str] = []
         for result in self.results:
@@ -63,11 +63,11 @@ class Runs:
 
     @property
     def single(self) -> bool:
-        """Whether there is only one, so that none needs to be told from another."""
+        """``True`` if there is only one run, which needs no sign of its own."""
         return len(self) == 1
 
     def encoding(self, *channels: str) -> dict[str, Any]:
-        """Vega-Lite encodings of the run: any of ``color``, ``fill``, ``strokeDash``, ``shape``."""
+        """Return Vega-Lite encodings of the run: ``color``, ``fill``, ``strokeDash``, ``shape``."""
         ranges: dict[str, list[Any]] = {
             "color": [self.colour(i) for i in range(len(self))],
             "strokeDash": [DASHES[mark % len(DASHES)] for mark in self.looks.marks],
@@ -85,15 +85,15 @@ class Runs:
         }
 
     def colour(self, i: int) -> str:
-        """The colour of a run (CSS)."""
+        """Return the colour of a run (CSS)."""
         return f"var(--run-{self.looks.colours[i] % COLOURS})"
 
     def swatch(self, i: int) -> str:
-        """The sign of a run: a piece of its line with its shape."""
+        """Return the sign of a run: a piece of its line with its shape."""
         return _sign(self.colour(i), self.looks.marks[i])
 
     def key(self) -> str:
-        """The list of runs with their signs, or of what they differ in; empty for a single one."""
+        """Return the legend of the runs, or of their factors; empty for a single run."""
         if self.single:
             return ""
         items = "".join(self._by_factors() if self.looks.factors else self._one_by_one())
@@ -114,7 +114,7 @@ class Runs:
 
 
 def _button(sign: str, name: str, runs: Sequence[int], colour: int | None) -> str:
-    """An entry of the key of runs: a click hides its runs or shows them again."""
+    """Return an entry of the legend of runs; a click hides its runs or shows them again."""
     numbers = ",".join(map(str, runs))
     of_colour = "" if colour is None else f' data-colour="{colour % COLOURS}"'
     return (
@@ -128,7 +128,7 @@ def _sign(colour: str, mark: int) -> str:
 
 
 def swatch(colour: str, mark: int, outline: str = "") -> str:
-    """A piece of a line in a colour (CSS) and a dash, with a shape on it if one is given."""
+    """Return a piece of a line in a colour (CSS) and a dash, with a shape on it if one is given."""
     dash = " ".join(str(x) for x in DASHES[mark % len(DASHES)])
     shape = f'<path d="{outline}" fill="currentColor"/>' if outline else ""
     return (
@@ -140,7 +140,7 @@ def swatch(colour: str, mark: int, outline: str = "") -> str:
 
 
 def line_key(label: str, names: Sequence[str]) -> str:
-    """A list of lines of a single run."""
+    """Return a list of lines of a single run."""
     items = "".join(
         f"<li>{swatch(f'var(--run-{i % COLOURS})', i)}{text(name)}</li>"
         for i, name in enumerate(names)
@@ -149,7 +149,7 @@ def line_key(label: str, names: Sequence[str]) -> str:
 
 
 def colour_key(label: str, entries: Sequence[tuple[str, str]]) -> str:
-    """A list of names with a patch of colour each; colours are CSS."""
+    """Return a list of names with a patch of colour each; colours are CSS."""
     items = "".join(
         f'<li><i style="background:{colour}"></i>{text(name)}</li>' for name, colour in entries
     )

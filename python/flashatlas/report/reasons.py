@@ -1,4 +1,4 @@
-"""Charts of what latencies are made of (``--explain``)."""
+"""Charts of the parts of latencies (``--explain``)."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ TOGETHER = {
     "die_queue": (REASONS["die_queue"], "die"),
     "channel_queue": ("channel", "channel"),
 }
-"""Reasons that are drawn with others, or in a colour that is not called as they are."""
+"""Reasons that are drawn with others, or in a colour with another name."""
 
 PAINTED = {reason: TOGETHER.get(reason, (words, reason)) for reason, words in REASONS.items()}
-"""What is drawn in one colour, and which (``assets/report.css``)."""
+"""Names of the parts with one colour, and the colour (``assets/report.css``)."""
 
 BANDS = {
     "p0": "up to p50",
@@ -46,15 +46,15 @@ BANDS = {
 
 
 def section(runs: Runs) -> Section | None:
-    """For each operation its parts, by latency or by run; of a single run its longest requests."""
+    """Return each operation's parts by latency or by run, and a single run's longest requests."""
     explained = [result.record.get("explain") for result in runs.results]
     if not any(explained):
         return None
     made = Section(
         "reasons",
-        "What latencies are made of",
-        "The critical path of each request, by what it was due to. Collection, merges and map "
-        "pages count wherever they stand on a path, and where they have the die that something "
+        "Parts of latencies",
+        "The critical path of each request, by cause. Collection, merges and map "
+        "pages count wherever they stand on a path, and wherever they hold a die that a request "
         "waits for.",
     )
     for op in dict.fromkeys(op for found in explained if found for op in found["ops"]):
@@ -70,7 +70,7 @@ def _colours(names: list[str]) -> dict[str, str]:
 
 
 def _add(data: Columns, place: dict[str, Any], group: dict[str, Any]) -> None:
-    """The parts of some requests; what has one colour is one part."""
+    """Add the parts of some requests; reasons with one colour are one part."""
     parts: dict[str, float] = {}
     for reason, share in shares(group).items():
         name = PAINTED[reason][0]
@@ -132,7 +132,7 @@ def _bars(
     order = {name: place for place, name in enumerate(colours)}
     data["order"] = [order[name] for name in data.get("part", [])]
     field, names = rows
-    title = f"{op.capitalize()}: what the time is made of"
+    title = f"{op.capitalize()}: parts of the time"
     tooltip = [
         text_field(field, "latencies" if field == "band" else "run"),
         text_field("part", "due to"),
@@ -161,7 +161,7 @@ def _bars(
     return Chart(
         f"reasons-{op}",
         title,
-        f"What the time of {op}s is made of. {said}",
+        f"Parts of the time of {op}s. {said}",
         spec,
         {"parts": data},
         {"parts": (title, columns)},
@@ -172,7 +172,7 @@ def _bars(
 
 
 def _longest(runs: Runs) -> Chart | None:
-    """The longest requests as time lines."""
+    """Return the longest requests as time lines."""
     found = runs.results[0].record["explain"]["longest"]
     if not any(request["latency_ns"] for request in found):
         return None
@@ -186,7 +186,7 @@ def _longest(runs: Runs) -> Chart | None:
     fields = ("run", "request", "from", "to", "part", "reason", "what", "time")
     data = columns_of(fields, rows)
     colours = _colours(data["part"])
-    title = "The longest requests, each of a burst of its own"
+    title = "The longest requests, at most one from each burst"
     x = {
         "field": "from",
         "type": "quantitative",

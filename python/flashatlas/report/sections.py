@@ -26,7 +26,7 @@ ARROWS = {"low": ("↓", "lower is better"), "high": ("↑", "higher is better")
 
 
 def verdict(runs: Runs) -> str:
-    """What the oracle found, in a sentence that stands out."""
+    """Return the oracle's verdict, as a sentence that stands out."""
     oracles = [result.record.get("oracle", {}) for result in runs.results]
     checked, swept, wrong = (
         sum(o.get(key, 0) for o in oracles)
@@ -43,7 +43,7 @@ def verdict(runs: Runs) -> str:
 def verdict_of(
     checked: int, swept: int, wrong: int, examples: Sequence[str], *, single: bool
 ) -> str:
-    """The same from counts of units: compared by reads, compared at the end, and wrong."""
+    """Return the verdict from counts of units: compared by reads, at the end, and wrong."""
     compared = (
         f"{checked:,} mapping units were compared when they were read, {swept:,} more at the end "
         "of the run"
@@ -61,7 +61,7 @@ def verdict_of(
 
 
 def steady(runs: Runs) -> str:
-    """Which runs were not steady, and why; nothing if all were."""
+    """Return a warning about unsteady runs with their reasons; empty if all runs were steady."""
     found = steadiness.unsteady(runs.results)
     unlike = steadiness.compares_unlike(runs.results)
     if not found and not unlike:
@@ -83,10 +83,10 @@ def steady(runs: Runs) -> str:
 
 
 def command(line: str) -> str:
-    """The command that runs all of it again, with a button that copies it."""
+    """Return the command that runs everything again, with a button that copies it."""
     return (
         '<div class="command"><div class="scroll" role="group" tabindex="0" '
-        'aria-label="Command that runs it again">'
+        'aria-label="Command that runs everything again">'
         f'<pre><code id="command">{text(line)}</code></pre></div>'
         '<button type="button" id="copy">Copy</button><span class="said" id="copied" '
         'role="status"></span></div>'
@@ -94,7 +94,7 @@ def command(line: str) -> str:
 
 
 def introduction(runs: Runs, line: str) -> str:
-    """What was run, how to run it again, and whether the data was right."""
+    """Return the facts about the runs, the command that repeats them, and the verdict."""
     return (
         '<section id="run" aria-labelledby="run-title"><h2 id="run-title">What was run</h2>'
         f"{facts(_facts(runs))}{command(line)}{verdict(runs)}{steady(runs)}{tiles(runs)}</section>"
@@ -102,7 +102,7 @@ def introduction(runs: Runs, line: str) -> str:
 
 
 def _facts(runs: Runs) -> list[tuple[str, str]]:
-    """What the runs have in common, and where they differ the number of kinds."""
+    """Return the facts that the runs share, and the number of values of the others."""
     wanted: list[tuple[str, Callable[[dict[str, Any]], str]]] = [
         ("Workload", _workload),
         ("Requests", lambda r: number(r["trace"].get("requests", 0))),
@@ -157,7 +157,7 @@ def _precondition(value: Any) -> str:
 
 
 def tiles(runs: Runs) -> str:
-    """The headline numbers: of a single run its own, of several the best of each kind."""
+    """Return the headline numbers: a single run's own, or the best of each kind."""
     made = _own(runs) if runs.single else _bests(runs)
     cells = "".join(
         f'<li><span class="name">{text(name)}</span><b>{text(value)}</b><span '
@@ -243,7 +243,7 @@ def _bests(runs: Runs) -> list[tuple[str, str, str]]:
 
 
 def summary(runs: Runs) -> str:
-    """All numbers, a column for each run, the best of each row marked."""
+    """Return all numbers, with a column for each run and the best of each row marked."""
     groups: dict[str, list[str]] = {group: [] for group in [name for name, _ in GROUPS]}
     for row, values, first in ranked_rows(runs.results):
         cells = "".join(
@@ -288,7 +288,7 @@ def summary(runs: Runs) -> str:
 
 
 def jobs(runs: Runs) -> str:
-    """The jobs of fio job files, run by run; empty where no run had one."""
+    """Return the jobs of fio job files, run by run; empty if no run had one."""
     parts = [
         table(
             f"Jobs of {name}",
@@ -298,7 +298,7 @@ def jobs(runs: Runs) -> str:
         for name, result in zip(runs.names, runs.results, strict=True)
         if result.jobs is not None
     ]
-    lead = '<p class="lead">Of each job of the job file, as fio reports it.</p>'
+    lead = '<p class="lead">Statistics of each job of the job file, as fio reports them.</p>'
     return section("jobs", "Jobs", lead, *parts) if parts else ""
 
 
@@ -307,10 +307,10 @@ def _column(runs: Runs, i: int) -> str:
 
 
 def approximations(runs: Runs) -> str:
-    """What the runs leave out or simplify: each thing once, with the runs that it concerns."""
+    """Return the runs' simplifications, each once with the runs that have it."""
     concerned = by_note(runs.results)
     items = "".join(f"<li>{text(note)}{_who(runs, who)}</li>" for note, who in concerned.items())
-    body = f'<ul class="notes">{items}</ul>' if items else "<p>The runs name none.</p>"
+    body = f'<ul class="notes">{items}</ul>' if items else "<p>The runs have none.</p>"
     return (
         '<section id="approximations" aria-labelledby="approximations-title"><h2 '
         'id="approximations-title">'
@@ -319,7 +319,7 @@ def approximations(runs: Runs) -> str:
 
 
 def added_parts(runs: Runs) -> str:
-    """Parts that did not come with the project, each once; empty where no run had one."""
+    """Return the parts that did not come with the project, each once; empty if there are none."""
     concerned: dict[tuple[str, ...], list[int]] = {}
     for i, result in enumerate(runs.results):
         for part in result.record.get("parts", []):
@@ -330,9 +330,7 @@ def added_parts(runs: Runs) -> str:
         f"<td>{text(distribution)} {text(version)}</td><td><code>{text(digest)}</code></td></tr>"
         for (kind, name, distribution, version, digest), who in concerned.items()
     )
-    lead = (
-        '<p class="lead">They did not come with FlashAtlas; the oracle checked what they did.</p>'
-    )
+    lead = '<p class="lead">They did not come with FlashAtlas; the oracle checked their data.</p>'
     made = table("Added parts", ["Part", "Kind", "From", "Source"], [("", [rows])])
     return section("parts", "Added parts", lead, made) if rows else ""
 
@@ -345,9 +343,9 @@ def _who(runs: Runs, who: Sequence[int]) -> str:
 
 
 def parameters(runs: Runs, *, side_by_side: bool = True) -> str:
-    """Parameters that differ, side by side, and those that all share.
+    """Return the parameters that differ, side by side, and the shared parameters.
 
-    Where each run has a row of its own, those that differ stand there.
+    If each run has its own row, the differing parameters stand there.
     """
     given = [result.record.get("config", {}).get("params", {}) for result in runs.results]
     keys = sorted(set().union(*given))
@@ -384,7 +382,7 @@ def parameters(runs: Runs, *, side_by_side: bool = True) -> str:
 
 
 def parameter(value: Any) -> str:
-    """A parameter's value as a drive file would have it."""
+    """Return a parameter's value as a drive file would have it."""
     if isinstance(value, bool):
         return str(value).lower()
     return f"{value:,}" if isinstance(value, int) else str(value)

@@ -27,7 +27,7 @@ from flashatlas.report.palette import DASHES, Runs, colour_key, line_key
 from flashatlas.tables import duration, speed
 
 STRETCHES = 128
-"""Stretches of time that the strip of collection has, at most."""
+"""The largest number of stretches of time in the strip of collection."""
 
 PEAKS = 12
 """Value of a ratio from which its scale is logarithmic."""
@@ -45,23 +45,23 @@ COLLECTED = {
 
 @dataclass(frozen=True)
 class Axis:
-    """What the charts have to the right: simulated time, or numbers of requests."""
+    """The horizontal axis of the charts: simulated time, or numbers of requests."""
 
     timed: bool
     end: float
 
     @property
     def kind(self) -> str:
-        """Format of its values."""
+        """The format of its values."""
         return "duration" if self.timed else "short"
 
     @property
     def name(self) -> str:
-        """What a tooltip calls a place on it."""
+        """The name of a place on it in a tooltip."""
         return "interval from" if self.timed else "from request"
 
     def x(self, labels: bool) -> dict[str, Any]:
-        """The encoding."""
+        """Return the encoding of the axis."""
         return {
             "field": "x",
             "type": "quantitative",
@@ -86,7 +86,7 @@ class Track:
     table: pa.Table
 
     def column(self, name: str) -> list[Any]:
-        """A column, or nothing in every place."""
+        """Return a column, or ``None`` for every interval."""
         return (
             self.table[name].to_pylist()
             if name in self.table.column_names
@@ -94,7 +94,7 @@ class Track:
         )
 
     def has(self, name: str) -> bool:
-        """Whether there is such a column with a value in it."""
+        """Return ``True`` if the column exists and has a value."""
         return name in self.table.column_names and self.table[name].null_count < self.table.num_rows
 
 
@@ -106,23 +106,23 @@ class Panel:
     title: str
     kind: str
     values: dict[tuple[int, str], list[float | None]]
-    """By run and by name of the line (empty where there is one line a run)."""
+    """Values by run and by name of the line (empty if each run has one line)."""
     log: bool = False
     peaks: bool = False
-    """Whether values beyond :data:`PEAKS` make the scale logarithmic."""
+    """``True`` if values beyond :data:`PEAKS` make the scale logarithmic."""
     height: int = 120
     optional: bool = False
-    """Left out where it is zero throughout."""
+    """``True`` if the panel is left out when all values are zero."""
 
     @property
     def shown(self) -> bool:
-        """Whether there is anything to show."""
+        """``True`` if the panel has anything to show."""
         lines = self.values.values()
         return any(any(line) for line in lines) if self.optional else bool(lines)
 
 
 def tracks_of(runs: Runs) -> tuple[list[Track], Axis]:
-    """The series of the runs on one axis: of time if any run was timed, else of requests."""
+    """Return the series of the runs on one axis: time if any run was timed, else requests."""
     timed = any(
         "start_ns" in r.tables["series"].column_names for r in runs.results if "series" in r.tables
     )
@@ -147,9 +147,9 @@ def tracks_of(runs: Runs) -> tuple[list[Track], Axis]:
 def _gaps(
     x: list[float], values: list[float | None], end: float
 ) -> tuple[list[float], list[float | None]]:
-    """The places that have a value, with an empty one wherever there was none for long.
+    """Return the places with a value, and an empty place wherever values are missing for long.
 
-    There the line breaks.
+    The line breaks at an empty place.
     """
     xs: list[float] = []
     ys: list[float | None] = []
@@ -167,7 +167,7 @@ def _gaps(
 def _panel(
     runs: Runs, tracks: dict[int, Track], at: Axis, panel: Panel, last: bool
 ) -> tuple[dict[str, Any], Columns]:
-    """Specification and data of one panel."""
+    """Return the specification and the data of one panel."""
     lines = list(dict.fromkeys(line for _, line in panel.values))
     data: Columns = {"run": [], "x": [], "y": [], "near": []} | (
         {"line": []} if len(lines) > 1 else {}
@@ -200,7 +200,7 @@ def _panel(
             "axis": axis(panel.kind, tickCount=3),
         }
     if panel.peaks and max(known, default=0) > PEAKS:
-        # intervals in which the host wrote next to nothing would press all others flat
+        # intervals with hardly any host write would flatten all others
         marks = [0, *(m for m in decades(1, max(known)) if m <= max(known))]
         y["scale"] |= {"type": "symlog", "constant": 1}
         y["axis"]["values"] = marks
@@ -234,7 +234,7 @@ def _panel(
 
 
 def _line_looks(lines: list[str]) -> dict[str, Any]:
-    """Lines of a single run: one colour and dash each."""
+    """Return the encodings of a single run's lines: one colour and dash each."""
     colours = [f"var(--run-{i})" for i in range(len(lines))]
     dashes = DASHES[: len(lines)]
     field = {"field": "line", "type": "nominal", "legend": None}
@@ -245,9 +245,9 @@ def _line_looks(lines: list[str]) -> dict[str, Any]:
 
 
 def _strip(runs: Runs, tracks: list[Track], at: Axis) -> tuple[dict[str, Any], Columns] | None:
-    """When blocks were collected: the darker, the more.
+    """Return the strip of collected blocks over time: the darker, the more.
 
-    One row for each run, for a single run one for each reason.
+    It has a row for each run; a single run has a row for each reason.
     """
     reasons = [
         name for name in COLLECTED if any(t.has(name) and any(t.column(name)) for t in tracks)
@@ -327,7 +327,7 @@ def figure(
     panels: list[Panel],
     lead: str = "",
 ) -> Chart | Absent:
-    """Panels above each other with one axis, and the strip of collection under them."""
+    """Return panels above each other with one axis, and the strip of collection below them."""
     panels = [panel for panel in panels if panel.shown]
     if not panels:
         return Absent(title, "no run has these columns in its series.")
@@ -372,7 +372,7 @@ def figure(
 
 
 def _said(runs: Runs, panel: Panel) -> str:
-    """Least and greatest of each line."""
+    """Return the least and the greatest value of each line, in words."""
     parts = []
     for (i, line), values in panel.values.items():
         known = [v for v in values if v is not None]
@@ -386,7 +386,7 @@ def _said(runs: Runs, panel: Panel) -> str:
 
 
 def spoken(value: float, kind: str) -> str:
-    """A value in words, as the formats of the charts have it."""
+    """Return a value in words, as the formats of the charts have it."""
     if kind == "duration":
         return duration(value)
     if kind == "share":
@@ -397,14 +397,14 @@ def spoken(value: float, kind: str) -> str:
 
 
 def column_of(tracks: list[Track], name: str) -> dict[tuple[int, str], list[float | None]]:
-    """A column of each run that has it."""
+    """Return a column of each run that has it."""
     return {(t.run, ""): t.column(name) for t in tracks if t.has(name)}
 
 
 def rates_of(
     tracks: list[Track], suffix: str, ops: tuple[str, ...]
 ) -> dict[tuple[int, str], list[float | None]]:
-    """Sums of a column over operations, for each second of an interval."""
+    """Return sums of a column over operations, per second of each interval."""
     rates: dict[tuple[int, str], list[float | None]] = {}
     for t in tracks:
         columns = [t.column(f"{op}_{suffix}") for op in ops if t.has(f"{op}_{suffix}")]

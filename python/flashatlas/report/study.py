@@ -1,4 +1,4 @@
-"""The report of many runs: numbers over the factors in which they differ, and a row a run."""
+"""The report of many runs: numbers over their factors, and a table with a row for each run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from flashatlas.report.palette import COLOURS, DASHES, Runs, line_key
 from flashatlas.tables import ROWS, TURNED, ranked_rows, word
 
 LEAST = 13
-"""Runs from which on a report is about factors rather than about each run."""
+"""Number of runs from which a report is about factors rather than about each run."""
 
 DRAWN = {
     "write amplification": "short",
@@ -30,10 +30,10 @@ PANELS_A_ROW = 3
 
 
 class Factors:
-    """Which factor stands across, which has colours, which has panels; the others are spread."""
+    """The factors across, of colours and of panels; a mark is a mean over the others."""
 
     def __init__(self, runs: Frame) -> None:
-        """Numbers go across; of the rest, more values before fewer. Seeds are spread."""
+        """Choose numbers for the horizontal axis; factors with more values come first, no seeds."""
         levels = {name: _levels(runs, name) for name in runs.factors if name != "seed"}
         levels = {name: found for name, found in levels.items() if len(found) > 1}
         ordered = sorted(levels, key=lambda name: -len(levels[name]))
@@ -46,7 +46,7 @@ class Factors:
         self.spread = [name for name in runs.factors if name not in (self.x, self.by, self.panel)]
 
     def lead(self, count: int, unsteady: int) -> str:
-        """What the charts show, in a sentence (HTML)."""
+        """Return a sentence about the content of the charts (HTML)."""
         said = f"{count} runs. Across: <code>{text(self.x)}</code>."
         if self.by:
             said += f" Colours: <code>{text(self.by)}</code>."
@@ -70,7 +70,7 @@ def _is_number(values: Sequence[Any]) -> bool:
 
 
 def factors(runs: Runs) -> Section:
-    """Small multiples: each number over the factors."""
+    """Return small charts of each number over the factors."""
     table_of_runs = frame(runs.results)
     chosen = Factors(table_of_runs)
     called = {
@@ -155,7 +155,7 @@ def _panel(
     colours: Sequence[str],
     data: str,
 ) -> dict[str, Any]:
-    """One panel: means as lines and marks, spread as rules."""
+    """Return one panel: means as lines and marks, spread as rules."""
 
     def told(signs: Sequence[Any]) -> dict[str, Any]:
         signs_of = [signs[i % len(signs)] for i in range(len(colours))]
@@ -217,7 +217,7 @@ def _panel(
 
 
 def numbers(runs: Runs) -> str:
-    """A row a run: its factors, and what is asked first; a click on a heading sorts."""
+    """Return a table with a row for each run: its factors, and the most wanted numbers."""
     table_of_runs = frame(runs.results)
     names = [name for name in table_of_runs.factors if len(_levels(table_of_runs, name)) > 1]
     rows = [found for found in ranked_rows(runs.results) if found[0].name in (*TURNED, *DRAWN)]

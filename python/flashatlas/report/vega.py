@@ -1,7 +1,7 @@
 """The JavaScript of Vega, Vega-Lite and Vega-Embed, in one piece.
 
-It comes from the Python package ``vl-convert-python``, which takes some seconds to put it together:
-the result is kept in the user's cache, under the version that made it and with a digest that is
+It comes from the Python package ``vl-convert-python``, which takes some seconds to put it together.
+The result is kept in the user's cache, under the version that made it and with a digest that is
 checked.
 """
 
@@ -27,15 +27,15 @@ NOTICE = (
 
 @cache
 def bundle() -> str:
-    """One script that sets ``window.vegaEmbed``, fit to stand in a ``script`` element."""
+    """Return a script that sets ``window.vegaEmbed`` and can stand in a ``script`` element."""
     charts.library()
     path = cache_folder() / f"vega-{version('vl-convert-python')}.js"
     kept = _kept(path)
     if kept is not None:
         return kept
     made = NOTICE + charts.library().javascript_bundle(SNIPPET)
-    # the two character sequences that would end the element or change how it is read; in strings
-    # they mean the same
+    # the two character sequences that would end or change the element; in strings
+    # their escapes mean the same
     made = made.replace("\r", "").replace("</script", "<\\/script").replace("<!--", "<\\!--")
     with contextlib.suppress(
         Exception

@@ -28,22 +28,22 @@ def carry_out(
     """Carry out an experiment.
 
     Args:
-        name: Which: ``mast``, ``nvm-map``, ``demand-map``, ``lpmt``, ``hard`` or ``hpb``.
-        traces: Folder of recorded traces; by default the one that ``FLASHATLAS_TRACES`` names. What
-            is not there is replaced by a generated workload.
-        stand_ins: Take generated workloads only.
+        name: ``mast``, ``nvm-map``, ``demand-map``, ``lpmt``, ``hard`` or ``hpb``.
+        traces: Folder of recorded traces; by default the folder in ``FLASHATLAS_TRACES``. A
+            generated workload replaces a missing trace.
+        stand_ins: Use generated workloads only.
         jobs: Runs at once.
         progress: As for :func:`flashatlas.compare`.
-        store: A folder that keeps the runs as a study of that name (:mod:`flashatlas.sweep`): what
-            is there is not run again.
-        cluster: With a store, where runs are carried out: as for :meth:`flashatlas.Study.run`.
-        options: The experiment's own, as ``flashatlas reproduce NAME --help`` lists them.
+        store: A folder that keeps the runs as a study with the experiment's name
+            (:mod:`flashatlas.sweep`); runs that are there are not run again.
+        cluster: With a store, the place of the runs: as for :meth:`flashatlas.Study.run`.
+        options: The experiment's own options, which ``flashatlas reproduce NAME --help`` lists.
 
     Returns:
-        What came out; its type is in ``flashatlas/reproduce/NAME/plan.py``.
+        The outcome; its type is in ``flashatlas/reproduce/NAME/plan.py``.
 
     Raises:
-        InputError: There is no such experiment, or a folder or trace that it needs is not there.
+        InputError: The experiment does not exist, or a folder or trace that it needs is missing.
 
     """
     for experiment in EXPERIMENTS:

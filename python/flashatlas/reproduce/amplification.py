@@ -15,7 +15,7 @@ from flashatlas.theory_hot_cold import Skew
 
 @dataclass(frozen=True)
 class Point:
-    """One row of the table of theory beside simulation."""
+    """A row of the table of theory beside simulation."""
 
     policy: str
     rho: float
@@ -66,7 +66,7 @@ def hot_cold(
     jobs: int | None = None,
     progress: Callable[[int, str, int, float | None], None] | None = None,
 ) -> list[Point]:
-    """The same where a part of the pages gets most of the writes."""
+    """Simulate each policy beside its model if a part of the pages gets most of the writes."""
     grid = list(itertools.product(policies, rhos, bs))
     cases: list[Any] = [
         theory_hot_cold.simulation(rho, b, skew, policy, blocks=blocks, drive_writes=drive_writes)

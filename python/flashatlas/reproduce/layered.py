@@ -1,6 +1,7 @@
 """Experiments with layers.
 
-Many runs, each of a study, at a value of what is varied there, under a stack of layers.
+They have many runs; each belongs to a study, has a value of the study's axis, and a stack of
+layers.
 """
 
 from __future__ import annotations
@@ -18,11 +19,11 @@ from flashatlas.reproduce.runs import carried_out
 from flashatlas.result import Result
 
 NONE = "none"
-"""No layers."""
+"""The name for no layers."""
 
 
 class Key(NamedTuple):
-    """Which run: its study, what is varied there, and the layers."""
+    """The identity of a run: its study, its value on the study's axis, and its layers."""
 
     study: str
     value: str | int | float | tuple[int, ...] | tuple[str, int] | tuple[str, str, int, str]
@@ -30,7 +31,7 @@ class Key(NamedTuple):
 
     @property
     def label(self) -> str:
-        """A name for the run."""
+        """A label for the run."""
         value = self.value
         shown = " ".join(map(str, value)) if isinstance(value, tuple) else str(value)
         return f"{self.study} {shown}, {self.stack}"
@@ -41,7 +42,7 @@ Cases = dict[Key, dict[str, Any]]
 
 
 def add(cases: Cases, study: str, value: Any, stacks: list[str], **options: Any) -> None:
-    """Add a run for each stack; ``set`` among the options are settings beside the layers."""
+    """Add a run for each stack; ``set`` among the options has settings beside the layers."""
     settings = options.pop("set", [])
     for stack in stacks:
         layers = [] if stack == NONE else [f"layers={stack.replace('+', ',')}"]
@@ -50,12 +51,12 @@ def add(cases: Cases, study: str, value: Any, stacks: list[str], **options: Any)
 
 @contextmanager
 def _jobs_folder(kept: Kept | None) -> Iterator[Path]:
-    """Where job files stand while runs read them; in a store they stay, for those who run again."""
+    """Yield the folder of the job files; in a store they stay, so that runs can be repeated."""
     if kept is None:
         with tempfile.TemporaryDirectory(prefix="flashatlas-") as folder:
             yield Path(folder)
         return
-    # the store first: it refuses a folder that is something else
+    # the store comes first: it refuses a folder that is something else
     jobs = kept.opened().root / "jobs" / kept.name
     jobs.mkdir(parents=True, exist_ok=True)
     yield jobs.resolve()
@@ -63,26 +64,26 @@ def _jobs_folder(kept: Kept | None) -> Iterator[Path]:
 
 @dataclass(frozen=True)
 class Plan(ABC):
-    """What is to be run."""
+    """The runs of an experiment."""
 
     experiment: dict[str, Any] = field(repr=False)
     requests: int | None
-    """Makes every run short."""
+    """Length of short runs in requests; ``None`` for whole runs."""
 
     @abstractmethod
     def cases(self, jobs_folder: Path) -> Cases:
-        """The options of each run; job files are written to a folder."""
+        """Return the options of each run; job files are written to a folder."""
 
     @property
     def labels(self) -> list[str]:
-        """A name for each run."""
+        """A label for each run."""
         with tempfile.TemporaryDirectory(prefix="flashatlas-") as folder:
             return [key.label for key in self.cases(Path(folder))]
 
     def results(
         self, jobs: int | None, progress: Progress | None, kept: Kept | None
     ) -> dict[Key, Result]:
-        """Run all of it, on the experiment's drive and in its state unless a run says otherwise."""
+        """Carry out all runs, by default on the experiment's drive and precondition."""
         precondition = self.experiment["precondition"]
         with _jobs_folder(kept) as folder:
             cases = self.cases(folder)
@@ -102,7 +103,7 @@ class Plan(ABC):
 
 @dataclass(frozen=True)
 class Studies:
-    """Every run, by what it is of."""
+    """Every run, by its identity."""
 
     experiment: dict[str, Any] = field(repr=False)
     runs: dict[Key, Result] = field(repr=False)
@@ -113,16 +114,16 @@ class Studies:
         return list(self.runs.values())
 
     def of(self, study: str, value: Any, stack: str) -> Result:
-        """One run."""
+        """Return one run."""
         return self.runs[Key(study, value, stack)]
 
     def stage(self, study: str, value: Any, stack: str, index: int) -> float:
-        """Bytes a second of one job of a job file."""
+        """Return the bytes per second of one job of a job file."""
         job = self.of(study, value, stack).jobs["jobs"][index]
         return (job["read"]["bytes"] + job["write"]["bytes"]) / job["runtime_ns"] * 1e9
 
     def runs_json(self) -> list[dict[str, Any]]:
-        """What each run came to."""
+        """Return the outcome of each run."""
         return [
             {
                 "study": key.study,

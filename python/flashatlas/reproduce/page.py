@@ -1,4 +1,4 @@
-"""The report of an experiment: what was run, its pictures and tables, what it approximates."""
+"""The report of an experiment: its runs, its pictures and tables, its approximations."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from flashatlas.report.palette import Runs
 from flashatlas.result import Result
 
 Part = Section | tuple[str, str, str]
-"""A section of charts, or the id, title and HTML of another one."""
+"""A section of charts, or the id, title and HTML of another section."""
 
 
 def _coverage(results: list[Result]) -> list[tuple[str, str, str]]:
-    """Which mechanisms fired, and how often."""
+    """Return the section with the mechanisms that fired, and how often."""
     rows = mechanisms.rows(mechanisms.fired(results))
     if not rows:
         return []
@@ -34,15 +34,15 @@ def report(
     parts: Sequence[Part],
     command: str,
 ) -> str:
-    """The report as HTML text.
+    """Return the report as HTML text.
 
     Args:
-        title: What the experiment is.
-        aside: What follows the title.
+        title: Title of the experiment.
+        aside: Text after the title.
         results: Every run.
-        known: What was run: names, and what is said of them as HTML.
-        parts: What the experiment shows, in order.
-        command: What runs all of it again.
+        known: Facts about the runs: names, with values as HTML.
+        parts: Parts of the experiment's results, in order.
+        command: The command that runs everything again.
 
     """
     runs = Runs(results)

@@ -1,8 +1,8 @@
-"""What every experiment has: a name, options of its own, a plan, tables and a page.
+"""The interface of every experiment: a name, its own options, a plan, tables and a page.
 
-An experiment is a folder with ``plan.py`` (what is run, and what came out), ``tables.py`` (what the
-terminal shows) and ``page.py`` (the report), described in its ``__init__.py`` and listed in
-``registry.py``.
+An experiment is a folder with ``plan.py`` (its runs and its outcome), ``tables.py`` (for the
+terminal) and ``page.py`` (the report). Its ``__init__.py`` describes it, and ``registry.py`` lists
+it.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from flashatlas.sweep.store import Store
 
 Progress = Callable[[int, str, int, float | None], None]
-"""As for :func:`flashatlas.compare`: number of the run, phase, requests, share done."""
+"""A function as for :func:`flashatlas.compare`: number, phase, requests, share done."""
 
 
 HERE = "here"
-"""Runs are carried out by this process, without workers of their own; a store keeps them."""
+"""Place of runs that this process carries out without workers; a store keeps them."""
 
 
 @dataclass(frozen=True)
@@ -35,15 +35,15 @@ class Kept:
     root: Path
     """The folder of the store."""
     name: str
-    """What the study is called in it."""
+    """The name of the study in it."""
     title: str
     cluster: str = "local"
-    """As for :meth:`flashatlas.Study.run`, or :data:`HERE`."""
+    """The cluster, as for :meth:`flashatlas.Study.run`, or :data:`HERE`."""
     keys: list[str] = field(default_factory=list, compare=False, repr=False)
     """Runs that were asked for so far, also by :meth:`step`."""
 
     def step(self, name: str) -> Kept:
-        """The same store, for one of several studies that an experiment has."""
+        """Return the same store for one of an experiment's several studies."""
         return replace(self, name=f"{self.name}-{name}", title=f"{self.title}: {name}")
 
     def done(self) -> int:
@@ -54,7 +54,7 @@ class Kept:
         return sum(map(store.has, dict.fromkeys(self.keys)))
 
     def opened(self) -> Store:
-        """The store; it is made where there is none."""
+        """Return the store; it is made if it does not exist."""
         from flashatlas.sweep.store import Store  # noqa: PLC0415  (the extra [study] has it all)
 
         return Store.open(self.root, create=True)
@@ -68,15 +68,15 @@ class Made(Protocol):
         """Every run."""
 
     def to_json(self) -> dict[str, Any]:
-        """All numbers."""
+        """Return all numbers."""
 
 
 class Planned(Protocol):
-    """What an experiment is going to run."""
+    """The planned runs of an experiment."""
 
     @property
     def labels(self) -> list[str]:
-        """A name for each run, or for each step that is shown."""
+        """A label for each run, or for each step that is shown."""
 
     @property
     def workloads(self) -> Sequence[Application]:
@@ -89,12 +89,12 @@ class Planned(Protocol):
         progress: Progress | None = None,
         kept: Kept | None = None,
     ) -> Made:
-        """Run all of it; arguments as for :func:`flashatlas.reproduce.runs.carried_out`."""
+        """Carry out all runs; arguments as for :func:`flashatlas.reproduce.runs.carried_out`."""
 
 
 @dataclass(frozen=True)
 class ExperimentOption:
-    """An option that one experiment has beside those of all."""
+    """An option that one experiment has beside the common ones."""
 
     name: str
     type: Any
@@ -110,9 +110,9 @@ class Experiment:
     name: str
     """``reproduce NAME``; its folder has underscores."""
     paper: str
-    """The folder of what was published, under ``papers/``."""
+    """The folder under ``papers/`` with the published results."""
     help: str
-    """What it repeats, and what it shows beyond that."""
+    """The help text: the repeated results, and the results beyond them."""
     options: tuple[ExperimentOption, ...] = ()
 
     def _module(self, part: str) -> Any:
@@ -120,20 +120,20 @@ class Experiment:
         return importlib.import_module(f"flashatlas.reproduce.{folder}.{part}")
 
     def plan(self, **options: Any) -> Planned:
-        """What is run: ``traces``, ``stand_ins`` and the experiment's own options."""
+        """Return the plan; options are ``traces``, ``stand_ins`` and the experiment's own."""
         planned: Planned = self._module("plan").plan(**options)
         return planned
 
     def kept(self, root: Path, cluster: str) -> Kept:
-        """A store that keeps its runs as a study of its name."""
+        """Return a store that keeps its runs as a study of its name."""
         return Kept(root, self.name, self.help.partition("\n")[0].rstrip("."), cluster)
 
     def listings(self, made: Made) -> list[Listing]:
-        """What the terminal shows."""
+        """Return the tables for the terminal."""
         found: list[Listing] = self._module("tables").listings(made)
         return found
 
     def page(self, made: Made, command: str) -> str:
-        """The report as HTML; ``command`` runs all of it again."""
+        """Return the report as HTML; ``command`` runs everything again."""
         html: str = self._module("page").page(made, command)
         return html

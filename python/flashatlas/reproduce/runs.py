@@ -1,8 +1,8 @@
-"""Carrying out the runs of an experiment: in this process, or as a study in a store of results.
+"""Execution of an experiment's runs: in this process, or as a study in a store of results.
 
-As a study, an experiment has one axis, ``run``: its runs by name. What is in the store is not run
-again, so that an experiment goes on where it was stopped, and ``results``, ``report`` and ``diff``
-know it as ``STORE:NAME``.
+As a study, an experiment has one axis, ``run``: its runs by name. Runs in the store are not run
+again, so an experiment goes on where it was stopped. ``results``, ``report`` and ``diff`` know it
+as ``STORE:NAME``.
 """
 
 from __future__ import annotations
@@ -41,17 +41,17 @@ def carried_out(
     progress: Progress | None = None,
     **common: Any,
 ) -> list[Result]:
-    """Carry out runs; results come in their order.
+    """Carry out runs, and return the results in their order.
 
     Args:
         cases: For each run its ``label``, and arguments of :func:`flashatlas.run`.
-        kept: The store that keeps them; without one they stay in memory.
+        kept: The store that keeps the runs; without one they stay in memory.
         jobs: Runs at once.
         progress: As for :func:`flashatlas.compare`.
-        common: Arguments that all share.
+        common: Arguments that all runs share.
 
     Raises:
-        InputError: Bad input, or a run that failed; the others are in the store.
+        InputError: The input is bad, or a run failed; the others are in the store.
 
     """
     if kept is None:
@@ -67,7 +67,7 @@ def _in_store(
     progress: Progress | None,
     common: Mapping[str, Any],
 ) -> list[Result]:
-    # Dask is there only where studies are
+    # Dask is there only with the extra for studies
     from flashatlas.sweep.plan import Planner  # noqa: PLC0415
     from flashatlas.sweep.study import defined  # noqa: PLC0415
 
@@ -96,16 +96,16 @@ def looked_up(
     jobs: int | None = None,
     told: Callable[[int], None] | None = None,
 ) -> list[dict[str, Any]]:
-    """Carry out studies of the lookup engine; records come in their order.
+    """Carry out studies of the lookup engine, and return the records in their order.
 
     Args:
         studies: Arguments of :func:`flashatlas.lookup` by name.
-        kept: The store that keeps them; without one they stay in memory.
-        jobs: Studies at once.
-        told: Called with the number of those that are done.
+        kept: The store that keeps the studies; without one they stay in memory.
+        jobs: Number of studies at the same time.
+        told: Called with the number of finished studies.
 
     Raises:
-        InputError: Bad input, or a study that failed; the others are in the store.
+        InputError: The input is bad, or a study failed; the others are in the store.
 
     """
     if kept is not None:
@@ -130,7 +130,7 @@ def _looked_up_in_store(
     jobs: int | None,
     told: Callable[[int], None] | None,
 ) -> list[dict[str, Any]]:
-    # Dask is there only where studies are
+    # Dask is there only with the extra for studies
     from flashatlas.sweep import lookups  # noqa: PLC0415
     from flashatlas.sweep.axes import Axis  # noqa: PLC0415
     from flashatlas.sweep.identity import Digests  # noqa: PLC0415
@@ -154,7 +154,7 @@ def _looked_up_in_store(
 def _kept(
     study: Study, runs: Sequence[Run], kept: Kept, jobs: int | None, watcher: Watcher | None
 ) -> Store:
-    """Carry out what is not in the store yet; the store, which has all of it then.
+    """Carry out the runs that the store lacks, and return the store, which then has all runs.
 
     Raises:
         InputError: A run failed.
@@ -173,7 +173,7 @@ def _kept(
 
 
 def _noted(study: Study, runs: Sequence[Run], kept: Kept) -> tuple[Store, Plan]:
-    """Note in the store which runs a study has, each once."""
+    """Write the runs of a study into the store's note, each once."""
     from flashatlas.sweep import results  # noqa: PLC0415
     from flashatlas.sweep.plan import Plan  # noqa: PLC0415
 
@@ -188,9 +188,10 @@ def _noted(study: Study, runs: Sequence[Run], kept: Kept) -> tuple[Store, Plan]:
 def _here(
     study: Study, runs: Sequence[Run], kept: Kept, jobs: int | None, progress: Progress
 ) -> Store:
-    """Carry out in this process what is not in the store yet, and keep each as soon as it is done.
+    """Carry out in this process the runs that the store lacks, and keep each as soon as it is done.
 
-    Records are those of :func:`flashatlas.compare`, also where some of the runs were there before.
+    The records equal the records of :func:`flashatlas.compare`, even if some runs were there
+    before.
     """
     store, _ = _noted(study, runs, kept)
     same: dict[str, list[int]] = {}
@@ -226,7 +227,7 @@ def _looked_up_here(
     jobs: int | None,
     told: Callable[[int], None],
 ) -> Store:
-    """Carry out lookups in this process as :func:`_here` does runs of drives."""
+    """Carry out lookups in this process as :func:`_here` carries out runs of drives."""
     from flashatlas.sweep import lookups  # noqa: PLC0415
 
     store, plan = _noted(study, runs, kept)
@@ -245,14 +246,14 @@ def _looked_up_here(
 
 
 def _without_label(case: Mapping[str, Any], common: Mapping[str, Any]) -> dict[str, Any]:
-    """Arguments of :func:`flashatlas.run` that a case stands for."""
+    """Return the arguments of :func:`flashatlas.run` that a case stands for."""
     options = together(common, case)
     del options["label"]
     return options
 
 
 def _as_variant(case: Mapping[str, Any], common: Mapping[str, Any]) -> dict[str, Any]:
-    """Options and settings of a run as a value of an axis."""
+    """Return the options and settings of a run as a value of an axis."""
     options = _without_label(case, common)
     settings = options.pop("set")
     made = {key: value for key, value in options.items() if value is not None}
@@ -265,7 +266,7 @@ def _as_variant(case: Mapping[str, Any], common: Mapping[str, Any]) -> dict[str,
 
 
 class _Told:
-    """Tells how far the runs are, by their numbers: a watcher of :mod:`flashatlas.sweep`."""
+    """A watcher of :mod:`flashatlas.sweep` that reports the progress of runs by their numbers."""
 
     def __init__(self, progress: Progress, labels: Sequence[str]) -> None:
         self._progress = progress
@@ -280,18 +281,18 @@ class _Told:
             self.told("", run.label, "check", 0, 1.0)
 
     def tick(self) -> None:
-        """Nothing is due at no news."""
+        """Do nothing without news."""
 
 
 class _Counted:
-    """Tells how many runs are done, of some that may be the same: a watcher of a study."""
+    """A watcher of a study that counts finished runs, of which some may be equal."""
 
     def __init__(self, told: Callable[[int], None], runs: Sequence[Run]) -> None:
         self._told, self._done = told, 0
         self._same = Counter(run.key for run in runs)
 
     def told(self, *_: Any) -> None:
-        """How far one is, nobody asks."""
+        """Ignore the progress within a run."""
 
     def ended(self, run: Any, failure: Mapping[str, Any] | None) -> None:
         if failure is None:
@@ -299,4 +300,4 @@ class _Counted:
             self._told(self._done)
 
     def tick(self) -> None:
-        """Nothing is due at no news."""
+        """Do nothing without news."""

@@ -1,8 +1,9 @@
-"""Experiments by real clients: fio on the served drive, beside the simulation of the same.
+"""Experiments by real clients: fio on the served drive, beside a simulation of the same load.
 
 The section ``[served]`` of an experiment has stacks, and loads as text of an fio job file. Each
-load runs twice on each stack: in a simulation of that job file (or of the workload that stands for
-a file system), and by the real fio, over NBD or on ext4, on a drive that answers when it would.
+load runs twice on each stack: in a simulation of the job file (or of the workload that stands for a
+file system), and by the real fio, over NBD or on ext4, on a drive that answers at the simulated
+time.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from flashatlas.serve import serve
 from flashatlas.tables import duration
 
 MEASURED = "measured"
-"""The job of a file whose requests count."""
+"""The name of the measured job in a job file."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ class Pair:
     load: str
     stack: str
     simulated: float
-    """Requests of the measured job in a second of the drive's time; with a file system, calls."""
+    """Requests of the measured job per second of the drive's time; with a file system, calls."""
     served: float
     results: tuple[Result, Result] = field(repr=False)
 
@@ -63,11 +64,11 @@ class Served:
         return [result for pair in self.pairs for result in pair.results]
 
     def of(self, load: str, stack: str) -> Pair:
-        """One load on one stack."""
+        """Return one load on one stack."""
         return next(pair for pair in self.pairs if (pair.load, pair.stack) == (load, stack))
 
     def tables(self) -> list[Table]:
-        """Requests a second, and what the stacks gain."""
+        """Return the requests per second, and the gains of the stacks."""
         said = self.experiment["served"]
         flushed = ("FLUSHes simulated", "served") if said.get("file_system") else ()
         rows = [
@@ -89,8 +90,8 @@ class Served:
         unit = "Calls of a sync" if said.get("file_system") else "Requests"
         slower = f" Replies {said['slower']} times later." if said["slower"] != 1 else ""
         note = (
-            f"{unit} in a second of the drive's time, by fio in reality.{slower} What NBD, the "
-            "kernel and fio take comes on top of what is simulated."
+            f"{unit} per second of the drive's time, and by fio in reality.{slower} The time that "
+            "NBD, the kernel and fio add is not in the simulation."
         )
         gains = [
             (
@@ -118,7 +119,7 @@ class Served:
         ]
 
     def to_json(self) -> dict[str, Any]:
-        """All numbers."""
+        """Return all numbers."""
         return {
             "schema": "flashatlas.reproduce.served/1",
             "tables": [table.to_json() for table in self.tables()],
@@ -137,19 +138,19 @@ class Served:
 
 @dataclass(frozen=True)
 class Plan:
-    """What is to be run."""
+    """The runs of the experiment."""
 
     experiment: dict[str, Any] = field(repr=False)
 
     @property
     def said(self) -> dict[str, Any]:
-        """The section of the experiment."""
+        """The section ``[served]`` of the experiment."""
         found: dict[str, Any] = self.experiment["served"]
         return found
 
     @property
     def labels(self) -> list[str]:
-        """A name for each pair."""
+        """A label for each pair."""
         return [
             f"{each['name']}: {stack['name']}"
             for each in self.said["load"]
@@ -158,7 +159,7 @@ class Plan:
 
     @property
     def workloads(self) -> list[Application]:
-        """No recorded traces."""
+        """Empty: there are no recorded traces."""
         return []
 
     def carry_out(
@@ -168,15 +169,15 @@ class Plan:
         progress: Progress | None = None,
         kept: Kept | None = None,
     ) -> Served:
-        """Run all of it, one after the other: real clients want the machine for themselves.
+        """Carry out all loads one after the other: real clients need the machine for themselves.
 
         Raises:
-            InputError: What is needed is not installed, or this is not root where a file system is
-                mounted; a store was given: what real clients do is not the same twice.
+            InputError: A program is not installed, root is missing where a file system is mounted,
+                or a store was given: real clients do not repeat exactly.
 
         """
         if kept is not None:
-            raise InputError("--store: what real clients do is not the same twice; take --out")
+            raise InputError("--store: real clients do not repeat exactly; use --out")
         if shutil.which("fio") is None:
             raise InputError("fio is not installed (Debian and Ubuntu: apt install fio)")
         if self.said.get("file_system") and (why := plug.missing()) is not None:
@@ -239,7 +240,7 @@ class Plan:
 
 
 def _fio(job: Path) -> dict[str, Any]:
-    """What fio says of the measured job."""
+    """Return fio's statistics of the measured job."""
     out = job.with_suffix(".json")
     done = subprocess.run(
         ["fio", str(job), "--output-format=json", f"--output={out}"],
@@ -256,27 +257,27 @@ def _fio(job: Path) -> dict[str, Any]:
 
 
 class ByClients(Experiment):
-    """An experiment, by real clients."""
+    """An experiment by real clients."""
 
     def plan(self, **options: Any) -> Plan:
-        """What is run.
+        """Return the plan.
 
         Raises:
-            InputError: It has nothing to serve.
+            InputError: The experiment has nothing to serve.
 
         """
         experiment = load(self.paper)
         if "served" not in experiment:
-            raise InputError(f"--served: {self.name} has nothing that is served")
+            raise InputError(f"--served: {self.name} has nothing to serve")
         return Plan(experiment)
 
     def listings(self, made: Made) -> list[Listing]:
-        """What the terminal shows."""
+        """Return the tables for the terminal."""
         assert isinstance(made, Served)
         return listings(made.tables())
 
     def page(self, made: Made, command: str) -> str:
-        """The report as HTML; ``command`` runs all of it again."""
+        """Return the report as HTML; ``command`` runs everything again."""
         assert isinstance(made, Served)
         drive = made.experiment["drive"]
         title, known = f"{drive}, simulated and served", [("Drive", text(drive))]

@@ -1,4 +1,4 @@
-"""A table of an experiment, with what can be said of it: the same in terminal, report and JSON."""
+"""A table of an experiment with its kind of evidence: the same in terminal, report and JSON."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import Any
 from flashatlas.report.html import section, table, table_rows, text
 
 DERIVED = "derived"
-"""From what the paper itself gives: its formulas, its other tables."""
+"""Kind of a table: computed from the paper's own formulas and tables."""
 REPRODUCED = "reproduced"
-"""By the simulation, from a workload that is as good as the paper's."""
+"""Kind of a table: simulated, with a workload that is as good as the paper's."""
 CALIBRATED = "calibrated"
-"""With parameters that were chosen so that it comes out: a check of consistency, no evidence."""
+"""Kind of a table: parameters were chosen so that it comes out: consistent, but no evidence."""
 NOT = "not reproducible without the original trace"
-"""Ours is of other traces, or of synthetic addresses."""
+"""Kind of a table: ours has other traces, or synthetic addresses."""
 BEYOND = "beyond the paper"
-"""What the paper does not show."""
+"""Kind of a table: the paper does not show it."""
 
 
 @dataclass(frozen=True)
@@ -26,16 +26,16 @@ class Listing:
 
     title: str
     aside: str
-    """What follows the title, less prominent; may be empty."""
+    """Text after the title, less prominent; may be empty."""
     head: Sequence[str]
     rows: Sequence[tuple[str, ...]]
     note: str = ""
-    """What is said under it; may be empty."""
+    """Text under the table; may be empty."""
 
 
 @dataclass(frozen=True)
 class Table:
-    """A table: what it is, what kind of evidence, and its cells as text."""
+    """A table: its title, its kind of evidence, and its cells as text."""
 
     title: str
     kind: str
@@ -44,7 +44,7 @@ class Table:
     rows: Sequence[tuple[str, ...]]
 
     def to_json(self) -> dict[str, Any]:
-        """All of it."""
+        """Return all of it."""
         return {
             "title": self.title,
             "kind": self.kind,
@@ -54,12 +54,12 @@ class Table:
 
 
 def listings(tables: Sequence[Table]) -> list[Listing]:
-    """For the terminal."""
+    """Return the tables for the terminal."""
     return [Listing(t.title, f"({t.kind})", t.head, t.rows, t.note) for t in tables]
 
 
 def html(tables: Sequence[Table]) -> list[tuple[str, str, str]]:
-    """For a report: id, title and HTML of a section for each table."""
+    """Return the tables for a report: id, title and HTML of a section for each table."""
     found = []
     for number, each in enumerate(tables):
         id_ = f"table-{number}"

@@ -1,6 +1,6 @@
-"""The workloads of experiments: recorded traces and what takes their places.
+"""The workloads of experiments: recorded traces and their stand-ins.
 
-What is run, on which workloads, and what was published (``papers/*/experiment.toml``).
+The runs, their workloads and the published results come from ``papers/*/experiment.toml``.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ else:
 
 @dataclass(frozen=True)
 class Application:
-    """A workload of an experiment: a recorded trace, or what stands in for it."""
+    """A workload of an experiment: a recorded trace, or its stand-in."""
 
     name: str
     options: dict[str, Any]
     """Arguments of :func:`flashatlas.run`."""
     recorded: bool
-    """Whether it is the trace; otherwise it is generated."""
+    """``True`` if it is the trace; otherwise it is generated."""
     published: bool = True
-    """Whether it takes the place of a workload of the paper; otherwise it is beside those."""
+    """``True`` if it takes the place of a workload of the paper; otherwise it is additional."""
     variants: bool = True
-    """Whether what the paper leaves open is tried on it, too."""
+    """``True`` if the readings of the paper's open points are tried on it, too."""
 
     @property
     def source(self) -> str:
-        """Where its requests come from."""
+        """The source of its requests."""
         return (
             Path(self.options["trace"]).name
             if self.recorded
@@ -47,21 +47,21 @@ class Application:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """Name, source, and whether it is the trace."""
+        """Return the name, the source, and whether it is the trace."""
         return {"name": self.name, "source": self.source, "recorded": self.recorded}
 
 
 def load(name: str) -> dict[str, Any]:
-    """The experiment in folder ``papers/NAME``."""
+    """Return the experiment in folder ``papers/NAME``."""
     texts = {paper["name"]: paper["toml"] for paper in registries()["papers"]}
     return tomllib.loads(texts[name])
 
 
 def traces_folder(given: str | os.PathLike[str] | None) -> Path | None:
-    """The folder of recorded traces: the one given, or what ``FLASHATLAS_TRACES`` names.
+    """Return the folder of recorded traces, from the argument or ``FLASHATLAS_TRACES``.
 
     Raises:
-        InputError: There is no such folder.
+        InputError: The folder does not exist.
 
     """
     named = given or os.environ.get("FLASHATLAS_TRACES")
@@ -75,10 +75,10 @@ def traces_folder(given: str | os.PathLike[str] | None) -> Path | None:
 
 
 def applications(entries: Sequence[dict[str, Any]], folder: Path | None) -> list[Application]:
-    """The workloads of an experiment.
+    """Return the workloads of an experiment.
 
-    Each trace that stands in the folder or comes with the package (``recording``), and stand-ins
-    for the others.
+    They are the traces in the folder or in the package (``recording``), and stand-ins for the
+    others.
     """
     made = []
     for entry in entries:
@@ -98,9 +98,9 @@ def applications(entries: Sequence[dict[str, Any]], folder: Path | None) -> list
 
 
 def precondition(application: Application, wanted: str, folder: Path | None) -> str:
-    """How the drive is brought into the state that a recorded trace wants.
+    """Return the precondition that brings the drive into the state for a recorded trace.
 
-    A generated workload finds it filled.
+    A generated workload has a filled drive.
 
     Args:
         application: The workload.
@@ -108,7 +108,7 @@ def precondition(application: Application, wanted: str, folder: Path | None) -> 
         folder: The folder of recorded traces.
 
     Raises:
-        InputError: The trace that brings the drive into its state is not there.
+        InputError: The trace that brings the drive into its state does not exist.
 
     """
     kind, _, name = wanted.partition(":")
@@ -124,9 +124,10 @@ def precondition(application: Application, wanted: str, folder: Path | None) -> 
 
 
 def flash_seconds(result: Result) -> float:
-    """How long writing keeps the flash at work, one operation after the other.
+    """Return the seconds that writing keeps the flash at work, one operation after the other.
 
-    Programs, erases, and every read that no host read asked for; times of lower pages.
+    They count programs, erases, and every read that no host read asked for, with times of lower
+    pages.
     """
     params, nand = result.record["config"]["params"], result.record["nand"]
     reads = sum(n for cause, n in nand["reads"].items() if cause != "host")

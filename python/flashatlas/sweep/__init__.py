@@ -19,7 +19,7 @@ __all__ = ["Done", "Plan", "Store", "Study", "Where"]
 
 
 class Study:
-    """Many runs: every combination of some axes, each carried out once and kept.
+    """A study of many runs: every combination of some axes, each carried out once and kept.
 
     >>> import flashatlas
     >>> study = flashatlas.Study(
@@ -31,23 +31,25 @@ class Study:
 
     Args:
         axes: Values by name: a key of the drive, an option of :func:`flashatlas.run`, ``drive``,
-            ``layers``, or a name of your own with ``variants``. A list; a range (``{"from": "8KiB",
-            "to": "128KiB", "factor": 2}``, or with ``steps``, ``step``, ``scale``: ``lin`` or
-            ``log``); ``{"variants": {name: settings}}``. ``when`` is a condition on other axes.
-        zip: Tables of axes that go together, value by value.
-        exclude: Conditions on runs that are left out, such as
-            ``ftl.victim == "fifo" and seed > 3``.
+            ``layers``, or a name of your own with ``variants``. An axis is a list; a range
+            (``{"from": "8KiB", "to": "128KiB", "factor": 2}``, or with ``steps``, ``step``,
+            ``scale``: ``lin`` or ``log``); or ``{"variants": {name: settings}}``. ``when`` is a
+            condition on other axes.
+        zip: Tables of axes that advance together, value by value.
+        exclude: Conditions on runs that are left out, such as ``ftl.victim == "fifo" and seed >
+            3``.
         set: Parameters that all runs share.
-        name: What the study is called in its store.
+        name: Name of the study in its store.
         title: The heading of its report.
         store: The folder of results.
-        search: Which combinations are looked for, instead of carrying out all: ``minimise`` and
-            ``maximise`` (numbers), ``trials``, ``sampler`` (``tpe``, ``nsga2``, ``random``),
+        search: Search for the best combinations, instead of carrying out all of them: ``minimise``
+            and ``maximise`` (numbers), ``trials``, ``sampler`` (``tpe``, ``nsga2``, ``random``),
             ``seed``, ``batch``, ``short`` (``docs/FORMATS.md``).
-        options: Options of :func:`flashatlas.run` that all runs share, ``drive`` and ``layers``.
+        options: Options of :func:`flashatlas.run` that all runs share, with ``drive`` and
+            ``layers``.
 
     Raises:
-        InputError: An axis without values, one that is there twice, or a name that is none.
+        InputError: An axis has no values, an axis is given twice, or a name is unknown.
 
     """
 
@@ -71,10 +73,10 @@ class Study:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Study:
-        """A study from its file (``docs/FORMATS.md``).
+        """Return a study from its file (``docs/FORMATS.md``).
 
         Raises:
-            InputError: It cannot be read; the message has file and line.
+            InputError: The file cannot be read; the message has file and line.
 
         """
         made = cls.__new__(cls)
@@ -87,10 +89,10 @@ class Study:
         return self.definition.store
 
     def plan(self) -> Plan:
-        """Its runs, each checked; nothing is carried out.
+        """Return the study's runs, each checked; nothing is carried out.
 
         Raises:
-            InputError: A run that could not be carried out.
+            InputError: A run could not be carried out.
 
         """
         return planned(self.definition)
@@ -104,16 +106,16 @@ class Study:
         keep: str = "tables",
         watcher: Watcher | None = None,
     ) -> Frame:
-        """Carry out what is not in the store yet, and return all results.
+        """Carry out the runs that the store lacks, and return all results.
 
-        A run that fails is a row whose ``failure`` says why; the others go on.
+        A run that fails becomes a row whose ``failure`` has the reason; the others go on.
 
         Args:
-            jobs: Workers; one for each core by default.
+            jobs: Number of workers; one for each core by default.
             cluster: ``local``, ``slurm``, or the address of a Dask scheduler.
-            retry_failed: Try again what failed before.
+            retry_failed: Try again the runs that failed before.
             keep: ``tables``, or ``record``: numbers without tables over time.
-            watcher: Told how far it has come.
+            watcher: Object that is told about the progress.
 
         """
         where = Where(cluster, jobs)
@@ -133,6 +135,6 @@ class Study:
         return results.frame_of(store, noted)
 
     def results(self) -> Frame:
-        """What is done so far: a row a run, axes as factors."""
+        """Return the results so far: a row for each run, axes as factors."""
         store = Store.open(self.store)
         return results.frame_of(store, results.noted(store, self.definition.name))

@@ -1,21 +1,21 @@
-"""A study as an artifact: everything that somebody else needs to carry it out again, in one file.
+"""A study as an archive: one file with everything that is needed to carry it out again.
 
 ::
 
-    README.md                what this is
-    repeat.sh                carries all of it out again, and compares
-    MANIFEST.json            digests of all files, inputs and results; what built FlashAtlas
+    README.md                description of the archive
+    repeat.sh                carries the study out again, and compares
+    MANIFEST.json            digests of all files, inputs and results; build of FlashAtlas
     study.toml               the study; its paths lead into inputs/
     inputs/                  traces, job files and drive files
     plugins/                 files of added parts
     results/                 the store, with the runs of this study
-    results.csv, .parquet    a row a run
+    results.csv, .parquet    a row for each run
     page.html                the page of the study
     environment/             requirements.txt, build.json, Containerfile, Cargo.lock if there is one
-    more/                    what was added: figures, scripts, a wheel
+    more/                    added files: figures, scripts, a wheel
 
-The study in the archive is planned once more before it is packed: its runs must have the keys of
-those that were carried out, or a path led elsewhere.
+The study in the archive is planned once more before it is packed. Its runs must have the keys of
+the runs that were carried out; otherwise a path has led elsewhere.
 """
 
 from __future__ import annotations
@@ -51,13 +51,13 @@ from flashatlas.sweep.study import load
 SCHEMA = "flashatlas.archive/1"
 INPUTS, PLUGINS, MORE, ENVIRONMENT = "inputs", "plugins", "more", "environment"
 EXTRAS = ("report", "study")
-"""What of FlashAtlas a study needs beside its core."""
+"""Extras of FlashAtlas that a study needs beside its core."""
 
 REPEAT = """#!/bin/sh
 # Carries the study out again, and compares: exit code 0 if no number moved.
 #
-#   ./repeat.sh [JOBS]                          in an environment of its own, made in .venv
-#   FLASHATLAS=flashatlas ./repeat.sh [JOBS]    with the command that is there
+#   ./repeat.sh [JOBS]                          in a new environment, made in .venv
+#   FLASHATLAS=flashatlas ./repeat.sh [JOBS]    with the installed command
 #   podman build -f {environment}/Containerfile -t artifact . && podman run --rm artifact
 set -eu
 cd "$(dirname "$0")"
@@ -100,21 +100,21 @@ def archive(
 
     Args:
         plan: The study with its runs.
-        store: The store that has them.
+        store: The store that has the runs.
         path: The file, ``.zip``; it appears whole or not at all.
-        command: What carried it out.
-        traces: Whether traces are packed; their digests always are.
-        more: Further files, such as figures; a wheel among them is what ``repeat.sh`` installs.
+        command: The command that carried the study out.
+        traces: ``True`` if traces are packed; their digests always are.
+        more: Further files, such as figures; ``repeat.sh`` installs a wheel among them.
 
     Raises:
-        InputError: A run is not there, a file cannot be packed, or the study in the archive would
-            be another one.
+        InputError: A run is missing, a file cannot be packed, or the study in the archive would
+            differ.
 
     """
     missing = [run.label for run in plan.runs if not store.has(run.key)]
     if missing:
         raise InputError(
-            f"--archive: {len(missing)} runs of {len(plan.runs)} are not there, such as "
+            f"--archive: {len(missing)} runs of {len(plan.runs)} are missing, such as "
             f"`{missing[0]}`: an archive has all of them"
         )
     with tempfile.TemporaryDirectory(prefix="flashatlas-") as folder:
@@ -140,9 +140,9 @@ def archive(
 
 
 def _pack_inputs(plan: Plan, root: Path, traces: bool) -> dict[Path, dict[str, Any]]:
-    """Give what the runs read a place; what is said of each file, by its path.
+    """Give the runs' input files places, and return the entry of each file by its path.
 
-    The place is a link for now: traces may be larger than this machine's memory.
+    A place is a link for now: traces may be larger than this machine's memory.
     """
     found: dict[Path, dict[str, Any]] = {}
     for kind, file in _read_by(plan):
@@ -163,7 +163,7 @@ def _pack_inputs(plan: Plan, root: Path, traces: bool) -> dict[Path, dict[str, A
 
 
 def _input(place: Path, root: Path, kind: str, *, packed: bool) -> dict[str, Any]:
-    """Return what is said of an input that has its place in the archive."""
+    """Return the entry of an input that has its place in the archive."""
     return {
         "name": place.relative_to(root).as_posix(),
         "kind": kind,
@@ -174,7 +174,7 @@ def _input(place: Path, root: Path, kind: str, *, packed: bool) -> dict[str, Any
 
 
 def _placed(file: Path, folder: Path) -> Path:
-    """Link a file into a folder, under its own name: into a numbered one where that is taken."""
+    """Link a file into a folder under its own name, or into a numbered folder inside."""
     more = (folder / str(number) for number in itertools.count(2))
     folders = itertools.chain([folder], more)
     place = next(one / file.name for one in folders if not (one / file.name).exists())
@@ -184,7 +184,7 @@ def _placed(file: Path, folder: Path) -> Path:
 
 
 def _read_by(plan: Plan, *, resolved: bool = True) -> Iterator[tuple[str, Path]]:
-    """What the runs read, with its kind; ``resolved``: with links followed."""
+    """Yield the files that the runs read, with their kinds; ``resolved`` follows links."""
     for run in plan.runs:
         spec = run.spec
         named = [("job", spec["job"])]
@@ -201,15 +201,15 @@ def _read_by(plan: Plan, *, resolved: bool = True) -> Iterator[tuple[str, Path]]
 
 
 def _files_of(trace: str) -> list[str]:
-    """Return the files of a trace, those of a recording that lie beside it among them."""
+    """Return the files of a trace, with the files of a recording that lie beside it."""
     return trace_files(whole_trace(trace))
 
 
 def _write_study(plan: Plan, inputs: Mapping[Path, Mapping[str, Any]], root: Path) -> Plan:
-    """The study with its paths in the archive; its runs must be those that were carried out."""
+    """Return the study with its paths in the archive, and the same runs as before."""
     study = plan.study
     if study.source is None:
-        raise InputError("--archive: the study is no file")
+        raise InputError("--archive: the study is not a file")
     base = study.source.resolve().parent
 
     def moved(found: re.Match[str]) -> str:
@@ -239,15 +239,15 @@ def _write_study(plan: Plan, inputs: Mapping[Path, Mapping[str, Any]], root: Pat
     if beyond:
         raise InputError(f"{place} still reads {beyond[0]}: write its path without escapes")
     if {run.key for run in own.runs} != {run.key for run in plan.runs}:
-        raise InputError(f"{place} has other runs than those that were carried out")
-    # what is noted of it names no folder of this machine
+        raise InputError(f"{place} has other runs than the store")
+    # the note of the study names no folder of this machine
     return replace(own, study=replace(own.study, source=None))
 
 
 def _copy_store(
     plan: Plan, store: Store, folder: Path, inputs: Mapping[Path, Mapping[str, Any]]
 ) -> tuple[Store, dict[str, str]]:
-    """The store of the archive, and the digest of each run's results by its key."""
+    """Return the store of the archive, and the digest of each run's results by its key."""
     folder.mkdir()
     shutil.copyfile(store.root / MARK, folder / MARK)
     kept, digests = Store.open(folder), {}
@@ -263,7 +263,7 @@ def _copy_store(
 
 
 def _moved(file: Path, inputs: Mapping[Path, Mapping[str, Any]], root: Path) -> str:
-    """Where a file that a record names lies in the archive; elsewhere, where it did."""
+    """Return the place in the archive of a record's file; other files stay where they are."""
     place = inputs.get(file.resolve())
     return str(file) if place is None else str(root / place["name"])
 
@@ -287,7 +287,7 @@ def _write_environment(root: Path, added: Sequence[Path]) -> None:
 
 
 def _pinned() -> list[str]:
-    """The versions of all that FlashAtlas needs for studies, as pip writes them."""
+    """Return the versions of all packages that studies need, as pip writes them."""
     found: dict[str, str] = {}
 
     def follow(name: str, extras: tuple[str, ...]) -> None:
@@ -327,10 +327,14 @@ def _readme(plan: Plan, inputs: Mapping[Path, Mapping[str, Any]]) -> str:
     return (
         f"# {plan.study.title or plan.study.name}\n\n"
         f"{len(plan.runs)} runs of FlashAtlas {build()['version']} (sources "
-        f"{build()['sources']}). `page.html` shows them; `results.csv` has a row a run.\n\n"
-        "`./repeat.sh` carries all of it out again and compares; it ends with exit code 0 if no "
+        f"{build()['sources']}). `page.html` shows them; `results.csv` has a row for each run.\n\n"
+        "`./repeat.sh` carries the study out again and compares; it ends with exit code 0 if no "
         "number moved. The same build gives the same bytes.\n"
-        + (f"\nNot packed; put these files there before:\n\n{wanted}" if absent else "")
+        + (
+            f"\nThese files are not packed; put them into these places first:\n\n{wanted}"
+            if absent
+            else ""
+        )
     )
 
 

@@ -18,30 +18,30 @@ AXIS = ("values", "variants", "when", *RANGE)
 """Keys of an axis that is a table."""
 
 VALUES_MAX = 1_000_000
-"""Values that a range may have."""
+"""The largest number of values in a range."""
 
 
 @dataclass(frozen=True)
 class Axis:
-    """One axis: what it is called, and its values in their order."""
+    """One axis: its name, and its values in their order."""
 
     name: str
     """A key of the drive, an option of a run, ``drive``, or the name of variants."""
     values: tuple[Any, ...]
     variants: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """What each value sets, where the values are names: settings and options by key."""
+    """Settings and options of each value by key, if the values are names."""
     when: Condition | None = None
-    """Where it applies; elsewhere the run is there once, without it."""
+    """Condition under which the axis applies; otherwise there is one run without it."""
 
     def given(self, value: Any) -> Mapping[str, Any]:
-        """What a value sets."""
+        """Return the settings and options of a value."""
         return self.variants[value] if self.variants else {self.name: value}
 
 
 def flat(
     table: Mapping[str, Any], above: str = "", ends: Collection[str] = AXIS
 ) -> Iterator[tuple[str, Any]]:
-    """Values of nested tables by dotted key; a table with one of the keys ``ends`` is a value."""
+    """Yield values of nested tables by dotted key; a table with a key of ``ends`` is a value."""
     for key, value in table.items():
         name = f"{above}.{key}" if above else key
         if isinstance(value, Mapping) and not any(own in ends for own in value):
@@ -51,15 +51,15 @@ def flat(
 
 
 def settings_of(table: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings of nested tables by dotted key."""
+    """Return the settings of nested tables by dotted key."""
     return dict(flat(table, ends=()))
 
 
 def axis(name: str, given: Any) -> Axis:
-    """An axis as a study says it.
+    """Return an axis from its definition in a study.
 
     Raises:
-        InputError: It has no values, a value twice, or is no axis at all.
+        InputError: The axis has no values, has a value twice, or is not an axis at all.
 
     """
     if isinstance(given, Mapping):
@@ -102,14 +102,14 @@ def _distinct(name: str, values: Sequence[Any]) -> tuple[Any, ...]:
         raise InputError(f"{name}: no values: the study would have no runs")
     for value in values:
         if not isinstance(value, (str, int, float, bool)):
-            raise InputError(f"{name}: {value!r}; expected texts, numbers or truths")
+            raise InputError(f"{name}: {value!r}; expected texts, numbers or booleans")
         if sum(1 for other in values if type(other) is type(value) and other == value) > 1:
             raise InputError(f"{name}: {value!r} is there twice")
     return tuple(values)
 
 
 def _range(name: str, given: Mapping[str, Any]) -> list[Any]:
-    """The values of a range, ends included."""
+    """Return the values of a range, both ends included."""
     if "to" not in given:
         raise InputError(f"{name}: a range has both ends: from and to")
     ways = [key for key in ("steps", "step", "factor") if key in given]
@@ -133,7 +133,7 @@ def _range(name: str, given: Mapping[str, Any]) -> list[Any]:
 
 
 def _ends(name: str, given: Mapping[str, Any]) -> tuple[float, float, str]:
-    """Both ends as numbers, and what they are: plain, a size or a time."""
+    """Return both ends as numbers, and their kind: plain, a size or a time."""
     ends = given["from"], given["to"]
     if all(isinstance(end, (int, float)) and not isinstance(end, bool) for end in ends):
         return float(ends[0]), float(ends[1]), ""
@@ -157,8 +157,8 @@ def _values(
     if isinstance(step, str):
         step = quantity(step)
     if not isinstance(step, (int, float)) or isinstance(step, bool):
-        raise InputError(f"{name}: a range of sizes or times says how many (steps), how far "
-                         "(step) or how much more (factor)")  # fmt: skip
+        raise InputError(f"{name}: a range of sizes or times needs the number of values "
+                         "(steps), the distance (step) or the ratio (factor)")  # fmt: skip
     if "steps" in given:
         if not isinstance(step, int) or not 2 <= step <= VALUES_MAX:
             raise InputError(f"{name}: steps {step}; expected 2 to {VALUES_MAX}")
@@ -172,7 +172,7 @@ def _values(
         count = int(math.log(last / first) / math.log(step) + 1e-9) + 1
     else:
         if scale == "log":
-            raise InputError(f"{name}: a logarithmic range has steps or a factor, no step")
+            raise InputError(f"{name}: a logarithmic range has steps or a factor, not a step")
         if step <= 0:
             raise InputError(f"{name}: step {step}; expected more than 0")
         count = int((last - first) / step + 1e-9) + 1

@@ -1,4 +1,4 @@
-"""Where runs are carried out: this machine, a Dask cluster by its address, or Slurm."""
+"""Places where runs are carried out: this machine, a Dask cluster by its address, or Slurm."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LOCAL, SLURM = "local", "slurm"
 MISSING = "sweeps need Dask: pip install 'flashatlas[study]'"
 
 SHARE_OF_MEMORY = 0.8
-"""Of what is free on this machine, what runs may take together."""
+"""Share of this machine's free memory that all runs together may take."""
 
 
 @dataclass(frozen=True)
@@ -33,18 +33,18 @@ class Reached:
     memory: int | None
     """Bytes that all runs may take together."""
     workers_end: Callable[[], bool] = lambda: False
-    """Whether nothing starts workers any more, as far as this process can see."""
+    """A function that returns ``True`` if nothing starts workers any more, as far as is known."""
 
     def is_gone(self) -> bool:
-        """Whether nothing will come of what is submitted."""
+        """Return ``True`` if submitted work will never finish."""
         return self.workers_end() or self.client.status not in ("running", "connecting")
 
 
 def library() -> Any:
-    """The module ``distributed``.
+    """Return the module ``distributed``.
 
     Raises:
-        InputError: It is not installed.
+        InputError: The module is not installed.
 
     """
     try:
@@ -58,17 +58,17 @@ def library() -> Any:
 def client(
     cluster: str, jobs: int | None, runs: int, options: Mapping[str, Any]
 ) -> Iterator[Reached]:
-    """A Dask cluster, for as long as it is needed.
+    """Yield a Dask cluster, for as long as it is needed.
 
     Args:
         cluster: ``local`` (processes on this machine), ``slurm`` (jobs that dask-jobqueue submits),
             or the address of a scheduler.
-        jobs: Workers; on this machine one for each core by default.
-        runs: How many runs there are: no more workers are started on this machine.
-        options: Of ``slurm``: arguments of ``dask_jobqueue.SLURMCluster``.
+        jobs: Number of workers; on this machine one for each core by default.
+        runs: Number of runs: at most this number of workers is started on this machine.
+        options: For ``slurm``: arguments of ``dask_jobqueue.SLURMCluster``.
 
     Raises:
-        InputError: No such cluster, or it does not answer.
+        InputError: The cluster does not exist, or does not answer.
 
     """
     distributed = library()
@@ -100,7 +100,7 @@ def client(
 
 
 def _memory_of(client: Any) -> int | None:
-    """Memory of all workers; ``None`` where one has no limit."""
+    """Return the memory of all workers; ``None`` if one has no limit."""
     workers = client.scheduler_info(n_workers=-1)["workers"].values()
     limits = [worker["memory_limit"] for worker in workers]
     return sum(limits) if limits and all(limits) else None
@@ -108,18 +108,18 @@ def _memory_of(client: Any) -> int | None:
 
 @contextmanager
 def _local(distributed: Any, workers: int) -> Iterator[tuple[Any, subprocess.Popen[bytes]]]:
-    """A client of worker processes on this machine, and the program that starts them.
+    """Yield a client of worker processes on this machine, and the program that starts them.
 
     The scheduler is a thread of this process.
 
-    A program starts the workers, so that a script which calls this needs no
-    ``if __name__ == "__main__"``. It starts another for one that was killed, and has a process
-    group of its own: a key that interrupts the study reaches this process alone.
+    A separate program starts the workers, so that a script which calls this needs no ``if __name__
+    == "__main__"``. The program replaces a killed worker, and has its own process group: a key that
+    interrupts the study reaches this process alone.
     """
     options = {
         "host": "127.0.0.1",
         "nthreads": 1,
-        # the study counts memory itself: a run of its own may take all of it
+        # the study counts memory itself: a run alone may take all of it
         "memory_limit": 0,
         "silence_logs": 50,
     }
@@ -175,10 +175,10 @@ def _slurm(jobs: int, options: Mapping[str, Any]) -> Iterator[Any]:
 
 
 def _must_be_taken(script: str) -> None:
-    """Ask Slurm whether it would take a job: dask-jobqueue prints a refusal, and waits for ever.
+    """Ask Slurm if it would accept a job: dask-jobqueue prints a refusal, and waits for ever.
 
     Raises:
-        InputError: It would not, or there is no ``sbatch``.
+        InputError: Slurm would refuse it, or there is no ``sbatch``.
 
     """
     try:

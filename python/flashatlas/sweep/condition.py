@@ -11,7 +11,7 @@ from typing import Any
 from flashatlas._core import InputError, quantity
 
 Lookup = Callable[[str], Any]
-"""The value of a name; it raises :class:`InputError` for a name that there is not."""
+"""A function that returns the value of a name; an unknown name raises :class:`InputError`."""
 
 _COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
     ast.Eq: operator.eq,
@@ -28,20 +28,20 @@ EXPECTED = (
 )
 
 LONGEST = 4096
-"""Characters of a condition."""
+"""The largest number of characters of a condition."""
 
 
 @dataclass(frozen=True)
 class Condition:
     """A condition on the settings and options of a run.
 
-    Names are keys (``map.store``), options (``seed``) and axes. Sizes and times compare by what
-    they mean: ``map.cache_bytes < "64KiB"``.
+    Names are keys (``map.store``), options (``seed``) and axes. Sizes and times are compared by
+    value: ``map.cache_bytes < "64KiB"``.
     """
 
     text: str
     where: str = "condition"
-    """What a message calls it."""
+    """The name of the condition in messages."""
 
     def __post_init__(self) -> None:
         try:
@@ -86,7 +86,7 @@ class Condition:
         raise InputError(f"{self.where}: `{self.text}`: expected {EXPECTED}")
 
     def holds(self, lookup: Lookup) -> bool:
-        """Whether it holds for a run."""
+        """Return ``True`` if the condition holds for a run."""
         return bool(self._value(self._tree(), lookup))
 
     def _value(self, node: ast.AST, lookup: Lookup) -> Any:
@@ -139,12 +139,12 @@ class Condition:
 
 
 def _short(text: str) -> str:
-    """Return a text, or its beginning where a message would be nothing else."""
+    """Return a text, or its beginning if it would fill the message."""
     return text if len(text) <= 80 else f"{text[:79]}…"
 
 
 def _number(value: Any) -> float | None:
-    """A number, or what a size or a time means; ``None`` for other texts."""
+    """Return a number, or the value of a size or a time; ``None`` for other texts."""
     if isinstance(value, bool) or not isinstance(value, (int, float, str)):
         return None
     if isinstance(value, (int, float)):

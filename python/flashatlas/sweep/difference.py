@@ -1,7 +1,7 @@
-"""What differs between two sets of runs: two stores, two studies, or two versions of FlashAtlas.
+"""Differences between two sets of runs: two stores, two studies, or two versions of FlashAtlas.
 
-Runs of both sides that have the same settings are paired, seed by seed. The same seed brings the
-same requests, so that the noise of seeds is no part of a difference.
+Runs of both sides that have the same settings are paired, seed by seed. The same seed gives the
+same requests, so the noise of seeds is no part of a difference.
 """
 
 from __future__ import annotations
@@ -22,32 +22,32 @@ from flashatlas.sweep.numbers import FIRST
 from flashatlas.tables import word
 
 APART = ("key", "made", "wall_s", FAILURE, "label", "trace.path")
-"""Columns that say nothing of what was run, or of what was found."""
+"""Columns that hold neither settings nor results."""
 
 PARTS = (
     (re.compile("waf"), "waf_parts."),
     (re.compile(r"latency_ns\.(\w+)\.p([\d_]+)"), r"explain.ops.\1.parts_ns."),
     (re.compile(r"explain\.ops\.(\w+)\.mean_ns"), r"explain.ops.\1.parts_ns."),
 )
-"""Numbers that others add up to, or say the reasons of: what those are called."""
+"""Sums with the pattern of their parts, and numbers with the pattern of their reasons."""
 
 EXPLAINED = "explain."
-"""How numbers begin that runs with ``explain`` have."""
+"""The prefix of numbers that only runs with ``explain`` have."""
 
 PERCENT = f"{EXPLAINED}percent"
-"""From which percentile on a run has reasons."""
+"""The percentile from which a run has reasons."""
 
 EVERY = "*"
-"""Stands for every number."""
+"""The name that stands for every number."""
 
 FILES = ("trace", "job", "drive", "precondition")
 """Settings that may be paths."""
 
 LONGEST_TAIL = 4
-"""Parts of a path that may be needed to tell files apart that lie elsewhere."""
+"""The largest number of path parts that distinguish files in other folders."""
 
 PAIRS = 2
-"""Pairs from which on there is an interval: it decides what moved, and few pairs make it wide."""
+"""Number of pairs from which there is an interval: it decides what moved; few pairs widen it."""
 
 Key = tuple[tuple[str, Any], ...]
 
@@ -57,28 +57,28 @@ class Change:
     """A number of a configuration on both sides."""
 
     settings: Mapping[str, Any]
-    """What tells the configuration from the others."""
+    """The settings that distinguish the configuration from the others."""
     number: str
     before: float
     after: float
     pairs: int
-    """Seeds that both sides have."""
+    """Number of seeds that both sides have."""
     share: Estimate | None
-    """The difference as a share of what was before, over pairs; ``None`` where that was nothing."""
+    """The difference as a share of the value before, over pairs; ``None`` if that was zero."""
     parts: Mapping[str, float] = field(default_factory=dict)
-    """Of a sum: by how much each part moved."""
+    """For a sum: the amount by which each part moved."""
 
     @property
     def size(self) -> float:
-        """The difference as a share of what was before; infinite from nothing."""
+        """The difference as a share of the value before; infinite if that value was zero."""
         if self.share is not None:
             return self.share.mean
         return 0.0 if self.before == self.after else math.inf
 
     def moved(self, tolerance: float) -> bool:
-        """Whether it is more than the tolerance, and than the noise where pairs differ.
+        """Return ``True`` if the change exceeds the tolerance, and the noise if pairs differ.
 
-        With noise, the interval of 95 % lies beyond the tolerance as a whole.
+        With noise, the whole interval of 95 % must lie beyond the tolerance.
         """
         share = self.share
         if share is None:
@@ -93,15 +93,15 @@ class Difference:
     """Two sets of runs beside each other."""
 
     changes: tuple[Change, ...]
-    """Every number of every configuration that both have, unchanged ones as well."""
+    """Every number of every configuration that both sides have, unchanged numbers as well."""
     only_before: tuple[Mapping[str, Any], ...]
     """Settings of runs without a partner."""
     only_after: tuple[Mapping[str, Any], ...]
     units: Mapping[str, str] = field(default_factory=dict)
-    """Of settings, as of numbers: a time is in nanoseconds."""
+    """Units of settings and of numbers: a time is in nanoseconds."""
 
     def moved(self, tolerance: float) -> list[Change]:
-        """What moved, the largest first."""
+        """Return the numbers that moved, the largest change first."""
         found = [change for change in self.changes if change.moved(tolerance)]
         return sorted(found, key=lambda change: -abs(change.size))
 
@@ -111,17 +111,17 @@ def difference(
 ) -> Difference:
     """Compare the numbers of runs that have the same settings.
 
-    Settings that only one side knows at all, as those of another version, tell no runs apart.
+    Settings that only one side has, for example of another version, do not distinguish runs.
 
     Args:
-        before: Runs.
-        after: Other ones.
-        of: Numbers; by default those that are asked first, with :data:`EVERY` all.
-        ignored: Settings in which pairs may differ, or patterns of them such as ``map.*``.
+        before: Runs of the first side.
+        after: Runs of the second side.
+        of: Numbers to compare; by default the most wanted ones, with :data:`EVERY` all.
+        ignored: Settings in which pairs may differ, or patterns of settings such as ``map.*``.
 
     Raises:
-        InputError: No such number or setting, no run of one side has the settings of one of the
-            other, or one side has several runs that differ in what is ignored alone.
+        InputError: A number or setting does not exist, no runs of the two sides have the same
+            settings, or one side has several runs that differ only in ignored settings.
 
     """
     numbers = _numbers(before, after, of)
@@ -156,7 +156,7 @@ def _numbers(before: Frame, after: Frame, of: Sequence[str]) -> list[str]:
 
 
 def _settings(before: Frame, after: Frame, ignored: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Return the columns that say what was run: those that pairs share, and those ignored."""
+    """Return the setting columns that pairs share, and the ignored ones."""
     found = [
         name
         for name in before.table.column_names
@@ -173,7 +173,7 @@ def _settings(before: Frame, after: Frame, ignored: Sequence[str]) -> tuple[list
 
 
 def _differing(before: Frame, after: Frame, settings: Sequence[str]) -> str:
-    """Return which settings pairs may differ in, for a message."""
+    """Return the settings in which pairs may differ, for a message."""
     names = [n for n in settings if len({*before.column(n), *after.column(n)}) > 1]
     return f" (runs differ in: {', '.join(names) or 'none'})"
 
@@ -190,10 +190,10 @@ def _nothing_alike(before: Mapping[Key, Any], after: Mapping[Key, Any], runs: Fr
             said.append(f"{name} is {shown[0]} there and {shown[1]} here")
     why = "; ".join(said) or "each setting by itself is on both sides, never all at once"
     options = " ".join(f"‹except={name}›" for name in apart)
-    how = f"; {options} compares them all the same" if apart else ""
+    how = f"; {options} compares them nevertheless" if apart else ""
     return about(
         "except",
-        "no run of one side has the settings of a run of the other, so that there is nothing to "
+        "no run of one side has the settings of a run of the other, so there is nothing to "
         f"compare: {why}{how}",
     )
 
@@ -204,7 +204,7 @@ def _by_settings(
     """Return the runs that did not fail, by their settings.
 
     Raises:
-        InputError: Several have the same, and differ in what is ignored.
+        InputError: Several runs have the same settings, and differ in ignored ones.
 
     """
     found: dict[Key, dict[str, Any]] = {}
@@ -218,15 +218,15 @@ def _by_settings(
                 shown = " and ".join(word(value, runs.unit(name)) for value in values)
                 raise about(
                     "except",
-                    f"{name}: one side has runs with {shown} that differ in nothing else, so that "
-                    "a run of the other has no one partner; give sides with one of them each",
+                    f"{name}: one side has runs with {shown} that differ in nothing else, so "
+                    "a run of the other side has no single partner; give sides with one value each",
                 )
         found[key] = row
     return found
 
 
 def _tail(value: Any, parts: int | None) -> Any:
-    """So many last parts of a path, after what says what it is for, such as ``trace:``."""
+    """Return the last ``parts`` parts of a path, with a prefix such as ``trace:``."""
     if parts is None or not isinstance(value, str):
         return value
     kind, colon, path = value.rpartition(":")
@@ -234,9 +234,9 @@ def _tail(value: Any, parts: int | None) -> Any:
 
 
 def _tails(*sides: Frame) -> dict[str, int]:
-    """For each setting that may be a path, how much of its end tells all apart, on both sides.
+    """Return how many last path parts distinguish the files of each setting, on both sides.
 
-    The same files may lie elsewhere; files of one name lie in folders of different names.
+    The same files may lie elsewhere; files with one name lie in folders with different names.
     """
     found = {}
     for name in FILES:
@@ -250,7 +250,7 @@ def _tails(*sides: Frame) -> dict[str, int]:
 
 
 def _varied(keys: Sequence[Key]) -> set[str]:
-    """Settings in which any two runs differ."""
+    """Return the settings in which any two runs differ."""
     values: dict[str, set[Any]] = {}
     for key in keys:
         for name, value in key:
@@ -263,7 +263,7 @@ def _shown(key: Key, varied: set[str]) -> dict[str, Any]:
 
 
 def _changes(name: str, groups: Mapping[Key, Sequence[tuple[Any, Any]]]) -> list[Change]:
-    """The changes of one number, in all configurations that have it."""
+    """Return the changes of one number, in all configurations that have it."""
     known = {
         key: [(a, b) for a, b in pairs if a.get(name) is not None and b.get(name) is not None]
         for key, pairs in groups.items()
@@ -293,9 +293,9 @@ def _changes(name: str, groups: Mapping[Key, Sequence[tuple[Any, Any]]]) -> list
 
 
 def _alike_explained(match: re.Match[str], rows: Sequence[tuple[Any, Any]]) -> bool:
-    """Whether both sides have the reasons of a latency, from the same percentile on.
+    """Return ``True`` if both sides have the reasons of a latency from the same percentile on.
 
-    It is that of the number, if the number is one.
+    If the number is itself a percentile, the reasons must begin at this percentile.
     """
     percents = {row.get(PERCENT) for pair in rows for row in pair}
     own = {float(match[2].replace("_", "."))} if match.re.groups > 1 else percents
@@ -303,7 +303,7 @@ def _alike_explained(match: re.Match[str], rows: Sequence[tuple[Any, Any]]) -> b
 
 
 def _parts(name: str, rows: Sequence[tuple[Any, Any]]) -> dict[str, float]:
-    """By how much each part of a sum moved; those that did, the largest first."""
+    """Return the amount by which each part of a sum moved, the largest first, if it moved."""
     found = ((pattern.fullmatch(name), parts) for pattern, parts in PARTS)
     match, parts = next(((m, parts) for m, parts in found if m), (None, ""))
     if match is None or (parts.startswith(EXPLAINED) and not _alike_explained(match, rows)):

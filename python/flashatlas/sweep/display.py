@@ -1,4 +1,4 @@
-"""How far a study has come: a line a worker, rate, time to go, failures."""
+"""Progress of a study: a line for each worker, rate, time left, failures."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from flashatlas.progress import LINE_EVERY_S, Shown, clock
 from flashatlas.sweep.plan import Run
 
 WINDOW = 50
-"""Runs whose pace tells the time to go."""
+"""Number of runs whose pace predicts the time left."""
 
 WORKERS_MAX = 16
-"""Workers that have a line each."""
+"""The largest number of workers that have a line each."""
 
 SILENT_S = 10.0
-"""After so long without a word a worker's line is left out."""
+"""Seconds without news after which a worker's line is left out."""
 
 
 class Display(Shown):
-    """Shows how far a study is: a :class:`flashatlas.sweep.execution.Watcher`.
+    """Display of a study's progress: a :class:`flashatlas.sweep.execution.Watcher`.
 
-    Lines every ten seconds where standard error is no terminal.
+    There are lines every ten seconds if standard error is not a terminal.
     """
 
     def __init__(self, count: int, there: int, *, enabled: bool = True) -> None:
@@ -52,13 +52,13 @@ class Display(Shown):
         self._next_line = self._begun + LINE_EVERY_S
 
     def told(self, worker: str, label: str, phase: str, requests: int, share: float | None) -> None:
-        """A worker is at a run."""
+        """Take note of a worker's progress in a run."""
         part = "" if share is None else f" ({share:.0%})"
         said = f"{label}: {phase}, {requests:,} requests{part}"
         self._workers[str(worker)] = (time.monotonic(), said)
 
     def ended(self, run: Run, failure: Mapping[str, Any] | None) -> None:
-        """A run is done, or has failed."""
+        """Take note that a run is done, or has failed."""
         self._done += 1
         self._ends.append(time.monotonic())
         if failure is not None:
@@ -77,7 +77,7 @@ class Display(Shown):
             print(self.line(), file=sys.stderr, flush=True)
 
     def line(self) -> str:
-        """All of it in a line."""
+        """Return the whole state in a line."""
         failed = f", {self._failed} failed" if self._failed else ""
         there = f", {self._there} there before" if self._there else ""
         to_go = self._to_go()
@@ -113,5 +113,5 @@ class Display(Shown):
 
 
 def first_line(failure: Mapping[str, Any]) -> str:
-    """Why a run failed, without the traceback that may follow."""
+    """Return why a run failed, without the traceback that may follow."""
     return str(failure.get("error") or "unknown").splitlines()[0]

@@ -1,4 +1,4 @@
-"""How long a study may take, as a range: from what its runs are, or from those that are done."""
+"""Duration of a study as a range, estimated from its runs' sizes or from runs that are done."""
 
 from __future__ import annotations
 
@@ -21,45 +21,45 @@ to 3.5 us untimed.
 """
 
 UNITS_A_REQUEST = 4
-"""Further units that take as long as one request, at the most: 64 KiB, 26 us timed."""
+"""Further units that take at most as long as one request: 64 KiB, 26 us timed."""
 
 RUN_S = Span(0.03, 0.2)
-"""A run beside its requests: begun on a worker, written, its row made."""
+"""Core seconds of a run beside its requests: starting on a worker, writing, making its row."""
 
 CHECK_S = Span(10e-9, 40e-9)
-"""The check at the end, for each mapping unit of the drive; nothing is there to check at first."""
+"""Core seconds of the final check for each mapping unit of the drive."""
 
 PASSES = Span(6, 26)
-"""How often a workload is played until it is steady."""
+"""Number of times that a workload is played until it is steady."""
 
 START_S = Span(2, 7)
-"""Starting the workers, and ending them."""
+"""Seconds to start the workers, and to end them."""
 
 SIDE_BY_SIDE = 2.0
-"""Runs side by side share the memory and its caches: each takes at most this many times longer."""
+"""The largest factor by which runs that share memory and its caches slow each other down."""
 
 WIDER = 1.25
-"""The bounds of what was measured are set apart by this factor: the same run varies, too."""
+"""Factor by which measured bounds are widened: the same run varies, too."""
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """What the runs of a study take that are to be carried out."""
+    """The time that the remaining runs of a study take."""
 
     core: Span | None
     """Seconds of one core; ``None`` if no run is of known length."""
     elapsed: Span | None
-    """Seconds from begin to end with the workers that were asked for."""
+    """Seconds from begin to end with the requested workers."""
     unknown: int
-    """Runs of unknown length: they are not in it."""
+    """Number of runs of unknown length, which the estimate leaves out."""
     measured: int
-    """Runs that are done, of which it was made; 0: it was made of sizes and counts."""
+    """Number of finished runs that the estimate rests on; 0: it rests on sizes and counts."""
 
 
 def of_run(run: Run) -> Span | None:
-    """Return the core seconds of a run; ``None`` where the length of its workload is not known.
+    """Return the core seconds of a run; ``None`` if the length of its workload is unknown.
 
-    Preconditioning is in it, also where the run shares that with others.
+    Preconditioning is included, even if the run shares it with others.
     """
     played = _played(run)
     return None if played is None or run.cost.time is None else played + run.cost.time
@@ -90,16 +90,16 @@ def estimated(
 ) -> tuple[dict[str, Span], Estimate]:
     """Estimate the runs of a study that are not in the store.
 
-    What runs of the study took that are there replaces what is known of none.
+    Measured times of the study's finished runs replace the general bounds.
 
     Args:
         runs: All runs.
-        store: Where those lie that are done.
-        jobs: Workers; ``None`` where they are not known.
-        load: Processes of others that want a core of this machine.
+        store: The store with the finished runs.
+        jobs: Number of workers; ``None`` if it is unknown.
+        load: Number of other processes that want a core of this machine.
 
     Returns:
-        The core seconds of each by key, and all together.
+        The core seconds of each run by key, and of all together.
 
     """
     due = [run for run in runs if store is None or not store.has(run.key)]
@@ -126,10 +126,10 @@ def estimated(
 
 
 def _elapsed(core: Span, runs: dict[str, Span], jobs: int, load: float, measured: bool) -> Span:
-    """Return the seconds that pass: at least those of the longest run."""
+    """Return the seconds that pass: at least as many as the longest run takes."""
     workers = min(jobs, len(runs))
     longest = Span(*(max(getattr(run, end) for run in runs.values()) for end in ("least", "most")))
-    # processes for each core, those of others with ours
+    # processes for each core, other people's and ours
     busy = max((load + workers) / (os.cpu_count() or 1), 1.0)
     slower = 1.0 if measured else busy * (SIDE_BY_SIDE if workers > 1 else 1.0)
     least = max(core.least / workers, longest.least)
@@ -138,10 +138,10 @@ def _elapsed(core: Span, runs: dict[str, Span], jobs: int, load: float, measured
 
 
 def _measured(there: Sequence[Run], store: Store | None) -> tuple[Span | None, Span | None]:
-    """Return how runs that are done compare with their estimates, and how long others took.
+    """Return the ratio of finished runs to their estimates, and the times of the others.
 
-    The first is a ratio to the middle of the estimate, of runs of known length; the second is in
-    seconds, of runs whose length only their trace knows.
+    The first span is a ratio to the middle of the estimate, for runs of known length. The second is
+    in seconds, for runs whose length only their trace determines.
     """
     ratios, seconds = [], []
     for run in there:
@@ -161,7 +161,7 @@ def _measured(there: Sequence[Run], store: Store | None) -> tuple[Span | None, S
 
 
 def _saved(due: Sequence[Run]) -> float:
-    """Return the least that is saved where runs begin with one preconditioned drive."""
+    """Return the least time that runs with one preconditioned drive save."""
     groups = preconditions.shared([run.spec for run in due], alone(due))
     saved = 0.0
     for _, users in groups:

@@ -1,4 +1,4 @@
-"""Carrying out the runs of a study: those that are not in the store yet."""
+"""Execution of a study's runs that are not yet in the store."""
 
 from __future__ import annotations
 
@@ -23,40 +23,40 @@ QUEUED = 2
 """Runs that a worker has at once: one to carry out, one to go on with."""
 
 SHARED_FROM_S = 1.0
-"""Preconditioning that takes longer is done once, where several runs begin alike."""
+"""Seconds of preconditioning from which runs with equal drives share it."""
 
 SILENCE_S = 0.25
-"""How long the study waits for news before it looks at the clock."""
+"""Seconds that the study waits for news before it looks at the clock."""
 
 
 class Watcher(Protocol):
-    """What is told how far a study has come."""
+    """An observer that is told about the progress of a study."""
 
     def told(self, worker: str, label: str, phase: str, requests: int, share: float | None) -> None:
-        """A worker is at a run."""
+        """Take note of a worker's progress in a run."""
 
     def ended(self, run: Run, failure: Mapping[str, Any] | None) -> None:
-        """A run is done, or has failed."""
+        """Take note that a run is done, or has failed."""
 
     def tick(self) -> None:
-        """Some time has passed."""
+        """Take note that time has passed."""
 
 
 @dataclass
 class Done:
-    """What a call came to."""
+    """Counts of runs that were there, carried out, or failed."""
 
     there: int = 0
-    """Runs that were in the store before."""
+    """Number of runs that were in the store before."""
     carried_out: int = 0
     failed: dict[str, Mapping[str, Any]] = field(default_factory=dict)
-    """Failures by key of the run: those of now, and earlier ones that were not tried again."""
+    """Failures by key of the run: new ones, and earlier ones that were not tried again."""
     seconds: float = 0.0
 
 
 @dataclass(frozen=True)
 class Where:
-    """Where runs are carried out: arguments of :func:`flashatlas.sweep.clusters.client`."""
+    """The place of the runs: arguments of :func:`flashatlas.sweep.clusters.client`."""
 
     cluster: str = clusters.LOCAL
     jobs: int | None = None
@@ -66,7 +66,7 @@ class Where:
 def due(
     planned: Iterable[Run], store: Store, *, retry_failed: bool = False
 ) -> tuple[list[Run], Done]:
-    """The runs that are to be carried out, and what is known of the others."""
+    """Return the runs to carry out, and the state of the others."""
     done = Done()
     runs = []
     failed = store.failed_keys()
@@ -91,7 +91,7 @@ def carry_out(
 ) -> Done:
     """Carry out runs, and keep each as soon as it is done.
 
-    An exception or an interruption leaves what is done in the store.
+    After an exception or an interruption, the finished runs are in the store.
     """
     if not runs:
         return done
@@ -108,7 +108,7 @@ def carry_out(
 def crew(
     store: Store, most: int, *, where: Where, keep: str, watcher: Watcher | None
 ) -> Iterator[Crew]:
-    """Workers that carry out runs; ``most``: as many as there can be at once."""
+    """Yield workers that carry out runs; ``most`` is the largest number of runs at once."""
     with clusters.client(where.cluster, where.jobs, most, where.options) as cluster:
         workers = Crew(cluster, store, keep, watcher)
         try:
@@ -118,7 +118,7 @@ def crew(
 
 
 class Crew:
-    """The workers of a cluster, and what they are at."""
+    """The workers of a cluster, and their present runs."""
 
     def __init__(
         self, cluster: clusters.Reached, store: Store, keep: str, watcher: Watcher | None
@@ -157,7 +157,7 @@ class Crew:
         self._rows.flush()
 
     def close(self) -> None:
-        """Keep the rows of what is done, and stop what is not."""
+        """Keep the rows of finished runs, and stop the others."""
         self._rows.flush()
         self._client.unsubscribe_topic(self._work.TOPIC)
         if self._flying:
@@ -181,7 +181,7 @@ class Crew:
         future.add_done_callback(lambda done: self._news.put(("landed", (key, done))))
 
     def _has_room(self, run: Run) -> bool:
-        """Whether one run more has a worker to go to, and memory; one alone always has."""
+        """Return ``True`` if a worker and memory are free for a run; one alone always fits."""
         if not self._flying:
             return True
         if self._memory is not None and self._taken + run.cost.bytes > self._memory:
@@ -192,7 +192,7 @@ class Crew:
         return len(self._flying) < self._slots
 
     def _landed(self, known: Mapping[str, Any]) -> Iterable[tuple[str, Any]]:
-        """Whatever has ended, once something has, or after a short while."""
+        """Return everything that has ended, as soon as something has, or after a short while."""
         found = []
         try:
             kind, what = self._news.get(timeout=SILENCE_S)
@@ -208,12 +208,12 @@ class Crew:
         if self._watcher:
             self._watcher.tick()
         if self._cluster.is_gone():
-            raise InputError("the cluster is gone; what is done is in the store: go on with the "
-                             "same command")  # fmt: skip
+            raise InputError("the cluster is gone; the finished runs are in the store: go on "
+                             "with the same command")  # fmt: skip
         return found
 
     def _settled(self, run: Run, future: Any, done: Done) -> Mapping[str, Any] | None:
-        """Note what became of a run; its failure, if it failed."""
+        """Take note of how a run ended, and return its failure if it failed."""
         try:
             answer = future.result()
         except Exception as error:  # a killed worker, a full disk: a row of its own
@@ -229,7 +229,7 @@ class Crew:
         return failure  # type: ignore[no-any-return]
 
     def _checkpoints(self, runs: Sequence[Run]) -> dict[str, str]:
-        """Make the drives that several runs begin with; the checkpoint of each run that has one."""
+        """Make the drives that several runs share, and return the checkpoint of each run."""
         found: dict[str, str] = {}
         making: dict[str, tuple[Run, str, list[Run]]] = {}
         for what, users in preconditions.shared([run.spec for run in runs], alone(runs)):
@@ -264,21 +264,21 @@ def alone(runs: Sequence[Run]) -> set[int]:
 
 
 def _can_be_sent(runs: Sequence[Run]) -> None:
-    """Refuse runs of parts that the workers, which are other processes, cannot load."""
+    """Refuse runs with parts that the workers, which are other processes, cannot load."""
     for run in runs:
         for part in parts.of_program(run.identity["parts"]):
             raise InputError(
                 f"{part['kind']} `{part['name']}` (run `{run.label}`): the program added it "
-                "(parts.add), and workers are other processes: write it into a file, and load that "
-                "(parts.load, --plugin)"
+                "(parts.add), and workers are other processes: write it into a file, and load the "
+                "file (parts.load, --plugin)"
             )
 
 
 def _said(error: Exception) -> str:
-    """What went wrong on a worker, in one line."""
+    """Return the error of a worker, in one line."""
     if type(error).__name__ == "KilledWorker":
         return (
-            "every worker that began it was killed, as happens when memory runs out: give it more "
+            "every worker that began it was killed, as happens if memory runs out: give it more "
             "memory, or fewer jobs at once"
         )
     return " ".join(str(error).split()) or type(error).__name__

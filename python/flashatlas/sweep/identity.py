@@ -1,4 +1,4 @@
-"""What the results of a run depend on, and its digest: the key of the run in a store."""
+"""Identity of a run: everything its results depend on, and the digest as its key in a store."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ class Digests:
     def __init__(self) -> None:
         self._known: dict[tuple[str, int, int], str] = {}
         self.sources: str = build()["sources"]
-        """The digest of what the native module was built from."""
+        """The digest of the native module's sources."""
 
     def of(self, path: str) -> str:
-        """``sha256:`` and the digest of a file's content.
+        """Return ``sha256:`` and the digest of a file's content.
 
         Raises:
-            InputError: It cannot be read.
+            InputError: The file cannot be read.
 
         """
         try:
@@ -41,7 +41,7 @@ class Digests:
 
     @staticmethod
     def key(identity: Mapping[str, Any]) -> str:
-        """The digest of an identity: 40 hexadecimal digits."""
+        """Return the digest of an identity: 40 hexadecimal digits."""
         text = json.dumps(identity, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()[:40]
 
@@ -49,16 +49,16 @@ class Digests:
 def identity(
     spec: Mapping[str, Any], planned: Mapping[str, Any], digests: Digests
 ) -> dict[str, Any]:
-    """Everything that decides the results of a run, and nothing else.
+    """Return everything that determines the results of a run, and nothing else.
 
-    The configuration as the record has it (every parameter, the options, no paths), the seed, the
-    digest of each file, the added parts with the digests of their sources, and the digest of the
-    sources of this build. Where files lie, who runs it and what the study is called play no part.
+    The identity is the configuration as in the record (every parameter, the options, no paths), the
+    seed, the digest of each file, the added parts with the digests of their sources, and the digest
+    of this build's sources. The places of files, the user and the name of the study play no part.
 
     Args:
-        spec: What the core is asked.
-        planned: What it makes of that (``_core.planned``).
-        digests: Those of files.
+        spec: The run's specification.
+        planned: The core's plan for it (``_core.planned``).
+        digests: Digests of files.
 
     """
     config = dict(planned["config"])

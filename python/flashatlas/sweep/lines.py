@@ -1,4 +1,4 @@
-"""Where a key stands in a TOML file: the parser keeps no places, and a message needs one."""
+"""Lines of keys in a TOML file: the parser keeps no places, and a message needs one."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ def _dotted(text: str) -> str:
 
 
 def line_of(text: str, key: str) -> int | None:
-    """The line of a key such as ``axes.ftl.victim``; of its nearest table if it has no line.
+    """Return the line of a key such as ``axes.ftl.victim``, or of its nearest table.
 
-    Keys within a value that spans lines are not seen: their line is that of the value.
+    A key inside a value that spans several lines has the line of the value.
     """
     section = ""
     found: dict[str, int] = {}

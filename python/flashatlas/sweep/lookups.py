@@ -1,4 +1,4 @@
-"""Studies of the lookup engine as runs: they need no drive, and a store keeps them all the same."""
+"""Studies of the lookup engine as runs: they need no drive, and a store keeps them."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ LOOKUP = "lookup"
 """The part of an identity that only these studies have."""
 
 BYTES, BYTES_A_REQUEST = 32 << 20, 100
-"""Memory of one: the paper's tables, and what is kept of each request.
+"""Memory of a study in bytes: the paper's tables, and the data kept for each request.
 
 Measured: 15 MiB with a thousand requests, 101 MiB with a million.
 """
 
 BYTES_OF_A_TRACE = 16
-"""Bytes of a trace file for each of its requests, compressed: few, so that memory is enough."""
+"""Least bytes of a compressed trace file for each request, so that memory is never too small."""
 
 
 class Kept(TypedDict):
@@ -52,7 +52,7 @@ class LookupResult:
     wall_s: float | None = None
 
     def files(self, _: Path) -> dict[str, bytes]:
-        """What a store keeps of it."""
+        """Return the files that a store keeps."""
         return {
             "made.json": json.dumps({"wall_s": self.wall_s}).encode(),
             RECORD: json.dumps(self.record, indent=2).encode(),
@@ -60,7 +60,7 @@ class LookupResult:
 
     @property
     def columns(self) -> Columns:
-        """Its row: settings and numbers, by column."""
+        """The row of the study: settings and numbers, by column."""
         record = dict(self.record)
         settings = {**record.pop("config"), "source": json.dumps(record.pop("source"))}
         settings |= {key: record.pop(key) for key in ("address", "unit_sectors", "seed")}
@@ -68,15 +68,15 @@ class LookupResult:
 
 
 def run_of(axes: Mapping[str, Any], arguments: Mapping[str, Any], digests: Digests) -> Run:
-    """A study as a run of a plan, checked.
+    """Return a study as a run of a plan, checked.
 
     Args:
-        axes: What it is called in the plan.
-        arguments: Of :func:`flashatlas.lookup`.
-        digests: Those of files.
+        axes: The study's values of the plan's axes.
+        arguments: Arguments of :func:`flashatlas.lookup`.
+        digests: Digests of files.
 
     Raises:
-        InputError: Bad settings, a trace that is not there.
+        InputError: A setting is bad, or a trace does not exist.
 
     """
     spec = lookups.specification(**arguments)
@@ -101,7 +101,7 @@ def run_of(axes: Mapping[str, Any], arguments: Mapping[str, Any], digests: Diges
 
 
 def _requests(spec: Mapping[str, Any]) -> int:
-    """At most so many requests."""
+    """Return the largest possible number of requests."""
     source = spec["source"]
     for kind, count in (("sets", "lookups"), ("files", "files")):
         if kind in source:
@@ -115,24 +115,24 @@ def _requests(spec: Mapping[str, Any]) -> int:
 
 
 def carried_out(spec: Mapping[str, Any], progress: _core.Progress | None) -> LookupResult:
-    """Carry a study out."""
+    """Carry out a study."""
     begin = time.perf_counter()
     record = lookups.carried_out(spec, progress)
     return LookupResult(record, time.perf_counter() - begin)
 
 
 def load(store: Store, key: str) -> Result | LookupResult:
-    """A run of a store, of either kind.
+    """Return a run of a store, of either kind.
 
     Raises:
-        InputError: It is not in it, or not whole.
+        InputError: The run is not in the store, or not whole.
 
     """
     entry = store.entry(key)
     if entry is None or LOOKUP not in entry["identity"]:
         return store.load(key)
     record, made = (
-        json_file(store.folder(key) / name, "what `flashatlas lookup` found")
+        json_file(store.folder(key) / name, "a record of `flashatlas lookup`")
         for name in (RECORD, "made.json")
     )
     must_be(record, Kept, store.folder(key) / RECORD)

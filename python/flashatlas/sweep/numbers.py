@@ -1,4 +1,4 @@
-"""Numbers of a run that are asked first: what they are called, and which way is better."""
+"""The most wanted numbers of a run: their titles, and the direction that is better."""
 
 from __future__ import annotations
 
@@ -24,25 +24,25 @@ FIRST = {
     "ns_per_lookup": "Time of a lookup",
     "bytes.lpmt": "DRAM of the LPMT",
 }
-"""Numbers that are asked first, and what they are called."""
+"""The most wanted numbers, with their titles."""
 
 SHOWN = ("waf", "latency_ns.read.p99", "latency_ns.write.p99", "iops", "memory_bytes.map",
          "ns_per_lookup", "bytes.lpmt")  # fmt: skip
-"""Those that a table has where nobody asks for others."""
+"""Numbers that a table has by default."""
 
 _HIGHER = re.compile(r"^iops|bandwidth|hit_ratio|hits$")
 
 
 def asked_of(numbers: Sequence[str], of: Sequence[str] = ()) -> list[str]:
-    """The numbers that are wanted: ``of``, or those of :data:`SHOWN` that there are."""
+    """Return ``of``, or by default the numbers of :data:`SHOWN` that exist."""
     return list(of) or [name for name in SHOWN if name in numbers]
 
 
 def title_of(name: str) -> str:
-    """What a number is called."""
+    """Return the title of a number."""
     return FIRST.get(name, name)
 
 
 def higher_is_better(name: str) -> bool:
-    """Whether more of a number is better."""
+    """Return ``True`` if a higher value of a number is better."""
     return bool(_HIGHER.search(name))

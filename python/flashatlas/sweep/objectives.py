@@ -1,4 +1,4 @@
-"""What a search looks for: numbers that are to be low or high, and how much may be tried."""
+"""Objectives of a search: numbers to minimise or maximise, and the limits of the search."""
 
 from __future__ import annotations
 
@@ -19,37 +19,40 @@ TRIALS, BATCH = 100, 8
 
 @dataclass(frozen=True)
 class Objective:
-    """A number of a run, and which way is better."""
+    """A number of a run, and the direction that is better."""
 
     number: str
     higher: bool = False
 
     def cost(self, value: float) -> float:
-        """A value so that less is better."""
+        """Return a value with a sign such that less is better."""
         return -value if self.higher else value
 
 
 @dataclass(frozen=True)
 class Search:
-    """What is looked for, and how."""
+    """The objectives of a search, and its method."""
 
     objectives: tuple[Objective, ...]
     trials: int = TRIALS
-    """Configurations that are tried at most."""
+    """The largest number of configurations that are tried."""
     sampler: str = SAMPLERS[0]
     seed: int = 1
     batch: int = BATCH
-    """Trials that are asked for before results are told. The same whatever the workers are: a
-    search with one seed tries the same configurations everywhere."""
+    """Number of trials that are asked for before results are told.
+
+    It does not depend on the workers: a search with one seed tries the same configurations
+    everywhere.
+    """
     short: int = 0
-    """Requests of the run that says whether a trial is worth a whole one; 0: every one is."""
+    """Requests of a short run that decides if a trial is worth a whole run; 0: every trial is."""
 
 
 def search_of(table: Mapping[str, Any]) -> Search:
-    """A search as a study says it.
+    """Return a search from its definition in a study.
 
     Raises:
-        InputError: A key that is none, or a value that cannot be; the message begins with the key.
+        InputError: A key is unknown, or a value is impossible; the message begins with the key.
 
     """
     for key in table:
@@ -63,11 +66,13 @@ def search_of(table: Mapping[str, Any]) -> Search:
         for name in _names(key, table.get(key, ()))
     ]
     if not objectives:
-        raise InputError('search: nothing to look for: minimise = ["waf"], maximise = ["iops"]')
+        raise InputError(
+            'search: no objective; expected one such as minimise = ["waf"], maximise = ["iops"]'
+        )
     numbers = [one.number for one in objectives]
     for name in numbers:
         if numbers.count(name) > 1:
-            raise InputError(f"search: `{name}` is to be looked for twice")
+            raise InputError(f"search: `{name}` is an objective twice")
     sampler = table.get("sampler", SAMPLERS[0])
     if sampler not in SAMPLERS:
         near = hint(str(sampler), SAMPLERS)

@@ -1,8 +1,8 @@
-"""The page of a study: one HTML file in which the reader chooses what stands over what.
+"""The page of a study: one HTML file in which the reader chooses the numbers and the axes.
 
-Every run is in it, so that nothing need be asked of the store again: the level that it has of each
-axis, and its numbers. Intervals over seeds are those of :mod:`flashatlas.intervals`; the
-script only takes means.
+The page holds every run, so that the store is not needed again: the run's level on each axis, and
+its numbers. Intervals over seeds come from :mod:`flashatlas.intervals`; the script only takes
+means.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ SCRIPTS = (
 )
 
 LISTED = 200
-"""Configurations that stand in the page without a script."""
+"""Number of configurations that the page lists without its script."""
 
 NAMED = 8
-"""Values of an axis that the introduction names."""
+"""Number of an axis's values that the introduction names."""
 
 
 def write_page(
@@ -53,10 +53,10 @@ def write_page(
     Args:
         path: The file; it appears whole or not at all.
         runs: The runs of the study (:func:`flashatlas.sweep.results.frame_of`).
-        study: What is noted of it in the store.
+        study: The store's note of the study.
         store: The store.
-        reports: The folder beside the page in which each run has its report (``KEY.html``); empty
-            where they were not written: then the page says how to make one.
+        reports: The folder beside the page that has each run's report (``KEY.html``); empty if the
+            reports were not written: then the page says how to make one.
 
     Raises:
         InputError: No run is done, or the file cannot be written.
@@ -67,7 +67,7 @@ def write_page(
 
 
 def _again(study: Mapping[str, Any], root: Path) -> str:
-    """The command that carries out a study again."""
+    """Return the command that carries out a study again."""
     source = study["source"]
     if source is None:
         return shlex.join(["flashatlas", "results", "show", f"{root}:{study['name']}"])
@@ -81,7 +81,7 @@ def page(
     again: str,
     reports: str = "",
 ) -> str:
-    """The page as HTML text; ``again`` is the command that carries it out again."""
+    """Return the page as HTML text; ``again`` is the command that carries the study out again."""
     asked = study.get("search", {}).get("objectives", ())
     found = space(runs, {one["number"]: one["better"] for one in asked})
     failures = _failures(runs)
@@ -142,7 +142,7 @@ def _introduction(found: Space, runs: Frame, study: Mapping[str, Any], again: st
 
 
 def _in_full(runs: Frame, factor: Factor) -> Sequence[str]:
-    """Return the values of a factor as they were given, where the page has short names."""
+    """Return the values of a factor as they were given, if the page has short names."""
     values = [value for value in dict.fromkeys(runs.column(factor.name)) if value is not None]
     return values if all(isinstance(value, str) for value in values) else factor.words
 
@@ -153,7 +153,7 @@ def _incomplete(runs: Frame) -> str:
         return ""
     return (
         f'<div class="verdict warn" role="note"><p><b>{text(missing)}:</b> means are over the runs '
-        "that are there, and what is best among them may not be.</p></div>"
+        "that are done, and the best of these may not be the best of all.</p></div>"
     )
 
 
@@ -181,7 +181,7 @@ def _choice(count: int) -> str:
         '<details class="choice"><summary>Choose runs: <output id="chosen" aria-live="polite">'
         f"{count:,} of {count:,} runs</output></summary>"
         '<div id="choose-levels" class="levels"></div></details>'
-        '<p class="note">Everything below shows the runs that are chosen, here or along an axis of '
+        '<p class="note">Everything below shows the runs that are chosen here or along an axis of '
         '“All at once”. <button type="button" id="choose-all" disabled>All runs</button></p>'
     )
 
@@ -191,7 +191,7 @@ def _select(id: str, label: str) -> str:
 
 
 def _plot(id: str, title: str, kind: str = "") -> str:
-    """A chart that the script makes, with its key of colours and its downloads."""
+    """Return a chart that the script draws, with its legend of colours and its downloads."""
     key = (
         f'<ul class="key" id="{id}-key" aria-label="Colours" hidden></ul>' if kind == "key" else ""
     )
@@ -243,8 +243,8 @@ def _front() -> str:
         "front-part",
         "Trade-offs",
         '<p class="lead">A mark is a configuration, the mean over its seeds. Large ones are on the '
-        "Pareto front: no other is at least as good in both numbers, and better in one. Choose a "
-        'mark for its runs. <span id="front-says" aria-live="polite"></span></p>',
+        "Pareto front: no other mark is at least as good in both numbers, and better in one. "
+        'Choose a mark for its runs. <span id="front-says" aria-live="polite"></span></p>',
         f'<div class="controls">{controls}</div>{_plot("front", "Trade-offs", "key")}',
         '<details><summary>The front as a table</summary><div class="scroll" role="group" '
         'tabindex="0" aria-label="The front"><table id="front-table"><thead></thead>'
@@ -256,9 +256,9 @@ def _parallel() -> str:
     return section(
         "parallel-part",
         "All at once",
-        '<p class="lead">A line is a run. Drag along an axis to choose a range of it; a click '
-        "takes that back. With the keyboard: left and right choose an axis, up and down move the "
-        "lower end, with Shift the upper one, Escape takes it back.</p>",
+        '<p class="lead">A line is a run. Drag along an axis to choose a range; a click '
+        "removes the range. With the keyboard: left and right choose an axis, up and down move the "
+        "lower end, or with Shift the upper end; Escape removes the range.</p>",
         f'<div class="controls">{_select("parallel-by", "Colours")}'
         '<details><summary>Numbers</summary><div class="levels"><fieldset id="parallel-axes">'
         "<legend>Axes</legend></fieldset></div></details></div>"
@@ -278,7 +278,7 @@ def _runs(found: Space) -> str:
     return section(
         "runs-part",
         "Runs",
-        f'<p class="lead">Choose a heading to sort by it, a run for all about it.{left}</p>',
+        f'<p class="lead">Choose a heading to sort by it, or a run for its details.{left}</p>',
         '<div class="controls"><label class="field grow"><span>Filter</span><input '
         'type="search" id="runs-filter" placeholder="ftl.victim=greedy seed=1"></label>'
         '<button type="button" id="runs-back">Back</button><output id="runs-page" '
@@ -291,7 +291,7 @@ def _runs(found: Space) -> str:
 
 
 def _configurations(runs: Frame) -> str:
-    """Means and intervals over seeds, without a script."""
+    """Return the means and intervals over seeds, without a script."""
     wanted = asked_of(runs.numbers)
     groups = summary(runs, wanted)
     names = list(groups[0].factors)
@@ -307,7 +307,7 @@ def _configurations(runs: Frame) -> str:
         f"bootstrap for percentiles), or the range of fewer than {LEAST} seeds{more}.</p>"
     )
     made = table("Configurations", heads, [("", table_rows(rows))])
-    folded = f"<details><summary>All of them, as a table</summary>{made}</details>"
+    folded = f"<details><summary>All configurations, as a table</summary>{made}</details>"
     return section("configurations", "Configurations", lead, folded)
 
 

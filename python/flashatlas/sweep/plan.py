@@ -26,17 +26,17 @@ class Run:
     """One run of a study."""
 
     axes: Mapping[str, Any]
-    """The value of each axis that it has, by name."""
+    """The run's value on each of its axes, by name."""
     spec: Mapping[str, Any]
-    """What the core is asked: see :func:`flashatlas.specification`."""
+    """The run as the core takes it: see :func:`flashatlas.specification`."""
     identity: Mapping[str, Any]
-    """What its results depend on."""
+    """Everything its results depend on."""
     key: str
-    """The digest of that."""
+    """The digest of the identity."""
     label: str
     cost: Cost
     keeps_checkpoints: bool
-    """Whether its drive can be loaded from a checkpoint."""
+    """``True`` if its drive can be loaded from a checkpoint."""
 
 
 @dataclass(frozen=True)
@@ -46,13 +46,13 @@ class Plan:
     study: Study
     runs: tuple[Run, ...]
     excluded: int
-    """Combinations that ``exclude`` left out."""
+    """Number of combinations that ``exclude`` left out."""
     same: int
-    """Combinations that are a run which was there already."""
+    """Number of combinations that give a run which was there already."""
 
 
 def requests_of(spec: Mapping[str, Any]) -> int | None:
-    """Requests of a run; ``None`` where only the file knows."""
+    """Return the number of a run's requests; ``None`` if only the file knows it."""
     found = re.search(r"[:,]requests=([^,]+)", spec.get("workload") or "")
     counts = [_core.count(found[1])] if found else []
     if spec.get("limit") is not None:
@@ -61,11 +61,11 @@ def requests_of(spec: Mapping[str, Any]) -> int | None:
 
 
 def planned(study: Study, digests: Digests | None = None) -> Plan:
-    """All runs of a study, checked.
+    """Return all runs of a study, checked.
 
     Raises:
-        InputError: A run that could not be carried out; the message has file, line and run. A study
-            without runs.
+        InputError: A run could not be carried out (the message has file, line and run), or the
+            study has no runs.
 
     """
     planner = Planner(study, digests)
@@ -87,7 +87,7 @@ def planned(study: Study, digests: Digests | None = None) -> Plan:
 
 
 class Planner:
-    """Makes runs of combinations of a study's axes."""
+    """Maker of runs from combinations of a study's axes."""
 
     def __init__(self, study: Study, digests: Digests | None = None) -> None:
         self._study = study
@@ -95,14 +95,14 @@ class Planner:
         self._shared = _Shared(study)
 
     def combinations(self) -> Iterator[dict[str, Any]]:
-        """Every combination of the axes, without those that do not apply; each once."""
+        """Yield every combination of the axes that apply, each once."""
         return _combinations(self._study, self._shared)
 
     def applies(self, axis: Axis, axes: Mapping[str, Any]) -> bool:
-        """Whether an axis applies to a combination of the axes without a condition.
+        """Return ``True`` if an axis applies to a combination of the unconditional axes.
 
         Raises:
-            InputError: Its condition names what there is not.
+            InputError: The axis's condition has an unknown name.
 
         """
         if axis.when is None:
@@ -113,14 +113,14 @@ class Planner:
             raise StudyError(f"{self._study.at(f'axes.{axis.name}')}{error}") from error
 
     def run(self, axes: Mapping[str, Any], limit: int | None = None) -> Run | None:
-        """The run of a combination; ``None`` where the study excludes it.
+        """Return the run of a combination; ``None`` if the study excludes it.
 
         Args:
             axes: A value for each axis that applies.
-            limit: End after so many requests, where the study says no less.
+            limit: Number of requests after which the run ends, unless the study has a lower limit.
 
         Raises:
-            InputError: It could not be carried out; the message has file, line and run.
+            InputError: The run could not be carried out; the message has file, line and run.
 
         """
         study, shared = self._study, self._shared
@@ -153,13 +153,13 @@ class Planner:
 
 
 def _word(value: Any) -> str:
-    """A value in a label: a file by its name."""
+    """Return a value in a label; a file by its name."""
     text = str(value).lower() if isinstance(value, bool) else str(value)
     return Path(text).name if "/" in text else text
 
 
 def _placed(study: Study, error: Exception, label: str) -> InputError:
-    """An error of a run, with the place of the axis or setting that it is about."""
+    """Return a run's error with the place of the axis or setting that caused it."""
     place = getattr(error, "place", "")
     message = str(error)[len(f"{place}: ") if place else 0 :]
     about = getattr(error, "field", None) or ""
@@ -175,7 +175,7 @@ def _placed(study: Study, error: Exception, label: str) -> InputError:
 
 
 class _Shared:
-    """What runs share, and what a combination of axes makes of it."""
+    """The settings that runs share, and their combination with the axes."""
 
     def __init__(self, study: Study) -> None:
         self._study = study
@@ -183,17 +183,17 @@ class _Shared:
         self._params: dict[str, Mapping[str, Any]] = {}
 
     def given(self, axes: Mapping[str, Any]) -> dict[str, Any]:
-        """Settings and options that a combination sets, by key."""
+        """Return the settings and options of a combination, by key."""
         found: dict[str, Any] = {}
         for name, value in axes.items():
             found |= self._axes[name].given(value)
         return found
 
     def options_of(self, axes: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
-        """Arguments of a run, and its settings."""
+        """Return the arguments of a run, and its settings."""
         options = dict(self._study.options)
         given = self.given(axes)
-        # what a variant sets takes the place of what all share
+        # the settings of a variant replace the shared ones
         settings = [s for s in self._study.settings if s.partition("=")[0].strip() not in given]
         known = run_options()
         for key, value in given.items():
@@ -209,7 +209,7 @@ class _Shared:
         return options, settings
 
     def lookup(self, axes: Mapping[str, Any]) -> Any:
-        """The value of a name in a condition, for a combination."""
+        """Return a function that gives the value of a name in a condition, for a combination."""
         given = self.given(axes)
         shared = dict(setting.split("=", 1) for setting in self._study.settings)
 
@@ -224,7 +224,7 @@ class _Shared:
         return of
 
     def _default(self, name: str, axes: Mapping[str, Any]) -> Any:
-        """A parameter or option that nothing sets: that of the drive, or the default."""
+        """Return a parameter or option that nothing sets: the drive's value, or the default."""
         if name in run_options():
             return run_options()[name].default
         options, settings = self.options_of(axes)
@@ -249,7 +249,7 @@ def _setting(key: str, value: Any) -> str:
 
 
 def _combinations(study: Study, shared: _Shared) -> Iterator[dict[str, Any]]:
-    """Every combination of the axes, without those that do not apply; each once."""
+    """Yield every combination of the axes that apply, each once."""
     conditional = {one.name: one for one in study.axis_list if one.when is not None}
     seen: set[str] = set()
     for chosen in itertools.product(*(_steps(group) for group in study.axes)):

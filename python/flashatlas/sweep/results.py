@@ -1,4 +1,4 @@
-"""The results of a study as a table: a row a run, axes first."""
+"""Results of a study as a table with a row for each run, axes first."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from flashatlas.units import unit_of
 
 
 def note(plan: Plan, store: Store, more: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """Note in the store which runs a study has, and what else there is to say of it.
+    """Write the runs of a study into the store's note, with further facts about it.
 
     Raises:
-        InputError: Another study file has the name already.
+        InputError: Another study file already has this name.
 
     """
     study = plan.study
@@ -52,10 +52,10 @@ def note(plan: Plan, store: Store, more: Mapping[str, Any] | None = None) -> dic
 
 
 def noted(store: Store, name: str | None) -> dict[str, Any]:
-    """What is noted of a study; of the only one where no name is given.
+    """Return the note of a study, or of the only study if no name is given.
 
     Raises:
-        InputError: There is none of this name, or several and no name.
+        InputError: No study has this name, or there are several studies and no name is given.
 
     """
     names = store.studies()
@@ -76,12 +76,12 @@ def noted(store: Store, name: str | None) -> dict[str, Any]:
 
 
 def frame_of(store: Store, study: Mapping[str, Any]) -> Frame:
-    """The runs of a study that are done or have failed, as a frame whose factors are its axes.
+    """Return a study's runs that are done or failed, as a frame whose factors are its axes.
 
-    Those that have failed have axes and the column ``failure`` only.
+    Failed runs have only their axes and the column ``failure``.
 
     Raises:
-        InputError: None is done yet.
+        InputError: No run is done yet.
 
     """
     table = rows.read(store)
@@ -127,7 +127,7 @@ def frame_of(store: Store, study: Mapping[str, Any]) -> Frame:
 
 
 def _mixed(values: Sequence[Any]) -> pa.Array:
-    """Values of one axis; texts where they are of several kinds."""
+    """Return the values of one axis as an array; texts if they are of several kinds."""
     kinds = {type(value) for value in values if value is not None}
     if len(kinds) > 1 and not kinds <= {int, float}:
         return arrow.column([None if v is None else str(v) for v in values], pa.string())
@@ -135,7 +135,7 @@ def _mixed(values: Sequence[Any]) -> pa.Array:
 
 
 def _as_column(value: Any, kind: pa.DataType, unit: str) -> Any:
-    """A value of an axis as the column has it: bytes, nanoseconds, texts."""
+    """Return a value of an axis as its column has it: bytes, nanoseconds, texts."""
     if value is None:
         return None
     if pa.types.is_string(kind):
@@ -149,9 +149,9 @@ def _as_column(value: Any, kind: pa.DataType, unit: str) -> Any:
 
 
 def store_and_name(path: Path) -> tuple[Path, str | None] | None:
-    """A store, and the study in it that a path such as ``results:victims`` names.
+    """Return a store, and the study in it that a path such as ``results:victims`` names.
 
-    ``None`` if it is no store.
+    ``None`` if the path is not a store.
     """
     if is_store(path):
         return path, None
@@ -162,10 +162,10 @@ def store_and_name(path: Path) -> tuple[Path, str | None] | None:
 
 
 def study_at(path: Path) -> tuple[Store, dict[str, Any]] | None:
-    """Return a store, and what is noted of the study that a path names; ``None`` if it is no store.
+    """Return a store, and its note of the study in a path; ``None`` if the path is not a store.
 
     Raises:
-        InputError: The store has no such study, or several and none is named.
+        InputError: The store has no such study, or has several and the path names none.
 
     """
     found = store_and_name(path)
@@ -176,12 +176,12 @@ def study_at(path: Path) -> tuple[Store, dict[str, Any]] | None:
 
 
 def named_results(path: Path) -> list[tuple[str, Result]]:
-    """Return the runs that a path stands for, each with its name among them.
+    """Return the runs that a path stands for, each with its name.
 
-    A folder of results has folders of runs, a study (``STORE:STUDY``) has labels.
+    The names are folders in a folder of results, and labels in a study (``STORE:STUDY``).
 
     Raises:
-        InputError: No results, a damaged one, or a study of which runs are not there.
+        InputError: There are no results, one is damaged, or the study lacks runs.
 
     """
     study = study_at(path)
@@ -192,13 +192,13 @@ def named_results(path: Path) -> list[tuple[str, Result]]:
     if len(there) < len(content["runs"]):
         raise InputError(
             f"{path}: {len(there)} of the {len(content['runs'])} runs of `{content['name']}` are "
-            "there: carry out the others first (`flashatlas sweep`)"
+            "done: carry out the others first (`flashatlas sweep`)"
         )
     return [(run["label"], replace(store.load(run["key"]), label=run["label"])) for run in there]
 
 
 def frame_at(paths: Sequence[Path]) -> Frame:
-    """The runs that paths stand for: folders of results, or one store (``STORE:STUDY``)."""
+    """Return the runs that paths stand for: folders of results, or one store (``STORE:STUDY``)."""
     found = [store_and_name(path) for path in paths]
     if not any(found):
         return frame(load_all(paths))

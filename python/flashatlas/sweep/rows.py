@@ -1,8 +1,8 @@
-"""The runs of a store as a table, a row a run.
+"""The runs of a store as a table with a row for each run.
 
-Rows lie in Parquet files, so that pandas, polars and DuckDB read them as a dataset. Every writer
-writes files of its own, and never changes one: many may write at once. Rows follow from runs. Those
-that a writer did not come to write are made when the table is read.
+Rows lie in Parquet files, which pandas, polars and DuckDB read as a dataset. Every writer writes
+its own files and never changes one: several may write at once. Rows follow from runs: missing rows
+are made when the table is read.
 """
 
 from __future__ import annotations
@@ -30,21 +30,20 @@ from flashatlas.sweep.store import Store
 from flashatlas.untrusted import parquet_file
 
 FILES_MAX = 64
-"""Files of rows from which on they are made one."""
+"""Number of files of rows above which they are joined into one."""
 
 BATCH = 500
-"""Runs whose rows a writer keeps before it writes them."""
+"""Number of rows that a writer keeps before it writes them."""
 
 BATCH_S = 5.0
-"""Seconds after which it writes them all the same."""
+"""Seconds after which a writer writes its rows in any case."""
 
 FIRST = ("key", "made", "wall_s")
-"""Columns of a row beside those of a frame: the run, when it was made (Unix time), and how long it
-took."""
+"""Leading columns of a row: the key of the run, its time (Unix time), and its duration."""
 
 
 KINDS = {"key": pa.string(), "made": pa.float64()}
-"""The types of the columns that tell runs apart."""
+"""The types of the columns that identify runs."""
 
 
 class Row:
@@ -56,13 +55,13 @@ class Row:
 
 
 def row_of(key: str, result: Result | LookupResult) -> Row:
-    """A run as a row."""
+    """Return a run as a row."""
     columns = result.columns if isinstance(result, LookupResult) else columns_of(result)
     return Row(key, columns, result.wall_s)
 
 
 class RowWriter:
-    """Writes rows in batches."""
+    """A writer of rows in batches."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -70,7 +69,7 @@ class RowWriter:
         self._begun = time.monotonic()
 
     def add(self, row: Row) -> None:
-        """Keep a row, and write those that are due."""
+        """Keep a row, and write the kept rows if they are due."""
         self._rows.append(row)
         if len(self._rows) >= BATCH or time.monotonic() - self._begun > BATCH_S:
             self.flush()
@@ -88,7 +87,7 @@ def _table(rows: Sequence[Row]) -> pa.Table:
 
 
 def _write(store: Store, table: pa.Table) -> Path:
-    """Write a file of rows; columns without a value are left out: they have no type."""
+    """Write a file of rows without empty columns, which have no type."""
     kept = [f.name for f in table.schema if not pa.types.is_null(f.type)]
     buffer = io.BytesIO()
     pq.write_table(table.select(kept), buffer, compression="zstd")
@@ -99,11 +98,11 @@ def _write(store: Store, table: pa.Table) -> Path:
 
 
 def read(store: Store, columns: Collection[str] | None = None) -> pa.Table:
-    """The rows of all runs of a store, in the order in which they were made.
+    """Return the rows of all runs of a store, in the order in which they were made.
 
     Args:
         store: The store.
-        columns: Those that are wanted, beside :data:`FIRST`; all by default.
+        columns: The wanted columns beside :data:`FIRST`; all by default.
 
     Raises:
         InputError: A file of rows is damaged.
@@ -121,7 +120,7 @@ def read(store: Store, columns: Collection[str] | None = None) -> pa.Table:
 
 
 def _each_once(table: pa.Table) -> pa.Table:
-    """The first row of each run, in order of time."""
+    """Return the first row of each run, in order of time."""
     if not table.num_rows:
         return table
     # not sort_by and group_by: they import pandas
@@ -142,9 +141,9 @@ def _made_again(store: Store, keys: Iterable[str]) -> Iterable[Row]:
 
 
 def _files(store: Store, columns: Collection[str] | None) -> pa.Table:
-    """All files of rows as one table; many small ones are made one large on the way."""
+    """Return all files of rows as one table, and join many small files into one."""
     folder = store.root / "rows"
-    for _ in range(10):  # somebody may be making them one
+    for _ in range(10):  # another process may be joining them
         files = sorted(folder.glob("*.parquet")) if folder.is_dir() else []
         try:
             if len(files) > FILES_MAX:

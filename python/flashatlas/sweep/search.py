@@ -1,9 +1,9 @@
-"""Searching a space: which configurations are worth a run is asked as results come (Optuna).
+"""Search of a space: the next configurations follow from the results so far (Optuna).
 
-A search is one of a study's axes in another order: its runs are those of a sweep, in the same
-store. It asks for trials in batches of a fixed size, so that a seed decides which configurations
-are tried, whatever the workers are. To go on after an interruption is to begin again: what was
-carried out is there.
+A search goes through a study's combinations in another order: its runs are runs of a sweep, in the
+same store. It asks for trials in batches of a fixed size, so that the seed alone decides which
+configurations are tried, whatever the workers are. An interrupted search goes on if it is started
+again: the runs that were carried out are in the store.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ from flashatlas.sweep.study import Study, StudyError
 MISSING = "searches need Optuna: pip install 'flashatlas[study]'"
 
 CHECKED = 5000
-"""Combinations up to which each is checked before the first run."""
+"""The largest number of combinations that are all checked before the first run."""
 
 BETTERED_BY = 3
-"""A trial whose short run is bettered in everything by so many short runs has no whole one."""
+"""Number of short runs that must better a trial's short run in everything to prune the trial."""
 
 
 @dataclass(frozen=True)
@@ -43,24 +43,24 @@ class Trial:
 
     axes: Mapping[str, Any]
     runs: tuple[Run, ...]
-    """One for each seed."""
+    """The whole runs, one for each seed."""
     values: tuple[float, ...] | None
-    """Of the objectives, means over seeds; ``None`` where it failed or has no whole run."""
+    """Means of the objectives over seeds; ``None`` if a run failed or there is no whole run."""
     pruned: bool = False
 
 
 @dataclass
 class Found:
-    """What a search came to."""
+    """The trials of a search, and its other results."""
 
     study: Study
     trials: list[Trial] = field(default_factory=list)
     done: Done = field(default_factory=Done)
     infeasible: list[str] = field(default_factory=list)
-    """Why combinations cannot be carried out."""
+    """Reasons why combinations cannot be carried out."""
 
     def front(self) -> list[Trial]:
-        """The trials that no other one betters, by the first objective."""
+        """Return the trials that no other trial betters, by the first objective."""
         assert self.study.search is not None
         objectives = self.study.search.objectives
         known = {trial.runs[0].key: trial for trial in self.trials if trial.values is not None}
@@ -73,12 +73,12 @@ class Found:
         return sorted(best, key=lambda trial: _costs(objectives, trial.values or ()))
 
     def plan(self) -> Plan:
-        """The whole runs that were tried, as those of a sweep."""
+        """Return the whole runs of the trials as a sweep's plan."""
         runs = {run.key: run for trial in self.trials if not trial.pruned for run in trial.runs}
         return Plan(self.study, tuple(runs.values()), 0, 0)
 
     def told(self) -> dict[str, Any]:
-        """What the store notes of it."""
+        """Return the store's note of the search."""
         assert self.study.search is not None
         return {
             "search": {
@@ -99,15 +99,15 @@ def _costs(objectives: Sequence[Objective], values: Sequence[float]) -> tuple[fl
 
 
 def _betters(one: Sequence[float], other: Sequence[float]) -> bool:
-    """Whether one is at least as good in everything, and better in something."""
+    """Return ``True`` if one is at least as good in everything, and better in something."""
     return all(a <= b for a, b in zip(one, other, strict=True)) and tuple(one) != tuple(other)
 
 
 def check(study: Study) -> int | None:
-    """Check a space before anything runs; how many combinations it has, ``None`` if too many.
+    """Check a space before anything runs, and count its runs; ``None`` if there are too many.
 
     Raises:
-        InputError: A combination that could not be carried out.
+        InputError: A combination could not be carried out.
 
     """
     combinations = math.prod(len(group[0].values) for group in study.axes)
@@ -115,14 +115,14 @@ def check(study: Study) -> int | None:
 
 
 def most(study: Study) -> int:
-    """Runs that a search carries out at most."""
+    """Return the largest number of runs that a search carries out."""
     search = study.search
     assert search is not None
     return search.trials * max(len(_seeds(study)), 1) * (2 if search.short else 1)
 
 
 def _seeds(study: Study) -> Sequence[Any]:
-    """The values of the axis of replicates, each of which a trial has a run for."""
+    """Return the values of the axis of replicates; a trial has a run for each of them."""
     return next((one.values for one in study.axis_list if one.name == REPLICATES), ())
 
 
@@ -138,7 +138,7 @@ def carry_out(
     """Search a space, and keep every run.
 
     Raises:
-        InputError: Optuna is not installed, an objective is no number of the runs, or no
+        InputError: Optuna is not installed, an objective is not a number of the runs, or no
             combination can be carried out.
 
     """
@@ -163,7 +163,7 @@ def carry_out(
 
 
 class _Batches:
-    """Carries out trials, a batch at a time: short runs first, where the search has them."""
+    """Batches of trials: each trial's short run comes first, if the search has short runs."""
 
     def __init__(
         self, found: Found, store: Store, crew: execution.Crew, planner: Planner, retry: bool
@@ -174,10 +174,10 @@ class _Batches:
         self._retry = retry
         self._seeds = _seeds(found.study)
         self._short: list[tuple[float, ...]] = []
-        """What short runs found, as costs."""
+        """Results of the short runs, as costs."""
 
     def carry_out(self, asked: Sequence[Mapping[str, Any]]) -> list[Trial | None]:
-        """The trials; ``None`` for what cannot be carried out."""
+        """Carry out a batch, and return its trials; ``None`` for impossible ones."""
         whole = [self._runs(axes, None) for axes in asked]
         going = [at for at, runs in enumerate(whole) if runs]
         pruned: set[int] = set()
@@ -198,7 +198,7 @@ class _Batches:
         return trials
 
     def _bettered(self, values: Mapping[int, Sequence[float] | None]) -> set[int]:
-        """Trials that are not worth a whole run, by what is known of short ones."""
+        """Return the trials that are not worth a whole run, by the results of the short runs."""
         objectives = self._search.objectives
         costs = {at: _costs(objectives, found) for at, found in values.items() if found is not None}
         self._short.extend(costs.values())
@@ -209,7 +209,7 @@ class _Batches:
         }
 
     def _runs(self, axes: Mapping[str, Any], limit: int | None) -> tuple[Run, ...]:
-        """The runs of a configuration, one for each seed; none where it cannot be carried out."""
+        """Return a configuration's runs, one for each seed; none if it cannot be carried out."""
         seeds = [{REPLICATES: seed} for seed in self._seeds] or [{}]
         try:
             runs = [self._planner.run({**axes, **seed}, limit) for seed in seeds]
@@ -224,7 +224,7 @@ class _Batches:
         return tuple(run for run in runs if run is not None)
 
     def _run(self, runs: Sequence[Run]) -> None:
-        """Carry out what is not there yet."""
+        """Carry out the runs that the store lacks."""
         unique = {run.key: run for run in runs}
         due, known = execution.due(unique.values(), self._store, retry_failed=self._retry)
         done = self._found.done
@@ -234,7 +234,7 @@ class _Batches:
             self._crew.carry_out(due, done)
 
     def _values(self, runs: Sequence[Run]) -> tuple[float, ...] | None:
-        """Means of the objectives over runs; ``None`` if one has failed."""
+        """Return the means of the objectives over runs; ``None`` if one has failed."""
         if not all(self._store.has(run.key) for run in runs):
             return None
         numbers = [columns_of(self._store.load(run.key))[1] for run in runs]
@@ -252,7 +252,7 @@ class _Batches:
 
 
 class _Sampler:
-    """Asks Optuna for configurations, and tells it what they came to."""
+    """Sampler that asks Optuna for configurations, and tells it their results."""
 
     def __init__(self, study: Study, search: Search) -> None:
         optuna = _library()
@@ -272,10 +272,10 @@ class _Sampler:
         )
 
     def ask(self) -> tuple[Any, dict[str, Any]]:
-        """A trial, and a value for each axis that applies."""
+        """Return a trial, and a value for each axis that applies."""
         trial = self._optuna.ask()
         steps: dict[str, Any] = {}
-        # conditions speak of the axes that have none: those come first
+        # conditions refer to unconditional axes, which come first
         for group in sorted(self._groups, key=lambda group: group[0].when is not None):
             if self.planner.applies(group[0], steps):
                 at = _suggested(trial, group[0])
@@ -284,7 +284,7 @@ class _Sampler:
         return trial, {name: steps[name] for name in names}
 
     def tell(self, trial: Any, found: Trial | None) -> None:
-        """What a trial came to."""
+        """Tell Optuna the result of a trial."""
         if found is not None and found.values is not None:
             self._optuna.tell(trial, found.values)
         elif found is not None and found.pruned:
@@ -294,7 +294,7 @@ class _Sampler:
 
 
 def _suggested(trial: Any, axis: Axis) -> int:
-    """Which value of an axis a trial has: numbers have an order, names have none."""
+    """Return the index of a trial's value on an axis: numbers have an order, names have none."""
     numeric = all(
         isinstance(value, (int, float)) and not isinstance(value, bool) for value in axis.values
     )

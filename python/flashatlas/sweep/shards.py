@@ -1,4 +1,4 @@
-"""A study in parts that know nothing of each other: shards, and the Slurm job array of them."""
+"""Independent parts of a study: shards, and a Slurm job array that runs them."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ SHARD = re.compile(r"(\d+)/(\d+)")
 
 
 def shard_of(text: str) -> tuple[int, int]:
-    """Number (from 0) and count of shards in a text such as ``3/16``.
+    """Return the number (from 0) and the count of shards in a text such as ``3/16``.
 
     Raises:
-        InputError: It is none.
+        InputError: The text is not a shard.
 
     """
     found = SHARD.fullmatch(text.strip())
@@ -28,7 +28,7 @@ def shard_of(text: str) -> tuple[int, int]:
 
 
 def shard(plan: Plan, number: int, count: int) -> Plan:
-    """Every so many-th run: long and short ones are spread over all shards."""
+    """Return every ``count``-th run, so that long and short runs are spread over all shards."""
     return replace(plan, runs=plan.runs[number::count])
 
 
@@ -43,19 +43,19 @@ def slurm_script(
     more: Sequence[str] = (),
     container: str | None = None,
 ) -> str:
-    """A batch script whose array job carries out a study, a shard a task.
+    """Return a batch script whose array job carries out a study, one shard in each task.
 
-    Each task may be killed and submitted again: it goes on with what is missing.
+    Each task may be killed and submitted again: it goes on with the missing runs.
 
     Args:
         study: The study file.
         name: The name of the job.
-        shards: Tasks of the array.
-        cores: Cores of each.
-        memory_bytes: Memory of each.
+        shards: Number of tasks in the array.
+        cores: Number of cores of each task.
+        memory_bytes: Memory of each task.
         store: The store, on a file system that all nodes share.
         more: Further arguments of ``flashatlas sweep``.
-        container: An image that Apptainer runs, instead of what is installed.
+        container: An image that Apptainer runs, instead of the installed program.
 
     """
     command = ["flashatlas", "sweep", str(study.resolve()), "--store", str(store.resolve())]
@@ -73,7 +73,7 @@ def slurm_script(
 #SBATCH --output={name}-%A-%a.log
 #SBATCH --requeue
 
-# Shard SLURM_ARRAY_TASK_ID of {shards}. What is in the store is not run again: submit this as often
+# Shard SLURM_ARRAY_TASK_ID of {shards}. Runs in the store are not run again: submit this as often
 # as you like. Afterwards: flashatlas results show {shlex.quote(str(store.resolve()))}:{name}
 exec {said} \\
   --shard "$SLURM_ARRAY_TASK_ID/{shards}" --jobs "$SLURM_CPUS_PER_TASK" --quiet

@@ -1,4 +1,4 @@
-"""The runs of a study as its page has them: the level of each axis, numbers, intervals."""
+"""Runs of a study as its page has them: the level on each axis, numbers, intervals."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from flashatlas.report.palette import COLOURS, DASHES
 from flashatlas.sweep.numbers import FIRST, SHOWN, higher_is_better, title_of
 
 NUMBERS = 40
-"""Numbers that a page has; those that are asked first, then others in which the runs differ."""
+"""Number of numbers on a page: the most wanted ones, then others in which the runs differ."""
 
 PANELS = 12
-"""Levels that a page has panels for unasked."""
+"""The largest number of levels for which a page has panels by default."""
 
 DIGITS = 6
-"""Digits that a page has of a number."""
+"""Number of digits that a page has of a number."""
 
 FORMATS = {
     "ns": "duration",
@@ -38,12 +38,12 @@ FRONTS = (
     ("waf", "latency_ns.write.p99"),
     ("waf", "iops"),
 )
-"""What is held against each other first: the first pair in which the runs differ."""
+"""Pairs of numbers for the trade-offs: the first pair in which the runs differ is shown."""
 
 
 @dataclass(frozen=True)
 class Factor:
-    """An axis of the study: its levels in order, and the one that each run has (-1: none)."""
+    """An axis of the study: its levels in order, and the level of each run (-1: none)."""
 
     name: str
     words: tuple[str, ...]
@@ -56,18 +56,18 @@ class Space:
     """The runs of a study as the page has them."""
 
     runs: Frame
-    """Those that are done."""
+    """The runs that are done."""
     factors: tuple[Factor, ...]
     numbers: tuple[str, ...]
     left_out: int
-    """Numbers that the page has no room for."""
+    """Number of numbers for which the page has no room."""
     group_of: tuple[int, ...]
-    """Runs of one group differ in their seed alone."""
+    """The group of each run; runs of one group differ in their seed alone."""
     sought: Mapping[str, str] = field(default_factory=dict)
-    """Numbers that a search looked for, and which way is better."""
+    """Objectives of a search, with the direction that is better."""
 
     def shown(self) -> dict[str, Any]:
-        """What the page shows at first."""
+        """Return the initial choices of the page."""
         varied = [
             one
             for one in self.factors
@@ -93,7 +93,7 @@ class Space:
             "x": x.name,
             "by": by.name if by else "",
             "panel": panel.name if panel else "",
-            # a heat map has room for many levels below each other, not beside
+            # a heat map has room for many levels down, not across
             "heat": (x.name, down.name) if x.numeric else (down.name, x.name),
             "parallel": [name for name in SHOWN if self._moves(name)] or [first],
             "front": {
@@ -104,7 +104,7 @@ class Space:
         }
 
     def _follows(self, factor: Factor) -> bool:
-        """Whether another factor, with more levels, already says which level a run has."""
+        """Return ``True`` if a factor with more levels already determines each run's level."""
         return any(
             len(set(zip(other.levels, factor.levels, strict=True))) == len(set(other.levels))
             for other in self.factors
@@ -112,7 +112,7 @@ class Space:
         )
 
     def _is_load(self, factor: Factor) -> bool:
-        """Whether a factor says which workload is played: numbers of two of them have no winner."""
+        """Return ``True`` if a factor chooses the workload: two workloads have no winner."""
         if "trace" not in self.runs.table.column_names:
             return False
         played: dict[int, set[Any]] = {}
@@ -125,7 +125,7 @@ class Space:
         return name in self.numbers and _differs(self.runs, name)
 
     def payload(self, store: str, reports: str) -> dict[str, Any]:
-        """What the script needs."""
+        """Return the data that the script needs."""
         return {
             "store": store,
             "reports": reports,
@@ -152,7 +152,7 @@ class Space:
         }
 
     def _ends(self, name: str, values: Sequence[Any]) -> tuple[dict[int, Any], dict[int, Any]]:
-        """Both ends of the intervals of the groups that have one."""
+        """Return both ends of the intervals, for the groups that have one."""
         replicates: dict[int, list[float]] = {}
         for group, value in zip(self.group_of, values, strict=True):
             if value is not None:
@@ -170,11 +170,11 @@ def _short(value: float | None) -> float | int | None:
 
 
 def space(runs: Frame, sought: Mapping[str, str] | None = None) -> Space:
-    """The runs of a study, those that failed left out.
+    """Return the runs of a study without those that failed.
 
     Args:
         runs: The runs.
-        sought: Numbers that a search looked for, and which way is better.
+        sought: Objectives of a search, with the direction that is better.
 
     Raises:
         InputError: No run is done.

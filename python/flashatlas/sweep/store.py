@@ -2,16 +2,17 @@
 
 ::
 
-    flashatlas-store.json       what kind of folder this is
+    flashatlas-store.json       mark and version of the store
     runs/ab/abcd…/              a run, as `run --out` writes it, and entry.json
-    rows/*.parquet              a row a run, for pandas, polars and DuckDB
-    failures/abcd….json         the last failure of a run that has none of its own yet
+    rows/*.parquet              a row for each run, for pandas, polars and DuckDB
+    failures/abcd….json         the last failure of a run that is not in runs/
     checkpoints/abcd….ckpt      preconditioned drives that runs share
-    studies/NAME.json           which runs a study has
-    unfinished/                 what writers are at
+    studies/NAME.json           the runs of a study
+    unfinished/                 runs that are being written
 
-Many may write at once, also from several machines: a run appears whole, by the renaming of its
-folder, and whoever comes second leaves what is there. Rows are made of runs and can be made again.
+Many writers may write at once, also from several machines. A run appears whole, because its folder
+is renamed; a second writer leaves the first one's run. Rows are made from runs and can be made
+again.
 """
 
 from __future__ import annotations
@@ -40,36 +41,36 @@ MARK = "flashatlas-store.json"
 ENTRY = "entry.json"
 
 KEEP = ("tables", "record")
-"""What is kept of a run: everything, or its record alone."""
+"""The parts of a run that are kept: everything, or its record alone."""
 
 
 def _something_else(root: Path) -> bool:
-    """Whether a folder has files of others, not those of a store that is just being made.
+    """Return ``True`` if a folder has other files than a store that is just being made.
 
-    Shards of a job array begin at once, each with the same new folder. The mark is the first file
-    of a store: whoever sees another one looks for the mark again.
+    Shards of a job array begin at the same time, each with the same new folder. The mark is the
+    first file of a store: a process that sees another file looks for the mark again.
     """
     others = any(not entry.name.startswith(f".{MARK}.") for entry in root.iterdir())
     return others and not is_store(root)
 
 
 def is_store(path: Path) -> bool:
-    """Whether a folder is a store."""
+    """Return ``True`` if a folder is a store."""
     return (path / MARK).is_file()
 
 
 KEY = re.compile("[0-9a-f]{40}")
-"""The digest of what a run depends on: it is the name of a folder."""
+"""The digest of a run's identity, and the name of its folder."""
 
 
 class Identity(TypedDict):
-    """What the results of a run depend on, as far as it is read again."""
+    """The identity of a run, as far as it is read again."""
 
     sources: str
 
 
 class Entry(TypedDict):
-    """What ``entry.json`` of a run says."""
+    """The content of a run's ``entry.json``."""
 
     key: str
     identity: Identity
@@ -86,7 +87,7 @@ class NotedRun(TypedDict):
 
 
 class Noted(TypedDict):
-    """What is noted of a study."""
+    """The store's note of a study."""
 
     name: str
     title: str
@@ -98,16 +99,16 @@ class Noted(TypedDict):
 
 
 class Failure(TypedDict, total=False):
-    """Why a run is not there."""
+    """The reason why a run failed."""
 
     error: str
 
 
 class Keepable(Protocol):
-    """What a run came to."""
+    """A result that a store can keep."""
 
     def files(self, folder: Path, /) -> dict[str, bytes]:
-        """Files of a folder by name, ``run.json`` among them."""
+        """Return the files of a folder by name, with ``run.json``."""
 
 
 @dataclass(frozen=True)
@@ -118,10 +119,10 @@ class Store:
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], *, create: bool = False) -> Store:
-        """A store; with ``create`` it is made where there is none.
+        """Return a store; with ``create`` it is made if it does not exist.
 
         Raises:
-            InputError: There is none, it is of a newer version, or the folder is something else.
+            InputError: There is no store, its version is newer, or the folder is something else.
 
         """
         root = Path(path)
@@ -129,7 +130,7 @@ class Store:
         if not mark.is_file():
             if root.exists() and (not root.is_dir() or _something_else(root)):
                 raise InputError(
-                    f"{root}: no store of results ({MARK} is not in it), and not empty: expected "
+                    f"{root}: not a store of results ({MARK} is missing), and not empty: expected "
                     "a folder that `flashatlas sweep` made, or a new name"
                 )
             if not create:
@@ -141,21 +142,21 @@ class Store:
             raise InputError(f"{mark}: damaged: expected {SCHEMA}") from error
         if found != SCHEMA:
             raise InputError(
-                f"{mark}: its schema is {found!r}, this FlashAtlas reads {SCHEMA!r}: a newer one "
-                "wrote it"
+                f"{mark}: its schema is {found!r}, and this FlashAtlas reads {SCHEMA!r}: a newer "
+                "one wrote it"
             )
         return cls(root)
 
     def folder(self, key: str) -> Path:
-        """Where a run lies."""
+        """Return the folder of a run."""
         return self.root / "runs" / key[:2] / key
 
     def has(self, key: str) -> bool:
-        """Whether a run is there, whole."""
+        """Return ``True`` if a run is in the store, and whole."""
         return self.entry(key) is not None
 
     def entry(self, key: str) -> dict[str, Any] | None:
-        """What ``entry.json`` of a run says; ``None`` if the run is not there, or not whole."""
+        """Return a run's ``entry.json``; ``None`` if the run is missing or not whole."""
         folder = self.folder(key)
         try:
             entry: dict[str, Any] = json_file(folder / ENTRY, "an entry of a store")
@@ -166,7 +167,7 @@ class Store:
         return entry if whole else None
 
     def all_keys(self) -> Iterator[str]:
-        """The keys of all runs; not each is looked at."""
+        """Yield the keys of all runs, whole or not."""
         runs = self.root / "runs"
         if not runs.is_dir():
             return
@@ -176,13 +177,13 @@ class Store:
                     yield from sorted(entry.name for entry in entries)
 
     def load(self, key: str) -> Result:
-        """A run, with its tables."""
+        """Return a run, with its tables."""
         if not self.has(key):
             raise InputError(f"{self.root}: run {key} is not in it, or not whole")
         return Result.load(self.folder(key))
 
     def seconds(self, key: str) -> float | None:
-        """Return how long a run took; ``None`` if it is not there, or nobody measured it."""
+        """Return the seconds that a run took; ``None`` if it is missing, or nobody measured it."""
         file = self.folder(key) / "made.json"
         try:
             made = json_file(file, "how long a run took")
@@ -198,7 +199,7 @@ class Store:
         identity: Mapping[str, Any],
         keep: str = "tables",
     ) -> bool:
-        """Keep a run; whether it was not there yet."""
+        """Keep a run, and return ``True`` if it was not there yet."""
         final = self.folder(key)
         if self.has(key):
             return False
@@ -233,11 +234,11 @@ class Store:
         return own
 
     def checkpoint(self, key: str) -> Path:
-        """Where a preconditioned drive lies, or will lie."""
+        """Return the present or future path of a preconditioned drive."""
         return self.root / "checkpoints" / f"{key}.ckpt"
 
     def fail(self, key: str, failure: Mapping[str, Any]) -> None:
-        """Note why a run is not there."""
+        """Write down why a run failed."""
         write_whole(self.root / "failures" / f"{key}.json", json.dumps(failure) + "\n")
 
     def forgive(self, key: str) -> None:
@@ -245,7 +246,7 @@ class Store:
         (self.root / "failures" / f"{key}.json").unlink(missing_ok=True)
 
     def failure(self, key: str) -> dict[str, Any] | None:
-        """Why a run is not there; ``None`` if it never failed."""
+        """Return why a run failed; ``None`` if it never failed."""
         file = self.root / "failures" / f"{key}.json"
         try:
             found: dict[str, Any] = json_file(file, "why a run failed")
@@ -255,16 +256,16 @@ class Store:
         return found
 
     def failed_keys(self) -> set[str]:
-        """Runs whose last attempt failed."""
+        """Return the keys of runs whose last attempt failed."""
         folder = self.root / "failures"
         return {file.stem for file in folder.glob("*.json")} if folder.is_dir() else set()
 
     def write_study(self, name: str, content: Mapping[str, Any]) -> None:
-        """Note which runs a study has."""
+        """Write down the runs of a study."""
         write_whole(self.root / "studies" / f"{name}.json", json.dumps(content) + "\n")
 
     def study(self, name: str) -> dict[str, Any] | None:
-        """What was noted of a study; ``None`` if there is none of this name.
+        """Return the note of a study; ``None`` if there is none of this name.
 
         Raises:
             InputError: The note is damaged.
@@ -287,7 +288,7 @@ class Store:
         return found
 
     def studies(self) -> list[str]:
-        """The names of all studies."""
+        """Return the names of all studies."""
         folder = self.root / "studies"
         return sorted(file.stem for file in folder.glob("*.json")) if folder.is_dir() else []
 
@@ -298,5 +299,5 @@ class Store:
             self.forgive(key)
 
     def size(self, key: str) -> int:
-        """Bytes of a run's files."""
+        """Return the bytes of a run's files."""
         return sum(file.stat().st_size for file in self.folder(key).iterdir())

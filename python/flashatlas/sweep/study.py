@@ -1,4 +1,4 @@
-"""A study: what its runs share, and the axes in which they differ."""
+"""Definition of a study: the settings that its runs share, and the axes in which they differ."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from flashatlas.sweep.objectives import Search, search_of
 from flashatlas.untrusted import text_of, toml_of
 
 PARTS = ("name", "title", "store", "run", "set", "axes", "zip", "exclude", "search")
-"""What a study file may have."""
+"""Keys that a study file may have."""
 
 STORE = "flashatlas-results"
-"""The store of a study that names none."""
+"""The default store of a study."""
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
-"""Names of studies: they become file names."""
+"""Pattern of study names, which become file names."""
 
 
 class StudyError(InputError):
-    """Bad input of a study, with its place; it speaks of keys of the file, not of options."""
+    """Bad input of a study, with its place; it names keys of the file instead of options."""
 
 
 @dataclass(frozen=True)
@@ -40,20 +40,20 @@ class Study:
     """A study as it was defined; :mod:`flashatlas.sweep.plan` makes its runs."""
 
     axes: tuple[tuple[Axis, ...], ...]
-    """Each alone, or several that go together (zipped)."""
+    """The axes: each alone, or several that advance together (zipped)."""
     options: Mapping[str, Any] = field(default_factory=dict)
-    """What all runs share: arguments of :func:`flashatlas.run`, but for ``set``."""
+    """Arguments of :func:`flashatlas.run` that all runs share, except ``set``."""
     settings: tuple[str, ...] = ()
-    """Parameters that all share, as ``key=value``."""
+    """Parameters that all runs share, as ``key=value``."""
     exclude: tuple[Condition, ...] = ()
-    """Runs that are left out."""
+    """Conditions on runs that are left out."""
     name: str = "study"
     title: str = ""
     store: Path = Path(STORE)
     search: Search | None = None
-    """Which of the combinations are looked for; without it all are carried out."""
+    """The search over the combinations; ``None`` if all are carried out."""
     source: Path | None = None
-    """The file that it came from."""
+    """The study's file."""
     text: str = field(default="", repr=False)
 
     @property
@@ -67,7 +67,7 @@ class Study:
         return [one for group in self.axes for one in group]
 
     def at(self, key: str) -> str:
-        """``FILE:LINE: `` of a key of the study file; empty for studies of a program."""
+        """Return ``FILE:LINE: `` of a key in the study file; empty for studies of a program."""
         if self.source is None:
             return ""
         line = line_of(self.text, key)
@@ -86,7 +86,7 @@ def defined(
     search: Mapping[str, Any] | None = None,
     **options: Any,
 ) -> Study:
-    """A study from its parts: see :class:`flashatlas.Study`, which has the same arguments."""
+    """Return a study from its parts, which are the arguments of :class:`flashatlas.Study`."""
     groups: list[tuple[Axis, ...]] = [(axis(key, value),) for key, value in flat(axes)]
     groups += [_zipped(number, table) for number, table in enumerate(zip, 1)]
     study = Study(
@@ -104,14 +104,14 @@ def defined(
 
 
 def _zipped(number: int, table: Mapping[str, Any]) -> tuple[Axis, ...]:
-    """Axes that go together: the first values of all, the second ones, and so on."""
+    """Return axes that advance together: the first values of all, the second ones, and so on."""
     if not isinstance(table, Mapping):
         raise InputError(f"zip {number}: {table!r}; expected a table of axes")
     group = tuple(axis(key, value) for key, value in flat(table))
     lengths = {one.name: len(one.values) for one in group}
     if len(set(lengths.values())) > 1:
         said = ", ".join(f"{name} has {count}" for name, count in lengths.items())
-        raise InputError(f"zip {number}: its axes have as many values each: {said}")
+        raise InputError(f"zip {number}: its axes must have the same number of values: {said}")
     if not group:
         raise InputError(f"zip {number}: no axes in it")
     if any(one.when for one in group):
@@ -120,13 +120,13 @@ def _zipped(number: int, table: Mapping[str, Any]) -> tuple[Axis, ...]:
 
 
 def _check(study: Study) -> None:
-    """Refuse what could not be told apart or is nothing."""
+    """Refuse a study with ambiguous names or without meaning."""
     if not NAME.fullmatch(study.name):
         raise InputError(f"name `{study.name}`: letters, digits, `.`, `_` and `-` only")
     names = study.axis_names
     for name in names:
         if names.count(name) > 1:
-            raise InputError(f"{name}: an axis of this name is there twice")
+            raise InputError(f"{name}: an axis of this name is given twice")
     options = run_options()
     for key in study.options:
         if key not in options and key not in ("drive", "layers"):
@@ -137,7 +137,7 @@ def _check(study: Study) -> None:
         given = {key for value in one.values for key in one.given(value)} | {one.name}
         for key in sorted(given & held):
             if key == one.name or not one.variants:
-                raise InputError(f"{key}: an axis, and shared by all runs as well")
+                raise InputError(f"{key}: both an axis and shared by all runs")
         if (
             not one.variants
             and "." not in one.name
@@ -151,10 +151,10 @@ def _check(study: Study) -> None:
 
 
 def load(path: str | os.PathLike[str]) -> Study:
-    """Read a study file; paths in it are relative to its folder, but for ``store``.
+    """Read a study file; paths in it are relative to its folder, except ``store``.
 
     Raises:
-        InputError: It cannot be read; the message has file and line.
+        InputError: The file cannot be read; the message has file and line.
 
     """
     file = Path(path)
@@ -180,7 +180,7 @@ def load(path: str | os.PathLike[str]) -> Study:
 
 
 def _places(key: str) -> list[str]:
-    """Where a key may stand in a study file, the likeliest first."""
+    """Return the places where a key may stand in a study file, the likeliest first."""
     if key.startswith("search"):
         return [key, "search"]
     return [f"axes.{key}", f"set.{key}", f"run.{key}", f"zip.{key}", key]
@@ -212,7 +212,7 @@ def _of_content(content: Mapping[str, Any], file: Path) -> Study:
 
 
 def _placed(key: str, value: Any, file: Path) -> Any:
-    """A value of an option; a path in it is relative to the folder of the study."""
+    """Return a value of an option; a path in it is relative to the folder of the study."""
     if not isinstance(value, str):
         return value
     option = run_options().get(key)
@@ -236,7 +236,7 @@ def _placed(key: str, value: Any, file: Path) -> Any:
 
 
 def _axis_placed(key: str, value: Any, file: Path) -> Any:
-    """An axis whose paths are relative to the folder of the study."""
+    """Return an axis whose paths are relative to the folder of the study."""
     if isinstance(value, Sequence) and not isinstance(value, str):
         return [_placed(key, one, file) for one in value]
     if not isinstance(value, Mapping) or not any(own in AXIS for own in value):

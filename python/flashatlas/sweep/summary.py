@@ -20,7 +20,7 @@ from flashatlas.sweep.numbers import title_of
 SUFFIXES = (".tex", ".csv")
 
 UNSTEADY = r"$^{\circ}$"
-"""The mark of a cell with runs that were not steady: as hollow as the mark of a figure."""
+"""The mark of a cell with unsteady runs: hollow, like the mark in a figure."""
 
 SPECIAL = {
     "\\": r"\textbackslash{}",
@@ -31,7 +31,7 @@ SPECIAL = {
     "±": r"$\pm$",
     "–": "--",
 }
-"""Signs that LaTeX reads as something else."""
+"""Characters with a special meaning in LaTeX."""
 
 
 def write_summary(path: Path, runs: Frame, of: Sequence[str], across: str | None = None) -> Path:
@@ -42,10 +42,10 @@ def write_summary(path: Path, runs: Frame, of: Sequence[str], across: str | None
             interval of 95 % (from five seeds on), least and most, in the units of the record.
         runs: The runs.
         of: Numbers.
-        across: A factor whose values stand beside each other; of a ``.tex`` only.
+        across: A factor whose values stand beside each other; for a ``.tex`` only.
 
     Raises:
-        InputError: No such number or factor, or another kind of file.
+        InputError: A number or factor does not exist, or the kind of file is unknown.
 
     """
     if path.suffix not in SUFFIXES:
@@ -110,7 +110,7 @@ def _line(cells: Sequence[str]) -> str:
 
 
 def _words(groups: Sequence[Group], runs: Frame, name: str) -> dict[Any, str]:
-    """Return the values of a factor as the table has them: numbers upward."""
+    """Return the values of a factor as the table has them: numbers ascending."""
     values = list(dict.fromkeys(group.factors[name] for group in groups))
     known = [value for value in values if value is not None]
     if all(isinstance(value, (int, float)) for value in known):
@@ -126,7 +126,7 @@ def _cell(group: Group | None, name: str, runs: Frame) -> str:
 
 
 def _spread(groups: Sequence[Group]) -> str:
-    """Return what stands beside each mean."""
+    """Return a description of the numbers beside each mean."""
     counts = {e.count for group in groups for e in group.estimates.values()}
     found = []
     if any(count >= LEAST for count in counts):
@@ -137,7 +137,7 @@ def _spread(groups: Sequence[Group]) -> str:
 
 
 def _under(groups: Sequence[Group], runs: Frame, wide: int) -> list[str]:
-    """Return the lines of the table that say what of it is not to be relied on."""
+    """Return the notes under the table about numbers that are not reliable."""
     said = []
     total = sum(group.runs for group in groups)
     if unsteady := sum(group.unsteady for group in groups):
@@ -153,12 +153,12 @@ def _under(groups: Sequence[Group], runs: Frame, wide: int) -> list[str]:
 
 
 def escaped(text: str) -> str:
-    """Text as LaTeX writes it."""
+    """Return a text as LaTeX writes it."""
     return re.sub("|".join(map(re.escape, SPECIAL)), lambda found: SPECIAL[found[0]], text)
 
 
 COUNTS = ("runs", "unsteady", "worn_out")
-"""Columns of a table in CSV that count runs: attributes of a group."""
+"""Columns of a CSV table that count runs, named after attributes of a group."""
 
 
 def _csv(groups: Sequence[Group], of: Sequence[str]) -> str:

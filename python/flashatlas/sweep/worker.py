@@ -1,4 +1,4 @@
-"""What a worker does: one run, from its specification into the store."""
+"""Work of a worker: one run, from its specification into the store."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from flashatlas.sweep.rows import Row, row_of
 from flashatlas.sweep.store import Store
 
 TOPIC = "flashatlas"
-"""Where workers say how far they are."""
+"""The topic under which workers report their progress."""
 
 SAY_EVERY_S = 0.5
 
@@ -33,26 +33,26 @@ class Task:
     """A run to be carried out."""
 
     root: str
-    """The store."""
+    """The folder of the store."""
     key: str
     label: str
     spec: Mapping[str, Any]
     identity: Mapping[str, Any]
     keep: str
     checkpoint: str | None = None
-    """The checkpoint that the drive begins as, where runs share one."""
+    """The checkpoint of the drive's initial state, if runs share one."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What became of it."""
+    """The outcome of a task."""
 
     row: Row | None = None
     failure: Mapping[str, Any] | None = None
 
 
 def carry_out(task: Task, sources: str, plugins: tuple[str, ...]) -> Answer:
-    """Carry out a run, and keep it; what goes wrong is kept as its failure."""
+    """Carry out a run, and keep its result or its failure."""
     store = Store(Path(task.root))
     try:
         _ready(sources, plugins)
@@ -73,7 +73,7 @@ def carry_out(task: Task, sources: str, plugins: tuple[str, ...]) -> Answer:
 
 
 def failure_of(kind: str, why: str, label: str) -> dict[str, Any]:
-    """A failure as the store keeps it."""
+    """Return a failure as the store keeps it."""
     where = socket.gethostname()
     return {"kind": kind, "error": why, "label": label, "host": where, "when": time.time()}
 
@@ -81,7 +81,7 @@ def failure_of(kind: str, why: str, label: str) -> dict[str, Any]:
 def make_checkpoint(
     path: str, spec: Mapping[str, Any], label: str, sources: str, plugins: tuple[str, ...]
 ) -> str | None:
-    """Precondition a drive for several runs; what went wrong, or ``None``."""
+    """Precondition a drive for several runs; return the error, or ``None``."""
     try:
         _ready(sources, plugins)
         with whole_file(Path(path)) as temporary:
@@ -93,24 +93,24 @@ def make_checkpoint(
 
 @functools.cache
 def _ready(sources: str, plugins: tuple[str, ...]) -> None:
-    """See to it that this process runs what the study was planned with.
+    """Check that this process has the build and the parts of the study.
 
     Raises:
-        InputError: It is another build, or a part cannot be loaded.
+        InputError: This is another build, or a part cannot be loaded.
 
     """
     own = build()["sources"]
     if own != sources:
         raise _core.InputError(
             f"the worker on {socket.gethostname()} runs another build of FlashAtlas ({own}) than "
-            f"the study was planned with ({sources}): install the same there"
+            f"the study's ({sources}): install the same build there"
         )
     for plugin in plugins:
         parts.load(plugin)
 
 
 def _teller(label: str) -> Any:
-    """A progress function that tells the scheduler."""
+    """Return a progress function that tells the scheduler."""
     try:
         worker = get_worker()
     except ValueError:

@@ -1,4 +1,4 @@
-"""A kernel of its own, in QEMU, with the served drive as its disk."""
+"""A separate kernel in QEMU, with the served drive as its disk."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
-"""The first process of a guest: it does on the drive what the host asks for.
+"""The first process of a guest, which carries out the host's requests on the drive.
 
 A question is a line of JSON on the virtual serial port, and so is each answer. The drive is
-``/dev/vda``, or ``/dev/nbd0`` where the guest's own kernel speaks NBD.
+``/dev/vda``, or ``/dev/nbd0`` if the guest's own kernel speaks NBD.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ MODULES = (
     "virtio_net",
     "nbd",
 )
-"""Of the kernel, in an order in which they can be loaded."""
+"""Modules of the kernel, in an order in which they can be loaded."""
 
 PORT = Path("/dev/vport0p1")
 AT = Path("/at")
 CLIENTS: dict[str, Client] = {client.name: client for client in (Records(), Sqlite())}
-"""Those that need nothing but Python."""
+"""The clients that need nothing but Python."""
 
 Answer = Callable[..., None]
 
 
 def do(*command: str) -> str:
-    """What a command says; an error where it fails."""
+    """Return the output of a command, or raise an error if it fails."""
     done = subprocess.run(
         command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
     )
@@ -54,12 +54,12 @@ def do(*command: str) -> str:
 
 
 def tool(*command: str) -> str:
-    """Do it with the tools of busybox."""
+    """Run a command with the tools of busybox."""
     return do("/bin/busybox", *command)
 
 
 def begin() -> None:
-    """Make a system of the kernel's bare one."""
+    """Make a system of the bare kernel."""
     for kind, at in (("proc", "/proc"), ("sysfs", "/sys"), ("devtmpfs", "/dev"), ("tmpfs", "/tmp")):
         os.makedirs(at, exist_ok=True)
         tool("mount", "-t", kind, kind, at)
@@ -71,7 +71,7 @@ def begin() -> None:
 
 
 def attached(how: str) -> str:
-    """The drive's device."""
+    """Return the drive's device."""
     if how == "nbd":
         tool("ip", "link", "set", "eth0", "up")
         tool("ip", "address", "add", "10.0.2.15/24", "dev", "eth0")
@@ -81,7 +81,7 @@ def attached(how: str) -> str:
 
 
 def prepare(device: str, asked: dict[str, Any], _: Answer) -> dict[str, Any]:
-    """Make a file system, and on it what the client needs."""
+    """Make a file system with the client's files."""
     do("mkfs.ext4", "-q", "-F", device)
     tool("mount", "-t", "ext4", device, str(AT))
     CLIENTS[asked["client"]].prepare(AT)
@@ -90,7 +90,7 @@ def prepare(device: str, asked: dict[str, Any], _: Answer) -> dict[str, Any]:
 
 
 def write(device: str, asked: dict[str, Any], answer: Answer) -> dict[str, Any]:
-    """Let the client write until the drive does not answer any more."""
+    """Let the client write until the drive no longer answers."""
     tool("mount", "-t", "ext4", device, str(AT))
     CLIENTS[asked["client"]].write(
         AT, asked["first"], random.Random(asked["seed"]), lambda n: answer(acknowledged=n)
@@ -99,7 +99,7 @@ def write(device: str, asked: dict[str, Any], answer: Answer) -> dict[str, Any]:
 
 
 def found(device: str, asked: dict[str, Any], _: Answer) -> dict[str, Any]:
-    """Numbers that are there, and what the client and e2fsck find wrong."""
+    """Return the numbers that are there, and the faults that the client and e2fsck find."""
     tool("mount", "-t", "ext4", device, str(AT))
     there, wrong = CLIENTS[asked["client"]].found(AT)
     tool("umount", str(AT))
@@ -111,13 +111,13 @@ def found(device: str, asked: dict[str, Any], _: Answer) -> dict[str, Any]:
 
 
 def run(device: str, asked: dict[str, Any], _: Answer) -> dict[str, Any]:
-    """What shell commands say, in which ``$DRIVE`` is the device."""
+    """Return the output of shell commands, in which ``$DRIVE`` is the device."""
     os.environ["DRIVE"] = device
     return {"said": do("/bin/busybox", "sh", "-e", "-c", asked["commands"])}
 
 
 def main() -> None:
-    """Do what is asked for, until the machine is switched off."""
+    """Carry out requests until the machine is switched off."""
     begin()
     while not PORT.exists():
         time.sleep(0.01)

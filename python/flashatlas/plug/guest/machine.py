@@ -20,22 +20,24 @@ from flashatlas.plug.kernel import Kernel
 from flashatlas.serve import Serving
 
 ATTACHED = ("virtio-blk", "nbd")
-"""How the guest has the drive: as a virtual disk of QEMU's, which sends FLUSH and no FUA; through
-the NBD driver of its own kernel, which sends both."""
+"""Ways to attach the drive to the guest.
+
+QEMU's virtual disk sends FLUSH and no FUA; the NBD driver of the guest's own kernel sends both.
+"""
 
 MEMORY = "512M"
 PATIENCE_S = 600
-"""Seconds after which a guest does not answer any more."""
+"""Seconds after which a guest counts as stopped."""
 
 
 class Machine:
-    """A guest that is switched on; a context manager, which pulls its plug at the end."""
+    """A guest that is switched on; as a context manager it pulls the guest's plug at the end."""
 
     def __init__(self, drive: Serving, attach: str, accel: str = "tcg") -> None:
         """Switch a guest on.
 
         Raises:
-            InputError: There can be none here.
+            InputError: No guest can run here.
 
         """
         if (why := root.missing()) is not None:
@@ -97,10 +99,10 @@ class Machine:
         self._qemu.wait()
 
     def answers(self, do: str, **asked: Any) -> Iterator[dict[str, Any]]:
-        """What the guest answers until it has done it, or its plug is pulled.
+        """Yield the guest's answers until it is done, or its plug is pulled.
 
         Raises:
-            DriveError: It could not.
+            DriveError: The guest could not carry out the request.
 
         """
         assert self._qemu.stdin is not None and self._qemu.stdout is not None
@@ -118,10 +120,10 @@ class Machine:
                 return
 
     def ask(self, do: str, **asked: Any) -> dict[str, Any]:
-        """What the guest answers in the end.
+        """Return the guest's final answer.
 
         Raises:
-            DriveError: It could not, or has stopped.
+            DriveError: The guest could not carry out the request, or has stopped.
 
         """
         for answer in self.answers(do, **asked):
@@ -136,25 +138,25 @@ class Machine:
         said = self._qemu.stderr.read().decode(errors="replace").splitlines()
         if self._console.is_file():
             said += self._console.read_text(encoding="utf-8", errors="replace").splitlines()
-        # lines of the kernel begin with their time: of what a program said, the last is why
+        # lines of the kernel begin with their time: the last line of a program is the reason
         words = [line for line in said if line.strip() and not line.startswith("[")]
         return words[-1] if words else "nothing was said"
 
 
 class Guest(Kernel):
-    """A kernel of its own, which dies with the drive's power."""
+    """A separate kernel, which dies with the drive's power."""
 
     def __init__(self, attach: str = "virtio-blk", accel: str = "tcg") -> None:
-        """``attach`` is one of :data:`ATTACHED`, ``accel`` ``tcg`` or ``kvm``."""
+        """Take ``attach``, one of :data:`ATTACHED`, and ``accel``, ``tcg`` or ``kvm``."""
         self.attach = attach
         self.accel = accel
 
     def missing(self) -> str | None:
-        """Why it cannot be had here, if so."""
+        """Return why no guest can run here, or ``None``."""
         return root.missing()
 
     def prepare(self, drive: Serving, client: Client) -> None:
-        """Make a file system, and on it what the client needs."""
+        """Make a file system with the client's files."""
         with self._on(drive, client) as machine:
             machine.ask("prepare", client=client.name)
 
@@ -166,7 +168,7 @@ class Guest(Kernel):
         rng: random.Random,
         acknowledge: Callable[[int], None],
     ) -> None:
-        """Let the client write until the power fails, of the drive and of the guest."""
+        """Let the client write until the power of the drive and of the guest fails."""
         with self._on(drive, client) as machine:
             threading.Thread(target=_die_together, args=(drive, machine), daemon=True).start()
             try:
@@ -178,7 +180,7 @@ class Guest(Kernel):
                 return  # the power failed in the mount
 
     def found(self, drive: Serving, client: Client) -> tuple[set[int], str]:
-        """Numbers that are there, and what the client and e2fsck find wrong."""
+        """Return the numbers that are there, and the faults that the client and e2fsck find."""
         with self._on(drive, client) as machine:
             end = machine.ask("found", client=client.name)
         return set(end["there"]), end["wrong"]
@@ -186,7 +188,7 @@ class Guest(Kernel):
     def _on(self, drive: Serving, client: Client) -> Machine:
         if client.name not in init.CLIENTS:
             known = ", ".join(init.CLIENTS)
-            raise InputError(f"client: `{client.name}` does not run in a guest, but {known}")
+            raise InputError(f"client: `{client.name}` does not run in a guest (these do: {known})")
         return Machine(drive, self.attach, self.accel)
 
 

@@ -16,7 +16,7 @@ from flashatlas.plug import client, records, sqlite
 from flashatlas.plug.guest import init
 
 KEPT = "guest-"
-"""How folders begin in which it is kept; behind that stands a digest of what it is made of."""
+"""Beginning of the names of its folders; a digest of the parts follows."""
 
 SUITE = "bookworm"
 PACKAGES = (
@@ -36,18 +36,18 @@ LEFT_OUT = (
     "*/systemd/*",
     "*.ko",
 )
-"""What of the packages the guest does not need; of the modules it has those of ``init.MODULES``."""
+"""Parts of the packages that the guest does not need; it has the modules of ``init.MODULES``."""
 
 PROGRAMS = {
     "qemu-system-x86_64": "qemu-system-x86",
     "mmdebstrap": "mmdebstrap",
     "bsdtar": "libarchive-tools",
 }
-"""What is needed, and the package of Debian and Ubuntu that has it."""
+"""Programs that are needed, with their packages of Debian and Ubuntu."""
 
 
 def missing() -> str | None:
-    """Why there can be no guest here, if so."""
+    """Return why there can be no guest here, or ``None``."""
     if platform.machine() != "x86_64":
         return f"the guest is of x86_64, this machine is {platform.machine()}"
     for program, package in PROGRAMS.items():
@@ -57,10 +57,10 @@ def missing() -> str | None:
 
 
 def root() -> Path:
-    """A folder with ``kernel`` and ``root.cpio``, made where it is not there yet.
+    """Return a folder with ``kernel`` and ``root.cpio``; it is made if it does not exist.
 
     Raises:
-        DriveError: It cannot be made: what mmdebstrap says.
+        DriveError: It cannot be made; the message is mmdebstrap's.
 
     """
     cache = cache_folder()
@@ -81,7 +81,7 @@ def root() -> Path:
 
 
 def _own() -> Iterator[tuple[str, bytes]]:
-    """Files of ours in the root: the clients as they are here, without the package around them."""
+    """Yield our files in the root: the clients, without the package around them."""
     for module in (client, records, sqlite):
         path = Path(str(module.__file__))
         yield f"flashatlas/plug/{path.name}", path.read_bytes()
@@ -98,7 +98,7 @@ def _digest() -> str:
 
 
 def _make(scratch: Path) -> None:
-    """The folder ``made``, out of what mmdebstrap unpacks: no script of a package is run."""
+    """Make the folder ``made`` from the files that mmdebstrap unpacks; no package script is run."""
     made, own, tar = scratch / "made", scratch / "own", scratch / "root.tar"
     made.mkdir()
     packages = ",".join(PACKAGES)

@@ -1,4 +1,4 @@
-// Draws the charts with Vega-Lite, as SVG. Colours are CSS variables, so that dark, light and paper need no redrawing.
+// Draws the charts with Vega-Lite, as SVG. Colours are CSS variables, so dark, light and paper need no redrawing.
 
 const root = document.documentElement;
 const report = JSON.parse(document.getElementById("report-data").textContent);
@@ -54,7 +54,7 @@ function fitted(chart, host) {
 
 async function draw(host) {
   const [spec, config] = fitted(report.charts[host.dataset.chart], host);
-  // Vega names its element for screen readers; ours says what the chart says, and what is in it is only to be seen
+  // Vega names its element for screen readers; ours has the chart's key figures, and the inside is only for the eye
   const place = document.createElement("div");
   place.setAttribute("aria-hidden", "true");
   host.style.minHeight = `${host.offsetHeight}px`; // the page keeps its place meanwhile

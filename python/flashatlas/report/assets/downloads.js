@@ -1,4 +1,4 @@
-// A chart as a picture or its data as text, to be kept. Nothing leaves the page but through the reader's own disk.
+// Saves a chart as a picture, or its data as text, on the reader's own disk; nothing else leaves the page.
 
 /** The drawing with the colours of this moment in place of the page's variables. */
 function standalone(host) {

@@ -1,6 +1,6 @@
-// Values as text, with their units. The names of `formats` are what the specifications and data tables ask for.
+// Values as text, with their units. Specifications and data tables use the names of `formats`.
 
-// one for all numbers: making it takes longer than everything else that is done for a mark
+// one formatter for all numbers: making one takes longer than all other work for a mark
 const plain = new Intl.NumberFormat("en-GB", { maximumFractionDigits: 12 });
 const three = new Intl.NumberFormat("en-GB", { minimumFractionDigits: 3, maximumFractionDigits: 3 });
 const trimmed = (value, digits) => plain.format(Number(value.toPrecision(digits)));

@@ -1,4 +1,4 @@
-// Two numbers against each other, a mark a configuration, and those of them that no other one betters in both.
+// Two numbers against each other: a mark for each configuration, and the front of those that no other betters in both.
 
 /** The places of the points that no other point betters: at least as good in both numbers, and better in one. */
 function paretoFront(points, [first, second]) {

@@ -1,4 +1,4 @@
-// What every page has: colours, the copy button, the contents.
+// Parts of every page: colours, the copy button, the contents.
 
 function startThemes() {
   const buttons = [...document.querySelectorAll("[data-theme-choice]")];

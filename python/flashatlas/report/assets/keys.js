@@ -1,4 +1,4 @@
-// The key of runs: a click hides a run or shows it again, in every chart; pointing at one makes it stand out.
+// The legend of runs: a click hides a run or shows it again in every chart; pointing at a run highlights it.
 
 const hidden = new Set();
 

@@ -51,7 +51,7 @@ function linesOf(number, x, by, panel) {
     data: { name: "over" },
     transform: [{ filter: { field: "panel", equal: title } }],
     layer: [
-      // between names there is nothing: no line
+      // no line between names: there is nothing between them
       ...(names[0].numeric ? [{ mark: { type: "line", strokeWidth: 2 }, encoding: { x: across, y: up, color: colour, strokeDash: told(DASHES) } }] : []),
       { mark: { type: "rule", strokeWidth: 1.5 }, encoding: { x: across, y: { ...up, field: "low" }, y2: { field: "high" }, color: colour } },
       { mark: { type: "point", filled: true, size: 45, opacity: 1 }, encoding: { x: across, y: up, ...hollowed(colour), tooltip } },

@@ -1,4 +1,4 @@
-// Parallel coordinates: a line a run across axes of factors and numbers. Dragging along an axis chooses a range of it.
+// Parallel coordinates: a line for each run across axes of factors and numbers. Dragging along an axis chooses a range.
 
 const MARGIN = { top: 46, bottom: 22, side: 66 };
 const ROOM = 92; // of an axis with its words: where the page is narrower than all of them, they are scrolled
@@ -92,7 +92,7 @@ class Parallel {
   choose(axis, from, to) {
     const [low, high] = [Math.min(from, to), Math.max(from, to)];
     if (axis.number) {
-      // the ends are the numbers themselves: what is put back from a share of them is not quite the same
+      // the ends are the numbers themselves: a number computed back from a share is not quite the same
       if (low <= 0 && high >= 1) choice.ranges.delete(axis.name);
       else choice.ranges.set(axis.name, [low <= 0 ? axis.least : axis.from(low), high >= 1 ? axis.most : axis.from(high)]);
     } else {

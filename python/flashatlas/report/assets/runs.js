@@ -1,4 +1,4 @@
-// The runs one by one: a table to sort, filter and leaf through, and what is known of the one that was picked.
+// The runs one by one: a table to sort, filter and leaf through, and the details of the chosen run.
 
 const PAGE = 100;
 
@@ -83,7 +83,7 @@ class RunsTable {
     if (this.sort) {
       const { order } = this.columns[this.sort.at];
       const sign = this.sort.down ? -1 : 1;
-      // what a run does not have stands last, whichever way
+      // missing values stand last, in both orders
       found.sort((a, b) => {
         const [x, y] = [order(a), order(b)];
         return x === null || y === null ? (x === null) - (y === null) : sign * (x - y);

@@ -1,4 +1,4 @@
-// Tables with a row a run: a heading sorts by its column, once more the other way round.
+// Tables with a row for each run: a heading sorts by its column, and a second click reverses the order.
 
 function startSorting() {
   for (const table of document.querySelectorAll("table.sortable")) {

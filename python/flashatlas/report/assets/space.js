@@ -1,4 +1,4 @@
-// The runs of a study: which the reader has chosen, and means over what a view does not ask about.
+// The runs of a study: the chosen runs, and means over the axes that a view does not show.
 
 const space = report.space;
 const runCount = report.runs.length;

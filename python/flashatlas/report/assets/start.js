@@ -1,4 +1,4 @@
-// What the report of runs does once it stands.
+// Start of the report of runs.
 
 startFurniture();
 startTables();

@@ -1,4 +1,4 @@
-// What the page of a study does once it stands.
+// Start of the page of a study.
 
 startFurniture();
 startChoice();

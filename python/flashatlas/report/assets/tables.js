@@ -1,4 +1,4 @@
-// The data behind a chart, as a table. It is made when it is first asked for: a reader rarely wants all of them.
+// The data behind a chart, as a table. A table is made when it is first asked for: a reader rarely wants all of them.
 
 function cell(tag, content, attributes = {}) {
   const made = Object.assign(document.createElement(tag), attributes);

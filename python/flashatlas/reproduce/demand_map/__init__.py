@@ -7,7 +7,7 @@ from flashatlas.reproduce.protocol import Experiment, ExperimentOption
 HELP = """\
 Every demand-paged map over the size of its memory.
 
-Shows hit ratio, map reads and writes, latency and RAM.
+The tables have hit ratio, map reads and writes, latency and RAM.
 
 For example: `flashatlas reproduce demand-map --out out/demand-map`
 """

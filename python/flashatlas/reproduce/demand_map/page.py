@@ -22,7 +22,7 @@ METRICS = (
 
 
 def page(demand: DemandMap, command: str) -> str:
-    """The report as HTML text; ``command`` runs all of it again."""
+    """Return the report as HTML text; ``command`` runs everything again."""
     depth = demand.experiment["depth"]
     known = [(a.name, text(f"{a.source}, on {a.options['drive']}")) for a in demand.applications]
     known.append(("Played", text(f"closed loop of {depth}: service times, without queueing")))
@@ -50,7 +50,7 @@ def _numbers(demand: DemandMap) -> str:
 
 
 def over_memory(demand: DemandMap) -> chart.Chart:
-    """The picture: hit ratio, map reads and writes, and latency over the bytes of memory."""
+    """Return the chart of hit ratio, map reads and writes, and latency over the memory in bytes."""
     stores = list(dict.fromkeys(row.store for row in demand.rows if row.cache_bytes))
     colours = {store: f"var(--run-{i % COLOURS})" for i, store in enumerate(stores)}
     names = ("application", "store", "bytes", *(metric[0] for metric in METRICS))

@@ -28,7 +28,7 @@ class Row:
     application: str
     store: str
     cache_bytes: int | None
-    """Memory for the map; ``None`` for the whole map in DRAM."""
+    """Memory for the map in bytes; ``None`` if the whole map is in DRAM."""
     result: Result = field(repr=False)
 
     @property
@@ -38,30 +38,30 @@ class Row:
 
     @property
     def accesses(self) -> int:
-        """Lookups and changes for the host."""
+        """Number of lookups and changes for the host."""
         counts = self.result.record["map"]
         return counts["lookups"] + counts["update_hits"] + counts["update_misses"]
 
     @property
     def reads(self) -> float:
-        """Map pages read for each thousand accesses."""
+        """Map pages read per thousand accesses."""
         counts = self.result.record["map"]
         return 1000 * (counts["loads"] + counts["merges"]) / self.accesses
 
     @property
     def writes(self) -> float:
-        """Map pages written for each thousand accesses, copies of collection among them."""
+        """Map pages written per thousand accesses, with copies by collection."""
         counts = self.result.record["map"]
         return 1000 * (sum(counts["writes"].values()) + counts["copies"]) / self.accesses
 
     @property
     def ram_bytes(self) -> int:
-        """Memory of all tables of the map."""
+        """Memory of all tables of the map in bytes."""
         tables = self.result.record["memory_bytes"]["tables"]
         return sum(size for name, size in tables.items() if "map" in name.lower())
 
     def latency_ns(self, op: str) -> float | None:
-        """Mean latency of an operation; ``None`` where the workload has none of it."""
+        """Return the mean latency of an operation; ``None`` if the workload has none of it."""
         return self.result.latency.get(op, {}).get("mean")
 
 
@@ -79,11 +79,11 @@ class DemandMap:
         return [row.result for row in self.rows]
 
     def of(self, application: str) -> list[Row]:
-        """All stores on one application."""
+        """Return all stores on one application."""
         return [row for row in self.rows if row.application == application]
 
     def to_json(self) -> dict[str, Any]:
-        """All numbers."""
+        """Return all numbers."""
         return {
             "schema": "flashatlas.reproduce.demand-map/1",
             "applications": [a.to_json() for a in self.applications],
@@ -111,23 +111,23 @@ class DemandMap:
 
 @dataclass(frozen=True)
 class Plan:
-    """What is to be run."""
+    """The runs of the experiment."""
 
     experiment: dict[str, Any] = field(repr=False)
     applications: list[Application]
     cache_bytes: list[int]
     limit: int | None
-    """Requests after which each run ends."""
+    """Number of requests after which each run ends."""
 
     @property
     def workloads(self) -> list[Application]:
-        """What it runs on."""
+        """The applications."""
         return self.applications
 
     def runs(self) -> list[tuple[str, str, int | None, dict[str, Any]]]:
-        """Application, store, memory, and options of each run.
+        """Return the application, store, memory and options of each run.
 
-        None where a store cannot work with so little memory.
+        A store has no run with less memory than it can work with.
         """
         made: list[tuple[str, str, int | None, dict[str, Any]]] = []
         for application in self.applications:
@@ -144,7 +144,7 @@ class Plan:
 
     @property
     def labels(self) -> list[str]:
-        """A name for each run."""
+        """A label for each run."""
         return [
             f"{name}: {store}, {size}" if size else f"{name}: {store}"
             for name, store, size, _ in self.runs()
@@ -157,7 +157,7 @@ class Plan:
         progress: Progress | None = None,
         kept: Kept | None = None,
     ) -> DemandMap:
-        """Run all of it; arguments as for :func:`flashatlas.reproduce.runs.carried_out`."""
+        """Carry out all runs; arguments as for :func:`flashatlas.reproduce.runs.carried_out`."""
         planned = self.runs()
         cases: list[Any] = [
             {"label": label, **options}
@@ -185,7 +185,7 @@ def plan(
     cache_bytes: list[int] | None = None,
     limit: int | None = None,
 ) -> Plan:
-    """What is run; arguments as for :func:`flashatlas.reproduce.carry_out`."""
+    """Return the plan; arguments as for :func:`flashatlas.reproduce.carry_out`."""
     experiment = load(PAPER)
     folder = None if stand_ins else traces_folder(traces)
     made = applications(experiment["application"], folder)

@@ -7,11 +7,11 @@ from flashatlas.reproduce.table import Listing
 from flashatlas.tables import size
 
 NUMBERS = ("hit ratio", "map reads", "map writes", "read mean", "write mean", "RAM", "WAF")
-"""What the tables show of a row; map pages are counted for each thousand lookups and changes."""
+"""Columns of the tables; map pages are counted per thousand lookups and changes."""
 
 
 def numbers_of(row: Row) -> tuple[str, ...]:
-    """What the tables show of a row."""
+    """Return the cells of a row."""
 
     def latency(op: str) -> str:
         mean = row.latency_ns(op)
@@ -29,12 +29,12 @@ def numbers_of(row: Row) -> tuple[str, ...]:
 
 
 def name_of(row: Row) -> str:
-    """The store and its memory, in words."""
+    """Return the store and its memory, in words."""
     return f"{row.store}, {size(row.cache_bytes)}" if row.cache_bytes else row.store
 
 
 def listings(demand: DemandMap) -> list[Listing]:
-    """What the terminal shows."""
+    """Return the tables for the terminal."""
     return [
         Listing(
             a.name,

@@ -9,7 +9,7 @@ Figures 14.4 and 14.5 of the HARD paper.
 
 Random writes over their size, and IOzone, with the layer and without.
 
-Beyond the paper: where the gain comes from, a full drive, hot and cold data, FLUSHes, and a
+Beyond the paper: the source of the gain, a full drive, hot and cold data, FLUSHes, and a
 database's trace.
 
 For example: `flashatlas reproduce hard --out out/hard`

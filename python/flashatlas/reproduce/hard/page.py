@@ -18,7 +18,7 @@ COLOURS = {NONE: "var(--run-0)", HARD: "var(--run-1)"}
 
 
 def page(hard: Hard, command: str) -> str:
-    """The report as HTML text; ``command`` runs all of it again."""
+    """Return the report as HTML text; ``command`` runs everything again."""
     known = [
         ("Drive", text(f"{hard.experiment['drive']}, every page written once before")),
         *((application.name, text(application.source)) for application in hard.applications),
@@ -29,7 +29,7 @@ def page(hard: Hard, command: str) -> str:
 
 
 def sizes(hard: Hard) -> chart.Chart:
-    """Figure 14.4."""
+    """Return figure 14.4."""
     known = hard.experiment["figure_4"]["sizes"]
     rows = [(n, size, hard.random_write(size, n) / 1e6) for n in COLOURS for size in known]
     data = chart.columns_of(("stack", "bytes", "speed"), rows)
@@ -69,7 +69,7 @@ def sizes(hard: Hard) -> chart.Chart:
 
 
 def stages(hard: Hard) -> chart.Chart:
-    """Figure 14.5: the gain of each stage, over the record size."""
+    """Return figure 14.5: the gain of each stage, over the record size."""
     five = hard.experiment["figure_5"]
     rows = [
         (stage, depth, record, hard.gain(record, depth, stage))
@@ -83,7 +83,7 @@ def stages(hard: Hard) -> chart.Chart:
 
     def panel(stage: str) -> dict[str, Any]:
         return {
-            "title": f"{stage}: speed with HARD over that without, over the record size",
+            "title": f"{stage}: speed with HARD over speed without it, over the record size",
             "height": 90,
             "data": {"name": "stages"},
             "transform": [{"filter": {"field": "stage", "equal": stage}}],

@@ -1,6 +1,6 @@
 """HARD against a superpage-mapped drive alone.
 
-Figures 14.4 and 14.5, and what they leave out (``papers/4-hard``).
+It has figures 14.4 and 14.5, and the questions that they leave out (``papers/4-hard``).
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ class Hard(HardStudies):
     """The experiment, carried out."""
 
     def tables(self) -> list[Table]:
-        """Every table, in the order of the paper."""
+        """Return every table, in the order of the paper."""
         return tables.tables(self)
 
     def to_json(self) -> dict[str, Any]:
-        """All numbers."""
+        """Return all numbers."""
         return {
             "schema": "flashatlas.reproduce.hard/2",
             "traces": [application.to_json() for application in self.applications],
@@ -42,17 +42,17 @@ class Hard(HardStudies):
 
 @dataclass(frozen=True)
 class Plan(layered.Plan):
-    """What is to be run."""
+    """The runs of the experiment."""
 
     applications: list[Application]
 
     @property
     def workloads(self) -> list[Application]:
-        """What may be recorded traces."""
+        """Workloads that may be recorded traces."""
         return self.applications
 
     def cases(self, jobs_folder: Path) -> Cases:
-        """The options of each run; job files are written to a folder."""
+        """Return the options of each run; job files are written to a folder."""
         e = self.experiment
         cases: Cases = {}
         short = 1024 * self.requests if self.requests else None
@@ -80,11 +80,11 @@ class Plan(layered.Plan):
         return cases
 
     def _shape(self) -> list[str]:
-        """The whole drive, or where runs are short one of 2 GB: it is filled sooner."""
+        """Return the settings of the drive: short runs have one of 2 GB, which is filled sooner."""
         return ["drive.blocks=512"] if self.requests else []
 
     def _random(self, kind: str, more: str = "") -> dict[str, Any]:
-        """Writes of 4 KiB in the steady state: more than the drive holds are not measured."""
+        """Return a workload of 4 KiB writes in the steady state; its warm-up is not measured."""
         full = self.experiment["full"]
         warmup, count = (
             min(self.requests or full[key], full[key]) for key in ("warmup", "requests")
@@ -92,7 +92,7 @@ class Plan(layered.Plan):
         return {"workload": f"{kind}:requests={warmup + count},size=4KiB{more}", "warmup": warmup}
 
     def _promises(self, cases: Cases) -> None:
-        """Every promise of the layer over every promise of the drive, fresh and steady."""
+        """Add every promise of the layer over every promise of the drive, fresh and steady."""
         e = self.experiment
         promises, full = e["promises"], e["full"]
         count = min(self.requests or promises["fresh"], promises["fresh"])
@@ -110,7 +110,7 @@ class Plan(layered.Plan):
                     add(cases, "promise", (*key, complete), [HARD], set=how, depth=depth, **writes)
 
     def _full(self, cases: Cases) -> None:
-        """A full drive: the reserve, victim policies, FLUSHes."""
+        """Add runs on a full drive: the reserve, victim policies, FLUSHes."""
         full, both = self.experiment["full"], self.experiment["stacks"]
         random = {"depth": self.experiment["figure_4"]["depth"], **self._random("uniform")}
         add(cases, "full", "random", [NONE], set=full["set"], **random)
@@ -133,16 +133,16 @@ class Plan(layered.Plan):
         progress: Progress | None = None,
         kept: Kept | None = None,
     ) -> Hard:
-        """Run all of it; arguments as for :func:`flashatlas.reproduce.runs.carried_out`."""
+        """Carry out all runs; arguments as for :func:`flashatlas.reproduce.runs.carried_out`."""
         return Hard(self.experiment, self.results(jobs, progress, kept), self.applications)
 
 
 def iozone(record: int, merged: int, size: int, read_depth: int, write_depth: int) -> str:
-    """A job file in IOzone's order (HARD, section 14.3: SW, SR, RR, RW), then both reads again.
+    """Return a job file in IOzone's order (HARD, section 14.3: SW, SR, RR, RW, SR, RR).
 
     Args:
         record: Bytes of a random request.
-        merged: Bytes of a sequential one, if that is more: the page cache hands them down together.
+        merged: Bytes of a sequential request, if it is larger: the page cache merges such requests.
         size: Bytes of the file.
         read_depth: Reads in flight.
         write_depth: Writes in flight.
@@ -177,7 +177,7 @@ def plan(
     stand_ins: bool = False,
     limit: int | None = None,
 ) -> Plan:
-    """What is run; arguments as for :func:`flashatlas.reproduce.carry_out`."""
+    """Return the plan; arguments as for :func:`flashatlas.reproduce.carry_out`."""
     experiment = load(PAPER)
     folder = None if stand_ins else traces_folder(traces)
     return Plan(experiment, limit, applications(experiment["trace"], folder))

@@ -14,7 +14,7 @@ from flashatlas.tables import size, speed
 
 
 def tables(hard: HardStudies) -> list[Table]:
-    """Every table, in the order of the paper, then what lies beyond."""
+    """Return every table, in the order of the paper, then the tables beyond it."""
     return [
         claims(hard),
         figure_4(hard),
@@ -32,7 +32,7 @@ def _times(ratio: float) -> str:
 
 
 def claims(hard: HardStudies) -> Table:
-    """What the paper says, beside ours."""
+    """Return the paper's claims beside our numbers."""
     published = hard.experiment["published"]
     records = hard.experiment["figure_5"]["records"]
     depths = hard.experiment["figure_5"]["depths"]["write"]
@@ -54,16 +54,16 @@ def claims(hard: HardStudies) -> Table:
         said = f"-{published['read_loss']:.0%}" if "after" not in stage else "not shown"
         rows.append((stage, said, f"{-max(losses):+.1%} to {-min(losses):+.1%}"))
     note = (
-        "Read before the random writes, a file lies in order under both, and the layer costs its "
-        "lookups. Read after them, what is read in sequence lies scattered under the layer: reads "
-        "split. Random writes: `hard.complete = buffered` over `cache.mode = write-through`, two "
-        'settings of which the paper names neither; "What a write promises" has all four.'
+        "Before the random writes, the file lies in order with and without the layer, which costs "
+        "its lookups. After them, sequential data lies scattered under the layer: reads split. "
+        "Random writes: `hard.complete = buffered` over `cache.mode = write-through`, two "
+        'settings that the paper does not name; "What a write promises" has all four.'
     )
     return Table("What the paper says", REPRODUCED, note, ("", "published", "ours"), rows)
 
 
 def figure_4(hard: HardStudies) -> Table:
-    """Fig. 14.4: random writes against their size."""
+    """Return Fig. 14.4: random writes against their size."""
     rows = []
     for n in hard.experiment["figure_4"]["sizes"]:
         without, with_layer = hard.random_write(n, NONE), hard.random_write(n, HARD)
@@ -79,7 +79,7 @@ def figure_4(hard: HardStudies) -> Table:
 
 
 def figure_5(hard: HardStudies) -> list[Table]:
-    """Fig. 14.5: IOzone."""
+    """Return Fig. 14.5: IOzone."""
     made = []
     for depth in hard.experiment["figure_5"]["depths"]["write"]:
         rows = []
@@ -117,11 +117,11 @@ PROMISES = {
     ("buffered", "write-back"): "in host memory: a FLUSH makes it durable",
     ("written", "write-back"): "in the drive's cache: a FLUSH makes it durable",
 }
-"""Where a write is that has completed, by ``hard.complete`` and ``cache.mode``."""
+"""The place of a completed write, by ``hard.complete`` and ``cache.mode``."""
 
 
 def promises(hard: HardStudies) -> Table:
-    """What a completed write promises, and what that costs."""
+    """Return the promises of a completed write, and their cost."""
     of = hard.experiment["promises"]
     rows = []
     for cache, complete in itertools.product(of["cache"], ("", *of["complete"])):
@@ -137,7 +137,7 @@ def promises(hard: HardStudies) -> Table:
         rows.append((layer, cache, PROMISES[complete, cache], *cells))
     note = (
         "Random writes of 4 KB, MB/s, one and 32 in flight. A comparison is fair where both "
-        "promise the same: `written` over a write-through drive beside that drive, `buffered` "
+        "promise the same: `written` over a write-through drive beside this drive, `buffered` "
         "beside a write-back drive. Fresh: a filled drive that has not begun to collect, as in "
         "Fig. 14.5; "
         "steady: a full one that collects as fast as it is written."
@@ -152,7 +152,7 @@ def _layer(result: Result) -> dict[str, Any]:
 
 
 def breakdown(hard: HardStudies) -> Table:
-    """Where the gain of random writes comes from."""
+    """Return the sources of the gain of random writes."""
     rows = []
     for n in hard.experiment["figure_4"]["sizes"][:4]:
         without, with_layer = (hard.of("figure 14.4", n, stack).record for stack in (NONE, HARD))
@@ -173,7 +173,7 @@ def breakdown(hard: HardStudies) -> Table:
     note = (
         "For each request: superpages read and merged in the drive without the layer and with it, "
         "requests merged into one write to the drive, map entries looked up or changed, pages "
-        "reclaimed; then write amplification of all."
+        "reclaimed; then the product of all write amplification."
     )
     head = (
         "writes of",
@@ -189,7 +189,7 @@ def breakdown(hard: HardStudies) -> Table:
 
 
 def _fine(bytes_per_s: float) -> str:
-    """Of drives that collect: slow enough for two digits."""
+    """Return a speed with two digits, for drives that collect and are slow."""
     return f"{bytes_per_s / 1e6:.2f} MB/s"
 
 
@@ -215,7 +215,7 @@ def _amplified(name: str, result: Result) -> tuple[str, ...]:
 
 
 def full(hard: HardStudies) -> Table:
-    """A full drive: reclamation over the reserve, and over victim policies on hot and cold data."""
+    """Return a full drive: reclamation over the reserve, and over victims on hot and cold data."""
     rows = [_amplified("random, none", hard.of("full", "random", NONE))]
     for reserve in hard.experiment["full"]["reserves"]:
         rows.append(
@@ -241,7 +241,7 @@ def full(hard: HardStudies) -> Table:
 
 
 def flushes(hard: HardStudies) -> Table:
-    """FLUSH-heavy work: what durability costs."""
+    """Return FLUSH-heavy work: the cost of durability."""
     rows = []
     for every in hard.experiment["full"]["flush_every"]:
         without, with_layer = (hard.of("flush", every, stack).record for stack in (NONE, HARD))
@@ -260,9 +260,9 @@ def flushes(hard: HardStudies) -> Table:
             )
         )
     note = (
-        "In the steady state, one write at a time, a FLUSH after every so many. Each FLUSH sends a "
-        "superpage that is not full and a record of the log: durability is what the paper leaves "
-        "out, and here the layer may lose."
+        "In the steady state, one write at a time, with a FLUSH after every N writes. Each FLUSH "
+        "sends a superpage that is not full and a record of the log. The paper leaves durability "
+        "out; with it the layer may lose."
     )
     head = (
         "writes to a FLUSH",
@@ -278,7 +278,7 @@ def flushes(hard: HardStudies) -> Table:
 
 
 def traces(hard: HardStudies) -> Table:
-    """Recorded workloads."""
+    """Return the recorded workloads."""
     rows = []
     for application, stack in itertools.product(hard.applications, (NONE, HARD)):
         result = hard.of("trace", application.name, stack)
@@ -295,5 +295,5 @@ def traces(hard: HardStudies) -> Table:
 
 
 def listings(hard: HardStudies) -> list[Listing]:
-    """What the terminal shows."""
+    """Return the tables for the terminal."""
     return table.listings(tables(hard))

@@ -9,8 +9,8 @@ Tiobench and mixed work of the HPB slides.
 
 The map cached in host memory, with the layer and without.
 
-Beyond the slides: what time at the host their range implies, phones' traces over host memory,
-what verification and updates cost, and both host layers together.
+Beyond the slides: the time at the host that their range implies, phones' traces over host memory,
+the cost of verification and updates, and both host layers together.
 
 For example: `flashatlas reproduce hpb --out out/hpb`
 """

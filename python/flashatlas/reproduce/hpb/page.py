@@ -17,7 +17,7 @@ TITLE = "HPB: the map cached in host memory"
 
 
 def page(hpb: Hpb, command: str) -> str:
-    """The report as HTML text; ``command`` runs all of it again."""
+    """Return the report as HTML text; ``command`` runs everything again."""
     known = [("Drive", text(f"{hpb.experiment['drive']}, every page written once before"))]
     known += [(phone.name, text(phone.source)) for phone in hpb.phones]
     pictures = chart.Section("figures", "Pictures", "", [mixed(hpb), memory(hpb)])
@@ -28,9 +28,9 @@ def page(hpb: Hpb, command: str) -> str:
 def _lines(
     data: str, title: str, fields: tuple[str, str, str], colours: dict[str, str], sizes: list[int]
 ) -> dict[str, Any]:
-    """Lines over bytes, which double along the axis.
+    """Return lines over bytes, which double along the axis.
 
-    ``fields`` are those of both axes and of the colours.
+    ``fields`` are the fields of both axes and of the colours.
     """
     x, y, series = fields
     return {
@@ -52,7 +52,7 @@ def _lines(
 
 
 def mixed(hpb: Hpb) -> chart.Chart:
-    """The gain of mixed work over the size of chunks."""
+    """Return the chart of the gain of mixed work over the size of chunks."""
     chunks, reads = hpb.experiment["mixed"]["chunks"], hpb.experiment["mixed"]["reads"]
     colours = {f"{r // 10}:{10 - r // 10}": f"var(--run-{i})" for i, r in enumerate(reads)}
     rows = [
@@ -61,7 +61,7 @@ def mixed(hpb: Hpb) -> chart.Chart:
         for chunk in chunks
     ]
     data = chart.columns_of(("mix", "chunk", "gain"), rows)
-    title = "speed with HPB over that without, over the size of chunks"
+    title = "speed with HPB over speed without it, over the size of chunks"
     said = "; ".join(
         f"R:W {m}, chunks of {size(c)}: {g:.2f}" for m, c, g in zip(*data.values(), strict=True)
     )
@@ -78,7 +78,7 @@ def mixed(hpb: Hpb) -> chart.Chart:
 
 
 def memory(hpb: Hpb) -> chart.Chart:
-    """Mean latency of phones' reads over host memory."""
+    """Return the chart of the mean latency of phones' reads over host memory."""
     sizes = hpb.experiment["phone"]["host_bytes"]
     colours = {phone.name: f"var(--run-{i})" for i, phone in enumerate(hpb.phones)}
     rows = []

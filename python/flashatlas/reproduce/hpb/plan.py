@@ -1,6 +1,6 @@
 """HPB against a drive that loads its map on demand.
 
-Tiobench, mixed work, phones (``papers/2-hpb``).
+It has Tiobench, mixed work and phones (``papers/2-hpb``).
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ class Hpb(HpbStudies):
     """The experiment, carried out."""
 
     def tables(self) -> list[Table]:
-        """Every table, in the order of the slides."""
+        """Return every table, in the order of the slides."""
         return tables.tables(self)
 
     def to_json(self) -> dict[str, Any]:
-        """All numbers."""
+        """Return all numbers."""
         return {
             "schema": "flashatlas.reproduce.hpb/1",
             "traces": [p.to_json() for p in self.phones],
@@ -47,17 +47,17 @@ class Hpb(HpbStudies):
 
 @dataclass(frozen=True)
 class Plan(layered.Plan):
-    """What is to be run."""
+    """The runs of the experiment."""
 
     phones: list[Application]
 
     @property
     def workloads(self) -> list[Application]:
-        """What may be recorded traces."""
+        """Workloads that may be recorded traces."""
         return self.phones
 
     def cases(self, jobs_folder: Path) -> Cases:
-        """The options of each run; job files are written to a folder."""
+        """Return the options of each run; job files are written to a folder."""
         e = self.experiment
         cases: Cases = {}
         short = min(1.0, self.requests / e["tiobench"]["random"]) if self.requests else 1.0
@@ -153,7 +153,7 @@ class Plan(layered.Plan):
         progress: Progress | None = None,
         kept: Kept | None = None,
     ) -> Hpb:
-        """Run all of it; arguments as for :func:`flashatlas.reproduce.runs.carried_out`."""
+        """Carry out all runs; arguments as for :func:`flashatlas.reproduce.runs.carried_out`."""
         return Hpb(self.experiment, self.results(jobs, progress, kept), self.phones)
 
 
@@ -165,14 +165,14 @@ def _job(options: list[str], **sections: list[str]) -> str:
 
 
 def tiobench(sizes: dict[str, int], file: int, threads: int, short: float, host_us: int = 0) -> str:
-    """A job file: random reads to warm the host's cache, each kind of work, random reads again.
+    """Return a job file: random reads to warm the host's cache, each kind of work, random reads.
 
     Args:
-        sizes: Bytes of a random and of a sequential request, and how many of each.
+        sizes: Bytes of a random and of a sequential request, and the number of each.
         file: Bytes of the file.
         threads: Requests in flight.
         short: Share of the requests that are carried out.
-        host_us: Time at the host from the end of a request to the next.
+        host_us: Time at the host between the end of a request and the next, in microseconds.
 
     """
     kinds = {"warm": "randread", "RR": "randread", "SR": "read", "SW": "write", "RW": "randwrite"}
@@ -189,7 +189,7 @@ def tiobench(sizes: dict[str, int], file: int, threads: int, short: float, host_
 
 
 def mixed(file: int, issue: int, threads: int, reads: int, chunk: int) -> str:
-    """A job file: records of 4 KB, in chunks that lie anywhere and are gone through in order.
+    """Return a job file: records of 4 KB in chunks, which lie anywhere and are read in order.
 
     Args:
         file: Bytes of the file.
@@ -223,7 +223,7 @@ def plan(
     stand_ins: bool = False,
     limit: int | None = None,
 ) -> Plan:
-    """What is run; arguments as for :func:`flashatlas.reproduce.carry_out`."""
+    """Return the plan; arguments as for :func:`flashatlas.reproduce.carry_out`."""
     experiment = load(PAPER)
     folder = None if stand_ins else traces_folder(traces)
     entries = experiment["phone"]["traces"]

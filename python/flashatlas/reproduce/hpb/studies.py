@@ -1,4 +1,4 @@
-"""The runs of the HPB experiment, and what they measured."""
+"""The runs of the HPB experiment, and their measurements."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from flashatlas.result import Result
 
 HPB = "hpb-host"
 STAGES = ("warm", "RR", "SR", "SW", "RW", "RR after RW")
-"""The first warms the host's cache; the last reads what random writes left."""
+"""Stages; the first warms the host's cache, the last reads after the random writes."""
 
 
 @dataclass(frozen=True)
@@ -21,50 +21,50 @@ class HpbStudies(Studies):
     phones: list[Application]
 
     def tiobench(self, threads: int, stack: str, stage: str) -> float:
-        """Bytes a second of one of :data:`STAGES`."""
+        """Return the bytes per second of one of :data:`STAGES`."""
         return self.stage("tiobench", threads, stack, STAGES.index(stage))
 
     def gain(self, threads: int, stage: str) -> float:
-        """Speed of a stage with the layer over that without it."""
+        """Return the speed of a stage with the layer, divided by its speed without."""
         return self.tiobench(threads, HPB, stage) / self.tiobench(threads, NONE, stage)
 
     def gain_with_host_time(self, host_us: int, stage: str) -> float:
-        """The same, one at a time, with so many microseconds at the host for each request."""
+        """Return the gain of a stage, one request at a time, with time at the host between two."""
         at = STAGES.index(stage)
         return self.stage("host time", host_us, HPB, at) / self.stage(
             "host time", host_us, NONE, at
         )
 
     def mixed(self, reads: int, chunk: int, stack: str) -> float:
-        """Bytes a second of ``reads`` percent reads of 4 KB in chunks."""
+        """Return the bytes per second of mixed work: ``reads`` percent reads of 4 KB in chunks."""
         return float(self.of("mixed", (reads, chunk), stack).record["bandwidth_bytes_per_s"])
 
     def mixed_gain(self, reads: int, chunk: int) -> float:
-        """The same with the layer over without it."""
+        """Return the speed of mixed work with the layer, divided by its speed without."""
         return self.mixed(reads, chunk, HPB) / self.mixed(reads, chunk, NONE)
 
     def service_ns(self, stack: str) -> float:
-        """Nanoseconds of a random read of 4 KB, one at a time."""
+        """Return the nanoseconds of a random read of 4 KB, one at a time."""
         return float(self.experiment["tiobench"]["record"]) / self.tiobench(1, stack, "RR") * 1e9
 
     def implied_overhead_ns(self, gain: float) -> float:
-        """Time at the host for each read with which the drive's own times give ``gain``."""
+        """Return the time at the host per read with which the drive's own times give ``gain``."""
         miss, hit = self.service_ns(NONE), self.service_ns(HPB)
         return (miss - (1 + gain) * hit) / gain
 
     def phone(self, name: str, host_bytes: int | None) -> Result:
-        """A phone's trace, with so much host memory; ``None``: without the layer."""
+        """Return a phone's run with ``host_bytes`` of host memory; ``None``: without the layer."""
         if host_bytes is None:
             return self.of("phone", name, NONE)
         return self.of("phone", (name, host_bytes), HPB)
 
 
 def layer(result: Result) -> dict[str, Any]:
-    """What host and drive counted of the map."""
+    """Return the counters of the map in host and drive."""
     found: dict[str, Any] = result.record["layers"][HPB]
     return found
 
 
 def read_mean_ns(result: Result) -> float:
-    """Mean latency of reads."""
+    """Return the mean latency of reads."""
     return float(result.latency["read"]["mean"])

@@ -11,7 +11,7 @@ from flashatlas.tables import size, speed
 
 
 def tables(hpb: HpbStudies) -> list[Table]:
-    """Every table, in the order of the slides, then what lies beyond."""
+    """Return every table, in the order of the slides, then the tables beyond them."""
     return [
         claims(hpb),
         implied(hpb),
@@ -37,7 +37,7 @@ def _share(n: float, of: float) -> str:
 
 
 def claims(hpb: HpbStudies) -> Table:
-    """What the slides say, beside ours."""
+    """Return the slides' claims beside our numbers."""
     low, high = hpb.experiment["published"]["random_read_gain"]
     rows = []
     for threads in hpb.experiment["tiobench"]["threads"]:
@@ -66,14 +66,14 @@ def claims(hpb: HpbStudies) -> Table:
         )
     )
     note = (
-        "Ours is the gain of the drive alone: between two reads its host takes no time, but where "
-        "a row says so. Nobody measured that time: the next table says where it comes from."
+        "Ours is the gain of the drive alone: between two reads its host takes no time, unless "
+        "a row says so. Nobody measured that time; the next table derives it."
     )
     return Table("What the slides say", REPRODUCED, note, ("", "published", "ours"), rows)
 
 
 def implied(hpb: HpbStudies) -> Table:
-    """What the published range implies."""
+    """Return the time at the host that the published range implies."""
     miss, hit = hpb.service_ns(NONE), hpb.service_ns(HPB)
     rows = [
         ("random read, map page loaded", _micro(miss), "measured, one at a time"),
@@ -94,14 +94,14 @@ def implied(hpb: HpbStudies) -> Table:
     note = (
         "The preset's times are of parts of that time (devices/ufs-128gb.toml names a source for "
         "each) and were not fitted. A map page costs more than its tR: 16 KB cross a channel of "
-        "400 MB/s in 41 µs. What the slides' tiobench spent in file system and driver for each "
-        "read would bring ours to theirs."
+        "400 MB/s in 41 µs. The time that the slides' tiobench spent in file system and driver for "
+        "each read would explain the difference."
     )
     return Table("What the published range implies", DERIVED, note, ("", "time", "how"), rows)
 
 
 def tiobench(hpb: HpbStudies) -> list[Table]:
-    """The slides' figure of tiobench."""
+    """Return the slides' figure of tiobench."""
     made = []
     for threads in hpb.experiment["tiobench"]["threads"]:
         rows = [
@@ -112,9 +112,9 @@ def tiobench(hpb: HpbStudies) -> list[Table]:
             ]
         ]
         note = (
-            "Stages follow each other on one drive and one file, of whose map the drive's own "
-            "memory holds an eighth. The first finds the host's cache empty; the last finds every "
-            "subregion changed by the random writes."
+            "Stages follow each other on one drive and one file. The drive's own memory holds an "
+            "eighth of the file's map. The first stage finds the host's cache empty; the last "
+            "finds every subregion changed by the random writes."
         )
         title = f"tiobench, {threads} in flight" if threads > 1 else "tiobench, one at a time"
         made.append(Table(title, REPRODUCED, note, ("stage", NONE, HPB, "gain"), rows))
@@ -122,7 +122,7 @@ def tiobench(hpb: HpbStudies) -> list[Table]:
 
 
 def mixed(hpb: HpbStudies) -> Table:
-    """The slides' figure of mixed work: gains."""
+    """Return the slides' figure of mixed work: gains."""
     chunks = hpb.experiment["mixed"]["chunks"]
     rows = []
     for reads in hpb.experiment["mixed"]["reads"]:
@@ -136,7 +136,7 @@ def mixed(hpb: HpbStudies) -> Table:
     note = (
         "Gain in bytes a second over the drive alone; 4 KB records, 16 threads (8 in short runs of "
         "generated work, whose drive has 8 map pages in memory). The last two "
-        "columns are of the smallest chunks: reads that were served by an entry, and bytes of map "
+        "columns are for the smallest chunks: reads that were served by an entry, and bytes of map "
         "that the host fetched for each byte that it read. A write makes the 4,096 entries of its "
         "subregion stale."
     )
@@ -145,7 +145,7 @@ def mixed(hpb: HpbStudies) -> Table:
 
 
 def small_caches(hpb: HpbStudies) -> Table:
-    """What relieved reads cost where writers fill the drive's memory for its map."""
+    """Return the cost of faster reads if writers fill the drive's memory for its map."""
     chosen = hpb.experiment["cache"]
     rows = []
     for pages in chosen["pages"]:
@@ -157,8 +157,8 @@ def small_caches(hpb: HpbStudies) -> Table:
     note = (
         f"R:W of {share}, chunks of {size(chosen['chunk'])}, 16 threads, a file of "
         f"{size(chosen['file'])} on a drive of 4 GiB. Without the layer threads wait in their "
-        "reads, and few write at a time. By entries they read fast, and so most of them write: "
-        "each into a map page of its own. Where the drive has fewer map pages in memory than that, "
+        "reads, and few write at a time. With entries they read fast, so most of them write: "
+        "each into its own map page. If the drive has fewer map pages in memory than writers, "
         "every write loads one and writes another."
     )
     head = ("map pages in memory", NONE, HPB, "gain", f"map pages written, {NONE}", HPB)
@@ -177,7 +177,7 @@ def _of_reads(result: Result) -> tuple[str, str, str, str]:
 
 
 def phones(hpb: HpbStudies) -> Table:
-    """Phones' traces over host memory."""
+    """Return phones' traces over host memory."""
     rows: list[tuple[str, ...]] = []
     for phone in hpb.phones:
         without = hpb.phone(phone.name, None)
@@ -199,10 +199,10 @@ def phones(hpb: HpbStudies) -> Table:
         faster = _percent(mean / read_mean_ns(longer))
         rows.append((last, _micro(read_mean_ns(longer)), faster, *_of_reads(longer)))
     note = (
-        "One request at a time, on a drive with the phone's own data. Entries go with reads of 4 "
-        "KB; the last row of each lets longer reads bring one for each page, as the slides' "
-        "further work has it. The drive's own 64 map pages serve most of what a phone reads: there "
-        "is less to gain than from random reads."
+        "One request at a time, on a drive with the phone's own data. Entries accompany reads of 4 "
+        "KB; the last row of each phone lets longer reads bring an entry for each page, as the "
+        "slides' further work proposes. The drive's own 64 map pages serve most of a phone's "
+        "reads: there is less to gain than with random reads."
     )
     head = (
         "trace, host memory",
@@ -217,7 +217,7 @@ def phones(hpb: HpbStudies) -> Table:
 
 
 def settings(hpb: HpbStudies) -> Table:
-    """What verification and updates cost."""
+    """Return the cost of verification and updates."""
     chosen = hpb.experiment["settings"]
 
     def row(name: str, stack: str) -> tuple[str, ...]:
@@ -247,7 +247,7 @@ def settings(hpb: HpbStudies) -> Table:
         "Random reads one at a time, then 70 % reads of 4 KB with as many threads. Tags take "
         "a hash for "
         "each entry (20 ns), encryption eight; a plain entry and an encrypted one have 4 bytes "
-        "instead of 8. Where the drive knows single pages (4 MB of SRAM for 128 GB) or sends "
+        "instead of 8. If the drive tracks single pages (4 MB of SRAM for 128 GB) or sends "
         "changed entries along, a write costs one entry instead of 4,096."
     )
     head = ("", "random read", "mixed", "by an entry", "refused", "map fetched", "host memory")
@@ -255,7 +255,7 @@ def settings(hpb: HpbStudies) -> Table:
 
 
 def together(hpb: HpbStudies) -> Table:
-    """Both layers on one trace."""
+    """Return both layers on one trace."""
     name = hpb.phones[0].name
     rows = []
     for stack in hpb.experiment["together"]["stacks"]:
@@ -278,5 +278,5 @@ def together(hpb: HpbStudies) -> Table:
 
 
 def listings(hpb: HpbStudies) -> list[Listing]:
-    """What the terminal shows."""
+    """Return the tables for the terminal."""
     return table.listings(tables(hpb))

@@ -9,7 +9,7 @@ from flashatlas.reproduce.protocol import Experiment, ExperimentOption
 HELP = """\
 Tables III to VI and figures 6 and 8 of the hardware lookup paper (LPMT).
 
-Every table says whether it is derived, reproduced, calibrated, or not reproducible without the
+Every table is marked as derived, reproduced, calibrated, or not reproducible without the
 original trace. Beyond the paper: a sweep of banks, ways, hash functions and orders against a
 flat map, and the engine in a drive.
 

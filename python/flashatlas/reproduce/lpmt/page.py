@@ -17,7 +17,7 @@ TITLE = "Hardware lookup: LPMT in a multi-bank DRAM"
 
 
 def page(lpmt: Lpmt, command: str) -> str:
-    """The report as HTML text; ``command`` runs all of it again."""
+    """Return the report as HTML text; ``command`` runs everything again."""
     known = [(a.name, text(a.source)) for a in lpmt.traces]
     known.append(("Lookups", "back to back, all known beforehand, unless a table says otherwise"))
     pictures = chart.Section("figures", "Pictures", "", [progress(lpmt)])
@@ -32,7 +32,7 @@ def _colours(names: list[str]) -> dict[str, str]:
 
 
 def progress(lpmt: Lpmt) -> chart.Chart:
-    """Figure 8: latency over the progress of a workload."""
+    """Return figure 8: latency over the progress of a workload."""
     colours = _colours(list(POLICIES))
     sources = {f"{files(lpmt):,} files, half of the lookups again": "figure 8, stream"}
     sources |= {f"{a.name}, every constraint": f"trace, real/{a.name}" for a in lpmt.traces}
@@ -85,9 +85,9 @@ def progress(lpmt: Lpmt) -> chart.Chart:
 
 
 def sweep(lpmt: Lpmt) -> chart.Chart:
-    """Nanoseconds against bytes, every configuration of the sweep.
+    """Return the chart of nanoseconds against bytes, for every configuration of the sweep.
 
-    Those that no other beats joined by a line.
+    A line joins the configurations that no other one beats.
     """
     orders = list(dict.fromkeys(p.order for p in lpmt.points))
     colours = _colours(orders)

@@ -1,6 +1,6 @@
 """The hardware lookup engine.
 
-Tables III to VI, figures 6 and 8 of its paper, and beyond (``papers/3-lpmt``).
+It has tables III to VI and figures 6 and 8 of the paper, and more (``papers/3-lpmt``).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from flashatlas.trace import Trace
 
 PAPER = "3-lpmt"
 LOOKUPS = 200_000
-"""Random sets of the check values: the standard error of set-mod is 0.02 clocks."""
+"""Number of random sets for the check values: the standard error of set-mod is 0.02 clocks."""
 
 HASHES = {
     "shifting": ["lookup.hash=shifting"],
@@ -33,7 +33,7 @@ HASHES = {
 }
 """The paper's functions in its order, then folding at the boundary, and a mixer.
 
-Folding at the boundary turns each second part round.
+Folding at the boundary reverses each second part.
 
 """
 
@@ -41,7 +41,7 @@ CONSTRAINTS = ("none", "ras,rrd,faw,ccd_l", "ras,rrd,faw,ccd_l,command_bus", "al
 
 
 Asked = tuple[tuple[str, int, int, str, str, str, float], dict[str, Any]]
-"""A point of the sweep, as a :class:`Point` begins, and the arguments of its study."""
+"""A point of the sweep (the leading fields of a :class:`Point`), and its study's arguments."""
 
 
 @dataclass(frozen=True)
@@ -49,11 +49,11 @@ class Lpmt(Studies):
     """The experiment, carried out."""
 
     def tables(self) -> list[Table]:
-        """Every table, in the order of the paper."""
+        """Return every table, in the order of the paper."""
         return tables.tables(self)
 
     def to_json(self) -> dict[str, Any]:
-        """All numbers."""
+        """Return all numbers."""
         return {
             "schema": "flashatlas.reproduce.lpmt/1",
             "applications": [a.to_json() for a in self.traces],
@@ -80,12 +80,12 @@ class Lpmt(Studies):
 
 @dataclass(frozen=True)
 class Plan:
-    """What is to be run."""
+    """The runs of the experiment."""
 
     experiment: dict[str, Any] = field(repr=False)
     applications: list[Application]
     whole: list[Application]
-    """Whole traces of the paper; not in the sweep, whose thousand studies they are too long for."""
+    """Whole traces of the paper; they are too long for the thousand studies of the sweep."""
     sweep: bool
     limit: int | None
 
@@ -97,7 +97,7 @@ class Plan:
 
     @property
     def workloads(self) -> list[Application]:
-        """What it runs on."""
+        """The applications and the whole traces."""
         return [*self.applications, *self.whole]
 
     def _source(self, application: Application) -> dict[str, Any]:
@@ -108,7 +108,7 @@ class Plan:
         return {"trace": Trace(trace, **options)}
 
     def studies(self) -> dict[str, dict[str, Any]]:
-        """Arguments of :func:`flashatlas.lookup` by name."""
+        """Return the arguments of :func:`flashatlas.lookup` by name."""
         made: dict[str, dict[str, Any]] = {}
         lookups = min(self.limit or LOOKUPS, LOOKUPS)
         for check, constraints in itertools.product(self.experiment["check"], CONSTRAINTS):
@@ -172,12 +172,12 @@ class Plan:
         return made
 
     def _sets(self, application: Application) -> list[str]:
-        """The size of the tables for a trace: that of the paper for a whole one."""
+        """Return the size of the tables for a trace: for a whole trace, the paper's size."""
         sets = said_of(self.experiment, application, "sets")
         return [f"lookup.sets={sets}"] if sets else []
 
     def _queues(self) -> dict[str, dict[str, Any]]:
-        """Lookups whose reads are reordered: random sets, and every trace."""
+        """Return lookups whose reads are reordered: random sets, and every trace."""
         chosen = self.experiment["queue"]
         made: dict[str, dict[str, Any]] = {}
         lookups = min(self.limit or chosen["lookups"], chosen["lookups"])
@@ -195,7 +195,7 @@ class Plan:
         return made
 
     def points(self, files: dict[str, int]) -> list[Asked]:
-        """Configurations of the sweep, and the arguments of each; ``files`` of each trace."""
+        """Return the sweep's configurations with their arguments; ``files`` is a count by trace."""
         sweep = self.experiment["sweep"]
         made: list[Asked] = []
         for application in self.applications if self.sweep else []:
@@ -259,7 +259,7 @@ class Plan:
 
     @property
     def labels(self) -> list[str]:
-        """A name for each step that is shown."""
+        """A label for each step that is shown."""
         return ["engine", "sweep", "drive"] if self.sweep else ["engine", "drive"]
 
     def carry_out(
@@ -269,13 +269,13 @@ class Plan:
         progress: Progress | None = None,
         kept: Kept | None = None,
     ) -> Lpmt:
-        """Run all of it; arguments as for :func:`flashatlas.reproduce.runs.carried_out`.
+        """Carry out all steps; arguments as for :func:`flashatlas.reproduce.runs.carried_out`.
 
-        In a store it is a study for each step, for later ones depend on what earlier ones find.
+        In a store there is a study for each step, because later steps depend on earlier results.
         """
 
         def studied(step: str, asked: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
-            """Records of the lookup engine by name."""
+            """Return records of the lookup engine by name."""
             if not asked:
                 return {}
             shown = self.labels.index("sweep" if step == "alone" else step)
@@ -328,7 +328,7 @@ def plan(
     limit: int | None = None,
     whole: str | os.PathLike[str] | None = None,
 ) -> Plan:
-    """What is run; arguments as for :func:`flashatlas.reproduce.carry_out`."""
+    """Return the plan; arguments as for :func:`flashatlas.reproduce.carry_out`."""
     experiment = load(PAPER)
     folder = None if stand_ins else traces_folder(traces)
     return Plan(

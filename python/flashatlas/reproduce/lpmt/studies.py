@@ -1,4 +1,4 @@
-"""What the studies of the lookup engine found: records by name, the sweep, runs of a drive."""
+"""Results of the lookup engine's studies: records by name, the sweep, runs of a drive."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ POLICIES = ("single", "set-mod", "dynamic")
 
 
 def said_of(experiment: dict[str, Any], application: Application, key: str) -> Any:
-    """What an experiment says of a workload, whatever takes its place; ``None``: nothing."""
+    """Return the experiment's value of a key for a workload or its stand-in; ``None`` if absent."""
     entries = {entry["name"]: entry for entry in experiment["application"]}
     return application.options.get(key, entries.get(application.name, {}).get(key))
 
@@ -30,23 +30,23 @@ class Point:
     order: str
     scan: str
     load: float
-    """Entries of the table for each file, as the experiment has it; 0: a flat array."""
+    """Entries of the table per file, from the experiment; 0: a flat array."""
     arguments: dict[str, Any] = field(repr=False)
     record: dict[str, Any] = field(repr=False)
 
     @property
     def ns(self) -> float:
-        """Mean time of a lookup."""
+        """Mean time of a lookup in nanoseconds."""
         return self.record["ns_per_lookup"]
 
     @property
     def bytes(self) -> int:
-        """DRAM under the LPMT, or under the flat array."""
+        """DRAM under the LPMT, or under the flat array, in bytes."""
         return self.record["bytes"]["lpmt"]
 
     @property
     def name(self) -> str:
-        """In words."""
+        """The configuration in words."""
         if self.order == "flat":
             return f"flat x{self.banks}"
         return f"{self.order} x{self.banks}, {self.ways} ways, {self.hash}, {self.scan}"
@@ -54,7 +54,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Studies:
-    """Everything that was run."""
+    """All runs of the experiment."""
 
     experiment: dict[str, Any] = field(repr=False)
     applications: list[Application]
@@ -66,22 +66,22 @@ class Studies:
     results: list[Result]
     """Runs of a drive."""
     characters: dict[str, tuple[float, float, float, float]]
-    """What table III says, of each recorded trace."""
+    """The numbers of table III, for each recorded trace."""
 
     @property
     def traces(self) -> list[Application]:
-        """What tables III to VI and figure 8 are made of."""
+        """The traces of tables III to VI and figure 8."""
         return [*self.applications, *self.whole]
 
     def published_as(self, application: Application) -> str | None:
-        """The workload of the paper that a trace is, or is the opening of."""
+        """Return the paper's workload that a trace is, or begins."""
         found: str | None = said_of(self.experiment, application, "like")
         return found
 
     def pareto(self, application: str) -> list[Point]:
-        """The points of a trace that no other beats in both time and bytes, by bytes.
+        """Return the points of a trace that no other beats in both time and bytes, by bytes.
 
-        A time within half a per cent is no better.
+        A time within half a per cent is not better.
         """
         points = sorted(self.of(application), key=lambda p: (p.bytes, p.ns))
         best: list[Point] = []
@@ -91,7 +91,7 @@ class Studies:
         return best
 
     def of(self, application: str) -> list[Point]:
-        """The sweep on one trace."""
+        """Return the sweep on one trace."""
         return [point for point in self.points if point.application == application]
 
 
@@ -99,13 +99,13 @@ PAPER_POINT = (4, 8, "folding", "dynamic aabb", "full")
 
 
 def _of_paper(points: Sequence[Point]) -> Point:
-    """The paper's own configuration, with the largest tables."""
+    """Return the paper's own configuration, with the largest tables."""
     own = [p for p in points if (p.banks, p.ways, p.hash, p.order, p.scan) == PAPER_POINT]
     return max(own, key=lambda p: p.bytes)
 
 
 def chosen(points: Sequence[Point], application: str) -> dict[str, Point]:
-    """What the table of the best shows of a trace."""
+    """Return the configurations of a trace for the table of the best."""
     own = [p for p in points if p.application == application]
     hashed = [p for p in own if p.order != "flat"]
     flat = [p for p in own if p.order == "flat"]

@@ -1,6 +1,6 @@
-"""The tables of the lookup paper, each with what can be said of it.
+"""The tables of the lookup paper, each with its kind of evidence.
 
-The same in terminal, report and JSON.
+They are the same in terminal, report and JSON.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ TCK = 1.5
 
 
 def tables(lpmt: Studies) -> list[Table]:
-    """Every table, in the order of the paper, then what lies beyond."""
+    """Return every table, in the order of the paper, then the tables beyond it."""
     made = [
         figure_6(lpmt),
         checks(lpmt),
@@ -44,7 +44,7 @@ def _deviation(published: float, ours: float) -> str:
 
 
 def figure_6(lpmt: Studies) -> Table:
-    """The paper's latencies of one read."""
+    """Return the paper's latencies of one read."""
     published = lpmt.experiment["published"]["figure_6"]
     ours = registries()["paper_table"]
     rows = [
@@ -65,9 +65,9 @@ def figure_6(lpmt: Studies) -> Table:
 
 
 def checks(lpmt: Studies) -> Table:
-    """Random sets, scanned whole.
+    """Return the table of random sets, scanned whole.
 
-    The engine, the closed form, and the paper's table taken literally.
+    It has the engine, the closed form, and the paper's table taken literally.
     """
 
     def clocks(name: str, constraints: str, key: str = "clocks_per_lookup") -> float:
@@ -114,7 +114,7 @@ def checks(lpmt: Studies) -> Table:
 
 
 def fill(lpmt: Studies) -> Table:
-    """The paradox once more, on tables that fill up."""
+    """Return the paradox again, on tables that fill up."""
     rows = []
     for policy in POLICIES:
         record = lpmt.studies[f"fill/{policy}"]
@@ -135,7 +135,7 @@ def fill(lpmt: Studies) -> Table:
 
 
 def table_3(lpmt: Studies) -> Table:
-    """What the workloads are like."""
+    """Return the statistics of the workloads."""
     head = ("workload", "KB a request", "reads, %", "sequential reads, %", "sequential writes, %")
     rows = [
         (f"{name}, published", *(f"{v:g}" for v in row))
@@ -155,7 +155,7 @@ def table_3(lpmt: Studies) -> Table:
 
 
 def table_4(lpmt: Studies) -> Table:
-    """Share of entries in the primary table, by hash."""
+    """Return the share of entries in the primary table, by hash."""
     published = lpmt.experiment["published"]["table_4"]
     order = list(
         dict.fromkeys(key.split("/")[2] for key in lpmt.studies if key.startswith("table 4/"))
@@ -173,9 +173,9 @@ def table_4(lpmt: Studies) -> Table:
     note = (
         "Per cent of the entries in the primary LPMT. Multiples of four leave shifting a quarter "
         "of the sets, as published of WebSearch 2 and 3. So they do to folding, but only if it "
-        "turns the second part round (folding at the boundary; column boundary): the sum of parts "
-        "spreads them. A prime divisor does not suffer either, so that the published 61 to 68 % of "
-        "division (20.5 % of MSR) say that the authors' divisor has factors in common with the "
+        "reverses the second part (folding at the boundary; column boundary): the sum of parts "
+        "spreads them. A prime divisor does not suffer either, so the published 61 to 68 % of "
+        "division (20.5 % of MSR) suggest that the authors' divisor shares factors with the "
         "addresses. Recorded traces fill tables that are scaled to them."
     )
     return Table(
@@ -184,7 +184,7 @@ def table_4(lpmt: Studies) -> Table:
 
 
 def table_5(lpmt: Studies) -> Table:
-    """Reads by class."""
+    """Return reads by class."""
     published = lpmt.experiment["published"]["table_5"]
     names = [entry["class"] for entry in registries()["paper_table"]]
     rows = [
@@ -203,17 +203,17 @@ def table_5(lpmt: Studies) -> Table:
                 )
             )
     note = (
-        "Per cent of the reads; row changes by how long ago their bank was last used. Ours: whole "
-        "sets of eight. Single and set-mod change the row once a lookup (one read in eight), as "
-        "published. Dynamic reads each bank in turn, so that the first read of every bank is a row "
-        "change (4 of 8), where the published table has one in eight for it, too: it seems to "
-        "count the first bank's alone. The published single bank sums to 98.01 %."
+        "Per cent of the reads; row changes are classed by the reads since their bank was last "
+        "used. Ours: whole sets of eight. Single and set-mod change the row once a lookup (one "
+        "read in eight), as published. Dynamic reads each bank in turn, so that the first read of "
+        "every bank is a row change (4 of 8), where the published table has one in eight for it, "
+        "too: it seems to count the first bank's alone. The published single bank sums to 98.01 %."
     )
     return Table("Table V: reads by class", NOT, note, ("policy", *names, "sum"), rows)
 
 
 def table_5_to_6(lpmt: Studies) -> Table:
-    """What table V says of table VI, by figure 6."""
+    """Return the times of table VI that table V and figure 6 imply."""
     published = lpmt.experiment["published"]
     clocks = published["figure_6"]
     per_read = {
@@ -231,7 +231,7 @@ def table_5_to_6(lpmt: Studies) -> Table:
     ]
     note = (
         "Clocks a read from the published shares and figure 6, each policy's own sum as 100 %. The "
-        "gains are those of the WebSearch rows of table VI (16 to 18 and 18 to 21 %), not of its "
+        "gains match the WebSearch rows of table VI (16 to 18 and 18 to 21 %), not its "
         "means."
     )
     head = ("policy", "clocks a read", "gain over single", "ns for 8 reads")
@@ -239,14 +239,14 @@ def table_5_to_6(lpmt: Studies) -> Table:
 
 
 def _gains(rows: dict[str, list[float]]) -> tuple[list[float], list[float]]:
-    """Per cent by which the second and third column are below the first, row by row."""
+    """Return by how many per cent the second and the third column are below the first, by row."""
     second = [100 * (1 - row[1] / row[0]) for row in rows.values()]
     third = [100 * (1 - row[2] / row[0]) for row in rows.values()]
     return second, third
 
 
 def table_6(lpmt: Studies) -> Table:
-    """The published averages, and the gains that follow from its rows."""
+    """Return the published averages, and the gains that follow from the table's rows."""
     published = lpmt.experiment["published"]
     table = published["table_6"]
     fixed, dynamic = _gains(table)
@@ -268,7 +268,7 @@ def table_6(lpmt: Studies) -> Table:
 
 
 def table_6_traces(lpmt: Studies) -> Table:
-    """Our traces, in the paper's three configurations."""
+    """Return our traces, in the paper's three configurations."""
     published = lpmt.experiment["published"]["table_6"]
     rows = []
     for application in lpmt.traces:
@@ -286,9 +286,9 @@ def table_6_traces(lpmt: Studies) -> Table:
             )
     note = (
         "ns a lookup of whole sets. Table I alone: reads in turn of each bank (ABCDABCD), no "
-        "constraint but the paper's; every constraint: bank by bank (AABBCCDD). The deviation is "
-        "of the single bank from the published row of the same trace, of which ours is the opening "
-        "where it is not named whole."
+        "constraint but the paper's; every constraint: bank by bank (AABBCCDD). The deviation "
+        "compares the single bank with the published row of the same trace, of which ours is the "
+        "opening unless it is named whole."
     )
     head = (
         "workload",
@@ -303,7 +303,7 @@ def table_6_traces(lpmt: Studies) -> Table:
 
 
 def calibrated(lpmt: Studies) -> Table:
-    """The paper's means, where its lookups are taken to be as they would have to be."""
+    """Return the paper's means, with lookups chosen so that they come out."""
     given = lpmt.experiment["calibrated"]
     rows = []
     for policy, published in zip(POLICIES, given["published_means"], strict=True):
@@ -315,7 +315,7 @@ def calibrated(lpmt: Studies) -> Table:
         f"Whole sets, {100 * given['repeat']:.0f} % of the lookups in the row of the one before, "
         "banks used unevenly (squares of their shares sum to 0.48; evenly: 0.25), reads of each "
         f"bank in turn, and {given['constant_clocks']} clocks added: chosen so that the means of "
-        "table VI come out. It shows that the three means can be had together, no more."
+        "table VI come out. It shows only that the three means are possible together."
     )
     return Table(
         "Table VI: means",
@@ -327,7 +327,7 @@ def calibrated(lpmt: Studies) -> Table:
 
 
 def _gain_over_progress(lpmt: Studies, key: str) -> str:
-    """Dynamic's gain over a single bank in the first and the last tenth, in words."""
+    """Return dynamic's gain over a single bank in the first and the last tenth, in words."""
     single, dynamic = (
         lpmt.studies[f"{key}/{policy}"]["tenths"] for policy in ("single", "dynamic")
     )
@@ -338,13 +338,13 @@ def _gain_over_progress(lpmt: Studies, key: str) -> str:
 
 
 def files(lpmt: Studies) -> int:
-    """Files of the studies that fill the paper's tables; fewer under a limit."""
+    """Return the number of files in the studies that fill the tables; a limit reduces it."""
     entries: int = lpmt.studies["fill/single"]["entries"]
     return entries
 
 
 def figure_8(lpmt: Studies) -> Table:
-    """Latency over the progress of a workload."""
+    """Return latency over the progress of a workload."""
     sources = {f"files, chain = {chain}": f"figure 8, {chain}" for chain in ("stream", "wait")}
     sources |= {a.name: f"trace, real/{a.name}" for a in lpmt.traces}
     rows = []
@@ -373,7 +373,7 @@ def figure_8(lpmt: Studies) -> Table:
 
 
 def queues(lpmt: Studies) -> Table:
-    """The orders of banks where a memory controller reorders what it is asked for."""
+    """Return the orders of banks with a memory controller that reorders its commands."""
     chosen = lpmt.experiment["queue"]
     policies, length = chosen["policies"], chosen["traces"]
 
@@ -393,16 +393,16 @@ def queues(lpmt: Studies) -> Table:
             rows.append(row(f"{application.name}, {waiting(n)}", f"queue/{application.name}/{n}"))
     note = (
         "ns a lookup of whole sets, with every constraint and refreshes. In order: as the paper's "
-        "hardware serves them, and every other table here. A queue holds bursts, and serves the "
-        "one first whose data can come first, row hits before others (FR-FCFS; lookup.queue). The "
-        "last column: all within half a per cent of the least."
+        "hardware serves them, as in every other table here. A queue holds bursts, and first "
+        "serves the burst whose data can come first, row hits before others (FR-FCFS; "
+        "lookup.queue). The last column has all orders within half a per cent of the least."
     )
     head = ("lookups", *policies, "shortest")
     return Table("Beyond the paper: reads that are reordered", REPRODUCED, note, head, rows)
 
 
 def best(lpmt: Studies) -> Table:
-    """The fastest configuration found, beside the paper's and a flat map."""
+    """Return the fastest configuration found, beside the paper's and a flat map."""
     rows = []
     for application in lpmt.applications:
         configurations = chosen(lpmt.points, application.name)
@@ -424,18 +424,17 @@ def best(lpmt: Studies) -> Table:
     note = (
         "DDR4-2400 with every constraint, refresh and one command a clock. ns: of a lookup when "
         "many are at hand; alone: from one lookup's begin to its data, the next one beginning "
-        "after its last read. A flat array of 4 bytes an address (2^20 of them) is what a "
-        "controller would have otherwise, and every read of it is one burst: it needs no search, "
-        "and memory for every address that there could be. x4: in four banks. The LPMT's bytes are "
-        "those of primary and secondary table; its block tables come on top where files have "
-        "several pages."
+        "after its last read. A flat array of 4 bytes an address (2^20 addresses) is the "
+        "alternative of a controller, and every read of it is one burst: it needs no search, and "
+        "memory for every possible address. x4: in four banks. The LPMT's bytes are the primary "
+        "and secondary table; its block tables are added if files have several pages."
     )
     head = ("", "ns", "ns, alone", "reads", "bytes", "against the paper's", "configuration")
     return Table("Beyond the paper: the best that the sweep found", REPRODUCED, note, head, rows)
 
 
 def pareto(lpmt: Studies) -> Table:
-    """Configurations that no other beats in both."""
+    """Return the configurations that no other beats in both time and bytes."""
     rows = [
         (application.name if first else "", p.name, f"{p.ns:.1f}", size(p.bytes))
         for application in lpmt.applications
@@ -446,7 +445,7 @@ def pareto(lpmt: Studies) -> Table:
         )
     ]
     note = (
-        f"Of {len(lpmt.points)} configurations those that no other one of the trace beats in both "
+        f"The configurations, of {len(lpmt.points)}, that no other one of the trace beats in both "
         "time and bytes."
     )
     return Table(
@@ -459,7 +458,7 @@ def pareto(lpmt: Studies) -> Table:
 
 
 def stack(lpmt: Studies) -> Table:
-    """The engine as the map of a drive."""
+    """Return the engine as the map of a drive."""
     rows = []
     for result in lpmt.results:
         record = result.record
@@ -499,5 +498,5 @@ def stack(lpmt: Studies) -> Table:
 
 
 def listings(lpmt: Studies) -> list[Listing]:
-    """What the terminal shows."""
+    """Return the tables for the terminal."""
     return table.listings(tables(lpmt))

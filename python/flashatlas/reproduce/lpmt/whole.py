@@ -1,4 +1,4 @@
-"""Whole traces of the paper's workloads, where a user has them."""
+"""Whole traces of the paper's workloads, if a user has them."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ VOLUME = re.compile(r"(?:msr-cambridge\d?-)?([a-z]+\d?_\d+)\b")
 def whole_traces(
     folder: str | os.PathLike[str], entries: Sequence[dict[str, Any]]
 ) -> list[Application]:
-    """The workloads of the paper whose whole traces stand in a folder.
+    """Return the workloads of the paper whose whole traces are in a folder.
 
     Args:
-        folder: The folder, of SPC traces (``Financial1.spc.bz2``, ``WebSearch1.spc`` …) and
+        folder: The folder with SPC traces (``Financial1.spc.bz2``, ``WebSearch1.spc`` …) and
             volumes of MSR Cambridge (``hm_0.csv.gz`` …), with any ending.
-        entries: Workloads of the paper: ``name``, and what a file's name begins with (``file``);
+        entries: Workloads of the paper: ``name``, and the beginning of a file's name (``file``);
             without ``file`` any volume of MSR Cambridge.
 
     Raises:
-        InputError: There is no such folder, it holds none of them, or one of them twice.
+        InputError: The folder does not exist, holds none of the traces, or holds one of them twice.
 
     """
     root = Path(folder)
@@ -56,7 +56,7 @@ def whole_traces(
 
 
 def _name(entry: dict[str, Any], file: str) -> str | None:
-    """What a file is called here, if it is the trace of an entry."""
+    """Return the name here of a file, or ``None`` if it is not the trace of an entry."""
     if "file" in entry:
         return f"{entry['name']}, whole" if file.startswith(entry["file"]) else None
     volume = VOLUME.match(file)
@@ -64,10 +64,11 @@ def _name(entry: dict[str, Any], file: str) -> str | None:
 
 
 def character(trace: Trace) -> tuple[float, float, float, float]:
-    """What table III says of a workload.
+    """Return the numbers of table III for a workload.
 
-    KiB a request, per cent of reads, and per cent of all requests that are sequential reads and
-    sequential writes: those that begin where the last read, or write, of the same device ended.
+    They are KiB per request, per cent of reads, and per cent of all requests that are sequential
+    reads and sequential writes. A sequential request begins where the last read, or write, of the
+    same device ended.
     """
     ends: dict[tuple[int, str], int] = {}
     sequential: Counter[str] = Counter()

@@ -7,7 +7,7 @@ from flashatlas.reproduce.protocol import Experiment, ExperimentOption
 HELP = """\
 Figures 2, 3 and 4 of the MAST paper.
 
-Utilisation of the log, merges by class, efficiency over FAST.
+The tables have utilisation of the log, merges by class, and efficiency over FAST.
 
 FAST, LAST and MAST, and for reference BAST, FASTer, Superblock and page mapping, each with 256
 log blocks (or as many spare ones) on a 4 GB drive. Applications are recorded traces where they
@@ -22,7 +22,7 @@ EXPERIMENT = Experiment(
     help=HELP,
     options=(
         ExperimentOption(
-            "sensitivity", bool, False, "Also run each reading of what the paper leaves open."
+            "sensitivity", bool, False, "Also run each possible reading of the paper's open points."
         ),
         ExperimentOption(
             "limit", int | None, None, "End each run after this many requests.", least=1

@@ -26,7 +26,7 @@ SCHEME = ("scheme", "Scheme", "text")
 
 
 def page(mast: Mast, command: str) -> str:
-    """The report as HTML text; ``command`` runs all of it again."""
+    """Return the report as HTML text; ``command`` runs everything again."""
     experiment = mast.experiment
     known = [
         ("Drive", text(f"{experiment['drive']}, {', '.join(experiment['set'])}")),
@@ -37,7 +37,8 @@ def page(mast: Mast, command: str) -> str:
         ),
         (
             "Efficiency",
-            "pages that the host writes, by the time that the flash works for it (array times)",
+            "pages that the host writes, divided by the time that the flash works for them (array "
+            "times)",
         ),
     ]
     figures = chart.Section(
@@ -127,7 +128,7 @@ def _variants(mast: Mast) -> str:
 
 
 def _panels(mast: Mast, names: Sequence[str], data: str, build: Any) -> dict[str, Any]:
-    """One panel for each application, a bar for each name."""
+    """Return one panel for each application, with a bar for each name."""
     panels = []
     for application in mast.applications:
         y = chart.a_row_each("scheme", names)
@@ -144,7 +145,7 @@ def _panels(mast: Mast, names: Sequence[str], data: str, build: Any) -> dict[str
 
 
 def classes(mast: Mast) -> chart.Chart:
-    """Figure 3: the classes of merges."""
+    """Return figure 3: the classes of merges."""
     logs = [row for row in mast.rows if row.shares and not row.variant and sum(row.shares.values())]
     rows = [
         (row.application, row.scheme, name, share, order)
@@ -190,14 +191,14 @@ def classes(mast: Mast) -> chart.Chart:
         _panels(mast, names, "classes", build),
         {"classes": data},
         {"classes": ("Merge classes", columns)},
-        lead="Log blocks whose valid pages moved to others are not among them.",
+        lead="Log blocks whose valid pages moved to others are not included.",
         key=colour_key("Classes", list(colours.items())),
         left="names",
     )
 
 
 def efficiency(mast: Mast) -> chart.Chart:
-    """Figure 4: efficiency with FAST as 1, and what the paper published."""
+    """Return figure 4: efficiency with FAST as 1, and the paper's values."""
     over = mast.experiment["published"]["over"]
     published: dict[tuple[str, str], float] = {}
     for i, application in enumerate(each for each in mast.applications if each.published):
@@ -259,14 +260,14 @@ def efficiency(mast: Mast) -> chart.Chart:
         _panels(mast, names, "efficiency", build),
         {"efficiency": data},
         {"efficiency": ("Efficiency", columns)},
-        lead="Bars are ours. Diamonds are the paper's; of LAST, which it compares with MAST only, "
-        "by way of MAST.",
+        lead="Bars are ours. Diamonds are the paper's; it compares LAST with MAST only, "
+        "so LAST's are computed by way of MAST.",
         left="names",
     )
 
 
 def utilisation(mast: Mast) -> chart.Chart:
-    """Figure 2: the share of valid pages of each area of MAST's log."""
+    """Return figure 2: the share of valid pages of each area of MAST's log."""
     rows = [
         (application.name, area, chart.rounded(mean))
         for application in mast.applications
@@ -309,6 +310,6 @@ def utilisation(mast: Mast) -> chart.Chart:
                 [APPLICATION, ("scheme", "Area", "text"), ("value", "Valid pages", "share")],
             )
         },
-        lead="Of all pages of an area's blocks; the mean over the run.",
+        lead="Share of all pages of an area's blocks; the mean over the run.",
         left="names",
     )

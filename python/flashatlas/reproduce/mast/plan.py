@@ -22,7 +22,7 @@ from flashatlas.result import Result
 from flashatlas.tables import RECLAIMED, log_areas
 
 MERGED = tuple(name for name in RECLAIMED if name != "moved")
-"""Classes of figure 3: a log block whose pages moved to another was not merged."""
+"""Classes of figure 3: a log block whose pages moved to another block was not merged."""
 
 PAPER = "1-mast"
 
@@ -36,17 +36,17 @@ class Row:
     variant: str
     """The switch that differs from the defaults; empty for the scheme itself."""
     reference: bool
-    """Not one of the paper's schemes."""
+    """``True`` if it is not one of the paper's schemes."""
     result: Result = field(repr=False)
 
     @property
     def efficiency(self) -> float:
-        """Pages of the host for each second that the flash is at work."""
+        """Pages of the host per second of the flash's work."""
         return self.result.record["nand"]["programs"].get("host", 0) / flash_seconds(self.result)
 
     @property
     def shares(self) -> dict[str, float]:
-        """Log blocks that were merged or dead, by class, as shares.
+        """Shares of log blocks that were merged or dead, by class.
 
         Empty for schemes that merge no data blocks.
         """
@@ -59,16 +59,16 @@ class Row:
 
     @property
     def moved(self) -> int:
-        """Log blocks whose valid pages moved to others."""
+        """Number of log blocks whose valid pages moved to others."""
         return self.result.record.get("merges", {}).get("log_blocks", {}).get("moved", 0)
 
     @property
     def table_bytes(self) -> int:
-        """Memory of all tables."""
+        """Memory of all tables in bytes."""
         return sum(self.result.record["memory_bytes"]["tables"].values())
 
     def utilisation(self) -> dict[str, float]:
-        """Share of valid pages of each area of the log, the mean over the run (figure 2)."""
+        """Return the mean share of valid pages of each area of the log over the run (figure 2)."""
         series = self.result.tables["series"]
         means = {
             area: pc.mean(series[f"area_{area}_utilisation"]).as_py()
@@ -88,29 +88,29 @@ class Claim:
 
     @property
     def deviation(self) -> float:
-        """Ours less the published one, in percentage points."""
+        """Our value less the published one, in percentage points."""
         return self.ours - self.published
 
 
 @dataclass(frozen=True)
 class Order:
-    """Schemes by their share of a class of merges."""
+    """The order of schemes by their share of a class of merges."""
 
     application: str
     kind: str
     names: list[str]
-    """As published, the largest first."""
+    """Schemes in the published order, the largest share first."""
     shares: dict[str, float | None]
-    """Ours; ``None`` for a scheme that merged nothing."""
+    """Our shares; ``None`` for a scheme that merged nothing."""
 
     @property
     def published(self) -> str:
-        """In words."""
+        """The published order in words."""
         return " > ".join(self.names)
 
     @property
     def ours(self) -> str:
-        """In words: the largest first, equal ones joined by ``=``.
+        """Our order in words: the largest first, equal shares joined by ``=``.
 
         Empty if a scheme merged nothing.
         """
@@ -123,7 +123,7 @@ class Order:
 
     @property
     def same(self) -> bool:
-        """Whether ours is the published order."""
+        """``True`` if our order is the published order."""
         return self.ours == self.published
 
 
@@ -141,22 +141,22 @@ class Mast:
         return [row.result for row in self.rows]
 
     def of(self, application: str) -> list[Row]:
-        """The schemes on one application."""
+        """Return the schemes on one application."""
         return [row for row in self.rows if row.application == application and not row.variant]
 
     def row(self, application: str, scheme: str) -> Row:
-        """One scheme on one application."""
+        """Return one scheme on one application."""
         return next(row for row in self.of(application) if row.scheme == scheme)
 
     def relative(self, row: Row) -> float:
-        """Efficiency of a row, with that of the experiment's first scheme as 1."""
+        """Return the efficiency of a row relative to the experiment's first scheme."""
         return (
             row.efficiency
             / self.row(row.application, self.experiment["scheme"][0]["name"]).efficiency
         )
 
     def claims(self) -> list[Claim]:
-        """Per cent by which MAST is more efficient than the others: as published, and ours."""
+        """Return MAST's gains in efficiency over the others in per cent: published, and ours."""
         published = self.experiment["published"]
         published_of = [each for each in self.applications if each.published]
         made = []
@@ -171,9 +171,9 @@ class Mast:
         return made
 
     def orders(self) -> list[Order]:
-        """For each application and class the schemes by share, the largest first.
+        """Return the order of the schemes by share, for each application and class.
 
-        As published, and ours.
+        Each order has the published one and ours.
         """
         return [
             Order(
@@ -187,7 +187,7 @@ class Mast:
         ]
 
     def to_json(self) -> dict[str, Any]:
-        """All numbers."""
+        """Return all numbers."""
         return {
             "schema": "flashatlas.reproduce.mast/1",
             "applications": [a.to_json() for a in self.applications],
@@ -222,22 +222,22 @@ class Mast:
 
 @dataclass(frozen=True)
 class Plan:
-    """What is to be run."""
+    """The runs of the experiment."""
 
     experiment: dict[str, Any] = field(repr=False)
     applications: list[Application]
     sensitivity: bool
-    """Also run every variant of what the paper leaves open."""
+    """``True`` if every reading of the paper's open points is run, too."""
     limit: int | None
-    """Requests after which each run ends."""
+    """Number of requests after which each run ends."""
 
     @property
     def workloads(self) -> list[Application]:
-        """What it runs on."""
+        """The applications."""
         return self.applications
 
     def kinds(self) -> list[tuple[str, str, list[str], bool]]:
-        """Schemes and variants, with their settings; whether each is one of the paper's."""
+        """Return schemes and variants with their settings, and whether each is the paper's."""
         known = {s["name"]: s for s in self.experiment["scheme"]}
         common = self.experiment["set"]
         made = [
@@ -258,7 +258,7 @@ class Plan:
 
     @property
     def labels(self) -> list[str]:
-        """A name for each run."""
+        """A label for each run."""
         return [
             ": ".join(filter(None, (application.name, scheme, variant)))
             for application, scheme, variant, *_ in self._planned()
@@ -279,7 +279,7 @@ class Plan:
         progress: Progress | None = None,
         kept: Kept | None = None,
     ) -> Mast:
-        """Run all of it; arguments as for :func:`flashatlas.reproduce.runs.carried_out`."""
+        """Carry out all runs; arguments as for :func:`flashatlas.reproduce.runs.carried_out`."""
         planned = self._planned()
         # a run that ends early measures from its beginning
         short = {"warmup": 0} if self.limit else {}
@@ -310,7 +310,7 @@ def plan(
     sensitivity: bool = False,
     limit: int | None = None,
 ) -> Plan:
-    """What is run; arguments as for :func:`flashatlas.reproduce.carry_out`."""
+    """Return the plan; arguments as for :func:`flashatlas.reproduce.carry_out`."""
     experiment = load(PAPER)
     workloads = applications(
         experiment["application"], None if stand_ins else traces_folder(traces)

@@ -8,7 +8,7 @@ from flashatlas.tables import size
 
 
 def numbers_of(mast: Mast, row: Row) -> tuple[str, ...]:
-    """What the tables show of a row."""
+    """Return the cells of a row."""
     record, shares = row.result.record, row.shares
     return (
         f"{mast.relative(row):.3f}",
@@ -25,12 +25,12 @@ NUMBERS = ("efficiency", "WAF", *MERGED, "moved", "copies", "erases", "tables")
 
 
 def varied(mast: Mast) -> list[str]:
-    """Applications on which what the paper leaves open was tried."""
+    """Return the applications on which the paper's open points were tried."""
     return [a.name for a in mast.applications if a.variants]
 
 
 def variant_rows(mast: Mast) -> list[tuple[str, ...]]:
-    """Efficiency and shares on those, for each variant of the paper's schemes."""
+    """Return efficiency and shares on these applications, for each variant of the schemes."""
     names = varied(mast)
     kinds = dict.fromkeys((row.scheme, row.variant) for row in mast.rows if not row.reference)
     return [
@@ -52,7 +52,7 @@ def _short(mast: Mast, row: Row) -> str:
 
 
 def figure_2(mast: Mast) -> Listing:
-    """Figure 2: the share of valid pages of each area of MAST's log, the mean over the run."""
+    """Return figure 2: the share of valid pages of each area, the mean over the run."""
     shares = {
         a.name: next(row for row in mast.of(a.name) if row.scheme == "MAST").utilisation()
         for a in mast.applications
@@ -71,7 +71,7 @@ VARIANTS = (
 
 
 def listings(mast: Mast) -> list[Listing]:
-    """What the terminal shows."""
+    """Return the tables for the terminal."""
     made = [
         Listing(
             a.name,

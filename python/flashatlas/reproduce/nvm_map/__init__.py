@@ -9,7 +9,7 @@ Figure 1 of the DRAM+NVM map paper.
 
 Fsync and fdatasync on ext4, over the size of NVM, against maps in DRAM.
 
-With it what a FLUSH costs (data, map pages, directory, NVM), and what the paper does not show:
+It also has the cost of a FLUSH (data, map pages, directory, NVM), and work beyond the paper:
 overwrites, random writes, and a database's trace with FLUSHes.
 
 For example: `flashatlas reproduce nvm-map --out out/nvm-map`

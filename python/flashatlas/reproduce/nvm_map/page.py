@@ -22,7 +22,7 @@ TITLE = "The map in DRAM and NVM"
 
 
 def page(nvm: NvmMap, command: str) -> str:
-    """The report as HTML text; ``command`` runs all of it again."""
+    """Return the report as HTML text; ``command`` runs everything again."""
     experiment = nvm.experiment
     known = [
         ("Drive", text(f"{experiment['drive']}, {', '.join(experiment['set'])}")),
@@ -43,9 +43,9 @@ def page(nvm: NvmMap, command: str) -> str:
 
 def _headline(nvm: NvmMap) -> str:
     lead = (
-        "The largest gain of DRAM+NVM on the paper's workloads. The paper says of its baseline "
-        "that it writes 4 KB map pages; how its directory survives, and whether map pages are "
-        "programmed side by side, it does not say."
+        "The largest gain of DRAM+NVM on the paper's workloads. The paper says that its baseline "
+        "writes 4 KB map pages; it does not say how the directory survives, and whether map pages "
+        "are programmed side by side."
     )
     return section(
         "headline",
@@ -66,8 +66,8 @@ def _numbers(nvm: NvmMap) -> str:
     ]
     lead = (
         "Programs of data, map pages and directory pages to flash, and bytes to NVM, of one FLUSH "
-        "on average. From one DRAM map to the next, one more thing has to be complete before a "
-        "FLUSH is: there the factor comes from."
+        "on average. From one DRAM map to the next, one more write has to be complete before a "
+        "FLUSH is: this causes the factor."
     )
     return section(
         "numbers",
@@ -83,9 +83,9 @@ def _numbers(nvm: NvmMap) -> str:
 
 def _policy(nvm: NvmMap) -> str:
     lead = (
-        "Segments of the map by what a FLUSH, a want of room or idle time did with them. The paper "
-        "names the states sparse, dense and full, and empties NVM in idle time; eviction under "
-        "load (map.nvm_evict) is beyond it."
+        "Segments of the map by the way in which a FLUSH, a lack of room or idle time moved them. "
+        "The paper names the states sparse, dense and full, and empties NVM in idle time; eviction "
+        "under load (map.nvm_evict) is beyond it."
     )
     bodies = [(text(name), table_rows(rows)) for name, rows in policy_rows(nvm).items()]
     head = [name[0].upper() + name[1:] for name in POLICY_HEAD]
@@ -98,7 +98,7 @@ def _policy(nvm: NvmMap) -> str:
 
 
 def gains(nvm: NvmMap) -> chart.Chart:
-    """Figure 1: calls a second, with the paper's baseline as 1."""
+    """Return figure 1: calls per second, with the paper's baseline as 1."""
     over = nvm.baselines[0]
     rows = [
         (
@@ -155,6 +155,6 @@ def gains(nvm: NvmMap) -> chart.Chart:
         spec,
         {"gains": data},
         {"gains": ("Gains", columns)},
-        lead="Of a trace: how many times shorter the mean FLUSH is.",
+        lead="For a trace: the factor by which the mean FLUSH is shorter.",
         left="names",
     )

@@ -1,6 +1,6 @@
 """The map in DRAM and NVM against maps in DRAM.
 
-Figure 1 of the paper and more (``papers/0-hybrid-nvm``).
+It has figure 1 of the paper and more (``papers/0-hybrid-nvm``).
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ class Row:
 
     workload: str
     map: str
-    """The baseline, or how many slots of NVM."""
+    """The baseline, or the number of slots of NVM in words."""
     slots: int | None
     """Slots of NVM; ``None`` for a map in DRAM alone."""
     figure: bool
-    """Whether the workload is one of the paper's."""
+    """``True`` if the workload is one of the paper's."""
     operations: int | None
     """Calls of fsync or fdatasync; ``None`` for a trace."""
     result: Result = field(repr=False)
 
     @property
     def calls_per_s(self) -> float | None:
-        """Calls in a second; ``None`` for a trace."""
+        """Calls per second; ``None`` for a trace."""
         return (
             None
             if self.operations is None
@@ -52,9 +52,9 @@ class Row:
 
     @property
     def per_flush(self) -> dict[str, float]:
-        """What a FLUSH costs on average.
+        """The cost of a FLUSH on average.
 
-        Programs of data, map pages and directory pages to flash, bytes to NVM.
+        It has programs of data, map pages and directory pages to flash, and bytes to NVM.
         """
         record = self.result.record
         flushes = record["host"]["flushes"]
@@ -96,17 +96,17 @@ class NvmMap:
         return [b["name"] for b in self.experiment["baseline"] if not b.get("ideal")]
 
     def of(self, workload: str) -> list[Row]:
-        """All maps on one workload."""
+        """Return all maps on one workload."""
         return [row for row in self.rows if row.workload == workload]
 
     def row(self, workload: str, map: str) -> Row | None:
-        """One map on one workload."""
+        """Return one map on one workload."""
         return next((row for row in self.of(workload) if row.map == map), None)
 
     def gain(self, row: Row, over: str) -> float | None:
-        """Calls in a second over those with a baseline.
+        """Return the calls per second, divided by the calls of a baseline.
 
-        Of a trace, how many times shorter its mean FLUSH is.
+        For a trace it is the factor by which the mean FLUSH is shorter.
         """
         base = self.row(row.workload, over)
         if base is None:
@@ -116,13 +116,13 @@ class NvmMap:
         return row.calls_per_s / base.calls_per_s
 
     def best(self, workload: str, over: str) -> float | None:
-        """The largest gain of any size of NVM."""
+        """Return the largest gain of any size of NVM."""
         gains = [self.gain(row, over) for row in self.of(workload) if row.slots is not None]
         known = [gain for gain in gains if gain is not None]
         return max(known) if known else None
 
     def headline(self) -> dict[str, float]:
-        """The largest gain on the paper's workloads over each baseline."""
+        """Return the largest gain on the paper's workloads over each baseline."""
         figure = list(dict.fromkeys(row.workload for row in self.rows if row.figure))
         return {
             over: max(gain for name in figure if (gain := self.best(name, over)) is not None)
@@ -130,7 +130,7 @@ class NvmMap:
         }
 
     def to_json(self) -> dict[str, Any]:
-        """All numbers."""
+        """Return all numbers."""
         return {
             "schema": "flashatlas.reproduce.nvm-map/2",
             "traces": [trace.to_json() for trace in self.traces],
@@ -158,26 +158,26 @@ class NvmMap:
 
 @dataclass(frozen=True)
 class Plan:
-    """What is to be run."""
+    """The runs of the experiment."""
 
     experiment: dict[str, Any] = field(repr=False)
     traces: list[Application]
     operations: int
     """Calls of fsync or fdatasync in each run."""
     short: int | None
-    """Requests of a run of the policy at most."""
+    """The largest number of requests in a run of the policy."""
 
     @property
     def workloads(self) -> list[Application]:
-        """What may be recorded traces."""
+        """Workloads that may be recorded traces."""
         return self.traces
 
     def _maps(
         self, names: list[str] | None, slots: list[int]
     ) -> list[tuple[str, int | None, list[str], int]]:
-        """Baselines and sizes of NVM.
+        """Return the baselines and the sizes of NVM.
 
-        Name, slots, settings, and calls of a synchronous workload.
+        Each has a name, slots, settings, and the calls of a synchronous workload.
         """
         made: list[tuple[str, int | None, list[str], int]] = [
             (b["name"], None, b["set"], min(b.get("operations", self.operations), self.operations))
@@ -197,7 +197,7 @@ class Plan:
         return made
 
     def runs(self) -> list[tuple[Row, dict[str, Any]]]:
-        """A row without its result, and the options of its run."""
+        """Return a row without its result, and the options of its run, for each run."""
         common: list[str] = self.experiment["set"]
         made: list[tuple[Row, dict[str, Any]]] = []
         for workload in self.experiment["workload"]:
@@ -219,7 +219,7 @@ class Plan:
 
     @property
     def labels(self) -> list[str]:
-        """A name for each run."""
+        """A label for each run."""
         policies = [
             " ".join((f"{workload}: {slots} slots", *settings))
             for (workload, slots, settings), _ in self._policies()
@@ -237,7 +237,7 @@ class Plan:
         progress: Progress | None = None,
         kept: Kept | None = None,
     ) -> NvmMap:
-        """Run all of it; arguments as for :func:`flashatlas.reproduce.runs.carried_out`."""
+        """Carry out all runs; arguments as for :func:`flashatlas.reproduce.runs.carried_out`."""
         planned, policies = self.runs(), self._policies()
         cases: list[Any] = [
             {"label": label, **options}
@@ -265,7 +265,7 @@ _NONE = Result({})
 
 
 def slots_name(slots: int) -> str:
-    """The map with so many slots of NVM, in words."""
+    """Return the name of the map with this number of slots of NVM."""
     return f"NVM, {slots:,} slots" if slots else "NVM, none"
 
 
@@ -275,7 +275,7 @@ def plan(
     stand_ins: bool = False,
     operations: int | None = None,
 ) -> Plan:
-    """What is run; arguments as for :func:`flashatlas.reproduce.carry_out`."""
+    """Return the plan; arguments as for :func:`flashatlas.reproduce.carry_out`."""
     experiment = load(PAPER)
     entries = [
         {k: v for k, v in entry.items() if k not in ("slots", "baselines")}

@@ -1,4 +1,4 @@
-"""What the policy of the DRAM+NVM map does: workloads that reach each of its states."""
+"""The policy of the DRAM+NVM map: workloads that reach each of its states."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ WHERE = (
     ("evicted", "segments_to_flash_evicted"),
     ("idle", "segments_to_flash_idle"),
 )
-"""What happened to segments: the first three went to NVM, the others to flash."""
+"""Fates of segments: the first three went to NVM, the others to flash."""
 
 
 @dataclass(frozen=True)
@@ -26,17 +26,17 @@ class PolicyRow:
     workload: str
     slots: int
     settings: tuple[str, ...]
-    """What differs from the defaults."""
+    """Settings that differ from the defaults."""
     result: Result = field(repr=False)
 
     @property
     def segments(self) -> dict[str, int]:
-        """Segments by what happened to them, as :data:`WHERE` names it."""
+        """Numbers of segments by fate, with the names of :data:`WHERE`."""
         counts = self.result.record["map"]
         return {name: counts[key] for name, key in WHERE}
 
     def to_json(self) -> dict[str, Any]:
-        """All numbers."""
+        """Return all numbers."""
         return {
             "workload": self.workload,
             "nvm_slots": self.slots,
@@ -51,7 +51,7 @@ class PolicyRow:
 def runs(
     experiment: dict[str, Any], slot_bytes: int, most: int | None
 ) -> list[tuple[tuple[str, int, tuple[str, ...]], dict[str, Any]]]:
-    """What each row is of, and the options of its run.
+    """Return the identity of each row, and the options of its run.
 
     ``most`` makes runs short, on a tenth of the drive.
     """
@@ -86,7 +86,7 @@ HEAD = ("slots", "settings", "FLUSH mean", "FLUSH p99", "WAF", *(name for name, 
 
 
 def cells(row: PolicyRow) -> tuple[str, ...]:
-    """A row of a table."""
+    """Return the cells of a row."""
     flush = row.result.latency["flush"]
     return (
         f"{row.slots:,}",

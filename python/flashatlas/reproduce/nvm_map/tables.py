@@ -17,11 +17,11 @@ NUMBERS = (
     "NVM",
     "WAF",
 )
-"""What the tables show of a row; programs, pages and bytes are those of one FLUSH, on average."""
+"""Columns of the tables; programs, pages and bytes are the average of one FLUSH."""
 
 
 def headline_rows(nvm: NvmMap) -> list[tuple[str, ...]]:
-    """For each baseline the published gain and ours."""
+    """Return the published gain and ours for each baseline."""
     published = nvm.experiment["published"]["gain_max"]
     return [
         (over, f"{published:g}", f"{ours:.2f}", f"{100 * (ours / published - 1):+.0f} %")
@@ -33,7 +33,7 @@ HEADLINE = ("over", "published, up to", "ours", "deviation")
 
 
 def numbers_of(row: Row) -> tuple[str, ...]:
-    """What the tables show of a row."""
+    """Return the cells of a row."""
     cost, flush = row.per_flush, row.flush_ns
     return (
         f"{row.calls_per_s:,.1f}" if row.calls_per_s else "–",
@@ -48,7 +48,7 @@ def numbers_of(row: Row) -> tuple[str, ...]:
 
 
 def policy_rows(nvm: NvmMap) -> dict[str, list[tuple[str, ...]]]:
-    """The policies on each of their workloads."""
+    """Return the policies on each of their workloads."""
     found: dict[str, list[tuple[str, ...]]] = {}
     for row in nvm.policies:
         found.setdefault(row.workload, []).append(cells(row))
@@ -56,7 +56,7 @@ def policy_rows(nvm: NvmMap) -> dict[str, list[tuple[str, ...]]]:
 
 
 def listings(nvm: NvmMap) -> list[Listing]:
-    """What the terminal shows."""
+    """Return the tables for the terminal."""
     made = [
         Listing(
             workload, "", ["", *NUMBERS], [(row.map, *numbers_of(row)) for row in nvm.of(workload)]

@@ -69,7 +69,7 @@ static void close_block(page_ftl *ftl, uint32_t block) {
     list(ftl, block);
 }
 
-/* A logical page is in `page` from now on, or nowhere (NONE). */
+/* Notes that a logical page is now in `page`, or nowhere (NONE). */
 static void map(page_ftl *ftl, uint32_t lpn, uint32_t page) {
     uint32_t old = ftl->l2p[lpn];
     if (old != NONE) {
@@ -87,7 +87,7 @@ static void map(page_ftl *ftl, uint32_t lpn, uint32_t page) {
     }
 }
 
-/* The next page of a frontier, NONE where the lane has no block for it. */
+/* Returns the next page of a frontier, or NONE if the lane has no block for it. */
 static uint32_t next_page(page_ftl *ftl, lane *in, int kind) {
     frontier *at = &in->open[kind];
     if (at->block == NONE) {
@@ -98,7 +98,7 @@ static uint32_t next_page(page_ftl *ftl, lane *in, int kind) {
     return at->block * ftl->shape.pages + at->next;
 }
 
-/* A page of a frontier was programmed, or failed: then its block takes no more. */
+/* Notes that a page of a frontier was programmed, or failed: then its block takes no more. */
 static void advance(page_ftl *ftl, frontier *at, int failed) {
     if (failed || ++at->next == ftl->shape.pages) {
         close_block(ftl, at->block);
@@ -106,7 +106,7 @@ static void advance(page_ftl *ftl, frontier *at, int failed) {
     }
 }
 
-/* Move a page to the frontier of collection. */
+/* Moves a page to the frontier of collection. */
 static uint32_t move(page_ftl *ftl, const fa_host *host, lane *in, uint32_t from) {
     for (;;) {
         uint32_t to = next_page(ftl, in, COLLECTION);
@@ -120,7 +120,7 @@ static uint32_t move(page_ftl *ftl, const fa_host *host, lane *in, uint32_t from
     }
 }
 
-/* Empty the closed block with the fewest valid pages. `*victim` is NONE where all are full. */
+/* Empties the closed block with the fewest valid pages. `*victim` is NONE if all are full. */
 static uint32_t collect(page_ftl *ftl, const fa_host *host, lane *in, uint32_t *victim) {
     while (in->least < ftl->shape.pages && in->heads[in->least] == NONE) in->least++;
     *victim = in->least < ftl->shape.pages ? in->heads[in->least] : NONE;
@@ -139,7 +139,7 @@ static uint32_t collect(page_ftl *ftl, const fa_host *host, lane *in, uint32_t *
     return done == FA_ERASE_FAILED ? FA_OK : done; /* a bad block is in no list */
 }
 
-/* Make room for one page of the host; `*page` is NONE where this lane has none. */
+/* Makes room for one page of the host; `*page` is NONE if this lane has none. */
 static uint32_t room(page_ftl *ftl, const fa_host *host, lane *in, uint32_t *page) {
     /* each collection gains a page at least: a block's worth of them gains a block */
     for (uint32_t i = 0; i <= ftl->shape.pages && in->open[HOST].block == NONE; i++) {
@@ -206,7 +206,7 @@ static uint32_t *words(const fa_host *host, uint32_t count) {
     return table;
 }
 
-/* The newest version of each page, by the numbers in the spare areas. */
+/* Finds the newest version of each page, by the numbers in the spare areas. */
 static uint32_t scan(page_ftl *ftl, const fa_host *host, uint64_t *newest) {
     for (uint32_t block = 0; block < ftl->shape.blocks; block++) {
         if (host->is_bad(host, block)) continue;
@@ -228,7 +228,7 @@ static uint32_t scan(page_ftl *ftl, const fa_host *host, uint64_t *newest) {
             in->free[in->free_count++] = block;
             continue;
         }
-        /* what a power failure left half full is filled on: there may be no other block */
+        /* a block that a power failure left half full is filled: there may be no other block */
         int kind = in->open[COLLECTION].block == NONE ? COLLECTION : HOST;
         if (written < ftl->shape.pages && in->open[kind].block == NONE)
             in->open[kind] = (frontier){block, written};
@@ -297,7 +297,7 @@ static const fa_param params[] = {
 };
 
 static const fa_ftl page = {
-    .forgets_trims = true, /* nothing of them is written down */
+    .forgets_trims = true, /* trims are not written to flash */
     .recovers_from_spare_areas = true,
     .fits = page_fits, .mount = page_mount, .destroy = page_destroy, .locate = page_locate,
     .write = page_write, .trim = page_trim, .tables = page_tables,

@@ -11,7 +11,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-FIRST = "976626b"
+FIRST = "64441861"
 """The last commit before titles were checked."""
 
 COLUMNS = 72

@@ -115,11 +115,11 @@ class Drive:
         return room.raw
 
     def flush(self) -> None:
-        """Make what was written durable."""
+        """Make all writes durable."""
         self.carry_out(Command(op=FLUSH))
 
     def record(self) -> dict[str, object]:
-        """What the drive counted."""
+        """Return the counters of the drive."""
         text = ctypes.c_char_p()
         self.call("fa_record_json", ctypes.byref(text))
         try:

@@ -121,7 +121,7 @@ def option_value(option: RunOption, text: str) -> Any:
 
 
 def _parameter(option: RunOption) -> inspect.Parameter:
-    """An option of a run as a parameter of a command."""
+    """Return an option of a run as a parameter of a command."""
     counts = {"count": _count, "count-or": _count_or}.get(option.kind)
     names = [f"--{option.name.replace('_', '-')}"]
     if option.letter:

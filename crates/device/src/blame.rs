@@ -1,7 +1,7 @@
 //! The setting that an error of several keys is blamed on.
 //!
-//! A check of several keys names one of them. That one may stand in the preset while another one has
-//! changed. A configuration is a base (a preset, or a file that builds on none) with
+//! A check of several keys names one of them. That one may stand in the preset while another one
+//! has changed. A configuration is a base (a preset, or a file that builds on none) with
 //! settings over it, one key each: the lines of a file that builds on a preset, then `--set`.
 
 use crate::params::SET;

@@ -168,8 +168,8 @@ impl RawConfig {
             .map(|(key, e)| (key.as_str(), e.place.as_str()))
     }
 
-    /// Checks every entry against `defs` and fills in defaults. `elsewhere` names the owner of a key
-    /// that is not in `defs`, for the message.
+    /// Checks every entry against `defs` and fills in defaults. `elsewhere` names the owner of a
+    /// key that is not in `defs`, for the message.
     ///
     /// # Errors
     /// An unknown key, a section that holds a value, a value that holds keys, a value of the wrong

@@ -130,9 +130,10 @@ def text_field(name: str, title: str) -> dict[str, Any]:
 def axis(kind: str, **more: Any) -> dict[str, Any]:
     """An axis whose labels are in one of the formats of ``assets/format.js``, with their units.
 
-    Without a ``title`` it is named by what stands above its panel.
+    Without a ``title`` it is named by what stands above its panel. Ratios have as many digits as
+    they need: with the three of a table, ticks that are closer would all be the same.
     """
-    return {"formatType": kind, "title": None, **more}
+    return {"formatType": "count" if kind == "ratio" else kind, "title": None, **more}
 
 
 def quantity(name: str, kind: str, **more: Any) -> dict[str, Any]:

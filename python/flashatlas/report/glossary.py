@@ -1,4 +1,4 @@
-"""The terms that a report uses, as ``docs/DESIGN.md`` and ``docs/FORMATS.md`` mean them."""
+"""The terms of reports and ``explain``, as ``docs/DESIGN.md`` and ``docs/FORMATS.md`` mean them."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ TERMS = {
     "them must be merged before it can be erased.",
     "block": "What is erased at once. The translation layer's block covers all dies and planes of "
     "its lane.",
+    "cell": "What a bit is kept in; it holds one bit (SLC), two (MLC) or three (TLC).",
     "channel": "The bus that some dies share; one transfers at a time.",
     "closed block": "Every frame of it is programmed. It can be collected.",
     "collection": "Copying what is still valid out of a block and erasing it (garbage collection). "
@@ -26,8 +27,11 @@ TERMS = {
     "planes, or pages on several dies. It has 1 to 64 slots.",
     "FUA": "Force unit access: a write that is done only when it is on flash.",
     "in flight": "Submitted to the drive and not completed.",
+    "IOPS": "Requests completed in a second of simulated time.",
     "lane": "The dies and planes that one frame covers. Lanes work in parallel, each with its own "
     "free blocks.",
+    "latency": "Time from the arrival of a request to its completion: waiting in the host's queue "
+    "and the time in the drive.",
     "leaving block": "Collected, but its last copies wait to be programmed; then it is erased.",
     "log block": "Takes updates of pages whose place in their data block is used, until they are "
     "merged.",
@@ -37,6 +41,8 @@ TERMS = {
     "copied in. Full: everything is copied to a new block.",
     "miss": "A lookup for which the entry of the map was not in memory.",
     "moved": "A log block that gave its valid pages to other log blocks, and was erased.",
+    "numbers are steady": "They would stay as they are if the measured part were longer. Under the "
+    "table of a run stands what speaks against it, and what to do.",
     "open block": "It is being filled.",
     "oracle": "The check of every read: what comes back is compared with what was last written "
     "there.",
@@ -51,6 +57,9 @@ TERMS = {
     "role": "What a block is used for: free, open, closed, leaving, bad, data or log.",
     "simulated time": "Time on the drive's clock, not of the computer that simulates it.",
     "slot": "The place of one mapping unit in a frame.",
+    "stream": "Writes that are kept together in blocks of their own, apart from others "
+    "(multi-stream).",
+    "throughput": "Bytes that the host moved in a second of simulated time.",
     "TRIM": "The host's command that says what it no longer needs.",
     "untimed": "A run that counts what happens, and not how long it takes.",
     "utilisation": "The share of the time in which something is busy.",

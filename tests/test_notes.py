@@ -108,3 +108,39 @@ def test_no_code_looks_for_a_sentence() -> None:
         source = re.sub(r"\\?\n\s*", " ", file.read_text(encoding="utf-8"))
         for sentence in sentences:
             assert sentence not in source, (file, sentence)
+
+
+def test_a_study_says_what_its_runs_approximate(cli: Any, tmp_path: Path) -> None:
+    """A map in DRAM writes nothing to flash: two of four runs have that note, for two seeds each.
+
+    Every run leaves its 20 units, fewer than the cache holds, in the write cache.
+    """
+    (tmp_path / "s.toml").write_text(
+        'name = "s"\n[run]\ndrive = "tlc-small"\nworkload = "uniform:requests=20,size=4KiB"\n'
+        '[axes]\n"map.store" = ["dram", "dftl"]\nseed = [1, 2]\n'
+    )
+    swept = cli("sweep", "s.toml", "-q", "--jobs", "1")
+    shown = cli("results", "show", "flashatlas-results:s")
+    for found in (swept, shown):
+        assert found.returncode == 0, found.stderr
+        said = found.stdout.partition("Approximations, what matters most first")[2].splitlines()
+        codes = {line.split(": ")[1]: line.split(": ")[0].strip() for line in said[1:] if line}
+        assert codes["no-map-on-flash"] == "2 of 4 runs"
+        assert codes["no-ecc-time"] == codes["units-in-cache"] == "all runs"
+        assert "20 units were still in the write cache" in found.stdout
+        ranks = [rank(code) for code in codes]
+        assert ranks == sorted(ranks)
+    # a record that somebody broke is named
+    (record,) = list(tmp_path.glob("flashatlas-results/runs/*/*/run.json"))[:1]
+    content = json.loads(record.read_text())
+    record.write_text(json.dumps({**content, "approximations": 7}))
+    found = cli("results", "show", "flashatlas-results:s")
+    assert found.returncode == 2 and "approximations" in found.stderr
+
+
+def test_each_note_of_a_run_has_a_line(cli: Any) -> None:
+    """Nothing is left out in the middle of a paragraph: options of a job file may be there."""
+    record = json.loads(cli("run", "-w", "uniform:requests=20", "--json", "-", "-q").stdout)
+    lines = cli("run", "-w", "uniform:requests=20", "-q").stdout.splitlines()
+    for each in record["approximations"]:
+        assert sum(line.strip().endswith(each["text"]) for line in lines) == 1

@@ -17,6 +17,7 @@ from rich.markup import escape
 from flashatlas import notes as notes_of
 from flashatlas import reasons, steadiness, tables
 from flashatlas.progress import Interrupted
+from flashatlas.record import Note
 from flashatlas.result import Result
 
 EXIT_DIFFERS, EXIT_INPUT, EXIT_DRIVE, EXIT_VIOLATION, EXIT_PART, EXIT_POWER = 1, 2, 3, 4, 5, 6
@@ -114,8 +115,24 @@ def _approximations(results: Sequence[Result]) -> None:
         say("\nApproximations, what matters most first:")
     for note in found[:MATTER]:
         say(f"  {note}")
-    if found[MATTER:]:
-        say(f"[dim]  also: {'; '.join(found[MATTER:])}[/]")
+    for note in found[MATTER:]:
+        say(f"[dim]  also: {note}[/]")
+
+
+def notes_of_study(given: Sequence[Sequence[Note]]) -> None:
+    """Print what the runs of a study approximate, each once, with the runs it concerns.
+
+    Args:
+        given: The notes of each run.
+
+    """
+    found = notes_of.gathered(given)
+    if found:
+        say("\nApproximations, what matters most first (`flashatlas explain CODE` has advice):")
+    for code, text, runs in found:
+        few = f"{len(runs)} of {len(given)} runs" if len(runs) < len(given) else "all runs"
+        what = text if code in (None, text) else f"{code}: {text}"
+        say(f"  {few}: {escape(what)}")
 
 
 def show(results: Sequence[Result]) -> None:

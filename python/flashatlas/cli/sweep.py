@@ -18,6 +18,7 @@ from flashatlas.cli.console import (
     command_line,
     err,
     keeping,
+    notes_of_study,
     out,
     say,
 )
@@ -192,6 +193,7 @@ def sweep(
         if done.there or done.carried_out:
             runs = results.frame_of(kept, noted)
             show_groups(runs)
+            notes_of_study(results.notes_in(kept, runs))
             _finish(runs, noted, kept, page)
         if done.failed:
             raise typer.Exit(EXIT_DIFFERS)

@@ -104,6 +104,13 @@ def notes(results: Sequence[Result]) -> None:
         between = "\n  " if len(found) <= REASONS_MAX else ", "
         say(f"\n[yellow]{count}[/], {moves}:\n  {between.join(names)}")
         say(escape(f"  To make it steady: {advice}"))
+    if whose := [result for result in results if tables.crowded(result.record)]:
+        named = "" if len(results) == 1 else f" of {', '.join(r.name for r in whose)}"
+        say(
+            f"\n[yellow]queueing[/]: latencies{escape(named)} are mostly the wait for other "
+            "requests: without the times of the trace its requests come as fast as the queue takes "
+            "them (`--mode open` keeps the times, `--depth N` has N requests at a time)"
+        )
     if steadiness.compares_unlike(results):
         say(f"[yellow]unlike[/]: {steadiness.UNLIKE}")
     _approximations(results)

@@ -468,6 +468,20 @@ def jobs(statistics: dict[str, Any]) -> Table:
     return listing(JOBS, job_rows(statistics))
 
 
+def whole(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
+    """Return a plain listing whose headings and values are never broken.
+
+    A terminal that is too narrow breaks its lines (print it with ``soft_wrap``).
+    """
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for at, column in enumerate(columns):
+        wide = max(len(str(text)) for text in (column, *(row[at] for row in rows)))
+        table.add_column(escape(column), min_width=wide, max_width=wide)
+    for row in rows:
+        table.add_row(*(escape(str(text)) for text in row))
+    return table
+
+
 def listing(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
     """A plain listing."""
     table = Table(box=None, pad_edge=False, header_style="bold")

@@ -430,7 +430,7 @@ def show_groups(runs: Frame, of: Sequence[str] | None = None) -> None:
         )
         for group in groups[:GROUPS_MAX]
     ]
-    out.print(tables.listing(heads, rows))
+    out.print(tables.whole(heads, rows), soft_wrap=True)
     if len(groups) > GROUPS_MAX:
         say(f"and {len(groups) - GROUPS_MAX} more (flashatlas results export)")
     found = [e for group in groups for e in group.estimates.values()]

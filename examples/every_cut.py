@@ -13,9 +13,21 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from importlib import import_module
 from typing import Any
 
 from flashatlas import Device, PowerLost
+
+
+def needed(module: str, package: str) -> Any:
+    """Return a module that an example needs, or end with the command that installs it."""
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name != module:
+            raise
+        print(f"this example needs {package}: pip install {package}", file=sys.stderr)
+        sys.exit(2)
 
 
 @dataclass

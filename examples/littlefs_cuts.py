@@ -18,9 +18,10 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 
-import littlefs
-from every_cut import EveryCut, carry_out
+from every_cut import EveryCut, carry_out, needed
 from flashatlas import Device, PowerLost
+
+littlefs = needed("littlefs", "littlefs-python")
 
 BLOCK = 4096
 UNIT = 512

@@ -20,9 +20,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
-import apsw
-from every_cut import EveryCut, carry_out
+from every_cut import EveryCut, carry_out, needed
 from flashatlas import Device, PowerLost
+
+apsw = needed("apsw", "apsw")
 
 SECTOR = 512
 HEADER = 2 * SECTOR

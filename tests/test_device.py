@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
+import os
+import subprocess
 import sys
 
 import flashatlas
@@ -136,6 +138,24 @@ def example(name: str, package: str):
     if str(ROOT / "examples") not in sys.path:
         sys.path.append(str(ROOT / "examples"))
     return importlib.import_module(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "module", "package"),
+    [("sqlite_cuts", "apsw", "apsw"), ("littlefs_cuts", "littlefs", "littlefs-python")],
+)
+def test_an_example_says_what_it_needs(name, module, package, tmp_path):
+    (tmp_path / f"{module}.py").write_text(f"raise ModuleNotFoundError(name={module!r})")
+    path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
+    done = subprocess.run(
+        [sys.executable, ROOT / "examples" / f"{name}.py"],
+        check=False,
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 2 and done.stdout == ""
+    assert done.stderr == f"this example needs {package}: pip install {package}\n"
 
 
 DRIVES = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 
 import flashatlas
@@ -353,3 +354,47 @@ def test_every_command_refuses_a_part_of_a_study(cli, tmp_path):
     refused = cli("significance", "st:part", "--of", "waf", "--between", "ftl.victim")
     assert refused.returncode == 2 and "2 of 4 runs are done" in refused.stderr
     assert cli("report", "x", "--allow-incomplete").returncode == 2
+
+
+def labels_of(svg: str) -> list[list[str]]:
+    """Return the labels of each axis, with its title as the last."""
+    axes = re.findall(r"role-axis-label.*?</g></g>", svg, re.DOTALL)
+    return [re.findall(r"<text[^>]*>([^<]*)</text>", axis) for axis in axes]
+
+
+@pytest.mark.parametrize("values", [
+    (0.1,), (0.5,), (0.07,), (7,), (1048577,), (0.07, 0.15, 0.28), (0.125, 0.5), (0.1, 0.1001),
+    (1048576, 1048577), (1, 2, 4, 8, 16), (0.03, 3),
+])  # fmt: skip
+@pytest.mark.parametrize("log", ["x", "none"])
+def test_ticks_across_say_the_values_that_they_stand_at(tmp_path, values, log):
+    """Vega rounds to the step between ticks: alone, 0.1 was labelled 0, and 0.5 was labelled 1."""
+    runs = study(values, seeds=1, column="drive.over_provisioning")
+    path = flashatlas.figure(
+        runs, tmp_path / "f.svg", x="drive.over_provisioning", y="waf", log=log, columns=2
+    )
+    across, _ = labels_of(path.read_text())
+    assert [float(label.replace(",", "")) for label in across[:-1]] == list(values)
+
+
+@pytest.mark.parametrize("value", [1.5, 2.5, 0.0004, 1.25, 2500000.5])
+@pytest.mark.parametrize("kind", ["line", "bar"])
+def test_ticks_upward_say_where_they_stand(tmp_path, value, kind):
+    """All runs have the same number, and what stands beside the mark is that number."""
+    runs = flashatlas.Frame(
+        table_of([({"ftl.victim": v}, {"waf": value}) for v in ("greedy", "fifo")])
+    )
+    path = flashatlas.figure(runs, tmp_path / "f.svg", x="ftl.victim", y="waf", kind=kind)
+    _, upward = labels_of(path.read_text())
+    found = [float(label.replace(",", "")) for label in upward[:-1]]
+    if kind == "line":
+        assert found == [value]
+    else:  # bars have a scale from zero: its ticks are equally far apart
+        steps = {round((b - a) / value, 9) for a, b in itertools.pairwise(found)}
+        assert found[0] == 0 and len(steps) == 1
+
+
+def test_large_numbers_that_are_words_have_all_their_digits():
+    for values in [(1048577,), (1048577, 2048)]:
+        found, _ = drawn(study(values, column="requests"), x="requests", kind="bar")
+        assert set(found.x.order) == {f"{value} requests" for value in values}

@@ -11,6 +11,7 @@ import flashatlas.result
 import pyarrow as pa
 import pytest
 from flashatlas import InputError, Result
+from flashatlas.frame import table_of
 
 W = ("-w", "uniform:requests=200,size=2KiB", "-q")
 FILES = {
@@ -210,6 +211,47 @@ def test_significance_of_what_cannot_differ(study):
             flashatlas.significance(results, *arguments)
     with pytest.raises(InputError, match="one run: a difference needs at least two"):
         flashatlas.significance(results[:1], "waf", "ftl.victim")
+
+
+def test_significance_names_what_keeps_runs_apart():
+    def refused(*runs):
+        rows = [({"map.store": store, **more}, {"waf": 1.0 + at})
+                for at, (store, more) in enumerate(runs)]  # fmt: skip
+        with pytest.raises(InputError) as caught:
+            flashatlas.significance(flashatlas.Frame(table_of(rows)), "waf", "map.store")
+        return str(caught.value)
+
+    said = refused(("dram", {"map.entry_bytes": 4}), ("dftl", {"map.entry_bytes": 8}))
+    assert said.endswith(": map.entry_bytes is 4 B with dram and 8 B with dftl")
+    # seeds 1 and 2 and queues 1 and 2 are on both sides, in other pairs
+    crossed = [("dram", 1, 1), ("dram", 2, 2), ("dftl", 1, 2), ("dftl", 2, 1)]
+    said = refused(*((store, {"seed": a, "host.queue_depth": b}) for store, a, b in crossed))
+    assert "each of " in said and "seed" in said and "never all at once" in said
+
+
+def test_what_is_varied_is_blamed_and_a_study_is_named(cli):
+    caches = ("--vary", "map.cache_bytes=64KiB,128KiB")
+    said = cli("compare", "-d", "tlc-small", "--vary", "map.store=dram,dftl", *caches).stderr
+    assert "--vary map.cache_bytes: it belongs to map.store = demand, dftl, cdftl" in said
+    assert "in `dram 64KiB` map.store is dram" in said and "flashatlas sweep" in said
+    assert "--set" not in said
+    # the condition that it offers is one that a study takes
+    condition = re.search(r"when = '(map.store in [^']*)'", said)[1]
+    axes = {
+        "map.store": ["dram", "dftl"],
+        "map.cache_bytes": {"values": ["64KiB", "128KiB"], "when": condition},
+    }
+    study = flashatlas.Study(axes, drive="tlc-small", workload="uniform:requests=10")
+    # dram, and dftl with two caches
+    assert len(study.plan().runs) == 3
+    said = cli("compare", "-d", "tlc-small", *caches).stderr
+    assert "--vary: map.cache_bytes: belongs to" in said and "--set" not in said
+    said = cli("compare", "--case", "a:", *caches).stderr
+    assert "--case cannot be mixed with" in said and "flashatlas sweep" in said
+    # layers are a list: a key of one of them applies
+    found = cli("compare", "-d", "superpage-sata", "-w", "uniform:requests=5", "--set",
+                "layers=hard", "--vary", "hard.trim=true,false", "-q")  # fmt: skip
+    assert found.returncode == 0, found.stderr
 
 
 PYTHON = {

@@ -10,6 +10,7 @@ from typing import Any
 import flashatlas
 import pytest
 from flashatlas import steadiness
+from flashatlas.cli.console import out
 from flashatlas.notes import by_note, declared, note, rank
 from flashatlas.result import Result, digest_of
 
@@ -108,3 +109,68 @@ def test_no_code_looks_for_a_sentence() -> None:
         source = re.sub(r"\\?\n\s*", " ", file.read_text(encoding="utf-8"))
         for sentence in sentences:
             assert sentence not in source, (file, sentence)
+
+
+def test_a_study_says_what_its_runs_approximate(cli: Any, tmp_path: Path) -> None:
+    """A map in DRAM writes nothing to flash: two of four runs have that note, for two seeds each.
+
+    Every run leaves its 20 units, fewer than the cache holds, in the write cache.
+    """
+    (tmp_path / "s.toml").write_text(
+        'name = "s"\n[run]\ndrive = "tlc-small"\nworkload = "uniform:requests=20,size=4KiB"\n'
+        '[axes]\n"map.store" = ["dram", "dftl"]\nseed = [1, 2]\n'
+    )
+    swept = cli("sweep", "s.toml", "-q", "--jobs", "1")
+    shown = cli("results", "show", "flashatlas-results:s")
+    for found in (swept, shown):
+        assert found.returncode == 0, found.stderr
+        said = found.stdout.partition("Approximations, what matters most first")[2].splitlines()
+        codes = {line.split(": ")[1]: line.split(": ")[0].strip() for line in said[1:] if line}
+        assert codes["no-map-on-flash"] == "2 of 4 runs"
+        assert codes["no-ecc-time"] == codes["units-in-cache"] == "all runs"
+        assert "20 units were still in the write cache" in found.stdout
+        ranks = [rank(code) for code in codes]
+        assert ranks == sorted(ranks)
+    # a record that somebody broke is named
+    (record,) = list(tmp_path.glob("flashatlas-results/runs/*/*/run.json"))[:1]
+    content = json.loads(record.read_text())
+    record.write_text(json.dumps({**content, "approximations": 7}))
+    found = cli("results", "show", "flashatlas-results:s")
+    assert found.returncode == 2 and "approximations" in found.stderr
+
+
+def test_each_note_of_a_run_has_a_line(cli: Any) -> None:
+    """Nothing is left out in the middle of a paragraph: options of a job file may be there."""
+    record = json.loads(cli("run", "-w", "uniform:requests=20", "--json", "-", "-q").stdout)
+    lines = cli("run", "-w", "uniform:requests=20", "-q").stdout.splitlines()
+    for each in record["approximations"]:
+        assert sum(line.strip().endswith(each["text"]) for line in lines) == 1
+
+
+def test_nobody_is_advised_what_was_done_already() -> None:
+    """A drive that began in its steady state needs more requests, not another beginning."""
+
+    def advice(precondition: Any) -> str:
+        reasons = [note("free-blocks-change", programmed=9, erased=1, share=0.8, most=0.1)]
+        record = {"config": {"precondition": precondition}, "steadiness": {"reasons": reasons}}
+        return steadiness.advice([Result(record)])
+
+    assert "--precondition steady" in advice("none") and "--precondition steady" in advice("fill")
+    assert "--precondition" not in advice("steady") and "more requests" in advice("steady")
+    for code in ("iops-unsteady", "waf-unsteady", "backlog"):
+        assert "--precondition steady" not in declared()[code]["advice"], code
+
+
+def test_headings_of_a_study_are_whole_on_a_narrow_terminal(
+    cli: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(out, "_width", 40)
+    (tmp_path / "s.toml").write_text(
+        'name = "s"\n[run]\ndrive = "tlc-small"\nworkload = "uniform:requests=20,size=4KiB"\n'
+        '[axes]\n"map.store" = ["dftl"]\n"map.cache_bytes" = ["64KiB", "128KiB"]\n'
+    )
+    cli("sweep", "s.toml", "-q", "--jobs", "1")
+    asked = ("waf", "memory_bytes.map", "latency_ns.write.p99")
+    shown = cli("results", "show", "flashatlas-results:s", *(f"--of={one}" for one in asked))
+    (heads,) = [line for line in shown.stdout.splitlines() if "latency_ns.write.p99" in line]
+    assert heads.split() == ["map.store", "map.cache_bytes", "runs", *asked]

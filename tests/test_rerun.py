@@ -26,10 +26,10 @@ from fingerprints import examples
 from flashatlas import citations
 from flashatlas.api import Workers
 from flashatlas.bundle import bundle
-from flashatlas.progress import Progress
 from flashatlas.record import Record
 from flashatlas.rerun import differences, rerun
 from flashatlas.result import Result
+from flashatlas.trace import Progress
 from flashatlas.unpacking import unpack
 from typing_extensions import get_type_hints, is_typeddict
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import statistics
+from importlib import resources
 from pathlib import Path
 
 import pytest
@@ -277,6 +278,22 @@ def test_nothing_reaches_beyond_the_page_on_a_phone(used, large):
     file, _ = large
     page = used(file, width=390)
     assert page.evaluate("document.documentElement.scrollWidth") == 390
+
+
+def test_ticks_that_are_close_are_told_apart(used, large):
+    """Of a ratio a table has three digits, and a long axis needs three: a short one needs more."""
+    page = used(large[0])
+    source = resources.files("flashatlas.report").joinpath("assets/format.js").read_text()
+
+    def said(values: str, kind: str) -> list[str]:
+        return page.evaluate(f"() => {{ {source}\nreturn tickWords({values}, '{kind}'); }}")
+
+    close = ["1.0001", "1.00015", "1.0002", "1.00025", "1.0003"]
+    assert said(f"[{','.join(close)}]", "ratio") == close
+    assert said("[1000, 1001, 1002, 1003]", "short") == ["1,000", "1,001", "1,002", "1,003"]
+    assert said("[1.5, 1.5, 1.5]", "ratio") == ["1.5"] * 3
+    # a twentieth of 1000 is 50: three digits are enough
+    assert said("[0, 0.25, 333.333, 1000]", "short")[2] == "333"
 
 
 def test_every_axis_has_room_on_a_phone(used, large):

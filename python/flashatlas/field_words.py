@@ -47,8 +47,29 @@ CALLED = {
     "suspend": ("key", "timing.suspend"),
     "queue_depth": ("key", "host.queue_depth"),
     "iodepth": ("key", "host.queue_depth"),
+    "slc": ("key", "drive.cell"),
+    "multi_stream": ("key", "ftl.streams"),
+    "multistream": ("key", "ftl.streams"),
+    "stripe": ("term", "lane"),
+    "superpage": ("term", "frame"),
+    "discard": ("term", "TRIM"),
+    "steady_state": ("term", "numbers are steady"),
+    "not_steady": ("term", "numbers are steady"),
+    "unsteady": ("term", "numbers are steady"),
+    "hollow": ("term", "numbers are steady"),
 }
-"""The name here for a word of the field: a number of a record, or a key."""
+"""The name here for a word of the field: a number of a record, a key, or a term of the glossary."""
+
+MEANING = {
+    "waf": "WAF",
+    "iops": "IOPS",
+    "bandwidth_bytes_per_s": "throughput",
+    "latency_ns": "latency",
+    "latency_ns.read.p50": "percentile",
+    "latency_ns.read.p99": "percentile",
+    "latency_ns.read.p99_9": "percentile",
+}
+"""The term of the glossary that explains a number."""
 
 COMMANDS = {
     "simulate": "run",
@@ -95,6 +116,16 @@ NOT_MODELLED: dict[str, tuple[str, str]] = {
     "multi_queue": ("several submission queues of one host", MQSIM),
 }
 """Features of drives that no model here has: a description, and a simulator that has it."""
+
+
+def term(word: str) -> str | None:
+    """Return the term of the glossary that a word is, in either number; ``None`` for another."""
+    # the package of reports takes longer to import than most commands
+    from flashatlas.report.glossary import TERMS  # noqa: PLC0415
+
+    known = {plain(one): one for one in TERMS}
+    word = plain(word)
+    return known.get(word) or known.get(word.removesuffix("s"))
 
 
 def plain(word: str) -> str:

@@ -49,6 +49,11 @@ CHANNELS = {
 }
 """The channels that distinguish the values of ``by`` in each kind of figure."""
 
+SHORT, WHOLE = ",.6~g", ",.12~g"
+"""Formats of numbers at axes. Without one, Vega rounds to the step between ticks, which has nothing
+to do with the values where the ticks are the values: 0.125 becomes 0.1, and a lone 1.5 becomes 2.
+"""
+
 LETTER = 3.9
 """Average width of a letter in the labels, in points."""
 
@@ -221,7 +226,12 @@ def _across(found: Points, asked: Asked, inner: float) -> dict[str, Any]:
         "title": x.title,
         # the first and the last points stand off the edges
         "scale": {"padding": 6, **({"type": "log", "base": base} if log else {"zero": False})},
-        "axis": {**values, "labelOverlap": "greedy", "labelSeparation": 2},
+        "axis": {
+            **values,
+            "format": _format(x.order),
+            "labelOverlap": "greedy",
+            "labelSeparation": 2,
+        },
     }
 
 
@@ -234,11 +244,24 @@ def _upward(found: Points, asked: Asked) -> dict[str, Any]:
         return _number(found.y, {"zero": True})
     if not _is_log("y", asked, ends, WIDE_Y):
         return _number(found.y, {"zero": False})
-    return _number(found.y, {"type": "log"}) | {"axis": {"format": ",~g", "tickCount": 4}}
+    return _number(found.y, {"type": "log"}, tickCount=4)
 
 
-def _number(title: str, scale: dict[str, Any]) -> dict[str, Any]:
-    return {"field": "y", "type": "quantitative", "title": title, "scale": scale}
+def _number(title: str, scale: dict[str, Any], **axis: Any) -> dict[str, Any]:
+    return {
+        "field": "y",
+        "type": "quantitative",
+        "title": title,
+        "scale": scale,
+        "axis": {"format": WHOLE, **axis},
+    }
+
+
+def _format(values: Sequence[float]) -> str:
+    """Return the format that labels each of these values as what it is, and no two alike."""
+    large = any(abs(value) >= 1e6 for value in values)
+    alike = len({f"{value:.6g}" for value in values}) < len(set(values))
+    return WHOLE if large or alike else SHORT
 
 
 def _is_log(axis: str, asked: Asked, values: Sequence[float], wide: float) -> bool:

@@ -53,18 +53,31 @@ def rank(code: str | None) -> int:
 def by_note(results: Sequence[Result]) -> dict[str, list[int]]:
     """Return the notes of run records, and for each note the places of the runs that have it.
 
+    The notes are those of :func:`gathered`, by their texts.
+    """
+    given = [result.record.get("approximations", []) for result in results]
+    return {text: runs for _, text, runs in gathered(given)}
+
+
+def gathered(given: Sequence[Sequence[Note]]) -> list[tuple[str | None, str, list[int]]]:
+    """Return the notes of runs: code, text, and the places of the runs that have the note.
+
     Notes that differ only in their numbers are one note, with the smallest and the largest number:
     ``60 to 189 units were still in the write cache …``. The most important note comes first.
+
+    Args:
+        given: The notes of each run.
+
     """
     found: dict[tuple[Any, ...], list[Note]] = {}
     runs: dict[tuple[Any, ...], list[int]] = {}
-    for i, result in enumerate(results):
-        for each in result.record.get("approximations", []):
+    for i, notes in enumerate(given):
+        for each in notes:
             key = _kind(each)
             found.setdefault(key, []).append(each)
             runs.setdefault(key, []).append(i)
     ranked = sorted(found, key=lambda key: rank(found[key][0]["code"]))
-    return {_said(found[key]): runs[key] for key in ranked}
+    return [(found[key][0]["code"], _said(found[key]), runs[key]) for key in ranked]
 
 
 def alarms(results: Sequence[Result]) -> list[str]:

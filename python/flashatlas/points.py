@@ -276,12 +276,17 @@ def words(runs: Frame, name: str) -> dict[Any, str]:
     if _are_numbers(known):
         ordered = sorted(known)
         factor, unit = scale(ordered, runs.unit(name))
-        return distinct(ordered, [f"{value / factor:g} {unit}".strip() for value in ordered])
+        return distinct(ordered, [f"{_digits(value / factor)} {unit}".strip() for value in ordered])
     texts = [str(value).lower() if isinstance(value, bool) else str(value) for value in known]
     brief = short(texts)
     found = distinct(known, [brief[text] for text in texts])
     truths = all(isinstance(value, bool) for value in known)
     return {value: found[value] for value in sorted(known)} if truths else found
+
+
+def _digits(value: float) -> str:
+    """Return a number with at most six digits; a whole one with all, and no power of ten."""
+    return f"{value:.0f}" if value == round(value) and abs(value) < 1e15 else f"{value:g}"
 
 
 def _are_numbers(values: Sequence[Any]) -> bool:

@@ -5,22 +5,28 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from flashatlas import parts
 from flashatlas._core import InputError
-from flashatlas.api import carried_out, specification
+from flashatlas.api import build, carried_out, specification
 from flashatlas.elsewhere import at_hand
+from flashatlas.folders import COMPARISON, EXPECTED, numbered
 from flashatlas.inputs import input_files, other_file
+from flashatlas.renamed_keys import JUDGED, upgraded
 from flashatlas.result import (
+    DAMAGE,
     Result,
     given_results,
+    is_as_written,
     jobs_without_texts,
     results_of,
 )
 from flashatlas.run_options import of_groups
 from flashatlas.trace import Progress
+from flashatlas.untrusted import json_file
 
 LARGEST_SHOWN = 12
 """The largest number of differences that a message names."""
@@ -117,30 +123,97 @@ def rerun(
 def differences(before: Result, after: Result) -> list[str]:
     """Return the differences between two results, in words; empty if they are equal.
 
-    Tables that were not kept are compared by their digest. Tables that were kept are compared by
-    content: another version may have computed the digest by another rule.
+    Every number of the records is compared, and every table that was kept. The digest in a record
+    is no proof: a record that was edited keeps it. It stands for the tables that were not kept.
+    Records of one build must have the same notes and the same digest as well.
     """
-    if before.record.get("results_digest") == after.record["results_digest"]:
-        return []
     was_found, now_found = results_of(before.record), results_of(after.record)
     # a parameter that an earlier version did not have is no result: what it does shows in others
     known = was_found["config"]["params"]
     params = {key: value for key, value in now_found["config"]["params"].items() if key in known}
     now_found["config"] = {**now_found["config"], "params": params}
-    found = [
-        f"{key}: {was!r} before, {now!r} now" for key, was, now in _unequal(was_found, now_found)
-    ]
+    found = list(_said(was_found, now_found))
     for name in sorted({*before.tables, *after.tables} if before.tables else ()):
-        if before.tables.get(name) != after.tables.get(name):
+        if name not in before.tables or name not in after.tables:
+            found.append(f"table {name}: missing {'now' if name in before.tables else 'before'}")
+        elif before.tables[name] != after.tables[name]:
             found.append(f"table {name}: differs")
     if jobs_without_texts(before.jobs) != jobs_without_texts(after.jobs):
         found.append("statistics of jobs: differ")
-    if found or before.tables or "results_digest" not in before.record:
+    same = same_build(before.record, after.record)
+    if same:
+        found += _said(_notes_of(before.record), _notes_of(after.record))
+    if found or "results_digest" not in before.record or (before.tables and not same):
         return found
-    return [
-        f"results_digest: {before.record['results_digest']} before, "
-        f"{after.record['results_digest']} now"
-    ]
+    return list(_said(*({"results_digest": r.record["results_digest"]} for r in (before, after))))
+
+
+def copy_differences(folder: Path, runs: Sequence[Result]) -> list[str]:
+    """Return where ``compare.json`` says something else than the records of its runs, in words.
+
+    Args:
+        folder: The folder of results; without a comparison there is nothing to compare.
+        runs: The runs in it.
+
+    Raises:
+        InputError: A run of ``compare.json`` is no record.
+
+    """
+    file = folder if folder.name == COMPARISON else folder / COMPARISON
+    if not file.is_file():
+        return []
+    found = []
+    for number, (run, copy) in enumerate(zip(runs, json_file(file, EXPECTED)["runs"], strict=True)):
+        try:
+            there = results_of(upgraded(copy))
+        except DAMAGE as error:
+            raise InputError(f"{file}: damaged: runs.{number}; expected {EXPECTED}") from error
+        for key, was, own in _unequal(there, results_of(run.record)):
+            place = f"{COMPARISON}: runs.{number}.{key}"
+            found.append(f"{place}: {was!r} there, {own!r} in {numbered(number + 1)}")
+    return found
+
+
+def same_build(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
+    """Return whether two records say that the same sources made them."""
+    builds = [record.get("build", {}).get("sources") for record in (before, after)]
+    return builds[0] is not None and builds[0] == builds[1]
+
+
+def edited(result: Result) -> str | None:
+    """Return the sentence that a loaded record is not as it was written; ``None`` where it is.
+
+    A record whose tables were not kept is not judged, as its digest covers them.
+    """
+    if "results_digest" not in result.record or not result.tables or is_as_written(result):
+        return None
+    said = "its digest (results_digest) is not that of what it holds, with its tables"
+    if same_build(result.record, {"build": build()}):
+        return f"the record was changed after its run: {said}"
+    return f"{said}: it was changed after its run, or its version made digests by another rule"
+
+
+def _said(before: Any, after: Any) -> Iterator[str]:
+    """Yield the keys whose values differ, in words."""
+    for key, was, now in _unequal(before, after):
+        yield f"{key}: {was!r} before, {now!r} now"
+
+
+def _notes_of(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the codes and numbers of the notes of a record; texts may name files.
+
+    The note that runs shared a preconditioned drive is left out: a run by itself has none.
+    """
+    kinds = {"approximations": record["approximations"]}
+    kinds |= {f"{key}.reasons": record[key].get("reasons", ()) for key in JUDGED if key in record}
+    return {
+        kind: [
+            [note["code"], {k: v for k, v in note["values"].items() if not isinstance(v, str)}]
+            for note in notes
+            if note["code"] != "precondition-shared"
+        ]
+        for kind, notes in kinds.items()
+    }
 
 
 def _unequal(before: Any, after: Any, key: str = "") -> Iterator[tuple[str, Any, Any]]:

@@ -283,9 +283,17 @@ def changed_records_are_bad_input() -> Iterator[None]:
 
 
 def _is_whole(path: Path) -> bool:
-    """Return ``True`` if the digest in a record matches its content and its tables."""
+    """Return ``True`` if a record in a file is as it was written."""
     try:
         result = Result.load(path)
+    except _damage(InputError):
+        return False
+    return is_as_written(result)
+
+
+def is_as_written(result: Result) -> bool:
+    """Return whether the digest of a record is that of what it says, and of its tables."""
+    try:
         tables = {name: as_made(table) for name, table in result.tables.items()}
         now = digest_of(result.record, tables, result.jobs)
     except _damage(InputError):  # what cannot be digested was never written

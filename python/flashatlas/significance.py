@@ -12,6 +12,7 @@ from typing import Any
 from flashatlas._core import InputError, about
 from flashatlas.frame import Frame, frame
 from flashatlas.result import Result
+from flashatlas.tables import word
 
 EXACT = 16
 """The largest number of pairs for which every assignment of signs is tried."""
@@ -66,7 +67,8 @@ def significance(
         where = ", ".join(named) + ": " if apart else ""
         for level in levels[1:]:
             found = _repetitions(runs, own, of, between, (levels[0], level))
-            sentences.append(where + _sentence(of, levels[0], level, found))
+            why = "" if found else _apart(runs, own, between, (levels[0], level))
+            sentences.append(where + _sentence(of, levels[0], level, found, why))
     return sentences
 
 
@@ -127,11 +129,33 @@ def _repetitions(
     return list(apart.values())
 
 
-def _sentence(of: str, first: Any, second: Any, repetitions: list[list[Pair]]) -> str:
+def _apart(runs: Frame, rows: list[dict[str, Any]], between: str, levels: tuple[Any, Any]) -> str:
+    """Return which factors keep the runs of two values of ``between`` apart, for a message."""
+    others = [name for name in runs.factors if name != between]
+    said = []
+    for name in others:
+        sides = [
+            list(dict.fromkeys(row[name] for row in rows if row[between] == level))
+            for level in levels
+        ]
+        if not set(sides[0]) & set(sides[1]):
+            shown = [
+                ", ".join(
+                    "not given" if one is None else word(one, runs.unit(name)) for one in side
+                )
+                for side in sides
+            ]
+            said.append(f"{name} is {shown[0]} with {levels[0]} and {shown[1]} with {levels[1]}")
+    if said:
+        return f": {'; '.join(said)}"
+    return f": each of {', '.join(others)} by itself has values that both have, never all at once"
+
+
+def _sentence(of: str, first: Any, second: Any, repetitions: list[list[Pair]], apart: str) -> str:
     name = f"{of}, {second} over {first}"
     pairs = [pair for own in repetitions for pair in own]
     if not pairs:
-        raise InputError(f"{name}: no two runs differ in nothing else")
+        raise InputError(f"{name}: no two runs differ in nothing else{apart}")
     if any(a <= 0 or b <= 0 for a, b in pairs):
         raise InputError(f"{name}: ratios need numbers above 0")
     means = [sum(math.log(b / a) for a, b in own) / len(own) for own in repetitions]

@@ -63,11 +63,20 @@ MOVES = "{} numbers would move with a longer run"
 
 def advice(results: Sequence[Result]) -> str:
     """Return advice that would make these unsteady runs steady, each reason's advice once."""
-    codes = [
-        reason["code"] for result in results for reason in result.record["steadiness"]["reasons"]
-    ]
-    known = [declared()[code]["advice"] for code in codes if code in declared()]
+    known = []
+    for result in results:
+        begun = result.record["config"].get("precondition") == "steady"
+        for reason in result.record["steadiness"]["reasons"]:
+            if (code := reason["code"]) in declared():
+                advised = declared()[code]["advice"]
+                known.append(ONCE_PRECONDITIONED.get(code, advised) if begun else advised)
     return " ".join(dict.fromkeys(known)) or OF_OLD_RECORDS
+
+
+ONCE_PRECONDITIONED = {
+    "free-blocks-change": "Play more requests, until the drive erases as much as it programs."
+}
+"""What is advised instead where ``--precondition steady`` was given already, by code."""
 
 
 OF_OLD_RECORDS = "Play more requests, or begin with `--precondition steady`."

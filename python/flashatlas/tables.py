@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -129,6 +129,45 @@ def _spare_share(record: dict[str, Any]) -> float | None:
     return float(math.prod(sizes)) / (exported * unit) - 1
 
 
+def in_flight(record: Mapping[str, Any]) -> float | None:
+    """Return the mean number of commands in flight; ``None`` of untimed runs.
+
+    The law of Little (Operations Research 9 (3), 1961) gives it: completions a second times the
+    mean time from submission to completion.
+    """
+    latencies, passed = record.get("latency_ns", {}).values(), record.get("simulated_ns")
+    if not passed or any("service_mean" not in one for one in latencies):
+        return None
+    return float(sum(one["count"] * one["service_mean"] for one in latencies) / passed)
+
+
+def _depth(record: Mapping[str, Any]) -> int | None:
+    """Return how many commands the drive or the host lets into the drive; ``None`` if untimed."""
+    config = record["config"]
+    if "latency_ns" not in record:
+        return None
+    depth: int | None = config.get("depth", config.get("params", {}).get("host.queue_depth"))
+    return depth
+
+
+CROWDED = 0.5
+"""The share of its queue depth from which on a drive that ignores times of a trace is crowded."""
+
+
+def crowded(record: Mapping[str, Any]) -> bool:
+    """Return whether latencies of a trace are mostly those of a queue that its times did not fill.
+
+    Without ``--mode open`` requests come as fast as the queue takes them. With half the queue in
+    use, a request waits for many others.
+    """
+    without = record["config"]["mode"] == "asap"
+    of_a_trace = record["trace"].get("format") not in ("generator", "fio")
+    mean, depth = in_flight(record), _depth(record)
+    if mean is None or not depth or depth == 1:
+        return False
+    return without and of_a_trace and mean >= CROWDED * depth
+
+
 def _host_part(record: dict[str, Any]) -> float | None:
     parts = record.get("waf_parts", {})
     return sum(parts.get(cause, 0.0) for cause in ("host", "cache_evict", "rmw")) if parts else None
@@ -225,6 +264,8 @@ GROUPS = (
         (
             Row("requests a second", path("iops"), number, "high"),
             Row("bandwidth", path("bandwidth_bytes_per_s"), speed, "high"),
+            Row("commands in flight, mean", in_flight, lambda x: f"{x:,.1f}"),
+            Row("  at most (queue depth)", _depth, number),
             Row(
                 "dies at work, when any",
                 path("utilisation", "dies_at_work_mean"),
@@ -425,6 +466,20 @@ def job_rows(statistics: dict[str, Any]) -> list[tuple[str, ...]]:
 def jobs(statistics: dict[str, Any]) -> Table:
     """Return the rows of :func:`job_rows` as a listing."""
     return listing(JOBS, job_rows(statistics))
+
+
+def whole(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
+    """Return a plain listing whose headings and values are never broken.
+
+    A terminal that is too narrow breaks its lines (print it with ``soft_wrap``).
+    """
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for at, column in enumerate(columns):
+        wide = max(len(str(text)) for text in (column, *(row[at] for row in rows)))
+        table.add_column(escape(column), min_width=wide, max_width=wide)
+    for row in rows:
+        table.add_row(*(escape(str(text)) for text in row))
+    return table
 
 
 def listing(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:

@@ -28,7 +28,7 @@ from flashatlas.cli.console import (
 )
 from flashatlas.cli.options import Force, Out, Quiet, try_outputs
 from flashatlas.progress import Bars
-from flashatlas.rerun import LARGEST_SHOWN, differences
+from flashatlas.rerun import LARGEST_SHOWN, copy_differences, differences, edited
 from flashatlas.rerun import rerun as carried_out_again
 from flashatlas.result import (
     Result,
@@ -103,16 +103,17 @@ def rerun(
                     runs = [(one.name, Result.load(one)) for one in unpack(path, Path(folder))]
                     for _, result in runs:
                         must_lie_within(result, Path(folder), path)
-                    _rerun(runs, check, out_, quiet, within=Path(folder))
+                    _rerun(path, runs, check, out_, quiet, within=Path(folder))
             except InputError as error:
                 # the path that a user can look at
                 said = getattr(error, "on_command_line", str(error))
                 raise InputError(said.replace(folder, str(path))) from error
     else:
-        _rerun(named_results(path), check, out_, quiet, **elsewhere)
+        _rerun(path, named_results(path), check, out_, quiet, **elsewhere)
 
 
 def _rerun(
+    path: Path,
     runs: list[tuple[str, Result]],
     check: bool,
     out_: Path | None,
@@ -136,10 +137,13 @@ def _rerun(
         found = differences(was, now)
         same = same and not found
         say(escape(f"{name if len(runs) > 1 else was.name}: {_verdict(was, found)}"))
-        for line in found[:LARGEST_SHOWN]:
-            say(escape(f"  {line}"))
-        if len(found) > LARGEST_SHOWN:
-            say(f"  and {len(found) - LARGEST_SHOWN} more")
+        if (why := edited(was)) is not None:
+            say(escape(f"  {why}"))
+        _list(found)
+    if copies := copy_differences(path, before):
+        same = False
+        say(escape(f"{path}: differs from the records of its runs"))
+        _list(copies)
     if out_:
         one = len(after) == 1
         replaced(out_, save_one(after[0], out_) if one else save_all(after, out_))
@@ -148,6 +152,13 @@ def _rerun(
     must_be_right(after)
     if check and not same:
         raise typer.Exit(EXIT_DIFFERS)
+
+
+def _list(found: list[str]) -> None:
+    for line in found[:LARGEST_SHOWN]:
+        say(escape(f"  {line}"))
+    if len(found) > LARGEST_SHOWN:
+        say(f"  and {len(found) - LARGEST_SHOWN} more")
 
 
 def _verdict(before: Result, found: list[str]) -> str:

@@ -17,6 +17,7 @@ from rich.markup import escape
 from flashatlas import notes as notes_of
 from flashatlas import reasons, steadiness, tables
 from flashatlas.progress import Interrupted
+from flashatlas.record import Note
 from flashatlas.result import Result
 
 EXIT_DIFFERS, EXIT_INPUT, EXIT_DRIVE, EXIT_VIOLATION, EXIT_PART, EXIT_POWER = 1, 2, 3, 4, 5, 6
@@ -103,6 +104,13 @@ def notes(results: Sequence[Result]) -> None:
         between = "\n  " if len(found) <= REASONS_MAX else ", "
         say(f"\n[yellow]{count}[/], {moves}:\n  {between.join(names)}")
         say(escape(f"  To make it steady: {advice}"))
+    if whose := [result for result in results if tables.crowded(result.record)]:
+        named = "" if len(results) == 1 else f" of {', '.join(r.name for r in whose)}"
+        say(
+            f"\n[yellow]queueing[/]: latencies{escape(named)} are mostly the wait for other "
+            "requests: without the times of the trace its requests come as fast as the queue takes "
+            "them (`--mode open` keeps the times, `--depth N` has N requests at a time)"
+        )
     if steadiness.compares_unlike(results):
         say(f"[yellow]unlike[/]: {steadiness.UNLIKE}")
     _approximations(results)
@@ -114,8 +122,24 @@ def _approximations(results: Sequence[Result]) -> None:
         say("\nApproximations, the most important first:")
     for note in found[:MATTER]:
         say(f"  {note}")
-    if found[MATTER:]:
-        say(f"[dim]  also: {'; '.join(found[MATTER:])}[/]")
+    for note in found[MATTER:]:
+        say(f"[dim]  also: {note}[/]")
+
+
+def notes_of_study(given: Sequence[Sequence[Note]]) -> None:
+    """Print what the runs of a study approximate, each once, with the runs it concerns.
+
+    Args:
+        given: The notes of each run.
+
+    """
+    found = notes_of.gathered(given)
+    if found:
+        say("\nApproximations, what matters most first (`flashatlas explain CODE` has advice):")
+    for code, text, runs in found:
+        few = f"{len(runs)} of {len(given)} runs" if len(runs) < len(given) else "all runs"
+        what = text if code in (None, text) else f"{code}: {text}"
+        say(f"  {few}: {escape(what)}")
 
 
 def show(results: Sequence[Result]) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import difflib
+import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -117,15 +119,21 @@ def explain(
     words = [o for o in run_options().values() if name in o.choices]
     if name in notes_of.declared():
         _explain_note(notes_of.declared()[name])
+        _explain_term(field_words.term(name))
         return
     for choice in words:
         flag = f"--{choice.name.replace('_', '-')}"
         out.print(tables.listing(["", name], [("chosen by", f"{flag} {name}"), (flag, choice.doc)]))
-    if name not in declared and not named and not words and not _explain_word(name, declared):
+    if name in declared or named or words:
+        _explain_term(field_words.term(name))
+        return
+    word = _explain_word(name, declared)
+    parts = _explain_part_of_key(field_words.plain(name), declared)
+    if not word and not parts:
         names = [*declared, *(entry.name for entry in entries()), *notes_of.declared()]
         names += [word for option in run_options().values() for word in option.choices]
         raise InputError(
-            f"`{name}` is no key, option, or name of a part{hint(name, names)} (numbers of a "
+            f"`{name}` is no key, option, or name of a part{_near(name, names)} (numbers of a "
             "record are in docs/FORMATS.md, words of the field in docs/GLOSSARY.md)"
         )
 
@@ -135,22 +143,67 @@ def _explain_word(name: str, declared: Mapping[str, Declared]) -> bool:
     word = field_words.plain(name)
     if word in field_words.CALLED:
         kind, called = field_words.CALLED[word]
-        here = "is" if called == name else f"is called {called} here:"
+        shown = f"`{called}`" if kind == "term" else called
+        here = "is" if called == name else f"is called {shown} here:"
         say(f"{escape(name)} {here} a {kind} of {_HOLDERS[kind]}")
         if kind == "key":
             _explain_key(called, declared[called])
+        meaning = field_words.MEANING.get(called) or field_words.term(name)
+        _explain_term(called if kind == "term" else meaning)
     elif word in field_words.NOT_MODELLED:
         what, has = field_words.NOT_MODELLED[word]
         elsewhere = f"; {has} has it" if has else ""
         say(f"{escape(name)} is not modelled ({what}){elsewhere}; see docs/MODELLED.md")
     elif word in field_words.COMMANDS:
         say(f"{escape(name)} is called `flashatlas {field_words.COMMANDS[word]}` here")
+    elif (term := field_words.term(name)) is not None:
+        _explain_term(term)
     else:
         return False
     return True
 
 
-_HOLDERS = {"key": "a drive", "number": "a run record (docs/FORMATS.md)"}
+_HOLDERS = {
+    "key": "a drive",
+    "number": "a run record (docs/FORMATS.md)",
+    "term": "the glossary",
+}
+
+CLOSE = 0.75
+"""How alike a name must be to be offered for another (:mod:`difflib`): a word that has little in
+common with any name is not misspelt but unknown."""
+
+
+def _near(name: str, names: Iterable[str]) -> str:
+    """Return which name may have been meant; empty if none is close."""
+    spelt = {one.lower(): one for one in names}
+    near = difflib.get_close_matches(name.lower(), spelt, n=1, cutoff=CLOSE)
+    return f"; did you mean `{spelt[near[0]]}`?" if near else ""
+
+
+def _explain_term(term: str | None) -> None:
+    """Print what a term of the glossary means, if it is one."""
+    if term is not None:
+        from flashatlas.report.glossary import TERMS  # noqa: PLC0415
+
+        out.print(tables.listing(["", term], [("what it means", TERMS[term])]))
+
+
+def _explain_part_of_key(word: str, declared: Mapping[str, Declared]) -> bool:
+    """Print the keys whose last part, or one of whose values, is this word; whether there are."""
+    called = field_words.CALLED.get(word, ("", ""))[1]
+    last = [key for key in declared if re.split("[.:]", key)[-1] == word and key != called]
+    for key in last:
+        _explain_key(key, declared[key])
+    values = [
+        (f"{key}={one}", about["doc"])
+        for key, about in ((key, found.about) for key, found in declared.items())
+        for one in about["range"].split(", ")
+        if field_words.plain(one) == word and not one.isdigit()
+    ]
+    if values:
+        out.print(tables.listing(["a value of", "what it is"], values))
+    return bool(last or values)
 
 
 def _explain_note(note: Mapping[str, Any]) -> None:

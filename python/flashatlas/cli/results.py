@@ -12,7 +12,7 @@ from rich.markup import escape
 
 from flashatlas import InputError, tables
 from flashatlas.api import build
-from flashatlas.cli.console import out, say
+from flashatlas.cli.console import notes_of_study, out, say
 from flashatlas.cli.frames import TableFile, say_unsteady, write_frame
 from flashatlas.cli.options import AllowIncomplete
 from flashatlas.cli.strict import App
@@ -141,6 +141,7 @@ def show(
         raise InputError("--across: it needs --out, whose table it lays out")
     say(f"[bold]{escape(study['title'])}[/]: {runs.incomplete() or f'all {len(runs)} runs'}")
     show_groups(runs, of or None)
+    notes_of_study(results.notes_in(store, runs))
 
 
 def _show_run(store: Store, digits: str) -> None:

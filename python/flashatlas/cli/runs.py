@@ -6,7 +6,8 @@ import itertools
 import json
 import os
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -15,7 +16,7 @@ import typer
 from rich.markup import escape
 
 from flashatlas import InputError, api, charts, tables
-from flashatlas.cli import complete
+from flashatlas.cli import complete, explain
 from flashatlas.cli.before import say_cost, say_spare
 from flashatlas.cli.console import command_line, err, finish, notes, out, replaced, say, show
 from flashatlas.cli.options import (
@@ -241,7 +242,7 @@ def _cases(
     if case and (vary or schemes is not None or stacks is not None):
         raise InputError(
             "--case cannot be mixed with --vary, --schemes and --stacks: a case has all its "
-            "differences"
+            f"differences; {STUDY}"
         )
     if case:
         cases = []
@@ -282,7 +283,55 @@ def _cases(
         label = " ".join(([d] if len(drives) > 1 or not names else []) + names)
         given = [*_of_stack(own, layers), *keys]
         combined.append({"label": label, "drive": d, "set": given, **options})
+    for axis in axes:
+        _must_apply(axis[0].partition("=")[0], combined)
     return combined
+
+
+STUDY = (
+    "a study takes both (`flashatlas sweep`, docs/howto/sweep-a-space.md): `variants` are cases, "
+    "and `when` says where an axis applies"
+)
+
+
+def _must_apply(key: str, cases: Sequence[Mapping[str, Any]]) -> None:
+    """Refuse to vary a key in cases that have chosen parts which do not know it.
+
+    Raises:
+        InputError: There is such a case; the error names the parts that know the key.
+
+    """
+    declared = explain.keys().get(key)
+    # a part may stand with a default of its own: `map.store=dftl (default 64KiB)`
+    parts = [part.partition(" (")[0].partition("=") for part in declared.parts] if declared else []
+    for case in cases:
+        chosen = {k.strip(): v for k, _, v in (text.partition("=") for text in case["set"])}
+        several = {
+            part: [one.strip() for one in given.split(",")] for part, given in chosen.items()
+        }
+        apart = [part for part, _, value in parts if value not in several.get(part, [value])]
+        if parts and len(apart) == len(parts):
+            owner = parts[0][0]
+            known = [value for part, _, value in parts if part == owner]
+            when = f"{owner} in {json.dumps(known)}" if known[1:] else f'{owner} == "{known[0]}"'
+            raise InputError(
+                f"--vary {key}: it belongs to {owner} = {', '.join(known)}; in `{case['label']}` "
+                f"{owner} is {chosen[owner]}; {STUDY}, as in {key} = {{ values = […], when = "
+                f"'{when}' }}"
+            )
+
+
+@contextmanager
+def _blamed_on_vary(vary: Sequence[str]) -> Iterator[None]:
+    """Name ``--vary`` in an error about a key that was given with it, not ``--set``."""
+    try:
+        yield
+    except InputError as error:
+        varied = {text.partition("=")[0].strip() for text in vary}
+        if getattr(error, "place", "") == "set" and getattr(error, "field", "") in varied:
+            said = error.on_command_line.removeprefix("--set")
+            error.on_command_line = f"--vary{said}"
+        raise
 
 
 def _not_twice(key: str, axes: list[list[str]], settings: list[str]) -> None:
@@ -402,7 +451,7 @@ def compare(
         [(c["drive"], c["set"], c.get("precondition", common["precondition"])) for c in cases],
         min(jobs or os.cpu_count() or 1, len(cases)),
     )
-    with Bars([c["label"] for c in cases], enabled=not quiet) as bars:
+    with Bars([c["label"] for c in cases], enabled=not quiet) as bars, _blamed_on_vary(vary):
         results = api.compare(cases, jobs=jobs, progress=bars.update, **common)
     results = [replace(result, command=command_line()) for result in results]
     if json_ != "-":

@@ -18,6 +18,7 @@ from flashatlas.cli.console import (
     command_line,
     err,
     keeping,
+    notes_of_study,
     out,
     say,
 )
@@ -198,6 +199,7 @@ def sweep(
         if done.there or done.carried_out:
             runs = results.frame_of(kept, noted)
             show_groups(runs)
+            notes_of_study(results.notes_in(kept, runs))
             _finish(runs, noted, kept, page)
         if done.failed:
             raise typer.Exit(EXIT_DIFFERS)
@@ -434,7 +436,7 @@ def show_groups(runs: Frame, of: Sequence[str] | None = None) -> None:
         )
         for group in groups[:GROUPS_MAX]
     ]
-    out.print(tables.listing(heads, rows))
+    out.print(tables.whole(heads, rows), soft_wrap=True)
     if len(groups) > GROUPS_MAX:
         say(f"and {len(groups) - GROUPS_MAX} more (flashatlas results export)")
     found = [e for group in groups for e in group.estimates.values()]

@@ -48,7 +48,7 @@ def stacked(
                     "x": {
                         **x,
                         "axis": axis(
-                            "short" if kind == "ratio" else kind,
+                            kind,
                             title={
                                 "ratio": "units programmed per unit written",
                                 "bytes": "bytes",

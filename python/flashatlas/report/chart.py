@@ -130,9 +130,10 @@ def text_field(name: str, title: str) -> dict[str, Any]:
 def axis(kind: str, **more: Any) -> dict[str, Any]:
     """Return an axis with labels in one of the formats of ``assets/format.js``, with their units.
 
-    Without a ``title``, the heading of its panel names the axis.
+    Without a ``title``, the heading of its panel names the axis. Ratios have as many digits as they
+    need: with the three digits of a table, close ticks would all be the same.
     """
-    return {"formatType": kind, "title": None, **more}
+    return {"formatType": "count" if kind == "ratio" else kind, "title": None, **more}
 
 
 def quantity(name: str, kind: str, **more: Any) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The terms in a report, with the meaning that ``docs/DESIGN.md`` and ``docs/FORMATS.md`` give."""
+"""The terms of reports and of ``explain``, with their meaning in ``docs``."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ TERMS = {
     "them must be merged before the log block can be erased.",
     "block": "The unit of an erase. The translation layer's block covers all dies and planes of "
     "its lane.",
+    "cell": "The part of a page that keeps one bit (SLC), two (MLC) or three (TLC).",
     "channel": "The bus that some dies share; one die transfers at a time.",
     "closed block": "A block whose frames are all programmed. It can be collected.",
     "collection": "Copying the valid pages out of a block and erasing it (garbage collection). In "
@@ -26,8 +27,11 @@ TERMS = {
     "planes, or pages on several dies. It has 1 to 64 slots.",
     "FUA": "Force unit access: a write that completes only when it is on flash.",
     "in flight": "A command that was submitted to the drive and is not complete.",
+    "IOPS": "Requests completed in a second of simulated time.",
     "lane": "The dies and planes that one frame covers. Lanes work in parallel, each with its own "
     "free blocks.",
+    "latency": "Time from the arrival of a request to its completion: the wait in the host's queue "
+    "and the time in the drive.",
     "leaving block": "A collected block whose last copies are not programmed yet; then it is "
     "erased.",
     "log block": "A block that takes updates of pages whose place in their data block is used, "
@@ -38,6 +42,8 @@ TERMS = {
     "are copied in. Full: all pages are copied to a new block.",
     "miss": "A lookup for which the entry of the map was not in memory.",
     "moved": "A log block that gave its valid pages to other log blocks, and was erased.",
+    "numbers are steady": "The numbers would stay as they are if the measured part were longer. "
+    "The lines under the table of a run say why they would not, and what to do.",
     "open block": "A block that is being filled.",
     "oracle": "The check of every read: the data read is compared with the data last written "
     "there.",
@@ -52,6 +58,9 @@ TERMS = {
     "role": "The use of a block: free, open, closed, leaving, bad, data or log.",
     "simulated time": "Time on the drive's clock, not of the computer that simulates it.",
     "slot": "The place of one mapping unit in a frame.",
+    "stream": "Writes that are kept together in blocks of their own, apart from others "
+    "(multi-stream).",
+    "throughput": "Bytes that the host moved in a second of simulated time.",
     "TRIM": "The host's command that names the data that it no longer needs.",
     "untimed": "A run that counts operations and does not measure time.",
     "utilisation": "The share of the time in which a resource is busy.",

@@ -7,7 +7,7 @@ from typing import Any
 
 from flashatlas.frame import Frame, frame
 from flashatlas.labels import of_levels
-from flashatlas.report.chart import Chart, Section, columns_of, number_field
+from flashatlas.report.chart import Chart, Section, axis, columns_of, number_field
 from flashatlas.report.html import section, table, text
 from flashatlas.report.palette import COLOURS, DASHES, Runs, line_key
 from flashatlas.tables import ROWS, TURNED, ranked_rows, word
@@ -173,7 +173,7 @@ def _panel(
         "field": "mean",
         "type": "quantitative",
         "scale": {"zero": False, "nice": True},
-        "axis": {"formatType": kind, "title": None, "tickCount": 4},
+        "axis": axis(kind, tickCount=4),
     }
     tooltip = [
         {"field": field, "title": title, "type": "nominal"}

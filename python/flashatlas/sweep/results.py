@@ -12,14 +12,17 @@ import pyarrow as pa
 
 from flashatlas import arrow
 from flashatlas._core import InputError, quantity
-from flashatlas.folders import run_folders
+from flashatlas.folders import RECORD, run_folders
 from flashatlas.frame import FAILURE, Frame, frame
 from flashatlas.names import hint
+from flashatlas.record import Note
+from flashatlas.renamed_keys import are_notes, upgraded
 from flashatlas.result import Result, load_all
 from flashatlas.sweep import rows
 from flashatlas.sweep.plan import Plan
 from flashatlas.sweep.store import Store, is_store
 from flashatlas.units import unit_of
+from flashatlas.untrusted import json_file
 
 
 def note(plan: Plan, store: Store, more: Mapping[str, Any] | None = None) -> dict[str, Any]:
@@ -173,6 +176,31 @@ def study_at(path: Path) -> tuple[Store, dict[str, Any]] | None:
         return None
     store = Store.open(found[0])
     return store, noted(store, found[1])
+
+
+def notes_in(store: Store, runs: Frame) -> list[list[Note]]:
+    """Return the notes of each run of a study that is done; its tables are not read.
+
+    Raises:
+        InputError: A record is damaged.
+
+    """
+    found = []
+    for key, failure in zip(runs.column("key"), _failures(runs), strict=True):
+        if failure is None:
+            file = store.folder(key) / RECORD
+            record = json_file(file, "a run record")
+            notes = record.get("approximations") if isinstance(record, dict) else None
+            if not are_notes(notes):
+                raise InputError(f"{file}: damaged: approximations is not what it should be")
+            found.append(upgraded({"approximations": notes})["approximations"])
+    return found
+
+
+def _failures(runs: Frame) -> list[str | None]:
+    """Return for each row why the run failed; ``None`` where it did not."""
+    there = FAILURE in runs.table.column_names
+    return runs.column(FAILURE) if there else [None] * len(runs)
 
 
 def named_results(path: Path) -> list[tuple[str, Result]]:

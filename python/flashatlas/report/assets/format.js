@@ -31,3 +31,14 @@ const formats = {
   short: missing((n) => (Math.abs(n) < 10000 ? trimmed(n, 6) : scaled(n, 6, [["G", 1e9], ["M", 1e6], ["k", 1e3]]).replace(" ", " "))),
   text: (value) => String(value),
 };
+
+/** The format of ticks: the three digits of a ratio in a table would make ticks that are closer alike. */
+const tickKind = (kind) => (kind === "ratio" ? "count" : kind);
+
+/** Words for ticks that stand anywhere: with as few digits as keep each within a twentieth of their range. */
+function tickWords(values, kind) {
+  const range = Math.max(...values) - Math.min(...values);
+  const off = (value) => range / 20 || Math.abs(value) * 1e-6;
+  const digits = [3, 4, 5, 6, 7, 8, 9, 10, 11, 12].find((n) => values.every((value) => Math.abs(value - Number(value.toPrecision(n))) <= off(value))) ?? 15;
+  return values.map((value) => formats[tickKind(kind)](Number(value.toPrecision(digits))));
+}

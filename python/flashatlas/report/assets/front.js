@@ -50,7 +50,7 @@ function frontOf(across, up, by, panel) {
     const [least, most] = [Math.min(...data[name]), Math.max(...data[name])];
     const log = least > 0 && most / least > 20;
     const scale = log ? { type: "log", base: number.format === "memory" ? 2 : 10, nice: false, domain: [least / 1.1, most * 1.1] } : { zero: false, nice: true, domain: [least, most] };
-    return { field: name, type: "quantitative", scale, axis: { formatType: number.format, title: name === "x" ? number.title : null, tickCount: 5 } };
+    return { field: name, type: "quantitative", scale, axis: { formatType: tickKind(number.format), title: name === "x" ? number.title : null, tickCount: 5 } };
   };
   const [x, y] = [axisOf(across, "x"), axisOf(up, "y")];
   const colour = { field: "by", type: "nominal", legend: null, scale: { domain: names, range: names.map((_, i) => `var(--run-${i % COLOURS})`) } };

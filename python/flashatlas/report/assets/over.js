@@ -39,7 +39,7 @@ function linesOf(number, x, by, panel) {
   const told = (signs) => ({ field: "by", type: "nominal", legend: null, scale: { domain: colours, range: colours.map((_, i) => signs[i % signs.length]) } });
   const colour = told(Array.from({ length: COLOURS }, (_, i) => `var(--run-${i})`));
   const across = { field: "x", type: "ordinal", sort: orderOf(names[0]), axis: { title: x, labelAngle: slope(levels(0, "x")), grid: false } };
-  const up = { field: "mean", type: "quantitative", scale: { zero: false, nice: true, domain: [Math.min(...data.low), Math.max(...data.high)] }, axis: { formatType: number.format, title: null, tickCount: 4 } }; // panels have one scale
+  const up = { field: "mean", type: "quantitative", scale: { zero: false, nice: true, domain: [Math.min(...data.low), Math.max(...data.high)] }, axis: { formatType: tickKind(number.format), title: null, tickCount: 4 } }; // panels have one scale
   const tooltip = [
     ...(names[1] ? [field("by", by)] : []), field("x", x),
     field("mean", "mean", number.format), field("low", "from", number.format), field("high", "to", number.format),

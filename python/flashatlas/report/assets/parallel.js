@@ -253,7 +253,11 @@ class Parallel {
   }
 
   ticks(axis) {
-    if (axis.number) return [0, 0.25, 0.5, 0.75, 1].map((share) => [share, formats[axis.number.format](Number(axis.from(share).toPrecision(3)))]);
+    if (axis.number) {
+      const shares = [0, 0.25, 0.5, 0.75, 1];
+      const said = tickWords(shares.map((share) => axis.from(share)), axis.number.format);
+      return shares.map((share, i) => [share, said[i]]);
+    }
     const last = Math.max(axis.factor.words.length - 1, 1);
     const every = Math.ceil(axis.factor.words.length / 20);
     return axis.factor.words.map((word, level) => [level / last, word]).filter((_, level) => level % every === 0);

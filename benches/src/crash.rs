@@ -2,25 +2,25 @@
 //! mounted and compared.
 
 use crate::now;
-use flashatlas_crash::{Plan, run};
+use flashatlas_crash::{CrashSpec, run};
 use flashatlas_host::STANDARD;
 
 /// Returns a plan of power failures of page mapping on the smallest drive, on one core.
-pub fn plan(workload: &str) -> Plan {
-    Plan {
+pub fn plan(workload: &str) -> CrashSpec {
+    CrashSpec {
         schemes: vec!["page.1".into()],
         stores: vec!["dram.1".into()],
         geometries: vec!["mini".into()],
         workloads: vec![workload.into()],
         threads: 1,
-        ..Plan::default()
+        ..CrashSpec::default()
     }
 }
 
 pub fn print() {
     for workload in ["random", "hot-cold"] {
         let begin = now();
-        let plan = Plan { seeds: 60, ..plan(workload) };
+        let plan = CrashSpec { seeds: 60, ..plan(workload) };
         let report = run(&STANDARD, &plan, &mut |_, _| true).expect("names that exist");
         let seconds = begin.elapsed().as_secs_f64();
         let (cuts, mounts) = (report.rows[0].cuts, report.rows[0].tally.mounts);

@@ -3,7 +3,7 @@
 //! counts instructions and bounds their growth; nothing here looks at a clock.
 
 use crate::{Host, crash, kernels, layers};
-use flashatlas_crash::Plan;
+use flashatlas_crash::CrashSpec;
 use flashatlas_device::Inspect;
 use flashatlas_host::STANDARD;
 use flashatlas_sim::RunSpec;
@@ -138,7 +138,7 @@ fn jobs(jobs: u64, count: u64) -> u64 {
 
 /// Returns the number of mounts after power failures in workloads of `steps` steps.
 fn cuts(steps: u64, seeds: u64) -> u64 {
-    let plan = Plan { steps: steps as u32, one_in: 20, seeds, ..crash::plan("random") };
+    let plan = CrashSpec { steps: steps as u32, one_in: 20, seeds, ..crash::plan("random") };
     let report = flashatlas_crash::run(&STANDARD, &plan, &mut |_, _| true);
     report.expect("names that exist").rows.iter().map(|row| row.tally.mounts).sum()
 }

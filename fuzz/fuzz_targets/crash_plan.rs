@@ -2,8 +2,8 @@
 //! drive and one thread.
 #![no_main]
 
+use flashatlas_crash::{CrashSpec, Id};
 use flashatlas_host::STANDARD;
-use flashatlas_crash::{Id, Plan};
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| {
     let Ok(text) = std::str::from_utf8(data) else { return };
@@ -13,9 +13,9 @@ libfuzzer_sys::fuzz_target!(|data: &[u8]| {
             drop(flashatlas_crash::rerun(&STANDARD, text));
         }
     }
-    if let Ok(plan) = serde_json::from_str::<Plan>(text) {
+    if let Ok(plan) = serde_json::from_str::<CrashSpec>(text) {
         // stopped at the first report of progress: names, bounds and the first workloads
-        let plan = Plan {
+        let plan = CrashSpec {
             steps: plan.steps.min(10),
             depth: plan.depth.min(1),
             threads: 1,

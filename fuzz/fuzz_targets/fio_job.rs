@@ -3,7 +3,7 @@
 #![no_main]
 
 use flashatlas_types::Seed;
-use flashatlas_workload::fio::{JobStream, JobStep, parse};
+use flashatlas_workload::fio::{JobStep, JobStream, parse};
 
 /// Maximum number of steps of each job that are looked at.
 const STEPS: u32 = 300;
@@ -32,9 +32,8 @@ libfuzzer_sys::fuzz_target!(|data: &[u8]| {
             if let JobStep::Request(request) | JobStep::Check(request) = step {
                 stream.complete(request.direction, request.file, request.offset);
                 let file = &job.files[request.file as usize];
-                let end = request.offset.checked_add(request.bytes).expect(
-                    "the end has an address",
-                );
+                let end =
+                    request.offset.checked_add(request.bytes).expect("the end has an address");
                 assert!(
                     request.bytes > 0 && end <= file.file_bytes && file.start + end <= capacity,
                     "{request:?}"

@@ -11,9 +11,8 @@ libfuzzer_sys::fuzz_target!(|data: &[u8]| {
     let Ok(mut source) = generate(spec, capacity, Seed(1)) else { return };
     let expected = source.expected().expect("a generator knows how many requests it makes");
     for _ in 0..expected.min(1000) {
-        let record = source.next().expect("a generator reads nothing").expect(
-            "as many as expected",
-        );
+        let record =
+            source.next().expect("a generator reads nothing").expect("as many as expected");
         assert!(record.request.end().is_some_and(|end| end <= capacity), "{spec}: {record:?}");
     }
     if expected <= 1000 {

@@ -7,8 +7,7 @@ libfuzzer_sys::fuzz_target!(|data: &[u8]| {
     let Ok(spec) = serde_json::from_str::<flashatlas_sim::RunSpec>(text) else { return };
     drop(spec.reading.options());
     let written = serde_json::to_string(&spec).expect("a specification is plain data");
-    let again: flashatlas_sim::RunSpec = serde_json::from_str(&written).expect(
-        "it was just written",
-    );
+    let again: flashatlas_sim::RunSpec =
+        serde_json::from_str(&written).expect("it was just written");
     assert_eq!(serde_json::to_string(&again).expect("as before"), written);
 });

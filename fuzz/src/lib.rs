@@ -2,9 +2,8 @@
 
 use flashatlas_types::{Dur, HostOp, Ps};
 use flashatlas_workload::{
-    BadKinds,
-    DeviceMap, MAX_TRANSFER_SECTORS, Opened, ReadOptions, TraceSummary, WriteOptions, atlas,
-    create, open,
+    BadKinds, DeviceMap, MAX_TRANSFER_SECTORS, Opened, ReadOptions, TraceSummary, WriteOptions,
+    atlas, create, open,
 };
 use std::io::Cursor;
 

@@ -1,7 +1,7 @@
 //! Parts of a drive: schemes, map stores, victim policies, classifiers and layers.
 
 use crate::{Trial, Tried};
-use flashatlas_crash::Plan;
+use flashatlas_crash::CrashSpec;
 use flashatlas_crash::subject::GEOMETRIES;
 use flashatlas_device::Part;
 use flashatlas_lookup::hashes::HashDef;
@@ -256,12 +256,12 @@ fn twice(trial: &Trial<'_>, part: Part, way: &Settings, workload: &str) -> Tried
 /// Tries a sample of the power failures of short workloads.
 fn cuts(trial: &Trial<'_>, part: Part, way: &Settings, depth: u32) -> Tried {
     let (_, name) = part.named();
-    let mut plan = Plan {
+    let mut plan = CrashSpec {
         depth,
         one_in: trial.effort.one_in * depth,
         seed: trial.effort.seed,
         steps: if depth == 1 { 160 } else { 60 },
-        ..Plan::default()
+        ..CrashSpec::default()
     };
     let only = vec![name.to_owned()];
     let mut args = String::new();

@@ -7,12 +7,12 @@
 //! geometry, under every workload ([`workloads`]).
 //!
 //! ```
-//! use flashatlas_crash::{Plan, run};
+//! use flashatlas_crash::{CrashSpec, run};
 //!
-//! let plan = Plan {
+//! let plan = CrashSpec {
 //!     schemes: vec!["fast".into()], geometries: vec!["square".into()],
 //!     workloads: vec!["random".into()], layers: vec!["-".into()], steps: 60, one_in: 20,
-//!     ..Plan::default()
+//!     ..CrashSpec::default()
 //! };
 //! let report = run(&flashatlas_device::Registry::DRIVES, &plan, &mut |_, _| true).unwrap();
 //! assert!(report.found.is_empty());
@@ -45,5 +45,5 @@ pub(crate) use failure::guarded;
 pub use faults::{Fault, Faults};
 pub use recording::Recording;
 pub use rerun::rerun;
-pub use run::{Plan, Report, run};
+pub use run::{CrashSpec, Report, run};
 pub use sample::Sample;

@@ -22,10 +22,10 @@ use std::sync::{Arc, OnceLock};
 /// The name of the workload that is every short sequence of operations on a blank drive.
 pub const ALL_SEQUENCES: &str = "all";
 
-/// Plan of a run.
+/// Specification of a run of power failures.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Plan {
+pub struct CrashSpec {
     /// Layers, with a variant or without, `-` for none; empty: all.
     pub layers: Vec<String>,
     /// Schemes, with a variant or without; empty: all.
@@ -59,9 +59,9 @@ pub struct Plan {
     pub minimise: bool,
 }
 
-impl Default for Plan {
-    fn default() -> Plan {
-        Plan {
+impl Default for CrashSpec {
+    fn default() -> CrashSpec {
+        CrashSpec {
             layers: Vec::new(),
             schemes: Vec::new(),
             stores: Vec::new(),
@@ -193,7 +193,7 @@ impl Job {
     /// The first failure of the job is made short.
     fn run(
         &self,
-        plan: &Plan,
+        plan: &CrashSpec,
         faults: Faults,
         stop: &AtomicBool,
     ) -> Result<(Tally, u64, Vec<Finding>), String> {
@@ -324,7 +324,7 @@ fn wanted(given: &[String], name: &str, with_variant: &str) -> bool {
     given.is_empty() || given.iter().any(is)
 }
 
-fn jobs(registry: &Registry, plan: &Plan) -> Result<Vec<Job>, String> {
+fn jobs(registry: &Registry, plan: &CrashSpec) -> Result<Vec<Job>, String> {
     let all = candidates(registry);
     bounded(plan.steps)?;
     let seeds = plan.seed..plan.seed.checked_add(plan.seeds).ok_or("the last seed is too large")?;
@@ -408,7 +408,7 @@ fn parse_shard(text: &str) -> Result<(usize, usize), String> {
 /// Returns an error for unknown names, and for a stack that fits no drive of a geometry.
 pub fn run(
     registry: &Registry,
-    plan: &Plan,
+    plan: &CrashSpec,
     progress: &mut dyn FnMut(usize, usize) -> bool,
 ) -> Result<Report, String> {
     let faults = Faults::parse(&plan.faults)?;

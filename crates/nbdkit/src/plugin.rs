@@ -5,7 +5,9 @@ use crate::abi::{
     nbdkit_error, nbdkit_set_error, nbdkit_shutdown,
 };
 use crate::clock::Wall;
-use flashatlas_serve::{Plan, Refused, ServeError, Server, environment, on_file, with_plugins};
+use flashatlas_serve::{
+    Refused, ServeError, ServeSpec, Server, environment, on_file, with_plugins,
+};
 use flashatlas_sim::Parts;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::io::Write;
@@ -22,7 +24,8 @@ macro_rules! say {
     };
 }
 
-/// The exit status of a server whose drive lost its power ([`Plan::cut_after`], [`Plan::cut_at`]).
+/// The exit status of a server whose drive lost its power ([`ServeSpec::cut_after`],
+/// [`ServeSpec::cut_at`]).
 const POWER_LOST: c_int = 9;
 
 /// Set by SIGUSR1: the power is to fail.
@@ -37,7 +40,7 @@ static SERVED: OnceLock<Served> = OnceLock::new();
 
 struct Served {
     server: Server<Wall>,
-    plan: Plan,
+    plan: ServeSpec,
     parts: Parts,
 }
 
@@ -224,7 +227,7 @@ unsafe extern "C" fn get_ready() -> c_int {
 fn begin(path: &std::path::Path) -> Result<Served, String> {
     let told = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
     let text = std::fs::read_to_string(path).map_err(|e| told(&e))?;
-    let plan: Plan = serde_json::from_str(&text).map_err(|e| told(&e))?;
+    let plan: ServeSpec = serde_json::from_str(&text).map_err(|e| told(&e))?;
     let parts = with_plugins(&plan.plugins)?;
     let env = environment(&parts, &plan);
     match Server::begin_on(&plan, &env, on_file(&plan), Wall::begin()) {
@@ -244,7 +247,7 @@ unsafe extern "C" fn after_fork() -> c_int {
         // SAFETY: ends the process; everything is closed, and clients hear that they are alone
         unsafe { libc::_exit(0) }
     });
-    if let Some(Served { server, plan: Plan { live: Some(path), .. }, .. }) = SERVED.get() {
+    if let Some(Served { server, plan: ServeSpec { live: Some(path), .. }, .. }) = SERVED.get() {
         std::thread::spawn(move || {
             while let Ok(seen) = server.look() {
                 let part = path.with_extension("part");

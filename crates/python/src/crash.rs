@@ -2,19 +2,19 @@
 
 use crate::environment::environment;
 use crate::{InputError, guarded};
-use flashatlas_crash::{Fault, Plan, subject, workloads};
+use flashatlas_crash::{CrashSpec, Fault, subject, workloads};
 use flashatlas_sim::{Progress, RunError};
 use pyo3::prelude::*;
 use serde_json::{Value, json};
 
-/// Tries the power failures of a plan (JSON of a `Plan`); returns the report (JSON) with its
+/// Tries the power failures of a plan (JSON of a `CrashSpec`); returns the report (JSON) with its
 /// duration.
 ///
 /// `progress(phase, done, share)` is called now and then. Releases the interpreter's lock.
 #[pyfunction]
 #[pyo3(signature = (plan, progress=None))]
 pub fn crash(py: Python<'_>, plan: &str, progress: Option<Py<PyAny>>) -> PyResult<String> {
-    let plan: Plan =
+    let plan: CrashSpec =
         serde_json::from_str(plan).map_err(|e| InputError::new_err(format!("plan: {e}")))?;
     let begin = std::time::Instant::now();
     let report = guarded(py, progress, |reporter| {

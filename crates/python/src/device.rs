@@ -2,7 +2,9 @@
 
 use crate::environment::environment;
 use crate::{DriveError, InputError, PowerLost, guarded, to_python};
-use flashatlas_serve::{Clock, Disk, Memory, Open, Plan, Refused, ServeError, Server, on_file};
+use flashatlas_serve::{
+    Clock, Disk, Memory, Open, Refused, ServeError, ServeSpec, Server, on_file,
+};
 use flashatlas_sim::Precondition;
 use flashatlas_types::Ps;
 use pyo3::prelude::*;
@@ -26,7 +28,7 @@ impl Clock for NoClock {
 /// A drive with its image, in a file or in memory; see `flashatlas.Device`.
 #[pyclass]
 pub struct Device {
-    plan: Plan,
+    plan: ServeSpec,
     memory: Memory,
     server: Option<Server<NoClock>>,
     /// Operations that there was power for, and those that were counted before that was set.
@@ -43,10 +45,10 @@ fn refused(why: &Refused) -> PyErr {
 
 #[pymethods]
 impl Device {
-    /// Returns a drive that is off, from the JSON of a `Plan`.
+    /// Returns a drive that is off, from the JSON of a `ServeSpec`.
     #[new]
     fn new(plan: &str) -> PyResult<Device> {
-        let plan: Plan =
+        let plan: ServeSpec =
             serde_json::from_str(plan).map_err(|e| InputError::new_err(format!("plan: {e}")))?;
         Ok(Device { plan, memory: Memory::default(), server: None, power: (0, 0) })
     }

@@ -1,7 +1,7 @@
 //! `flashatlas image`: a look at the flash of a served drive.
 
 use crate::{InputError, guarded};
-use flashatlas_serve::{Plan, ServeError, check, info};
+use flashatlas_serve::{ServeError, ServeSpec, check, info};
 use flashatlas_sim::RunError;
 use pyo3::prelude::*;
 use serde_json::Value;
@@ -28,10 +28,10 @@ pub fn image_info(py: Python<'_>, path: &str) -> PyResult<String> {
 
 /// Returns the findings of a mount of an image (JSON, see `flashatlas_serve::check`).
 ///
-/// `plan` is the JSON of a `Plan`. The file stays as it is. Releases the interpreter's lock.
+/// `plan` is the JSON of a `ServeSpec`. The file stays as it is. Releases the interpreter's lock.
 #[pyfunction]
 pub fn image_check(py: Python<'_>, plan: &str) -> PyResult<String> {
-    let plan: Plan =
+    let plan: ServeSpec =
         serde_json::from_str(plan).map_err(|e| InputError::new_err(format!("plan: {e}")))?;
     looked(py, || check(&plan))
 }

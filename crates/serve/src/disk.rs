@@ -1,7 +1,7 @@
 //! Storage of an image.
 
 use crate::error::ImageError;
-use crate::plan::{Plan, ServeError};
+use crate::spec::{ServeError, ServeSpec};
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -137,7 +137,7 @@ impl Disk for Memory {
 pub type Open<'a> = Box<dyn FnOnce() -> Result<Box<dyn Disk>, ServeError> + 'a>;
 
 /// Opens the image of a plan, if it has one in a file: locked, and made where there is none.
-pub fn on_file(plan: &Plan) -> Option<Open<'_>> {
+pub fn on_file(plan: &ServeSpec) -> Option<Open<'_>> {
     plan.image.as_deref().map(|path| opening(path, locked))
 }
 

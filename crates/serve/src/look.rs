@@ -6,7 +6,7 @@ use crate::header::{CAPACITY, Header};
 use crate::image::Verify;
 use crate::mount::powered_on;
 use crate::parts::{STANDARD_PARTS, environment};
-use crate::plan::{Plan, ServeError};
+use crate::spec::{ServeError, ServeSpec};
 use flashatlas_device::Stack;
 use flashatlas_nand::FrameState;
 use flashatlas_types::{BlockId, Lpn, SECTOR_BYTES, Stamp};
@@ -86,7 +86,7 @@ fn is_empty(value: &Value) -> bool {
 ///
 /// # Errors
 /// Returns a [`ServeError`] if the file is no image of this drive, or cannot be mounted.
-pub fn check(plan: &Plan) -> Result<Value, ServeError> {
+pub fn check(plan: &ServeSpec) -> Result<Value, ServeError> {
     let path = plan.image.as_deref().expect("an image is looked at");
     let (header, mut said) = headed(path)?;
     let mut plan = plan.clone();

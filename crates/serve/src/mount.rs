@@ -5,7 +5,7 @@ use crate::disk::{Disk, Open};
 use crate::error::ImageError;
 use crate::header::CAPACITY;
 use crate::image::{Found, Image, Verify};
-use crate::plan::{Plan, ServeError};
+use crate::spec::{ServeError, ServeSpec};
 use flashatlas_device::DriveConfig;
 use flashatlas_nand::Medium;
 use flashatlas_nand::image::Image as Held;
@@ -20,7 +20,7 @@ type AnyImage = Image<Box<dyn Disk>>;
 
 /// Mounts the drive of a plan; with a disk to `open`, also returns the image and its findings.
 pub fn powered_on(
-    plan: &Plan,
+    plan: &ServeSpec,
     env: &Environment<'_>,
     open: Option<Open<'_>>,
     verify: Verify,
@@ -52,7 +52,7 @@ pub fn powered_on(
 
 /// The disk of an image, and the results of powering the drive on.
 struct KeptOn<'a> {
-    plan: &'a Plan,
+    plan: &'a ServeSpec,
     env: &'a Environment<'a>,
     open: Option<Open<'a>>,
     verify: Verify,

@@ -1,6 +1,6 @@
 //! Surroundings of a served drive: its parts and its build.
 
-use crate::Plan;
+use crate::ServeSpec;
 use flashatlas_host::STANDARD;
 use flashatlas_plugin::{PluginError, load};
 use flashatlas_sim::input::Stream;
@@ -72,7 +72,7 @@ impl Opener for NoFiles {
 }
 
 /// Returns the environment of `parts`, with the build that the plan's record names.
-pub fn environment<'a>(parts: &'a Parts, plan: &'a Plan) -> Environment<'a> {
+pub fn environment<'a>(parts: &'a Parts, plan: &'a ServeSpec) -> Environment<'a> {
     Environment {
         registry: &parts.drives,
         workloads: parts.workloads,

@@ -2,7 +2,7 @@
 
 use crate::disk::Disk;
 use crate::image::Image;
-use crate::plan::CutMode;
+use crate::spec::CutMode;
 use flashatlas_nand::{Change, Cut, Medium, OobRole};
 use flashatlas_types::{FrameId, LaneId, Rng};
 use std::io;

@@ -2,7 +2,7 @@
 
 use crate::image::Found;
 use crate::notes::REPLIES_LATE;
-use crate::plan::{Plan, Time};
+use crate::spec::{ServeSpec, Time};
 use flashatlas_sim::metrics::Findings;
 use flashatlas_sim::table::{Column, Table};
 use flashatlas_sim::{Live, Outcome};
@@ -94,7 +94,7 @@ pub fn served(outcome: Outcome, of: OfServing<'_>) -> Value {
 }
 
 /// Returns the state of a drive that is being served, as one object.
-pub fn live(plan: &Plan, live: &mut Live, clock: Ps, late: &Histogram<u64>) -> Value {
+pub fn live(plan: &ServeSpec, live: &mut Live, clock: Ps, late: &Histogram<u64>) -> Value {
     let shape = live.shape();
     let (simulated_ns, in_flight) = (live.now().0 / 1000, live.in_flight());
     let Findings { record, tables } = live.look();

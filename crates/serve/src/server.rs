@@ -5,9 +5,9 @@ use crate::image::{Found, Image, Verify};
 use crate::mount::powered_on;
 use crate::notes::{FLUSH_IGNORED, FUA_IGNORED, SERVED_AT_ARRIVAL};
 use crate::parts::{STANDARD_PARTS, environment};
-use crate::plan::{Plan, Refused, ServeError, Time};
 use crate::record::{OfServing, late_note, live, served};
 use crate::recorder::Recorder;
+use crate::spec::{Refused, ServeError, ServeSpec, Time};
 use crate::state::State;
 use crate::sync::{AtomicBool, AtomicU64, AtomicUsize, Mutex, MutexGuard, Ordering};
 use flashatlas_sim::{Environment, RunError};
@@ -49,7 +49,7 @@ pub struct Ended {
 
 /// A drive that is served.
 pub struct Server<C> {
-    plan: Plan,
+    plan: ServeSpec,
     clock: C,
     sectors: u64,
     unit_sectors: u32,
@@ -70,7 +70,7 @@ impl<C: Clock> Server<C> {
     ///
     /// # Errors
     /// Returns a [`ServeError`] if the plan makes no drive, or the image is of another drive.
-    pub fn begin(plan: &Plan, clock: C) -> Result<Server<C>, ServeError> {
+    pub fn begin(plan: &ServeSpec, clock: C) -> Result<Server<C>, ServeError> {
         Self::begin_on(plan, &environment(&STANDARD_PARTS, plan), on_file(plan), clock)
     }
 
@@ -80,7 +80,7 @@ impl<C: Clock> Server<C> {
     /// Returns a [`ServeError`] if the plan makes no drive, if the image is of another drive, or if
     /// the power failed in the mount.
     pub fn begin_on(
-        plan: &Plan,
+        plan: &ServeSpec,
         env: &Environment<'_>,
         open: Option<Open<'_>>,
         clock: C,

@@ -2,8 +2,8 @@
 
 use crate::disk::Disk;
 use crate::image::Image;
-use crate::plan::{CutMode, Refused};
 use crate::recorder::Recorder;
+use crate::spec::{CutMode, Refused};
 use flashatlas_nand::Change;
 use flashatlas_sim::{Live, RunError};
 use flashatlas_types::{FtlError, HostOp, Ps, Request, Rng};

@@ -4,7 +4,7 @@
 //!
 //! `cargo test --release -p flashatlas-serve --features interleavings --test interleavings`
 
-use flashatlas_serve::{Clock, Disk, Memory, Open, Plan, STANDARD_PARTS, Server, environment};
+use flashatlas_serve::{Clock, Disk, Memory, Open, STANDARD_PARTS, ServeSpec, Server, environment};
 use flashatlas_testing::proofs::one_in;
 use flashatlas_types::Ps;
 use serde_json::json;
@@ -38,7 +38,7 @@ fn powered_on(time: &str, disk: Memory) -> Served {
     let time = if time == "real" { json!({ "real": 1.0 }) } else { json!(time) };
     let set = ["drive.blocks=16", "drive.logical_pages=200", "cache.bytes=16KiB"];
     let plan = json!({ "drive": "tiny", "set": set, "time": time, "image": "in memory" });
-    let plan: Plan = serde_json::from_value(plan).expect("a plan");
+    let plan: ServeSpec = serde_json::from_value(plan).expect("a plan");
     let open: Open<'_> = Box::new(move || Ok(Box::new(disk) as Box<dyn Disk>));
     let env = environment(&STANDARD_PARTS, &plan);
     let server = Server::begin_on(&plan, &env, Some(open), Sleeping::default());

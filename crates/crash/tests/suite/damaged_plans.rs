@@ -1,6 +1,6 @@
 //! Damaged plans and identities: each is refused in one line, or carried out.
 
-use flashatlas_crash::{Id, Plan, rerun, run};
+use flashatlas_crash::{CrashSpec, Id, rerun, run};
 use flashatlas_host::STANDARD;
 use flashatlas_testing::damage::{copies, corpus};
 use flashatlas_testing::proofs;
@@ -60,8 +60,8 @@ fn survive(text: &str) -> bool {
         }
         Err(error) => one_line(error),
     }
-    if let Ok(plan) = serde_json::from_str::<Plan>(text) {
-        let plan = Plan {
+    if let Ok(plan) = serde_json::from_str::<CrashSpec>(text) {
+        let plan = CrashSpec {
             steps: plan.steps.min(4),
             depth: plan.depth.min(1),
             threads: 1,

@@ -1,6 +1,6 @@
 //! A scheme that does not come with the project is cut like the others.
 
-use flashatlas_crash::{Plan, run};
+use flashatlas_crash::{CrashSpec, run};
 use flashatlas_ftl::SchemeDef;
 use flashatlas_host::STANDARD;
 
@@ -22,7 +22,7 @@ fn an_added_scheme_is_cut_at_every_failure() {
     }));
     let registry = STANDARD.with(&*mine).unwrap();
     let failures = |registry, scheme: &str| {
-        let plan = Plan { schemes: vec![scheme.into()], one_in: 20, ..Plan::default() };
+        let plan = CrashSpec { schemes: vec![scheme.into()], one_in: 20, ..CrashSpec::default() };
         let report = run(registry, &plan, &mut |_, _| true)?;
         assert!(report.found.is_empty(), "{} failures found", report.found.len());
         let rows = || report.rows.iter();

@@ -2,7 +2,7 @@
 //! unseen, so would a bug like it.
 
 use crate::trim_records::enumerate;
-use flashatlas_crash::{Plan, run};
+use flashatlas_crash::{CrashSpec, run};
 use flashatlas_host::STANDARD;
 use flashatlas_testing::proofs;
 use flashatlas_types::SeededBug;
@@ -63,9 +63,9 @@ fn list(names: &str) -> Vec<String> {
     names.split(',').map(str::to_owned).collect()
 }
 
-fn plan(&(_, schemes, stores, geometries, workloads, depth, steps): &Case) -> Plan {
+fn plan(&(_, schemes, stores, geometries, workloads, depth, steps): &Case) -> CrashSpec {
     let (layers, schemes) = schemes.split_once('/').unwrap_or(("-", schemes));
-    Plan {
+    CrashSpec {
         layers: list(layers),
         schemes: list(schemes),
         stores: list(stores),
@@ -75,7 +75,7 @@ fn plan(&(_, schemes, stores, geometries, workloads, depth, steps): &Case) -> Pl
         steps,
         one_in: proofs::one_in() as u32,
         minimise: false,
-        ..Plan::default()
+        ..CrashSpec::default()
     }
 }
 

@@ -1,7 +1,7 @@
 //! Faults of plug-ins, one at a time: the error names the fault, the callback and the place.
 
 use crate::build::{self, PATIENCE};
-use flashatlas_crash::{Plan, run as crash};
+use flashatlas_crash::{CrashSpec, run as crash};
 use flashatlas_plugin::load;
 use serde_json::{Value, json};
 
@@ -123,7 +123,7 @@ fn a_firmware_that_forgets_is_found_by_the_cuts() {
     // the newest version is no longer told from older ones
     let bad = page_with("&& spare.sequence > newest[spare.lpn]", "&& newest[spare.lpn] == 0");
     let registry = build::registry(&build::loaded(&bad));
-    let plan = Plan { schemes: vec!["page-c".into()], minimise: false, ..Plan::default() };
+    let plan = CrashSpec { schemes: vec!["page-c".into()], minimise: false, ..CrashSpec::default() };
     let report = crash(&registry, &plan, &mut |_, _| true).unwrap();
     let found = &report.found.first().expect("cuts find it").failure;
     assert!(found.starts_with("R1") || found.starts_with("R2"), "{found}");

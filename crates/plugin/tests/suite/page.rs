@@ -1,7 +1,7 @@
 //! The example: page mapping in C, beside our own.
 
 use crate::build;
-use flashatlas_crash::{Plan, run as crash};
+use flashatlas_crash::{CrashSpec, run as crash};
 use serde_json::json;
 
 fn spec(set: &[&str]) -> serde_json::Value {
@@ -34,12 +34,12 @@ fn page_mapping_in_c_survives_every_sampled_cut() {
     let library = build::loaded(&build::example("page.c"));
     let registry = build::registry(&library);
     for depth in [1, 2] {
-        let plan = Plan {
+        let plan = CrashSpec {
             schemes: vec!["page-c".into()],
             depth,
             steps: if depth == 1 { 120 } else { 50 },
             one_in: 4,
-            ..Plan::default()
+            ..CrashSpec::default()
         };
         let report = crash(&registry, &plan, &mut |_, _| true).unwrap();
         assert!(report.found.is_empty(), "{:#?}", &report.found[..report.found.len().min(12)]);

@@ -1,7 +1,7 @@
 //! A map store in C: the template, beside the built-in `dram`; and what one may do wrong.
 
 use crate::build::{self, loaded, played, registry};
-use flashatlas_crash::{Plan, run as crash};
+use flashatlas_crash::{CrashSpec, run as crash};
 use serde_json::{Value, json};
 
 /// Returns the template, as a store called `mine`.
@@ -43,7 +43,7 @@ fn a_store_in_c_is_as_right_as_ours_and_takes_the_time_that_it_says() {
 fn a_store_in_c_is_cut_everywhere() {
     let mine = registry(&loaded(&source()));
     let plan =
-        Plan { stores: vec!["mine".into()], one_in: 40, depth: 2, steps: 60, ..Plan::default() };
+        CrashSpec { stores: vec!["mine".into()], one_in: 40, depth: 2, steps: 60, ..CrashSpec::default() };
     let report = crash(&mine, &plan, &mut |_, _| true).unwrap();
     assert!(report.found.is_empty() && report.rows.iter().map(|r| r.cuts).sum::<u64>() > 1000);
 }

@@ -3,14 +3,14 @@
 use crate::{Still, begin, drives, plan};
 use flashatlas_crash::subject::over_tiny;
 use flashatlas_device::DriveConfig;
-use flashatlas_serve::{Plan, STANDARD_PARTS, Server, check, environment};
+use flashatlas_serve::{STANDARD_PARTS, ServeSpec, Server, check, environment};
 use flashatlas_sim::{Precondition, RunSpec, save_checkpoint};
 use serde_json::json;
 use std::fs;
 use std::path::Path;
 
 /// Fills a drive and keeps it in `folder`; returns the plan of a new image that begins as it.
-fn filled(config: &DriveConfig, folder: &Path) -> Plan {
+fn filled(config: &DriveConfig, folder: &Path) -> ServeSpec {
     let own = plan(config, &folder.join("drive.img"));
     let set: Vec<String> =
         over_tiny(config).into_iter().filter(|s| !s.starts_with("nand.data")).collect();
@@ -21,7 +21,7 @@ fn filled(config: &DriveConfig, folder: &Path) -> Plan {
     let env = environment(&STANDARD_PARTS, &own);
     save_checkpoint(&spec, &env, ("full.ckpt", &mut out), &mut |_| true)
         .unwrap_or_else(|e| panic!("{e}"));
-    Plan { checkpoint: Some(path), precondition: Precondition::Fill, set, ..own }
+    ServeSpec { checkpoint: Some(path), precondition: Precondition::Fill, set, ..own }
 }
 
 fn reads_as(server: &Server<Still>, from: u64, byte: u8) -> bool {
@@ -42,7 +42,7 @@ fn every_scheme_and_store_begins_full() {
         tried += 1;
         let folder = tempfile::tempdir().unwrap();
         let aged = filled(config, folder.path());
-        let begun = Server::begin(&Plan { image: None, ..aged.clone() }, Still::default());
+        let begun = Server::begin(&ServeSpec { image: None, ..aged.clone() }, Still::default());
         if let Err(why) = begun {
             // the format of checkpoints has map pages of one length: said, and nothing is served
             assert!(why.to_string().contains("map pages in ascending slots"), "{name}: {why}");
@@ -50,7 +50,7 @@ fn every_scheme_and_store_begins_full() {
             continue;
         }
         for image in [None, aged.image.clone()] {
-            let server = begin(&Plan { image, ..aged.clone() });
+            let server = begin(&ServeSpec { image, ..aged.clone() });
             let (bytes, unit) = (server.bytes(), u64::from(server.unit_bytes()));
             assert_eq!(server.extents(0, bytes).unwrap(), [(bytes, false)], "{name}");
             assert!(reads_as(&server, 0, 0), "{name}");
@@ -64,7 +64,7 @@ fn every_scheme_and_store_begins_full() {
             assert_eq!(record["config"]["precondition"], "fill", "{name}");
             assert!(record.get("checkpoint").is_none(), "it was asked for as a fill: {name}");
         }
-        let said = check(&Plan {
+        let said = check(&ServeSpec {
             set: aged.set.clone(),
             ..plan(config, &folder.path().join("drive.img"))
         });
@@ -90,7 +90,7 @@ fn first_drive() -> DriveConfig {
     all.find(|config| config.layers().is_empty()).expect("one without layers")
 }
 
-fn refused(plan: &Plan) -> String {
+fn refused(plan: &ServeSpec) -> String {
     Server::begin(plan, Still::default()).map(drop).expect_err("it was served").to_string()
 }
 
@@ -111,7 +111,7 @@ fn what_is_no_checkpoint_or_of_another_drive_leaves_no_image() {
     let aged = filled(&first_drive(), folder.path());
     let mut all = drives().into_iter().map(|(_, config)| config);
     let other = all.rfind(|config| config.layers().is_empty()).expect("another drive");
-    let other = Plan { set: over_tiny(&other), ..aged.clone() };
+    let other = ServeSpec { set: over_tiny(&other), ..aged.clone() };
     let said = refused(&other);
     assert!(said.contains("the checkpoint is of another drive"), "{said}");
     fs::write(aged.checkpoint.as_ref().unwrap(), "a letter").unwrap();

@@ -3,7 +3,7 @@
 use crate::{Still, begin, plan};
 use flashatlas_device::DriveConfig;
 use flashatlas_host::STANDARD;
-use flashatlas_serve::{Plan, Server};
+use flashatlas_serve::{ServeSpec, Server};
 use flashatlas_types::{Rng, Seed};
 use std::fs;
 
@@ -13,7 +13,7 @@ fn config(more: &[&str]) -> DriveConfig {
     STANDARD.load("tiny", None, &settings).unwrap_or_else(|e| panic!("{e}"))
 }
 
-fn refused(plan: &Plan) -> String {
+fn refused(plan: &ServeSpec) -> String {
     match Server::begin(plan, Still::default()) {
         Ok(_) => panic!("it was served"),
         Err(error) => error.to_string(),

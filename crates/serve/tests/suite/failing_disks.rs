@@ -2,7 +2,7 @@
 //! acknowledged as durable is there when the disk works again.
 
 use crate::{drives, plan, powered_on};
-use flashatlas_serve::{Disk, Memory, Plan};
+use flashatlas_serve::{Disk, Memory, ServeSpec};
 use flashatlas_testing::proofs::one_in;
 use std::io;
 use std::path::Path;
@@ -93,7 +93,7 @@ fn an_image_that_cannot_be_made_leaves_nothing() {
 /// did.
 ///
 /// Then everything durable is looked for on the disk, which works again.
-fn play(plan: &Plan, blank: &Memory, failing: (i64, i64)) -> bool {
+fn play(plan: &ServeSpec, blank: &Memory, failing: (i64, i64)) -> bool {
     let disk = blank.copied();
     let broken = Failing::over(&disk);
     let server = powered_on(plan, broken.clone()).unwrap_or_else(|e| panic!("{e}"));

@@ -3,7 +3,7 @@
 
 use crate::sectors::Sectors;
 use crate::{Still, drives, drives_on, plan, powered_on};
-use flashatlas_serve::{Clock, CutMode, Memory, Plan, Refused, ServeError, Server};
+use flashatlas_serve::{Clock, CutMode, Memory, Refused, ServeError, ServeSpec, Server};
 use flashatlas_testing::proofs::one_in;
 use flashatlas_types::{Ps, Rng, Seed};
 use std::path::Path;
@@ -19,7 +19,7 @@ enum End {
 /// Uses the drive of `plan` for `count` sessions, on a disk that outlives them.
 ///
 /// Returns the number of commands that made something durable, or an error in words.
-fn sessions(plan: &Plan, rng: &mut Rng, count: u64) -> Result<u64, String> {
+fn sessions(plan: &ServeSpec, rng: &mut Rng, count: u64) -> Result<u64, String> {
     let disk = Memory::default();
     let mut sectors: Option<Sectors> = None;
     for session in 0..count {
@@ -97,7 +97,7 @@ fn nothing_that_was_flushed_is_lost_on_any_drive() {
 fn a_drive_that_ignores_flushes_is_found_out() {
     let (name, config) = drives().into_iter().find(|(name, _)| name == "-/page:demand").unwrap();
     let found = (0..20).find_map(|seed| {
-        let plan = Plan { ignore_flush: true, ..plan(&config, Path::new("in memory")) };
+        let plan = ServeSpec { ignore_flush: true, ..plan(&config, Path::new("in memory")) };
         sessions(&plan, &mut Rng::stream(Seed(seed), &name), 12).err()
     });
     assert!(found.expect("it loses what it said was durable").contains("not one of"));

@@ -12,7 +12,9 @@ mod time;
 use flashatlas_crash::subject::{GEOMETRIES, Subject, drive, over_tiny, subjects};
 use flashatlas_device::DriveConfig;
 use flashatlas_host::STANDARD;
-use flashatlas_serve::{Clock, Disk, Open, Plan, STANDARD_PARTS, ServeError, Server, environment};
+use flashatlas_serve::{
+    Clock, Disk, Open, STANDARD_PARTS, ServeError, ServeSpec, Server, environment,
+};
 use flashatlas_types::Ps;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -32,7 +34,7 @@ fn drives_on(geometry: &str) -> Vec<(String, DriveConfig)> {
         .collect()
 }
 
-fn plan(config: &DriveConfig, image: &Path) -> Plan {
+fn plan(config: &DriveConfig, image: &Path) -> ServeSpec {
     let plan = serde_json::json!({ "drive": "tiny", "set": over_tiny(config), "image": image });
     serde_json::from_value(plan).expect("a plan")
 }
@@ -51,12 +53,12 @@ impl Clock for Still {
     }
 }
 
-fn begin(plan: &Plan) -> Server<Still> {
+fn begin(plan: &ServeSpec) -> Server<Still> {
     Server::begin(plan, Still::default()).unwrap_or_else(|e| panic!("{e}"))
 }
 
 /// Powers on the drive of `plan`, with its image on `disk`.
-fn powered_on<D: Disk + 'static>(plan: &Plan, disk: D) -> Result<Server<Still>, ServeError> {
+fn powered_on<D: Disk + 'static>(plan: &ServeSpec, disk: D) -> Result<Server<Still>, ServeError> {
     let open: Open<'_> = Box::new(move || Ok(Box::new(disk) as Box<dyn Disk>));
     Server::begin_on(plan, &environment(&STANDARD_PARTS, plan), Some(open), Still::default())
 }

@@ -1,13 +1,13 @@
 //! Times at which replies go out.
 
 use crate::Still;
-use flashatlas_serve::{Clock, Plan, Server};
+use flashatlas_serve::{Clock, ServeSpec, Server};
 use flashatlas_types::Ps;
 use serde_json::json;
 use std::sync::Arc;
 use std::time::Duration;
 
-fn plan(time: serde_json::Value) -> Plan {
+fn plan(time: serde_json::Value) -> ServeSpec {
     let set = ["timing.t_read=50us", "timing.t_read_upper=50us", "cache.mode=write-through"];
     serde_json::from_value(json!({ "drive": "tiny", "set": set, "time": time })).unwrap()
 }

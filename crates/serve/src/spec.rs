@@ -1,4 +1,4 @@
-//! Plan of a server, and reasons why a drive or a command is refused.
+//! Specification of a server, and reasons why a drive or a command is refused.
 
 use crate::error::ImageError;
 use flashatlas_sim::{Precondition, RunError};
@@ -32,10 +32,10 @@ pub enum CutMode {
     Subset,
 }
 
-/// Plan of a server. In JSON, unknown keys are errors.
+/// Specification of a server. In JSON, unknown keys are errors.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Plan {
+pub struct ServeSpec {
     /// Preset name, or the name of the file whose text is in `drive_toml`.
     pub drive: String,
     /// Text of a drive file.

@@ -50,10 +50,10 @@ impl Medium {
         if let Some(elsewhere) = &self.elsewhere {
             // a frame that is not there yet may hold units without bytes: copies of pages that a
             // precondition left
-            return match held.is_some() || self.not_elsewhere.contains(&frame) {
-                true => Ok(held),
-                false => elsewhere.bytes(ppn, self.frame_sequence(frame)?),
-            };
+            if held.is_some() || self.not_elsewhere.contains(&frame) {
+                return Ok(held);
+            }
+            return elsewhere.bytes(ppn, self.frame_sequence(frame)?);
         }
         let spare = self.spare.get(&frame).and_then(|spare| Oob::decode(spare).ok());
         spare.map(|_| held).ok_or(MediumError::Unreadable(frame))

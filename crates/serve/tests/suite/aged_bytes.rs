@@ -150,9 +150,10 @@ fn erases(record: &Value) -> u64 {
 fn serve(config: &DriveConfig, plan: &Plan, kept: Kept) -> Result<u64, String> {
     let said = |why: Refused| why.to_string();
     let disk = Memory::default();
-    let server = match kept.on_disk {
-        true => powered_on(plan, disk.clone()),
-        false => Server::begin(plan, Still::default()),
+    let server = if kept.on_disk {
+        powered_on(plan, disk.clone())
+    } else {
+        Server::begin(plan, Still::default())
     };
     let server = server.map_err(|e| e.to_string())?;
     let layout = config.layout().expect("it was built");

@@ -8,6 +8,7 @@ import io
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -458,10 +459,15 @@ def test_every_format_is_documented_with_its_source_and_licence():
 
 def test_a_drive_file_of_ones_own_is_shown(cli, tmp_path):
     (tmp_path / "mine.toml").write_text('[drive]\nbase = "tiny"\nplanes = 2\n')
+    said = cli("drives", "mine.toml").stdout
     shape = dict(
-        line.rsplit(None, 1) for line in cli("drives", "mine.toml").stdout.strip().splitlines()[1:]
+        re.split(r"  +", line.strip(), maxsplit=1) for line in said.strip().splitlines()[1:]
     )
     assert shape["blocks"] == "256", "2 channels, 2 ways, 2 planes, 32 blocks each"
+    # 256 blocks of 8 pages of one unit of 2 KiB; 0.6 of what is exported is spare: 2048 / 1.6
+    assert (shape["physical units"], shape["logical units"]) == ("2,048", "1,280")
+    assert (shape["spare"], shape["capacity"]) == ("60.0 %", "2.5 MiB")
+    assert "checkpoint" not in said and "steady" not in said
 
 
 def test_compare_gives_each_scheme_the_settings_that_it_knows(cli):

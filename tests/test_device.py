@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import random
 import subprocess
 import sys
 
@@ -115,6 +116,34 @@ def test_an_image_in_a_file_outlives_the_process(tmp_path):
         assert drive.read(5 * UNIT, UNIT) == unit(5)
     with pytest.raises(InputError, match=r"image of another drive: drive\.pages"):
         Device("tiny", set={"drive.pages": 16}, image=image)
+
+
+@pytest.mark.parametrize("precondition", ["fill", "steady", "trace"])
+@pytest.mark.parametrize("on_file", [False, True])
+def test_an_aged_drive_holds_what_was_written_without_flush(tmp_path, precondition, on_file):
+    """2,000 writes to 640 units of a drive of 1,024 slots collect blocks with aged pages in them.
+
+    Changes go to the image 4,096 at a time: until then a page that was copied without bytes has
+    an older page at its place in the image.
+    """
+    if precondition == "trace":
+        trace = tmp_path / "aged.spc"
+        # every second unit of four sectors: unit of addresses, sector, bytes, operation, seconds
+        trace.write_text("".join(f"0,{n * 8},{UNIT},w,{n}.0\n" for n in range(320)))
+        precondition = f"trace:{trace}"
+    image = tmp_path / "drive.img" if on_file else None
+    held = [bytes(UNIT)] * 640
+    chosen = random.Random(1)
+    drive = Device("tiny", image=image, precondition=precondition)
+    for number in range(2000):
+        at = chosen.randrange(640)
+        held[at] = number.to_bytes(4, "little") * (UNIT // 4)
+        drive.write(at * UNIT, held[at])
+    assert [drive.read(at * UNIT, UNIT) for at in range(640)] == held
+    drive.power_off()
+    drive.power_on()
+    assert drive.damage == []
+    assert [drive.read(at * UNIT, UNIT) for at in range(640)] == held
 
 
 def test_bad_input_is_refused_by_name():

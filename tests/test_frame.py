@@ -131,9 +131,10 @@ def test_a_table_of_means_is_latex_or_csv(tmp_path):
     assert r"a\_b \& c & 1.2 (1.1--1.3, n = 3) \\" in text and r"50 \% & 2.2" in text
     assert text.count(r"\\") == 3 and r"victim policy & Write amplification \\" in text
     rows = write_summary(tmp_path / "t.csv", runs, ["waf"]).read_text().splitlines()
-    assert rows[0] == ("ftl.victim,runs,unsteady,waf.mean,waf.low,waf.high,waf.least,waf.most")
-    name, count, unsteady, mean, low, high, least, most = rows[1].split(",")
-    assert (name, count, unsteady, low, high) == ("a_b & c", "3", "0", "", "")
+    assert rows[0] == ("ftl.victim,runs,unsteady,worn_out,waf.mean,waf.low,waf.high,waf.least,waf.most")
+    name, count, unsteady, worn_out, mean, low, high, least, most = rows[1].split(",")
+    assert (name, count, unsteady, worn_out) == ("a_b & c", "3", "0", "0")
+    assert (low, high) == ("", "")
     assert [float(x) for x in (least, mean, most)] == pytest.approx([1.1, 1.2, 1.3])
     with pytest.raises(InputError, match=r"ends in \.tex, \.csv"):
         write_summary(tmp_path / "t.doc", runs, ["waf"])

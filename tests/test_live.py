@@ -41,6 +41,7 @@ def seen(seconds: float, writes: int, programs: dict[str, int], latencies: dict[
         "latency_ns": {"write": {"count": writes, "mean": 2500.0}},
         "blocks": {"free": 5, "open": 2},
         "wear": {"min": 1, "mean": 1.5, "max": 2},
+        "map": {"hits": 70, "misses": 30},
     }
     columns = {"op": ["write"] * len(latencies), "latency_ns": [*latencies]}
     columns["count"] = [*latencies.values()]
@@ -94,6 +95,8 @@ def test_prometheus_text_by_hand():
     assert found["flashatlas_bytes_total", "op=write"] == 300 * 4096
     assert found["flashatlas_flash_operations_total", "cause=gc", "kind=program"] == 120
     assert found["flashatlas_flash_operations_total", "cause=gc", "kind=erase"] == 3
+    assert found["flashatlas_map_lookups_total", "result=hit"] == 70
+    assert found["flashatlas_map_lookups_total", "result=miss"] == 30
     assert found["flashatlas_write_amplification",] == pytest.approx(470 / 300)
     assert found["flashatlas_blocks", "role=free"] == 5
     assert found["flashatlas_drive_info", "drive=tiny", "settings=a=1"] == 1

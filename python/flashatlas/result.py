@@ -292,7 +292,7 @@ def _is_whole(path: Path) -> bool:
 
 
 def is_as_written(result: Result) -> bool:
-    """Return whether the digest of a record is that of what it says, and of its tables."""
+    """Return ``True`` if the digest of a record matches its content and its tables."""
     try:
         tables = {name: as_made(table) for name, table in result.tables.items()}
         now = digest_of(result.record, tables, result.jobs)

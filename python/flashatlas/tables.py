@@ -155,7 +155,7 @@ CROWDED = 0.5
 
 
 def crowded(record: Mapping[str, Any]) -> bool:
-    """Return whether latencies of a trace are mostly those of a queue that its times did not fill.
+    """Return ``True`` if the queue fills although the times of the trace would not fill it.
 
     Without ``--mode open`` requests come as fast as the queue takes them. With half the queue in
     use, a request waits for many others.

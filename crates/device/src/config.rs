@@ -300,7 +300,7 @@ impl DriveConfig {
     /// factory-bad blocks that leave too little room, or tables for which the system hands out no
     /// memory.
     pub fn build(&self, seed: Seed) -> Result<Ssd, ConfigError> {
-        self.must_have_room(1)?;
+        self.must_have_room(1, None)?;
         Ssd::new(self, seed)
     }
 
@@ -309,7 +309,7 @@ impl DriveConfig {
     /// # Errors
     /// The errors of [`DriveConfig::build`], and the fault that a layer finds below.
     pub fn build_stack(&self, seed: Seed) -> Result<Stack, ConfigError> {
-        self.must_have_room(self.drives())?;
+        self.must_have_room(self.drives(), None)?;
         let drives = (0..self.drives()).map(|drive| Ssd::new(self, seed.of_drive(drive)));
         Stack::over(drives.collect::<Result<_, _>>()?, self)
     }

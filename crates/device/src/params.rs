@@ -59,7 +59,8 @@ pub(crate) const ALLOCATION: Param<Text> = Param::text(
 pub(crate) const LOGICAL_PAGES: Param<u64> = Param::int(
     "drive.logical_pages",
     0,
-    u32::MAX as u64 - 64,
+    // more than the flash has is refused with the unit that fits: see `DriveConfig::layout`
+    1 << 40,
     "mapping units that the drive exports; 0: from drive.over_provisioning",
 )
 .or("0");

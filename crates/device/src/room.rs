@@ -5,12 +5,12 @@
 
 use crate::DriveConfig;
 use crate::params::{BLOCKS, LOGICAL_PAGES};
-use flashatlas_types::ConfigError;
+use flashatlas_types::{ConfigError, MEMORY_PER_UNIT};
 use std::hint::black_box;
 
 /// Bytes that a unit takes in each of the large tables: stamps, what the oracle expects, owners,
 /// the map.
-const TABLES: [usize; 4] = [8, 8, 4, 4];
+const TABLES: [u64; 4] = [8, 8, 4, 4];
 
 /// Number of units below which the system is not asked: their tables are smaller than what any
 /// process takes.
@@ -18,28 +18,32 @@ const ASKED_FROM: u64 = 4 << 20;
 
 impl DriveConfig {
     /// Refuses a drive, or `drives` of them, if the system does not hand out memory for the tables.
+    /// `free` is the number of bytes that are available, if it is known.
     ///
     /// # Errors
-    /// The error names `drive.blocks`, and the largest drive that fits.
-    pub(crate) fn must_have_room(&self, drives: u32) -> Result<(), ConfigError> {
+    /// The error names `drive.blocks`, and the largest drive whose tables fit all together: the
+    /// system hands out tables one by one that have no room beside each other.
+    pub fn must_have_room(&self, drives: u32, free: Option<u64>) -> Result<(), ConfigError> {
         let units = u64::from(self.layout()?.slots()) * u64::from(drives);
-        if units < ASKED_FROM || is_handed_out(units) {
+        if units < ASKED_FROM || are_handed_out(&TABLES.map(|bytes| units * bytes)) {
             return Ok(());
         }
         let blocks = self.params.get(BLOCKS);
         let (mut fits, mut refused) = (0, blocks);
         while refused - fits > 1 {
             let middle = fits + (refused - fits) / 2;
-            let enough = is_handed_out(units / u64::from(blocks) * u64::from(middle));
+            let units = units / u64::from(blocks) * u64::from(middle);
+            let enough = are_handed_out(&[units * MEMORY_PER_UNIT]);
             *(if enough { &mut fits } else { &mut refused }) = middle;
         }
+        let in_free = free.map_or(blocks, |free| self.blocks_in(free, units * MEMORY_PER_UNIT));
         Err(ConfigError::new(
             "drive.blocks",
             format!(
                 "{blocks}: the system hands out no memory for the tables of {units} mapping \
                  units, {} GiB in one piece. {}",
-                (units * TABLES[0] as u64).div_ceil(1 << 30),
-                self.largest(fits)
+                (units * TABLES[0]).div_ceil(1 << 30),
+                self.largest(fits.min(in_free))
             ),
         ))
     }
@@ -68,13 +72,14 @@ impl DriveConfig {
     }
 }
 
-/// Returns `true` if the system hands out the tables of `units` units, all at once.
-fn is_handed_out(units: u64) -> bool {
-    let mut held: [Vec<u8>; TABLES.len()] = Default::default();
-    held.iter_mut().zip(TABLES).all(|(table, bytes)| {
-        let bytes = usize::try_from(units).ok().and_then(|units| units.checked_mul(bytes));
-        // black_box: without it the compiler leaves out a table that nobody uses, and the question
-        // with it
-        bytes.is_some_and(|bytes| black_box(table).try_reserve_exact(bytes).is_ok())
+/// Returns whether the system hands out tables of these numbers of bytes, all at once.
+fn are_handed_out(tables: &[u64]) -> bool {
+    let mut held: Vec<Vec<u8>> = Vec::new();
+    tables.iter().all(|&bytes| {
+        let mut table = Vec::new();
+        let enough = usize::try_from(bytes).is_ok_and(|n| table.try_reserve_exact(n).is_ok());
+        // black_box: a table that nobody uses is else left out, and with it the question
+        held.push(black_box(table));
+        enough
     })
 }

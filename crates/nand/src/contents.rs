@@ -7,11 +7,11 @@ use std::sync::Arc;
 
 /// A place for the bytes that a medium does not hold in memory.
 pub trait Contents: Debug + Send + Sync {
-    /// Returns the bytes in a slot, or `None` if it was programmed without bytes.
+    /// Returns the bytes that program `sequence` left in a slot, or `None` if it left none.
     ///
     /// # Errors
-    /// [`MediumError::Damaged`] if the bytes there are not the programmed ones.
-    fn bytes(&self, ppn: Ppn) -> Result<Option<Arc<[u8]>>, MediumError>;
+    /// [`MediumError::Damaged`] if what is there is of another program, or was changed.
+    fn bytes(&self, ppn: Ppn, sequence: u64) -> Result<Option<Arc<[u8]>>, MediumError>;
 }
 
 impl Medium {
@@ -46,10 +46,15 @@ impl Medium {
 
     fn bytes_of(&self, ppn: Ppn) -> Result<Option<Arc<[u8]>>, MediumError> {
         let held = self.bytes.get(&ppn).cloned();
-        if let Some(elsewhere) = &self.elsewhere {
-            return if held.is_some() { Ok(held) } else { elsewhere.bytes(ppn) };
-        }
         let frame = self.layout.frame_of(ppn);
+        if let Some(elsewhere) = &self.elsewhere {
+            // a frame that is not there yet may hold units without bytes: copies of pages that a
+            // precondition left
+            if held.is_some() || self.not_elsewhere.contains(&frame) {
+                return Ok(held);
+            }
+            return elsewhere.bytes(ppn, self.frame_sequence(frame)?);
+        }
         let spare = self.spare.get(&frame).and_then(|spare| Oob::decode(spare).ok());
         spare.map(|_| held).ok_or(MediumError::Unreadable(frame))
     }
@@ -72,8 +77,10 @@ impl Medium {
     pub(crate) fn drop_bytes(&mut self, block: BlockId) {
         let (slot, frame) = (self.layout.block_slot(block).0, self.layout.frame_in(block, 0).0);
         (slot..slot + self.layout.slots_per_block).for_each(|s| drop(self.bytes.remove(&Ppn(s))));
-        (frame..frame + self.layout.frames_per_block)
-            .for_each(|f| drop(self.spare.remove(&FrameId(f))));
+        (frame..frame + self.layout.frames_per_block).for_each(|f| {
+            self.spare.remove(&FrameId(f));
+            self.not_elsewhere.remove(&FrameId(f));
+        });
     }
 
     /// Makes `contents` the place of the bytes of data that are not in memory.
@@ -86,7 +93,11 @@ impl Medium {
     pub fn let_go(&mut self, changes: &[Change]) {
         for change in changes {
             let Change::Program { frame, sequence, .. } = *change else { continue };
-            if self.frame_sequence(frame) == Ok(sequence) && !self.holds_map(frame) {
+            if self.frame_sequence(frame) != Ok(sequence) {
+                continue;
+            }
+            self.not_elsewhere.remove(&frame);
+            if !self.holds_map(frame) {
                 let first = self.layout.first_slot(frame).0;
                 (first..first + self.layout.slots_per_frame)
                     .for_each(|slot| drop(self.bytes.remove(&Ppn(slot))));

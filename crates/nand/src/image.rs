@@ -4,7 +4,7 @@ use crate::medium::{Block, FrameState};
 use crate::power::Power;
 use crate::{Counters, Medium, Nvm, OobRole, Rules};
 use flashatlas_types::{BlockId, LaneId, Layout, Lpn, Ppn};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 
 /// The arrays of a medium, and the number of the last program.
@@ -181,6 +181,7 @@ impl Medium {
             bytes: map_pages.map(|(&slot, bytes)| (Ppn(slot), bytes.into())).collect(),
             spare: FxHashMap::default(),
             elsewhere: None,
+            not_elsewhere: FxHashSet::default(),
             sequence: image.sequence,
             power: Power::ON,
             cut: None,

@@ -11,7 +11,7 @@ use flashatlas_types::{
     BlockId, ConfigError, FrameId, Layout, Lpn, MediumError, Ppn, Rng, Seed, SeededBug, Stamp,
     Violation,
 };
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 
 /// The content of one mapping unit on its way to or from the medium.
@@ -71,6 +71,8 @@ pub struct Medium {
     pub(crate) spare: FxHashMap<FrameId, Vec<u8>>,
     /// The place of the bytes of data, and of their spare areas, that are not in memory.
     pub(crate) elsewhere: Option<Arc<dyn Contents>>,
+    /// Frames that were programmed and are not there yet: what is there at their place is older.
+    pub(crate) not_elsewhere: FxHashSet<FrameId>,
     pub(crate) sequence: u64,
     pub(crate) power: Power,
     /// The operation in which the power failed.
@@ -145,6 +147,7 @@ impl Medium {
             bytes: FxHashMap::default(),
             spare: FxHashMap::default(),
             elsewhere: None,
+            not_elsewhere: FxHashSet::default(),
             sequence: 0,
             power: Power::ON,
             cut: None,
@@ -428,6 +431,9 @@ impl Medium {
         }
         let units: Vec<Unit> = units.cloned().collect();
         let first = self.fill(frame, self.sequence, units.iter());
+        if self.elsewhere.is_some() {
+            self.not_elsewhere.insert(frame);
+        }
         let sequence = self.sequence;
         self.note(|| Change::Program { frame, sequence, units });
         Ok(first)

@@ -98,12 +98,14 @@ impl<D> fmt::Debug for OnDisk<D> {
 }
 
 impl<D: Disk> Contents for OnDisk<D> {
-    fn bytes(&self, ppn: Ppn) -> Result<Option<Arc<[u8]>>, MediumError> {
+    fn bytes(&self, ppn: Ppn, sequence: u64) -> Result<Option<Arc<[u8]>>, MediumError> {
         let frame = self.layout.frame_of(ppn);
         let index = (ppn.0 - self.layout.first_slot(frame).0) as usize;
         let mut head = vec![0; self.places.head_bytes];
         let read = self.disk.read_at(&mut head, self.places.head(frame)).ok();
-        read.and_then(|()| Frame::decode(&head, frame)?.slots().nth(index))
+        read.and_then(|()| Frame::decode(&head, frame))
+            .filter(|read| read.head.sequence == sequence)
+            .and_then(|read| read.slots().nth(index))
             .and_then(|slot| self.places.bytes_of(&*self.disk, frame, &slot))
             .ok_or(MediumError::Damaged(ppn))
     }

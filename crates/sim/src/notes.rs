@@ -250,6 +250,13 @@ notes! {
          {most:.0}): the stock of free blocks changes",
         "Begin with `--precondition steady`, or play until the drive collects.";
 
+    /// A reason against a steady state: writes that did not reach the flash.
+    pub(crate) NOTHING_PROGRAMMED = "nothing-programmed", RANK_MIDDLE,
+        "{written} bytes were written and no page was programmed: all of them are still before \
+         the flash, in the write cache or in NVM",
+        "Write several times the capacity of the drive, or take a smaller write cache \
+         (`cache.bytes`).";
+
     /// A reason against a steady state: a host that outruns the drive.
     pub(crate) BACKLOG = "backlog", RANK_MIDDLE,
         "requests arrive faster than the drive completes them: the last one waited {waited:.0} % \

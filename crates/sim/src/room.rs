@@ -31,17 +31,20 @@ pub(crate) fn certain_bytes(
     Ok(units * CERTAIN_PER_UNIT)
 }
 
-/// Refuses a precondition that certainly takes more memory than is `free`.
+/// Refuses a drive for whose tables there is no memory, and a precondition that certainly takes
+/// more memory than is `free`.
 ///
 /// # Errors
-/// Returns [`RunError::Option`] with the name of the largest drive that fits.
+/// The error names the largest drive that fits.
 pub(crate) fn must_fit(
     spec: &RunSpec,
     config: &DriveConfig,
     free: Option<u64>,
 ) -> Result<(), RunError> {
     let needed = certain_bytes(&spec.precondition, config)?;
-    let Some(free) = free.filter(|&free| free < needed) else { return Ok(()) };
+    let Some(free) = free.filter(|&free| free < needed) else {
+        return Ok(config.must_have_room(config.drives(), free)?);
+    };
     let what = if spec.precondition == Precondition::Fill { "fill" } else { "steady" };
     Err(RunError::option(
         "precondition",

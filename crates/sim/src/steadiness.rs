@@ -10,7 +10,7 @@
 //! Rounds alone miss a drive that has not begun to collect: each of its rounds is equally fast. So
 //! flows must balance as well ([`imbalance`]).
 
-use crate::notes::{FREE_BLOCKS_CHANGE, IOPS_UNSTEADY, WAF_UNSTEADY};
+use crate::notes::{FREE_BLOCKS_CHANGE, IOPS_UNSTEADY, NOTHING_PROGRAMMED, WAF_UNSTEADY};
 use flashatlas_nand::Counters;
 use flashatlas_types::{Layout, Note, NoteDef};
 use serde_json::{Map, Value, json};
@@ -143,6 +143,11 @@ impl Rounds {
             let waf = std::array::from_fn(|i| self.programmed[i] / self.written[i]);
             verdict.add("waf", &WAF_UNSTEADY, self.of, waf);
         }
+        // a read-only run may be steady; a flash that did nothing for writes says nothing of them
+        let written: f64 = self.written.iter().sum();
+        if written > 0.0 && self.programmed_pages == 0 {
+            verdict.reasons.push(NOTHING_PROGRAMMED.with([("written", (written as u64).into())]));
+        }
         if let Some(share) = imbalance(self.programmed_pages, self.erased_pages)
             .filter(|share| share.abs() > IMBALANCE_MAX)
         {
@@ -207,6 +212,29 @@ mod tests {
         let peak = Spread::of(&[9.5, 9.5, 12.0, 9.5, 9.5]);
         assert!(peak.trend.abs() < 1e-12 && !peak.is_steady());
         assert_eq!(Spread::of(&[0.0; 5]), Spread { range: 0.0, trend: 0.0 });
+    }
+
+    fn reasons(written: f64, programmed: u64, erased: u64) -> Vec<String> {
+        let rounds = Rounds {
+            of: "fifths of the run",
+            iops: Some([10.0; ROUNDS]),
+            written: [written; ROUNDS],
+            programmed: [programmed as f64 * 4096.0 / 5.0; ROUNDS],
+            programmed_pages: programmed,
+            erased_pages: erased,
+        };
+        rounds.judge().reasons.iter().map(|note| note.code.to_string()).collect()
+    }
+
+    #[test]
+    fn writes_that_never_reach_the_flash_are_no_steady_state() {
+        // five equal rounds of no work: range and trend are 0
+        assert_eq!(reasons(4096.0, 0, 0), ["nothing-programmed"]);
+        // erases alone (of what was written before) do not make it one
+        assert_eq!(reasons(4096.0, 0, 50), ["nothing-programmed"]);
+        assert_eq!(reasons(0.0, 0, 0), [""; 0], "reads alone");
+        assert_eq!(reasons(4096.0, 50, 50), [""; 0]);
+        assert_eq!(reasons(4096.0, 50, 0), ["free-blocks-change"]);
     }
 
     #[test]

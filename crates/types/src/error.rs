@@ -20,6 +20,8 @@ pub struct ConfigError {
     pub nearest: Option<String>,
     /// The names or ranges that are allowed.
     pub allowed: Vec<String>,
+    /// The other faults of the same configuration, in the order of their lines.
+    pub more: Vec<ConfigError>,
 }
 
 impl ConfigError {
@@ -31,6 +33,7 @@ impl ConfigError {
             place: String::new(),
             nearest: None,
             allowed: Vec::new(),
+            more: Vec::new(),
         }
     }
 
@@ -56,6 +59,20 @@ impl ConfigError {
     /// Returns the option that the error is about, or `None` if it is about a key of a drive.
     pub fn option(&self) -> Option<&str> {
         self.key.strip_prefix('‹')?.strip_suffix('›')
+    }
+
+    /// Returns the fault of the first line, with the others in [`ConfigError::more`], or `None` if
+    /// there is none. Faults without a line come last.
+    pub fn in_order(mut faults: Vec<ConfigError>) -> Option<ConfigError> {
+        let line = |fault: &ConfigError| {
+            let mut numbers = fault.place.rsplitn(3, ':').map(|n| n.parse().unwrap_or(u32::MAX));
+            let column = numbers.next().unwrap_or(u32::MAX);
+            (numbers.next().unwrap_or(u32::MAX), column)
+        };
+        faults.sort_by_key(line);
+        let mut faults = faults.into_iter();
+        let first = faults.next()?;
+        Some(ConfigError { more: faults.collect(), ..first })
     }
 
     /// Returns the same error with its place. A place that is already known is kept.
@@ -101,6 +118,10 @@ impl fmt::Display for ConfigError {
         }
         if !self.allowed.is_empty() {
             write!(f, " (allowed: {})", self.allowed.join(", "))?;
+        }
+        for other in &self.more {
+            f.write_str("; also ")?;
+            fmt::Display::fmt(other, f)?;
         }
         Ok(())
     }

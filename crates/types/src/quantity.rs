@@ -97,6 +97,11 @@ pub(crate) fn is_unit(name: &str) -> bool {
     UNITS.iter().any(|(unit, ..)| unit.eq_ignore_ascii_case(name))
 }
 
+/// Returns the names of the units of time, or of size.
+pub(crate) fn units(time: bool) -> Vec<&'static str> {
+    UNITS.iter().filter(|unit| unit.2 == time).map(|unit| unit.0).collect()
+}
+
 /// Parses a number with a unit of the wanted kind; a bare number is bytes, or zero time.
 ///
 /// # Errors

@@ -1,6 +1,7 @@
 //! Configurations as files and `--set` give them, before they are checked.
 
-use crate::{ConfigError, ParamDef, Params, error::nearest, quantity::is_unit};
+use crate::quantity::{is_unit, units};
+use crate::{ConfigError, ParamDef, ParamKind, Params, error::nearest};
 use std::collections::{BTreeMap, BTreeSet};
 use toml_edit::{Document, Item, Value as Toml};
 
@@ -36,8 +37,10 @@ enum Shape {
     Table,
     /// A list of tables: `[[section]]`.
     Tables,
-    /// A value that is not one, for this reason, where sections stand.
+    /// A value that is not one, for this reason.
     NoValue(String),
+    /// An inline table with this key, which is no unit.
+    NoUnit(String),
 }
 
 impl RawConfig {
@@ -73,26 +76,26 @@ impl RawConfig {
                             Item::Table(_) => raw.misshapen(&full, at, Shape::Table),
                             Item::ArrayOfTables(_) => raw.misshapen(&full, at, Shape::Tables),
                             _ => {
-                                let entry = entry(item).map_err(|why| {
-                                    ConfigError::new(full.as_str(), why).at(at.as_str())
-                                })?;
-                                raw.enter(full, entry, at);
+                                raw.enter(&full, entry(item), at);
                             }
                         }
                     }
                 }
                 Item::ArrayOfTables(_) => raw.misshapen(section, at, Shape::Tables),
-                _ => match entry(item) {
-                    Ok(entry) => raw.enter(section.to_owned(), entry, at),
-                    Err(why) => raw.misshapen(section, at, Shape::NoValue(why)),
-                },
+                _ => raw.enter(section, entry(item), at),
             }
         }
         Ok(raw)
     }
 
-    fn enter(&mut self, key: String, (text, source): (String, Option<String>), place: String) {
-        self.entries.insert(key, RawEntry { text, place, source, in_file: true });
+    fn enter(&mut self, key: &str, item: Result<(String, Option<String>), Shape>, place: String) {
+        match item {
+            Ok((text, source)) => {
+                self.entries
+                    .insert(key.to_owned(), RawEntry { text, place, source, in_file: true });
+            }
+            Err(shape) => self.misshapen(key, place, shape),
+        }
     }
 
     fn misshapen(&mut self, key: &str, place: String, shape: Shape) {
@@ -179,30 +182,42 @@ impl RawConfig {
         defs: &[&'static ParamDef],
         elsewhere: impl Fn(&str) -> Option<String>,
     ) -> Result<Params, ConfigError> {
+        let mut faults = Vec::new();
         for misshapen in &self.misshapen {
-            if let Some(error) = misshapen.error(defs, &elsewhere) {
-                return Err(error.at(misshapen.place.as_str()));
-            }
+            let error = misshapen.error(defs, &elsewhere);
+            faults.extend(error.map(|e| e.at(misshapen.place.as_str())));
         }
         for (key, entry) in &self.entries {
             if !defs.iter().any(|d| d.key == key) {
                 let error = misplaced(key, entry.in_file, defs)
                     .unwrap_or_else(|| unknown(key, defs, &elsewhere));
-                return Err(error.at(entry.place.as_str()));
+                faults.push(error.at(entry.place.as_str()));
             }
         }
         let mut values = BTreeMap::new();
+        let mut missing = None;
         for def in defs {
             let (text, place) = match (self.entries.get(def.key), def.default) {
                 (Some(entry), _) => (entry.text.as_str(), entry.place.as_str()),
                 (None, Some(text)) => (text, ""),
                 (None, None) => {
-                    return Err(ConfigError::new(def.key, format!("is not given: {}", def.doc)));
+                    missing.get_or_insert(def);
+                    continue;
                 }
             };
-            values.insert(def.key, def.parse(text).map_err(|e| e.at(place))?);
+            match def.parse(text) {
+                Ok(value) => drop(values.insert(def.key, value)),
+                Err(error) => faults.push(error.at(place)),
+            }
         }
-        Ok(Params::of(values))
+        // a key that is missing may be one of the misspelt ones
+        match (ConfigError::in_order(faults), missing) {
+            (Some(fault), _) => Err(fault),
+            (None, Some(def)) => {
+                Err(ConfigError::new(def.key, format!("is not given: {}", def.doc)))
+            }
+            (None, None) => Ok(Params::of(values)),
+        }
     }
 }
 
@@ -231,8 +246,25 @@ impl Misshapen {
                 error
             }),
             Shape::NoValue(why) if !is_section => Some(ConfigError::new(key, why.as_str())),
+            Shape::NoUnit(unit) if let Some(def) = defs.iter().find(|def| def.key == key) => {
+                Some(no_unit(def, unit))
+            }
             _ => Some(error.unwrap_or_else(|| unknown(key, defs, elsewhere))),
         }
+    }
+}
+
+/// Returns the error about a value of `def` in an inline table whose key `unit` is none.
+fn no_unit(def: &ParamDef, unit: &str) -> ConfigError {
+    let (kind, units) = match def.kind {
+        ParamKind::Time => (", `source` or a unit of time", units(true)),
+        ParamKind::Bytes(..) | ParamKind::Rate => (", `source` or a unit of size", units(false)),
+        _ => (" or `source`", Vec::new()),
+    };
+    ConfigError {
+        nearest: nearest(unit, &units).map(str::to_owned),
+        allowed: units.iter().map(|&unit| unit.to_owned()).collect(),
+        ..ConfigError::new(def.key, format!("`{unit}` is not `value`{kind}"))
     }
 }
 
@@ -285,10 +317,16 @@ fn unknown(
     elsewhere: impl Fn(&str) -> Option<String>,
 ) -> ConfigError {
     let names: Vec<&str> = defs.iter().map(|def| def.key).collect();
+    // a right name in the wrong section is a likelier slip than a wrong name in the right one
+    let moved = |name: &&&str| {
+        key.split_once('.')
+            .is_some_and(|(_, own)| name.split_once('.').is_some_and(|(_, theirs)| own == theirs))
+    };
+    let meant = names.iter().find(moved).copied().or_else(|| nearest(key, &names));
     let mut error = match elsewhere(key) {
         Some(owner) => ConfigError::new(key, owner),
         None => ConfigError {
-            nearest: nearest(key, &names).map(str::to_owned),
+            nearest: meant.map(str::to_owned),
             ..ConfigError::new(key, "no such key")
         },
     };
@@ -323,8 +361,9 @@ fn bare_word(text: &str, at: usize) -> Option<String> {
 }
 
 /// Returns the text and the source of a TOML item.
-fn entry(item: &Item) -> Result<(String, Option<String>), String> {
-    let value = item.as_value().ok_or("a value was expected")?;
+fn entry(item: &Item) -> Result<(String, Option<String>), Shape> {
+    let no_value = |why: &str| Shape::NoValue(why.to_owned());
+    let value = item.as_value().ok_or_else(|| no_value("a value was expected"))?;
     let Toml::InlineTable(table) = value else {
         return Ok((scalar(value)?, None));
     };
@@ -332,25 +371,25 @@ fn entry(item: &Item) -> Result<(String, Option<String>), String> {
     let mut text = None;
     for (key, value) in table.iter() {
         match key {
-            "source" => source = Some(value.as_str().ok_or("`source` must be text")?.to_owned()),
+            "source" => {
+                let text = value.as_str().ok_or_else(|| no_value("`source` must be text"))?;
+                source = Some(text.to_owned());
+            }
             unit if unit == "value" || is_unit(unit) => {
                 if let Some((_, before)) = text {
-                    return Err(format!("`{before}` and `{unit}` are both given: expected one"));
+                    let why = format!("`{before}` and `{unit}` are both given: expected one");
+                    return Err(Shape::NoValue(why));
                 }
                 let suffix = if unit == "value" { "" } else { unit };
                 text = Some((format!("{}{suffix}", scalar(value)?), unit));
             }
-            other => {
-                return Err(format!(
-                    "`{other}` is neither `value`, `source` nor a unit (us, ms, kib, mib …)"
-                ));
-            }
+            other => return Err(Shape::NoUnit(other.to_owned())),
         }
     }
-    Ok((text.ok_or("the table holds no value")?.0, source))
+    Ok((text.ok_or_else(|| no_value("the table holds no value"))?.0, source))
 }
 
-fn scalar(value: &Toml) -> Result<String, String> {
+fn scalar(value: &Toml) -> Result<String, Shape> {
     Ok(match value {
         Toml::String(s) => s.value().clone(),
         Toml::Integer(i) => i.value().to_string(),
@@ -359,7 +398,10 @@ fn scalar(value: &Toml) -> Result<String, String> {
         Toml::Array(names) if names.iter().all(Toml::is_str) => {
             names.iter().filter_map(Toml::as_str).collect::<Vec<_>>().join(",")
         }
-        _ => return Err("a number, text, true, false or a list of texts was expected".into()),
+        _ => {
+            let why = "a number, text, true, false or a list of texts was expected";
+            return Err(Shape::NoValue(why.to_owned()));
+        }
     })
 }
 
@@ -445,6 +487,47 @@ mod tests {
         // a section that exists may be empty
         let empty = RawConfig::from_toml("[map]\n", "x.toml").unwrap();
         assert!(empty.resolve(&DEFS.each_ref(), |_| None).is_ok());
+    }
+
+    #[test]
+    fn every_fault_is_said_in_the_order_of_lines() {
+        // keys are kept in the order of their names: the last line has the first of them
+        let text = "[map]\nstor = \"x\"\nunit = { kb = 4, msec = 1 }\n[drive]\nblocks = 9\n\
+                    block = 1\n";
+        let said = of_file(text);
+        let faults: Vec<&str> = said.split("; also ").collect();
+        assert_eq!(
+            faults,
+            [
+                "x.toml:2:1: map.stor: no such key; did you mean `map.store`? \
+                 (allowed: map.unit, map.store)",
+                "x.toml:3:1: map.unit: `msec` is not `value`, `source` or a unit of size \
+                 (allowed: b, kib, mib, gib, tib, kb, mb, gb, tb, k, m, g)",
+                "x.toml:5:1: drive.blocks: 9 is out of range (allowed: 1 to 8)",
+                "x.toml:6:1: drive.block: no such key; did you mean `drive.blocks`? \
+                 (allowed: drive.blocks)",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_key_of_time_names_units_of_time() {
+        const ERASE: Param<crate::Dur> = Param::time("timing.t_erase", "time of an erase");
+        let raw = RawConfig::from_toml("[timing]\nt_erase = { msec = 5 }\n", "x.toml");
+        let said = raw.and_then(|raw| raw.resolve(&[&ERASE.def], |_| None)).unwrap_err();
+        assert_eq!(
+            said.to_string(),
+            "x.toml:2:1: timing.t_erase: `msec` is not `value`, `source` or a unit of time; did \
+             you mean `ms`? (allowed: ps, ns, us, ms, s, min, h)"
+        );
+    }
+
+    #[test]
+    fn a_key_of_another_section_is_suggested_there() {
+        assert_eq!(
+            of_set("drive.unit"),
+            "set: drive.unit: no such key; did you mean `map.unit`? (allowed: drive.blocks)"
+        );
     }
 
     #[test]

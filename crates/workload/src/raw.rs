@@ -75,7 +75,7 @@ pub(crate) enum ExtentError {
 }
 
 impl ExtentError {
-    /// Description of the fault, and of the expected text.
+    /// Returns a description of the fault, and the expected text.
     fn words(self) -> (&'static str, &'static str) {
         match self {
             ExtentError::Empty => ("a length of zero", "at least one byte"),

@@ -63,17 +63,28 @@ def drives(
         sys.stdout.write(foreign)
         return
     if name.endswith(".toml"):
-        layout = Drive(name).layout
-        out.print(
-            tables.listing(
-                ["", name], [(key.replace("_", " "), f"{value:,}") for key, value in layout.items()]
-            )
-        )
+        out.print(tables.listing(["", name], _shape(Drive(name))))
         return
     chosen = [d for d in known if d["name"] == name]
     if not chosen:
         raise unknown("drive", name, [d["name"] for d in known])
     sys.stdout.write(chosen[0]["toml"])
+
+
+def _shape(drive: Drive) -> list[tuple[str, str]]:
+    """Return the rows that say whether a drive is the one that was meant."""
+    layout = drive.layout
+    parts_of = ("lanes", "dies", "blocks", "pages_per_frame", "frames_per_block", "slots_per_frame")
+    words = {"slots_per_frame": "units per frame"}
+    return [
+        ("capacity", tables.size(layout["exported_bytes"])),
+        ("spare", tables.percent(drive.over_provisioning)),
+        ("mapping unit", tables.size(layout["unit_bytes"])),
+        ("logical units", tables.number(layout["logical_units"])),
+        ("physical units", tables.number(layout["physical_units"])),
+        *((words.get(key, key.replace("_", " ")), tables.number(layout[key])) for key in parts_of),
+        ("memory of a run, about", tables.size(layout["memory_bytes"])),
+    ]
 
 
 def _one(kinds: Sequence[str], name: str) -> None:

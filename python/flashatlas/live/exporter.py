@@ -76,9 +76,9 @@ class _Drive(Collector):
             "Page reads, page programs and block erases, by cause.",
             labels=["kind", "cause"],
         )
-        for kind in ("reads", "programs", "erases"):
-            for cause, count in record["nand"][kind].items():
-                flash.add_metric([kind.removesuffix("s"), cause], count)
+        for kind, key in (("read", "reads"), ("program", "programs"), ("erase", "erases")):
+            for cause, count in record["nand"][key].items():
+                flash.add_metric([kind, cause], count)
         yield flash
         if "waf" in record:
             yield GaugeMetricFamily(
@@ -105,9 +105,9 @@ class _Drive(Collector):
         lookups = CounterMetricFamily(
             "flashatlas_map_lookups", "Lookups in the map.", labels=["result"]
         )
-        for result in ("hits", "misses"):
-            if result in record.get("map", {}):
-                lookups.add_metric([result.removesuffix("s")], record["map"][result])
+        for result, key in (("hit", "hits"), ("miss", "misses")):
+            if key in record.get("map", {}):
+                lookups.add_metric([result], record["map"][key])
         yield lookups
         yield GaugeMetricFamily(
             "flashatlas_commands_in_flight", "Commands in the drive.", value=seen.found["in_flight"]

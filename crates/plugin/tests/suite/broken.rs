@@ -123,7 +123,8 @@ fn a_firmware_that_forgets_is_found_by_the_cuts() {
     // the newest version is no longer told from older ones
     let bad = page_with("&& spare.sequence > newest[spare.lpn]", "&& newest[spare.lpn] == 0");
     let registry = build::registry(&build::loaded(&bad));
-    let plan = CrashSpec { schemes: vec!["page-c".into()], minimise: false, ..CrashSpec::default() };
+    let plan =
+        CrashSpec { schemes: vec!["page-c".into()], minimise: false, ..CrashSpec::default() };
     let report = crash(&registry, &plan, &mut |_, _| true).unwrap();
     let found = &report.found.first().expect("cuts find it").failure;
     assert!(found.starts_with("R1") || found.starts_with("R2"), "{found}");

@@ -42,8 +42,13 @@ fn a_store_in_c_is_as_right_as_ours_and_takes_the_time_that_it_says() {
 #[test]
 fn a_store_in_c_is_cut_everywhere() {
     let mine = registry(&loaded(&source()));
-    let plan =
-        CrashSpec { stores: vec!["mine".into()], one_in: 40, depth: 2, steps: 60, ..CrashSpec::default() };
+    let plan = CrashSpec {
+        stores: vec!["mine".into()],
+        one_in: 40,
+        depth: 2,
+        steps: 60,
+        ..CrashSpec::default()
+    };
     let report = crash(&mine, &plan, &mut |_, _| true).unwrap();
     assert!(report.found.is_empty() && report.rows.iter().map(|r| r.cuts).sum::<u64>() > 1000);
 }

@@ -4,24 +4,36 @@ use crate::{Still, begin, drives, plan};
 use flashatlas_crash::subject::over_tiny;
 use flashatlas_device::DriveConfig;
 use flashatlas_serve::{STANDARD_PARTS, ServeSpec, Server, check, environment};
-use flashatlas_sim::{Precondition, RunSpec, save_checkpoint};
+use flashatlas_sim::{RunError, RunSpec, save_checkpoint};
 use serde_json::json;
 use std::fs;
 use std::path::Path;
 
 /// Fills a drive and keeps it in `folder`; returns the plan of a new image that begins as it.
 fn filled(config: &DriveConfig, folder: &Path) -> ServeSpec {
+    preconditioned(config, folder, "fill").unwrap_or_else(|e| panic!("{e}"))
+}
+
+/// Returns the specification of a new image that begins as a drive after this precondition, which
+/// is kept in `folder`.
+///
+/// # Errors
+/// The drive has no such state.
+pub fn preconditioned(
+    config: &DriveConfig,
+    folder: &Path,
+    how: &str,
+) -> Result<ServeSpec, RunError> {
     let own = plan(config, &folder.join("drive.img"));
     let set: Vec<String> =
         over_tiny(config).into_iter().filter(|s| !s.starts_with("nand.data")).collect();
-    let spec = json!({ "drive": "tiny", "set": set, "precondition": "fill" });
+    let spec = json!({ "drive": "tiny", "set": set, "precondition": how });
     let spec: RunSpec = serde_json::from_value(spec).unwrap();
     let path = folder.join("full.ckpt");
     let mut out = fs::File::create(&path).unwrap();
     let env = environment(&STANDARD_PARTS, &own);
-    save_checkpoint(&spec, &env, ("full.ckpt", &mut out), &mut |_| true)
-        .unwrap_or_else(|e| panic!("{e}"));
-    ServeSpec { checkpoint: Some(path), precondition: Precondition::Fill, set, ..own }
+    save_checkpoint(&spec, &env, ("full.ckpt", &mut out), &mut |_| true)?;
+    Ok(ServeSpec { checkpoint: Some(path), precondition: spec.precondition, set, ..own })
 }
 
 fn reads_as(server: &Server<Still>, from: u64, byte: u8) -> bool {

@@ -1,6 +1,7 @@
 //! Drives with real bytes, under clients that write, lose their server and their power.
 
 mod aged;
+mod aged_bytes;
 mod bad_images;
 mod failing_disks;
 mod lost_servers;

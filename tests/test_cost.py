@@ -109,8 +109,8 @@ def test_the_largest_blank_drive_that_fits_counts_all_tables(cli):
 
 
 def test_more_pages_than_addresses_name_the_unit_that_fits():
-    """3,400 blocks in units of 4 KiB: 16,043,212,800 units; of 16 KiB a quarter of them."""
-    drive = {"drive.blocks": 3400, "map.unit": "4KiB", "drive.logical_pages": 14_800_000_000}
+    """64 x 13,600 x 1,152 x 16 units of 4 KiB are 16,043,212,800; of 16 KiB a quarter of them."""
+    drive = {"drive.blocks": 13600, "map.unit": "4KiB", "drive.logical_pages": 14_800_000_000}
     with pytest.raises(flashatlas.InputError, match="the smallest unit that fits has 16384 bytes"):
         flashatlas.Drive("tlc-nvme-1tb", set=drive)
 

@@ -124,6 +124,14 @@ pub(super) fn find(mut columns: Vec<Column<'_>>) -> Vec<Found<'_>> {
             Role::Op | Role::Device => None,
         };
     }
+    let unit =
+        |wanted| found.iter().find(|(role, ..)| *role == wanted).and_then(|(.., unit)| *unit);
+    let doubtful = unit(Role::Offset) != Some("bytes") && unit(Role::Size) == Some("bytes");
+    // lengths in bytes beside addresses that are no whole sectors: the column of values that looked
+    // most like addresses (a response time, say) has none
+    if doubtful {
+        found.retain(|(role, column, _)| *role != Role::Offset || !column.name.is_empty());
+    }
     found
 }
 

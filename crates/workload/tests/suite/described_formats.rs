@@ -145,6 +145,18 @@ fn the_columns_of_an_unknown_trace_are_guessed_from_its_values() {
     );
 }
 
+/// A trace of MSR Cambridge whose column of offsets is missing has lengths in bytes and response
+/// times: no column is an address.
+#[test]
+fn a_column_that_is_no_address_is_not_guessed_to_be_one() {
+    let text = "128166372003061629,hm,1,Read,4096,41286\n\
+                128166372016382155,hm,1,Write,8192,85321\n\
+                128166372026382245,hm,1,Read,4096,39881\n";
+    assert_eq!(guessed(text), None);
+    let more = text.replace("d,", "d,383496192,7,").replace("e,", "e,2822144,7,");
+    assert!(guessed(&more).is_some_and(|spec| spec.contains("offset=4:bytes")), "{more}");
+}
+
 #[test]
 fn the_keys_of_json_lines_are_guessed() {
     let text = "{\"ts\": 1.5, \"io\": {\"offset\": 4096, \"size\": 8192, \"op\": \"W\"}}\n";

@@ -162,5 +162,5 @@ def test_nothing_is_kept_where_nothing_is_wanted_or_can_be(cli, tmp_path, fake):
     fake.stop = False
     done = cli("reproduce", "mast")
     assert done.returncode == 0
-    assert "no store of results" in done.stderr and "are not kept (--store DIR)" in done.stderr
+    assert "not a store of results" in done.stderr and "are not kept (--store DIR)" in done.stderr
     assert [path.name for path in (tmp_path / "flashatlas-results").iterdir()] == ["mine.txt"]

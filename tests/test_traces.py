@@ -74,9 +74,9 @@ def test_info_says_what_to_do(cli, tmp_path):
     (tmp_path / "phone.spc").write_text(
         "0,0,4096,w,0.000\n0,0,4096,w,0.004\n0,8,4096,w,200000\n1,8,4096,w,200001\n"
     )
-    shown = cli("trace", "info", "phone.spc").stdout
+    shown = " ".join(cli("trace", "info", "phone.spc").stdout.split())
     for words in (
-        "repeats within 5 ms  1",
+        "repeats within 5 ms 1",
         "--drop-duplicates 5ms",
         "--time-gap-max",
         "select:N",

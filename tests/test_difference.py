@@ -94,7 +94,9 @@ def test_a_parameter_that_a_version_does_not_know_tells_no_runs_apart():
 
 def test_settings_may_be_excepted():
     before, after = runs(noisy, victims=("fifo",)), runs(noisy, victims=("greedy",))
-    with pytest.raises(InputError, match=r"ftl\.victim is fifo there and greedy here"):
+    with pytest.raises(
+        InputError, match=r"ftl\.victim is fifo in the first runs and greedy in the second"
+    ):
         difference(before, after)
     moved = difference(before, after, ignored=["ftl.victim"]).moved(0)
     assert [change.number for change in moved] == ["waf"] and moved[0].size < 0
@@ -119,7 +121,10 @@ def test_the_command_ends_with_1_where_something_moved(cli, tmp_path):
     same = cli("diff", "one", "same")
     assert same.returncode == 0 and "0 of" in same.stdout
     refused = cli("diff", "one", "other")
-    assert refused.returncode == 2 and "ftl.victim is greedy there and fifo here" in refused.stderr
+    assert (
+        refused.returncode == 2
+        and "ftl.victim is greedy in the first runs and fifo in the second" in refused.stderr
+    )
     moved = cli("diff", "one", "other", "--except", "ftl.victim", "--json", "moved.json")
     assert moved.returncode == 1 and "gc +" in moved.stdout
     told = json.loads((tmp_path / "moved.json").read_text())
@@ -147,8 +152,8 @@ def test_runs_that_differ_in_one_setting_are_told_how_to_be_compared():
         difference(*sides)
     # 65,536 and 32,768 bytes
     assert str(refused.value).endswith(
-        "map.cache_bytes is 64.0 KiB there and 32.0 KiB here; `except=map.cache_bytes` compares "
-        "them nevertheless"
+        "map.cache_bytes is 64.0 KiB in the first runs and 32.0 KiB in the second; "
+        "`except=map.cache_bytes` compares the runs nevertheless"
     )
     assert "`--except map.cache_bytes`" in refused.value.on_command_line
     for ignored in ("map.cache_bytes", "map.*"):
@@ -166,7 +171,7 @@ def test_runs_of_one_side_that_only_differ_in_what_is_ignored_have_no_one_partne
 
 def test_a_setting_that_is_none_is_answered_with_those_that_differ():
     sides = [runs(noisy, more={"map.cache_bytes": size}) for size in (65536, 32768)]
-    with pytest.raises(InputError, match=r"differ in: ftl.victim, seed, map.cache_bytes\)"):
+    with pytest.raises(InputError, match=r"runs differ: ftl.victim, seed, map.cache_bytes\)"):
         difference(*sides, ignored=["xyzzy"])
 
 

@@ -243,7 +243,7 @@ def compare(
 
     Args:
         cases: For each run, the arguments of :func:`run` in which it differs (``label`` names it).
-        jobs: Runs at once; one for each core by default.
+        jobs: Number of runs at the same time; by default one for each core.
         progress: Called with the number of the case, the phase, the number of requests and the
             share done.
         common: Arguments of :func:`run` for all cases. A case's ``set`` is added to the common
@@ -307,7 +307,7 @@ def side_by_side(
         alone: Numbers of the runs that share no drive with others.
         due: Numbers of the runs to carry out.
         certain: The least memory that each of these runs takes, in bytes.
-        jobs: Runs at once; one for each core by default.
+        jobs: Number of runs at the same time; by default one for each core.
         progress: As for :func:`compare`.
         done: Called in a thread with the number and the result of each run as soon as it is done.
 

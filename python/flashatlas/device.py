@@ -67,11 +67,12 @@ class Device:
                 operations of this first mount count.
             cut_mode: State of the operation in which the power fails. ``prefix``: it leaves
                 nothing. ``torn``: a program leaves an unreadable page, an erase leaves a block of
-                unreadable pages. ``subset``: of the operations that no FLUSH has made durable, each
-                lane keeps the first ones.
-            ignore_flush: FLUSH and FUA are answered and not carried out, for tests that must fail.
-            ignore_fua: FUA is answered and not carried out; FLUSH is carried out. Also for tests
-                that must fail.
+                unreadable pages. ``subset``: of the operations that no FLUSH (of a caller or a
+                layer) has made durable, each lane keeps those before a point that the seed draws.
+            ignore_flush: Answer FLUSH and FUA without carrying them out: a deliberate fault, to see
+                that a test notices it.
+            ignore_fua: Answer FUA without carrying it out, as a deliberate fault; FLUSH is carried
+                out.
             seed: Seed of everything random.
             progress: Called while the drive is preconditioned, as by :func:`flashatlas.run`.
 

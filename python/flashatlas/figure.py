@@ -1,4 +1,4 @@
-"""Figures for papers: a number of many runs over a factor, as PDF, SVG or PNG."""
+"""Figures for papers: one result of many runs against a factor, as PDF, SVG or PNG."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Measurement of a drive's superpage from outside, by random writes.
+"""Measurement of a drive's superpage by random writes of a host.
 
 The writes grow in size, and are aligned or not.
 
@@ -117,7 +117,7 @@ def simulated(
         depth: Writes in flight.
         total: Bytes written for each measurement.
         sizes: Sizes of the writes, in bytes.
-        jobs: Runs at once.
+        jobs: Number of runs at the same time.
         progress: As for :func:`flashatlas.compare`.
 
     """

@@ -215,8 +215,8 @@ def serve(
         set: Parameters that differ from the drive's.
         image: File that holds the drive's flash; it is made if it does not exist, and mounted by
             the scheme's own recovery. Without an image, bytes are in memory only.
-        time: ``none``: replies go out at once. ``real`` or a number: replies go out when the
-            simulated drive would have answered, slowed down by this factor.
+        time: ``none``: replies go out at once. ``real``: replies go out when the simulated drive
+            would have answered. A number: replies are that many times slower.
         socket: Path of the Unix socket; by default a socket in a new folder of mode 0700.
         port: Port of 127.0.0.1 on which TCP is served instead.
         tls: Folder of certificates (``nbdkit-tls``); then only clients with TLS are served.
@@ -228,17 +228,17 @@ def serve(
             operation.
         cut_mode: State of the operation in which the power fails, in an image. ``prefix``: it
             leaves nothing. ``torn``: a program leaves an unreadable page, an erase leaves a block
-            of unreadable pages. ``subset``: of the operations that no FLUSH has made durable, each
-            lane keeps the first ones, drawn by the seed.
-        ignore_flush: FLUSH and FUA are answered and not carried out, for tests that must fail.
-        ignore_fua: FUA is answered and not carried out; FLUSH is carried out. Also for tests that
-            must fail.
+            of unreadable pages. ``subset``: of the operations that no FLUSH of a client or a layer
+            has made durable, each lane keeps those before a point that the seed draws.
+        ignore_flush: Answer FLUSH and FUA without carrying them out: a deliberate fault, to see
+            that a test notices it.
+        ignore_fua: Answer FUA without carrying it out, as a deliberate fault; FLUSH is carried out.
         record: File (``.fatr``) that records the clients' requests, with times, FLUSH, FUA and
             trim: a trace that runs replay. The file appears when the server has ended, or its power
             has failed.
         metrics: ``HOST:PORT`` at which the state of the drive is served over HTTP: a page,
             Prometheus' text (``/metrics``) and JSON. Nothing can be changed there.
-        precondition: Initial state of a drive in memory or in a new image, without layers:
+        precondition: Initial state of a drive without layers, in memory or in a new image:
             ``none``, ``fill``, ``steady``, ``trace:FILE`` or ``checkpoint:FILE``, as for
             :func:`flashatlas.run`. The pages that preconditioning wrote read as zeros.
         progress: Called while the drive is preconditioned, as by :func:`flashatlas.run`.

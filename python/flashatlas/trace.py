@@ -47,14 +47,18 @@ class Trace:
         format: Its format, if the content does not tell it; ``flashatlas formats`` lists all
             formats. Any delimited text is read with
             ``"columns:time=0:us,op=1,offset=2:bytes,size=3:sectors"``.
-        device_map: Address spaces: ``separate``, ``collapse`` or ``select:N``.
-        drop_duplicates: Drop a record that repeats the record before it within this time, such as
-            ``"5ms"``.
-        time_gap_max: Cut pauses to this time, such as ``"1s"``.
-        assume_op: ``read``, ``write`` or ``trim``, for traces that do not say.
-        skip_bad: Bad records to skip before one is an error; or kinds of them, of which all are:
-            ``zero-length``, ``too-long``, ``too-far``, or several with commas.
-        shift: Sectors added to every address.
+        device_map: Treatment of several devices: ``separate`` (keep their address spaces apart; the
+            default), ``collapse`` (let all share one), or ``select:N`` (take device N alone).
+        drop_duplicates: Drop a record that repeats the previous one of its device within this time,
+            such as ``"5ms"``.
+        time_gap_max: Shorten pauses to at most this time, such as ``"1s"``, and ignore backward
+            steps of the clock that are longer.
+        assume_op: Operation of all requests of a trace that names none: ``read``, ``write`` or
+            ``trim``.
+        skip_bad: Number of bad records that are skipped and counted; the next one is an error. Or
+            kinds, with commas, of which all are skipped: ``zero-length``, ``too-long``,
+            ``too-far``.
+        shift: Number of sectors added to every address.
 
     """
 

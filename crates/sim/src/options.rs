@@ -112,7 +112,7 @@ pub const OPTIONS: &[RunOption] = &[
         "format",
         Text,
         "null",
-        "Format of the trace, or `columns:…`; recognised by content if not given.",
+        "Format of the trace, or `columns:…`; by default its content decides.",
     ),
     metavar(
         option(
@@ -120,8 +120,8 @@ pub const OPTIONS: &[RunOption] = &[
             "device_map",
             Text,
             "null",
-            "Address spaces of the trace: `separate` (default), `collapse` (all are one) or \
-             `select:N`.",
+            "Treatment of several devices in a trace: `separate` (keep their address spaces apart; \
+             the default), `collapse` (let all share one), or `select:N` (take device N alone).",
         ),
         "MAP",
     ),
@@ -131,7 +131,8 @@ pub const OPTIONS: &[RunOption] = &[
             "drop_duplicates",
             Text,
             "null",
-            "Drop a record that repeats the one before within this time, such as `5ms`.",
+            "Drop a record that repeats the previous one of its device within this time, such as \
+             `5ms`; by default none is dropped.",
         ),
         "TIME",
     ),
@@ -141,7 +142,8 @@ pub const OPTIONS: &[RunOption] = &[
             "time_gap_max",
             Text,
             "null",
-            "Cut pauses to this time, such as `1s`, and ignore steps back that are longer.",
+            "Shorten pauses to at most this time, such as `1s`, and ignore backward steps of the \
+             clock that are longer; by default times stay as they are.",
         ),
         "TIME",
     ),
@@ -160,18 +162,24 @@ pub const OPTIONS: &[RunOption] = &[
         "skip_bad",
         CountOr(&BadKind::NAMES),
         "0",
-        "Bad records to skip and count before one is an error; or kinds of them, such as \
-         `zero-length`: all of these are.",
+        "Number of bad records that are skipped and counted; the next one is an error. Or kinds, \
+         with commas, of which all are skipped: `zero-length`, `too-long`, `too-far`.",
     ),
     option(
         READING,
         "shift",
         Number,
         "0",
-        "Sectors added to every address (CloudPhysics traces: -7).",
+        "Number of sectors added to every address (CloudPhysics traces: -7).",
     ),
     letter(
-        option(WORKLOAD, "trace", File, "null", "Trace to replay, plain or gz, bz2, xz, zst."),
+        option(
+            WORKLOAD,
+            "trace",
+            File,
+            "null",
+            "Trace to replay, plain or compressed (gz, bz2, xz, zst).",
+        ),
         't',
     ),
     letter(
@@ -180,19 +188,19 @@ pub const OPTIONS: &[RunOption] = &[
             "workload",
             Text,
             "null",
-            "Generated workload instead: `uniform:requests=100000,size=4KiB,read=0.5`.",
+            "Generated workload in place of a trace: `uniform:requests=100000,size=4KiB,read=0.5`.",
         ),
         'w',
     ),
-    option(WORKLOAD, "job", File, "null", "fio job file to play instead."),
+    option(WORKLOAD, "job", File, "null", "fio job file to play in place of a trace."),
     metavar(
         option(
             WORKLOAD,
             "filesystem",
             Text,
             "null",
-            "With a job file, a file system between its jobs and the drive: `ext4`, or \
-             `ext4:fua=true,files=written`.",
+            "With a job file: the file system between its jobs and the drive, `ext4` or \
+             `ext4:fua=true,files=written`; by default the jobs use the drive itself.",
         ),
         "FS",
     ),
@@ -201,45 +209,74 @@ pub const OPTIONS: &[RunOption] = &[
         "precondition",
         Choice(&["none", "fill", "steady", "trace:FILE", "checkpoint:FILE"]),
         "\"none\"",
-        "`none`, `fill` (every page once, in order), `steady` (the steady state of uniform random \
-         writes, by model), `trace:FILE` or `checkpoint:FILE`.",
+        "State of the drive before the workload: `none` (blank), `fill` (every page written once, \
+         in order), `steady` (the steady state of uniform random writes, set from a model and not \
+         simulated), `trace:FILE` (this trace was played), or `checkpoint:FILE` (kept by \
+         `flashatlas checkpoint`).",
     ),
     option(
         WORKLOAD,
         "fit",
         Choice(&["error", "wrap", "compact"]),
         "\"error\"",
-        "Addresses beyond the drive: `error`, `wrap` (modulo) or `compact` (pack the touched \
-         extents).",
+        "Treatment of addresses beyond the drive: `error` (stop), `wrap` (take them modulo the \
+         capacity) or `compact` (pack the touched extents).",
     ),
     option(
         WORKLOAD,
         "extent",
         Choice(&["auto", "1MiB", "256KiB", "64KiB", "16KiB", "4KiB"]),
         "\"auto\"",
-        "Size of the extents that `--fit compact` packs; `auto`: the largest with which the \
-         workload fits the drive. Distances within an extent are kept.",
+        "Size of the extents that `fit=compact` packs; `auto`: the largest with which the workload \
+         fits the drive. Distances within an extent are kept.",
     ),
-    option(WORKLOAD, "limit", Count(1), "null", "End after this many requests."),
+    option(
+        WORKLOAD,
+        "limit",
+        Count(1),
+        "null",
+        "Number of requests after which the workload ends (warm-up included), or with \
+         `until=steady` each pass; by default the whole workload is played.",
+    ),
     option(WORKLOAD, "seed", Count(0), "1", "Seed of everything random."),
     option(
         PLAYING,
         "mode",
         Choice(&["asap", "closed", "open", "untimed"]),
         "\"asap\"",
-        "`asap` (as many in flight as the drive takes), `closed` (`depth` of them), `open` (trace \
-         times), `untimed`.",
+        "Rule by which requests are issued: `asap` (as many commands in flight as the drive takes; \
+         the default), `closed` (`depth` commands in flight; the default if `depth` is given), \
+         `open` (at the times of the trace), `untimed` (no time passes).",
     ),
-    option(PLAYING, "depth", Count(1), "null", "Commands in flight; selects closed mode."),
-    option(PLAYING, "speed", Factor, "1.0", "Divide the times of the trace by this, in open mode."),
-    option(PLAYING, "warmup", Count(0), "0", "Requests at the start that are not measured."),
+    option(
+        PLAYING,
+        "depth",
+        Count(1),
+        "null",
+        "Number of commands in flight; selects the mode `closed`.",
+    ),
+    option(
+        PLAYING,
+        "speed",
+        Factor,
+        "1.0",
+        "Factor by which the times of the trace are divided, in the mode `open`.",
+    ),
+    option(
+        PLAYING,
+        "warmup",
+        Count(0),
+        "0",
+        "Number of requests at the start that are not measured.",
+    ),
     option(
         PLAYING,
         "until",
         Choice(&["end", "steady"]),
         "\"end\"",
-        "End of the run: `end` (of the workload), or `steady`: play the workload until five passes \
-         in a row are a steady state (at most 25), then once more, measured.",
+        "End of the run: `end` (of the workload), or `steady`: repeat the workload until five \
+         passes in a row are steady, or 25 passes are done; then play it once more and measure \
+         that pass.",
     ),
     option(
         PLAYING,
@@ -254,7 +291,8 @@ pub const OPTIONS: &[RunOption] = &[
             "interval",
             Text,
             "null",
-            "Simulated time in a row of the time series, such as `100ms`; chosen if not given.",
+            "Length of simulated time that each row of the time series covers, such as `100ms`; by \
+             default 1 ms, doubled until the run has at most 512 rows.",
         ),
         "TIME",
     ),
@@ -264,8 +302,8 @@ pub const OPTIONS: &[RunOption] = &[
             "explain",
             Text,
             "null",
-            "Split the latencies from a percentile on, such as p99.9, by reason: waiting, cells, \
-             collection, merges, map pages.",
+            "Split the latencies from this percentile on, such as `p99.9`, by reason (waiting, \
+             cells, collection, merges, map pages); by default they are not split.",
         ),
         "pN",
     ),
@@ -274,7 +312,8 @@ pub const OPTIONS: &[RunOption] = &[
         "fingerprint",
         Flag,
         "false",
-        "Add a fingerprint to the record: every flash operation with its time, in one number.",
+        "Add a fingerprint to the record: the number of flash operations, and a hash of all of \
+         them and their times.",
     ),
 ];
 

@@ -153,17 +153,17 @@ impl SkipBad {
 pub struct Reading {
     /// Format; recognised by content if not given.
     pub format: Option<String>,
-    /// Address spaces: `separate`, `collapse` or `select:N`.
+    /// Treatment of several devices: `separate` (the default), `collapse` or `select:N`.
     pub device_map: Option<String>,
-    /// Drop a record that repeats the one before within this time.
+    /// Time within which a record that repeats the previous one of its device is dropped.
     pub drop_duplicates: Option<String>,
-    /// Cut pauses to this time.
+    /// Longest pause: longer ones are cut to it, and longer backward steps of the clock are ignored.
     pub time_gap_max: Option<String>,
-    /// `read`, `write` or `trim`, for traces that do not say.
+    /// Operation of all requests of a trace that names none: `read`, `write` or `trim`.
     pub assume_op: Option<String>,
-    /// Bad records to skip.
+    /// Bad records that are skipped and counted.
     pub skip_bad: SkipBad,
-    /// Sectors added to every address.
+    /// Number of sectors added to every address.
     pub shift: i64,
 }
 
@@ -285,12 +285,12 @@ pub struct RunSpec {
     /// Number of writes after which a FLUSH is added; 0: no FLUSH is added.
     #[serde(default)]
     pub flush_every: u64,
-    /// Simulated time in a row of the `series` table, such as `100ms`; if not given, as little as
-    /// gives up to 512 rows.
+    /// Length of simulated time that each row of the `series` table covers, such as `100ms`; by
+    /// default 1 ms, doubled until the run has at most 512 rows.
     #[serde(default)]
     pub interval: Option<String>,
-    /// `true` to add a `fingerprint` to the record: every flash operation with its time, in one
-    /// number.
+    /// `true` to add a `fingerprint` to the record: the number of flash operations, and a hash of
+    /// all of them and their times.
     #[serde(default)]
     pub fingerprint: bool,
     /// A percentile such as `p99.9`: the record gets `explain`, which splits the latencies from

@@ -63,7 +63,7 @@ def rerun(
             "--trace",
             "-t",
             metavar="FILE",
-            help="The present path of the trace or job file that the run read; it must be the "
+            help="Present path of the trace or job file that the run read; its content must be the "
             "same.",
         ),
     ] = None,
@@ -175,10 +175,10 @@ def bundle(
     path: Run,
     out_: Annotated[
         Path | None,
-        typer.Option("--out", "-o", metavar="FILE", help="The bundle; DIR.zip if not given."),
+        typer.Option("--out", "-o", metavar="FILE", help="File of the bundle; by default DIR.zip."),
     ] = None,
 ) -> None:
-    """Pack runs and the traces, job files and checkpoints that they read into one file.
+    """Pack runs into one file, with the traces, job files and checkpoints that they read.
 
     `flashatlas rerun FILE.zip --check` runs the bundle elsewhere. Every run of a study must be
     done.

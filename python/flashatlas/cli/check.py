@@ -32,12 +32,12 @@ def check(
     ] = None,
     all_: Annotated[bool, typer.Option("--all", help="Test every part.")] = False,
     one_in: Annotated[
-        int, typer.Option("--one-in", min=1, help="Try one in N power failures.")
+        int, typer.Option("--one-in", min=1, help="Try one power failure in N.")
     ] = 20,
     requests: Annotated[
         int,
         typer.Option(
-            "--requests", min=100, max=10_000_000, help="Number of requests of a workload."
+            "--requests", min=100, max=10_000_000, help="Number of requests in a workload."
         ),
     ] = 6000,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of everything random.")] = 1,
@@ -51,11 +51,14 @@ def check(
             "--for",
             min=1,
             metavar="SECONDS",
-            help="Try as many random combinations as fit into this time.",
+            help="Try random combinations for this time.",
         ),
     ] = None,
     rerun: Annotated[
-        int | None, typer.Option("--rerun", metavar="N", help="Run one case of the swarm again.")
+        int | None,
+        typer.Option(
+            "--rerun", metavar="N", help="Run the case with this number of the swarm again."
+        ),
     ] = None,
     json_: Json = None,
     quiet: Quiet = False,

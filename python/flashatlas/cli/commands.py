@@ -63,7 +63,7 @@ ENTRIES = (
         "figure",
         STUDY,
         "frames:figure",
-        "Draw a number of many runs over a factor, in the size of a paper's column.",
+        "Draw one result of many runs against a factor, in the size of a paper's column.",
     ),
     Entry(
         "table",
@@ -113,9 +113,9 @@ ENTRIES = (
         "diff",
         LOOK,
         "diff:diff",
-        "Show which numbers moved between two sets of runs; exit code 1 if any did.",
+        "Show which numbers moved between two sets of runs.",
     ),
-    Entry("probe", LOOK, "probe:app", "Measure a drive from outside."),
+    Entry("probe", LOOK, "probe:app", "Measure a drive by host commands alone."),
     Entry(
         "check",
         PROVE,
@@ -139,7 +139,7 @@ ENTRIES = (
         "bundle",
         PROVE,
         "again:bundle",
-        "Pack runs and the traces, job files and checkpoints that they read into one file.",
+        "Pack runs into one file, with the traces, job files and checkpoints that they read.",
     ),
     Entry(
         "cite",

@@ -51,15 +51,17 @@ def crash(
     ] = None,
     geometry: Annotated[
         str | None,
-        typer.Option("--geometry", metavar="NAMES", help="Shapes of drives; by default all."),
+        typer.Option(
+            "--geometry", metavar="NAMES", help="Shapes of drives (see --names); by default all."
+        ),
     ] = None,
     workload: Annotated[
         str | None,
         typer.Option(
             "--workload",
             metavar="NAMES",
-            help="Workloads; `all` means every sequence of up to four operations. By default all "
-            "workloads.",
+            help="Workloads (see --names); `all` means every sequence of up to four operations. By "
+            "default all workloads.",
         ),
     ] = None,
     depth: Annotated[
@@ -68,7 +70,8 @@ def crash(
             "--depth",
             min=1,
             max=4,
-            help="2: the power also fails during the mounts after the cuts; and so on.",
+            help="Largest number of power failures in a row: with 2, the power also fails during "
+            "the mounts after the first failures, and so on.",
         ),
     ] = 1,
     faults: Annotated[
@@ -76,7 +79,8 @@ def crash(
         typer.Option(
             "--faults",
             metavar="NAMES",
-            help="Faults beside the cut between two operations; `none` for no others.",
+            help="Faults to try beside a power failure between two operations (see --names); "
+            "`none`: no others.",
         ),
     ] = "all",
     seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the workloads.")] = 1,
@@ -84,7 +88,7 @@ def crash(
         int, typer.Option("--seeds", min=1, help="Number of seeds, from --seed on.")
     ] = 1,
     steps: Annotated[
-        int, typer.Option("--steps", min=1, max=100_000, help="Length of a workload.")
+        int, typer.Option("--steps", min=1, max=100_000, help="Number of steps of a workload.")
     ] = 160,
     one_in: Annotated[
         int,
@@ -95,16 +99,20 @@ def crash(
         typer.Option("--shard", metavar="I/N", help="Run one of N shares of the workloads."),
     ] = None,
     jobs: Annotated[
-        int | None, typer.Option("--jobs", "-j", min=1, help="Threads; every core by default.")
+        int | None,
+        typer.Option(
+            "--jobs", "-j", min=1, help="Number of threads; by default one for each core."
+        ),
     ] = None,
     set: Set = [],  # noqa: B006
     rerun: Annotated[
-        str | None, typer.Option("--rerun", metavar="ID", help="Run one failure again.")
+        str | None,
+        typer.Option("--rerun", metavar="ID", help="Run the failure with this identity again."),
     ] = None,
     json_to: Annotated[
         Path | None,
         typer.Option(
-            "--json", metavar="FILE", help="Write the report as JSON; `-`: standard output."
+            "--json", metavar="FILE", help="Write the report as JSON to this file; `-` prints it."
         ),
     ] = None,
     names: Annotated[
@@ -120,9 +128,9 @@ def crash(
     mounted again, written and compared once more. Then the workload runs again with programs,
     erases and pages that fail, and the power fails around each. Exit code 4 if anything is wrong.
 
-    A failure has an identity, `scheme:store:workload@geometry:seed:cut[.cut]`, with which `--rerun`
-    shows it again (with the same `--set`). With layers the identity begins with theirs, as in
-    `hard/page:dram:…`.
+    A failure has an identity, `[layers/]scheme:store:workload[*steps]@geometry:seed:cut[.cut]…`.
+    With it and the same `--set`, `--rerun` shows the failure again. `*steps` stands for a workload
+    of another length than 160 steps.
     """
     if names:
         _names()

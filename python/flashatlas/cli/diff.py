@@ -24,15 +24,21 @@ LISTED = 40
 
 def diff(
     before: Annotated[
-        Path, typer.Argument(metavar="A", help="A store of results (STORE:STUDY), or a folder.")
+        Path,
+        typer.Argument(
+            metavar="A", help="Study in a store of results (STORE:STUDY), or a folder of runs."
+        ),
     ],
-    after: Annotated[Path, typer.Argument(metavar="B", help="The runs that are compared with A.")],
+    after: Annotated[
+        Path, typer.Argument(metavar="B", help="Store or folder of the runs to compare with A.")
+    ],
     of: Annotated[
         list[str],
         typer.Option(
             "--of",
             metavar="COLUMN",
-            help="A number; may be repeated; '*': all. By default the most wanted numbers.",
+            help="Number to compare; may be repeated; '*' means all. By default the most wanted "
+            "numbers.",
         ),
     ] = [],  # noqa: B006
     ignored: Annotated[
@@ -40,8 +46,8 @@ def diff(
         typer.Option(
             "--except",
             metavar="COLUMN",
-            help="A setting in which pairs may differ, such as ftl.victim, or several: 'map.*'; "
-            "may be repeated.",
+            help="Setting in which the runs of a pair may differ, such as ftl.victim, or a pattern "
+            "of several, such as 'map.*'; may be repeated.",
         ),
     ] = [],  # noqa: B006
     tolerance: Annotated[
@@ -50,17 +56,17 @@ def diff(
             "--tolerance",
             min=0,
             metavar="PERCENT",
-            help="Changes of at most this size, in percent, are no difference.",
+            help="Changes of at most this percentage do not count; a change from 0 always counts.",
         ),
     ] = 0.0,
     json_: Json = None,
 ) -> None:
-    """Show which numbers moved between two sets of runs; exit code 1 if any did.
+    """Show which numbers moved between two sets of runs.
 
-    Runs with the same settings are paired, seed by seed. If pairs differ among each other, a number
-    has moved if the 95 % interval of its mean change lies beyond the tolerance. For a write
-    amplification that moved, the causes are named; for latencies the reasons, if the runs have them
-    (`explain`).
+    Exit code 1 if a number moved, or if a run has no partner. Runs with the same settings are
+    paired, seed by seed. If pairs differ among each other, a number has moved if the 95 % interval
+    of its mean change lies beyond the tolerance. For a write amplification that moved, the causes
+    are named; for latencies the reasons, if the runs have them (`explain`).
 
     For example: `flashatlas diff old-results:victims new-results:victims --tolerance 1`
     """
@@ -97,7 +103,7 @@ def _show(found: Difference, moved: list[Change], tolerance: float) -> None:
         for change in moved[:LISTED]
     ]
     if rows:
-        out.print(tables.listing((*names, "number", "A", "B", "change", "of it"), rows))
+        out.print(tables.listing((*names, "number", "A", "B", "change", "parts"), rows))
     if len(moved) > LISTED:
         say(f"and {len(moved) - LISTED} more (--json)")
     beyond = f" by more than {tolerance:g} %" if tolerance else ""

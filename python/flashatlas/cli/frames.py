@@ -30,7 +30,10 @@ Runs = Annotated[
 TableFile = Annotated[
     str,
     typer.Option(
-        "--out", "-o", metavar="FILE", help="A .csv, .jsonl or .parquet; `-`: CSV, printed."
+        "--out",
+        "-o",
+        metavar="FILE",
+        help="File of the table: .csv, .jsonl or .parquet; `-` prints CSV.",
     ),
 ]
 
@@ -45,19 +48,31 @@ def figure(
         str, typer.Option("--y", metavar="COLUMN", help="Vertical axis: a number of the record.")
     ] = "waf",
     by: Annotated[
-        str | None, typer.Option("--by", metavar="COLUMN", help="A line or bar for each value.")
+        str | None,
+        typer.Option(
+            "--by", metavar="COLUMN", help="Draw a line or bar for each value of this column."
+        ),
     ] = None,
     panel: Annotated[
-        str | None, typer.Option("--panel", metavar="COLUMN", help="A panel for each value.")
+        str | None,
+        typer.Option(
+            "--panel", metavar="COLUMN", help="Draw a panel for each value of this column."
+        ),
     ] = None,
     out_: Annotated[
-        Path, typer.Option("--out", "-o", metavar="FILE", help="A .pdf, .svg or .png.")
+        Path,
+        typer.Option("--out", "-o", metavar="FILE", help="File of the figure: .pdf, .svg or .png."),
     ] = Path("figure.pdf"),
     columns: Annotated[
         int, typer.Option("--columns", min=1, max=2, help="Width in columns of a printed page.")
     ] = 1,
     kind: Annotated[
-        str, typer.Option("--kind", metavar="line|point|bar", help="How points are drawn.")
+        str,
+        typer.Option(
+            "--kind",
+            metavar="line|point|bar",
+            help="Form of the points: joined by a line, points, or bars.",
+        ),
     ] = "line",
     bars: Annotated[
         str,
@@ -87,12 +102,16 @@ def figure(
     height: Annotated[
         int | None,
         typer.Option(
-            "--height", min=HEIGHTS[0], max=HEIGHTS[1], metavar="PT", help="Height of a panel."
+            "--height",
+            min=HEIGHTS[0],
+            max=HEIGHTS[1],
+            metavar="PT",
+            help="Height of a panel, in points.",
         ),
     ] = None,
     allow_incomplete: AllowIncomplete = False,
 ) -> None:
-    """Draw a number of many runs over a factor, in the size of a paper's column.
+    """Draw one result of many runs against a factor, in the size of a paper's column.
 
     The columns are the columns of `flashatlas table`. Runs that differ only in settings that are
     not drawn (seeds, for example) become one point: their mean, with a bar from the least to the
@@ -146,14 +165,23 @@ def table(
 
 def significance(
     runs: Runs,
-    of: Annotated[str, typer.Option("--of", metavar="COLUMN", help="A number of the record.")],
+    of: Annotated[
+        str, typer.Option("--of", metavar="COLUMN", help="Number of the record that is tested.")
+    ],
     between: Annotated[
-        str, typer.Option("--between", metavar="COLUMN", help="A factor, such as ftl.victim.")
+        str,
+        typer.Option(
+            "--between",
+            metavar="COLUMN",
+            help="Factor whose values are compared, such as ftl.victim.",
+        ),
     ],
     each: Annotated[
         list[str],
         typer.Option(
-            "--each", metavar="COLUMN", help="A sentence for each value; may be repeated."
+            "--each",
+            metavar="COLUMN",
+            help="Print a sentence for each value of this column; may be repeated.",
         ),
     ] = [],  # noqa: B006
     allow_incomplete: AllowIncomplete = False,

@@ -96,8 +96,9 @@ def cut(
         typer.Option(
             "--cut-mode",
             metavar="prefix|torn|subset",
-            help="State of the next operation: it leaves nothing, or a page (for an erase, a "
-            "block) that cannot be read; subset: as for `serve`.",
+            help="State that the power failure leaves. prefix: the next operation leaves nothing. "
+            "torn: it leaves an unreadable page, an erase a block of such pages. subset: as for "
+            "`serve`.",
         ),
     ] = "prefix",
     drive: DriveOf = None,

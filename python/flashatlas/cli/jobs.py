@@ -18,7 +18,9 @@ from flashatlas.foreign import job_file
 def job(
     workload: Annotated[
         str,
-        typer.Argument(help="`mqsim:workload.xml`, or `mqsim:workload.xml,scenario=2`."),
+        typer.Argument(
+            help="Workload to write: `mqsim:workload.xml`, or `mqsim:workload.xml,scenario=2`."
+        ),
     ],
     to: Annotated[
         Path | None,

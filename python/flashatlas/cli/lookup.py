@@ -28,35 +28,46 @@ def lookup(
     workload: Annotated[
         str | None,
         typer.Option(
-            "--workload", "-w", help="Generated workload instead, as for `flashatlas run`."
+            "--workload",
+            "-w",
+            help="Generated workload in place of a trace, as for `flashatlas run`.",
         ),
     ] = None,
     files: Annotated[
         int | None,
         typer.Option(
-            "--files", min=1, help="Number of files at random addresses instead, one by one."
+            "--files",
+            min=1,
+            help="Number of files at random addresses, looked up one by one, in place of a trace.",
         ),
     ] = None,
     sets: Annotated[
         int | None,
         typer.Option(
-            "--sets", min=1, help="Number of scans of random sets instead, without any table."
+            "--sets",
+            min=1,
+            help="Number of random sets to scan, without any table, in place of a trace.",
         ),
     ] = None,
     hash_: Annotated[
-        str | None, typer.Option("--hash", help="Hash function (lookup.hash).")
+        str | None, typer.Option("--hash", help="Hash function (lookup.hash); see --parameters.")
     ] = None,
     policy: Annotated[
         str | None,
-        typer.Option("--policy", help="Places of sets, and order of banks (lookup.policy)."),
+        typer.Option(
+            "--policy", help="Places of sets, and order of banks (lookup.policy); see --parameters."
+        ),
     ] = None,
     banks: Annotated[
-        int | None, typer.Option("--banks", min=1, help="Banks of the LPMT (lookup.banks).")
+        int | None,
+        typer.Option("--banks", min=1, help="Number of banks of the LPMT (lookup.banks)."),
     ] = None,
     ways: Annotated[
-        int | None, typer.Option("--ways", min=1, help="Entries of a set (lookup.ways).")
+        int | None, typer.Option("--ways", min=1, help="Number of entries in a set (lookup.ways).")
     ] = None,
-    dram: Annotated[str | None, typer.Option("--dram", help="DRAM device (dram.preset).")] = None,
+    dram: Annotated[
+        str | None, typer.Option("--dram", help="DRAM device (dram.preset); see --parameters.")
+    ] = None,
     set_: Set = [],  # noqa: B006
     address: Annotated[
         str,
@@ -66,15 +77,18 @@ def lookup(
             "they arrive), `exact`.",
         ),
     ] = "low-bits",
-    unit: Annotated[int, typer.Option("--unit", min=1, help="Sectors of an address unit.")] = 1,
+    unit: Annotated[
+        int, typer.Option("--unit", min=1, help="Number of sectors in an address unit.")
+    ] = 1,
     page_bytes: Annotated[
         int,
         typer.Option(
-            "--page-bytes", min=512, help="Bytes of a page of the flash, for `lookup.pages=all`."
+            "--page-bytes", min=512, help="Number of bytes in a flash page, for `lookup.pages=all`."
         ),
     ] = 4096,
     limit: Annotated[
-        int | None, typer.Option("--limit", min=1, help="End after this many requests.")
+        int | None,
+        typer.Option("--limit", min=1, help="Number of requests after which the workload ends."),
     ] = None,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of everything random.")] = 1,
     commands: Annotated[
@@ -82,8 +96,8 @@ def lookup(
         typer.Option(
             "--commands",
             metavar="FILE",
-            help="Write every command of the DRAM with its clock, so that other programs can "
-            "check it: a .csv, .jsonl or .parquet.",
+            help="Write every command of the DRAM with its clock to this file (.csv, .jsonl or "
+            ".parquet), so that other programs can check them.",
         ),
     ] = None,
     parameters: Annotated[

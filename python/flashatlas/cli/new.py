@@ -19,22 +19,25 @@ NEXT = {
 
 def new(
     kind: Annotated[
-        str, typer.Argument(help=f"Its kind: {', '.join(scaffold.KINDS)}.", show_default=False)
+        str,
+        typer.Argument(help=f"Kind of the part: {', '.join(scaffold.KINDS)}.", show_default=False),
     ],
     name: Annotated[
-        str, typer.Argument(help="Its name, by which it is chosen.", show_default=False)
+        str, typer.Argument(help="Name of the part, by which it is chosen.", show_default=False)
     ],
-    language: Annotated[str, typer.Option("--lang", "-l", help="rust, c or python.")] = "rust",
+    language: Annotated[
+        str, typer.Option("--lang", "-l", help="Language of the part: rust, c or python.")
+    ] = "rust",
     to: Annotated[
         Path | None,
-        typer.Option("--to", metavar="DIR", help="The folder to make; by default NAME."),
+        typer.Option("--to", metavar="DIR", help="Folder to make; by default NAME."),
     ] = None,
     crates: Annotated[
         str | None,
         typer.Option(
             "--crates",
             metavar="PATH|VERSION",
-            help="In Rust: the crates of FlashAtlas; by default this installation's crates.",
+            help="For Rust: the crates of FlashAtlas; by default this installation's crates.",
         ),
     ] = None,
 ) -> None:

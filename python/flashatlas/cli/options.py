@@ -40,7 +40,7 @@ Layers = Annotated[
         metavar="A,B,…",
         autocompletion=complete.layers,
         help="Layers that the host puts over the drive, from the top down (see `flashatlas "
-        "layers`): the key `layers`.",
+        "layers`); sets the key `layers`.",
     ),
 ]
 Json = Annotated[
@@ -48,15 +48,31 @@ Json = Annotated[
     _option(
         "--json",
         metavar="FILE",
-        help="Write the record as JSON; `-` prints it, and nothing else.",
+        help="Write the result as JSON to this file; `-` prints it, and nothing else.",
     ),
 ]
 Force = Annotated[bool, _option("--force", help="Replace the results in the folder of --out.")]
-Out = Annotated[Path | None, _option("--out", "-o", metavar="DIR", help="Folder for the results.")]
-Title = Annotated[str | None, _option("--title", help="Title of the report.")]
-Quiet = Annotated[bool, _option("--quiet", "-q", help="No progress bar.")]
+Out = Annotated[
+    Path | None,
+    _option(
+        "--out",
+        "-o",
+        metavar="DIR",
+        help="Write the results into this folder; by default they are only shown.",
+    ),
+]
+Title = Annotated[
+    str | None, _option("--title", help="Title of the report; by default it names the runs.")
+]
+Quiet = Annotated[bool, _option("--quiet", "-q", help="Show no progress bar.")]
 Jobs = Annotated[
-    int | None, _option("--jobs", "-j", min=1, help="Runs at once; one for each core by default.")
+    int | None,
+    _option(
+        "--jobs",
+        "-j",
+        min=1,
+        help="Number of runs at the same time; by default one for each core.",
+    ),
 ]
 
 

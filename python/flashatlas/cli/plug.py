@@ -28,23 +28,24 @@ def mount(
     set: Set = [],  # noqa: B006
     image: Annotated[
         Path | None,
-        typer.Option("--image", metavar="FILE", help="The drive's flash (see `serve`)."),
+        typer.Option("--image", metavar="FILE", help="File of the drive's flash, as for `serve`."),
     ] = None,
     mkfs: Annotated[
-        bool, typer.Option("--mkfs", help="Make an ext4 first. THE OLD CONTENT IS LOST.")
+        bool,
+        typer.Option("--mkfs", help="Make an ext4 file system first. THE OLD CONTENT IS LOST."),
     ] = False,
     client: Annotated[
         str | None,
         typer.Option(
             "--run",
             metavar="COMMAND",
-            help="Run this command with the shell, and end when it ends.",
+            help="Run this command with the shell, and unmount when the command ends.",
         ),
     ] = None,
 ) -> None:
     """Mount ext4 on a served drive, through nbdfuse and a loop device (root, Linux).
 
-    Ctrl-C, or the end of --run, unmounts it and ends the server.
+    Ctrl-C, or the end of the command of --run, unmounts the file system and ends the server.
 
     For example: `flashatlas mount /mnt -d tlc-small --image drive.img --mkfs`
     """
@@ -93,10 +94,14 @@ def pull_plug(
         typer.Option(
             "--client",
             metavar="|".join(client.name for client in plug.CLIENTS),
-            help="What writes: " + "; ".join(each.summary for each in plug.CLIENTS) + ".",
+            help="Client that makes items durable: "
+            + "; ".join(each.summary for each in plug.CLIENTS)
+            + ".",
         ),
     ] = "records",
-    times: Annotated[int, typer.Option("--times", min=1, help="How often.")] = 5,
+    times: Annotated[
+        int, typer.Option("--times", min=1, help="Number of times that the plug is pulled.")
+    ] = 5,
     within: Annotated[
         int,
         typer.Option(
@@ -115,17 +120,28 @@ def pull_plug(
         ),
     ] = "running",
     accel: Annotated[
-        str, typer.Option("--accel", metavar="tcg|kvm", help="How QEMU runs a guest.")
+        str,
+        typer.Option(
+            "--accel",
+            metavar="tcg|kvm",
+            help="Way in which QEMU runs a guest: by emulation (tcg), or with kvm if the machine "
+            "has it.",
+        ),
     ] = "tcg",
     ignore_flush: Annotated[
         bool,
-        typer.Option("--ignore-flush", help="The drive ignores FLUSH: a control, which must lose."),
+        typer.Option(
+            "--ignore-flush",
+            help="Let the drive ignore FLUSH and FUA: a deliberate fault, with which something "
+            "must be lost.",
+        ),
     ] = False,
     ignore_fua: Annotated[
         bool,
         typer.Option(
             "--ignore-fua",
-            help="The drive ignores FUA: a control for --kernel guest-nbd, which must lose.",
+            help="Let the drive ignore FUA: a deliberate fault, with which something must be lost "
+            "under --kernel guest-nbd.",
         ),
     ] = False,
     json_: Json = None,

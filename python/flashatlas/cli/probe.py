@@ -1,4 +1,4 @@
-"""Commands that measure a drive from outside: ``probe superpage``."""
+"""Commands that measure a drive by host commands alone: ``probe superpage``."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from flashatlas.cli.strict import App
 from flashatlas.probe import BYTES, SIZES, Probe, measured, simulated
 from flashatlas.progress import Bars
 
-app = App(no_args_is_help=True, help="Measure a drive from outside.")
+app = App(no_args_is_help=True, help="Measure a drive by host commands alone.")
 
 
 @app.command()
@@ -28,17 +28,20 @@ def superpage(
     drive: Annotated[
         str | None,
         typer.Option(
-            "--drive", "-d", help="A simulated drive instead: preset or path of a TOML file."
+            "--drive", "-d", help="Simulated drive in place of PATH: preset or path of a TOML file."
         ),
     ] = None,
     set: Set = [],  # noqa: B006
-    depth: Annotated[int, typer.Option("--depth", min=1, max=256, help="Writes in flight.")] = 32,
+    depth: Annotated[
+        int, typer.Option("--depth", min=1, max=256, help="Number of writes in flight.")
+    ] = 32,
     mebibytes: Annotated[
         int,
         typer.Option(
             "--mib",
             min=4,
-            help="MiB written for each of 18 measurements; they go to the same part of the drive.",
+            help="Number of MiB that each of 18 measurements writes; all write the same part of "
+            "the drive.",
         ),
     ] = BYTES >> 20,
     create: Annotated[

@@ -30,9 +30,9 @@ def report(
             "results that `sweep` made.",
         ),
     ],
-    out_: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="The report.")] = Path(
-        "report.html"
-    ),
+    out_: Annotated[
+        Path, typer.Option("--out", "-o", metavar="FILE", help="File of the report.")
+    ] = Path("report.html"),
     title: Title = None,
     each: Annotated[
         bool,

@@ -39,7 +39,10 @@ from flashatlas.theory import MODELS
 Traces = Annotated[
     Path | None,
     typer.Option(
-        "--traces", metavar="DIR", help="Folder of recorded traces; by default FLASHATLAS_TRACES."
+        "--traces",
+        metavar="DIR",
+        help="Folder of recorded traces; by default the environment variable FLASHATLAS_TRACES "
+        "names it.",
     ),
 ]
 Ablate = Annotated[
@@ -69,11 +72,11 @@ Clients = Annotated[
     bool,
     typer.Option(
         "--served",
-        help="Serve the drive at its own pace to a real fio instead (nvm-map, hard, hpb), beside "
-        "the simulation of the same jobs.",
+        help="In place of the experiment's runs, serve the drive at its own pace to a real fio, "
+        "beside the simulation of the same jobs (nvm-map, hard, hpb).",
     ),
 ]
-StandIns = Annotated[bool, typer.Option("--stand-ins", help="Generated workloads only.")]
+StandIns = Annotated[bool, typer.Option("--stand-ins", help="Use generated workloads only.")]
 
 app = App(no_args_is_help=True, help="Compute published results again, and show the deviations.")
 
@@ -88,23 +91,27 @@ def reproduce_theory(
         typer.Option(
             "--drive-writes",
             min=2,
-            help="Times that the drive is written; the second half is measured. Default: 20; 60 "
-            "with hot pages, because cold ones must be written, too.",
+            help="Number of times that the drive is written; the second half is measured. Default: "
+            "20; 60 with hot pages, because cold ones must be written, too.",
         ),
     ] = None,
-    rho: Annotated[list[float], typer.Option("--rho", help="Utilisations.")] = [0.7, 0.8, 0.9],  # noqa: B006
+    rho: Annotated[
+        list[float], typer.Option("--rho", help="Utilisation, between 0 and 1; may be repeated.")
+    ] = [0.7, 0.8, 0.9],  # noqa: B006
     b: Annotated[
         list[int],
         typer.Option(
-            "--b", help="Number of pages of a block. Default: 32, 64, 128; 32 with hot pages."
+            "--b",
+            help="Number of pages in a block; may be repeated. Default: 32, 64, 128; 32 with hot "
+            "pages.",
         ),
     ] = [],  # noqa: B006
     policy: Annotated[
         list[str],
         typer.Option(
             "--policy",
-            help=f"One of: {', '.join(MODELS)}; with hot pages {', '.join(hot.MODELS)} (apart: in "
-            "streams that know them). All by default.",
+            help=f"Policy; may be repeated: {', '.join(MODELS)}; with hot pages "
+            f"{', '.join(hot.MODELS)} (apart: in streams that know them). All by default.",
         ),
     ] = [],  # noqa: B006
     hot_space: Annotated[
@@ -115,7 +122,10 @@ def reproduce_theory(
         float | None,
         typer.Option("--hot-share", help="Share of the writes that go to hot pages."),
     ] = None,
-    trim: Annotated[list[float], typer.Option("--trim", help="Shares of trims.")] = [0.0],  # noqa: B006
+    trim: Annotated[
+        list[float],
+        typer.Option("--trim", help="Share of the requests that are trims; may be repeated."),
+    ] = [0.0],  # noqa: B006
     jobs: Jobs = None,
     quiet: Quiet = False,
 ) -> None:

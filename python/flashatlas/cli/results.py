@@ -25,7 +25,7 @@ from flashatlas.sweep.summary import write_summary
 
 app = App(no_args_is_help=True, help="Inspect a store of results that `sweep` made.")
 
-At = Annotated[Path, typer.Argument(metavar="STORE[:STUDY]", help="A store, or a study in it.")]
+At = Annotated[Path, typer.Argument(metavar="STORE[:STUDY]", help="Store, or a study in it.")]
 
 LISTED = 20
 """Number of runs that ``ls`` lists."""
@@ -44,7 +44,9 @@ def _opened(path: Path) -> tuple[Store, str | None]:
 @app.command()
 def ls(
     at: At,
-    all_: Annotated[bool, typer.Option("--all", help="Every run.")] = False,
+    all_: Annotated[
+        bool, typer.Option("--all", help="List every run, not only the last 20.")
+    ] = False,
 ) -> None:
     """List the studies of a store, and its runs.
 
@@ -95,24 +97,31 @@ def show(
     at: At,
     of: Annotated[
         list[str],
-        typer.Option("--of", metavar="COLUMN", help="A number to show; may be repeated."),
+        typer.Option(
+            "--of",
+            metavar="COLUMN",
+            help="Number to show; may be repeated. By default the most wanted numbers.",
+        ),
     ] = [],  # noqa: B006
     out_: Annotated[
         Path | None,
         typer.Option(
-            "--out", "-o", metavar="FILE", help="Write it: .tex (LaTeX, booktabs) or .csv."
+            "--out",
+            "-o",
+            metavar="FILE",
+            help="Write the table to this file: .tex (LaTeX, booktabs) or .csv.",
         ),
     ] = None,
     run: Annotated[
         str | None,
-        typer.Option("--run", metavar="KEY", help="One run, by the first digits of its key."),
+        typer.Option("--run", metavar="KEY", help="Show one run, by the first digits of its key."),
     ] = None,
     across: Annotated[
         str | None,
         typer.Option(
             "--across",
             metavar="COLUMN",
-            help="With --out FILE.tex: a column of the table for each value of this factor.",
+            help="With --out FILE.tex: give the table a column for each value of this factor.",
         ),
     ] = None,
     allow_incomplete: AllowIncomplete = False,
@@ -178,7 +187,7 @@ def export(
 
 @app.command()
 def gc(
-    at: Annotated[Path, typer.Argument(metavar="STORE", help="A store.")],
+    at: Annotated[Path, typer.Argument(metavar="STORE", help="Folder of a store.")],
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only report what would be removed.")
     ] = False,

@@ -97,8 +97,8 @@ app = App(
     "layers on real traces.\n\n"
     f"Five commands to begin with: {', '.join(f'`{name}`' for name in FIRST)}. "
     "`flashatlas COMMAND -h` gives examples.",
-    epilog="Exit codes: 0 done, 1 another result (`rerun --check`) or a run of a study that "
-    "failed, 2 bad input, 3 the drive could not go on, 4 wrong data, 5 a part that was added went "
+    epilog="Exit codes: 0 done, 1 the results differ (`rerun --check`, `diff`) or a run of a study "
+    "failed, 2 bad input, 3 the drive could not go on, 4 wrong data, 5 an added part went "
     "wrong, 6 the power failed (`serve --cut-after`), 70 a bug, "
     "130 interrupted, 143 terminated.",
 )

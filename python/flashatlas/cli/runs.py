@@ -67,7 +67,8 @@ def run(
         typer.Option(
             "--fio-json",
             metavar="FILE",
-            help="With --job: results as fio writes json+; `-`: print them.",
+            help="With --job: write the results to this file in fio's json+ format; `-` prints "
+            "them.",
         ),
     ] = None,
     json_: Json = None,

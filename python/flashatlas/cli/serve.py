@@ -53,8 +53,8 @@ def serve(
         typer.Option(
             "--image",
             metavar="FILE",
-            help="File of the drive's flash: made if it does not exist, and mounted as after a "
-            "power failure. Without it, bytes are in memory only.",
+            help="File of the drive's flash. It is created if it is missing; an existing image is "
+            "mounted as after a power failure. Without it, bytes are in memory only.",
         ),
     ] = None,
     precondition: Annotated[
@@ -62,8 +62,8 @@ def serve(
         typer.Option(
             "--precondition",
             metavar="none|fill|steady|trace:FILE|checkpoint:FILE",
-            help="Initial state of a drive in memory or in a new image; the written pages read "
-            "as zeros.",
+            help="Initial state of a drive without layers, in memory or in a new image, as for "
+            "`flashatlas run`; the written pages read as zeros.",
         ),
     ] = "none",
     time: Annotated[
@@ -71,8 +71,8 @@ def serve(
         typer.Option(
             "--time",
             metavar="none|real|N",
-            help="Time of replies: at once; when the simulated drive would have answered; or "
-            "slower by this factor.",
+            help="Time of replies. none: at once; real: when the simulated drive would have "
+            "answered; N: N times slower than that.",
         ),
     ] = "none",
     client: Annotated[
@@ -80,28 +80,38 @@ def serve(
         typer.Option(
             "--run",
             metavar="COMMAND",
-            help="Run this command with the shell, and end when it ends; `$uri` is the drive.",
+            help="Run this command with the shell, and end the server when the command ends; "
+            "`$uri` is the address of the drive.",
         ),
     ] = None,
     socket: Annotated[
         Path | None,
         typer.Option(
-            "--socket", metavar="PATH", help="The Unix socket; by default a socket in a new folder."
+            "--socket", metavar="PATH", help="Path of the Unix socket; by default in a new folder."
         ),
     ] = None,
     port: Annotated[
         int | None,
-        typer.Option("--port", min=1, max=65535, help="TCP on 127.0.0.1 instead of a socket."),
+        typer.Option(
+            "--port", min=1, max=65535, help="TCP port of 127.0.0.1, in place of a Unix socket."
+        ),
     ] = None,
     tls: Annotated[
         Path | None,
-        typer.Option("--tls", metavar="DIR", help="Certificates: clients without TLS are refused."),
+        typer.Option(
+            "--tls",
+            metavar="DIR",
+            help="Folder of certificates; with it, clients without TLS are refused.",
+        ),
     ] = None,
     threads: Annotated[
-        int, typer.Option("--threads", min=1, max=512, help="Number of requests at the same time.")
+        int,
+        typer.Option(
+            "--threads", min=1, max=512, help="Largest number of requests at the same time."
+        ),
     ] = 32,
     once: Annotated[
-        bool, typer.Option("--once", help="End when the last client has gone.")
+        bool, typer.Option("--once", help="End the server when the last client has gone.")
     ] = False,
     cut_after: Annotated[
         int | None,
@@ -109,8 +119,8 @@ def serve(
             "--cut-after",
             min=0,
             metavar="N",
-            help="The power fails in the flash operation (program, erase, store, fence) "
-            "after N; exit code 6.",
+            help="After N flash operations (program, erase, store, fence; the mount's count too) "
+            "the power fails in the next one; exit code 6.",
         ),
     ] = None,
     cut_at: Annotated[
@@ -118,8 +128,8 @@ def serve(
         typer.Option(
             "--cut-at",
             metavar="TIME",
-            help="The power fails in the first flash operation after this time, such as 2s; "
-            "SIGUSR1 lets it fail in the next one.",
+            help="The power fails in the first flash operation after this time of the server's "
+            "clock, such as 2s. SIGUSR1 makes it fail in the next operation.",
         ),
     ] = None,
     cut_mode: Annotated[
@@ -127,24 +137,25 @@ def serve(
         typer.Option(
             "--cut-mode",
             metavar="prefix|torn|subset",
-            help="State of that operation in the image: it leaves nothing; or a program leaves a "
-            "page that cannot be read, an erase a block of such pages. subset: of the operations "
-            "that no FLUSH made durable, each lane keeps the first ones (for drives without "
-            "layers).",
+            help="State that the power failure leaves in the image. prefix: the operation leaves "
+            "nothing. torn: a program leaves an unreadable page, an erase a block of such pages. "
+            "subset: of the operations that no FLUSH (of a client or a layer) made durable, each "
+            "lane keeps those before a random point.",
         ),
     ] = "prefix",
     ignore_flush: Annotated[
         bool,
         typer.Option(
             "--ignore-flush",
-            help="Answer FLUSH and FUA without carrying them out: a control that a test must "
-            "notice.",
+            help="Answer FLUSH and FUA without carrying them out: a deliberate fault, to see that "
+            "your test notices it.",
         ),
     ] = False,
     ignore_fua: Annotated[
         bool,
         typer.Option(
-            "--ignore-fua", help="Answer FUA without carrying it out; FLUSH is carried out."
+            "--ignore-fua",
+            help="Answer FUA without carrying it out, as a deliberate fault; FLUSH is carried out.",
         ),
     ] = False,
     record: Annotated[
@@ -152,7 +163,8 @@ def serve(
         typer.Option(
             "--record",
             metavar="FILE",
-            help="Keep the clients' requests as a trace (.fatr), with times, FLUSH, FUA and trim.",
+            help="Record the clients' requests as a trace in this file (.fatr), with times, FLUSH, "
+            "FUA and trim.",
         ),
     ] = None,
     metrics: Annotated[
@@ -160,8 +172,8 @@ def serve(
         typer.Option(
             "--metrics",
             metavar="HOST:PORT",
-            help="Serve the drive's state there over HTTP: a page, and /metrics for Prometheus, "
-            "at an address such as 127.0.0.1:9464. `flashatlas top` shows it in a terminal.",
+            help="Serve the drive's state over HTTP at this address, such as 127.0.0.1:9464: a "
+            "page, and /metrics for Prometheus. `flashatlas top` shows the state in a terminal.",
         ),
     ] = None,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of everything random.")] = 1,

@@ -54,7 +54,7 @@ BUSY = 0.5
 
 
 def sweep(
-    study: Annotated[Path, typer.Argument(metavar="STUDY.toml", help="The study.")],
+    study: Annotated[Path, typer.Argument(metavar="STUDY.toml", help="File of the study.")],
     store: Annotated[
         Path | None,
         typer.Option(
@@ -89,27 +89,29 @@ def sweep(
         typer.Option("--shard", metavar="I/N", help="Carry out every N-th run, from the I-th on."),
     ] = None,
     retry_failed: Annotated[
-        bool, typer.Option("--retry-failed", help="Try again the runs that failed before.")
+        bool, typer.Option("--retry-failed", help="Carry out again the runs that failed before.")
     ] = False,
     keep: Annotated[
         str,
         typer.Option(
             "--keep",
             metavar="|".join(KEEP),
-            help="tables: keep all of a run; record: keep its numbers alone.",
+            help="tables: keep each run whole, with its tables; record: keep its record alone.",
         ),
     ] = KEEP[0],
     page: Annotated[
         Path | None,
-        typer.Option("--report", metavar="FILE", help="Write the page of the study at the end."),
+        typer.Option(
+            "--report", metavar="FILE", help="Write the page of the study to this file at the end."
+        ),
     ] = None,
     packed: Annotated[
         Path | None,
         typer.Option(
             "--archive",
             metavar="FILE.zip",
-            help="Pack everything at the end: study, inputs, results, versions, a container "
-            "recipe, and a script that repeats it and compares.",
+            help="Pack everything into this file at the end: study, inputs, results, versions, a "
+            "container recipe, and a script that repeats the study and compares the results.",
         ),
     ] = None,
     with_: Annotated[
@@ -122,15 +124,16 @@ def sweep(
         ),
     ] = [],  # noqa: B006
     traces: Annotated[
-        bool, typer.Option("--traces/--no-traces", help="With --archive: include traces.")
+        bool,
+        typer.Option("--traces/--no-traces", help="With --archive: include or leave out traces."),
     ] = True,
     emit: Annotated[
         str | None,
         typer.Option(
             "--emit",
             metavar="slurm",
-            help="Print a Slurm job array that carries the study out (--shards, --jobs cores "
-            "each).",
+            help="Print a Slurm job array that carries the study out, in --shards tasks of --jobs "
+            "cores each.",
         ),
     ] = None,
     shards_: Annotated[

@@ -17,13 +17,16 @@ from flashatlas.live.terminal import screen
 
 def top(
     where: Annotated[
-        str, typer.Argument(metavar="[HOST:PORT]", help="The address of `serve --metrics`.")
+        str, typer.Argument(metavar="[HOST:PORT]", help="Address that `serve --metrics` was given.")
     ] = f"127.0.0.1:{PORT}",
     every: Annotated[
         float, typer.Option("--every", min=0.1, help="Seconds between two looks.")
     ] = 1.0,
     count: Annotated[
-        int, typer.Option("--count", min=0, help="End after this number of looks; 0 goes on.")
+        int,
+        typer.Option(
+            "--count", min=0, help="Number of looks after which the command ends; 0: it goes on."
+        ),
     ] = 0,
 ) -> None:
     """Watch a served drive: rates, latencies, write amplification by cause, free blocks, merges.

@@ -31,7 +31,8 @@ Lossy = Annotated[
     bool,
     typer.Option(
         "--lossy",
-        help="Drop or round data that the format cannot hold, and count it, instead of stopping.",
+        help="Drop or round data that the format cannot hold, and count the changes; by default "
+        "such data is an error.",
     ),
 ]
 
@@ -86,10 +87,10 @@ def reuse(
         str, typer.Option("--page", metavar="SIZE", help="Size of the page that an entry maps.")
     ] = ("4KiB"),
     map_page: Annotated[
-        str, typer.Option("--map-page", metavar="SIZE", help="Bytes of a map page.")
+        str, typer.Option("--map-page", metavar="SIZE", help="Size of a map page.")
     ] = "4KiB",
     entry: Annotated[
-        str, typer.Option("--entry", metavar="SIZE", help="Bytes of an entry in a map page.")
+        str, typer.Option("--entry", metavar="SIZE", help="Size of an entry in a map page.")
     ] = "4",
     json_: Json = None,
     quiet: Quiet = False,
@@ -377,13 +378,21 @@ def cut(
     ] = None,
     end: Annotated[
         str | None,
-        typer.Option("--to", metavar="TIME", help="Leave out requests at this time or later."),
+        typer.Option("--to", metavar="TIME", help="Leave out requests at this time and later."),
     ] = None,
     skip: Annotated[
-        int, typer.Option("--skip", min=0, help="Number of requests to leave out of the rest.")
+        int,
+        typer.Option(
+            "--skip", min=0, help="Number of requests to leave out at the beginning of that time."
+        ),
     ] = 0,
     count: Annotated[
-        int | None, typer.Option("--count", min=1, help="Number of requests to take of the rest.")
+        int | None,
+        typer.Option(
+            "--count",
+            min=1,
+            help="Number of requests to take after those left out; by default all.",
+        ),
     ] = None,
     to_format: ToFormat = None,
     lossy: Lossy = False,
@@ -410,9 +419,12 @@ def cut(
 @app.command("fetch")
 def trace_fetch(
     name: Annotated[
-        str | None, typer.Argument(help="One of: " + ", ".join([*WITH_PACKAGE, *SOURCES]))
+        str | None,
+        typer.Argument(help="Name of the trace: " + ", ".join([*WITH_PACKAGE, *SOURCES])),
     ] = None,
-    to: Annotated[Path, typer.Option("--to", help="Folder to put it into.")] = Path("out/traces"),
+    to: Annotated[Path, typer.Option("--to", help="Folder to which the trace is written.")] = Path(
+        "out/traces"
+    ),
 ) -> None:
     """Get a trace; without a name, list the known traces.
 

@@ -32,7 +32,7 @@ def carry_out(
         traces: Folder of recorded traces; by default the folder in ``FLASHATLAS_TRACES``. A
             generated workload replaces a missing trace.
         stand_ins: Use generated workloads only.
-        jobs: Runs at once.
+        jobs: Number of runs at the same time.
         progress: As for :func:`flashatlas.compare`.
         store: A folder that keeps the runs as a study with the experiment's name
             (:mod:`flashatlas.sweep`); runs that are there are not run again.

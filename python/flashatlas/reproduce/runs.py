@@ -46,7 +46,7 @@ def carried_out(
     Args:
         cases: For each run its ``label``, and arguments of :func:`flashatlas.run`.
         kept: The store that keeps the runs; without one they stay in memory.
-        jobs: Runs at once.
+        jobs: Number of runs at the same time.
         progress: As for :func:`flashatlas.compare`.
         common: Arguments that all runs share.
 

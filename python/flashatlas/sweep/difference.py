@@ -22,63 +22,87 @@ from flashatlas.sweep.numbers import FIRST
 from flashatlas.tables import word
 
 APART = ("key", "made", "wall_s", FAILURE, "label", "trace.path")
-"""Columns that hold neither settings nor results."""
+"""Columns that are neither settings nor compared numbers."""
 
 PARTS = (
     (re.compile("waf"), "waf_parts."),
     (re.compile(r"latency_ns\.(\w+)\.p([\d_]+)"), r"explain.ops.\1.parts_ns."),
     (re.compile(r"explain\.ops\.(\w+)\.mean_ns"), r"explain.ops.\1.parts_ns."),
 )
-"""Sums with the pattern of their parts, and numbers with the pattern of their reasons."""
+"""Patterns of numbers that have parts, each with the prefix of the parts' names.
+
+A write amplification has its causes, and a latency has its reasons.
+"""
 
 EXPLAINED = "explain."
-"""The prefix of numbers that only runs with ``explain`` have."""
+"""The prefix of numbers that only a run with the option ``explain`` has."""
 
 PERCENT = f"{EXPLAINED}percent"
-"""The percentile from which a run has reasons."""
+"""The percentile from which on a run splits its latencies by reason."""
 
 EVERY = "*"
-"""The name that stands for every number."""
+"""The word in place of names that selects all numbers."""
 
 FILES = ("trace", "job", "drive", "precondition")
 """Settings that may be paths."""
 
 LONGEST_TAIL = 4
-"""The largest number of path parts that distinguish files in other folders."""
+"""The largest number of last path parts by which files of one setting are told apart."""
 
 PAIRS = 2
-"""Number of pairs from which there is an interval: it decides what moved; few pairs widen it."""
+"""Number of pairs from which a mean change has an interval, which decides if a number moved.
+
+The interval of few pairs is wide.
+"""
 
 Key = tuple[tuple[str, Any], ...]
 
 
 @dataclass(frozen=True)
 class Change:
-    """A number of a configuration on both sides."""
+    """A number of one configuration, before and after."""
 
     settings: Mapping[str, Any]
     """The settings that distinguish the configuration from the others."""
     number: str
+    """The name of the number."""
     before: float
+    """The mean of the first side, over pairs."""
     after: float
+    """The mean of the second side, over pairs."""
     pairs: int
-    """Number of seeds that both sides have."""
+    """Number of pairs that have the number on both sides: one for each seed."""
     share: Estimate | None
-    """The difference as a share of the value before, over pairs; ``None`` if that was zero."""
+    """The mean over pairs of the difference as a share of the value before.
+
+    ``None`` if the value before is zero in any pair.
+    """
     parts: Mapping[str, float] = field(default_factory=dict)
-    """For a sum: the amount by which each part moved."""
+    """The mean amount by which each part of the number moved.
+
+    Empty if the number has no parts; parts that did not move are left out.
+    """
 
     @property
     def size(self) -> float:
-        """The difference as a share of the value before; infinite if that value was zero."""
+        """The difference as a share of the value before.
+
+        If a value before is zero, 0.0 for equal means and infinity for different ones.
+        """
         if self.share is not None:
             return self.share.mean
         return 0.0 if self.before == self.after else math.inf
 
     def moved(self, tolerance: float) -> bool:
-        """Return ``True`` if the change exceeds the tolerance, and the noise if pairs differ.
+        """Return ``True`` if the change is larger than the tolerance.
 
-        With noise, the whole interval of 95 % must lie beyond the tolerance.
+        If the pairs differ in their changes, the whole 95 % interval of the mean change must lie
+        beyond the tolerance, on one side. If a value before is zero, every change of the mean
+        counts.
+
+        Args:
+            tolerance: A share of the value before, at least 0.
+
         """
         share = self.share
         if share is None:
@@ -90,15 +114,19 @@ class Change:
 
 @dataclass(frozen=True)
 class Difference:
-    """Two sets of runs beside each other."""
+    """The result of a comparison of two sets of runs."""
 
     changes: tuple[Change, ...]
-    """Every number of every configuration that both sides have, unchanged numbers as well."""
+    """All compared numbers of the configurations that both sides have, unchanged ones as well."""
     only_before: tuple[Mapping[str, Any], ...]
-    """Settings of runs without a partner."""
+    """Settings of the runs of the first side that have no partner.
+
+    Only settings in which any two runs differ are named.
+    """
     only_after: tuple[Mapping[str, Any], ...]
+    """The same for the second side."""
     units: Mapping[str, str] = field(default_factory=dict)
-    """Units of settings and of numbers: a time is in nanoseconds."""
+    """Unit of each setting and number, by name; times are in nanoseconds."""
 
     def moved(self, tolerance: float) -> list[Change]:
         """Return the numbers that moved, the largest change first."""
@@ -116,7 +144,8 @@ def difference(
     Args:
         before: Runs of the first side.
         after: Runs of the second side.
-        of: Numbers to compare; by default the most wanted ones, with :data:`EVERY` all.
+        of: Names of numbers to compare; :data:`EVERY` alone means all numbers. By default
+            :data:`~flashatlas.sweep.numbers.FIRST`.
         ignored: Settings in which pairs may differ, or patterns of settings such as ``map.*``.
 
     Raises:
@@ -156,7 +185,7 @@ def _numbers(before: Frame, after: Frame, of: Sequence[str]) -> list[str]:
 
 
 def _settings(before: Frame, after: Frame, ignored: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Return the setting columns that pairs share, and the ignored ones."""
+    """Return the settings in which the runs of a pair must agree, and the ignored settings."""
     found = [
         name
         for name in before.table.column_names
@@ -173,13 +202,13 @@ def _settings(before: Frame, after: Frame, ignored: Sequence[str]) -> tuple[list
 
 
 def _differing(before: Frame, after: Frame, settings: Sequence[str]) -> str:
-    """Return the settings in which pairs may differ, for a message."""
+    """Return the settings in which any two runs differ, in words for a message."""
     names = [n for n in settings if len({*before.column(n), *after.column(n)}) > 1]
-    return f" (runs differ in: {', '.join(names) or 'none'})"
+    return f" (settings in which runs differ: {', '.join(names) or 'none'})"
 
 
 def _nothing_alike(before: Mapping[Key, Any], after: Mapping[Key, Any], runs: Frame) -> InputError:
-    """Return the error that no two runs can be paired, with the settings that keep them apart."""
+    """Return the error for two sides without a pair; it names the settings that keep them apart."""
     apart: list[str] = []
     said: list[str] = []
     for at, (name, _) in enumerate(next(iter(before), ())):
@@ -187,10 +216,13 @@ def _nothing_alike(before: Mapping[Key, Any], after: Mapping[Key, Any], runs: Fr
         if not set(values[0]) & set(values[1]):
             shown = [", ".join(word(one, runs.unit(name)) for one in side) for side in values]
             apart.append(name)
-            said.append(f"{name} is {shown[0]} there and {shown[1]} here")
-    why = "; ".join(said) or "each setting by itself is on both sides, never all at once"
+            said.append(f"{name} is {shown[0]} in the first runs and {shown[1]} in the second")
+    why = "; ".join(said) or (
+        "every setting has a value that both sides share, but no run of one side agrees with a "
+        "run of the other in all settings"
+    )
     options = " ".join(f"‹except={name}›" for name in apart)
-    how = f"; {options} compares them nevertheless" if apart else ""
+    how = f"; {options} compares the runs nevertheless" if apart else ""
     return about(
         "except",
         "no run of one side has the settings of a run of the other, so there is nothing to "
@@ -204,7 +236,7 @@ def _by_settings(
     """Return the runs that did not fail, by their settings.
 
     Raises:
-        InputError: Several runs have the same settings, and differ in ignored ones.
+        InputError: Two runs of this side have the same settings, and differ in an ignored one.
 
     """
     found: dict[Key, dict[str, Any]] = {}
@@ -226,7 +258,10 @@ def _by_settings(
 
 
 def _tail(value: Any, parts: int | None) -> Any:
-    """Return the last ``parts`` parts of a path, with a prefix such as ``trace:``."""
+    """Return the last ``parts`` parts of a path, after its prefix such as ``trace:``.
+
+    Returns ``value`` itself if it is no text, or if ``parts`` is ``None``.
+    """
     if parts is None or not isinstance(value, str):
         return value
     kind, colon, path = value.rpartition(":")
@@ -234,9 +269,11 @@ def _tail(value: Any, parts: int | None) -> Any:
 
 
 def _tails(*sides: Frame) -> dict[str, int]:
-    """Return how many last path parts distinguish the files of each setting, on both sides.
+    """Return the number of last path parts by which files are told apart, for each setting.
 
-    The same files may lie elsewhere; files with one name lie in folders with different names.
+    A file may lie in another folder on the other side. Files with the same name are told apart by
+    their folders, with at most :data:`LONGEST_TAIL` parts in all. A setting that needs more parts
+    is absent: its whole paths are compared.
     """
     found = {}
     for name in FILES:
@@ -263,7 +300,7 @@ def _shown(key: Key, varied: set[str]) -> dict[str, Any]:
 
 
 def _changes(name: str, groups: Mapping[Key, Sequence[tuple[Any, Any]]]) -> list[Change]:
-    """Return the changes of one number, in all configurations that have it."""
+    """Return the changes of one number, one for each configuration that has it on both sides."""
     known = {
         key: [(a, b) for a, b in pairs if a.get(name) is not None and b.get(name) is not None]
         for key, pairs in groups.items()
@@ -293,9 +330,9 @@ def _changes(name: str, groups: Mapping[Key, Sequence[tuple[Any, Any]]]) -> list
 
 
 def _alike_explained(match: re.Match[str], rows: Sequence[tuple[Any, Any]]) -> bool:
-    """Return ``True`` if both sides have the reasons of a latency from the same percentile on.
+    """Return ``True`` if all runs split their latencies by reason from the same percentile on.
 
-    If the number is itself a percentile, the reasons must begin at this percentile.
+    If the number is itself a percentile, it must be this one.
     """
     percents = {row.get(PERCENT) for pair in rows for row in pair}
     own = {float(match[2].replace("_", "."))} if match.re.groups > 1 else percents
@@ -303,7 +340,10 @@ def _alike_explained(match: re.Match[str], rows: Sequence[tuple[Any, Any]]) -> b
 
 
 def _parts(name: str, rows: Sequence[tuple[Any, Any]]) -> dict[str, float]:
-    """Return the amount by which each part of a sum moved, the largest first, if it moved."""
+    """Return the mean amount by which each part of a number moved, the largest amount first.
+
+    Parts that did not move are left out. Empty if the number has no parts (:data:`PARTS`).
+    """
     found = ((pattern.fullmatch(name), parts) for pattern, parts in PARTS)
     match, parts = next(((m, parts) for m, parts in found if m), (None, ""))
     if match is None or (parts.startswith(EXPLAINED) and not _alike_explained(match, rows)):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from flashatlas.reproduce.protocol import Experiment, ExperimentOption
 
 HELP = """\
-Every demand-paged map over the size of its memory.
+Compare every demand-paged map over the size of its memory.
 
 The tables have hit ratio, map reads and writes, latency and RAM.
 
@@ -18,10 +18,14 @@ EXPERIMENT = Experiment(
     help=HELP,
     options=(
         ExperimentOption(
-            "cache_bytes", list[int], [], "Bytes of memory for the map; may be repeated.", least=1
+            "cache_bytes",
+            list[int],
+            [],
+            "Number of bytes of memory for the map; may be repeated.",
+            least=1,
         ),
         ExperimentOption(
-            "limit", int | None, None, "End each run after this many requests.", least=1
+            "limit", int | None, None, "Number of requests after which each run ends.", least=1
         ),
     ),
 )

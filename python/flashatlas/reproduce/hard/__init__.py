@@ -5,12 +5,12 @@ from __future__ import annotations
 from flashatlas.reproduce.protocol import Experiment, ExperimentOption
 
 HELP = """\
-Figures 14.4 and 14.5 of the HARD paper.
+Compute figures 14.4 and 14.5 of the HARD paper.
 
-Random writes over their size, and IOzone, with the layer and without.
+They show random writes over their size, and IOzone, with the layer and without it.
 
-Beyond the paper: the source of the gain, a full drive, hot and cold data, FLUSHes, and a
-database's trace.
+Beyond the paper the tables have the source of the gain, a full drive, hot and cold data, FLUSHes,
+and a database's trace.
 
 For example: `flashatlas reproduce hard --out out/hard`
 """
@@ -24,7 +24,8 @@ EXPERIMENT = Experiment(
             "limit",
             int | None,
             None,
-            "Make runs short, on a drive of 2 GB: requests of studies, KiB of figures.",
+            "Number of requests of the studies, and of KiB of the figures, to make runs short, on "
+            "a drive of 2 GB.",
             least=64,
         ),
     ),

@@ -5,12 +5,12 @@ from __future__ import annotations
 from flashatlas.reproduce.protocol import Experiment, ExperimentOption
 
 HELP = """\
-Tiobench and mixed work of the HPB slides.
+Run Tiobench and the mixed work of the HPB slides.
 
-The map cached in host memory, with the layer and without.
+The tables compare a map cached in host memory with the same drive without this layer.
 
-Beyond the slides: the time at the host that their range implies, phones' traces over host memory,
-the cost of verification and updates, and both host layers together.
+Beyond the slides they have the time at the host that their range implies, phones' traces over host
+memory, the cost of verification and updates, and both host layers together.
 
 For example: `flashatlas reproduce hpb --out out/hpb`
 """
@@ -24,7 +24,7 @@ EXPERIMENT = Experiment(
             "limit",
             int | None,
             None,
-            "Make runs short: random requests of a stage, or of a trace.",
+            "Number of random requests in a stage, or of requests in a trace, to make runs short.",
             least=256,
         ),
     ),

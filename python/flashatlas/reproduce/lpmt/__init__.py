@@ -7,10 +7,10 @@ from pathlib import Path
 from flashatlas.reproduce.protocol import Experiment, ExperimentOption
 
 HELP = """\
-Tables III to VI and figures 6 and 8 of the hardware lookup paper (LPMT).
+Compute tables III to VI and figures 6 and 8 of the hardware lookup paper (LPMT).
 
 Every table is marked as derived, reproduced, calibrated, or not reproducible without the
-original trace. Beyond the paper: a sweep of banks, ways, hash functions and orders against a
+original trace. Beyond the paper it runs a sweep of banks, ways, hash functions and orders against a
 flat map, and the engine in a drive.
 
 For example: `flashatlas reproduce lpmt --out out/lpmt`; with the traces of the paper
@@ -30,10 +30,10 @@ EXPERIMENT = Experiment(
             Path | None,
             None,
             "Folder of whole traces of the paper (Financial1.spc, WebSearch1.spc.bz2, hm_0.csv.gz "
-            "…): tables III to VI and figure 8 of each.",
+            "…), for tables III to VI and figure 8 of each.",
         ),
         ExperimentOption(
-            "limit", int | None, None, "End each run after this many requests.", least=1
+            "limit", int | None, None, "Number of requests after which each run ends.", least=1
         ),
     ),
 )

@@ -5,13 +5,13 @@ from __future__ import annotations
 from flashatlas.reproduce.protocol import Experiment, ExperimentOption
 
 HELP = """\
-Figures 2, 3 and 4 of the MAST paper.
+Compute figures 2, 3 and 4 of the MAST paper.
 
 The tables have utilisation of the log, merges by class, and efficiency over FAST.
 
-FAST, LAST and MAST, and for reference BAST, FASTer, Superblock and page mapping, each with 256
-log blocks (or as many spare ones) on a 4 GB drive. Applications are recorded traces where they
-are found, and generated workloads otherwise.
+The schemes are FAST, LAST and MAST, and for reference BAST, FASTer, Superblock and page mapping,
+each with 256 log blocks (or as many spare ones) on a 4 GB drive. Applications are recorded traces
+if they are found, and generated workloads otherwise.
 
 For example: `flashatlas reproduce mast --sensitivity --out out/mast`
 """
@@ -25,7 +25,7 @@ EXPERIMENT = Experiment(
             "sensitivity", bool, False, "Also run each possible reading of the paper's open points."
         ),
         ExperimentOption(
-            "limit", int | None, None, "End each run after this many requests.", least=1
+            "limit", int | None, None, "Number of requests after which each run ends.", least=1
         ),
     ),
 )

@@ -5,12 +5,12 @@ from __future__ import annotations
 from flashatlas.reproduce.protocol import Experiment, ExperimentOption
 
 HELP = """\
-Figure 1 of the DRAM+NVM map paper.
+Compute figure 1 of the DRAM+NVM map paper.
 
-Fsync and fdatasync on ext4, over the size of NVM, against maps in DRAM.
+The figure shows fsync and fdatasync on ext4 over the size of the NVM, against maps in DRAM.
 
-It also has the cost of a FLUSH (data, map pages, directory, NVM), and work beyond the paper:
-overwrites, random writes, and a database's trace with FLUSHes.
+The tables also have the cost of a FLUSH (data, map pages, directory, NVM), and work beyond the
+paper: overwrites, random writes, and a database's trace with FLUSHes.
 
 For example: `flashatlas reproduce nvm-map --out out/nvm-map`
 """
@@ -21,7 +21,11 @@ EXPERIMENT = Experiment(
     help=HELP,
     options=(
         ExperimentOption(
-            "operations", int | None, None, "Calls of fsync or fdatasync in each run.", least=1
+            "operations",
+            int | None,
+            None,
+            "Number of calls of fsync or fdatasync in each run.",
+            least=1,
         ),
     ),
 )

@@ -171,7 +171,7 @@ typedef struct fa_reply {
 
 // A command that is complete.
 typedef struct fa_done {
-  // Its tag.
+  // Tag of the command.
   uint64_t tag;
   // The time at which it was complete, in picoseconds.
   uint64_t at_ps;
@@ -318,4 +318,4 @@ void fa_string_free(char *string);
 
 #endif  /* FLASHATLAS_H */
 
-/* Digest of abi.rs, cbindgen.toml and the lines above: 33a7b930fb6e54993667194a078c3d76cb930ecb81bca04717ad9d11a7fe67c4 */
+/* Digest of abi.rs, cbindgen.toml and the lines above: 9d0c57311f9e38a2765453ebc8ad3907dfcfa5d591ddebb6187aed9f995a1893 */

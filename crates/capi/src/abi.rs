@@ -134,7 +134,7 @@ pub struct FaReply {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FaDone {
-    /// Its tag.
+    /// Tag of the command.
     pub tag: u64,
     /// The time at which it was complete, in picoseconds.
     pub at_ps: u64,

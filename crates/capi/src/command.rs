@@ -80,7 +80,7 @@ fn only_own_fields(command: &FaCommand, op: HostOp) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Returns the bytes of a write, or `None` if the drive keeps stamps.
+/// Returns the bytes of a write, or `Ok(None)` if the drive keeps stamps.
 ///
 /// # Safety
 /// `data` of the command is null or has as many bytes as the command says.

@@ -207,7 +207,7 @@ impl Drive {
         }
     }
 
-    /// Returns the time of the next event.
+    /// Returns the time of the next event, or [`FA_NEVER`] if there is none.
     pub fn next_event(&self) -> u64 {
         let waiting = self.waiting.front().map(|done| done.at);
         let next = match &self.power {
@@ -241,7 +241,7 @@ impl Drive {
         Ok(())
     }
 
-    /// Returns the next command that is complete by `until`.
+    /// Returns the next command that is complete by `until`, or `None` if there is none.
     pub fn fetch(&mut self, until: u64) -> Option<FaDone> {
         let done = *self.waiting.front().filter(|done| done.at.0 <= until)?;
         self.waiting.pop_front();

@@ -64,7 +64,7 @@ pub fn given<T>(place: Option<T>, name: &str) -> Result<T, Refusal> {
     place.ok_or_else(|| refuse(FaCode::FA_ERR_ARGUMENT, format!("`{name}` is null")))
 }
 
-/// Returns a string of the host, or `None` if it is null.
+/// Returns a string of the host, or `Ok(None)` if it is null.
 ///
 /// # Safety
 /// `string` is null or ends with a zero.

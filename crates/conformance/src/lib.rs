@@ -1,11 +1,13 @@
 //! Conformance suite: tries what every part promises. FlashAtlas' own parts pass it, and anybody's
-//! can.
+//! parts can be tested with it.
 //!
-//! [`check`] takes a part of any kind by its name, and tries what such a part must do: its
-//! declarations, a model of an array on workloads with reads, trims and FLUSHes, a full drive, a
-//! drive that wears out, power failures, and the same answers twice. A [`Report`] has a line for
-//! each promise; a broken promise has a command that shows the fault again. [`conformance!`] makes
-//! a test of it. [`swarm`] tries parts together, drawn from a seed.
+//! [`check`] takes a part of any kind by its name, and tries what its kind must do. The
+//! declarations of every part are checked. Most parts of a drive are tried on workloads with reads,
+//! trims and FLUSHes against a model of an array, on a full drive, on a drive that wears out, with
+//! power failures, and twice for the same answers. A format is tried with bytes that are no trace,
+//! a generator with requests on a drive. A [`Report`] has a line for each promise; a broken promise
+//! has a command that shows the fault again. [`conformance!`] makes a test that runs [`check`] on
+//! one part. [`swarm`] tries random combinations of parts, drawn from a seed.
 //!
 //! ```
 //! use flashatlas_conformance::{Effort, check};
@@ -37,11 +39,11 @@ use serde::Serialize;
 /// Size of the suite.
 #[derive(Clone, Copy, Debug)]
 pub struct Effort {
-    /// Distance of a sample: one power failure in `one_in` is tried.
+    /// Sampling: one power failure in `one_in` is tried.
     pub one_in: u32,
     /// Requests of a workload.
     pub requests: u32,
-    /// The seed of all of it.
+    /// Seed of everything random in the suite.
     pub seed: u64,
 }
 
@@ -77,7 +79,7 @@ pub enum Outcome {
 /// A promise, and the outcome of its trial.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Promise {
-    /// Its name.
+    /// Name of the promise.
     pub promise: &'static str,
     /// The outcome of its trial.
     #[serde(flatten)]
@@ -87,11 +89,11 @@ pub struct Promise {
 /// Outcomes of a part's promises.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Report {
-    /// Its kind, such as `victim policy`.
+    /// Kind of the part, such as `victim policy`.
     pub kind: &'static str,
-    /// Its name.
+    /// Name of the part.
     pub name: &'static str,
-    /// Its promises, in the order in which they were tried.
+    /// Promises of the part, in the order in which they were tried.
     pub promises: Vec<Promise>,
 }
 
@@ -175,7 +177,8 @@ pub fn all(parts: &Parts) -> Vec<AnyPart> {
 
 /// Tries the promises of the part called `name`.
 ///
-/// `progress` gets the number of promises tried so far, and stops the suite by returning `false`.
+/// `progress` is called after each promise that was tried. It gets the number of promises in the
+/// report so far, which include those that were not tried. It stops the suite by returning `false`.
 ///
 /// # Errors
 /// Returns an error if no part of any kind has this name.
@@ -206,8 +209,8 @@ pub fn check(
     Ok(Report { kind, name, promises: trial.promises })
 }
 
-/// The tests of a part: that it keeps every promise of its kind. The first argument is an
-/// expression for the [`Parts`] that hold it, the second its name.
+/// Makes one test, `conformance`, that fails if a part breaks a promise of its kind. The first
+/// argument is an expression for the [`Parts`] that hold the part, the second is the part's name.
 ///
 /// ```ignore
 /// flashatlas::conformance!(my_registry().parts(), "newest");

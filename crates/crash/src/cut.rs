@@ -1,17 +1,20 @@
-//! The names of cuts, and the identity of a failure:
-//! `scheme:store:workload@geometry:seed:cut[.cut]`, where the workload is followed by `*steps` if
-//! it has not the usual length, and the scheme follows `layers/` if there are any.
+//! Names of cuts, and the identity of a failure:
+//! `[layers/]scheme:store:workload[*steps]@geometry:seed:[cut[.cut]…]`.
+//!
+//! `layers/` is there if there are layers, and `*steps` if the workload has not [`STEPS`] steps.
 
 use crate::failing_part::FailingPart;
 use flashatlas_nand::Torn;
 use std::fmt;
 use std::str::FromStr;
 
-/// Place of a power failure, counted in operations (programs, erases, stores and fences) from the
-/// beginning of a workload or of a mount.
+/// Place of a power failure, counted from the beginning of a workload or of a mount.
+///
+/// The place is a number of operations (programs, erases, stores and fences), unless the kind
+/// counts something else.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Cut {
-    /// Operations that were carried out.
+    /// Number of operations that were carried out, unless [`Cut::how`] counts something else.
     pub after: u32,
     /// Event at the cut.
     pub how: CutKind,
@@ -20,37 +23,41 @@ pub struct Cut {
 /// Event at a cut.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum CutKind {
-    /// The next operation does not begin. Written `123`.
+    /// The next operation does not begin. It is written `123`.
     Before,
-    /// The next operation is left half done. Written with the letter of [`Torn`]: `123g`.
+    /// The next operation is left half done. It is written with the letter of [`Torn`]: `123g`. The
+    /// letter `l` is followed by the number that draws the lines: `123l3`.
     Torn(Torn),
-    /// There is no next operation of the command: it was acknowledged. Written `123a`.
+    /// All operations of the command were carried out, and it was acknowledged. It is written
+    /// `123a`.
     Acknowledged,
-    /// Another subset of the operations in flight was carried out; they were in flight when a
-    /// command was submitted. Written with its number: `123x5`; `after` counts commands.
+    /// A subset of the operations that are in flight after a command was submitted was carried out.
+    /// It is written with the number of the subset: `123x5`. `after` counts the commands before
+    /// that one.
     Subset(u32),
-    /// No cut: a part fails while the power is on. Written with the letters of [`FailingPart`]:
-    /// `12fp`; `after` counts what fails.
+    /// No cut: a part fails while the power is on. It is written with the letters of
+    /// [`FailingPart`]: `12fp`. `after` counts the parts of this kind (programs, erases or pages)
+    /// before the one that fails.
     FailingPart(FailingPart),
 }
 
-/// Steps of a workload where nothing else is said.
+/// Default number of steps of a workload.
 pub const STEPS: u32 = 160;
-/// Steps of a workload at most.
+/// Largest number of steps of a workload.
 pub const STEPS_MAX: u32 = 100_000;
 
 /// A failure, as it is printed and run again.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Id {
-    /// Layers, with their variant; `-` without.
+    /// Layers, with their variant; `-` if there are none.
     pub layers: String,
     /// Scheme, with its variant.
     pub scheme: String,
-    /// Store, with its variant; `-` without.
+    /// Store, with its variant; `-` if there is none.
     pub store: String,
     /// Workload.
     pub workload: String,
-    /// Its length, in steps, about.
+    /// Approximate length of the workload, in steps.
     pub steps: u32,
     /// Geometry.
     pub geometry: String,
@@ -132,7 +139,8 @@ impl FromStr for Id {
         let wrong = || {
             format!(
                 "`{text}` is no identity of a failure: expected \
-                 scheme:store:workload@geometry:seed:cut, such as page:dram:random@mini:1:57g"
+                 [layers/]scheme:store:workload[*steps]@geometry:seed:[cut[.cut]…], such as \
+                 page:dram:random@mini:1:57g"
             )
         };
         let fields: Vec<&str> = text.split(':').collect();

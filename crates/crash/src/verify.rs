@@ -92,7 +92,7 @@ pub struct Verifier<'c> {
 pub struct Mounted {
     /// The media before it, where they were asked for.
     pub before: Option<Media>,
-    /// Its changes.
+    /// Changes that the mount made.
     pub changes: Vec<DriveChange>,
     /// Contents that the digests of layers stand for, of this mount and earlier ones, if they were
     /// asked for.
@@ -175,7 +175,7 @@ impl<'c> Verifier<'c> {
     /// Examines the state that a cut left on `media`, which were switched off.
     ///
     /// `number` chooses how long the drive is written on. With `keep`, the media as they were and
-    /// the changes of the mount are returned. Returns `None` if the drive could not be mounted,
+    /// the changes of the mount are returned. Returns `Ok(None)` if the drive could not be mounted,
     /// which is allowed if programs fail.
     ///
     /// # Errors

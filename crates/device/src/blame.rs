@@ -15,7 +15,7 @@ impl Setting {
     /// Reads `key=value`.
     ///
     /// # Errors
-    /// Text without `=`.
+    /// Returns an error if `text` has no `=`.
     pub fn parse(text: &str) -> Result<Setting, ConfigError> {
         let (key, value) = text.split_once('=').ok_or_else(|| {
             ConfigError::new(text, "expected key=value, such as ftl.victim=cost-benefit").at(SET)
@@ -28,7 +28,7 @@ impl Setting {
     /// Returns the settings that `file` makes over the preset that it builds on.
     ///
     /// # Errors
-    /// The errors of [`one_capacity`].
+    /// Returns the errors of [`one_capacity`].
     pub fn of_file(file: RawConfig) -> Result<Vec<Setting>, ConfigError> {
         one_capacity(&mut RawConfig::default(), &file)?;
         Ok(file.apart().into_iter().map(Setting).collect())
@@ -42,7 +42,7 @@ impl Setting {
 /// Returns `base` with `settings` over it, each over those before.
 ///
 /// # Errors
-/// The errors of [`one_capacity`].
+/// Returns the errors of [`one_capacity`].
 pub(crate) fn laid<'a>(
     base: &RawConfig,
     settings: impl IntoIterator<Item = &'a Setting>,

@@ -164,7 +164,7 @@ impl WriteCache {
     /// must have freed before these units are written: 0 if the units need not wait.
     ///
     /// # Panics
-    /// If fewer than `count` slots are free.
+    /// Panics if fewer than `count` slots are free.
     pub fn take_slots(&mut self, count: u32) -> u64 {
         assert!(count <= self.free_slots(), "free slots were checked for");
         self.taken += u64::from(count);
@@ -194,7 +194,8 @@ impl WriteCache {
         self.index.get(&lpn).map(|&e| &self.entries[e as usize])
     }
 
-    /// Makes the entry of a page the most recently written one, and returns it.
+    /// Makes the entry of a page the most recently written one, and returns it, or `None` if the
+    /// page has no entry.
     pub fn touch(&mut self, lpn: Lpn) -> Option<&mut CacheEntry> {
         let &e = self.index.get(&lpn)?;
         self.unlink(e);
@@ -202,7 +203,8 @@ impl WriteCache {
         Some(&mut self.entries[e as usize])
     }
 
-    /// Returns the entry of a page, to change; the entry keeps its place in the order.
+    /// Returns the entry of a page, to change, or `None` if the page has no entry. The entry keeps
+    /// its place in the order.
     pub fn get_mut(&mut self, lpn: Lpn) -> Option<&mut CacheEntry> {
         let &e = self.index.get(&lpn)?;
         Some(&mut self.entries[e as usize])
@@ -233,7 +235,8 @@ impl WriteCache {
         self.link_newest(e);
     }
 
-    /// Takes the entry of a page out; its slot stays taken until [`WriteCache::release`].
+    /// Takes the entry of a page out, and returns it, or `None` if the page has no entry. Its slot
+    /// stays taken until [`WriteCache::release`].
     pub fn remove(&mut self, lpn: Lpn) -> Option<CacheEntry> {
         let e = self.index.remove(&lpn)?;
         self.unlink(e);
@@ -242,8 +245,8 @@ impl WriteCache {
         Some(CacheEntry { bytes, ..self.entries[e as usize].clone() })
     }
 
-    /// Returns another of the `distance` pages that leave next. Each page is returned once for
-    /// either `purpose` (0 or 1).
+    /// Returns another of the `distance` pages that leave next, or `None` if all were returned.
+    /// Each page is returned once for either `purpose` (0 or 1).
     ///
     /// The pages serve as hints only: if pages were written again, some are not returned at all.
     pub fn upcoming(&mut self, purpose: usize, distance: u32) -> Option<Lpn> {

@@ -108,7 +108,7 @@ impl Cmd<'_> {
     /// map.
     ///
     /// # Errors
-    /// [`SubmitError::NoMap`].
+    /// Returns [`SubmitError::NoMap`] if the subregion or the region is not handed out.
     pub fn asks_within(&self, subregions: u32, regions: u32) -> Result<(), SubmitError> {
         let (what, number, count) = match *self {
             Cmd::ReadBuffer { subregion } => ("subregion", subregion, subregions),

@@ -34,7 +34,7 @@ impl DriveConfig {
     /// Loads a configuration, as [`Registry::load`] does.
     ///
     /// # Errors
-    /// The errors of [`Registry::load`].
+    /// Returns the errors of [`Registry::load`].
     pub fn load(
         registry: Registry,
         name: &str,
@@ -77,7 +77,7 @@ impl DriveConfig {
     /// Returns this configuration with `settings` of the form `key=value` over it.
     ///
     /// # Errors
-    /// The errors of [`DriveConfig::load`].
+    /// Returns the errors of [`DriveConfig::load`].
     pub fn with(&self, settings: &[String]) -> Result<DriveConfig, ConfigError> {
         let mut raw = RawConfig::default();
         self.pairs().for_each(|(key, value)| raw.set(key, &value.to_string(), &self.name));
@@ -86,7 +86,7 @@ impl DriveConfig {
         DriveConfig::resolved(self.registry, &self.name, &raw, &over)
     }
 
-    /// The configuration of `base` with `over` over it.
+    /// Returns the configuration of `base` with `over` over it.
     fn resolved(
         registry: Registry,
         name: &str,
@@ -145,7 +145,7 @@ impl DriveConfig {
     /// Returns an error if the layers are over several drives, because `what` holds one drive.
     ///
     /// # Errors
-    /// The error names the layers.
+    /// Returns an error that names the layers, if they are over several drives.
     pub fn single_drive(&self, what: &str) -> Result<(), ConfigError> {
         match self.drives() {
             1 => Ok(()),
@@ -192,7 +192,7 @@ impl DriveConfig {
     /// numbers.
     ///
     /// # Errors
-    /// Syntax errors, and the first value without a source.
+    /// Returns an error for a fault of the syntax, or for the first value without a source.
     pub fn from_preset_text(text: &str, file: &str) -> Result<RawConfig, ConfigError> {
         let raw = RawConfig::from_toml(text, file)?;
         match raw.without_source(&["drive.summary"]) {
@@ -208,7 +208,8 @@ impl DriveConfig {
     /// Returns the layout that the parameters describe, checked against the scheme.
     ///
     /// # Errors
-    /// Shapes that do not fit each other, and more logical pages than the scheme can keep.
+    /// Returns an error if the parameters of the shape do not fit each other, or if there are more
+    /// logical pages than the scheme can keep.
     pub fn layout(&self) -> Result<Layout, ConfigError> {
         let p = &self.params;
         let geometry = Geometry {
@@ -296,9 +297,9 @@ impl DriveConfig {
     /// Builds the drive, blank and at time zero.
     ///
     /// # Errors
-    /// Faults that [`DriveConfig::load`] could not know: a spare area that is too small,
-    /// factory-bad blocks that leave too little room, or tables for which the system hands out no
-    /// memory.
+    /// Returns an error for a fault that [`DriveConfig::load`] could not know: a spare area that is
+    /// too small, factory-bad blocks that leave too little room, or tables for which the system
+    /// hands out no memory.
     pub fn build(&self, seed: Seed) -> Result<Ssd, ConfigError> {
         self.must_have_room(1, None)?;
         Ssd::new(self, seed)
@@ -307,7 +308,7 @@ impl DriveConfig {
     /// Builds the drive with its layers on blank media, or as many drives as the layers need.
     ///
     /// # Errors
-    /// The errors of [`DriveConfig::build`], and the fault that a layer finds below.
+    /// Returns the errors of [`DriveConfig::build`], or the fault that a layer finds below.
     pub fn build_stack(&self, seed: Seed) -> Result<Stack, ConfigError> {
         self.must_have_room(self.drives(), None)?;
         let drives = (0..self.drives()).map(|drive| Ssd::new(self, seed.of_drive(drive)));
@@ -317,7 +318,7 @@ impl DriveConfig {
     /// Returns the medium that `image` describes, if it can be a medium of this drive.
     ///
     /// # Errors
-    /// The contradiction between image and drive, in words.
+    /// Returns the contradiction between image and drive, in words.
     pub fn medium_from(&self, image: Image) -> Result<Medium, String> {
         let layout = self.layout().map_err(|e| e.to_string())?;
         Medium::from_image(Arc::new(layout), Rules::from_params(&self.params), image)
@@ -329,7 +330,7 @@ impl DriveConfig {
     /// The drive mounts what is on the medium, at time zero.
     ///
     /// # Errors
-    /// If the scheme cannot mount the medium.
+    /// Returns an error if the scheme cannot mount the medium.
     pub fn build_on(&self, medium: Medium, seed: Seed) -> Result<Ssd, ConfigError> {
         Ssd::on(medium, self, seed)
     }
@@ -338,7 +339,7 @@ impl DriveConfig {
     /// the mount made on flash stay.
     ///
     /// # Errors
-    /// If the scheme cannot mount the medium, or if the power fails.
+    /// Returns an error if the scheme cannot mount the medium, or if the power fails.
     pub fn mount(&self, medium: &mut Medium, seed: Seed) -> Result<(), FtlError> {
         let mut plan = Plan::default();
         plan.set_recording(false);

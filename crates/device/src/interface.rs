@@ -27,7 +27,7 @@ pub trait Device: Send {
     /// [`Device::advance`] returns its completion, and `reply` receives what a read returns.
     ///
     /// # Errors
-    /// [`SubmitError`]; a command that was refused never completes.
+    /// Returns a [`SubmitError`] if the command is refused. A refused command never completes.
     fn submit(
         &mut self,
         now: Ps,
@@ -44,7 +44,7 @@ pub trait Device: Send {
     /// The host decides now what it sends, and the device decides when.
     ///
     /// # Errors
-    /// The errors of [`Device::submit`].
+    /// Returns the errors of [`Device::submit`].
     fn submit_after(
         &mut self,
         submission: Submission<'_>,
@@ -57,7 +57,7 @@ pub trait Device: Send {
         let _ = units;
     }
 
-    /// Returns the time of the next event, if there is one.
+    /// Returns the time of the next event, or `None` if there is none.
     fn next_event(&self) -> Option<Ps>;
 
     /// Runs up to and including `until`, and appends completions in the order of time.
@@ -87,7 +87,7 @@ pub trait Device: Send {
     /// work.
     ///
     /// # Errors
-    /// If background work finds a fault that it has no answer to.
+    /// Returns an error if background work finds a fault that it has no answer to.
     fn idle(&mut self, now: Ps, until: Ps) -> Result<(), SubmitError>;
 
     /// Returns the shape that the device exports.
@@ -114,10 +114,10 @@ pub trait PowerCycle {
     /// the medium. `config` is the configuration of the device.
     ///
     /// # Errors
-    /// If the medium cannot be mounted. The device is of no use then.
+    /// Returns an error if the medium cannot be mounted. The device is of no use then.
     ///
     /// # Panics
-    /// If commands are in flight.
+    /// Panics if commands are in flight.
     fn power_on(&mut self, config: &DriveConfig, seed: Seed) -> Result<(), SubmitError>;
 
     /// Returns the error that stopped the device, if there is one. Commands in flight may never
@@ -133,14 +133,14 @@ pub trait Inspect {
     /// Checks the rules of everything below, in O(n).
     ///
     /// # Errors
-    /// The first rule that does not hold.
+    /// Returns the first rule that does not hold.
     fn check(&self) -> Result<(), Violation>;
 
     /// Returns the stamp that a mapping unit holds, looked up behind the device's back: without an
     /// operation, in no time.
     ///
     /// # Errors
-    /// If a map points to something that cannot be read, or to another unit.
+    /// Returns an error if a map points to something that cannot be read, or to another unit.
     fn peek_stamp(&self, unit: Lpn) -> Result<Stamp, SubmitError>;
 
     /// Fills `stamps` with what the units from `first` on hold, as [`Inspect::peek_stamp`] finds
@@ -149,7 +149,7 @@ pub trait Inspect {
     /// The units are loaded from memory together, and many thousands by all cores.
     ///
     /// # Errors
-    /// The error of [`Inspect::peek_stamp`] for the first unit that cannot be read.
+    /// Returns the error of [`Inspect::peek_stamp`] for the first unit that cannot be read.
     fn peek_stamps(&self, first: Lpn, stamps: &mut [Stamp]) -> Result<(), SubmitError>;
 
     /// Returns the sum of all units, as pairs of a unit and its stamp, without the units that hold
@@ -218,7 +218,7 @@ pub trait Layer: Device {
     /// finds there.
     ///
     /// # Errors
-    /// If a device or the layer cannot be mounted.
+    /// Returns an error if a device or the layer cannot be mounted.
     fn power_on(&mut self, config: &DriveConfig, seed: Seed) -> Result<(), SubmitError>;
 
     /// Makes commands instant, as [`PowerCycle::set_instant`] does; the layer tells the next
@@ -228,7 +228,7 @@ pub trait Layer: Device {
     /// Checks the rules of this layer's own tables, in O(n).
     ///
     /// # Errors
-    /// The first rule that does not hold.
+    /// Returns the first rule that does not hold.
     fn check_own(&self) -> Result<(), Violation> {
         Ok(())
     }
@@ -237,7 +237,7 @@ pub trait Layer: Device {
     /// A layer that goes on without a failed device leaves that device out.
     ///
     /// # Errors
-    /// The first rule that does not hold.
+    /// Returns the first rule that does not hold.
     fn check(&self) -> Result<(), Violation> {
         self.check_own()?;
         self.lower().iter().try_for_each(|device| device.check())
@@ -247,7 +247,7 @@ pub trait Layer: Device {
     /// has the same address on the first device.
     ///
     /// # Errors
-    /// The errors of [`Inspect::peek_stamp`].
+    /// Returns the errors of [`Inspect::peek_stamp`].
     fn peek_stamp(&self, unit: Lpn) -> Result<Stamp, SubmitError> {
         self.lower()[0].peek_stamp(unit)
     }

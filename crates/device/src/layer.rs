@@ -71,7 +71,7 @@ pub struct LayerDef {
     pub summary: &'static str,
     /// Source that describes the layer.
     pub paper: &'static str,
-    /// Its own parameters.
+    /// Parameters of the layer itself.
     pub params: &'static [ParamDef],
     /// Function that returns the shape which the layer exports, or why it cannot be put on what is
     /// below.
@@ -92,7 +92,7 @@ flashatlas_types::entry!(LayerDef, "layer", "layers");
 /// Returns the shape that `layers` export over a drive that exports `drive`.
 ///
 /// # Errors
-/// The first layer, from the bottom up, that cannot be put where it is.
+/// Returns an error for the first layer, from the bottom up, that cannot be put where it is.
 pub fn exported(
     layers: &[&'static LayerDef],
     registry: &Registry,

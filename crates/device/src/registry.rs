@@ -53,8 +53,8 @@ impl Registry {
     /// its parameters are checked and listed, and errors suggest its name.
     ///
     /// # Errors
-    /// If a part of its kind has this name already, or a part that may be in use with it declares
-    /// one of its keys with another meaning. The error names both parts.
+    /// Returns an error if a part of its kind has this name already, or if a part that may be in
+    /// use with it declares one of its keys with another meaning. The error names both parts.
     pub fn with(mut self, part: impl Into<Part>) -> Result<Registry, ConfigError> {
         let part = part.into();
         let (name, own) = part.declares(&self)?;
@@ -123,8 +123,8 @@ impl Registry {
     /// The file may build on a preset with `drive.base = "…"`.
     ///
     /// # Errors
-    /// Unknown presets, keys and names; values of the wrong type or out of range; a layout that
-    /// cannot work.
+    /// Returns an error for an unknown preset, key or name, for a value of the wrong type or out of
+    /// range, and for a layout that cannot work.
     pub fn load(
         &self,
         name: &str,
@@ -137,7 +137,7 @@ impl Registry {
     /// Returns the preset called `name`.
     ///
     /// # Errors
-    /// If the name is unknown; the error lists the names that exist.
+    /// Returns an error if the name is unknown; the error lists the names that exist.
     pub fn preset(&self, name: &str) -> Result<&'static Preset, ConfigError> {
         self.presets.named(name)
     }
@@ -176,7 +176,7 @@ impl Registry {
     /// Returns the layers that `text` names, separated by commas, from the top down.
     ///
     /// # Errors
-    /// If a name is unknown; the error lists the names that exist.
+    /// Returns an error if a name is unknown; the error lists the names that exist.
     pub fn layers_named(&self, text: &str) -> Result<Vec<&'static LayerDef>, ConfigError> {
         let names = text.split(',').map(str::trim).filter(|name| !name.is_empty());
         names.map(|name| self.layers.named(name)).collect()

@@ -21,8 +21,8 @@ impl DriveConfig {
     /// `free` is the number of bytes that are available, if it is known.
     ///
     /// # Errors
-    /// The error names `drive.blocks`, and the largest drive whose tables fit all together: the
-    /// system hands out tables one by one that have no room beside each other.
+    /// Returns an error that names `drive.blocks`, and the largest drive whose tables fit all
+    /// together. The system hands out tables one by one that have no room beside each other.
     pub fn must_have_room(&self, drives: u32, free: Option<u64>) -> Result<(), ConfigError> {
         let units = u64::from(self.layout()?.slots()) * u64::from(drives);
         if units < ASKED_FROM || are_handed_out(&TABLES.map(|bytes| units * bytes)) {

@@ -26,7 +26,7 @@ impl DeviceShape {
     /// Returns an error if a command has a range that is empty or does not lie inside the device.
     ///
     /// # Errors
-    /// [`SubmitError::OutOfRange`].
+    /// Returns [`SubmitError::OutOfRange`] if the range is empty or does not lie inside the device.
     pub fn accepts(&self, cmd: &Cmd<'_>) -> Result<(), SubmitError> {
         let Some((lba, sectors)) = cmd.range(self.unit_sectors) else { return Ok(()) };
         let end = lba.0.checked_add(u64::from(sectors));

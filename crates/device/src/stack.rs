@@ -18,10 +18,10 @@ impl Stack {
     /// Puts the layers of `config` over `drives` and mounts each.
     ///
     /// # Errors
-    /// The fault that a layer found below.
+    /// Returns the fault that a layer found below.
     ///
     /// # Panics
-    /// If there are not [`DriveConfig::drives`] drives.
+    /// Panics if there are not [`DriveConfig::drives`] drives.
     pub fn over(drives: Vec<Ssd>, config: &DriveConfig) -> Result<Stack, ConfigError> {
         assert_eq!(drives.len(), config.drives() as usize, "drives under the layers");
         let layers = config.layers();
@@ -60,10 +60,10 @@ impl Stack {
     /// is lost, and what is on the medium is mounted.
     ///
     /// # Errors
-    /// If the medium cannot be mounted.
+    /// Returns an error if the medium cannot be mounted.
     ///
     /// # Panics
-    /// If commands are in flight.
+    /// Panics if commands are in flight.
     pub fn power_cycle(&mut self, config: &DriveConfig, seed: Seed) -> Result<(), SubmitError> {
         self.drives_mut().into_iter().for_each(Ssd::power_off);
         self.top.power_on(config, seed)
@@ -72,10 +72,10 @@ impl Stack {
     /// Replaces the media of the drives with others, which were switched off, and mounts these.
     ///
     /// # Errors
-    /// If one of them cannot be mounted. The stack is of no use then.
+    /// Returns an error if one of the media cannot be mounted. The stack is of no use then.
     ///
     /// # Panics
-    /// If commands are in flight, or if there are not as many media as drives.
+    /// Panics if commands are in flight, or if there are not as many media as drives.
     pub fn remount(
         &mut self,
         media: impl IntoIterator<Item = Medium>,
@@ -109,7 +109,7 @@ impl Stack {
     /// written.
     ///
     /// # Errors
-    /// If the drive cannot hold the units.
+    /// Returns an error if the drive cannot hold the units.
     pub fn fill_while(
         &mut self,
         content: impl Fn(Lpn) -> u64,
@@ -138,7 +138,8 @@ impl Stack {
     }
 
     /// Fills a blank drive without layers as [`Stack::fill_while`] does, if [`Ssd::fill_blank`] can
-    /// do it. The drive must be power cycled afterwards. Returns `None` if nothing was done.
+    /// do it, and returns the same. Returns `None` if there are layers. The drive must be power
+    /// cycled afterwards.
     pub fn fill_blank(
         &mut self,
         content: impl Fn(Lpn) -> u64 + Sync,
@@ -153,7 +154,7 @@ impl Stack {
     /// Forgets a unit, in no time.
     ///
     /// # Errors
-    /// If the map cannot be updated.
+    /// Returns an error if the map cannot be updated.
     pub fn forget(&mut self, unit: Lpn) -> Result<(), SubmitError> {
         if self.is_bare() {
             return self.ssd_mut().forget(unit);
@@ -169,7 +170,7 @@ impl Stack {
     /// Makes everything that is in memory durable, as a FLUSH does, in no time.
     ///
     /// # Errors
-    /// If there is no space.
+    /// Returns an error if there is no space.
     pub fn make_durable(&mut self) -> Result<(), SubmitError> {
         if self.is_bare() {
             return self.ssd_mut().make_durable();

@@ -8,9 +8,9 @@ pub struct Preset {
     pub name: &'static str,
     /// One line, with the sources of its numbers.
     pub summary: &'static str,
-    /// Its banks.
+    /// Banks of the device.
     pub device: Device,
-    /// Its timings.
+    /// Timings of the device.
     pub timings: Timings,
 }
 

@@ -49,7 +49,7 @@ impl Queue {
     /// Adds one burst of an access that is known from clock `from` on.
     ///
     /// # Panics
-    /// If the queue is full.
+    /// Panics if the queue is full.
     pub fn push(&mut self, access: DramAccess, owner: u64, from: i64) {
         assert!(!self.is_full(), "{} bursts wait", self.length);
         let access = DramAccess { bursts: 1, ..access };

@@ -48,7 +48,7 @@ impl Rules {
     /// Reads `all`, `none`, or names with commas between them; under the key `dram.constraints`.
     ///
     /// # Errors
-    /// Names the constraint that does not exist, and lists all that do.
+    /// Returns an error that names the constraint that does not exist, and lists all that do.
     pub fn parse(text: &str) -> Result<Rules, ConfigError> {
         match text.trim() {
             "all" => return Ok(Rules::ALL),

@@ -205,8 +205,8 @@ impl Timings {
 /// Returns the device, its timings and the constraints that `params` describe.
 ///
 /// # Errors
-/// Timings that contradict each other, banks that do not make groups, a name of no preset, or a
-/// constraint that does not exist.
+/// Returns an error if timings contradict each other, if the banks do not make groups, or if a
+/// preset or a constraint does not exist.
 pub fn from_params(params: &Params) -> Result<(Device, Timings, Rules), ConfigError> {
     let preset = flashatlas_types::by_name(
         PRESETS,
@@ -243,7 +243,7 @@ impl Timings {
     /// Checks that the timings are possible together.
     ///
     /// # Errors
-    /// Names the key that contradicts another, with its range.
+    /// Returns an error that names the key that contradicts another, with its range.
     pub fn check(&self) -> Result<(), ConfigError> {
         let t = self;
         let nothing: Option<&Field<Timings>> =
@@ -301,7 +301,7 @@ impl Device {
     /// Checks that the banks make groups and that the data bus has a possible width.
     ///
     /// # Errors
-    /// Names the key that is wrong, and lists its allowed values.
+    /// Returns an error that names the key that is wrong, and lists its allowed values.
     pub fn check(&self) -> Result<(), ConfigError> {
         let bad =
             |key: &str, why: String, allowed: String| Err(ConfigError::allowing(key, why, allowed));

@@ -22,7 +22,7 @@ pub const WEAR_DYNAMIC: Param<bool> = Param::flag(
 /// `who` begins the message and ends in "keep" or "keeps".
 ///
 /// # Errors
-/// The unit is not a whole frame.
+/// Returns an error if the mapping unit is not a whole frame.
 pub fn fits_whole_frames(layout: &Layout, who: &str) -> Result<(), ConfigError> {
     if layout.slots_per_frame == 1 {
         return Ok(());
@@ -37,7 +37,7 @@ pub fn fits_whole_frames(layout: &Layout, who: &str) -> Result<(), ConfigError> 
 /// Returns the content of slot `at`, which must be page `expected`.
 ///
 /// # Errors
-/// [`FtlError::WrongPage`] if it is another page, and the errors of the medium.
+/// Returns [`FtlError::WrongPage`] if the slot holds another page, and the errors of the medium.
 pub fn unit_at(medium: &Medium, at: Ppn, expected: Lpn) -> Result<Unit, FtlError> {
     expecting(medium.unit(at)?, at, expected)
 }
@@ -45,7 +45,7 @@ pub fn unit_at(medium: &Medium, at: Ppn, expected: Lpn) -> Result<Unit, FtlError
 /// Returns the content of slot `at` as [`unit_at`] does, without bytes.
 ///
 /// # Errors
-/// The errors of [`unit_at`].
+/// Returns the errors of [`unit_at`].
 #[inline]
 pub fn unit_by_stamp_at(medium: &Medium, at: Ppn, expected: Lpn) -> Result<Unit, FtlError> {
     expecting(medium.unit_by_stamp(at)?, at, expected)
@@ -63,7 +63,7 @@ fn expecting(unit: Unit, at: Ppn, expected: Lpn) -> Result<Unit, FtlError> {
 /// Checks that the spare area of slot `ppn` names the page that is mapped to it.
 ///
 /// # Errors
-/// The spare area names another page, or none.
+/// Returns an error if the spare area names another page, or none.
 pub fn check_names(medium: &Medium, ppn: Ppn, lpn: Lpn) -> Result<(), Violation> {
     let found = medium.lpn(ppn);
     Violation::unless(found == Ok(lpn), "the spare area of a mapped slot names its page", || {
@@ -150,7 +150,7 @@ impl Blocks {
     /// Makes the valid slots of `other`, the same blocks, valid here, too.
     ///
     /// # Panics
-    /// If one of them is valid already.
+    /// Panics if a slot is valid in both.
     pub fn add_valid(&mut self, other: &Blocks) {
         for (word, &more) in self.bits.iter_mut().zip(&other.bits) {
             assert!(*word & more == 0, "a slot becomes valid twice");
@@ -203,7 +203,7 @@ impl Blocks {
     /// Makes a slot valid that was programmed with the newest version of a page.
     ///
     /// # Panics
-    /// If it is valid already.
+    /// Panics if the slot is valid already.
     #[inline]
     pub fn set_valid(&mut self, ppn: Ppn) {
         let word = &mut self.bits[ppn.0 as usize / 64];
@@ -227,7 +227,7 @@ impl Blocks {
     /// number of valid slots left there.
     ///
     /// # Panics
-    /// If it was not valid.
+    /// Panics if the slot was not valid.
     #[inline]
     pub fn invalidate(&mut self, ppn: Ppn) -> (BlockId, u32) {
         let word = &mut self.bits[ppn.0 as usize / 64];
@@ -248,7 +248,7 @@ impl Blocks {
     /// is the one that the mount reads later.
     ///
     /// # Errors
-    /// `known` cannot be read.
+    /// Returns an error if `known` cannot be read.
     pub fn supersede(
         &mut self,
         medium: &Medium,

@@ -30,11 +30,11 @@ impl FreePool {
         self.erases.push_back(erase);
     }
 
-    /// Erases a block, which is then free, or bad if the erase fails. Returns the erase, or `None`
-    /// if it failed.
+    /// Erases a block, which is then free, or bad if the erase fails. Returns the erase, or
+    /// `Ok(None)` if it failed.
     ///
     /// # Errors
-    /// Any other failure of the erase.
+    /// Returns every other failure of the erase.
     pub fn erase(
         &mut self,
         cx: &mut FtlContext<'_>,

@@ -86,7 +86,7 @@ pub const ENTRY_BYTES: Param<u32> = Param::int(
 /// Refuses `map.entry_bytes` if there is no map of such entries. The default is always accepted.
 ///
 /// # Errors
-/// The value is not the default; `instead` names the setting to change.
+/// Returns an error if the value is not the default. `instead` names the setting to change.
 pub(crate) fn refuse_entry_bytes(
     params: &Params,
     with: &str,
@@ -190,7 +190,7 @@ pub trait Ftl: Send {
     /// Finds the newest version of a page. It costs map accesses and no data read.
     ///
     /// # Errors
-    /// The map itself cannot be read.
+    /// Returns an error if the map itself cannot be read.
     fn locate(&mut self, cx: &mut FtlContext<'_>, lpn: Lpn) -> Result<Located, FtlError>;
 
     /// Returns the place of the newest version of a page at no cost, for the simulator, which looks
@@ -216,10 +216,10 @@ pub trait Ftl: Send {
     /// [`FtlContext::remapped`].
     ///
     /// # Errors
-    /// The map cannot be read.
+    /// Returns an error if the map cannot be read.
     ///
     /// # Panics
-    /// If the map store hands nothing out ([`maps::MapStoreDef::exports_entries`]).
+    /// Panics if the map store hands nothing out ([`maps::MapStoreDef::exports_entries`]).
     fn export_entries(
         &mut self,
         cx: &mut FtlContext<'_>,
@@ -235,7 +235,7 @@ pub trait Ftl: Send {
     /// appended to [`FtlContext::programmed`]. Programs wait for `after`.
     ///
     /// # Errors
-    /// [`FtlError::NoSpace`] if collection cannot free a block.
+    /// Returns [`FtlError::NoSpace`] if collection cannot free a block.
     fn write(
         &mut self,
         cx: &mut FtlContext<'_>,
@@ -245,8 +245,8 @@ pub trait Ftl: Send {
     ) -> Result<(), FtlError>;
 
     /// Programs every page of a blank drive in ascending order, if the outcome is known without
-    /// tables. Returns `true` if all were programmed, `false` if `go_on` stopped it, and `None` if
-    /// nothing was done and [`Ftl::write`] is to be called.
+    /// tables. Returns `Some(true)` if all were programmed, `Some(false)` if `go_on` stopped it,
+    /// and `None` if nothing was done and [`Ftl::write`] is to be called.
     ///
     /// No tables are kept: the scheme must be mounted afterwards. `stamp` returns the content of
     /// each page. `go_on` is called now and then with the number of programmed pages, and stops the
@@ -264,14 +264,14 @@ pub trait Ftl: Send {
     /// Forgets a page.
     ///
     /// # Errors
-    /// The map cannot be updated.
+    /// Returns an error if the map cannot be updated.
     fn trim(&mut self, cx: &mut FtlContext<'_>, lpn: Lpn) -> Result<(), FtlError>;
 
     /// Brings everything that is buffered to flash and pads frames if needed. Each program keeps
     /// the cause with which its units were written.
     ///
     /// # Errors
-    /// The errors of [`Ftl::write`].
+    /// Returns the errors of [`Ftl::write`].
     fn flush(&mut self, cx: &mut FtlContext<'_>) -> Result<(), FtlError>;
 
     /// Makes the map as durable as a FLUSH (or, with `fua`, a FUA write) needs it. Returns the
@@ -280,7 +280,7 @@ pub trait Ftl: Send {
     /// It is called after [`Ftl::flush`] has brought the data to flash.
     ///
     /// # Errors
-    /// The errors of [`Ftl::write`].
+    /// Returns the errors of [`Ftl::write`].
     fn persist(&mut self, cx: &mut FtlContext<'_>, fua: bool) -> Result<OpId, FtlError> {
         let _ = (cx, fua);
         Ok(OpId::NONE)
@@ -289,7 +289,7 @@ pub trait Ftl: Send {
     /// Does one small piece of background work, if any is worth doing.
     ///
     /// # Errors
-    /// The errors of [`Ftl::write`].
+    /// Returns the errors of [`Ftl::write`].
     fn idle(&mut self, cx: &mut FtlContext<'_>) -> Result<Idle, FtlError>;
 
     /// Calls `visit` with every block, its role and its number of valid slots.

@@ -92,8 +92,8 @@ impl Pool {
         self.borrow_from_map(lane)
     }
 
-    /// Takes a free block for data, even one that is kept for map pages. The data that goes there
-    /// has to free another block.
+    /// Takes a free block for data, even one that is kept for map pages, or returns `None` if the
+    /// lane has no free block. The data that goes there has to free another block.
     pub fn borrow_from_map(&mut self, lane: u32) -> Option<BlockId> {
         let block = self.free[lane as usize].pop()?;
         self.blocks.set_role(block, Role::Open);
@@ -101,7 +101,7 @@ impl Pool {
     }
 
     /// Takes the free block with the most erases, of equals the last by number, for data that frees
-    /// another block.
+    /// another block. Returns `None` if the lane has no free block.
     pub fn take_most_worn(&mut self, medium: &Medium, lane: u32) -> Option<BlockId> {
         let free = &mut self.free[lane as usize];
         let block = free.iter().max_by_key(|&block| (medium.erases(block), block))?;
@@ -115,7 +115,8 @@ impl Pool {
         self.owed_to_map(lane).min(self.free[lane as usize].len())
     }
 
-    /// Takes a free block for map pages, or returns `None` if their quota is used up.
+    /// Takes a free block for map pages, or returns `None` if their quota is used up or the lane
+    /// has no free block.
     pub fn take_for_map(&mut self, lane: u32) -> Option<BlockId> {
         if self.free_for_map(lane) == 0 {
             return None;
@@ -125,7 +126,8 @@ impl Pool {
         Some(block)
     }
 
-    /// Takes a free block for map pages above their quota, until one of theirs is erased.
+    /// Takes a free block for map pages above their quota, until one of theirs is erased. Returns
+    /// `None` if the lane has no free block.
     pub fn borrow_for_map(&mut self, lane: u32) -> Option<BlockId> {
         let block = self.free[lane as usize].pop()?;
         self.adopt_for_map(block);
@@ -141,10 +143,10 @@ impl Pool {
     /// Erases a block in which nothing is valid: it is then free, or bad. Returns the erase.
     ///
     /// # Errors
-    /// The power fails.
+    /// Returns an error if the power fails.
     ///
     /// # Panics
-    /// If a slot of it is valid.
+    /// Panics if a slot of the block is valid.
     pub fn erase(
         &mut self,
         cx: &mut FtlContext<'_>,

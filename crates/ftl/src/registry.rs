@@ -16,7 +16,7 @@ pub struct Registry {
     pub schemes: Entries<SchemeDef>,
     /// Map stores of page mapping.
     pub stores: Entries<MapStoreDef>,
-    /// Victim policies of page mapping and of other parts that collect.
+    /// Victim policies of page mapping and of other parts that collect garbage.
     pub victims: Entries<VictimDef>,
     /// Classifiers of page mapping.
     pub classifiers: Entries<ClassifierDef>,
@@ -40,7 +40,7 @@ impl Registry {
     /// Returns the scheme called `name`.
     ///
     /// # Errors
-    /// Names an unknown scheme, and lists those that exist.
+    /// Returns an error that names the unknown scheme and lists those that exist.
     pub fn scheme(&self, name: &str) -> Result<&'static SchemeDef, ConfigError> {
         self.schemes.named(name)
     }
@@ -48,7 +48,7 @@ impl Registry {
     /// Returns the map store called `name`.
     ///
     /// # Errors
-    /// Names an unknown store, and lists those that exist.
+    /// Returns an error that names the unknown store and lists those that exist.
     pub fn store(&self, name: &str) -> Result<&'static MapStoreDef, ConfigError> {
         self.stores.named(name)
     }
@@ -56,7 +56,7 @@ impl Registry {
     /// Returns the victim policy called `name`.
     ///
     /// # Errors
-    /// Names an unknown policy, and lists those that exist.
+    /// Returns an error that names the unknown policy and lists those that exist.
     pub fn victim(&self, name: &str) -> Result<&'static VictimDef, ConfigError> {
         self.victims.named(name)
     }
@@ -64,16 +64,16 @@ impl Registry {
     /// Returns the classifier called `name`.
     ///
     /// # Errors
-    /// Names an unknown classifier, and lists those that exist.
+    /// Returns an error that names the unknown classifier and lists those that exist.
     pub fn classifier(&self, name: &str) -> Result<&'static ClassifierDef, ConfigError> {
         self.classifiers.named(name)
     }
 
-    /// Returns the parameters of a map store and of the parts that it chooses by them. `text`
-    /// returns the value that is set for a key.
+    /// Returns the parameters of a map store, and the parameters of the parts (hash function, cache
+    /// policy) that they choose. `text` returns the value that is set for a key.
     ///
     /// # Errors
-    /// Names an unknown part, and lists those that exist.
+    /// Returns an error that names the unknown part and lists those that exist.
     pub fn store_params(
         &self,
         store: &MapStoreDef,
@@ -99,7 +99,7 @@ impl Registry {
     /// Returns the hash function called `name`.
     ///
     /// # Errors
-    /// Names an unknown hash function, and lists those that exist.
+    /// Returns an error that names the unknown hash function and lists those that exist.
     pub fn hash(&self, name: &str) -> Result<&'static HashDef, ConfigError> {
         self.hashes.named(name)
     }

@@ -271,7 +271,7 @@ impl MergeCounters {
 /// One area of the log: blocks that take pages of one kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AreaUse {
-    /// Its name.
+    /// Name of the area.
     pub name: &'static str,
     /// The number of log blocks that it may have.
     pub budget: u32,

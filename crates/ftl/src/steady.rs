@@ -75,7 +75,7 @@ impl Lane {
     /// in all.
     ///
     /// # Panics
-    /// If the blocks have fewer slots than `valid`.
+    /// Panics if the blocks have fewer slots than `valid`.
     pub fn new(steady: Steady, params: &Params, blocks: u32, slots: u32, valid: u64) -> Lane {
         assert!(
             valid <= u64::from(blocks) * u64::from(slots),

@@ -173,7 +173,7 @@ impl Trims {
     /// `take` returns an erased block and the operation that its programs wait for.
     ///
     /// # Errors
-    /// There is no block, or no power.
+    /// Returns an error if there is no block, or if the power fails.
     fn record(
         &mut self,
         cx: &mut FtlContext<'_>,
@@ -217,7 +217,7 @@ impl Trims {
     /// blocks of the record before are to be erased once it is written.
     ///
     /// # Errors
-    /// `no_space` if there is no erased block, and the errors of the programs.
+    /// Returns `no_space` if there is no erased block, and the errors of the programs.
     pub fn record_pending(
         &mut self,
         cx: &mut FtlContext<'_>,

@@ -84,7 +84,8 @@ impl CompletionTracker {
         }
     }
 
-    /// Ends a command to the lower device, and returns the flights that wait for it.
+    /// Ends a command to the lower device, and returns the flights that wait for it, or `None` if
+    /// the command is not in flight.
     #[inline]
     fn take(&mut self, below: Tag) -> Option<SmallVec<[u32; 2]>> {
         let place = self.place(below)?;
@@ -139,7 +140,8 @@ impl CompletionTracker {
         }
     }
 
-    /// Returns the time at which the next command is complete that waits for a time of its own.
+    /// Returns the time at which the next command is complete that waits for a time of its own, or
+    /// `None` if no command does.
     #[inline]
     pub fn next_due(&self) -> Option<Ps> {
         self.due.peek().map(|Reverse((at, ..))| *at)

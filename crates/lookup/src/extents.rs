@@ -89,7 +89,8 @@ impl Extents {
         }
     }
 
-    /// Returns the beginning of the extent that a page in its middle would belong to.
+    /// Returns the beginning of the extent that a page in its middle would belong to, or `None` if
+    /// there is no such extent.
     fn start_before(&self, la: u32) -> Option<u32> {
         let before = self.starts[la as usize / 64] & ((1u64 << (la % 64)) - 1);
         let start = la / 64 * 64 + 63u32.checked_sub(before.leading_zeros())?;
@@ -126,7 +127,7 @@ impl Extents {
     }
 
     /// Looks a page up by its own address; then, if extents are longer than a page, by the address
-    /// at which its extent begins.
+    /// at which its extent begins. Returns `None` if neither leads to the page.
     pub fn lookup(&mut self, la: u32, memory: &mut impl Memory) -> Option<Pn> {
         self.search(la, memory).pn
     }
@@ -208,7 +209,7 @@ impl Extents {
     /// Moves a page. The caller knows where it is, and the links lead on from there.
     ///
     /// # Errors
-    /// The errors of [`Tables::relocate`].
+    /// Returns the errors of [`Tables::relocate`].
     pub fn relocate(
         &mut self,
         old: Pn,
@@ -226,7 +227,7 @@ impl Extents {
     /// Checks the rules of the tables and of the bit map.
     ///
     /// # Errors
-    /// The first rule that does not hold.
+    /// Returns the first rule that does not hold.
     pub fn check(&self) -> Result<(), Violation> {
         self.tables.check()?;
         let lpmt = &self.tables.lpmt;

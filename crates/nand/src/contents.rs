@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 /// A place for the bytes that a medium does not hold in memory.
 pub trait Contents: Debug + Send + Sync {
-    /// Returns the bytes that program `sequence` left in a slot, or `None` if it left none.
+    /// Returns the bytes that program `sequence` left in a slot, or `Ok(None)` if it left none.
     ///
     /// # Errors
-    /// [`MediumError::Damaged`] if what is there is of another program, or was changed.
+    /// Returns [`MediumError::Damaged`] if the bytes are of another program, or were changed.
     fn bytes(&self, ppn: Ppn, sequence: u64) -> Result<Option<Arc<[u8]>>, MediumError>;
 }
 
@@ -19,8 +19,9 @@ impl Medium {
     /// counted read brought in.
     ///
     /// # Errors
-    /// [`MediumError::Unreadable`] unless its frame is programmed, and, where bytes are kept, its
-    /// OOB record intact; [`MediumError::Damaged`].
+    /// Returns [`MediumError::Unreadable`] unless the slot's frame is programmed and, where bytes
+    /// are kept in memory, its OOB record is intact. Returns the errors of [`Contents::bytes`]
+    /// where bytes are kept elsewhere.
     #[inline]
     pub fn unit(&self, ppn: Ppn) -> Result<Unit, MediumError> {
         let mut unit = self.unit_by_stamp(ppn)?;
@@ -33,7 +34,7 @@ impl Medium {
     /// Returns the content of a slot as [`Medium::unit`] does, without bytes.
     ///
     /// # Errors
-    /// [`MediumError::Unreadable`] unless its frame is programmed.
+    /// Returns [`MediumError::Unreadable`] unless the slot's frame is programmed.
     #[inline]
     pub fn unit_by_stamp(&self, ppn: Ppn) -> Result<Unit, MediumError> {
         let lpn = self.lpn(ppn)?;
@@ -63,7 +64,8 @@ impl Medium {
     /// believed unless the checksum matches the page's stamp.
     ///
     /// # Errors
-    /// [`MediumError::Unreadable`] unless its frame is programmed; [`MediumError::Damaged`].
+    /// Returns [`MediumError::Unreadable`] unless the slot's frame is programmed, and
+    /// [`MediumError::Damaged`] if no bytes are kept or the checksum does not match.
     pub fn map_page(&self, ppn: Ppn) -> Result<&Arc<[u8]>, MediumError> {
         self.lpn(ppn)?;
         let bytes = self.bytes.get(&ppn).ok_or(MediumError::Damaged(ppn))?;

@@ -79,7 +79,7 @@ impl Medium {
     /// ([`Medium::power_off_drawing`]).
     ///
     /// # Panics
-    /// If the change cannot be left this way ([`Torn::applies_to`]).
+    /// Panics if the change cannot be left this way ([`Torn::applies_to`]).
     pub fn begin(&mut self, change: &Change, torn: Torn) {
         match (torn, change) {
             (Torn::Garbage, Change::Program { frame, .. }) => self.tear_as_garbage(*frame),
@@ -139,7 +139,7 @@ impl Medium {
     /// Makes a programmed frame unreadable for good.
     ///
     /// # Panics
-    /// If it is not programmed.
+    /// Panics if the frame is not programmed.
     pub fn decay(&mut self, frame: FrameId) {
         assert!(self.state(frame) == FrameState::Programmed, "frame {frame} holds nothing");
         self.state[frame.0 as usize] = FrameState::Torn as u8;
@@ -163,7 +163,7 @@ impl Medium {
     /// Flips a bit of the bytes in a slot and leaves the checksum as it is.
     ///
     /// # Panics
-    /// If no bytes are kept there.
+    /// Panics if no bytes are kept there.
     pub fn corrupt(&mut self, ppn: flashatlas_types::Ppn) {
         let mut bytes = self.bytes[&ppn].to_vec();
         let middle = bytes.len() / 2;

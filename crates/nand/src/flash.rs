@@ -36,7 +36,7 @@ impl Flash<'_> {
     /// die that holds any of them.
     ///
     /// # Errors
-    /// [`MediumError::Unreadable`] if the frame is erased or torn.
+    /// Returns [`MediumError::Unreadable`] if the frame is erased or torn.
     #[inline]
     pub fn read(
         &mut self,
@@ -56,7 +56,7 @@ impl Flash<'_> {
     /// that the frame can be read. Without `seen` it is [`Flash::read`].
     ///
     /// # Errors
-    /// The errors of [`Flash::read`], without `seen`.
+    /// Returns the errors of [`Flash::read`] if `seen` is `None`.
     #[inline]
     pub fn read_as_it_was(
         &mut self,
@@ -96,7 +96,7 @@ impl Flash<'_> {
     /// each page will have the role. It is no operation of the flash.
     ///
     /// # Panics
-    /// If the block is not erased.
+    /// Panics if the block is not erased.
     pub fn open(&mut self, block: BlockId, role: OobRole) {
         self.medium.open(block, role);
     }
@@ -105,11 +105,12 @@ impl Flash<'_> {
     /// under it. Returns the first slot and the operation.
     ///
     /// # Errors
-    /// [`MediumError::ProgramFailed`] if no spare block takes the place of a block in which
-    /// programs fail ([`crate::spares`]); [`MediumError::PowerLost`].
+    /// Returns [`MediumError::ProgramFailed`] if no spare block takes the place of a block in which
+    /// programs fail ([`crate::spares`]), and [`MediumError::PowerLost`] if the power fails.
     ///
     /// # Panics
-    /// If the frame is not erased, its block is bad, or it is out of order ([`Medium`] asserts it).
+    /// Panics if the frame is not erased, its block is bad, or it is out of order ([`Medium`]
+    /// asserts it).
     #[inline]
     pub fn program<'u>(
         &mut self,
@@ -147,8 +148,8 @@ impl Flash<'_> {
     /// Erases a block on every die under it.
     ///
     /// # Errors
-    /// [`MediumError::EraseFailed`] if no spare block is left: this one is bad from now on;
-    /// [`MediumError::PowerLost`].
+    /// Returns [`MediumError::EraseFailed`] if no spare block is left; the block is bad from then
+    /// on. Returns [`MediumError::PowerLost`] if the power fails.
     pub fn erase(
         &mut self,
         block: BlockId,

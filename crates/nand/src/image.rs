@@ -57,7 +57,7 @@ impl Medium {
     /// Turns this medium into its arrays.
     ///
     /// # Panics
-    /// If it keeps bytes: an image holds stamps.
+    /// Panics if the medium keeps bytes: an image holds stamps.
     pub fn into_image(self) -> Image {
         assert!(!self.rules.keep_bytes, "an image holds no bytes");
         let mut map_slots: Vec<u32> = self.bytes.keys().map(|ppn| ppn.0).collect();
@@ -88,7 +88,8 @@ impl Medium {
     /// Returns the medium that `image` describes, for a drive of this layout.
     ///
     /// # Errors
-    /// Describes the first part of the image that contradicts the layout or the rules of flash.
+    /// Returns a description of the first part of the image that contradicts the layout or the
+    /// rules of flash.
     pub fn from_image(layout: Arc<Layout>, rules: Rules, image: Image) -> Result<Medium, String> {
         let (blocks, frames, slots) =
             (layout.blocks() as usize, layout.frames() as usize, layout.slots() as usize);

@@ -81,8 +81,8 @@ impl Medium {
     /// no use.
     ///
     /// # Panics
-    /// If something was done to the medium before, a block is of another lane, or there are too few
-    /// blocks or too many lanes.
+    /// Panics if something was done to the medium before, a block is of another lane, or there are
+    /// too few blocks or too many lanes.
     pub fn program_in_order(
         &mut self,
         order: &[Vec<BlockId>],

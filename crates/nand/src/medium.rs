@@ -107,7 +107,7 @@ impl Medium {
     /// average. A lane loses as many FTL blocks as its worst plane.
     ///
     /// # Errors
-    /// If the spare area cannot hold the OOB record.
+    /// Returns an error if the spare area cannot hold the OOB record.
     pub fn new(
         layout: Arc<Layout>,
         rules: Rules,
@@ -285,7 +285,7 @@ impl Medium {
     /// Opens an erased block: its pages carry `role` in their spare areas from now on.
     ///
     /// # Panics
-    /// If the block is not erased.
+    /// Panics if the block is not erased.
     pub(crate) fn open(&mut self, block: BlockId, role: OobRole) {
         if self.power.is_off() {
             return;
@@ -320,7 +320,7 @@ impl Medium {
     /// Returns the program sequence of a frame: when it was programmed.
     ///
     /// # Errors
-    /// [`MediumError::Unreadable`] unless it is programmed.
+    /// Returns [`MediumError::Unreadable`] unless the frame is programmed.
     pub fn frame_sequence(&self, frame: FrameId) -> Result<u64, MediumError> {
         let at = frame.0 as usize;
         match self.state(frame) {
@@ -334,7 +334,7 @@ impl Medium {
     /// Returns the logical page that the spare area names for a slot, or [`Lpn::NONE`] for padding.
     ///
     /// # Errors
-    /// [`MediumError::Unreadable`] unless its frame is programmed.
+    /// Returns [`MediumError::Unreadable`] unless the slot's frame is programmed.
     #[inline]
     pub fn lpn(&self, ppn: Ppn) -> Result<Lpn, MediumError> {
         let frame = self.layout.frame_of(ppn);
@@ -350,7 +350,7 @@ impl Medium {
     /// [`Lpn::NONE`] is padding.
     ///
     /// # Errors
-    /// [`MediumError::Unreadable`] unless it is programmed.
+    /// Returns [`MediumError::Unreadable`] unless the frame is programmed.
     pub fn lpns(&self, frame: FrameId) -> Result<impl Iterator<Item = Lpn>, MediumError> {
         self.lpn(self.layout.first_slot(frame))?;
         let first = self.layout.first_slot(frame).0 as usize;
@@ -395,11 +395,12 @@ impl Medium {
     /// its first slot.
     ///
     /// # Errors
-    /// [`MediumError::ProgramFailed`]: the frame holds nothing, and the block takes no more
-    /// programs and no erase. [`MediumError::PowerLost`].
+    /// Returns [`MediumError::ProgramFailed`] if the program fails. The frame then holds nothing,
+    /// and the block takes no more programs and no erase. Returns [`MediumError::PowerLost`] if the
+    /// power fails.
     ///
     /// # Panics
-    /// If the block is bad, the frame is not erased, or it is out of order under
+    /// Panics if the block is bad, the frame is not erased, or it is out of order under
     /// [`ProgramOrder::Strict`].
     pub(crate) fn program<'a>(
         &mut self,
@@ -476,11 +477,12 @@ impl Medium {
     /// Erases a block.
     ///
     /// # Errors
-    /// [`MediumError::EraseFailed`] at the end of its endurance or on a fault, if no spare block is
-    /// left: the block is bad from then on. [`MediumError::PowerLost`].
+    /// Returns [`MediumError::EraseFailed`] at the end of the block's endurance or on a fault, if
+    /// no spare block is left. The block is bad from then on. Returns [`MediumError::PowerLost`] if
+    /// the power fails.
     ///
     /// # Panics
-    /// If the block is bad already.
+    /// Panics if the block is bad already.
     pub(crate) fn erase(&mut self, block: BlockId) -> Result<(), MediumError> {
         if self.draw_power_for(Cut::Erase(block)) != Draw::On {
             return Err(MediumError::PowerLost);

@@ -138,10 +138,10 @@ impl Flash<'_> {
     /// Writes to the drive's NVM. The bytes are durable after the next [`Flash::nvm_fence`].
     ///
     /// # Errors
-    /// [`MediumError::PowerLost`].
+    /// Returns [`MediumError::PowerLost`] if the power fails.
     ///
     /// # Panics
-    /// Beyond the end of the memory.
+    /// Panics if the bytes reach beyond the end of the memory.
     pub fn nvm_store(
         &mut self,
         address: u64,
@@ -164,7 +164,7 @@ impl Flash<'_> {
     /// latency.
     ///
     /// # Errors
-    /// [`MediumError::PowerLost`].
+    /// Returns [`MediumError::PowerLost`] if the power fails.
     pub fn nvm_fence(&mut self, after: &[OpId]) -> Result<OpId, MediumError> {
         self.medium.nvm_operation(Nvm::fence)?;
         self.medium.nvm.counters.fences += 1;

@@ -73,8 +73,8 @@ impl Oob {
     /// Returns the record as bytes.
     ///
     /// # Panics
-    /// If there are more than 255 slots (a frame has at most 64), or the sequence has more than 56
-    /// bits (the medium counts 40).
+    /// Panics if there are more than 255 slots (a frame has at most 64), or the sequence has more
+    /// than 56 bits (the medium counts 40).
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(Oob::encoded_len(self.lpns.len() as u32));
         out.extend(MAGIC);
@@ -91,7 +91,7 @@ impl Oob {
     /// Reads a record. Nothing of it is believed unless the checksum matches.
     ///
     /// # Errors
-    /// [`OobError`] for anything that [`Oob::encode`] did not write.
+    /// Returns an [`OobError`] for anything that [`Oob::encode`] did not write.
     pub fn decode(bytes: &[u8]) -> Result<Oob, OobError> {
         let header = bytes.get(..4).ok_or(OobError::Truncated)?;
         if header[..2] != MAGIC || header[2] != VERSION {

@@ -29,8 +29,8 @@ impl Medium {
     /// failed.
     ///
     /// # Errors
-    /// [`MediumError::EraseFailed`] or [`MediumError::ProgramFailed`] if there is none left;
-    /// [`MediumError::PowerLost`].
+    /// Returns [`MediumError::EraseFailed`] or [`MediumError::ProgramFailed`] if no spare block is
+    /// left, and [`MediumError::PowerLost`] if the power fails.
     pub(crate) fn replace(
         &mut self,
         block: BlockId,

@@ -78,9 +78,9 @@ pub enum FaType {
 /// A parameter that a part declares.
 #[repr(C)]
 pub struct FaParam {
-    /// Its name in drive files and settings, such as `ftl.my_window`.
+    /// Name of the parameter in drive files and settings, such as `ftl.my_window`.
     pub key: *const c_char,
-    /// Its type.
+    /// Type of the parameter.
     pub kind: u32,
     /// The smallest value; ignored for `FA_FLAG` and `FA_TIME`.
     pub low: f64,
@@ -88,7 +88,7 @@ pub struct FaParam {
     pub high: f64,
     /// The default, written as a setting.
     pub fallback: *const c_char,
-    /// Its meaning, with its unit: one line.
+    /// Meaning of the parameter, with its unit: one line.
     pub doc: *const c_char,
 }
 
@@ -105,7 +105,7 @@ pub struct FaValue {
 /// A part of a plug-in.
 #[repr(C)]
 pub struct FaPart {
-    /// Its kind: a `fa_kind`.
+    /// Kind of the part: a `fa_kind`.
     pub kind: u32,
     /// The name by which it is chosen.
     pub name: *const c_char,
@@ -113,11 +113,11 @@ pub struct FaPart {
     pub summary: *const c_char,
     /// The paper that describes it, or `none`.
     pub paper: *const c_char,
-    /// Its parameters.
+    /// Parameters of the part.
     pub params: *const FaParam,
     /// Number of parameters.
     pub param_count: u32,
-    /// Its callbacks, by its kind.
+    /// Callbacks of the part, by its kind.
     pub ops: *const c_void,
 }
 
@@ -126,11 +126,11 @@ pub struct FaPart {
 pub struct FaPlugin {
     /// `FA_ABI_VERSION`.
     pub abi_version: u32,
-    /// Its name.
+    /// Name of the plug-in.
     pub name: *const c_char,
-    /// Its version.
+    /// Version of the plug-in.
     pub version: *const c_char,
-    /// Its parts.
+    /// Parts of the plug-in.
     pub parts: *const FaPart,
     /// Number of parts.
     pub part_count: u32,
@@ -308,11 +308,11 @@ pub enum FaMemory {
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct FaTable {
-    /// Its name.
+    /// Name of the table.
     pub name: *const c_char,
     /// A `fa_memory`.
     pub memory: u32,
-    /// Its bytes in the drive.
+    /// Bytes of the table in the drive.
     pub bytes: u64,
 }
 

@@ -355,7 +355,7 @@ fn run_options() -> String {
 pub struct Extension {
     /// The distribution, its version, and the digest of its sources.
     pub origin: Origin,
-    /// Its parts.
+    /// Parts of the extension.
     pub parts: Vec<AnyPart>,
 }
 

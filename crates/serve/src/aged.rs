@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 /// A frame that is not erased.
 pub enum Laid {
-    /// Its program was cut.
+    /// Frame whose program was cut.
     Torn,
     /// The number of its program, and the content of its slots.
     Holds(u64, Vec<Unit>),

@@ -136,7 +136,8 @@ impl Disk for Memory {
 /// Opens the disk of an image, once it is certain that there is a drive for it.
 pub type Open<'a> = Box<dyn FnOnce() -> Result<Box<dyn Disk>, ServeError> + 'a>;
 
-/// Opens the image of a plan, if it has one in a file: locked, and made where there is none.
+/// Returns a function that opens the image of a plan, locked, and makes it if it is missing.
+/// Returns `None` if the plan has no image in a file.
 pub fn on_file(plan: &ServeSpec) -> Option<Open<'_>> {
     plan.image.as_deref().map(|path| opening(path, locked))
 }

@@ -51,7 +51,7 @@ impl Header {
     /// Returns an error unless an image with the header `text` is of this drive.
     ///
     /// # Errors
-    /// The error names the first parameter that differs.
+    /// Returns an error that names the first parameter that differs.
     pub fn must_suit(&self, text: &[u8]) -> Result<(), ImageError> {
         let (there, here) = (Header::parse(text)?.on_flash, &self.on_flash);
         let show = |value: Option<&Value>| value.map_or("nothing".into(), Value::to_string);

@@ -26,7 +26,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// Loads a shared library made with `flashatlas_plugin.h`, and returns its parts and their origin.
 ///
 /// # Errors
-/// Describes in words a file that cannot be read or loaded.
+/// Returns an error in words if the file cannot be read or loaded.
 pub fn library(path: &Path, patience: Duration) -> Result<(Vec<AnyPart>, Origin), String> {
     let said = |error: std::io::Error| format!("{}: {error}", path.display());
     let bytes = std::fs::read(path).map_err(said)?;

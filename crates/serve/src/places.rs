@@ -64,9 +64,9 @@ impl Places {
         self.contents + u64::from(frame.0) * self.content_bytes
     }
 
-    /// Returns the bytes of a slot of a frame, if it has any.
+    /// Returns the bytes of a slot of a frame, or `Some(None)` if it has none.
     ///
-    /// Returns the outer `None` if they are not as they were written.
+    /// Returns `None` if the bytes are not as they were written.
     pub fn bytes_of(
         &self,
         disk: &impl Disk,

@@ -9,7 +9,7 @@ use flashatlas_types::Entries;
 /// The program that a record names.
 #[derive(Clone, Copy, Debug)]
 pub struct Build<'a> {
-    /// Its version.
+    /// Version of the program.
     pub version: &'a str,
     /// `sha256:` and the digest of its sources.
     pub sources: &'a str,

@@ -102,7 +102,7 @@ impl Mapper {
 
     /// Returns the request at its place on the drive.
     ///
-    /// Returns `None` for a trim if nothing that it covers is on the drive.
+    /// Returns `Ok(None)` for a trim if nothing that it covers is on the drive.
     pub fn map(&mut self, record: &Record, number: u64) -> Result<Option<Request>, RunError> {
         let r = record.request;
         if r.op == HostOp::Flush {
@@ -154,7 +154,8 @@ impl Mapper {
         Ok(Request { lba: Lba(lba), ..r })
     }
 
-    /// Returns the request at the places of its packed extents.
+    /// Returns the request at the places of its packed extents, or `None` for a trim of which
+    /// nothing is on the drive.
     ///
     /// Consecutive extents stay consecutive, so a request keeps its shape. A trim is cut to its
     /// first run of extents that something else touches.

@@ -29,7 +29,8 @@ pub trait Opener: Sync {
     /// Returns the error of the system.
     fn open(&self, path: &str) -> io::Result<Stream>;
 
-    /// Returns the value of an environment variable, for job files that name one.
+    /// Returns the value of an environment variable, for job files that name one, or `None` if it
+    /// is not set.
     fn variable(&self, name: &str) -> Option<String> {
         let _ = name;
         None
@@ -62,13 +63,13 @@ impl<F: Fn(&str) -> io::Result<Stream> + Sync> Opener for F {
 
 /// A file that a workload is read from.
 pub struct InputPart {
-    /// Its path.
+    /// Path of the file.
     pub path: String,
-    /// Its format.
+    /// Format of the file.
     pub format: &'static str,
     /// `true` if its records name their operations.
     pub operations: bool,
-    /// Its bytes, where known.
+    /// Length of the file in bytes, if known.
     pub length: Option<u64>,
     /// Start of its range on the drive, in bytes.
     pub start_bytes: u64,
@@ -86,7 +87,7 @@ pub struct InputPart {
 
 /// A file that is read.
 pub struct InputFile {
-    /// Its path.
+    /// Path of the file.
     pub path: String,
     /// Hashes it as it is read.
     tap: Option<Arc<Mutex<Tap>>>,
@@ -340,10 +341,10 @@ impl<'a> Inputs<'a> {
 }
 
 impl Input<'_> {
-    /// Returns the next record.
+    /// Returns the next record, or `Ok(None)` at the end.
     ///
     /// # Errors
-    /// Returns an error with the name of the file.
+    /// Returns an error that names the file.
     #[inline]
     pub fn next_record(&mut self) -> Result<Option<flashatlas_workload::Record>, RunError> {
         let read = self.source.next();
@@ -363,7 +364,7 @@ impl Input<'_> {
     /// Refuses a trace whose records name no operation, unless the user named one.
     ///
     /// # Errors
-    /// The error names the format and the option.
+    /// Returns an error that names the format and the option.
     pub fn must_say(&self, reading: &Reading) -> Result<(), RunError> {
         if self.operations || reading.assume_op.is_some() {
             return Ok(());
@@ -402,7 +403,8 @@ impl Input<'_> {
         files.map(|file| file.path.clone()).collect()
     }
 
-    /// Returns the SHA-256 of the whole file, or of the digests of several files.
+    /// Returns the SHA-256 of the whole file, or of the digests of several files. Returns
+    /// `Ok(None)` if no file was hashed.
     ///
     /// Reads what is left of the files.
     ///
@@ -479,7 +481,7 @@ fn joined(digests: &[String]) -> String {
 }
 
 impl InputFile {
-    /// Returns the SHA-256 of the file, if it was hashed; reads what is left of it.
+    /// Returns the SHA-256 of the file, or `None` if it was not hashed. Reads what is left of it.
     fn digest(&self) -> Option<Result<String, RunError>> {
         let tap = self.tap.as_ref()?;
         let rest = io::copy(&mut TapReader(Arc::clone(tap)), &mut io::sink());

@@ -191,7 +191,7 @@ impl Live {
         self.player.look()
     }
 
-    /// Returns the time of the next event.
+    /// Returns the time of the next event, or `None` if there is none.
     pub fn next_event(&self) -> Option<Ps> {
         self.player.drive.next_event()
     }

@@ -69,9 +69,9 @@ impl OptionGroup {
 pub struct RunOption {
     /// The field; the command line writes `device_map` as `--device-map`.
     pub name: &'static str,
-    /// Its letter on the command line.
+    /// Letter of the option on the command line.
     pub letter: Option<char>,
-    /// Its group.
+    /// Group of the option.
     pub group: OptionGroup,
     /// Type and range.
     pub kind: OptionKind,
@@ -79,7 +79,7 @@ pub struct RunOption {
     pub default: &'static str,
     /// Placeholder for its value in help texts; empty: the word for the type.
     pub metavar: &'static str,
-    /// Its meaning.
+    /// Meaning of the option.
     pub doc: &'static str,
 }
 

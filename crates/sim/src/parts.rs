@@ -84,11 +84,11 @@ pub struct Origin {
 /// A part that did not come with the project, as records name it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct AddedPart {
-    /// Its kind, such as `victim policy`.
+    /// Kind of the part, such as `victim policy`.
     pub kind: &'static str,
-    /// Its name.
+    /// Name of the part.
     pub name: &'static str,
-    /// Its origin.
+    /// Origin of the part.
     #[serde(flatten)]
     pub origin: Origin,
 }

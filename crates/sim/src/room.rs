@@ -35,7 +35,7 @@ pub(crate) fn certain_bytes(
 /// more memory than is `free`.
 ///
 /// # Errors
-/// The error names the largest drive that fits.
+/// Returns an error that names the largest drive that fits.
 pub(crate) fn must_fit(
     spec: &RunSpec,
     config: &DriveConfig,

@@ -41,7 +41,7 @@ pub struct Progress {
 pub struct Outcome {
     /// The run record: see `docs/FORMATS.md`.
     pub record: Value,
-    /// Its tables.
+    /// Tables of the run.
     pub tables: Vec<Table>,
     /// Statistics of the jobs of a job file: see `docs/howto/run-a-fio-job.md`.
     pub jobs: Option<Value>,

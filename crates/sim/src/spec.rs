@@ -194,7 +194,7 @@ impl Reading {
         })
     }
 
-    /// Returns the name of the first option that was given.
+    /// Returns the name of the first option that was given, or `None` if none was.
     pub(crate) fn given(&self) -> Option<&'static str> {
         [
             ("format", self.format.is_some()),

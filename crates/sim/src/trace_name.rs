@@ -15,7 +15,7 @@ const CPUS: &str = "cpus:";
 /// A part of a merge, as it is written.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct PartText {
-    /// Its file.
+    /// File of the part.
     pub path: String,
     /// `key=value`, with commas between.
     pub settings: String,

@@ -1,5 +1,5 @@
-//! Damaged copies of the texts that fuzzing begins with (`fuzz/corpus`), for tests with a stable
-//! compiler.
+//! Damaged copies of the texts that fuzzing begins with (`fuzz/corpus`), so that tests can try
+//! them without the nightly compiler that fuzzing needs.
 
 use flashatlas_types::Rng;
 use std::path::Path;
@@ -30,7 +30,8 @@ pub fn copies<'a>(
     })
 }
 
-/// Damages a text: cuts it, shortens it, changes a digit, or puts in one of `pieces`.
+/// Damages a text once or twice. Each time it drops the rest of the text, takes out up to six
+/// characters, draws a digit anew, or inserts one of `pieces`.
 pub fn damage(text: &mut String, pieces: &[&str], rng: &mut Rng) {
     for _ in 0..=rng.below(2) {
         let mut at = rng.below(text.len() as u64 + 1) as usize;

@@ -168,7 +168,7 @@ impl Agenda {
         self.ahead.least().map(|key| Ps((key >> 64) as u64))
     }
 
-    /// Takes the next event, if it is not after `until`.
+    /// Takes the next event, or returns `None` if there is none up to `until`.
     #[inline]
     pub fn take(&mut self, until: Ps) -> Option<(Ps, Event)> {
         let at = self.next_at().filter(|&at| at <= until)?;

@@ -58,7 +58,7 @@ pub struct Engine {
 }
 
 /// Returns the kind and the value of an operation that takes no time and mostly waits for just one
-/// other.
+/// other, or `None` for any other operation.
 #[inline]
 fn follower(kind: OpKind) -> Option<(NodeKind, u64)> {
     match kind {
@@ -204,8 +204,8 @@ impl Engine {
         self.now
     }
 
-    /// Returns the time of the next event. It is the present time if a command has completed that
-    /// [`Engine::advance`] has not reported yet.
+    /// Returns the time of the next event, or `None` if there is none. It is the present time
+    /// if a command has completed that [`Engine::advance`] has not reported yet.
     #[inline]
     pub fn next_event(&self) -> Option<Ps> {
         if !self.finished.is_empty() {
@@ -236,7 +236,7 @@ impl Engine {
     }
 
     /// Returns the newest program of this page of a die's block that was issued before operation
-    /// `before` and is not complete.
+    /// `before` and is not complete, or `None` if there is none.
     pub fn program_of(&self, block: u32, page: u32, before: OpId) -> Option<OpId> {
         self.nodes.program_of(block, page, before).map(|n| self.nodes.at(n).id)
     }
@@ -286,8 +286,8 @@ impl Engine {
     /// Takes over the operations of `plan` at `now`, and starts what can start.
     ///
     /// # Panics
-    /// If `now` lies before an event that was handled already, or if an event before `now` was not
-    /// handled.
+    /// Panics if `now` lies before an event that was handled already, or if an event before `now`
+    /// was not handled.
     pub fn issue(&mut self, now: Ps, plan: &Plan) {
         assert!(now >= self.now, "operations issued in the past");
         assert!(

@@ -46,7 +46,8 @@ impl Queue {
         *tail = n;
     }
 
-    /// Returns the operation that goes next: the first of the lowest rank.
+    /// Returns the operation that goes next: the first of the lowest rank. Returns `None` if no
+    /// operation waits.
     ///
     /// If some have been passed for `longest` (0: none have), it is instead the one of these that
     /// has been first of its rank for longest.
@@ -126,12 +127,12 @@ impl Queue {
 pub(crate) enum Phase {
     /// The die does nothing.
     Idle,
-    /// Its operation waits for the channel or uses it.
+    /// The die's operation waits for the channel or uses it.
     Channel,
-    /// Its cells work until this time.
+    /// The die's cells work until this time.
     Cells { until: Ps },
-    /// Its cells stop; or they have stopped, and what may come at this instant is not there yet.
-    /// Reads begin after that.
+    /// The die's cells stop; or they have stopped, and what may come at this instant is not there
+    /// yet. Reads begin after that.
     Suspending,
     /// A page is sensed, and waits until the cache register is free.
     WaitCache,

@@ -84,8 +84,8 @@ impl Times {
     /// Returns the times that `params` describe.
     ///
     /// # Errors
-    /// A `timing.priority` that does not name each class once; DRAM timings that contradict each
-    /// other.
+    /// Returns an error if `timing.priority` does not name each class once, or if DRAM timings
+    /// contradict each other.
     pub fn from_params(params: &Params) -> Result<Times, ConfigError> {
         let levels = |lower: Param<Dur>, middle: Param<Dur>, upper: Param<Dur>| {
             let lower = params.get(lower);

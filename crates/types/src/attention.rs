@@ -45,7 +45,7 @@ pub fn attentive<T>(look: impl FnMut() -> bool + 'static, work: impl FnOnce() ->
 /// Notes that `steps` steps of work are done, each of at most some ten microseconds.
 ///
 /// # Panics
-/// Unwinds with [`Interrupted`] if the work is to end.
+/// Panics with [`Interrupted`] if the work is to end.
 #[inline]
 pub fn beat(steps: u32) {
     let left = LEFT.get();

@@ -22,7 +22,7 @@ impl PartFault {
     /// Returns the answer of `work`, or the fault that ended it. Other panics go on.
     ///
     /// # Errors
-    /// A part raised a fault.
+    /// Returns the fault that a part raised.
     pub fn catching<T>(work: impl FnOnce() -> T) -> Result<T, PartFault> {
         catch_unwind(AssertUnwindSafe(work)).or_else(|panic| match panic.downcast() {
             Ok(fault) => Err(*fault),

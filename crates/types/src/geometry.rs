@@ -203,9 +203,9 @@ impl Layout {
     /// `order`.
     ///
     /// # Errors
-    /// Names the key at fault: a span that does not divide its level, more than 64 dies under a
-    /// frame, a unit that does not fill a frame with 1 to 64 whole units, or more physical units
-    /// than 32-bit addresses reach.
+    /// Returns an error that names the key at fault: a span that does not divide its level, more
+    /// than 64 dies under a frame, a unit that does not fill a frame with 1 to 64 whole units, or
+    /// more physical units than 32-bit addresses reach.
     pub fn new(
         geometry: Geometry,
         span: Span,

@@ -5,7 +5,7 @@
 /// A result that rests on a mechanism which fired 0 times was not a test of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mechanism {
-    /// Its name, as in `switch merge`.
+    /// Name of the mechanism, as in `switch merge`.
     pub name: &'static str,
     /// Path of its counter in the run record, as in `merges.log_blocks.switch`. A counter that is
     /// not there counts as 0: some keys are there only if something happened.

@@ -46,14 +46,14 @@ impl From<&str> for NoteValue {
 /// The declaration of a note.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoteDef {
-    /// Its name for good, such as `map-changes-free`.
+    /// Name of the note for good, such as `map-changes-free`.
     pub code: &'static str,
-    /// Its place among the notes of a run: smaller ones are printed first.
+    /// Place of the note among the notes of a run: smaller ones are printed first.
     pub rank: u8,
-    /// Its text. `{name}` stands for a value, `{name:.1}` and `{name:+.0}` for one with that many
-    /// digits and, with `+`, with its sign.
+    /// Text of the note. `{name}` stands for a value, `{name:.1}` for a value with one decimal, and
+    /// `{name:+.0}` for a value without decimals and with its sign.
     pub text: &'static str,
-    /// Its meaning for the reader, and what to do.
+    /// Meaning of the note for the reader, and what to do.
     pub advice: &'static str,
 }
 
@@ -64,7 +64,7 @@ impl NoteDef {
     /// Returns the note without values.
     ///
     /// # Panics
-    /// The text names a value.
+    /// Panics if the text names a value.
     pub fn note(&self) -> Note {
         self.with([])
     }
@@ -72,7 +72,7 @@ impl NoteDef {
     /// Returns the note with its values.
     ///
     /// # Panics
-    /// The text names a value that is not among them.
+    /// Panics if the text names a value that is not among `values`.
     pub fn with<const N: usize>(&self, values: [(&'static str, NoteValue); N]) -> Note {
         let text = said(self.text, |name| values.iter().find(|v| v.0 == name).map(|v| &v.1));
         let text = text.unwrap_or_else(|name| panic!("note {}: no value {name}", self.code));
@@ -85,9 +85,9 @@ impl NoteDef {
 pub struct Note {
     /// The code of its declaration.
     pub code: &'static str,
-    /// Its text, values included.
+    /// Text of the note, values included.
     pub text: String,
-    /// Its values by name.
+    /// Values of the note by name.
     pub values: NoteValues,
 }
 

@@ -53,7 +53,7 @@ impl<T> Param<T> {
     /// Parses a value of the parameter.
     ///
     /// # Errors
-    /// As [`ParamDef::parse`].
+    /// Returns the errors of [`ParamDef::parse`].
     pub fn parse(&self, text: &str) -> Result<T, ConfigError>
     where
         for<'a> T: ParamType<Read<'a> = T>,
@@ -71,7 +71,7 @@ impl<T: Whole> Param<T> {
     /// Declares a whole number from `low` to `high`.
     ///
     /// # Panics
-    /// While the program is compiled, when `high` does not fit the type.
+    /// Panics while the program is compiled if `high` does not fit the type.
     pub const fn int(key: &'static str, low: u64, high: u64, doc: &'static str) -> Param<T> {
         assert!(high <= T::MAX, "the bound fits the type");
         Param::new(key, ParamKind::Int(low, high), doc)
@@ -80,7 +80,7 @@ impl<T: Whole> Param<T> {
     /// Declares a number of bytes from `low` to `high`; written `4096`, `16KiB`, `2GB`.
     ///
     /// # Panics
-    /// As [`Param::int`].
+    /// Panics as [`Param::int`] does.
     pub const fn bytes(key: &'static str, low: u64, high: u64, doc: &'static str) -> Param<T> {
         assert!(high <= T::MAX, "the bound fits the type");
         Param::new(key, ParamKind::Bytes(low, high), doc)

@@ -54,7 +54,7 @@ pub struct ParamDef {
 /// other parts with declarations of their own.
 ///
 /// # Panics
-/// While the program is compiled, if there are not `N`.
+/// Panics while the program is compiled if there are not `N` declarations.
 pub const fn concat<const N: usize>(slices: &[&[ParamDef]]) -> [ParamDef; N] {
     let mut all = [ParamDef { key: "", kind: ParamKind::Bool, default: None, doc: "" }; N];
     let (mut count, mut slice) = (0, 0);
@@ -115,7 +115,7 @@ impl ParamDef {
     /// Parses and checks a value.
     ///
     /// # Errors
-    /// Names the key, the fault and the allowed values.
+    /// Returns an error that names the key, the fault and the allowed values.
     pub fn parse(&self, text: &str) -> Result<Value, ConfigError> {
         let bad = |why: String| ConfigError::allowing(self.key, why, self.range());
         let within = |n: u64, low: u64, high: u64| {
@@ -193,7 +193,7 @@ impl Params {
     /// Returns the value of a parameter that the drive's parts declared.
     ///
     /// # Panics
-    /// If none of them did: a part reads what it does not list.
+    /// Panics if no part declared the parameter: a part reads what it does not list.
     pub fn get<T: ParamType>(&self, param: Param<T>) -> T::Read<'_> {
         let key = param.key();
         let value = self.value(key).unwrap_or_else(|| panic!("{key} is read and not declared"));

@@ -25,7 +25,7 @@ impl Permutation {
     /// Draws a permutation of `count` numbers.
     ///
     /// # Panics
-    /// If `count` is zero.
+    /// Panics if `count` is zero.
     pub fn new(count: u64, rng: &mut Rng) -> Permutation {
         let bits = (64 - (count - 1).leading_zeros()).max(1);
         let keys = [(); ROUNDS].map(|()| rng.below(u64::MAX) | 1);

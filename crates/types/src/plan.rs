@@ -205,7 +205,7 @@ pub struct DramAccess {
 pub struct Op {
     /// The work.
     pub kind: OpKind,
-    /// Its priority.
+    /// Priority of the operation.
     pub class: Class,
     /// The reason for an operation on flash; `None` for any other.
     pub cause: Option<Cause>,

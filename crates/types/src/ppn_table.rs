@@ -50,7 +50,7 @@ impl PpnTable {
     /// share can be changed on a thread of its own.
     ///
     /// # Panics
-    /// If `pages` is zero.
+    /// Panics if `pages` is zero.
     pub fn shares(&mut self, pages: u32) -> impl Iterator<Item = PpnShare<'_>> {
         let firsts = (0u32..).step_by(pages as usize);
         let shares = self.complements.chunks_mut(pages as usize);

@@ -48,7 +48,8 @@ impl RawConfig {
     /// where a unit name (`us`, `ms`, `kib`, `mib` …) may stand for `value`.
     ///
     /// # Errors
-    /// Syntax errors and values of no known shape, with file, line and column.
+    /// Returns an error, with file, line and column, for a fault of the syntax and for a value of
+    /// no known shape.
     pub fn from_toml(text: &str, file: &str) -> Result<RawConfig, ConfigError> {
         let place = |span: Option<std::ops::Range<usize>>| {
             let before = &text[..span.map_or(0, |s| s.start).min(text.len())];
@@ -132,7 +133,7 @@ impl RawConfig {
         self.entries.remove(key);
     }
 
-    /// Returns the text that was written for `key`.
+    /// Returns the text that was written for `key`, or `None` if there is none.
     pub fn text(&self, key: &str) -> Option<&str> {
         self.entries.get(key).map(|e| e.text.as_str())
     }
@@ -140,7 +141,7 @@ impl RawConfig {
     /// Checks that no table stands in the place of the value of `key`.
     ///
     /// # Errors
-    /// Returns the place of the table, and what was expected there.
+    /// Returns an error with the place of the table, and with the shape that was expected there.
     pub fn must_be_value(&self, key: &str) -> Result<(), ConfigError> {
         match self.misshapen.iter().find(|misshapen| misshapen.key == key) {
             Some(misshapen) => Err(not_a_value(key, true).at(misshapen.place.as_str())),
@@ -163,7 +164,8 @@ impl RawConfig {
         self.entries.iter().map(|(k, e)| (k.as_str(), e.text.as_str()))
     }
 
-    /// Returns the first entry outside `except` that names no source: a number, a word, or a flag.
+    /// Returns key and place of the first entry outside `except` that names no source: a number, a
+    /// word, or a flag. Returns `None` if each names one.
     pub fn without_source(&self, except: &[&str]) -> Option<(&str, &str)> {
         self.entries
             .iter()
@@ -175,8 +177,8 @@ impl RawConfig {
     /// key that is not in `defs`, for the message.
     ///
     /// # Errors
-    /// An unknown key, a section that holds a value, a value that holds keys, a value of the wrong
-    /// type or out of range, or a missing one.
+    /// Returns an error for an unknown key, a section that holds a value, a value that holds keys,
+    /// a value of the wrong type or out of range, or a missing value.
     pub fn resolve(
         &self,
         defs: &[&'static ParamDef],

@@ -69,7 +69,7 @@ impl<T: Entry> Entries<T> {
     /// Registries are made once, when a program starts: the longer list is never freed.
     ///
     /// # Errors
-    /// An entry has this name already.
+    /// Returns an error if an entry has this name already.
     pub fn with(self, entry: &'static T) -> Result<Entries<T>, ConfigError> {
         let name = entry.name();
         if self.iter().any(|other| other.name() == name) {
@@ -93,8 +93,8 @@ impl<T: Entry> Entries<T> {
     /// Returns the entry called `name`.
     ///
     /// # Errors
-    /// Under [`Entry::KEY`]: no such part is known. The error lists the nearest name and all that
-    /// exist.
+    /// Returns an error under [`Entry::KEY`] if no such part is known. The error lists the nearest
+    /// name and all that exist.
     pub fn named(self, name: &str) -> Result<&'static T, ConfigError> {
         self.iter()
             .find(|entry| entry.name() == name)
@@ -105,7 +105,8 @@ impl<T: Entry> Entries<T> {
 /// Returns the entry called `name` of a closed list.
 ///
 /// # Errors
-/// Under `key`: no such `what` is known. The error lists the nearest name and all that exist.
+/// Returns an error under `key` if no such `what` is known. The error lists the nearest name and
+/// all that exist.
 pub fn by_name<T>(
     all: &'static [T],
     name_of: fn(&T) -> &'static str,

@@ -20,7 +20,7 @@ impl Seed {
 #[derive(Clone, Debug)]
 pub struct Rng {
     numbers: Xoshiro256PlusPlus,
-    /// Its name, until the first number is drawn.
+    /// Name of the stream, until the first number is drawn.
     unused: Option<Box<str>>,
 }
 
@@ -71,7 +71,7 @@ impl Rng {
     /// Returns a number in `0..bound` (multiply-shift: the bias is under `bound / 2^64`).
     ///
     /// # Panics
-    /// If `bound` is zero.
+    /// Panics if `bound` is zero.
     #[inline]
     pub fn below(&mut self, bound: u64) -> u64 {
         assert!(bound > 0, "a random number below zero was asked for");

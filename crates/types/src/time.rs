@@ -17,8 +17,8 @@ impl Ps {
     /// Returns the instant `d` after this one.
     ///
     /// # Panics
-    /// If simulated time passes 213 days: a broken invariant, since the replay bounds the times
-    /// that it accepts.
+    /// Panics if simulated time passes 213 days: a broken invariant, since the replay bounds the
+    /// times that it accepts.
     #[track_caller]
     #[inline]
     pub fn after(self, d: Dur) -> Ps {

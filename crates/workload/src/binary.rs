@@ -20,7 +20,7 @@ pub(crate) trait Fixed: Send {
     /// Returns the bytes that an error expects where a record is cut short.
     fn truncated(&self) -> &'static str;
 
-    /// Decodes a record; returns `None` if it holds no request.
+    /// Decodes a record; returns `Ok(None)` if it holds no request.
     fn decode(&mut self, record: &[u8]) -> Result<Option<Raw>, Fault>;
 
     /// Returns the number of bytes that follow `record` and belong to it; the reader passes over
@@ -115,8 +115,8 @@ impl Records {
         Ok(left)
     }
 
-    /// Decodes the record that was read last, and passes over its payload. Returns `None` if the
-    /// record holds no request.
+    /// Decodes the record that was read last, and passes over its payload. Returns `Ok(Ok(None))`
+    /// if the record holds no request.
     pub fn decode<F: Fixed>(&mut self, format: &mut F) -> io::Result<Result<Option<Raw>, Fault>> {
         if self.have < format.bytes() {
             return Ok(Err(Fault::whole("a truncated record", format.truncated())));
@@ -137,7 +137,8 @@ impl Records {
 /// admits.
 ///
 /// # Errors
-/// A fault that the allowance for bad records does not cover, or behind which nothing can be found.
+/// Returns an error for a fault that the allowance for bad records does not cover, or behind which
+/// nothing can be found.
 pub(crate) fn admitted<F: Fixed>(
     gate: &mut Gate,
     format: &F,

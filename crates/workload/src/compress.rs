@@ -60,7 +60,7 @@ impl Compression {
     /// 256 MiB for xz, 128 MiB for Zstandard, less than 4 MiB for the others.
     ///
     /// # Errors
-    /// A decoder that cannot be set up.
+    /// Returns an error if the decoder cannot be set up.
     pub fn decoder(self, input: impl Read + Send + 'static) -> io::Result<Box<dyn Read + Send>> {
         let input = BufReader::with_capacity(INPUT_BUFFER_BYTES, input);
         let decoder: Box<dyn Read + Send> = match self {

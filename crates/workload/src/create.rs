@@ -17,8 +17,8 @@ impl Registry {
     /// `gz`, `bz2`, `xz` or `zst`.
     ///
     /// # Errors
-    /// A format or compression that does not exist or is only read; parameters that do not exist or
-    /// are out of range.
+    /// Returns an error if the format or the compression does not exist or is only read, or if a
+    /// parameter does not exist or is out of range.
     pub fn create(
         &self,
         format: &str,
@@ -45,7 +45,7 @@ impl Registry {
 /// Returns a sink as [`Registry::create`] does, with the formats of this crate.
 ///
 /// # Errors
-/// The errors of [`Registry::create`].
+/// Returns the errors of [`Registry::create`].
 pub fn create(
     format: &str,
     output: Box<dyn Write + Send>,

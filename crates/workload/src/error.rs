@@ -41,7 +41,7 @@ pub struct TraceError {
     pub excerpt: String,
     /// Bad records that were skipped before this one.
     pub skipped: u64,
-    /// Its kind, if all records of that kind can be skipped.
+    /// Kind of the fault, if all records with such a fault can be skipped.
     pub kind: Option<BadKind>,
     /// Records of that kind from this one on, where they were counted.
     pub alike: Option<Alike>,

@@ -96,7 +96,8 @@ impl Ext4 {
     /// groups of metadata blocks.
     ///
     /// # Errors
-    /// A block size that is no power of two; a drive without room for the journal and the metadata.
+    /// Returns an error if the block size is no power of two, or if the drive has no room for the
+    /// journal and the metadata.
     pub fn new(params: &Params, capacity_sectors: u64, files: u64) -> Result<Ext4, ConfigError> {
         let sector = u64::from(SECTOR_BYTES);
         let block = params.get(BLOCK_SIZE);

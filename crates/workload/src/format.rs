@@ -80,7 +80,7 @@ pub struct WriterDef {
     /// Function that makes the sink.
     ///
     /// # Errors
-    /// Parameters that contradict each other.
+    /// Returns an error if parameters contradict each other.
     pub create: fn(Create) -> Result<Box<dyn RecordSink>, ConfigError>,
 }
 
@@ -108,8 +108,8 @@ pub struct FormatDef {
     /// Function that reads decompressed content.
     ///
     /// # Errors
-    /// Content that cannot be in this format at all, and parameters that contradict each other or
-    /// the content. Faults of single records come from the source.
+    /// Returns an error if the content cannot be in this format at all, or if parameters contradict
+    /// each other or the content. Faults of single records come from the source.
     pub open: Open,
     /// Writer; `None` for formats that are only read.
     pub writer: Option<WriterDef>,

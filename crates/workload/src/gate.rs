@@ -47,7 +47,7 @@ impl Gate {
         self
     }
 
-    /// Returns the record to deliver for `raw`, which was decoded at `place`, or `None` if the
+    /// Returns the record to deliver for `raw`, which was decoded at `place`, or `Ok(None)` if the
     /// options leave it out.
     ///
     /// A record that is refused or not selected changes nothing for the next. A duplicate is the

@@ -21,7 +21,7 @@ const SNIFF_RECORDS: u32 = 32;
 
 /// Decoder of the lines of a text format.
 pub(crate) trait LineFormat: Send {
-    /// Decodes a line, which is not blank and has no line end. Returns `None` if it holds no
+    /// Decodes a line, which is not blank and has no line end. Returns `Ok(None)` if it holds no
     /// request.
     fn decode(&mut self, line: &[u8]) -> Result<Option<Raw>, Fault>;
 
@@ -103,8 +103,8 @@ struct Lines {
 }
 
 impl Lines {
-    /// Returns the next line without its end, and its number. A line longer than [`KEPT`] is cut to
-    /// [`KEPT`] bytes.
+    /// Returns the next line without its end, and its number, or `Ok(None)` at the end. A line
+    /// longer than [`KEPT`] is cut to [`KEPT`] bytes.
     fn next(&mut self) -> io::Result<Option<(u64, &[u8])>> {
         self.input.consume(std::mem::take(&mut self.lent));
         if fill(&mut *self.input)? == 0 {

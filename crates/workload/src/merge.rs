@@ -25,7 +25,7 @@ pub type Reopen<'a> = Box<dyn Fn() -> Result<Box<dyn RecordSource>, String> + Se
 pub struct MergePart<'a> {
     /// Name of the file, for errors.
     pub name: String,
-    /// Its records.
+    /// Records of the trace.
     pub source: Box<dyn RecordSource>,
     /// Function that opens it anew, for the next pass.
     pub reopen: Reopen<'a>,
@@ -147,8 +147,8 @@ fn later(at: Ps, by: Ps, place: Option<Place>) -> Result<Ps, TraceError> {
 }
 
 impl Part<'_> {
-    /// Returns the next record with its time and place among the others, or `None` after the last
-    /// pass.
+    /// Returns the next record with its time and place among the others, or `Ok(None)` after the
+    /// last pass.
     fn pull(&mut self) -> Result<Option<Record>, TraceError> {
         loop {
             if self.count < self.given.requests

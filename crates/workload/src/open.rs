@@ -24,7 +24,7 @@ const CONTENT_BUFFER_BYTES: usize = 256 << 10;
 
 /// A trace that is being read.
 pub struct Opened {
-    /// Its format.
+    /// Format of the trace.
     pub format: &'static FormatDef,
     /// Compression: `none`, `gz`, `bz2`, `xz`, `zst`, or `several` for files of different ones.
     pub compression: &'static str,
@@ -44,9 +44,9 @@ impl Registry {
     /// of a format may be followed by its parameters: `blkparse:action=C`.
     ///
     /// # Errors
-    /// A format name or parameter that does not exist; an empty stream, or one damaged at the
-    /// start; content that no format, or more than one, recognises; an operation assumed for a
-    /// trace that has its own.
+    /// Returns an error for a format name or parameter that does not exist, for a stream that is
+    /// empty or damaged at the start, for content that no format, or more than one, recognises, and
+    /// for an operation assumed for a trace that has its own.
     pub fn open(
         &self,
         reader: Box<dyn Read + Send>,
@@ -78,8 +78,8 @@ impl Registry {
     /// Opens the files of one recording of blktrace, one for each CPU. Each is named, for errors.
     ///
     /// # Errors
-    /// The number of the file, and its error as for a single one; a format that does not come in
-    /// several files.
+    /// Returns the number of the file, with the error that [`Registry::open`] returns for a single
+    /// file. Returns an error for a format that does not come in several files.
     pub fn open_together(
         &self,
         files: Vec<(String, Box<dyn Read + Send>)>,
@@ -251,7 +251,7 @@ impl Registry {
 /// Opens a trace as [`Registry::open`] does, with the formats of this crate.
 ///
 /// # Errors
-/// The errors of [`Registry::open`].
+/// Returns the errors of [`Registry::open`].
 pub fn open(
     reader: Box<dyn Read + Send>,
     format: Option<&str>,

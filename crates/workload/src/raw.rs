@@ -149,7 +149,7 @@ pub(crate) struct Fault {
     pub why: Cow<'static, str>,
     pub expected: &'static str,
     pub span: (usize, usize),
-    /// Its kind, if it can be skipped by name.
+    /// Kind of the fault, if it can be skipped by name.
     pub kind: Option<BadKind>,
 }
 

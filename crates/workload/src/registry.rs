@@ -30,7 +30,7 @@ impl Registry {
     /// one recognises.
     ///
     /// # Errors
-    /// A name that another format has.
+    /// Returns an error if another format has the name.
     pub fn with_format(self, format: &'static FormatDef) -> Result<Registry, ConfigError> {
         Ok(Registry { formats: self.formats.with(format)?, ..self })
     }
@@ -38,7 +38,7 @@ impl Registry {
     /// Returns the registry with one more generator.
     ///
     /// # Errors
-    /// A name that another generator has.
+    /// Returns an error if another generator has the name.
     pub fn with_generator(self, generator: &'static GeneratorDef) -> Result<Registry, ConfigError> {
         Ok(Registry { generators: self.generators.with(generator)?, ..self })
     }

@@ -14,8 +14,8 @@ pub(crate) fn split_name(spec: &str) -> (&str, &str) {
 /// for the others.
 ///
 /// # Errors
-/// An unknown parameter (with the nearest name), one given twice or without a value, and values
-/// that are out of range.
+/// Returns an error for an unknown parameter (with the nearest name), for one given twice or
+/// without a value, and for values that are out of range.
 pub(crate) fn parse(
     settings: &str,
     name: &str,
@@ -55,7 +55,8 @@ fn check_key(key: &str, defs: &[ParamDef]) -> Result<(), ConfigError> {
 /// `text` is `NAME` or `NAME:key=value,key=value`, with a name out of `names`.
 ///
 /// # Errors
-/// Another name (under `key`, with the nearest), and the errors of parameters as for generators.
+/// Returns an error under `key` for another name (with the nearest), and the errors of parameters
+/// as for generators.
 pub fn settings_of(
     text: &str,
     names: &[&str],

@@ -40,7 +40,7 @@ impl Slice {
         at >= self.bounds.from && self.bounds.to.is_none_or(|to| at < to)
     }
 
-    /// Returns the next record that is wanted, with its time in the source, or `None` after the
+    /// Returns the next record that is wanted, with its time in the source, or `Ok(None)` after the
     /// last.
     fn wanted(&mut self) -> Result<Option<Record>, TraceError> {
         if self.bounds.count.is_some_and(|count| self.delivered >= count) {

@@ -32,12 +32,12 @@ pub struct Record {
 
 /// A stream of records: a trace, or a generator.
 pub trait RecordSource: Send {
-    /// Returns the next record, or `None` at the end. After an error the source is at its end.
+    /// Returns the next record, or `Ok(None)` at the end. After an error the source is at its end.
     ///
     /// # Errors
-    /// The place of a record that cannot be read (beyond those that [`ReadOptions::skip_bad`]
-    /// and [`ReadOptions::skip_kinds`] forgive), of a damaged or truncated compressed stream, or of
-    /// the end of a trace that holds no request.
+    /// Returns an error with the place of a record that cannot be read (beyond those that
+    /// [`ReadOptions::skip_bad`] and [`ReadOptions::skip_kinds`] forgive), of a damaged or
+    /// truncated compressed stream, or of the end of a trace that holds no request.
     fn next(&mut self) -> Result<Option<Record>, TraceError>;
 
     /// Returns an account of what was left out and changed so far. It copies the names of the

@@ -33,8 +33,8 @@ pub trait RecordSink: Send {
     /// Writes a record.
     ///
     /// # Errors
-    /// A record that the format cannot hold, and an error of the output. After an error nothing
-    /// more can be written.
+    /// Returns an error for a record that the format cannot hold, and an error of the output. After
+    /// an error nothing more can be written.
     fn put(&mut self, record: &Record) -> Result<(), WriteError>;
 
     /// Notes the origin of the trace, at any time before the end. Most formats have no place for
@@ -44,7 +44,7 @@ pub trait RecordSink: Send {
     /// Writes what is left, and ends the trace.
     ///
     /// # Errors
-    /// An error of the output; a trace without records.
+    /// Returns an error of the output, and an error if the trace has no records.
     fn finish(self: Box<Self>) -> Result<Written, WriteError>;
 }
 
@@ -167,7 +167,7 @@ impl Fitting {
         Fitting { holds, lossy: options.lossy, seen: 0, device: None, written: Written::default() }
     }
 
-    /// Returns the record as the format holds it, or `None` if it is left out.
+    /// Returns the record as the format holds it, or `Ok(None)` if it is left out.
     pub fn fit(&mut self, record: &Record) -> Result<Option<Record>, WriteError> {
         self.seen += 1;
         self.check(record)?;

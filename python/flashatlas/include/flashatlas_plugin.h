@@ -163,9 +163,9 @@ typedef uint32_t fa_status;
 
 // A parameter that a part declares.
 typedef struct fa_param {
-  // Its name in drive files and settings, such as `ftl.my_window`.
+  // Name of the parameter in drive files and settings, such as `ftl.my_window`.
   const char *key;
-  // Its type.
+  // Type of the parameter.
   uint32_t kind;
   // The smallest value; ignored for `FA_FLAG` and `FA_TIME`.
   double low;
@@ -173,7 +173,7 @@ typedef struct fa_param {
   double high;
   // The default, written as a setting.
   const char *fallback;
-  // Its meaning, with its unit: one line.
+  // Meaning of the parameter, with its unit: one line.
   const char *doc;
 } fa_param;
 
@@ -187,7 +187,7 @@ typedef struct fa_value {
 
 // A part of a plug-in.
 typedef struct fa_part {
-  // Its kind: a `fa_kind`.
+  // Kind of the part: a `fa_kind`.
   uint32_t kind;
   // The name by which it is chosen.
   const char *name;
@@ -195,11 +195,11 @@ typedef struct fa_part {
   const char *summary;
   // The paper that describes it, or `none`.
   const char *paper;
-  // Its parameters.
+  // Parameters of the part.
   const struct fa_param *params;
   // Number of parameters.
   uint32_t param_count;
-  // Its callbacks, by its kind.
+  // Callbacks of the part, by its kind.
   const void *ops;
 } fa_part;
 
@@ -207,11 +207,11 @@ typedef struct fa_part {
 typedef struct fa_plugin {
   // `FA_ABI_VERSION`.
   uint32_t abi_version;
-  // Its name.
+  // Name of the plug-in.
   const char *name;
-  // Its version.
+  // Version of the plug-in.
   const char *version;
-  // Its parts.
+  // Parts of the plug-in.
   const struct fa_part *parts;
   // Number of parts.
   uint32_t part_count;
@@ -337,11 +337,11 @@ typedef struct fa_shape {
 
 // A table of an FTL in the drive's memory.
 typedef struct fa_table {
-  // Its name.
+  // Name of the table.
   const char *name;
   // A `fa_memory`.
   uint32_t memory;
-  // Its bytes in the drive.
+  // Bytes of the table in the drive.
   uint64_t bytes;
 } fa_table;
 
@@ -519,4 +519,4 @@ const fa_plugin *flashatlas_plugin(void);
 }
 #endif
 
-/* Digest of abi.rs, cbindgen.toml and the lines above: ec9aaf63c038877e6f27d70a9895efae16772762ba6095f49c2c23d7d378fe14 */
+/* Digest of abi.rs, cbindgen.toml and the lines above: 59a4209d91002d59cd3c8f7536af886587e2a95436cf10d0b5924796b52d1746 */

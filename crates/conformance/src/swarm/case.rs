@@ -16,17 +16,19 @@ pub(super) struct Case {
     mirrored: Option<Mirrored>,
 }
 
-/// Model of a mirror's drives after one of them fails before the others are like it again.
+/// Model of a mirror whose first drive fails while the other drives may differ from it.
 ///
-/// Content that had not been flushed when the power failed may then be older again, although a host
-/// has read it since, and flushed (docs/adr/0024).
+/// A unit that was not flushed before a power failure may then hold an older version again, even
+/// if a host has read a newer one since and has sent a FLUSH (docs/adr/0024).
 struct Mirrored {
-    /// Every version since the last FLUSH, mounts or not, of a unit that all drives hold alike.
+    /// Versions of each unit since the last FLUSH at which all drives were known to hold the unit
+    /// alike. Mounts rule out none of them.
     ever: Model,
-    /// Units written whole since the last mount.
+    /// Units that all drives are known to hold alike.
     alike: Vec<bool>,
-    /// The drive that counts where they differ, and how many are current.
+    /// Number of the first drive, which answers reads where drives may differ.
     first: u64,
+    /// Number of drives that are current.
     current: u64,
 }
 
@@ -69,7 +71,8 @@ impl Mirrored {
         self.lost_first(Mirrored::state(drive))
     }
 
-    /// Returns the first drive, the number of current drives, and the number of units that differ.
+    /// Returns the number of the first drive, the count of current drives, and the count of units
+    /// that may differ.
     fn state(drive: &Stack) -> [u64; 3] {
         let reports = drive.reports();
         ["first_drive", "current_drives", "unsure_units"].map(|wanted| {
@@ -78,7 +81,7 @@ impl Mirrored {
         })
     }
 
-    /// Returns `true` if the first drive failed since the last call, while units may have differed.
+    /// Returns `true` if the first drive has failed since the last call, and units may differ.
     fn lost_first(&mut self, [first, current, unsure]: [u64; 3]) -> bool {
         let lost = first != self.first && current < self.current;
         (self.first, self.current) = (first, current);
@@ -149,7 +152,8 @@ impl Case {
         }
     }
 
-    /// Returns `true` if victims are drawn that may fill the reserve of a drive in single mode.
+    /// Returns `true` if the drive collects in single mode and draws its victims at random, so that
+    /// they may fill its reserve.
     ///
     /// After a power failure such a drive may have no room: docs/RELIABILITY.md describes this open
     /// point.
@@ -161,7 +165,11 @@ impl Case {
         is("ftl.gc_mode", &["single"]) && is("ftl.victim", &["random", "d-choices"])
     }
 
-    /// Returns `true` if a drive may end with `error`: it has lost too many blocks.
+    /// Returns `true` if a drive may end with `error`.
+    ///
+    /// If the drive has lost at least one block, it may end because it has no room, or because a
+    /// program or an erase failed. Without a lost block, it may end only because it has no room,
+    /// and only if [`Case::may_fill_its_reserve`] is `true`.
     fn may_end(&self, error: &SubmitError, drive: &Stack) -> bool {
         if is_without_room(error) && self.may_fill_its_reserve() {
             return true;
@@ -268,18 +276,20 @@ impl Case {
         Ok(())
     }
 
-    /// Returns `true` if the content that a mirror may then hold is known.
+    /// Returns `true` if the model knows what a mirror may hold after its first drive has failed.
     ///
-    /// It is not known under another layer, which takes the mirror's pages for others. Nor is it
-    /// known after writes of parts of units: each drive writes a part into the version that it has.
+    /// The model does not know it under another layer, which uses pages of the mirror for units of
+    /// its own. Nor does it know it after writes of parts of units, because each drive writes a
+    /// part into the version that it has.
     fn follows_older(&self) -> bool {
         self.config.layers()[0].name == "mirror" && !self.has(Feature::Parts)
     }
 
-    /// Returns the stamps of all units, or an error if one of them is not allowed.
+    /// Returns the stamps of all units, or an error if a unit cannot be read or holds a stamp that
+    /// is not allowed.
     ///
-    /// The model decides; with `older`, the model of the mirror, whose unflushed units may be older
-    /// again.
+    /// `model` allows stamps. For a mirror and with `older`, [`Mirrored::may_hold`] does so: units
+    /// that were not flushed may then be older again.
     fn compare(
         &mut self,
         drive: &Stack,
@@ -328,8 +338,9 @@ impl Case {
 
     /// Switches the drive off and on, and returns the model of its units.
     ///
-    /// Returns `None` if the drive has lost too many blocks to be mounted, and an error if the
-    /// model does not allow what a unit holds.
+    /// Returns `Ok(None)` if the mount ends as [`Case::may_end`] allows, or if the model does not
+    /// know what a mirror may hold now. Returns an error if the mount fails otherwise, if a table
+    /// breaks a rule, or if a unit holds a stamp that is not allowed.
     fn remount(
         &mut self,
         drive: &mut Stack,

@@ -119,7 +119,7 @@ pub struct Finding {
     pub found: String,
     /// The drive, as settings over the preset `tiny`.
     pub drive: String,
-    /// Its features.
+    /// Features of the case.
     pub features: Vec<Feature>,
 }
 

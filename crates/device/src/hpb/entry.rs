@@ -1,17 +1,20 @@
-//! Entries of the map as they travel to the host and back: 8 bytes that the host stores and does
-//! not read.
+//! Entries of the map as they travel to the host and back.
 //!
-//! | `hpb.protect` | bits 63 to 0 | who could forge one |
+//! An entry is a number of 64 bits, of which 8 or 4 bytes travel ([`Protect::entry_bytes`]). The
+//! host stores it and does not read it.
+//!
+//! | `hpb.protect` | bits 63 to 0 | chance that a forgery is believed |
 //! |---|---|---|
-//! | `plain` | 32 zeros, 4 zeros, 28 of the place (the paper's 4 bytes) | anyone |
-//! | `tagged` | 28 of the place, 8 of the generation, 28 of a tag | one try in 2^28 |
-//! | `encrypted` | 32 zeros, 32 of the encrypted place (28) and generation (4) | one try in 2^32, times the slots that name the page |
+//! | `plain` | 36 zeros, 28 of the place (the paper's 4 bytes) | certain |
+//! | `tagged` | 28 of the place, 8 of the generation, 28 of a tag | 1 in 2^28 |
+//! | `encrypted` | 32 zeros, 32 of the encrypted place (28) and generation (4) | n in 2^32 |
 //!
-//! The tag is SipHash-2-4 (Aumasson and Bernstein, INDOCRYPT 2012) of unit, page, place and
-//! generation, cut to 28 bits. An entry of 4 bytes has no room for a tag. A Feistel network of
-//! eight rounds encrypts it; the round function is SipHash-2-4 of unit, page and round. A changed
-//! entry decrypts to another place and generation, which the spare area of the page read there does
-//! not confirm.
+//! Here n is the number of slots that name the page. The tag is SipHash-2-4 (Aumasson and
+//! Bernstein, INDOCRYPT 2012) of unit, page, place and generation, cut to 28 bits. An entry of 4
+//! bytes has no room for a tag. With `encrypted`, a Feistel network of eight rounds encrypts the
+//! entry. Its round function is SipHash-2-4 of unit, page, round and the other half of the block. A
+//! changed entry decrypts to another place and generation. Either the generation is wrong, or the
+//! spare area there names another page, but for the chance in the table.
 
 use flashatlas_types::{Lpn, Ppn, Rng, Seed};
 use siphasher::sip::SipHasher24;
@@ -27,8 +30,8 @@ const TAG_BITS: u32 = 28;
 const UNIT: u8 = 0;
 const ROUNDS: u8 = 8;
 
-/// Number of slots at which a drive is refused: a smaller number leaves room in an entry for each
-/// place, and for "nowhere".
+/// Number of slots from which on a drive is refused. With fewer slots, an entry has room for each
+/// place.
 pub const SLOTS_MAX: u32 = PLACE;
 
 /// Protection of entries against forgery.
@@ -84,7 +87,7 @@ pub enum Refusal {
     Inactive,
     /// The subregion, or the page itself, has changed since it was handed out.
     Dirty,
-    /// The entry is of an earlier generation.
+    /// The entry is of an earlier generation or, if it was encrypted, has been changed.
     Stale,
     /// The tag does not match, or a bit is set that no entry has.
     Tampered,
@@ -127,7 +130,8 @@ pub struct Sealer {
 }
 
 impl Sealer {
-    /// Returns a sealer with its first key. Each time that the power comes on takes another.
+    /// Returns a sealer with its first key. [`Sealer::new_key`] draws a new one each time the power
+    /// comes on, and when no generation is left.
     ///
     /// A drive draws its keys from noise; here they come from the seed, so that runs can be
     /// repeated.
@@ -138,7 +142,8 @@ impl Sealer {
         sealer
     }
 
-    /// Replaces the key: no entry that was made before is genuine any more.
+    /// Replaces the key: no entry that was made before is genuine any more. With
+    /// [`Protect::Plain`] this changes nothing, because such entries have no key.
     pub fn new_key(&mut self) {
         let mut draw = || self.keys.below(1 << 32) << 32 | self.keys.below(1 << 32);
         self.hash = SipHasher24::new_with_keys(draw(), draw());
@@ -164,8 +169,11 @@ impl Sealer {
         }
     }
 
-    /// Returns the place in `entry`, checked as far as the entry itself allows. The entry's
-    /// subregion is in `generation`.
+    /// Returns the place in `entry`, checked as far as the entry itself allows. `generation` is the
+    /// current generation of the page's subregion.
+    ///
+    /// # Errors
+    /// Returns [`Refusal::Tampered`] or [`Refusal::Stale`] if the entry is not believed.
     pub fn open(&self, lpn: Lpn, entry: u64, generation: u8) -> Result<Ppn, Refusal> {
         let place = match self.protect {
             Protect::Plain => u32::try_from(entry)
@@ -232,7 +240,7 @@ impl std::fmt::Debug for Sealer {
 mod tests {
     use super::*;
 
-    /// The vector of the paper's appendix A: key 00 01 .. 0f, message 00 01 .. 0e.
+    /// The vector in appendix A of the SipHash paper: key 00 01 .. 0f, message 00 01 .. 0e.
     #[test]
     fn the_hash_is_siphash_2_4() {
         let message: Vec<u8> = (0..15).collect();
@@ -268,8 +276,8 @@ mod tests {
                     opened += u32::from(found.is_ok());
                 }
             }
-            // a tag is met by chance once in 2^28; of encrypted entries one in 16 has the
-            // generation, which is no place yet
+            // a tag is met by chance once in 2^28; of encrypted entries one in 16 has the right
+            // generation, and its place is still wrong
             let chance = if protect == Protect::Encrypted { 2000 * 33 / 16 } else { 0 };
             assert!(opened.abs_diff(chance) <= chance / 10, "{protect:?}: {opened} of {chance}");
             let entry = sealer.seal(Lpn(1), Ppn(1), 0);

@@ -265,7 +265,7 @@ impl Manager {
     /// it.
     ///
     /// # Errors
-    /// The reason why the entry is not believed; it is counted.
+    /// Returns the reason why the entry is not believed, and counts it.
     pub fn open(&mut self, lpn: Lpn, entry: u64, slots: u32) -> Result<Ppn, Refusal> {
         let group = self.subregions[self.terms.subregion_of(lpn) as usize];
         let opened = match group.state {

@@ -58,7 +58,7 @@ impl Notices {
         }
     }
 
-    /// Replaces all notices that wait with a reset: nothing else is worth telling.
+    /// Discards all waiting notices and enqueues a reset: nothing else is worth telling.
     pub fn reset(&mut self) {
         self.active.clear();
         self.inactive.clear();
@@ -68,8 +68,10 @@ impl Notices {
         self.reset = true;
     }
 
-    /// Enqueues a subregion that the host should fetch. If the host has as many regions as it may,
-    /// it is to drop the region that was not read longest.
+    /// Enqueues a subregion that the host should fetch.
+    ///
+    /// If the host already caches as many regions as it may, it is told to drop the least recently
+    /// read one.
     pub fn activate(&mut self, subregion: u32) {
         let region = subregion / self.subregions;
         if !self.regions.contains(region) && self.regions.len() == self.regions_max {
@@ -103,8 +105,8 @@ impl Notices {
         self.inactive.retain(|&r| r != of);
     }
 
-    /// Enqueues a page whose entry changed. Returns `true` if the page was not waiting already, and
-    /// `None` if no more can wait.
+    /// Enqueues a page whose entry changed. Returns `Some(true)` if the page is newly enqueued,
+    /// `Some(false)` if it waited already, and `None` if no more can wait.
     pub fn change(&mut self, lpn: Lpn) -> Option<bool> {
         if self.queued.contains(&lpn) {
             return Some(false);
@@ -130,8 +132,8 @@ impl Notices {
         !self.reset && self.active.is_empty() && self.inactive.is_empty() && self.changes.is_empty()
     }
 
-    /// Returns what one response takes along, and removes it from the queues; the entries are yet
-    /// to be made.
+    /// Returns the notices that one response takes along, and removes them from the queues. The
+    /// entries in `pairs` are 0; the caller makes them.
     pub fn take(&mut self) -> Notice {
         let pairs = self
             .changes

@@ -26,7 +26,7 @@ impl Ssd {
     /// Hands out the map from now on.
     ///
     /// # Errors
-    /// If places of this drive do not fit into entries.
+    /// Returns an error if places of this drive do not fit into entries.
     pub fn export_map(&mut self, terms: Terms, seed: Seed) -> Result<(), SubmitError> {
         if self.layout.slots() >= SLOTS_MAX {
             let what = format!(
@@ -94,7 +94,7 @@ impl Ssd {
     }
 
     /// Reads a unit at the place in the entry that came with the read, if the entry is believed.
-    /// Returns `None` if the unit is to be looked up.
+    /// Returns `Ok(None)` if the unit is to be looked up.
     ///
     /// `short` is `true` if the read could have brought entries along.
     pub(super) fn read_by_entry(

@@ -55,9 +55,9 @@ struct ControllerSettings {
 /// State of one command while it is decided; empty or stale between commands.
 #[derive(Default)]
 struct CommandState {
-    /// Its number.
+    /// Number of the command.
     number: u64,
-    /// Its first operation: the controller's work on it.
+    /// First operation of the command: the controller's work on it.
     first: OpId,
     /// The number of the last program on the medium before its plan.
     programs_before: u64,
@@ -219,10 +219,10 @@ impl Ssd {
     /// Returns the unit that a page holds, looked up behind the drive's back: without an operation,
     /// in no time. A unit on flash or in the cache comes without its bytes.
     ///
-    /// Returns `None` if nobody wrote the page.
+    /// Returns `Ok(None)` if nobody wrote the page.
     ///
     /// # Errors
-    /// If the map points to something that cannot be read, or to another page.
+    /// Returns an error if the map points to something that cannot be read, or to another page.
     pub fn peek(&self, lpn: Lpn) -> Result<Option<Unit>, FtlError> {
         if let Some(entry) = self.cached(lpn) {
             return Ok(Some(Unit { lpn, stamp: entry.stamp, bytes: None }));

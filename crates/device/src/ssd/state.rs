@@ -178,10 +178,10 @@ impl Ssd {
     /// `config` is the configuration of the drive.
     ///
     /// # Errors
-    /// If the FTL cannot mount.
+    /// Returns an error if the FTL cannot mount.
     ///
     /// # Panics
-    /// If the drive is busy.
+    /// Panics if the drive is busy.
     pub fn power_cycle(&mut self, config: &DriveConfig, seed: Seed) -> Result<(), SubmitError> {
         self.medium.power_off();
         self.mount_again(config, seed)
@@ -193,10 +193,10 @@ impl Ssd {
     /// already. `config` is the configuration of the drive and of the medium.
     ///
     /// # Errors
-    /// If the FTL cannot mount. The drive is of no use then.
+    /// Returns an error if the FTL cannot mount. The drive is of no use then.
     ///
     /// # Panics
-    /// If the drive is busy.
+    /// Panics if the drive is busy.
     pub fn remount(
         &mut self,
         medium: Medium,
@@ -247,7 +247,7 @@ impl Ssd {
     /// page holds.
     ///
     /// # Errors
-    /// If the drive cannot hold the pages.
+    /// Returns an error if the drive cannot hold the pages.
     pub fn fill(&mut self, stamp: impl Fn(Lpn) -> Stamp) -> Result<(), SubmitError> {
         self.fill_while(stamp, &mut |_| true).map(|_| ())
     }
@@ -259,7 +259,7 @@ impl Ssd {
     /// answers `false`.
     ///
     /// # Errors
-    /// The errors of [`Ssd::fill`].
+    /// Returns the errors of [`Ssd::fill`].
     pub fn fill_while(
         &mut self,
         stamp: impl Fn(Lpn) -> Stamp,
@@ -290,7 +290,8 @@ impl Ssd {
     /// Fills a blank drive as [`Ssd::fill_while`] does but faster, if the scheme knows without its
     /// tables what that leaves on flash.
     ///
-    /// The drive must be power cycled afterwards. Returns `None` if nothing was done.
+    /// The drive must be power cycled afterwards. Returns `Some(true)` if it is full, `Some(false)`
+    /// if `go_on` stopped the work, and `None` if nothing was done.
     pub fn fill_blank(
         &mut self,
         stamp: &(dyn Fn(Lpn) -> Stamp + Sync),
@@ -307,10 +308,10 @@ impl Ssd {
     /// cycled afterwards.
     ///
     /// # Errors
-    /// If the scheme or its victim policy has no model of that state.
+    /// Returns an error if the scheme or its victim policy has no model of that state.
     ///
     /// # Panics
-    /// If the drive is not blank.
+    /// Panics if the drive is not blank.
     pub fn make_steady(
         &mut self,
         config: &DriveConfig,
@@ -340,7 +341,7 @@ impl Ssd {
     /// Forgets a page, in no time.
     ///
     /// # Errors
-    /// If the map cannot be updated.
+    /// Returns an error if the map cannot be updated.
     pub fn forget(&mut self, lpn: Lpn) -> Result<(), SubmitError> {
         self.set_instant(true);
         self.with_ftl(Ps::ZERO, |ftl, cx| ftl.trim(cx, lpn))?;
@@ -353,7 +354,7 @@ impl Ssd {
     /// FLUSH does.
     ///
     /// # Errors
-    /// If there is no space.
+    /// Returns an error if there is no space.
     pub fn make_durable(&mut self) -> Result<(), SubmitError> {
         self.flush_all(Ps::ZERO)?;
         self.with_ftl(Ps::ZERO, |ftl, cx| ftl.persist(cx, false))?;

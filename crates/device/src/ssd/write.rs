@@ -204,8 +204,8 @@ impl Ssd {
         Ok(after)
     }
 
-    /// Reads the sectors of a page that are not in `present`. Returns the whole unit, or `None` if
-    /// nobody wrote it.
+    /// Reads the sectors of a page that are not in `present`. Returns the whole unit, or `Ok(None)`
+    /// if nobody wrote it.
     fn fetch_missing(
         &mut self,
         now: Ps,

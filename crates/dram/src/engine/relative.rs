@@ -14,7 +14,7 @@ impl Dram {
     /// Returns the relative state. Which banks have an open row is part of it, but not which row.
     ///
     /// # Panics
-    /// If nothing was served yet.
+    /// Panics if nothing was served yet.
     pub(crate) fn relative(&self) -> Relative {
         let column = self.column;
         assert!(column >= 0, "nothing was served yet");

@@ -67,7 +67,7 @@ pub struct CachePolicyDef {
     pub summary: &'static str,
     /// The paper that describes it.
     pub paper: &'static str,
-    /// Its own parameters.
+    /// Parameters of the policy itself.
     pub params: &'static [ParamDef],
     /// Builds one for a given number of map pages.
     pub build: &'static Builder,

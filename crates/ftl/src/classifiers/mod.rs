@@ -86,9 +86,9 @@ pub struct Page {
 pub struct Filled {
     /// The number of the block among all blocks of the drive.
     pub id: BlockId,
-    /// Its lane.
+    /// Lane of the block.
     pub lane: u32,
-    /// Its number in the lane.
+    /// Number of the block in the lane.
     pub block: u32,
     /// The stream that wrote it; `None` without [`ClassifierDef::history`], and if the block was
     /// opened before the mount.
@@ -140,7 +140,7 @@ pub struct ClassifierDef {
     pub summary: &'static str,
     /// The paper that describes it.
     pub paper: &'static str,
-    /// Its own parameters.
+    /// Parameters of the classifier itself.
     pub params: &'static [ParamDef],
     /// The streams that it sorts into; `None` if there are as many of each kind as `ftl.streams`.
     pub streams: Option<Streams>,

@@ -48,11 +48,12 @@ impl Area {
     }
 
     /// Returns the closed block that the host wrote to, or whose pages it updated, least recently.
+    /// Returns `None` if no block is closed.
     pub fn least_recent(&self, core: &Core, medium: &Medium) -> Option<BlockId> {
         self.closed(core, medium).min_by_key(|&b| core.log(b).touched)
     }
 
-    /// Returns the closed block whose reclamation has begun.
+    /// Returns the closed block whose reclamation has begun, or `None` if there is none.
     pub fn begun(&self, core: &Core, medium: &Medium) -> Option<BlockId> {
         self.closed(core, medium).find(|&b| core.log(b).leaving)
     }
@@ -132,7 +133,7 @@ impl Area {
     /// Opens a block.
     ///
     /// # Errors
-    /// The log has no block left.
+    /// Returns an error if the log has no block left.
     pub fn open(&mut self, io: &mut LogContext<'_, '_>) -> Result<BlockId, FtlError> {
         let block = io.core.take_log_block(io.cx, self.role)?;
         self.blocks.push_back(block);

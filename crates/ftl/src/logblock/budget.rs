@@ -102,7 +102,7 @@ impl LogBudget {
     /// Checks the rule of this type.
     ///
     /// # Errors
-    /// The rule does not hold.
+    /// Returns an error if the rule does not hold.
     pub fn check(&self) -> Result<(), Violation> {
         let within = self.in_use + self.free_slots() <= self.limit.max(self.in_use);
         Violation::unless(within, "log blocks and slots keep the budget", || {

@@ -159,7 +159,7 @@ impl Core {
     /// Returns the books of a log block.
     ///
     /// # Panics
-    /// If it is no log block.
+    /// Panics if `block` is no log block.
     #[inline]
     pub fn log(&self, block: BlockId) -> &Log {
         self.logs[block.0 as usize].as_deref().expect("a log block")
@@ -206,7 +206,7 @@ impl Core {
     /// Takes an erased block for the log, in the role that its spare areas will name.
     ///
     /// # Errors
-    /// [`Core::has_slot`] is `false`, or no block is free.
+    /// Returns an error if [`Core::has_slot`] is `false`, or if no block is free.
     pub fn take_log_block(
         &mut self,
         cx: &mut FtlContext<'_>,
@@ -376,7 +376,7 @@ impl Core {
     /// page was written.
     ///
     /// # Errors
-    /// No block is free.
+    /// Returns an error if no block is free.
     pub fn write_in_place(
         &mut self,
         cx: &mut FtlContext<'_>,
@@ -504,7 +504,7 @@ impl Core {
     /// that holds nothing more is dead and waits for its turn.
     ///
     /// # Errors
-    /// The erase fails in a way that has no answer.
+    /// Returns an error if the erase fails in a way that has no answer.
     pub fn trim(&mut self, cx: &mut FtlContext<'_>, lpn: Lpn) -> Result<(), FtlError> {
         let Some(old) = std::mem::replace(&mut self.newest[lpn.0 as usize], Ppn::NONE).mapped()
         else {

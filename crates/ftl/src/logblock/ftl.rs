@@ -27,7 +27,7 @@ pub(crate) trait LogScheme: Send {
     /// Writes one page.
     ///
     /// # Errors
-    /// [`FtlError::NoSpace`] if nothing can be reclaimed.
+    /// Returns [`FtlError::NoSpace`] if nothing can be reclaimed.
     fn write(&mut self, io: &mut LogContext<'_, '_>, page: &HostPage<'_>) -> Result<(), FtlError>;
 
     /// Notes that a trim left nothing valid in a log block.
@@ -40,7 +40,7 @@ pub(crate) trait LogScheme: Send {
     /// ([`LogBudget::give_up`](super::budget::LogBudget::give_up)), because blocks have gone bad.
     ///
     /// # Errors
-    /// [`FtlError::NoSpace`] if the scheme cannot.
+    /// Returns [`FtlError::NoSpace`] if the scheme cannot give one up.
     fn give_up(&mut self, io: &mut LogContext<'_, '_>) -> Result<(), FtlError>;
 
     /// Does one small piece of reclamation, if the scheme uses idle time; returns `true` if it did.

@@ -100,7 +100,7 @@ impl Groups {
         self.reclaim_oldest(io, victim)
     }
 
-    /// Returns the group that was written least recently.
+    /// Returns the group that was written least recently, or `None` if there is no group.
     fn oldest(&self) -> Option<u32> {
         self.of.iter().min_by_key(|(_, g)| g.written).map(|(&group, _)| group)
     }

@@ -221,7 +221,7 @@ impl Core {
         slots.map(|ppn| Ok(medium.lpn(ppn)?)).collect()
     }
 
-    /// Returns the valid page of a log block that was programmed first, or `None` if no page is
+    /// Returns the valid page of a log block that was programmed first, or `Ok(None)` if no page is
     /// valid.
     fn first_valid(&self, medium: &Medium, log: BlockId) -> Result<Option<Lpn>, FtlError> {
         let first = self.blocks.first_valid(&self.layout, log);

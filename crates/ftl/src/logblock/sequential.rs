@@ -44,7 +44,8 @@ impl Sequential {
         self.of(core.log(log).owner) == Some(log)
     }
 
-    /// Returns the logical block whose log block was written least recently.
+    /// Returns the logical block whose log block was written least recently, or `None` if there is
+    /// no log block.
     pub fn oldest(&self) -> Option<u32> {
         self.open.iter().min_by_key(|(_, o)| o.written).map(|(&lbn, _)| lbn)
     }
@@ -170,7 +171,7 @@ impl Sequential {
     /// oldest makes room.
     ///
     /// # Errors
-    /// The log has no block left.
+    /// Returns an error if the log has no block left.
     pub fn room_in(
         &mut self,
         io: &mut LogContext<'_, '_>,
@@ -182,7 +183,7 @@ impl Sequential {
     /// Gives up a log block of the budget of an area whose log blocks are used in turn.
     ///
     /// # Errors
-    /// The errors of [`Sequential::room_in`].
+    /// Returns the errors of [`Sequential::room_in`].
     pub fn shrink(&mut self, io: &mut LogContext<'_, '_>, area: &mut Area) -> Result<(), FtlError> {
         Area::shrink(area, |area| area, io, |area, io| self.reclaim_oldest(io, area))
     }

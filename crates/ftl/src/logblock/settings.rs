@@ -62,8 +62,9 @@ impl LogSettings {
 /// the number of log blocks.
 ///
 /// # Errors
-/// A unit that is not the whole frame, `map.entry_bytes`, a budget below `least` or above the spare
-/// blocks, or more log blocks to keep ready than there are.
+/// Returns an error for a unit that is not the whole frame, for a `map.entry_bytes` that is not the
+/// default, for a budget below `least` or above the spare blocks, and for more log blocks to keep
+/// ready than there are.
 pub(crate) fn fits_budget(
     params: &Params,
     layout: &Layout,
@@ -110,7 +111,7 @@ pub(crate) fn share(given: u64, budget: u64, (of, out_of): (u64, u64), least: u6
 /// Checks that the parts of the log, each with its key, size and least size, are the whole.
 ///
 /// # Errors
-/// A part that is too small, or sizes that do not sum to `budget`.
+/// Returns an error if a part is too small, or if the sizes do not sum to `budget`.
 pub(crate) fn fits_parts(
     budget: u64,
     parts: &[(&'static str, u64, u64)],

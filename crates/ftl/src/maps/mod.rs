@@ -101,7 +101,7 @@ pub trait MapStore: Send {
     /// operation that the answer waits for.
     ///
     /// # Errors
-    /// The map cannot be read.
+    /// Returns an error if the map cannot be read.
     fn get(&mut self, io: &mut MapContext<'_, '_>, lpn: Lpn) -> Result<(Ppn, OpId), FtlError>;
 
     /// Brings the entries of consecutive pages to the controller for the host, as a map page holds
@@ -110,10 +110,10 @@ pub trait MapStore: Send {
     /// No entry leaves memory for it.
     ///
     /// # Errors
-    /// The map cannot be read.
+    /// Returns an error if the map cannot be read.
     ///
     /// # Panics
-    /// If the store hands nothing out ([`MapStoreDef::exports_entries`]).
+    /// Panics if the store hands nothing out ([`MapStoreDef::exports_entries`]).
     fn export_entries(
         &mut self,
         io: &mut MapContext<'_, '_>,
@@ -149,7 +149,7 @@ pub trait MapStore: Send {
     /// for.
     ///
     /// # Errors
-    /// The map cannot be written.
+    /// Returns an error if the map cannot be written.
     fn set(&mut self, io: &mut MapContext<'_, '_>, update: Update)
     -> Result<(Ppn, OpId), FtlError>;
 
@@ -157,7 +157,7 @@ pub trait MapStore: Send {
     /// may wait until [`MapStore::before_erase`].
     ///
     /// # Errors
-    /// The errors of [`MapStore::set`].
+    /// Returns the errors of [`MapStore::set`].
     fn moved(&mut self, io: &mut MapContext<'_, '_>, update: Update) -> Result<Ppn, FtlError> {
         self.set(io, update).map(|(old, _)| old)
     }
@@ -166,7 +166,7 @@ pub trait MapStore: Send {
     /// for.
     ///
     /// # Errors
-    /// There is no room, or no power.
+    /// Returns an error if there is no room, or if the power fails.
     fn flush(&mut self, io: &mut MapContext<'_, '_>) -> Result<OpId, FtlError> {
         let _ = io;
         Ok(OpId::NONE)
@@ -176,7 +176,7 @@ pub trait MapStore: Send {
     /// would need the block for. Returns the operation that the erase waits for.
     ///
     /// # Errors
-    /// The errors of [`MapStore::flush`].
+    /// Returns the errors of [`MapStore::flush`].
     fn before_erase(
         &mut self,
         io: &mut MapContext<'_, '_>,
@@ -205,7 +205,7 @@ pub trait MapStore: Send {
     /// writes them or collection moves them. Blocks that were full before a mount are not named.
     ///
     /// # Errors
-    /// The pages of the block cannot be read.
+    /// Returns an error if the pages of the block cannot be read.
     fn closed(&mut self, io: &mut MapContext<'_, '_>, block: BlockId) -> Result<(), FtlError> {
         let _ = (io, block);
         Ok(())
@@ -214,7 +214,7 @@ pub trait MapStore: Send {
     /// Does one small piece of background work.
     ///
     /// # Errors
-    /// The errors of [`MapStore::flush`].
+    /// Returns the errors of [`MapStore::flush`].
     fn idle(&mut self, io: &mut MapContext<'_, '_>) -> Result<Idle, FtlError> {
         let _ = io;
         Ok(Idle::Nothing)
@@ -224,7 +224,7 @@ pub trait MapStore: Send {
     /// in NVM.
     ///
     /// # Errors
-    /// The power fails.
+    /// Returns an error if the power fails.
     fn load(
         &mut self,
         io: &mut MapContext<'_, '_>,
@@ -236,7 +236,7 @@ pub trait MapStore: Send {
     /// of the map may be lost goes with them.
     ///
     /// # Errors
-    /// The power fails.
+    /// Returns an error if the power fails.
     fn before_discard(&mut self, io: &mut MapContext<'_, '_>) -> Result<(), FtlError> {
         let _ = io;
         Ok(())
@@ -249,7 +249,7 @@ pub trait MapStore: Send {
     /// Ends a mount: the map is complete.
     ///
     /// # Errors
-    /// The power fails.
+    /// Returns an error if the power fails.
     fn mounted(
         &mut self,
         io: &mut MapContext<'_, '_>,
@@ -334,7 +334,7 @@ pub struct MapStoreDef {
     pub summary: &'static str,
     /// The paper that describes it.
     pub paper: &'static str,
-    /// Its own parameters.
+    /// Parameters of the store itself.
     pub params: &'static [ParamDef],
     /// Checks the layout and returns the blocks that are kept for map pages.
     pub fits: &'static Fits,

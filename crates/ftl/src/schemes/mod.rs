@@ -87,7 +87,7 @@ pub struct SchemeDef {
     pub summary: &'static str,
     /// The paper that describes it.
     pub paper: &'static str,
-    /// Its parameters under these parameter values, with the parameters of its parts.
+    /// Function that returns the parameters of the scheme and of the parts that are chosen.
     pub params: &'static SchemeParams,
     /// Checks that the layout can work, before anything is built. The logical capacity is part of
     /// the layout.
@@ -117,7 +117,7 @@ impl SchemeDef {
     /// one.
     ///
     /// # Errors
-    /// They have none; the message names another way.
+    /// Returns an error that names another way, if the scheme or one of the parts has no model.
     pub fn steady_state(&self, config: &SchemeConfig<'_>) -> Result<MakeSteady, ConfigError> {
         let found = self.steady.ok_or_else(|| {
             let why = format!(
@@ -136,7 +136,7 @@ impl SchemeDef {
     /// power failed may be readable once and never again. Nothing is made of such a page.
     ///
     /// # Errors
-    /// The scheme cannot mount the medium as it is, or the power fails.
+    /// Returns an error if the scheme cannot mount the medium as it is, or if the power fails.
     pub fn mount(
         &self,
         config: &SchemeConfig<'_>,

@@ -92,7 +92,7 @@ enum Pages {
 
 #[derive(Clone, Default)]
 struct Superblock {
-    /// Its physical blocks, oldest first.
+    /// Physical blocks of the superblock, the oldest first.
     blocks: Vec<BlockId>,
     /// The number of logical blocks.
     size: u32,

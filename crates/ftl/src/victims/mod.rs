@@ -74,11 +74,11 @@ pub struct VictimDef {
     pub summary: &'static str,
     /// The paper that describes it.
     pub paper: &'static str,
-    /// Its own parameters.
+    /// Parameters of the policy itself.
     pub params: &'static [ParamDef],
     /// Builds one for a lane; `rng` is its own stream.
     pub build: &'static Builder,
-    /// Its steady state under uniform random writes, or `None` if there is no model of it.
+    /// Steady state of the policy under uniform random writes; `None` if there is no model of it.
     pub steady: Option<Steady>,
 }
 

@@ -53,7 +53,7 @@ impl Buffer {
         self.pages - self.lpns.len()
     }
 
-    /// Returns the place of a logical page.
+    /// Returns the place of a logical page, or `None` if the buffer does not hold the page.
     #[inline]
     pub fn find(&self, lpn: u32) -> Option<usize> {
         self.lpns.iter().position(|&l| l == lpn)
@@ -67,7 +67,7 @@ impl Buffer {
     /// Puts a page in its place or, if it has none, in the next place.
     ///
     /// # Panics
-    /// If there is no next place.
+    /// Panics if there is no next place.
     pub fn put(&mut self, lpn: u32, stamp: Stamp, bytes: Option<&[u8]>) {
         let place = match self.find(lpn).filter(|_| lpn != NONE) {
             Some(place) => place,

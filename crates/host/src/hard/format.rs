@@ -47,7 +47,7 @@ impl Record {
     /// Returns the bytes of the record's superpage.
     ///
     /// # Panics
-    /// If the words do not fit.
+    /// Panics if the words do not fit.
     pub fn encode(&self, superpage_bytes: u32) -> Vec<u8> {
         let length = self.words.len() * 4;
         assert!(
@@ -71,7 +71,7 @@ impl Record {
     /// Returns the record in a superpage.
     ///
     /// # Errors
-    /// If there is no record.
+    /// Returns an error if there is no record.
     pub fn decode(bytes: &[u8]) -> Result<Record, NoRecord> {
         if bytes.iter().all(|&b| b == 0) {
             return Err(NoRecord::Blank);

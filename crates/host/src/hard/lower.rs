@@ -226,8 +226,8 @@ impl LowerDevice {
         self.send(now, tag, cmd, after)
     }
 
-    /// Returns the bytes of a superpage, or `None` if it holds something that is no record of this
-    /// layer.
+    /// Returns the bytes of a superpage, or `Ok(None)` if it holds something that is no record of
+    /// this layer.
     pub fn read_record(&mut self, now: Ps, superpage: u32) -> Result<Option<Vec<u8>>, SubmitError> {
         let (lba, sectors) = (self.first_sector(superpage), self.superpage_sectors);
         self.read(now, lba.0, sectors, &[])?;

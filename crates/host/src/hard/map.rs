@@ -73,7 +73,7 @@ impl Map {
         map
     }
 
-    /// Returns the virtual page of a logical page.
+    /// Returns the virtual page of a logical page, or `None` if it has none.
     #[inline]
     pub fn get(&self, lpn: u32) -> Option<u32> {
         Some(self.forward[lpn as usize]).filter(|&vpn| vpn != NONE)
@@ -132,7 +132,8 @@ impl Map {
         }
     }
 
-    /// Returns the superpage to reclaim next, and its valid pages.
+    /// Returns the superpage to reclaim next, with the number of its valid pages, or `None` if
+    /// there is no such superpage.
     pub fn victim(&mut self) -> Option<(u32, u32)> {
         let lane = Candidates {
             valid: &self.valid,

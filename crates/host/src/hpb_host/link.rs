@@ -55,7 +55,7 @@ impl WireFormat {
     /// format. Reads bring entries for at most `pages` pages.
     ///
     /// # Errors
-    /// The error names the key that does not go with the format.
+    /// Returns an error that names the key that does not go with the format.
     pub fn fits(self, terms: &Terms, pages: u64) -> Result<(), ConfigError> {
         let no = |key, why: &str| Err(ConfigError::new(key, why));
         match self {

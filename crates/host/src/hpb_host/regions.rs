@@ -250,8 +250,9 @@ impl Regions {
         }
     }
 
-    /// Returns the region to drop for another: the one that was not read longest, among regions of
-    /// which nothing is being fetched.
+    /// Returns the region to drop for another, or `None` if no region fits. It is the least
+    /// recently read region other than `but` that had at most `reads_max` reads and of which
+    /// nothing is being fetched.
     pub fn victim(&self, but: Option<u32>, reads_max: u32) -> Option<u32> {
         let issued = |r: u32| {
             self.of_region(r).any(|s| self.subregions[s as usize].state == SubregionState::Issued)

@@ -49,8 +49,8 @@ impl Alike {
         }
     }
 
-    /// Returns the first unsure units from `least` on that follow each other, at most `most` of
-    /// them.
+    /// Returns the first unsure units from `least` on that follow each other, at most `most` units,
+    /// or `None` if no unit from there on is unsure.
     pub fn next_unsure(&mut self, least: u32, most: u32) -> Option<Range<u32>> {
         if self.unsure == 0 {
             return None;

@@ -150,7 +150,7 @@ impl Copies {
     /// Takes drives out: from now on the mirror promises everything without them.
     ///
     /// # Errors
-    /// The error of the last drive.
+    /// Returns the error of the last drive if no drive is left, and an error if the power fails.
     pub fn drop_drives(&mut self, now: Ps, mut failed: Failed) -> Result<(), SubmitError> {
         let mut members = false;
         while let Some((drive, error)) = failed.pop() {
@@ -193,7 +193,7 @@ impl Copies {
     /// Tells every current drive which drives are current. Returns the drives that cannot be told.
     ///
     /// # Errors
-    /// If the power fails.
+    /// Returns an error if the power fails.
     pub fn write_superblocks(&mut self, now: Ps) -> Result<Failed, SubmitError> {
         self.events += 1;
         let current = self.those(|state| state == State::Current);

@@ -31,7 +31,7 @@ impl HpbRead {
     /// Returns the bytes of the command.
     ///
     /// # Panics
-    /// If there are no blocks, or the number of the entries is above 7Fh.
+    /// Panics if there are no blocks, or the number of the entries is above 7Fh.
     pub fn encode(&self) -> Cdb {
         assert!(self.blocks > 0 && self.read_id <= READ_ID_MAX, "{self:?}");
         let mut bytes = [0; 16];
@@ -45,8 +45,8 @@ impl HpbRead {
     /// Returns the command that `bytes` encode.
     ///
     /// # Errors
-    /// Another length or operation code, no blocks, and reserved bits: 0 and 2 of byte 1, 7 of byte
-    /// 15.
+    /// Returns an error for another length or operation code, for no blocks, and for reserved bits:
+    /// 0 and 2 of byte 1, 7 of byte 15.
     pub fn decode(bytes: &[u8]) -> Result<HpbRead, WireError> {
         let bytes = cdb(bytes)?;
         must_be(bytes, 0, "the operation code", HPB_READ)?;
@@ -95,7 +95,7 @@ impl WriteBuffer {
     /// Returns the bytes of the command.
     ///
     /// # Panics
-    /// If the number of a read is not 1 to 7Fh.
+    /// Panics if the number of a read is not 1 to 7Fh.
     pub fn encode(&self) -> Cdb {
         let mut bytes = [0; 16];
         bytes[0] = WRITE_BUFFER;
@@ -119,8 +119,8 @@ impl WriteBuffer {
     /// Returns the command that `bytes` encode.
     ///
     /// # Errors
-    /// Another length, operation code or buffer, a number of a read that is not 1 to 7Fh, and any
-    /// other byte that is not zero.
+    /// Returns an error for another length, operation code or buffer, for a number of a read that
+    /// is not 1 to 7Fh, and for any other byte that is not zero.
     pub fn decode(bytes: &[u8]) -> Result<WriteBuffer, WireError> {
         let bytes = cdb(bytes)?;
         must_be(bytes, 0, "the operation code", WRITE_BUFFER)?;
@@ -180,7 +180,7 @@ impl Notice {
     /// regions to be dropped.
     ///
     /// # Panics
-    /// If there are more than two of a kind.
+    /// Panics if there are more than two of a kind.
     pub fn new(operation: Operation, lun: u8, active: &[(u16, u16)], inactive: &[u16]) -> Notice {
         let mut notice = Notice {
             operation,
@@ -224,8 +224,8 @@ impl Notice {
     /// Returns the notice that `bytes` encode.
     ///
     /// # Errors
-    /// Another length, descriptor or operation, more than two of a kind, and any other byte that is
-    /// not zero.
+    /// Returns an error for another length, descriptor or operation, for more than two of a kind,
+    /// and for any other byte that is not zero.
     pub fn decode(bytes: &[u8]) -> Result<Notice, WireError> {
         if bytes.len() != SENSE_BYTES {
             return Err(WireError::Length { expected: SENSE_BYTES, found: bytes.len() });

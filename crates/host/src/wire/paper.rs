@@ -30,7 +30,7 @@ impl Read16 {
     /// Returns the bytes of the command.
     ///
     /// # Panics
-    /// If the address does not fit beside an entry, or a small number is too large.
+    /// Panics if the address does not fit beside an entry, or a small number is too large.
     pub fn encode(&self) -> Cdb {
         assert!(self.group < 32, "the group number is 0 to 31");
         let mut bytes = [0; 16];
@@ -53,8 +53,8 @@ impl Read16 {
     /// Returns the command that `bytes` encode.
     ///
     /// # Errors
-    /// Another length or operation code, and reserved bits: bit 2 of byte 1, bits 5 to 7 of byte
-    /// 14, all of byte 15 (UFS).
+    /// Returns an error for another length or operation code, and for reserved bits: bit 2 of byte
+    /// 1, bits 5 to 7 of byte 14, all of byte 15 (UFS).
     pub fn decode(bytes: &[u8]) -> Result<Read16, WireError> {
         let bytes = cdb(bytes)?;
         must_be(bytes, 0, "the operation code", READ_16)?;
@@ -110,7 +110,7 @@ impl<'a> Response<'a> {
     /// entries, 8 bytes for each pair.
     ///
     /// # Panics
-    /// If `pairs` are no whole number of pairs, or more than a data segment holds.
+    /// Panics if `pairs` are no whole number of pairs, or more than a data segment holds.
     pub fn good(lun: u8, tag: u8, dirty_group: Option<u32>, pairs: &'a [u8]) -> Response<'a> {
         assert!(
             pairs.len() % PAIR_BYTES == 0 && pairs.len() <= usize::from(u16::MAX),
@@ -143,7 +143,7 @@ impl<'a> Response<'a> {
     /// Writes the response to `to`, which must have its length.
     ///
     /// # Errors
-    /// [`WireError::Length`].
+    /// Returns [`WireError::Length`] if `to` has another length.
     pub fn encode(&self, to: &mut [u8]) -> Result<(), WireError> {
         if to.len() != self.length() {
             return Err(WireError::Length { expected: self.length(), found: to.len() });
@@ -163,8 +163,8 @@ impl<'a> Response<'a> {
     /// Returns the response that `bytes` encode.
     ///
     /// # Errors
-    /// Another length than the response states, another transaction, reserved bits, and device
-    /// information that contradicts the rest.
+    /// Returns an error for another length than the response states, for another transaction, for
+    /// reserved bits, and for device information that contradicts the rest.
     pub fn decode(bytes: &'a [u8]) -> Result<Response<'a>, WireError> {
         let short = |expected| WireError::Length { expected, found: bytes.len() };
         if bytes.len() < RESPONSE_BYTES {

@@ -33,8 +33,8 @@ impl Read16 {
     /// Returns the command that `bytes` encode.
     ///
     /// # Errors
-    /// Another length, operation code, mark or number of blocks, and bits 0 and 2 of byte 1, which
-    /// are reserved.
+    /// Returns an error for another length, operation code, mark or number of blocks, and for bits
+    /// 0 and 2 of byte 1, which are reserved.
     pub fn decode(bytes: &[u8]) -> Result<Read16, WireError> {
         let bytes = cdb(bytes)?;
         must_be(bytes, 0, "the operation code", READ_16)?;
@@ -67,7 +67,7 @@ impl ReadBuffer {
     /// Returns the bytes of the command.
     ///
     /// # Panics
-    /// If the length has more than 24 bits.
+    /// Panics if the length has more than 24 bits.
     pub fn encode(&self) -> Cdb {
         assert!(self.bytes < 1 << 24, "{} bytes have more than 24 bits", self.bytes);
         let mut bytes = [0; 16];
@@ -81,7 +81,8 @@ impl ReadBuffer {
     /// Returns the command that `bytes` encode.
     ///
     /// # Errors
-    /// Another length, operation code or buffer, and bytes 9 to 15, which are reserved.
+    /// Returns an error for another length, operation code or buffer, and for bytes 9 to 15, which
+    /// are reserved.
     pub fn decode(bytes: &[u8]) -> Result<ReadBuffer, WireError> {
         let bytes = cdb(bytes)?;
         must_be(bytes, 0, "the operation code", READ_BUFFER)?;

@@ -27,7 +27,7 @@ pub struct HashDef {
     pub summary: &'static str,
     /// Source that describes the function.
     pub paper: &'static str,
-    /// Its own parameters.
+    /// Parameters of the function itself.
     pub params: &'static [ParamDef],
     /// Function that builds it for addresses of `la_bits` bits and `2^set_bits` sets.
     pub build: &'static Build,

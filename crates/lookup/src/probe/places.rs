@@ -100,8 +100,8 @@ impl Places {
     /// bit map of beginnings.
     ///
     /// # Errors
-    /// Banks that the device does not have or that do not divide up, sets larger than a row, tables
-    /// larger than the banks.
+    /// Returns an error for banks that the device does not have or that do not divide up, for sets
+    /// larger than a row, and for tables larger than the banks.
     pub fn from_params(
         params: &Params,
         shape: &TableShape,
@@ -286,7 +286,7 @@ impl Places {
 /// Returns the number of banks of the LPMT.
 ///
 /// # Errors
-/// If the policy is unknown.
+/// Returns an error if the policy is unknown.
 pub(crate) fn banks(params: &Params) -> Result<u32, ConfigError> {
     Ok(if policy(params)?.one_bank { 1 } else { params.get(BANKS) })
 }

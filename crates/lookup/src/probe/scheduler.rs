@@ -65,7 +65,7 @@ impl Scheduler {
     /// Returns the scheduler that `params` describe.
     ///
     /// # Errors
-    /// The errors of [`Places::from_params`].
+    /// Returns the errors of [`Places::from_params`].
     pub fn from_params(
         params: &Params,
         shape: &TableShape,

@@ -107,7 +107,7 @@ pub fn params(hashes: Entries<HashDef>) -> Vec<&'static ParamDef> {
 /// Returns the parameters of a study: settings over the paper's device and sizes.
 ///
 /// # Errors
-/// Unknown keys and bad values.
+/// Returns an error for an unknown key or a bad value.
 pub fn settings(hashes: Entries<HashDef>, given: &[String]) -> Result<Params, ConfigError> {
     let mut raw = RawConfig::default();
     raw.set("dram.preset", "table-1", "default");
@@ -228,7 +228,7 @@ impl Study {
     /// Returns a study with empty tables.
     ///
     /// # Errors
-    /// Parameters that do not fit together.
+    /// Returns an error if parameters do not fit together.
     pub fn new(hashes: Entries<HashDef>, params: &Params) -> Result<Study, ConfigError> {
         let (device, timings, rules) = dram::timings::from_params(params)?;
         let la_bits = params.get(LA_BITS);
@@ -298,7 +298,7 @@ impl Study {
     /// then timed one by one: so the processor waits for one set while it searches others.
     ///
     /// # Errors
-    /// If the tables have no room for one of them.
+    /// Returns an error if the tables have no room for one of them.
     pub fn ask_all(&mut self, asks: &[LookupRequest]) -> Result<(), LookupError> {
         let mut primary = [None; AT_ONCE];
         for some in asks.chunks(AT_ONCE) {
@@ -334,7 +334,7 @@ impl Study {
     /// Serves one request.
     ///
     /// # Errors
-    /// If the tables have no room for it.
+    /// Returns an error if the tables have no room for it.
     pub fn ask(&mut self, ask: LookupRequest) -> Result<(), LookupError> {
         self.measure.request();
         self.scheduler.begin();

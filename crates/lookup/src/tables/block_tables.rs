@@ -118,13 +118,14 @@ impl BlockTables {
         (row.flags & LAST == 0).then_some(row.npid)
     }
 
-    /// Returns PPid of a page that is not the first: the page before it.
+    /// Returns PPid of a page that is not the first: the page before it. Returns `None` for a first
+    /// page.
     pub fn previous(&self, pn: Pn) -> Option<Pn> {
         let row = self.row(pn);
         (row.flags & FIRST == 0).then_some(row.ppid)
     }
 
-    /// Returns PPid of a first page: the place of its entry.
+    /// Returns PPid of a first page: the place of its entry. Returns `None` for any other page.
     pub fn location(&self, pn: Pn) -> Option<Location> {
         let row = self.row(pn);
         let way_mask = (1 << self.way_bits) - 1;
@@ -214,7 +215,7 @@ impl BlockTables {
     /// on.
     ///
     /// # Panics
-    /// If a row is still valid.
+    /// Panics if a row is still valid.
     pub fn erase(&mut self, table: u32) {
         assert!(
             self.valid[table as usize] == 0,

@@ -7,7 +7,7 @@ impl Tables {
     /// Checks every link of the LPMT and of the block tables.
     ///
     /// # Errors
-    /// The first rule that does not hold.
+    /// Returns the first rule that does not hold.
     pub fn check(&self) -> Result<(), Violation> {
         let shape = *self.lpmt.shape();
         let broken = |detail: String| {

@@ -142,7 +142,7 @@ impl Lpmt {
     /// Puts an entry of one page where a search for it ended, into a new secondary set if need be.
     ///
     /// # Errors
-    /// If the address is there already, or there is no free set.
+    /// Returns an error if the address is there already, or there is no free set.
     pub(super) fn insert(
         &mut self,
         found: SearchResult,

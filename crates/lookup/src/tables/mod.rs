@@ -58,7 +58,7 @@ impl Memory for () {}
 pub struct Hit {
     /// Place of its entry.
     pub at: Location,
-    /// Its first page.
+    /// First page of the file.
     pub pn: Pn,
     /// Bit S: the file has one page.
     pub single: bool,
@@ -91,7 +91,7 @@ impl Tables {
         self.lpmt.find(self.key(la), la, memory)
     }
 
-    /// Finds the file that begins at `la`.
+    /// Finds the file that begins at `la`, or returns `None` if no file does.
     #[inline]
     pub fn lookup(&self, la: u32, memory: &mut impl Memory) -> Option<Hit> {
         match self.search(la, memory) {
@@ -112,8 +112,8 @@ impl Tables {
     /// Inserts a new file of one page, `pn`, whose row must be free.
     ///
     /// # Errors
-    /// If the address is wider than its field or is there already, the row is taken or out of
-    /// range, or the LPMT has no set left for the key. Nothing is changed then.
+    /// Returns an error if the address is wider than its field or is there already, the row is
+    /// taken or out of range, or the LPMT has no set left for the key. Nothing is changed then.
     pub fn insert(
         &mut self,
         la: u32,
@@ -129,7 +129,7 @@ impl Tables {
     /// changed.
     ///
     /// # Errors
-    /// The errors of [`Tables::insert`].
+    /// Returns the errors of [`Tables::insert`].
     pub fn insert_where(
         &mut self,
         found: SearchResult,
@@ -148,7 +148,8 @@ impl Tables {
     /// Appends the page `pn` to the file whose last page is `last`.
     ///
     /// # Errors
-    /// If `last` is not the last page of a file, or the row of `pn` is taken or out of range.
+    /// Returns an error if `last` is not the last page of a file, or the row of `pn` is taken or
+    /// out of range.
     pub fn extend(
         &mut self,
         last: Pn,
@@ -169,7 +170,7 @@ impl Tables {
     /// page, the file is gone.
     ///
     /// # Errors
-    /// If there is no such file.
+    /// Returns an error if there is no such file.
     pub fn shrink(&mut self, la: u32, memory: &mut impl Memory) -> Result<Pn, LookupError> {
         let hit = self.lookup(la, memory).ok_or(LookupError::Missing { la })?;
         let mut last = hit.pn;
@@ -192,7 +193,7 @@ impl Tables {
     /// Deletes the file that begins at `la`. `pages` is shown each of its pages.
     ///
     /// # Errors
-    /// If there is no such file.
+    /// Returns an error if there is no such file.
     pub fn delete(
         &mut self,
         la: u32,
@@ -215,7 +216,7 @@ impl Tables {
     /// begins at `la`.
     ///
     /// # Errors
-    /// The errors of [`Tables::insert`]; nothing is changed then.
+    /// Returns the errors of [`Tables::insert`]; nothing is changed then.
     pub fn split(
         &mut self,
         pn: Pn,
@@ -255,7 +256,8 @@ impl Tables {
     /// become a file that begins at `rest`.
     ///
     /// # Errors
-    /// The errors of [`Tables::insert`] for `rest`, if pages follow; nothing is changed then.
+    /// Returns the errors of [`Tables::insert`] for `rest`, if pages follow; nothing is changed
+    /// then.
     pub fn drop_page(
         &mut self,
         pn: Pn,
@@ -280,7 +282,8 @@ impl Tables {
     /// last page is `last`. Its entry is gone.
     ///
     /// # Errors
-    /// If the pages are no such pages, or are of the same file.
+    /// Returns an error if `last` is no last page, if `first` is no first page, or if both are
+    /// pages of one file.
     pub fn join(
         &mut self,
         last: Pn,
@@ -317,7 +320,7 @@ impl Tables {
     /// the purpose of PPid.
     ///
     /// # Errors
-    /// If `old` holds no page, or the row of `new` is taken or out of range.
+    /// Returns an error if `old` holds no page, or the row of `new` is taken or out of range.
     pub fn relocate(
         &mut self,
         old: Pn,

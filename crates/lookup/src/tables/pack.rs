@@ -18,7 +18,7 @@ impl Writer {
     /// Appends the lowest `bits` bits of `value`.
     ///
     /// # Panics
-    /// If the value is wider than that.
+    /// Panics if `value` has more than `bits` bits.
     pub fn put(&mut self, value: u64, bits: u32) {
         assert!(bits == 64 || value >> bits == 0, "{value} does not fit {bits} bits");
         for i in 0..bits {

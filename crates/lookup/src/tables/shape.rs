@@ -71,8 +71,8 @@ impl TableShape {
     /// `rows` pages.
     ///
     /// # Errors
-    /// Sets that are no power of two, and more secondary sets than primary ones.
-    /// [`TableShape::check`] finds whether the rest can be held.
+    /// Returns an error if a number of sets is no power of two, or if there are more secondary sets
+    /// than primary ones. [`TableShape::check`] finds whether the rest can be held.
     pub fn from_params(
         params: &Params,
         addresses: u64,
@@ -124,7 +124,7 @@ impl TableShape {
     /// have one key.
     ///
     /// # Errors
-    /// The size that is too small, with the smallest that is not.
+    /// Returns an error that names the size that is too small, with the smallest that is not.
     pub fn holds_any(&self, files: u64) -> Result<(), ConfigError> {
         let ways = u64::from(self.ways);
         let (primary, secondary) =
@@ -157,7 +157,7 @@ impl TableShape {
     /// that set the numbers of addresses and pages.
     ///
     /// # Errors
-    /// The size that is too large.
+    /// Returns an error that names the size that is too large.
     pub fn check(&self, addresses: &str, pages: &str) -> Result<(), ConfigError> {
         let too_large = |key: &str, what: String, allowed: String| {
             Err(ConfigError::allowing(key, what, allowed))

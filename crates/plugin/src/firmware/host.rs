@@ -148,7 +148,7 @@ impl<'a, 'b> Session<'a, 'b> {
     /// Returns an error of the medium that no firmware can handle: the power is gone.
     ///
     /// # Panics
-    /// Raises a [`PartFault`] for a fault of the firmware.
+    /// Panics with a [`PartFault`] for a fault of the firmware.
     pub fn call<T>(
         &mut self,
         cell: &HostCell,

@@ -18,7 +18,7 @@ fn filled(config: &DriveConfig, folder: &Path) -> ServeSpec {
 /// is kept in `folder`.
 ///
 /// # Errors
-/// The drive has no such state.
+/// Returns an error if the drive has no such state.
 pub fn preconditioned(
     config: &DriveConfig,
     folder: &Path,

@@ -31,9 +31,9 @@ pub enum CheckpointError {
     OtherDrive {
         /// The first parameter that differs.
         key: String,
-        /// Its value in the checkpoint.
+        /// Value of the parameter in the checkpoint.
         has: String,
-        /// Its value here.
+        /// Value of the parameter here.
         expected: String,
     },
 }

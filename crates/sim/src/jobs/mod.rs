@@ -46,14 +46,14 @@ pub(crate) struct NamedFile {
 pub(crate) struct Jobs {
     /// Path of the job file.
     pub path: String,
-    /// Its text.
+    /// Text of the job file.
     pub text: String,
     /// SHA-256 of everything that was read for it: the file, the files that it includes, and
     /// variables.
     pub digest: String,
     /// The files that it names, in order: included files, and the logs that it replays.
     pub named: Vec<NamedFile>,
-    /// Its jobs on the drive.
+    /// Jobs of the file, laid out on the drive.
     pub layout: Layout,
     /// The file system that they run on, if any, and the sectors of the drive.
     filesystem: Option<String>,

@@ -56,7 +56,7 @@ pub(super) struct Thread {
     pub batch: Option<Batch>,
     /// `true` while it sleeps because of a pause.
     pub pausing: bool,
-    /// Its share of a flow, and whether its next request has been counted there.
+    /// Share of a flow, and whether the thread's next request has been counted there.
     pub share: Option<Share>,
     pub counted: bool,
     /// The step that follows when all queued requests are sent and reaped.
@@ -76,11 +76,11 @@ pub(super) struct Thread {
     pub last_issue: Ps,
     /// Files of the file system that it wrote since its last sync.
     pub dirty: BTreeSet<u64>,
-    /// Its time is up, or its rates have settled, and it has noticed.
+    /// `true` if the thread's time is up, or its rates have settled, and it has noticed.
     pub expired: bool,
     /// Files that it syncs yet before it ends.
     pub end_syncs: usize,
-    /// Its rates have settled, or a job has ended it.
+    /// `true` if the thread's rates have settled, or a job has ended it.
     pub settled: bool,
     /// Requests that it completed so far, with the requests of its ramp.
     pub completed: Completed,

@@ -110,7 +110,7 @@ pub struct LookupSpec {
 
 /// Result of a study.
 pub struct LookupOutcome {
-    /// Its record.
+    /// Record of the study.
     pub record: Value,
     /// The commands of its DRAM, where they were asked for; see `docs/FORMATS.md`.
     pub commands: Option<Table>,

@@ -166,8 +166,8 @@ pub struct Position {
 /// `from`. [`resume`](super::resume) reads on from there.
 ///
 /// # Errors
-/// An error of the input; a file that is not in this format, of another version, truncated, or with
-/// a damaged index.
+/// Returns an error of the input, and an error if the file is not in this format, is of another
+/// version, is truncated, or has a damaged index.
 pub fn seek(input: &mut (impl Read + Seek), from: Ps) -> Result<Position, TraceError> {
     let at = |offset: u64| {
         move |error: io::Error| TraceError::new(Place::Byte(offset), error.to_string(), "")

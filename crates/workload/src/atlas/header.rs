@@ -16,7 +16,7 @@ pub(super) fn encode() -> [u8; HEADER_BYTES] {
 /// Checks that `head`, the start of a file, is a header that this reader knows.
 ///
 /// # Errors
-/// Another format, another version, or a damaged header.
+/// Returns an error for another format, another version, or a damaged header.
 pub(super) fn check(head: &[u8]) -> Result<(), TraceError> {
     let shown = &head[..head.len().min(MAGIC.len())];
     let fault = |at: usize, why: &'static str, expected: &'static str, shown: &[u8]| TraceError {

@@ -12,7 +12,7 @@ use std::io::{self, Read};
 /// Returns the records of a whole file from its start.
 ///
 /// # Errors
-/// A header that [`header::check`] refuses.
+/// Returns an error if [`header::check`] refuses the header.
 pub(crate) fn stream(
     mut input: Box<dyn Read + Send>,
     options: &ReadOptions,

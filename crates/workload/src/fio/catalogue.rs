@@ -32,7 +32,7 @@ pub struct KnownOption {
     pub name: &'static str,
     /// First version of fio that has the option; empty if 3.33 has it.
     pub since: &'static str,
-    /// Its class.
+    /// Class of the option.
     pub class: OptionClass,
 }
 

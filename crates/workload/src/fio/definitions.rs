@@ -32,9 +32,9 @@ const ENGINES: &[(&str, Engine)] = &[
 
 /// An option that is modelled.
 pub(super) struct OptionDef {
-    /// Its name in fio's list.
+    /// Name of the option in fio's list.
     pub name: &'static str,
-    /// Its other name.
+    /// Other name of the option.
     pub alias: &'static str,
     /// Function that takes the value.
     pub set: fn(&mut Options, &Arg<'_>) -> Result<(), String>,

@@ -43,8 +43,8 @@ pub struct Section {
 /// the logs that it replays.
 ///
 /// # Errors
-/// The first thing that fio would not accept, or that cannot be simulated and would change which
-/// requests are made.
+/// Returns an error for the first thing that fio would not accept, or that cannot be simulated and
+/// would change which requests are made.
 pub fn parse(
     text: &str,
     file_name: &str,

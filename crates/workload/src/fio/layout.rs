@@ -50,7 +50,7 @@ pub struct Job {
     pub group: u32,
     /// `true` if the job waits until no job runs.
     pub stonewall: bool,
-    /// Its files.
+    /// Files of the job.
     pub files: Vec<JobSpan>,
     /// Bytes of one pass.
     pub size: u64,
@@ -80,8 +80,9 @@ impl JobFile {
     /// Lays the jobs out on a drive of `capacity` bytes.
     ///
     /// # Errors
-    /// A job or file that does not fit the drive, a block size that does not fit its file, jobs of
-    /// one group that settle by different options, and too many jobs, files or mapped blocks.
+    /// Returns an error for a job or file that does not fit the drive, for a block size that does
+    /// not fit its file, for jobs of one group that settle by different options, and for too many
+    /// jobs, files or mapped blocks.
     pub fn layout(&self, capacity: u64) -> Result<Layout, JobError> {
         let mut jobs = Vec::new();
         let capacity = capacity.min(MAX_CAPACITY);

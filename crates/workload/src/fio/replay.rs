@@ -122,7 +122,7 @@ pub(super) struct Replay {
     pub ends: Vec<u64>,
     /// `true` if the log writes.
     pub writes: bool,
-    /// Its lines.
+    /// Lines of the log.
     pub steps: Vec<(Turn, ReplayStep)>,
 }
 
@@ -137,8 +137,8 @@ impl Replay {
     /// Reads the text of the log `name`.
     ///
     /// # Errors
-    /// A line that cannot be replayed, and a log without a header, of too many lines, or without a
-    /// read, write or trim.
+    /// Returns an error for a line that cannot be replayed, and for a log without a header, with
+    /// too many lines, or without a read, write or trim.
     pub fn read(o: &ReplayOptions, name: &str, text: &str) -> Result<Replay, JobError> {
         let mut lines = (1u32..).zip(text.lines());
         let file: Arc<str> = Arc::from(name);
@@ -182,7 +182,7 @@ impl Replay {
 }
 
 impl Replay {
-    /// Returns the number of bytes of the longest request.
+    /// Returns the number of bytes of the longest request, or `None` if the log has none.
     pub fn longest(&self) -> Option<u64> {
         let bytes = |step: &(Turn, ReplayStep)| match step.1 {
             ReplayStep::Data { bytes, .. } => Some(u64::from(bytes)),

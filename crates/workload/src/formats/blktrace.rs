@@ -141,8 +141,8 @@ fn open(input: Box<dyn BufRead + Send>, start: &Start<'_>) -> Result<Reader, Ope
 /// empty file belongs to a CPU that saw nothing.
 ///
 /// # Errors
-/// The number of a file that belongs to no recording, or to another machine than the first, and the
-/// reason.
+/// Returns the number of a file that belongs to no recording, or to another machine than the first,
+/// and the reason.
 pub(crate) fn open_together(
     pieces: Vec<Piece>,
     heads: &[&[u8]],

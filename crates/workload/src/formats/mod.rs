@@ -67,7 +67,7 @@ pub const FORMATS: &[FormatDef] = &[
 /// Returns the format of this crate with the name `name`.
 ///
 /// # Errors
-/// An unknown name; the error names the nearest format and all others.
+/// Returns an error that names the unknown format, the nearest format and all others.
 pub fn format_by_name(name: &str) -> Result<&'static FormatDef, ConfigError> {
     crate::Registry::STANDARD.formats.named(name)
 }

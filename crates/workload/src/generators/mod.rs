@@ -38,7 +38,7 @@ pub struct GeneratorDef {
     /// parameters, capacity and seed give the same requests.
     ///
     /// # Errors
-    /// Parameters that contradict each other or the capacity.
+    /// Returns an error if parameters contradict each other or the capacity.
     pub build: Build,
 }
 
@@ -63,8 +63,9 @@ impl Registry {
     /// is `name` or `name:key=value,key=value`.
     ///
     /// # Errors
-    /// An unknown generator or parameter (with the nearest name), a parameter given twice or
-    /// without a value, and values that are out of range or contradict each other or the capacity.
+    /// Returns an error for an unknown generator or parameter (with the nearest name), for a
+    /// parameter given twice or without a value, and for values that are out of range or contradict
+    /// each other or the capacity.
     pub fn generate(
         &self,
         spec: &str,
@@ -81,7 +82,7 @@ impl Registry {
 /// Returns the generator of this crate with the name `name`.
 ///
 /// # Errors
-/// An unknown name; the error names the nearest generator and all others.
+/// Returns an error that names the unknown generator, the nearest generator and all others.
 pub fn generator_by_name(name: &str) -> Result<&'static GeneratorDef, ConfigError> {
     Registry::STANDARD.generators.named(name)
 }
@@ -89,7 +90,7 @@ pub fn generator_by_name(name: &str) -> Result<&'static GeneratorDef, ConfigErro
 /// Makes a generator as [`Registry::generate`] does, with the generators of this crate.
 ///
 /// # Errors
-/// The errors of [`Registry::generate`].
+/// Returns the errors of [`Registry::generate`].
 pub fn generate(
     spec: &str,
     capacity_sectors: u64,

@@ -302,7 +302,7 @@ impl MapArea {
     }
 
     /// Marks on flash that a mount is mending the map, before it erases anything that shows it.
-    /// Returns the page that was written, or `None` if no lane has room.
+    /// Returns the page that was written, or `Ok(None)` if no lane has room.
     ///
     /// A page is copied in a lane that has room beside the pages that it must collect. `blank`
     /// builds a page that was never written.

@@ -22,7 +22,7 @@ impl Io<'_, '_> {
     /// flash is read first.
     ///
     /// # Errors
-    /// There is no room, or no power.
+    /// Returns an error if there is no room, or if the power fails.
     pub fn evict(&mut self, page: u32, whole: bool) -> Result<OpId, FtlError> {
         self.write(&mut [page], Reason::Evict, |_| whole)
     }
@@ -54,7 +54,7 @@ impl Io<'_, '_> {
     /// checked.
     ///
     /// # Errors
-    /// The map page is damaged.
+    /// Returns an error if the map page is damaged.
     pub fn load(&mut self, lpn: Lpn, evicted: OpId) -> Result<OpId, FtlError> {
         let page = self.map.table.page_of(lpn);
         self.map.load(self.cx, page, lpn, &[self.cx.command, evicted])

@@ -140,8 +140,8 @@ impl Changes {
     /// whose changes were made.
     ///
     /// # Panics
-    /// If a mount found changes and did not [`sort`](Self::sort) them: a page with this number
-    /// would hide the older ones from the next mount.
+    /// Panics if a mount found changes and did not [`sort`](Self::sort) them: a page with this
+    /// number would hide the older ones from the next mount.
     pub fn replay_from(&self, settled: u64) -> u64 {
         assert!(self.sorted, "changes that a mount found are not sorted");
         self.order.first().map_or(settled, |page| self.since[page as usize] - 1)

@@ -84,7 +84,7 @@ impl Cmt {
     /// Adds an entry that is not in memory.
     ///
     /// # Panics
-    /// If there is no room.
+    /// Panics if there is no room.
     pub fn insert(&mut self, lpn: u32, page: u32) {
         assert!(!self.is_full(), "the CMT is full");
         let entry = CachedEntry { lpn, page, changed: false, previous: NIL, next: NIL };

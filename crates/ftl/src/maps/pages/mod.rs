@@ -159,7 +159,7 @@ impl MapOnFlash {
     /// holds must be the present one.
     ///
     /// # Errors
-    /// The map page is damaged.
+    /// Returns an error if the map page is damaged.
     pub fn load(
         &mut self,
         cx: &mut FtlContext<'_>,
@@ -191,7 +191,7 @@ impl MapOnFlash {
     /// Reads a map page, if it was ever written, so that it can be written again with its changes.
     ///
     /// # Errors
-    /// It cannot be read.
+    /// Returns an error if the map page cannot be read.
     pub fn merge(
         &mut self,
         cx: &mut FtlContext<'_>,
@@ -205,7 +205,7 @@ impl MapOnFlash {
     /// Reads a map page, if it was ever written, for the host.
     ///
     /// # Errors
-    /// It cannot be read.
+    /// Returns an error if the map page cannot be read.
     pub fn export_entries(&mut self, cx: &mut FtlContext<'_>, page: u32) -> Result<OpId, FtlError> {
         self.pages.exported_pages += u64::from(self.on_flash(page));
         let command = cx.command;
@@ -229,7 +229,7 @@ impl MapOnFlash {
     /// wait for `after`.
     ///
     /// # Errors
-    /// There is no room, or no power.
+    /// Returns an error if there is no room, or if the power fails.
     pub fn write(
         &mut self,
         io: &mut MapContext<'_, '_>,
@@ -322,7 +322,7 @@ impl MapOnFlash {
     /// Rebuilds the table from the map pages on flash.
     ///
     /// # Errors
-    /// The power fails.
+    /// Returns an error if the power fails.
     pub fn load_all(
         &mut self,
         io: &mut MapContext<'_, '_>,
@@ -377,7 +377,7 @@ impl MapOnFlash {
     /// Marks the damage on flash, before a mount erases blocks that nobody can read.
     ///
     /// # Errors
-    /// The power fails.
+    /// Returns an error if the power fails.
     pub fn before_discard(&mut self, io: &mut MapContext<'_, '_>) -> Result<(), FtlError> {
         if self.area.mending {
             let header = Header { version: 0, upto: 0, replay_from: 0, mending: true };
@@ -402,7 +402,7 @@ impl MapOnFlash {
     /// would need.
     ///
     /// # Errors
-    /// There is no room, or no power.
+    /// Returns an error if there is no room, or if the power fails.
     pub fn before_writes(&mut self, io: &mut MapContext<'_, '_>) -> Result<(), FtlError> {
         self.changes.sort();
         self.area.collect_again(io)
@@ -413,7 +413,7 @@ impl MapOnFlash {
     /// has no room for them.
     ///
     /// # Errors
-    /// There is no room, or no power.
+    /// Returns an error if there is no room, or if the power fails.
     pub fn mounted(
         &mut self,
         io: &mut MapContext<'_, '_>,

@@ -72,8 +72,8 @@ impl MapShape {
     /// `resident`, the map has the parameters of maps that are whole in DRAM.
     ///
     /// # Errors
-    /// Sizes of entries and pages that do not fit each other, or the flash; more lanes than the
-    /// drive has.
+    /// Returns an error if the sizes of entries and pages do not fit each other or the flash, or if
+    /// there are more lanes than the drive has.
     pub fn new(
         params: &Params,
         layout: &Layout,
@@ -137,7 +137,7 @@ impl MapShape {
 /// Returns the parameter `map.entry_bytes`, which is 4 or 8.
 ///
 /// # Errors
-/// Another value.
+/// Returns an error that lists 4 and 8, if the value is another.
 pub(crate) fn entry_bytes(params: &Params) -> Result<u64, ConfigError> {
     match u64::from(params.get(ENTRY_BYTES)) {
         n @ (4 | 8) => Ok(n),

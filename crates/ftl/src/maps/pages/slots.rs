@@ -83,7 +83,7 @@ impl Slots {
     /// copy. Returns the fence.
     ///
     /// # Errors
-    /// The power fails: the older copy is then still whole.
+    /// Returns an error if the power fails. The older copy is then still whole.
     pub fn store(
         &mut self,
         cx: &mut FtlContext<'_>,
@@ -137,7 +137,7 @@ impl Slots {
     /// Returns the content of a slot, or `Ok(None)` if it was never written.
     ///
     /// # Errors
-    /// One of its checksums does not match.
+    /// Returns [`Damaged`] if the slot was written and its header or its content is not intact.
     fn read<'n>(&self, nvm: &'n Nvm, slot: u32) -> Result<Option<StoredSegment<'n>>, Damaged> {
         let header = nvm.bytes(self.address(slot), HEADER_BYTES);
         if header.iter().all(|&b| b == 0) {

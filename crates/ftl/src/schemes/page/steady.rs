@@ -53,7 +53,7 @@ fn model(config: &SchemeConfig<'_>) -> Result<Steady, ConfigError> {
 /// Checks that the victim policy and the classifier have a model of the steady state.
 ///
 /// # Errors
-/// One of them has none.
+/// Returns an error if one of them has none.
 pub fn check(config: &SchemeConfig<'_>) -> Result<(), ConfigError> {
     model(config).map(|_| ())
 }

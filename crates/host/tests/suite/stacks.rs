@@ -28,9 +28,7 @@ fn stacks_that_cannot_work_say_why() {
     let refused = |more: &[&str]| hard(more).map(drop).unwrap_err();
     let said = refused(&["drive.logical_pages=495"]);
     assert!(
-        said.contains(
-            "hard.superpage: 4096 bytes do not divide the 1013760 bytes of the lower device"
-        ),
+        said.contains("is refused: 4096 bytes do not divide the 1013760 bytes of the lower device"),
         "{said}"
     );
     let said = refused(&["hard.superpage=5KiB"]);
@@ -47,7 +45,7 @@ fn stacks_that_cannot_work_say_why() {
     assert!(said.contains("each write would be a read-modify-write there"), "{said}");
     let said = refused(&["hard.reserve=0.01"]);
     assert!(
-        said.contains("hard.reserve: ") && said.contains("reclamation needs 6 at least"),
+        said.contains("hard.reserve=0.01") && said.contains("reclamation needs 6 at least"),
         "{said}"
     );
     let said = refused(&["hard.ring=7"]);

@@ -41,7 +41,7 @@ fn stacks_that_cannot_work_say_why() {
         ),
         (
             &["hpb.update=piggyback", "hpb.protect=plain"],
-            "hpb.wire: only the paper's format has entries in responses",
+            "hpb.wire is refused: only the paper's format has entries in responses",
         ),
         (&["hpb.wire=paper"], "hpb.wire: paper: its entries have 4 bytes"),
         (&["hpb.max_read=512KiB"], "hpb.max_read: more than 255 pages"),

@@ -157,7 +157,8 @@ pub struct Reading {
     pub device_map: Option<String>,
     /// Time within which a record that repeats the previous one of its device is dropped.
     pub drop_duplicates: Option<String>,
-    /// Longest pause: longer ones are cut to it, and longer backward steps of the clock are ignored.
+    /// Longest pause: longer ones are cut to it, and longer backward steps of the clock are
+    /// ignored.
     pub time_gap_max: Option<String>,
     /// Operation of all requests of a trace that names none: `read`, `write` or `trim`.
     pub assume_op: Option<String>,

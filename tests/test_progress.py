@@ -49,6 +49,9 @@ def test_preconditioning_is_no_part_of_a_run_and_other_phases_are(now):
     assert "to go" not in found.line(), "3 of 200 %"
     found.update(0, "simulated", 10, 0.1, "requests")
     assert found.line().endswith(", about 3:10 to go")  # 10 s for 0.1, 1.9 to go
+    # nothing comes after the check: the line would stand there until all runs are done
+    found.update(1, "check", 10, 0.0, "requests")
+    assert "; 1: done" in found.line()
 
 
 def test_a_terminal_has_it_too(now, monkeypatch):

@@ -139,7 +139,8 @@ class _State:
         if phase == THERE:
             self._there += 1
         part = "" if share is None else f" ({share:.0%})"
-        self._notes[run] = f"{phase}, {requests:,} {unit}{part}" if phase != THERE else THERE
+        said = {THERE: THERE, "check": "done"}.get(phase, f"{phase}, {requests:,} {unit}{part}")
+        self._notes[run] = said
 
     def share(self, run: int) -> float:
         """Return the share of a run that is done."""

@@ -158,13 +158,14 @@ def write_whole(path: Path, content: str | bytes) -> None:
 
 
 def write_together(contents: Iterable[tuple[Path, bytes]], before: Callable[[], T]) -> T:
-    """Write several files, all of them or none, and return the result of ``before``.
+    """Write several files, and return the result of ``before``.
 
-    All files are first written under other names; then ``before`` is called, and the files take
-    their names, the last one first.
+    All files are first written under other names; then ``before`` is called. If a file cannot be
+    written or ``before`` raises, no file is replaced. Then the files take their names, the last one
+    first; an error in this step leaves the files that have their names.
 
     Raises:
-        InputError: A file cannot be written; the earlier files are still there.
+        InputError: A file cannot be written, or cannot take its name.
 
     """
     made: list[Path] = []

@@ -18,7 +18,8 @@ pub enum Power {
         /// The contents that the digests of layers stand for: they are data, as the cells are.
         contents: Vec<Contents>,
     },
-    /// The drive could not be mounted, for this reason.
+    /// There is no drive, for this reason: a mount or the return from a checkpoint failed. Also a
+    /// placeholder while the state changes.
     Gone(String),
 }
 

@@ -39,15 +39,16 @@ fn said(
     }
 }
 
-/// Checks name, summary and source, and of each parameter that it has a text and a default in its
-/// range.
+/// Checks the name, the summary and the source. Checks that each parameter has a text, and that its
+/// default, if it has one, is in its range.
 pub fn check(trial: &mut Trial<'_>, part: AnyPart) {
     trial.promise("declared", "flashatlas explain NAME", |trial| {
         let (kind, name) = part.named();
         let wrong = |why: String| Err((why, format!("flashatlas explain {name}")));
         if !is_name(name) {
             return wrong(format!(
-                "the name of {kind} `{name}`: expected lower-case letters, digits and dashes"
+                "the name of {kind} `{name}`: expected a lower-case letter, then lower-case \
+                 letters, digits, `-` or `_`"
             ));
         }
         let (summary, source, params) = said(trial, part);

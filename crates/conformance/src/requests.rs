@@ -133,7 +133,7 @@ pub fn check_generator(trial: &mut Trial<'_>, def: &'static GeneratorDef) {
     });
 }
 
-/// Checks that a metric only observes: without it a run must give the same otherwise.
+/// Notes why it is not tried that a metric only observes.
 pub fn check_metric(trial: &mut Trial<'_>, def: &'static MetricDef) {
     if METRICS.iter().any(|own| own.name == def.name) {
         trial.not_tried("observes", "it is in every record that tests look at");

@@ -188,8 +188,8 @@ impl DriveConfig {
         })
     }
 
-    /// Reads a preset, in which every value must name its source: words and flags as well as
-    /// numbers.
+    /// Reads a preset. Every value but `drive.summary` must name its source: words and flags as
+    /// well as numbers.
     ///
     /// # Errors
     /// Returns an error for a fault of the syntax, or for the first value without a source.
@@ -208,8 +208,10 @@ impl DriveConfig {
     /// Returns the layout that the parameters describe, checked against the scheme.
     ///
     /// # Errors
-    /// Returns an error if the parameters of the shape do not fit each other, or if there are more
-    /// logical pages than the scheme can keep.
+    /// Returns an error if the parameters of the shape do not fit each other, the allocation order
+    /// is unknown, or the mapping unit is no whole number of 512-byte sectors. Also if there is no
+    /// logical unit, or more than the flash holds or the scheme can keep, or if the write-back
+    /// cache has fewer than two frames, `cache.low` above `cache.high`, or units above 64 KiB.
     pub fn layout(&self) -> Result<Layout, ConfigError> {
         let p = &self.params;
         let geometry = Geometry {
@@ -346,8 +348,11 @@ impl DriveConfig {
         crate::ssd::mount(self, seed, medium, &mut plan, &mut Vec::new()).map(drop)
     }
 
-    /// Returns the parameters that decide the places of pages on flash, with their keys: shape,
-    /// mapping unit, scheme.
+    /// Returns the parameters under which a medium must be mounted again, with their keys.
+    ///
+    /// They are `drive.*` without the summary, mapping unit, scheme, map store,
+    /// `nand.program_order`, `nand.factory_bad`, `nand.spare_blocks`, `nand.data`, and the keys
+    /// that the scheme names.
     pub fn on_flash(&self) -> impl Iterator<Item = (&'static str, &flashatlas_types::Value)> {
         let scheme = self.scheme();
         let own = [

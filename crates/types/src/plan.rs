@@ -318,8 +318,9 @@ impl Plan {
         &self.deps[op.deps.0 as usize..op.deps.1 as usize]
     }
 
-    /// Returns `true` if the operations wait for nothing but time: delays, accesses to memory, and
-    /// earlier operations that are complete (`is_complete`). Nothing on flash holds them back.
+    /// Returns `true` if the operations, and all operations of this plan that they wait for, are
+    /// [`OpKind::Delay`], [`OpKind::Memory`] or [`OpKind::Join`], and all earlier operations among
+    /// them are complete (`is_complete`). Nothing on flash holds them back.
     pub fn waits_for_time_alone(&self, ops: &[OpId], is_complete: &impl Fn(OpId) -> bool) -> bool {
         ops.iter().all(|&op| {
             if op < self.first_id() {

@@ -88,11 +88,17 @@ def crash(
         int, typer.Option("--seeds", min=1, help="Number of seeds, from --seed on.")
     ] = 1,
     steps: Annotated[
-        int, typer.Option("--steps", min=1, max=100_000, help="Number of steps of a workload.")
+        int,
+        typer.Option("--steps", min=1, max=100_000, help="Number of steps of a workload, about."),
     ] = 160,
     one_in: Annotated[
         int,
-        typer.Option("--one-in", min=1, help="Take a sample: one in N cuts of every workload."),
+        typer.Option(
+            "--one-in",
+            min=1,
+            help="Take a sample: one in N cuts of every workload, or, with --workload all, one in N "
+            "sequences. Cuts of mounts are all taken.",
+        ),
     ] = 1,
     shard: Annotated[
         str | None,
@@ -129,8 +135,8 @@ def crash(
     erases and pages that fail, and the power fails around each. Exit code 4 if anything is wrong.
 
     A failure has an identity, `[layers/]scheme:store:workload[*steps]@geometry:seed:cut[.cut]…`.
-    With it and the same `--set`, `--rerun` shows the failure again. `*steps` stands for a workload
-    of another length than 160 steps.
+    With it and the same `--set`, `--rerun` shows the failure again. `*steps` is there if
+    `--steps` was not 160.
     """
     if names:
         _names()

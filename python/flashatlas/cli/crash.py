@@ -96,8 +96,8 @@ def crash(
         typer.Option(
             "--one-in",
             min=1,
-            help="Take a sample: one in N cuts of every workload, or, with --workload all, one in N "
-            "sequences. Cuts of mounts are all taken.",
+            help="Take a sample: one in N cuts of every workload, or, with --workload all, one in "
+            "N sequences. Cuts of mounts are all taken.",
         ),
     ] = 1,
     shard: Annotated[

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+import signal
 import sys
 from collections import Counter
 from pathlib import Path
@@ -31,6 +32,9 @@ LONG = 4
 
 
 def pytest_configure(config):
+    # `make test` runs this in the background of a shell, whose processes ignore the signal: the
+    # programs that tests start and interrupt would inherit that
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     config.addinivalue_line("markers", "long: some seconds; each commit takes others of them")
 
 

@@ -27,7 +27,7 @@ ONE_IN = int(os.environ.get("FLASHATLAS_PROOFS") or 20)
 """One in this number of random cases is tried; 1: all are (``make test-full``)."""
 
 
-LONG = 4
+LONG = 8
 """One in this number of the tests that are marked `long` is taken."""
 
 

@@ -92,6 +92,14 @@ class Frame:
             return 0
         return len(self) - self.table[WORN_OUT].null_count
 
+    def said_of_worn_out(self) -> str:
+        """Return a sentence that counts the runs whose drive wore out; empty if there are none."""
+        if not self.worn_out:
+            return ""
+        total = len(self) - self.failures
+        counted = f"{self.worn_out} of {total} runs"
+        return f"Worn out: the drive of {counted} wore out; their numbers end there."
+
     def incomplete(self) -> str:
         """Return in words what the study lacks; empty if every run has its results."""
         done = len(self) - self.failures
@@ -354,8 +362,3 @@ def as_file(table: pa.Table, name: str) -> bytes:
     else:
         pq.write_table(table, buffer, compression="zstd")
     return buffer.getvalue()
-
-
-def of_the_worn_out(count: int, total: int) -> str:
-    """Return a sentence that counts the runs whose drive wore out."""
-    return f"Worn out: the drive of {count} of {total} runs wore out; their numbers end there."

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from flashatlas import arrow
 from flashatlas._core import InputError, about
-from flashatlas.frame import STEADY, Frame, of_the_worn_out
+from flashatlas.frame import STEADY, Frame
 from flashatlas.intervals import LEAST, PERCENTILE, REPLICATES, Estimate, estimates
 from flashatlas.labels import check_names, distinct, short, title_of
 
@@ -149,7 +149,7 @@ def points(runs: Frame, asked: Asked) -> Points:
             sum(one["unsteady"] for one in drawn) // rows_a_run,
             sum(one["runs"] for one in drawn) // rows_a_run,
         ),
-        *([of_the_worn_out(runs.worn_out, len(runs))] if runs.worn_out else []),
+        *filter(None, [runs.said_of_worn_out()]),
         *_left_out(whole, runs, asked, ys, x),
     ]
     return Points(drawn, x, _number_title(asked, unit), by, panel, notes)

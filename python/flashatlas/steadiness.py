@@ -33,11 +33,8 @@ def of_frame(runs: Frame) -> str:
     if count:
         were = "was" if count == 1 else "were"
         said.append(f"Unsteady: {count} of {total} runs {were} not steady: {MOVES.format('their')}")
-    if runs.worn_out:
-        from flashatlas.frame import of_the_worn_out  # noqa: PLC0415  (Arrow)
-
-        said.append(of_the_worn_out(runs.worn_out, total))
-    return "\n".join(said)
+    said.append(runs.said_of_worn_out())
+    return "\n".join(filter(None, said))
 
 
 def compares_unlike(results: Sequence[Result]) -> bool:

@@ -15,7 +15,7 @@ from typing import Any
 
 from flashatlas.api import build
 from flashatlas.files import write_whole
-from flashatlas.frame import FAILURE, Frame, of_the_worn_out
+from flashatlas.frame import FAILURE, Frame
 from flashatlas.intervals import LEAST, Group, summary
 from flashatlas.report.chart import downloads
 from flashatlas.report.document import BASE, document
@@ -170,10 +170,8 @@ def _unsteady(runs: Frame) -> str:
 
 
 def _worn_out(runs: Frame) -> str:
-    if not runs.worn_out:
-        return ""
-    said = text(of_the_worn_out(runs.worn_out, len(runs)))
-    return f'<div class="verdict warn" role="note"><p>{said}</p></div>'
+    said = text(runs.said_of_worn_out())
+    return f'<div class="verdict warn" role="note"><p>{said}</p></div>' if said else ""
 
 
 def _choice(count: int) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 
 from flashatlas._core import InputError, about
 from flashatlas.files import write_whole
-from flashatlas.frame import Frame, of_the_worn_out
+from flashatlas.frame import Frame
 from flashatlas.intervals import LEAST, Group, summary
 from flashatlas.labels import of_levels
 from flashatlas.labels import title_of as setting_title
@@ -145,8 +145,8 @@ def _under(groups: Sequence[Group], runs: Frame, wide: int) -> list[str]:
             f"{UNSTEADY} {unsteady} of {total} runs were not steady, and would give other numbers "
             "if they were longer."
         )
-    if worn_out := sum(group.worn_out for group in groups):
-        said.append(of_the_worn_out(worn_out, total))
+    if worn_out := runs.said_of_worn_out():
+        said.append(worn_out)
     if missing := runs.incomplete():
         said.append(f"Incomplete: {escaped(missing)}.")
     return [rf"\multicolumn{{{wide}}}{{l}}{{\footnotesize {text}}} \\" for text in said]

@@ -372,8 +372,8 @@ impl<D: Disk + 'static> Image<D> {
 
     /// Makes all writes durable before the erase of block `next`.
     ///
-    /// What follows may be written over the block's content before the file says that the block is
-    /// erased.
+    /// Later writes may replace the block's content before the file says that the block
+    /// is erased.
     fn sync_before_erase(&mut self, next: u32) -> io::Result<()> {
         self.put_mark(Mark { sequence: self.durable, erased: [self.erased, next] })?;
         for frame in std::mem::take(&mut self.torn) {

@@ -152,7 +152,7 @@ impl Engine {
     /// operation that is suspended there does not go on yet.
     ///
     /// If no other read waits, it goes on only after what the end of the read releases has arrived.
-    /// That may be the read that the host waits for.
+    /// The end may release the very read that the host waits for.
     pub(crate) fn rests_on(&mut self, d: u32) -> bool {
         let die = &mut self.dies[d as usize];
         let rests = die.suspended != NIL

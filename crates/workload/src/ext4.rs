@@ -3,7 +3,7 @@
 //!
 //! A call for which metadata must be durable commits a transaction. It consists of one write of a
 //! descriptor block and the metadata blocks to the journal, a FLUSH, the commit block, and a FLUSH.
-//! Where the drive has FUA, the commit block is written with FUA, and no FLUSH follows
+//! If the drive has FUA, the commit block is written with FUA, and no FLUSH follows
 //! (`fs/jbd2/commit.c`: the commit block is written with preflush and FUA). Any other call sends a
 //! FLUSH only.
 //!

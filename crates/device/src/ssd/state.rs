@@ -231,7 +231,7 @@ impl Ssd {
     /// Returns the medium, to inject faults into (`flashatlas_nand::faults`) and to keep a journal
     /// of what is done to it.
     ///
-    /// What the drive does after a cut is of no account: mount the medium that [`Ssd::into_medium`]
+    /// The drive's answers after a cut mean nothing: mount the medium that [`Ssd::into_medium`]
     /// returns.
     pub fn faults(&mut self) -> &mut Medium {
         &mut self.medium

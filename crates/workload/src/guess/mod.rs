@@ -148,7 +148,8 @@ fn described(columns: Vec<Column<'_>>) -> Option<String> {
 /// Returns the delimiter with its name; `None` in its place stands for blanks.
 ///
 /// The delimiter is the sign that splits nine lines in ten into as many fields as the first line.
-/// Of several, it is the sign that makes most fields, at least two. If no sign does, blanks may.
+/// Among several, the sign that makes the most fields is taken, at least two. If no sign does this,
+/// blanks may.
 fn delimiter(lines: &[&str]) -> Option<(&'static str, Option<char>)> {
     let score = |delimiter: Option<char>| {
         let first = fields(lines[0], delimiter).len();

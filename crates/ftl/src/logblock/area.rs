@@ -58,8 +58,8 @@ impl Area {
         self.closed(core, medium).find(|&b| core.log(b).leaving)
     }
 
-    /// Returns `true` if the area may open fewer than `ready` blocks and has one that could be
-    /// reclaimed.
+    /// Returns `true` if the area may open fewer than `ready` blocks and has a closed block, which
+    /// could be reclaimed.
     pub fn is_short(&self, core: &Core, medium: &Medium, ready: u32) -> bool {
         self.budget - self.len() < ready && self.closed(core, medium).next().is_some()
     }
@@ -76,8 +76,8 @@ impl Area {
 
     /// Returns the block of an area of `scheme` that takes the next page.
     ///
-    /// `free` makes one step that brings the area nearer to a block less. It is called until
-    /// another block may be opened.
+    /// `free` makes one step towards a log block less in the area. It is called until the area may
+    /// open another block.
     ///
     /// # Errors
     /// Returns the errors of `free`, and an error if the log has no block left.
@@ -141,8 +141,8 @@ impl Area {
         Ok(block)
     }
 
-    /// Takes over a full block of another area, as it is. The block stands behind the frontier, if
-    /// the frontier has room.
+    /// Takes over a full block of another area, as it is. The block counts as younger than the
+    /// frontier.
     pub fn migrate(&mut self, core: &mut Core, block: BlockId) {
         core.log_mut(block).role = self.role;
         core.merges.migrated_blocks += 1;

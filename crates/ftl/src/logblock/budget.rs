@@ -4,7 +4,8 @@ use flashatlas_types::{OpId, Violation};
 use std::collections::VecDeque;
 
 /// The budget of the log: log blocks in use, and a slot for each log block that may still be taken.
-/// Slots and log blocks together never exceed the limit, unless a mount found more log blocks.
+/// Slots and log blocks together exceed the limit only after a mount that found more log blocks,
+/// and while a log block is being emptied into one more.
 pub(crate) struct LogBudget {
     in_use: u32,
     limit: u32,
@@ -46,14 +47,15 @@ impl LogBudget {
         self.slots.front().copied().unwrap_or(OpId::NONE)
     }
 
-    /// Takes a log block out of the slots, or beyond them while another is being emptied.
+    /// Counts a log block that is taken. It uses up a slot; if no slot is left, another log block
+    /// is being emptied.
     pub fn take(&mut self) {
         self.in_use += 1;
         self.slots.pop_front();
     }
 
-    /// Counts a log block that a mount found. It takes no slot, for [`LogBudget::fit_slots`] counts
-    /// them.
+    /// Counts a log block that a mount found. It takes no slot: [`LogBudget::fit_slots`] adapts the
+    /// slots later.
     pub fn found(&mut self) {
         self.in_use += 1;
     }
@@ -66,7 +68,7 @@ impl LogBudget {
         }
     }
 
-    /// Lowers the budget by a log block that is gone and that an area gave up.
+    /// Lowers the budget by one log block that bad blocks have used up, after an area gave it up.
     pub fn give_up(&mut self) {
         self.limit -= 1;
         self.deficit -= 1;
@@ -75,14 +77,14 @@ impl LogBudget {
         }
     }
 
-    /// Sets the deficit of a log of `own` blocks, beside those that hold data instead of data
-    /// blocks, if only `room` blocks are left for it.
+    /// Sets the deficit of a log of `own` blocks for which `room` blocks are left. Log blocks that
+    /// hold data in place of data blocks count in neither number.
     pub fn set_deficit(&mut self, own: u32, room: u32) {
         self.deficit = own.saturating_sub(room);
     }
 
-    /// Raises the limit for now to the log blocks in use, because a mount found more than there may
-    /// be.
+    /// Raises the limit for now to the number of log blocks in use, because a mount found more than
+    /// the budget allows.
     pub fn borrow(&mut self) {
         self.limit = self.limit.max(self.in_use);
     }
@@ -94,7 +96,7 @@ impl LogBudget {
         self.fit_slots();
     }
 
-    /// Drops slots beyond the limit that the log blocks in use leave.
+    /// Drops the slots for which the log blocks in use leave no room below the limit.
     pub fn fit_slots(&mut self) {
         self.slots.truncate((self.limit - self.in_use) as usize);
     }

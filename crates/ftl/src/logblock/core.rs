@@ -33,12 +33,12 @@ impl HostPage<'_> {
     }
 }
 
-/// Blocks that must be erased when a log block is taken: one for the merge that makes the next
-/// room, and one that a power cut finds.
+/// The number of erased blocks that must be left when a log block is taken: one for the next merge,
+/// and one for the mount after a power cut in that merge.
 const RESERVE: u32 = 2;
 
-/// Returns the number of blocks that neither data nor the log may have: the reserve and the trim
-/// records'.
+/// Returns the number of blocks that neither data nor the log may have: the reserve and the blocks
+/// of trim records.
 pub(crate) fn kept(layout: &Layout) -> u32 {
     RESERVE + blocks_kept(layout)
 }
@@ -63,7 +63,7 @@ pub(crate) struct Core {
     pub(super) logs: Vec<Option<Box<Log>>>,
     /// The number of log blocks that there may be.
     pub budget: LogBudget,
-    /// The operation that programs of each block wait for, because it made room for the block.
+    /// For each block, the operation that made room for it. Programs of the block wait for it.
     ready: Vec<OpId>,
     /// Programs that superseded pages of a block: its erase waits for them.
     superseded: Superseded,
@@ -156,7 +156,7 @@ impl Core {
         self.logs[block.0 as usize].is_some().then_some(block)
     }
 
-    /// Returns the books of a log block.
+    /// Returns the metadata of a log block.
     ///
     /// # Panics
     /// Panics if `block` is no log block.
@@ -165,7 +165,7 @@ impl Core {
         self.logs[block.0 as usize].as_deref().expect("a log block")
     }
 
-    /// Returns the books of a log block, to change.
+    /// Returns the metadata of a log block, to change.
     #[inline]
     pub(super) fn log_mut(&mut self, block: BlockId) -> &mut Log {
         self.logs[block.0 as usize].as_deref_mut().expect("a log block")
@@ -177,9 +177,9 @@ impl Core {
         self.blocks.valid(block)
     }
 
-    /// Returns `true` if one more log block may be taken: the budget allows it, and so do the
-    /// erased blocks even if every logical block wants a data block. If a block has gone bad, one
-    /// block of the reserve is lent until the log has given one up.
+    /// Returns `true` if one more log block may be taken. The budget must allow it, and the erased
+    /// blocks must still suffice for a data block of every logical block that has none. If a block
+    /// has gone bad, one block of the reserve is lent until the log has given one up.
     pub fn has_slot(&self) -> bool {
         let data_blocks = if self.has_data_blocks { self.without_data_block } else { 0 };
         let lent = self.budget.deficit().min(1);
@@ -313,7 +313,7 @@ impl Core {
         self.count_deficit();
     }
 
-    /// Counts the log blocks that are too many for the good blocks.
+    /// Counts the log blocks for which too few good blocks are left.
     pub(super) fn count_deficit(&mut self) {
         let lbns = self.data.len() as u32;
         let own = self.budget.limit() - if self.has_data_blocks { 0 } else { lbns };
@@ -324,8 +324,8 @@ impl Core {
         self.layout.blocks() - self.blocks.count(Role::Bad) as u32
     }
 
-    /// Ends the loan of a mount that found more log blocks than there may be (the erase of one was
-    /// planned when the power failed) and has emptied them by now.
+    /// Lowers the limit again after a mount that found more log blocks than there may be, because
+    /// the power failed before a planned erase. The mount has emptied them by now.
     pub(super) fn end_borrowing(&mut self, settings: &LogSettings) {
         let lbns = if self.has_data_blocks { 0 } else { self.data.len() as u32 };
         self.budget.end_borrowing(settings.log_blocks + lbns);
@@ -343,8 +343,8 @@ impl Core {
         Ok(())
     }
 
-    /// Makes `block` the data block of `lbn`. The block before, whose pages are all superseded, is
-    /// erased.
+    /// Makes `block` the data block of `lbn`. Its old data block, whose pages are all superseded,
+    /// is erased.
     pub(super) fn switch_to(
         &mut self,
         cx: &mut FtlContext<'_>,
@@ -500,11 +500,12 @@ impl Core {
         block
     }
 
-    /// Forgets a page. A logical block that holds nothing more loses its data block. A log block
-    /// that holds nothing more is dead and waits for its turn.
+    /// Trims a page. A logical block that holds nothing more loses its data block. A log block that
+    /// holds nothing more is dead and waits for its turn.
     ///
     /// # Errors
-    /// Returns an error if the erase fails in a way that has no answer.
+    /// Returns an error if a record of trims or an erase fails. A block that can no longer be
+    /// erased is no error: it goes bad.
     pub fn trim(&mut self, cx: &mut FtlContext<'_>, lpn: Lpn) -> Result<(), FtlError> {
         let Some(old) = std::mem::replace(&mut self.newest[lpn.0 as usize], Ppn::NONE).mapped()
         else {

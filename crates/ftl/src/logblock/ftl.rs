@@ -19,7 +19,8 @@ pub(crate) trait LogScheme: Send {
     /// blocks.
     const HAS_DATA_BLOCKS: bool = true;
 
-    /// Begins a request of `pages` consecutive pages; [`LogScheme::write`] sees each of them.
+    /// Begins a request of `pages` consecutive pages; [`LogScheme::write`] is then called for each
+    /// of them.
     fn request(&mut self, first: Lpn, pages: u32) {
         let _ = (first, pages);
     }
@@ -62,7 +63,7 @@ pub(crate) trait LogScheme: Send {
     fn check(&self, core: &Core, medium: &Medium) -> Result<(), Violation>;
 
     /// Returns the bytes that the log map needs for a page of the log: a logical and a physical
-    /// page, 4 bytes each, unless the log block itself determines most of it.
+    /// page, 4 bytes each, unless the log block itself determines most of the entry.
     fn log_entry_bytes(&self, core: &Core) -> u64 {
         let _ = core;
         8
@@ -118,7 +119,7 @@ impl<S: LogScheme> Hybrid<S> {
         Ok(ftl)
     }
 
-    /// Makes the log smaller by the blocks that have gone bad, once no others are to spare.
+    /// Makes the log smaller by the blocks that have gone bad and that no spare blocks replace.
     fn give_up_lost(&mut self, cx: &mut FtlContext<'_>) -> Result<(), FtlError> {
         while self.core.budget.deficit() > 0 {
             self.scheme.give_up(&mut LogContext { core: &mut self.core, cx })?;

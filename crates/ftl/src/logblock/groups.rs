@@ -4,12 +4,13 @@
 //!
 //! - A page goes to its place if that is erased, else to the next page of its group's newest log
 //!   block.
-//! - If that is full, the group takes another log block. If the group has K already, its oldest is
-//!   reclaimed first.
-//! - If the log has none left, the group that was written least recently gives up its oldest.
+//! - If that log block is full, the group takes another. If the group has K log blocks already, its
+//!   oldest is reclaimed first.
+//! - If the log has no block left, the group that was written least recently gives up its oldest.
 //!
-//! A log block that holds pages of one logical block, all newest, each at its offset, takes a
-//! switch or a partial merge; any other a full merge of each associated logical block.
+//! A log block takes a switch or a partial merge if all its pages belong to one logical block, are
+//! the newest versions, and are at their offsets. Any other takes a full merge of each associated
+//! logical block.
 
 use super::area::area_use;
 use super::{
@@ -209,8 +210,8 @@ impl LogScheme for Groups {
     }
 
     fn memory(&self, core: &Core) -> Vec<MemoryUse> {
-        // group, K block numbers and a link of the list by recency for each of at most as many
-        // groups as log blocks
+        // for each group: its number, K block numbers, and a link of the list by recency. There are
+        // at most as many groups as log blocks.
         let groups = u64::from(core.budget.limit()).min(core.lbns().div_ceil(u64::from(self.size)));
         let bytes = groups * (4 + 4 * self.most as u64 + 4);
         vec![MemoryUse { table: "log blocks of groups", memory: MemoryKind::Sram, bytes }]

@@ -1,14 +1,14 @@
-//! The books of a log block.
+//! The metadata of a log block.
 
 use flashatlas_nand::OobRole;
 use rustc_hash::FxHashMap;
 
-/// The books of one log block.
+/// The metadata of one log block.
 #[derive(Clone, Debug)]
 pub(crate) struct Log {
-    /// The kind of log block. The spare areas have the kind with which it was opened.
+    /// The kind of log block. The spare areas name the kind with which the block was opened.
     pub role: OobRole,
-    /// Associated logical blocks, which have a valid page here, with the number of these pages.
+    /// The associated logical blocks: each has valid pages here, and the value is their number.
     pub lbns: FxHashMap<u32, u32>,
     /// The logical block of its first page.
     pub owner: u32,

@@ -2,8 +2,9 @@
 //!
 //! Counts follow one convention, whatever the paper of a scheme does. A *merge* brings one data
 //! block up to date: a switch, a partial or a full merge. The *reclamation* of a log block is
-//! counted once, by its kind: the same three, or `dead` if no page of it was valid, or `moved` if
-//! its valid pages were copied to another log block. Pages that were never written are not copied.
+//! counted once. Its kind is one of the same three, or `dead` if no page of the block was valid, or
+//! `moved` if its valid pages were copied to another log block. Pages that were never written are
+//! not copied.
 
 use super::{Core, FoundLog, HostPage, LogContext};
 use crate::FtlContext;
@@ -64,9 +65,9 @@ impl Core {
         Ok(class)
     }
 
-    /// Returns the merge that makes a data block of a log block. A switch or partial merge takes
-    /// pages of its owner alone, all of them newest, each at its offset. Anything else takes a full
-    /// merge.
+    /// Returns the cheapest legal merge of a log block. A switch or a partial merge makes a data
+    /// block of it. For these, all its pages must belong to its owner, be the newest versions, and
+    /// be at their offsets. Otherwise it takes a full merge.
     fn class_of(
         &mut self,
         medium: &Medium,
@@ -99,7 +100,8 @@ impl Core {
     }
 
     /// Copies every page of `lbn` at these offsets that holds something into `block`, each to its
-    /// offset. A page that is there already stays.
+    /// offset. `page`, if there is one, is programmed in place of its old version. A page that is
+    /// in `block` already stays.
     pub fn fill_up(
         &mut self,
         cx: &mut FtlContext<'_>,
@@ -182,7 +184,7 @@ impl Core {
         self.log_mut(log).leaving = true;
         while let Some(lpn) = self.first_valid(cx.flash.medium, log)? {
             let to = room(&mut LogContext { core: self, cx }, lpn)?;
-            // making room may have merged this page away
+            // making room may have merged this page out of the log block
             if self.log_of(lpn) == Some(log) {
                 self.move_page(cx, lpn, to)?;
             }

@@ -1,21 +1,21 @@
 //! The parts of log-block schemes.
 //!
 //! A log-block (hybrid) scheme keeps most of the drive in *data blocks*. Each holds a logical
-//! block, every page at its offset: a map of blocks is enough to find the pages. Updates go to a
-//! few *log blocks*, in the order in which they come; a small map of pages finds them. When the log
-//! is full, a *victim* among its blocks is *reclaimed*: the logical blocks that have valid pages in
-//! it (they are *associated* with it) are *merged*, and it is erased. The schemes differ in the log
-//! block that takes a page, and in the victim.
+//! block, every page at its offset, so that a map of blocks is enough to find the pages. Updates go
+//! to a few *log blocks*, in the order in which they come, and are found by a small map of pages.
+//! When the log is full, a *victim* among its blocks is *reclaimed*: the logical blocks that have
+//! valid pages in it (they are *associated* with it) are *merged*, and it is erased. The schemes
+//! differ in the log block that takes a page, and in the victim.
 //!
 //! | here | what it is |
 //! |---|---|
 //! | [`Core`] | where every page is: block map, log map, association counts; in-place writes, trims, erases |
-//! | [`Log`] | the books of one log block |
+//! | [`Log`] | the metadata of one log block |
 //! | `merge` | switch, partial, full and dead merges; moving pages from log block to log block |
 //! | [`Area`] | log blocks that take pages of one kind, filled one after the other |
 //! | [`Sequential`] | log blocks for sequential writes, by FAST's rule |
 //! | [`Groups`] | log blocks bound to groups of neighbouring logical blocks |
-//! | `mount` | all of that again from the spare areas |
+//! | `mount` | all of these tables, rebuilt from the spare areas |
 //! | [`Hybrid`] | the translation layer around a scheme |
 //!
 //! Only the simulator looks at `Core::newest`: a drive looks into its log map, then into its block

@@ -1,15 +1,15 @@
-//! The mount of a log-block scheme: its tables are built from the spare areas.
+//! The mount of a log-block scheme, which builds its tables from the spare areas.
 //!
 //! The newest version of a page is the one programmed last. Copies come after their originals, so a
-//! merge that was cut leaves pages in two blocks and loses none. In this order:
+//! merge that was cut leaves pages in two blocks and loses none. A mount does this, in this order:
 //!
 //! 1. A data block that a mount was making when it was cut is erased ([`crate::sealed`]), and so
-//!    are records of trims other than the newest whole one ([`crate::trims`]). Copies of pages that
-//!    the newest record names, and that are older, are passed over.
+//!    are records of trims other than the newest whole one ([`crate::trims`]). A copy of a page
+//!    that the newest record names is skipped if it is older than the record.
 //! 2. Blocks in which nothing is valid are erased.
 //! 3. A logical block without a data block takes the oldest log block as its data block, if that
 //!    log block was opened for it and holds its pages at their offsets. A log block is opened only
-//!    beside a data block, so it was switched since.
+//!    for a logical block that has a data block, so this one was switched before the cut.
 //! 4. A logical block with two data blocks (a merge was cut) is merged into a new one.
 //! 5. Log blocks above the budget are reclaimed, oldest first; the scheme takes over the others.
 
@@ -157,7 +157,7 @@ impl Core {
         Ok(())
     }
 
-    /// Builds the books of the log blocks.
+    /// Builds the metadata of the log blocks.
     fn enter_logs(&mut self, cx: &FtlContext<'_>, found: &[FoundLog]) -> Result<(), FtlError> {
         let medium = &*cx.flash.medium;
         for (age, log) in found.iter().enumerate() {
@@ -166,11 +166,11 @@ impl Core {
                 let frame = self.layout.frame_in(log.block, index);
                 let ppn = self.layout.first_slot(frame);
                 if medium.state(frame) == FrameState::Erased {
-                    continue; // passed over
+                    continue; // skipped
                 }
                 let Some(lpn) = medium.lpn(ppn).ok().filter(|l| l.0 < self.layout.logical_units)
                 else {
-                    metadata.in_place = false; // torn: nothing can be brought to this offset
+                    metadata.in_place = false; // torn: no page can be programmed at this offset
                     continue;
                 };
                 let lbn = self.lbn(lpn);

@@ -1,6 +1,6 @@
 //! Log blocks for sequential writes, by the rule of FAST (Lee et al., ACM TECS 6:3, 2007, section
-//! 3; papers/1 section 2.1 follows it). The first page of a logical block opens one, the next page
-//! in order is appended, and any other page closes it.
+//! 3; papers/1 section 2.1 follows it). The first page of a logical block opens a log block, the
+//! next page in order is appended to it, and any other page closes it.
 
 use super::area::area_use;
 use super::{Area, Core, FoundLog, HostPage, LogContext, ROLE_SEQUENTIAL};
@@ -53,9 +53,10 @@ impl Sequential {
     /// Writes a page if it belongs to a sequential log block by FAST's rule; returns `true` if it
     /// was written.
     ///
-    /// A page out of order closes the log block of its logical block and goes to its place in the
-    /// merge. If the log block is complete there is nothing to merge, and the page does not belong
-    /// to one. (A complete log block stays until then, or until its turn comes.)
+    /// A page out of order closes the log block of its logical block, and the merge writes the page
+    /// to its place. If the log block is complete, it is closed too, but the page is not written.
+    /// (A complete log block stays open until such a page comes, or until another log block needs
+    /// its room.)
     pub fn write(
         &mut self,
         io: &mut LogContext<'_, '_>,
@@ -127,7 +128,7 @@ impl Sequential {
         Ok(())
     }
 
-    /// Brings a logical block up to date: through its sequential log block if it holds a valid
+    /// Brings a logical block up to date: through its sequential log block if that holds a valid
     /// page, else by a full merge.
     pub fn merge(&mut self, io: &mut LogContext<'_, '_>, lbn: u32) -> Result<(), FtlError> {
         if let Some(log) = self.of(lbn) {
@@ -167,8 +168,8 @@ impl Sequential {
         Ok(erased)
     }
 
-    /// Returns the block that takes the next page of an area whose log blocks are used in turn. The
-    /// oldest makes room.
+    /// Returns the block that takes the next page of an area whose log blocks are used in turn. If
+    /// none has room and no more may be opened, the oldest is reclaimed.
     ///
     /// # Errors
     /// Returns an error if the log has no block left.
@@ -198,8 +199,7 @@ impl Sequential {
         self.reclaim(io, area, oldest)
     }
 
-    /// Does a [`Sequential::reclaim_step`] of the oldest log block of `area` that takes no more
-    /// pages.
+    /// Does a [`Sequential::reclaim_step`] of the oldest closed log block of `area`.
     pub fn reclaim_oldest_step(
         &mut self,
         io: &mut LogContext<'_, '_>,

@@ -37,7 +37,7 @@ pub(crate) struct LogSettings {
     pub wear_dynamic: bool,
 }
 
-/// Returns the number of blocks, of `good` ones, that neither data nor merges need.
+/// Returns the number of the `good` blocks that data, merges and trim records do not need.
 fn spare(layout: &Layout, good: u32) -> u64 {
     let data = layout.logical_units.div_ceil(layout.frames_per_block);
     u64::from(good).saturating_sub(u64::from(data) + u64::from(kept(layout)))
@@ -102,13 +102,14 @@ pub(crate) fn fits_budget(
     Ok(budget)
 }
 
-/// Returns the size of a part of the log that the user may size: `given`, or if it is 0, `of` /
-/// `out_of` of the budget, at least `least`.
+/// Returns the size of a part of the log, in blocks: the user's size `given`, unless it is 0. Then
+/// it is `of` / `out_of` of the budget, but at least `least`.
 pub(crate) fn share(given: u64, budget: u64, (of, out_of): (u64, u64), least: u64) -> u64 {
     if given > 0 { given } else { (budget * of / out_of).max(least) }
 }
 
-/// Checks that the parts of the log, each with its key, size and least size, are the whole.
+/// Checks that the parts of the log make up the whole. A part is its key, its size and its least
+/// size.
 ///
 /// # Errors
 /// Returns an error if a part is too small, or if the sizes do not sum to `budget`.

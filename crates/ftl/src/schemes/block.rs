@@ -1,9 +1,9 @@
 //! The block-mapped FTL: a logical block is in one physical block, page `i` at offset `i`.
 //!
-//! A page that cannot be written in place makes the block be *rewritten*: its other valid pages are
-//! copied to a new block together with the new page, and the old block is erased. With spare pages
-//! (Shinohara) an update first goes to the next spare page of the same block. The block is
-//! rewritten only if none is left.
+//! If a page cannot be written in place, its block is *rewritten*: the new page and copies of the
+//! other valid pages go to a new block, and the old block is erased. With spare pages (Shinohara)
+//! an update first goes to the next spare page of the same block. The block is rewritten only if no
+//! spare page is left.
 
 use super::{SchemeConfig, SchemeDef};
 use crate::blocks::{Blocks, Role, WEAR_DYNAMIC, check_names, fits_whole_frames, unit_at};
@@ -55,8 +55,10 @@ const COALESCE: Param<bool> =
 
 const PARAMS: &[ParamDef] = &[SPARE_PAGES.def, COALESCE.def, WEAR_DYNAMIC.def];
 
-/// Returns the number of blocks that are kept: a rewrite fills a new block before the old one is
-/// erased, a rewrite that was cut is done again into another, and there are the records of trims.
+/// Returns the number of blocks that hold no data.
+///
+/// One is for a rewrite, which fills a new block before the old one is erased. One is for the
+/// repetition of a rewrite that was cut. The others are for the records of trims.
 fn reserve(layout: &Layout) -> u32 {
     2 + blocks_kept(layout)
 }
@@ -101,12 +103,12 @@ struct BlockMapped {
     any_order: bool,
     /// The physical block of each logical block.
     map: Vec<Option<BlockId>>,
-    /// The newest version of each page. A drive without spare pages needs only `map`. From this
-    /// table the simulator knows the versions without reading spare areas, and the trimmed pages.
+    /// The newest version of each page. A drive without spare pages needs only `map`. The simulator
+    /// keeps this table to find versions and trimmed pages without reading spare areas.
     newest: Vec<Ppn>,
     blocks: Blocks,
     free: FreePool,
-    /// The operation that programs of each block wait for, because it made room for the block.
+    /// For each block, the operation that made room for it. Programs of the block wait for it.
     ready: Vec<OpId>,
     /// Programs that superseded pages of a block: its erase waits for them.
     superseded: Superseded,
@@ -118,7 +120,7 @@ struct BlockMapped {
 
 impl BlockMapped {
     /// Rebuilds the tables from the spare areas. A logical block whose rewrite was cut is in two
-    /// physical blocks: page by page the version programmed last is valid, and the block is
+    /// physical blocks. Of each page, the version programmed last is valid, and the block is
     /// rewritten once more. A logical block whose rewrite by a mount was cut is rewritten from its
     /// old pages.
     fn mount(params: &Params, cx: &mut FtlContext<'_>) -> Result<BlockMapped, FtlError> {
@@ -202,8 +204,8 @@ impl BlockMapped {
         Ok(())
     }
 
-    /// Rewrites, after a cut, logical blocks with pages in two physical blocks, and erases blocks
-    /// without any valid page.
+    /// Rewrites logical blocks that a cut left in two physical blocks, and erases blocks without a
+    /// valid page.
     fn reclaim_leftovers(&mut self, cx: &mut FtlContext<'_>) -> Result<(), FtlError> {
         for block in (0..self.layout.blocks()).map(BlockId) {
             if self.blocks.role(block) == Role::Open && self.blocks.valid(block) == 0 {
@@ -248,8 +250,8 @@ impl BlockMapped {
         Ok(block)
     }
 
-    /// Erases a block without valid pages, once the programs that superseded them and `after` are
-    /// complete.
+    /// Erases a block without valid pages, once `after` and the programs that superseded its pages
+    /// are complete.
     fn retire(
         &mut self,
         cx: &mut FtlContext<'_>,
@@ -381,7 +383,7 @@ impl BlockMapped {
         if !old.is_empty() {
             self.merges.merged(MergeClass::Full);
         }
-        // what a mount writes counts only once all of it is there
+        // a block that a mount writes counts only once all of its pages are programmed
         let (complete, cause) = match cause {
             Cause::Recovery => (&done[..], cause),
             _ => (&[][..], Cause::Merge),

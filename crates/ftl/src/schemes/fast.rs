@@ -8,7 +8,7 @@
 //! 2. One log block takes sequential writes ([`Sequential`]).
 //! 3. Every other page is appended to the random log blocks, which are used in turn. When all are
 //!    full, the oldest is reclaimed: each associated logical block is merged, through the
-//!    sequential log block if it has that one.
+//!    sequential log block if that block belongs to it.
 
 use super::{SchemeConfig, SchemeDef};
 use crate::MemoryUse;
@@ -45,8 +45,8 @@ pub const DEF: SchemeDef = SchemeDef {
 
 const EAGER_DEAD: Param<bool> = Param::flag(
     "ftl.eager_dead",
-    "erase random log blocks in which nothing is valid when a trim emptied one, and before another \
-     is opened; false: when their turn comes",
+    "erase random log blocks without a valid page as soon as a trim has emptied one, and before \
+     another is opened; false: erase each of them when its turn comes",
 )
 .or("false");
 
@@ -75,7 +75,7 @@ impl Fast {
         self.sequential.room_in(io, &mut self.random)
     }
 
-    /// Erases the random log blocks in which nothing is valid, unless it is left to their turn.
+    /// Erases the random log blocks in which nothing is valid, if `ftl.eager_dead` is set.
     fn erase_dead(&mut self, io: &mut LogContext<'_, '_>) -> Result<(), FtlError> {
         while self.eager_dead && self.random.erase_empty(io)? {}
         Ok(())

@@ -2,27 +2,27 @@
 //! pages.
 //!
 //! Lim, Lee, Moon: *FASTer FTL for enterprise-class flash memory SSDs*, SNAPI 2010. The random log
-//! blocks form a circle. When it closes, the oldest block leaves:
+//! blocks form a circle. When the circle is full, its oldest block is treated by these rules:
 //!
-//! - without a valid page it is erased (a dead merge);
-//! - with all pages valid and none on its second chance, they all get it, and the block goes to the
-//!   end of the circle;
-//! - with less than half of its pages valid, these are copied to the head of the log, on their
-//!   second chance;
-//! - otherwise a valid page on its second chance is cold and goes to the isolation area; the others
-//!   are copied to the head, on their second chance.
+//! - A block without a valid page is erased (a dead merge).
+//! - If all its pages are valid and none is on its second chance, they all get a second chance, and
+//!   the block goes to the end of the circle.
+//! - If less than half of its pages are valid, they are copied to the head of the log, on their
+//!   second chance.
+//! - Otherwise a valid page on its second chance is cold and goes to the isolation area. The other
+//!   valid pages are copied to the head, on their second chance.
 //!
-//! One block of the circle is left for the pages that the oldest block keeps. A host write ends a
+//! One block of the circle is kept for the valid pages of the oldest block. A host write ends a
 //! page's second chance.
 //!
-//! The isolation area is drained progressively while it has fewer than two blocks left: every
-//! `ftl.isolation_interval`-th page that the host writes to the circle brings one step. A step is a
-//! full merge of a logical block in its oldest block, or the erase after the last of them. If the
-//! area has no block left, its oldest block is reclaimed at once.
+//! While the isolation area may open fewer than two blocks, it is drained step by step: one step
+//! for every `ftl.isolation_interval` pages that the host writes to the circle. A step merges one
+//! logical block of the area's oldest block, or erases that block after the last merge. If the area
+//! may open no block, its oldest block is reclaimed at once.
 //!
 //! Sequential writes have one log block by FAST's rule. Moreover, a run of more than
-//! `ftl.sequential_pages` consecutive pages opens it in the middle of a logical block: the pages
-//! before are copied in first.
+//! `ftl.sequential_pages` consecutive pages opens one in the middle of a logical block: the logical
+//! block's pages before the run are copied in first.
 
 use super::{SchemeConfig, SchemeDef};
 use crate::MemoryUse;
@@ -124,7 +124,7 @@ struct Faster {
     circle: Circle,
     isolation: Area,
     sequential_pages: u32,
-    /// The last page that was written, and the number of consecutive ones that ended with it.
+    /// The page written last, and the number of consecutive pages that end with it.
     last: Option<Lpn>,
     run: u32,
     /// The number of pages that entered the log since the last progressive merge.
@@ -133,8 +133,8 @@ struct Faster {
     idle_free: u32,
 }
 
-/// The random log blocks, and the pages on their second chance: one bit for each logical page here,
-/// one for each page of the log in a drive.
+/// The random log blocks, and the pages on their second chance. The simulator has one bit for each
+/// logical page; a drive has one for each page of the log.
 struct Circle {
     area: Area,
     second: FixedBitSet,
@@ -153,8 +153,8 @@ impl Circle {
         self.second.set(lpn.0 as usize, on);
     }
 
-    /// Returns the block that takes the next page. The last block of the budget takes the pages
-    /// that the oldest block keeps.
+    /// Returns the block that takes the next page. The last block of the budget takes the valid
+    /// pages of the oldest block.
     fn room(
         &mut self,
         io: &mut LogContext<'_, '_>,
@@ -164,7 +164,7 @@ impl Circle {
         if let Some(log) = self.area.frontier(io.core, io.cx.flash.medium) {
             return Ok(log);
         }
-        // there is a block to open but after a mount, or when blocks have gone bad
+        // there is a block to open, except after a mount or when blocks have gone bad
         let head = sequential.room_in(io, &mut self.area)?;
         while self.area.len() == self.area.budget {
             self.give_way(io, head, isolation, sequential)?;
@@ -259,7 +259,7 @@ impl LogScheme for Faster {
         }
         let log = self.circle.room(io, &mut self.isolation, &mut self.sequential)?;
         io.core.append(io.cx, log, page)?;
-        // making room may have given one to the old version
+        // making room may have put the old version on its second chance
         self.circle.set_second_chance(lpn, false);
         self.entered = (self.entered + 1).min(self.interval);
         if self.entered >= self.interval

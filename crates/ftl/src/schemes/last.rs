@@ -7,23 +7,23 @@
 //! after the last sequential request. Each page of a request goes
 //!
 //! 1. to its place in its data block, if that is erased;
-//! 2. of a sequential request, to the *sequential log*: one log block for each logical block, the
-//!    page at its offset (pages that were passed over leave gaps). If a page at or above the offset
-//!    was written there already, the log block is merged and a new one opened. If all are in use,
-//!    the one written least recently is merged;
+//! 2. if the request is sequential, to the *sequential log*. It has one log block for each logical
+//!    block, and a page goes to its offset there (skipped pages leave gaps). If a page at or above
+//!    the offset was written there already, the log block is merged and a new one is opened. If all
+//!    blocks of the sequential log are in use, the one written least recently is merged;
 //! 3. otherwise to the *random log*: to its *hot* partition if it is one of the last
 //!    `ftl.hot_window` pages that were written to the random log, to its *cold* partition if not.
 //!
 //! A partition fills one log block after the other. When it may open no more:
 //!
 //! - the oldest block in which nothing is valid is erased (a dead merge); if there is none,
-//! - *hot* moves the valid pages of its oldest block to the cold partition, in the order in which
-//!   they are, and erases it;
-//! - *cold* reclaims the block of least merge cost, the oldest of several. For each associated
-//!   logical block the cost is the read and the program of each page that holds something, and an
-//!   erase if it has a data block; and an erase for the log block. The logical blocks are merged in
-//!   the order of their first valid pages in the block: through the sequential log block if it has
-//!   one with a valid page, else by a full merge.
+//! - *hot* moves the valid pages of its oldest block to the cold partition, in their order in the
+//!   block, and erases the block;
+//! - *cold* reclaims the block of least merge cost, the oldest of several. The cost is an erase of
+//!   the log block and the costs of its associated logical blocks. Each of these costs a read and a
+//!   program for every page that holds something, and an erase if it has a data block. The logical
+//!   blocks are merged in the order of their first valid pages in the block: each through its
+//!   sequential log block if that has a valid page, else by a full merge.
 
 use super::{SchemeConfig, SchemeDef};
 use crate::MemoryUse;
@@ -106,9 +106,9 @@ const HOT_WINDOW: Param<u64> = Param::int(
 
 const HOT_WINDOW_ADAPTIVE: Param<bool> = Param::flag(
     "ftl.hot_window_adaptive",
-    "when the hot partition gives up a block, k grows by a block's pages if nothing in it was \
-     valid, and shrinks by as many if more than half was (between one block's pages and twice the \
-     partition's)",
+    "k changes by the pages of a block when the hot partition gives up a block: it grows if \
+     nothing in the block was valid, and shrinks if more than half was (from the pages of one \
+     block to twice those of the partition)",
 )
 .or("false");
 
@@ -302,7 +302,7 @@ impl Random {
         sequential.reclaim(io, &mut self.cold, victim)
     }
 
-    /// Returns the cold block of least merge cost, or `None` if no block takes no more pages.
+    /// Returns the closed cold block of least merge cost, or `None` if no cold block is closed.
     fn cheapest(&self, core: &Core, medium: &Medium) -> Option<BlockId> {
         let merge = |lbn: u32| {
             u64::from(core.live(lbn)) * self.copy_time
@@ -432,7 +432,7 @@ impl LogScheme for Last {
             // logical block or area, and a link
             table("log blocks", logs * 8),
             table("recent pages", self.random.recent.window as u64 * 4),
-            // each page of the cold partition may be another logical block's: block and count
+            // each page of the cold partition may belong to another logical block: number and count
             table("associations", cold_pages * 5),
         ]
     }

@@ -36,7 +36,7 @@ impl SchemeConfig<'_> {
     }
 }
 
-/// A function that returns the text that is given for a key, if one is.
+/// A function that returns the text given for a key, or `None` if none is given.
 pub type TextOf<'a> = dyn Fn(&str) -> Option<String> + 'a;
 
 /// A function that returns the parameters of a scheme and of the parts that the given texts select,
@@ -56,8 +56,9 @@ pub type Mounted = Result<Box<dyn Ftl>, FtlError>;
 /// A function that rebuilds a scheme's tables from the medium.
 pub type Mount = dyn Fn(&SchemeConfig<'_>, &mut FtlContext<'_>, Seed) -> Mounted + Send + Sync;
 
-/// A function that programs a blank medium, through its operations, as uniform random writes of
-/// single units would leave it in the long run. The scheme is mounted afterwards.
+/// A function that programs a blank medium into the state that uniform random writes of single
+/// units leave in the long run. It uses only operations of the medium, and the scheme is mounted
+/// afterwards.
 ///
 /// The first function among its arguments returns the content of each page. The second is called
 /// now and then with the number of placed pages, and stops the work by returning `false`. This
@@ -113,11 +114,11 @@ pub struct SchemeDef {
 flashatlas_types::entry!(SchemeDef, "scheme", "ftl.scheme", none);
 
 impl SchemeDef {
-    /// Returns the function that makes its steady state, if it and the parts in use have a model of
-    /// one.
+    /// Returns the function that brings a blank medium into the scheme's steady state.
     ///
     /// # Errors
-    /// Returns an error that names another way, if the scheme or one of the parts has no model.
+    /// Returns an error that names another way, if the scheme or one of the parts in use has no
+    /// model of the steady state.
     pub fn steady_state(&self, config: &SchemeConfig<'_>) -> Result<MakeSteady, ConfigError> {
         let found = self.steady.ok_or_else(|| {
             let why = format!(
@@ -132,8 +133,8 @@ impl SchemeDef {
 
     /// Rebuilds the scheme's tables from the medium.
     ///
-    /// First, the page of each block that was programmed last is read twice: a program in which the
-    /// power failed may be readable once and never again. Nothing is made of such a page.
+    /// First, the last programmed page of each block is read twice. If the power failed during its
+    /// program, it may be readable once and never again. The mount uses nothing of such a page.
     ///
     /// # Errors
     /// Returns an error if the scheme cannot mount the medium as it is, or if the power fails.

@@ -3,21 +3,21 @@
 //!
 //! Kang, Jo, Kim, Lee: *A superblock-based flash translation layer for NAND flash memory*, EMSOFT
 //! 2006. A superblock of D logical blocks has up to D physical blocks for its data, and more for
-//! updates, out of a pool that all superblocks share. Its page map is in the spare areas of its
-//! pages; the drive's memory knows the blocks of each superblock.
+//!       updates, out of a pool that all superblocks share. Its page map is in the spare areas of
+//!       its pages. The drive's memory holds the list of the blocks of each superblock.
 //!
-//! - A page is hot if its newest version is in a block that was opened for updates; hot and
-//!   other pages are written to different blocks. When the pool is used up, they go where their
-//!   superblock has room.
-//! - A superblock that needs a block and gets none is collected itself. Of the blocks that take no
-//!   more pages, the one with the fewest valid pages, the oldest of several, gives them up to the
-//!   superblock's block for pages that are not hot, and is erased. If that block is full, a block
-//!   of the reserve takes its place until the erase has freed another.
-//! - If it has no block with an invalid page, the superblock with the most blocks of the pool is
-//!   collected instead, of several the one that was written least recently, until it has one fewer.
-//!   If its blocks that take no more pages are full of valid ones, a block that takes pages is
-//!   collected: the block for pages that are not hot if one of its pages is invalid, otherwise the
-//!   block for hot pages.
+//! - A page is hot if its newest version is in a block that was opened for updates; hot pages and
+//!   other pages are written to different blocks. When the pool is used up, a page goes to any
+//!   block of its superblock that has room.
+//! - A superblock that needs a block and gets none is collected itself. The victim is the closed
+//!   block with the fewest valid pages, the oldest of several. Its valid pages move to the
+//!   superblock's block for pages that are not hot, and it is erased. If the block for these pages
+//!   is full, a block of the reserve takes its place until the erase has freed another.
+//! - If no closed block of the superblock has an invalid page, another superblock is collected
+//!   until it has one block fewer. It is the superblock with the most blocks of the pool; of
+//!   several, the one that was written least recently. If all its closed blocks are full of valid
+//!   pages, an open block is collected: the block for pages that are not hot if one of its pages is
+//!   invalid, otherwise the block for hot pages.
 //!
 //! There are no merges in the sense of the other log-block schemes: a reclaimed block is dead, or
 //! moved.
@@ -104,18 +104,20 @@ struct Superblock {
 }
 
 impl Superblock {
-    /// Returns the number of blocks that it has out of the pool.
+    /// Returns the number of its blocks that count against the pool.
     fn extra(&self) -> u32 {
         (self.blocks.len() as u32).saturating_sub(self.size)
     }
 
-    /// Returns the block that takes hot pages, or others; `None` if it has no room.
+    /// Returns the block that takes hot pages if `hot` is `true`, otherwise the block for other
+    /// pages. Returns `None` if that block has no room.
     fn frontier(&self, core: &Core, medium: &Medium, hot: bool) -> Option<BlockId> {
         let block = if hot { self.hot } else { self.other };
         block.filter(|&b| medium.write_pointer(b) < core.pages)
     }
 
-    /// Returns the block to collect: the fewest valid pages; `None` if no page is invalid.
+    /// Returns the closed block with the fewest valid pages, or `None` if no closed block has an
+    /// invalid page.
     fn victim(&self, core: &Core, medium: &Medium) -> Option<BlockId> {
         let frontiers = [self.frontier(core, medium, true), self.frontier(core, medium, false)];
         let closed = self.blocks.iter().copied().filter(|&b| !frontiers.contains(&Some(b)));
@@ -204,8 +206,8 @@ impl Superblocks {
         rich.min_by_key(|&g| (Reverse(self.all[g].extra()), self.all[g].written))
     }
 
-    /// Returns `true` if the victim of a superblock that uses the pool gives up no more pages than
-    /// its open block takes.
+    /// Returns `true` if a superblock uses the pool, and the valid pages of its victim fit its open
+    /// block for pages that are not hot.
     fn fits_into_frontier(&self, core: &Core, medium: &Medium, group: usize) -> bool {
         let superblock = &self.all[group];
         let room = superblock
@@ -215,9 +217,11 @@ impl Superblocks {
             && superblock.victim(core, medium).is_some_and(|b| core.valid(b) <= room)
     }
 
-    /// Collects until at most `most` blocks of the pool are in use. After a cut it begins with the
-    /// collection that was cut, which fits into its open block; otherwise with the superblock with
-    /// the most of the pool.
+    /// Collects until at most `most` blocks of the pool are in use.
+    ///
+    /// A superblock whose victim fits its open block comes first: after a cut, this finishes the
+    /// collection that was cut. If there is none, the superblock with the most blocks of the pool
+    /// is collected.
     fn collect_down_to(&mut self, io: &mut LogContext<'_, '_>, most: u32) -> Result<(), FtlError> {
         while self.used > most {
             let cut = (0..self.all.len())
@@ -231,7 +235,7 @@ impl Superblocks {
     /// Collects one block of a superblock.
     fn collect(&mut self, io: &mut LogContext<'_, '_>, group: usize) -> Result<(), FtlError> {
         let superblock = &mut self.all[group];
-        // if every closed block is full of valid pages, an open one has room to give
+        // if every closed block is full of valid pages, an open block is collected
         let victim = superblock.victim(io.core, io.cx.flash.medium).or_else(|| {
             let wasted = superblock.other.filter(|&b| io.core.valid(b) < io.core.log(b).programmed);
             if wasted.is_some() { superblock.other.take() } else { superblock.hot.take() }
@@ -342,7 +346,7 @@ impl LogScheme for Superblocks {
     }
 
     fn memory(&self, core: &Core) -> Vec<MemoryUse> {
-        // the blocks of each superblock, and where its page map begins
+        // the blocks of each superblock, and the place at which its page map begins
         let bytes = (core.lbns() + u64::from(self.pool)) * 4 + self.all.len() as u64 * 8;
         vec![MemoryUse { table: "superblocks", memory: MemoryKind::Sram, bytes }]
     }

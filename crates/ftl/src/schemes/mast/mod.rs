@@ -3,36 +3,37 @@
 //! Kim, Kang, Ha, Cho, Eom: *MAST: Multi-Level Associated Sector Translation for NAND Flash
 //! Memory-Based Storage System*. The log has three areas. New updates enter the *locality area*
 //! (LA). A page that is updated while it is there is hot, and goes to the *hot area* (HA). A page
-//! that leaves either without an update is cold, and goes to the *cold area* (CA), the only one
-//! whose blocks are merged. The paper leaves much open: each open point is a parameter, and its
-//! first value is the default.
+//! that leaves LA or HA without an update is cold, and goes to the *cold area* (CA). Apart from the
+//! sequential log blocks of LA, only the blocks of CA are merged. The paper leaves much open: each
+//! open point is a parameter, and the first value of the parameter is the default.
 //!
 //! A page goes
 //!
 //! 1. to its place in its data block, if that is erased;
 //! 2. to a sequential log block of LA, by FAST's rule ([`Sequential`]);
-//! 3. to HA, if its newest version is in HA or in a random log block of LA (`ftl.cold_update`,
-//!    `ftl.sequential_hit`: also if it is in CA, or in a sequential log block);
+//! 3. to HA, if its newest version is in HA or in a random log block of LA (with
+//!    `ftl.cold_update=hot` also in CA, with `ftl.sequential_hit=hot` also in a sequential log
+//!    block);
 //! 4. otherwise to a random log block of LA.
 //!
 //! An area fills one log block after the other. When it may open no more (section 2):
 //!
 //! - the oldest block in which nothing is valid is erased (a dead merge); if there is none,
-//! - *LA* takes the block that the host has touched least recently (wrote to it, or updated a page
-//!   of it; `ftl.recency`). If at least `ftl.migrate_valid` of its pages are valid, it becomes a
-//!   block of CA as it is (`ftl.migrate`); CA reclaims first if it has no block to spare, and LA
-//!   then chooses again. Else its valid pages are moved to CA, in their order in the block,
-//!   and it is erased;
-//! - *HA* moves the valid pages of the block touched least recently to CA, and erases it;
+//! - *LA* chooses the block that the host touched least recently, by a write to the block or by an
+//!   update of one of its pages (`ftl.recency`). If at least `ftl.migrate_valid` of its pages are
+//!   valid, it becomes a block of CA as it is (`ftl.migrate`). If CA has no block to spare, CA
+//!   reclaims one first, and LA then chooses again. If fewer pages are valid, they are moved to CA
+//!   in their order in the block, and the block is erased;
+//! - *HA* moves the valid pages of the block touched least recently to CA, and erases the block;
 //! - *CA* reclaims the block with the fewest associated logical blocks, of several the one with the
 //!   most valid pages, of several the oldest (`ftl.cold_victim`). The associated logical blocks are
-//!   merged in the order of their first valid pages: through the sequential log block if it has one
-//!   with a valid page, else by a full merge. (No block of CA could be switched: the first page of
-//!   a logical block never comes here, rule 2 takes it.)
+//!   merged in the order of their first valid pages: each through its sequential log block if that
+//!   has a valid page, else by a full merge. (No block of CA could be switched: rules 1 and 2 take
+//!   the first page of every logical block, so it never comes to CA.)
 //!
-//! In idle time CA reclaims one logical block after the other until `ftl.idle_log_blocks` log
-//! blocks are ready for it; a request waits for at most one merge, and what was begun is finished
-//! first.
+//! In idle time CA merges one logical block after the other until it may open `ftl.idle_log_blocks`
+//! log blocks. A request waits for at most one merge. CA finishes a log block whose reclamation has
+//! begun before it takes another one.
 
 mod settings;
 mod sizes;
@@ -117,8 +118,8 @@ struct Mast {
     resized: [u64; 4],
     /// The number of blocks that were reclaimed for a change of the sizes.
     reclaimed_to_resize: u64,
-    /// The number of valid pages from which on a block migrates; none does if it is more than a
-    /// block has.
+    /// The least number of valid pages with which a block migrates. No block migrates if this is
+    /// more than the pages of a block.
     migrate_valid: u32,
     lru: bool,
     cold_update_is_hot: bool,
@@ -267,8 +268,7 @@ impl Cold {
                 candidates().min_by_key(|&b| (associated(b), Reverse(valid(b))))
             }
             ColdVictim::Valid => candidates().min_by_key(|&b| (Reverse(valid(b)), associated(b))),
-            // valid / associated, the largest first: compared as fractions of the pages of 2^20
-            // blocks
+            // valid / associated, the largest first, in fixed point with 32 fractional bits
             ColdVictim::Ratio => {
                 candidates().min_by_key(|&b| Reverse((valid(b) << 32) / associated(b).max(1)))
             }
@@ -278,7 +278,7 @@ impl Cold {
 
 impl LogScheme for Mast {
     fn write(&mut self, io: &mut LogContext<'_, '_>, page: &HostPage<'_>) -> Result<(), FtlError> {
-        // as the page was before it is written: rule 2 may merge the block
+        // asked before the page is written: rule 2 may merge the block that holds it
         let hot = self.is_hot(io.core, page);
         if !io.core.write_in_place(io.cx, page)? && !self.sequential.write(io, page)? {
             self.hot_pages += u64::from(hot);
@@ -380,14 +380,14 @@ impl LogScheme for Mast {
             table("log blocks", u64::from(core.budget.limit()) * 4),
             // two links for each block that is kept in the order of recency
             table("recency lists", u64::from(listed) * 4),
-            // each page of the cold area may be another logical block's: block and count
+            // each page of the cold area may belong to another logical block: number and count
             table("associations", cold_pages * 5),
         ]
     }
 }
 
 impl Mast {
-    /// Moves a log block of budget from one area to another, if the area can spare it.
+    /// Moves one log block of budget from one area to another, if the first can spare it.
     fn resize(&mut self, io: &mut LogContext<'_, '_>, change: Sizes) -> Result<(), FtlError> {
         let from_cold = change == Sizes::ColdToLocality;
         let (from, least) = if from_cold {

@@ -4,7 +4,7 @@ use super::sizes;
 use crate::logblock::{fits_budget, fits_parts, share};
 use flashatlas_types::{ConfigError, Layout, Param, ParamDef, Params, Text};
 
-/// One block to fill, and one to reclaim.
+/// The least number of blocks of the cold area: one to fill, and one to reclaim.
 pub(super) const LEAST_COLD: u32 = 2;
 
 pub(super) const SEQUENTIAL_BLOCKS: Param<u64> = Param::int(
@@ -39,7 +39,8 @@ pub(super) const MIGRATE_VALID: Param<f64> = Param::ratio(
     "ftl.migrate_valid",
     0.0,
     1.0,
-    "a block of the locality area goes to the cold area as it is from this share of valid pages on",
+    "least share of valid pages with which a block of the locality area goes to the cold area as \
+     it is",
 )
 .or("0.75");
 
@@ -54,8 +55,8 @@ pub(super) const RECENCY: Param<Text> = Param::choice(
     "ftl.recency",
     &["lru", "fifo"],
     "which block leaves the locality and the hot area: `lru`, the one that the host touched least \
-     recently; `fifo`, the oldest, which has the least recently used page (MAST, section 2.2: \
-     pages by recency; costs no list)",
+     recently; `fifo`, the oldest, which has the least recently used page (MAST, section 2.2, \
+     orders pages by recency) and needs no list",
 )
 .or("lru");
 
@@ -63,7 +64,7 @@ pub(super) const COLD_VICTIM: Param<Text> = Param::choice(
     "ftl.cold_victim",
     &["associated", "valid", "ratio"],
     "`associated`: fewest associated logical blocks, then most valid pages; `valid`: most valid \
-     pages, then fewest associated; `ratio`: most valid pages for each associated",
+     pages, then fewest associated; `ratio`: most valid pages for each associated logical block",
 )
 .or("associated");
 

@@ -1,26 +1,29 @@
 //! Changes of the sizes of MAST's areas (papers/1, section 3).
 //!
-//! Every `ftl.resize_window` pages that the host writes, the share of valid pages of HA and CA is
-//! looked at. All pages of a block count, programmed or not; an area without blocks is passed over.
-//! A trend is the change of a running mean to which each window counts one half.
+//! After every `ftl.resize_window` pages that the host writes, the shares of valid pages in HA and
+//! in CA are looked at. All pages of a block count, programmed or not. An area without blocks has
+//! no share, and no rule applies to it. A trend is the change of a running mean in one window. The
+//! new mean is half the old mean and half the share of the window.
 //!
 //! 1. If CA is below `ftl.cold_utilisation`, or its trend was below −`ftl.resize_slope` in this
 //!    window and the one before, hot pages die in CA: CA gives a block to LA.
 //! 2. Else, if HA is above `ftl.hot_utilisation` and its trend above `ftl.resize_slope`, cold pages
 //!    enter HA: LA gives a block to CA (`ftl.resize_hot`: to HA, the other reading).
 //! 3. Else, if CA is above `ftl.cold_utilisation` by more than `ftl.resize_band`, LA gives back a
-//!    block that rule 1 gave it. The paper names no way back. Without this rule its threshold is a
-//!    ratchet: a workload that once lets pages die in CA leaves it at its least size for good
-//!    ([ADR 0019](../../../../../docs/adr/0019-mast-sizes-have-a-way-back.md)).
+//!    block that rule 1 gave it. The paper names no way back. Without this rule, a workload that
+//!    once lets pages die in CA leaves CA at its least size for good ([ADR
+//!    0019](../../../../../docs/adr/0019-mast-sizes-have-a-way-back.md)).
 //!
-//! After a window that changed a size, the next one changes none. A block of budget moves when its
-//! area has a log block less than its budget. If it has not, `ftl.resize_by` decides: nothing
-//! happens (`free`), or one is reclaimed as for a write (`reclaim`).
+//! After a window that changed a size, the next window changes none. A block of budget moves when
+//! its area has fewer log blocks than its budget. If the area uses all of its budget, it first
+//! erases a log block without a valid page. If it has none, `ftl.resize_by` decides: nothing
+//! happens (`free`), or a log block is reclaimed as for a write (`reclaim`).
 
 use crate::logblock::{Area, Core};
 use flashatlas_types::{Param, ParamDef, Params, Text};
 
-/// The blocks that each area keeps. CA keeps 16 of the paper's 256, and a quarter of smaller logs.
+/// The blocks that each area keeps. CA keeps 16 blocks, or a quarter of a log of fewer than 64
+/// blocks, but at least 2.
 pub(super) const LEAST_LOCALITY: u32 = 2;
 pub(super) const LEAST_HOT: u32 = 2;
 const LEAST_COLD: u32 = 16;
@@ -76,8 +79,8 @@ const RESIZE_BAND: Param<f64> = Param::ratio(
 const RESIZE_BY: Param<Text> = Param::choice(
     "ftl.resize_by",
     &["reclaim", "free"],
-    "an area that is to give up a block and has none to spare: `reclaim` one as for a write, or \
-     leave the sizes as they are (`free`)",
+    "`reclaim`: an area that must give up a block and has none to spare reclaims one as for a \
+     write; `free`: the sizes stay as they are",
 )
 .or("reclaim");
 
@@ -91,7 +94,7 @@ pub(super) const PARAMS: &[ParamDef] = &[
     RESIZE_BY.def,
 ];
 
-/// A block of budget to move.
+/// A move of one block of budget from one area to another.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Sizes {
     ColdToLocality,
@@ -106,7 +109,7 @@ impl Sizes {
         ["resized_to_locality", "resized_to_cold", "resized_to_hot", "resized_back_to_cold"];
 }
 
-/// Shares are in millionths: the model knows no floating point.
+/// A share of 1, in millionths: the model uses no floating point.
 const WHOLE: i64 = 1_000_000;
 
 #[derive(Default)]

@@ -1,11 +1,11 @@
 //! A map of which nothing survived, rebuilt from the spare areas of data. Of several versions of a
 //! page, the one that was programmed last counts.
 //!
-//! The spare areas are gone through in the order in which they lie in memory, and name pages all
-//! over the table. Their entries are therefore dealt to windows of the table, some millions at a
-//! time, and a window is filled while it is in the processor's caches. The cores share both: each
-//! deals the entries of some of the blocks, and then fills some of the windows from the entries
-//! that all have dealt.
+//! The spare areas are read in the order in which they lie in memory, but they name pages all over
+//! the table. Their entries are therefore dealt to windows of the table, some millions at a time,
+//! and a window is filled while it is in the processor's caches. The cores share both steps: each
+//! core deals the entries of some of the blocks, and then fills some of the windows from the
+//! entries that all cores have dealt.
 
 use super::versions::Versions;
 use crate::blocks::Blocks;
@@ -17,7 +17,7 @@ use flashatlas_types::{
 /// The division of the work.
 #[derive(Clone, Copy)]
 pub(super) struct Division {
-    /// A window of the table has 2 to the power of this entries.
+    /// The base-2 logarithm of the number of entries in a window of the table.
     window_bits: u32,
     /// The number of windows that a thread fills.
     share: u32,
@@ -96,7 +96,7 @@ struct Dealt {
     /// The place at which the entries of each window end.
     ends: Vec<usize>,
     /// Slots of all blocks that were dealt here. A slot is valid until another version of its page
-    /// is found to be newer: most have no other.
+    /// is found to be newer. Most pages have no other version.
     valid: Blocks,
 }
 
@@ -201,9 +201,9 @@ mod tests {
 
     const PAGES: u32 = 90;
 
-    /// Writes six blocks of eight frames of four units, in turns with random pages: some of them
-    /// twice in a frame, some units padding. Two frames are torn. Returns the frames in the order
-    /// of their programs, too.
+    /// Writes random pages to six blocks in turn, which have eight frames of four units. Some pages
+    /// are twice in a frame, some units are padding, and two frames are torn. Returns the medium,
+    /// and the whole frames in the order of their programs.
     fn written() -> (Medium, Vec<FrameId>) {
         let layout = lanes(1, [6, 8, 4], PAGES);
         let mut medium = Medium::new(Arc::new(layout.clone()), Rules::PLAIN, 0, Seed(1)).unwrap();

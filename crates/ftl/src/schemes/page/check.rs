@@ -11,7 +11,7 @@ impl PageMapped {
         self.pool.blocks.check(&self.layout, medium)?;
         let (mapped, entries) = self.entries();
         let valid = self.pool.blocks.total() - self.map.check(medium, &self.pool)?;
-        // an entry that is followed to its slot waits for memory: only to find out which is wrong
+        // to follow an entry to its slot waits for memory: done only to find the wrong one
         let same = entries == self.valid_slots(medium);
         if !same {
             self.check_entries(medium)?;

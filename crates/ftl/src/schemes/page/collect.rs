@@ -47,8 +47,8 @@ impl PageMapped {
         }
     }
 
-    /// Makes room in single mode: the one reserved block becomes the frontier, a victim's survivors
-    /// its first pages, and the victim the reserve.
+    /// Makes room in single mode. The one reserved block becomes the frontier, the survivors of a
+    /// victim become its first pages, and the victim becomes the reserved block.
     fn make_room_single(
         &mut self,
         cx: &mut FtlContext<'_>,
@@ -62,7 +62,8 @@ impl PageMapped {
                 return Ok(true);
             }
             let free = self.pool.free(lane);
-            // the power failed before a victim was erased that had filled the reserved block
+            // the power failed after a victim's pages had filled the reserved block, and before the
+            // victim was erased
             if free == 0
                 && let Some(spent) = self.emptiest(lane).filter(|&b| self.pool.blocks.valid(b) == 0)
             {
@@ -70,8 +71,8 @@ impl PageMapped {
                 continue;
             }
             match free {
-                // a failed erase took the reserved block: one of map pages stands in for it until
-                // the victim is erased
+                // a failed erase took the reserved block: a block kept for map pages stands in for
+                // it until the victim is erased
                 0 => {
                     let waiting =
                         self.lanes[lane as usize].frontiers[f as usize].buffer.len() as u32;
@@ -96,8 +97,8 @@ impl PageMapped {
         Ok(false)
     }
 
-    /// Collects a victim whose survivors fit the rest of the frontier, if there is one: single mode
-    /// has lost its reserved block to a failed erase.
+    /// Collects a victim whose survivors fit the rest of the frontier, if there is such a victim.
+    /// This restores the reserved block of single mode after a failed erase took it.
     fn restore_reserve(
         &mut self,
         cx: &mut FtlContext<'_>,
@@ -153,8 +154,8 @@ impl PageMapped {
         self.pad_copies(cx, lane)
     }
 
-    /// Programs copies that wait for the rest of their frame, because they keep their old blocks
-    /// from being erased: when blocks run out, they go out as they are.
+    /// Programs copies that wait for the rest of their frame, and pads the frames. Copies that wait
+    /// keep their old blocks from being erased, and the lane has run out of blocks.
     fn pad_copies(&mut self, cx: &mut FtlContext<'_>, lane: u32) -> Result<(), FtlError> {
         for f in self.settings.streams.host..self.settings.frontiers() {
             let frontier = &self.lanes[lane as usize].frontiers[f as usize];
@@ -183,8 +184,8 @@ impl PageMapped {
     /// Returns the closed block with the fewest valid slots, if the open frontiers of collection
     /// take them all; otherwise `None`.
     ///
-    /// It is the way on for a drive whose power failed while the last free block was being filled,
-    /// and that had not erased the victim yet.
+    /// A drive needs this if its power failed while collection filled the last free block, before
+    /// the victim was erased.
     fn least_valid(&self, lane: u32) -> Option<BlockId> {
         let frontiers = self.frontiers_of_collection(lane);
         let room = |f: &Frontier| match f.block {
@@ -205,8 +206,8 @@ impl PageMapped {
         closed.min_by_key(|&b| self.pool.blocks.valid(b))
     }
 
-    /// Returns the policy's victim. If it has more than `most` valid slots there is no room for
-    /// them, and the emptiest block may do instead.
+    /// Returns the policy's victim, or the emptiest closed block if the victim has more than `most`
+    /// valid slots, for which there is no room. Returns `None` if neither fits.
     fn pick_that_fits(&mut self, medium: &Medium, lane: u32, most: u32) -> Option<BlockId> {
         self.pick(medium, lane, most).or_else(|| {
             self.emptiest(lane).filter(|&b| {

@@ -190,8 +190,8 @@ impl PageMapped {
         }
     }
 
-    /// Notes that one unit of a leaving block was programmed elsewhere by `copy`, or is not needed
-    /// any more.
+    /// Notes that one unit of a leaving block was programmed elsewhere by `copy`, or is no longer
+    /// needed.
     #[inline]
     pub(super) fn left(&mut self, lane: u32, block: BlockId, copy: Option<OpId>) {
         let leaving = self.lanes[lane as usize].leaving.iter_mut().find(|l| l.block == block);

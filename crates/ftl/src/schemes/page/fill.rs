@@ -1,5 +1,5 @@
-//! The places of the pages of a blank drive that is filled in ascending order, known in advance.
-//! They go to one frontier, a frame of each lane in turn.
+//! The places of pages when a blank drive is filled in ascending order. They are known in advance:
+//! a frame goes to each lane in turn, into its one host frontier.
 
 use super::PageMapped;
 use super::settings::{GcMode, GcPace};

@@ -79,8 +79,8 @@ impl PageMapped {
         )
     }
 
-    /// Writes a whole frame at once while no host unit is in a buffer. So none has to be found
-    /// there before the frame goes out.
+    /// Writes a whole frame at once. No host unit is in a buffer, so that no unit there has to be
+    /// replaced before the frame is programmed.
     pub(super) fn write_frame(
         &mut self,
         cx: &mut FtlContext<'_>,
@@ -123,7 +123,7 @@ impl PageMapped {
             return self.gather(cx, lane, stream, pending);
         }
         if let Some(&(lane, f)) = self.buffered.get(&lpn) {
-            // the unit has not gone out yet: the new version takes its place
+            // the unit is not programmed yet: the new version takes its place
             let buffer = &mut self.lanes[lane as usize].frontiers[f as usize].buffer;
             *buffer.iter_mut().find(|p| p.is_host() && p.unit.lpn == lpn).expect("buffered") =
                 pending;

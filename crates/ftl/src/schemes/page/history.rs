@@ -47,12 +47,12 @@ impl History {
         self.written[lpn.0 as usize] = clock + 1;
     }
 
-    /// Forgets the host's last write of a page, which is not needed any more.
+    /// Clears the host's last write of a page that is trimmed.
     pub fn trimmed(&mut self, lpn: Lpn) {
         self.written[lpn.0 as usize] = 0;
     }
 
-    /// Returns the past of a block that is erased, and forgets it.
+    /// Returns the past of a block that is erased, and clears it.
     pub fn collected(&mut self, block: BlockId, valid: u32, slots: u32, clock: u64) -> Collected {
         let stream = self.stream(block);
         let opened = self.opened[block.0 as usize].take().map_or(clock, |(_, opened)| opened);
@@ -67,8 +67,8 @@ impl History {
         })
     }
 
-    /// Returns the table of a drive that keeps it: four bytes a page in spare areas, nine a block
-    /// in memory.
+    /// Returns the memory that a drive needs for the history: nine bytes a block. It also keeps
+    /// four bytes a page, in spare areas.
     pub fn memory(&self) -> MemoryUse {
         MemoryUse {
             table: "streams and ages of blocks",
@@ -91,8 +91,8 @@ impl PageMapped {
         self.frontier_of(lpn, classified, self.settings.streams.host)
     }
 
-    /// Returns the frontier of a page, of `frontiers`: the classifier's choice, or the map store's
-    /// if there is no classifier.
+    /// Returns the frontier that takes a page, one of `frontiers`: the classifier's choice, or the
+    /// map store's if there is no classifier.
     #[inline]
     pub(super) fn frontier_of(&self, lpn: Lpn, classified: u32, frontiers: u32) -> u32 {
         let chosen = if frontiers > 1 && !self.settings.classified {

@@ -98,12 +98,12 @@ struct Lane {
     /// levelling) the frontier of cold data.
     frontiers: Vec<Frontier>,
     leaving: Vec<Leaving>,
-    /// The victim that is passed over, at an even pace.
+    /// The victim that is collected frame by frame, at the paces `even` and `paced`.
     sweep: Option<Sweep>,
     /// The number of slots that the host has filled and collection has not yet given back.
     owed_slots: u32,
-    /// The last copy that was planned. Beside it, at an even pace, the last copies of the shares
-    /// that follow the last two frames of the host.
+    /// The last copy that was planned. At the paces `even` and `paced`, `shares` has the last
+    /// copies of the shares of collection that followed the host's last two frames.
     last_copy: OpId,
     shares: [OpId; 2],
 }
@@ -119,9 +119,9 @@ struct PageMapped {
     history: Option<History>,
     /// The number of units that the host wrote so far.
     host_units: u64,
-    /// Lane at which each stream looks first.
+    /// For each stream, the lane at which the search for room begins.
     cursor: Vec<u32>,
-    /// Lane in whose buffer each stream gathers.
+    /// For each stream, the lane in whose buffer it gathers a frame.
     gathering: Vec<Option<u32>>,
     /// Lane and frontier of host units in buffers. The map is only looked up, never iterated.
     buffered: FxHashMap<Lpn, (u32, u32)>,
@@ -130,7 +130,7 @@ struct PageMapped {
     /// The number of slots programmed so far, and the time at which the command at hand was
     /// submitted.
     at: Moment,
-    /// The number of frames of victims that were passed over at an even pace.
+    /// The number of frames of victims that were collected at the paces `even` and `paced`.
     partial_frames: u64,
     report: FtlReport,
     mount: MountReport,
@@ -148,7 +148,7 @@ impl PageMapped {
     }
 
     /// Prefetches the map entries of the pages in the `wanted` slots of a block, some frames at
-    /// once. The frames are gone through in order, and `index` is the next.
+    /// once. The caller goes through the frames in order, and `index` is the next one.
     #[inline]
     fn prefetch_entries(
         &self,
@@ -218,8 +218,9 @@ impl PageMapped {
         }
     }
 
-    /// Programs the units of a buffer. Copies that a host write has overtaken are dropped first. If
-    /// that leaves the frame unfilled it waits for more, unless `padded`.
+    /// Programs the units of a buffer. Copies whose page the host has written or trimmed since are
+    /// dropped first. If that leaves the frame unfilled, the frame waits for more units, unless
+    /// `padded` is `true`.
     fn program(
         &mut self,
         cx: &mut FtlContext<'_>,
@@ -254,7 +255,8 @@ impl PageMapped {
             host_units += 1;
         }
         let copies = buffer.len() - host_units as usize;
-        // at an even pace no frame of the host goes before the share of the one before the last
+        // at the paces `even` and `paced`, a frame of the host waits for the share of collection
+        // that followed the last frame but one
         let mut after: SmallVec<[OpId; 8]> = SmallVec::new();
         if host_units > 0 && self.settings.pace != GcPace::Burst {
             after.push(self.lanes[lane as usize].shares[0]);
@@ -324,7 +326,7 @@ impl PageMapped {
     }
 }
 
-/// Returns for each unit the number of next units that follow it in logical order.
+/// Returns for each unit the number of units right after it that continue it in logical order.
 fn followers(units: &[Pending]) -> [u8; 64] {
     let mut ahead = [0; 64];
     for i in (1..units.len()).rev() {
@@ -433,7 +435,7 @@ impl Ftl for PageMapped {
     fn flush(&mut self, cx: &mut FtlContext<'_>) -> Result<(), FtlError> {
         self.at.now = cx.now;
         for stream in 0..self.settings.streams.host {
-            // host units wait nowhere but in the lane in which their stream gathers
+            // host units wait only in the lane in which their stream gathers
             if let Some(lane) = self.gathering[stream as usize]
                 && self.lanes[lane as usize].frontiers[stream as usize]
                     .buffer

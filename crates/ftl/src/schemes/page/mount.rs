@@ -5,16 +5,16 @@
 //!    readable page is erased.
 //! 2. The map store puts the surviving parts of the map together: map pages on flash, segments in
 //!    NVM.
-//! 3. Roll forward: the spare areas are read of data that was programmed after the oldest change
-//!    which that map may lack. The last page of each block shows whether it holds such data. An
-//!    entry is taken from there if its program has a larger number than the map goes up to, and is
-//!    the newest of its page.
-//! 4. Slots that entries lead to are valid. The entries of the map store are followed. An entry
-//!    that leads to another page, and is superseded nowhere, is lost.
+//! 3. Roll forward: the mount reads the spare areas of data that was programmed after the oldest
+//!    change that this map may lack. The last page of each block shows whether the block holds such
+//!    data. The mount takes an entry from a spare area if its program has a larger number than any
+//!    program that the map covers, and if the entry is the newest of its page.
+//! 4. Slots that entries lead to become valid. An entry of the map store is lost if it leads to a
+//!    slot of another page and no newer entry supersedes it.
 //! 5. The store writes the entries that it cannot keep in memory.
 //!
-//! Blocks that are neither erased nor full are written on: a drive that was collecting when the
-//! power failed may have no other room.
+//! The drive goes on writing to blocks that are neither erased nor full: if it was collecting when
+//! the power failed, it may have no other room.
 
 use super::frontier::Frontier;
 use super::history::History;
@@ -122,8 +122,8 @@ impl PageMapped {
     }
 
     /// Lists free blocks and returns the others: blocks of data, blocks of map pages, and blocks of
-    /// which no page can be read. The last will be erased: their erase was cut, or their first
-    /// program, and their role is not known.
+    /// which no page can be read. The blocks without a readable page will be erased: their erase or
+    /// their first program was cut, and their role is not known.
     fn sort_blocks(&mut self, medium: &Medium) -> (Vec<BlockId>, Vec<BlockId>, Vec<BlockId>) {
         let (mut data, mut map, mut unreadable) = (Vec::new(), Vec::new(), Vec::new());
         for block in (0..self.layout.blocks()).map(BlockId) {
@@ -152,9 +152,9 @@ impl PageMapped {
 
     /// Makes frontiers of blocks that are not full, and returns the other blocks.
     ///
-    /// Collection gets the blocks with the most room: a victim that was moving when the power
-    /// failed has to fit the rest of the block that it was moving to, if no other is free. Cold
-    /// data gets the fullest.
+    /// Collection gets the blocks with the most room: if the power failed during a collection and
+    /// no block is free, the victim has to fit the rest of the block that its pages were moving to.
+    /// Cold data gets the fullest block.
     fn adopt_frontiers(&mut self, medium: &Medium, data: Vec<BlockId>) -> Vec<BlockId> {
         let (mut partial, mut full): (Vec<BlockId>, Vec<BlockId>) =
             data.into_iter().partition(|&b| medium.write_pointer(b) < self.layout.frames_per_block);
@@ -198,8 +198,8 @@ impl PageMapped {
         blocks
     }
 
-    /// Returns whether a slot holds a version of a page. (The numbers in map blocks are numbers of
-    /// map pages.)
+    /// Returns whether a slot holds a version of a page. (Spare areas in map blocks name map
+    /// pages.)
     pub(super) fn holds(&self, medium: &Medium, slot: Ppn, lpn: Lpn) -> bool {
         medium.lpn(slot) == Ok(lpn) && medium.oob_role(self.layout.block_of(slot)) != OobRole::MAP
     }
@@ -219,9 +219,9 @@ impl PageMapped {
     }
 }
 
-/// Returns blocks sorted so that the block that was written to last comes first. Most pages are
-/// then met in their newest version first, and later versions are compared with it and left: only a
-/// taken entry costs a change.
+/// Returns blocks sorted so that the block that was written to last comes first. The mount then
+/// meets most pages in their newest version first. It compares the older versions with that one and
+/// skips them: only an entry that is taken changes the table.
 fn newest_first(medium: &Medium, blocks: &[BlockId]) -> Vec<BlockId> {
     let last = |&block: &BlockId| {
         let sequence = medium.last_programmed(block).map(|frame| medium.frame_sequence(frame));

@@ -1,24 +1,25 @@
 //! Collection at an even pace: a part of a victim with each frame that the host fills.
 //!
-//! A lane that is about to need blocks passes over a victim frame by frame. For every slot that the
-//! host fills, it passes one slot that is not valid, and moves the valid ones that it meets. In the
-//! steady state this gives back blocks as fast as the host uses them, and no write waits for more
-//! than its share of copies. The host may change pages of the victim in between: these pages need
-//! no copy. Blocks that run out all the same are collected as at the pace `burst`.
+//! A lane that is about to need blocks goes through a victim frame by frame. For every slot that
+//! the host fills, it passes one slot that is not valid, and moves the valid slots that it meets on
+//! the way. In the steady state this gives back blocks as fast as the host uses them, and no write
+//! waits for more than its share of copies. The host may change pages of the victim in between:
+//! these pages need no copy. If blocks run out all the same, the lane collects as at the pace
+//! `burst`.
 //!
-//! At the pace `paced` the measure is the room of the lane, which stays the same: collection falls
-//! behind by no more than a step leaves over, and makes up for it later. A step has a bound, and a
-//! lane does not collect because another one does. The map knows the places of moved pages before
-//! they are written (`maps::pages::moves`). The room is enough for the host to find a free block
-//! whenever it needs one, or a victim that is about to be one. Collection beside that, at once, is
-//! for drives on which nearly everything is valid.
+//! At the pace `paced` collection keeps the room of the lane constant. A step has a bound, and
+//! collection makes up later for what a step leaves over. A lane does not collect because another
+//! one does. The map knows the places of moved pages before they are written
+//! (`maps::pages::moves`). Whenever the host needs a block, the room is enough for a free block, or
+//! for a victim that is about to become free. Only a drive on which nearly everything is valid also
+//! collects in bursts.
 
 use super::frontier::{Frontier, Leaving};
 use super::{GcPace, PageMapped};
 use crate::FtlContext;
 use flashatlas_types::{BlockId, Cause, FtlError};
 
-/// The victim that a lane passes over.
+/// The victim that a lane goes through.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sweep {
     victim: BlockId,
@@ -27,7 +28,7 @@ pub(super) struct Sweep {
 }
 
 impl PageMapped {
-    /// Collects the share of a lane of which the host has filled a frame.
+    /// Collects a share of a victim, because the host has filled a frame of the lane.
     pub(super) fn keep_pace(&mut self, cx: &mut FtlContext<'_>, lane: u32) -> Result<(), FtlError> {
         if self.settings.pace == GcPace::Burst {
             return Ok(());
@@ -61,7 +62,7 @@ impl PageMapped {
     fn owes(&self, lane: u32) -> bool {
         let wanted = self.settings.blocks_of_room() * self.layout.slots_per_block;
         match self.settings.pace {
-            // two frames more: the last copies of a victim may wait for the rest of theirs
+            // two frames more: the last copies of a victim may wait for the rest of their frame
             GcPace::Paced => self.room(lane) < wanted + 2 * self.layout.slots_per_frame,
             _ => self.lanes[lane as usize].owed_slots > 0,
         }
@@ -87,14 +88,15 @@ impl PageMapped {
         (self.pool.free(lane) * block + open + passed).saturating_sub(waiting as u32)
     }
 
-    /// Returns the slots of a frontier's block that no frame has been programmed into.
+    /// Returns the number of slots of a frontier's block that are not programmed yet.
     fn rest(&self, frontier: &Frontier) -> u32 {
         let left = self.layout.frames_per_block - frontier.next;
         frontier.block.map_or(0, |_| left * self.layout.slots_per_frame)
     }
 
-    /// Returns the number of blocks that the victim passed over gives back without taking one: 1 if
-    /// the rest of it fits each frontier of collection, with a frame over for a torn page, else 0.
+    /// Returns the number of blocks that the victim at hand gives back without taking one. It is 1
+    /// if the rest of the victim fits each frontier of collection and leaves a frame for a torn
+    /// page, else 0.
     pub(super) fn about_to_be_free(&self, lane: u32) -> u32 {
         let lane_now = &self.lanes[lane as usize];
         let Some(Sweep { victim, .. }) = lane_now.sweep.filter(|_| self.settings.is_paced()) else {

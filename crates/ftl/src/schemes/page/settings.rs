@@ -162,8 +162,8 @@ fn reserve(params: &Params, layout: &Layout, streams: Streams, map_quota: u32) -
     collection + u64::from(map_quota)
 }
 
-/// Returns `true` if the blocks that several streams keep open are more than a quarter of the
-/// blocks that a lane has beside its data: collection lacks them.
+/// Returns `true` if several streams reserve more than a quarter of the blocks that a lane has
+/// beside its data. Collection lacks these blocks.
 fn streams_crowd(params: &Params, layout: &Layout, streams: Streams) -> bool {
     let per_block = u64::from(layout.lanes) * u64::from(layout.slots_per_block);
     let data = u64::from(layout.logical_units).div_ceil(per_block);
@@ -171,7 +171,8 @@ fn streams_crowd(params: &Params, layout: &Layout, streams: Streams) -> bool {
     streams.collection > 1 && 4 * reserve(params, layout, streams, 0) > spare
 }
 
-/// Returns the streams of each kind: the classifier's, or as many of both as `ftl.streams`.
+/// Returns the numbers of streams of the host and of collection: the classifier's own, or
+/// `ftl.streams` of each.
 pub(super) fn streams(config: &SchemeConfig<'_>) -> Result<Streams, ConfigError> {
     let given = config.params.get(STREAMS);
     let classifier = config.parts.classifier(config.params.get(CLASSIFIER))?;
@@ -210,13 +211,13 @@ pub(super) fn mount_limit(config: &SchemeConfig<'_>, layout: &Layout) -> MountLi
     }
 }
 
-/// Refuses parameters that single mode does not use. A default is always accepted, and so are 0
-/// blocks to restore in idle time, which is how single mode works.
+/// Refuses parameters that single mode does not use. A default is always accepted. So is
+/// `ftl.idle_free` = 0, which is how single mode works.
 fn refuse_unreached(params: &Params) -> Result<(), ConfigError> {
     if params.get(GC_MODE) == "dual" {
         return Ok(());
     }
-    let cold = "it has no frontier for data that rests; static wear levelling";
+    let cold = "it has no frontier for cold data; static wear levelling";
     let one = "it collects when its one reserved block is all that a lane has left; a mark";
     let idle = "it collects for a write that needs room, never in idle time; this";
     let unreached = [
@@ -260,8 +261,8 @@ pub(super) fn fits(config: &SchemeConfig<'_>, layout: &Layout) -> Result<(), Con
         return Err(ConfigError::new(
             "ftl.low_water",
             format!(
-                "must be above {}, the streams of collection: it may open that many blocks, and \
-                 after a power failure one more for what the torn page took",
+                "must be above {}, the streams of collection: each of them may open a block, and \
+                 after a power failure one more replaces the room that the torn page took",
                 streams.collection
             ),
         ));
@@ -281,7 +282,7 @@ pub(super) fn fits(config: &SchemeConfig<'_>, layout: &Layout) -> Result<(), Con
     let data = u64::from(layout.logical_units).div_ceil(lane_units);
     let missing = data + reserve - u64::from(layout.blocks_per_lane);
     let low_water = u64::from(low_water(params, streams));
-    // the reserve of collection is blamed where a smaller one would do
+    // `ftl.low_water` is named where a smaller value would do
     let collection = params.get(GC_MODE) == "dual"
         && u64::from(params.get(LOW_WATER)) > missing
         && low_water - missing > u64::from(streams.collection);
@@ -333,17 +334,17 @@ impl PageSettings {
         }
     }
 
-    /// Returns the number of blocks that a lane has room for at the pace `paced`: the low-water
-    /// mark, and one for each frontier but the one that the host has filled.
+    /// Returns the room that a lane keeps at the pace `paced`, in blocks: the low-water mark, and
+    /// one block for each frontier except the one that the host has filled.
     ///
-    /// The rest of the other frontiers and the passed part of the victim are part of that room. So
-    /// the mark is left in free blocks when the host opens one, and the victim follows without
-    /// taking one. Cold data has room of its own.
+    /// The rest of the other frontiers and the collected part of the victim count as room. So the
+    /// mark is left in free blocks when the host opens a block, and the victim becomes free later
+    /// without taking one. Cold data has room of its own.
     pub fn blocks_of_room(&self) -> u32 {
         self.low_water + self.cold_frontier() as u32 - 1
     }
 
-    /// Returns `true` if collection keeps the room of a lane.
+    /// Returns `true` if collection keeps the room of a lane constant.
     pub fn is_paced(&self) -> bool {
         self.pace == GcPace::Paced
     }

@@ -1,9 +1,9 @@
 //! A blank medium brought into the steady state of the page-mapped FTL, by programs alone.
 //!
-//! Each lane gets as many full blocks as it would have, with as many valid slots in each as in the
-//! victim policy's model ([`crate::steady`]). Blocks are programmed from the one that is to be
-//! collected first to the newest. A slot that is to be invalid is given a page whose valid version
-//! comes later, so that it holds an old version of it.
+//! Each lane gets the number of full blocks that it has in the steady state. The victim policy's
+//! model gives the number of valid slots in each ([`crate::steady`]). Blocks are programmed from
+//! the one that is to be collected first to the newest. A slot that is to be invalid gets an old
+//! version of a page whose valid version comes later.
 
 use super::settings::{GcMode, GcPace, PageSettings};
 use crate::FtlContext;
@@ -27,8 +27,8 @@ fn model(config: &SchemeConfig<'_>) -> Result<Steady, ConfigError> {
         ConfigError::new(
             key,
             format!(
-                "{why}: use ‹precondition=fill› and a warm-up, a trace, or a checkpoint made with \
-                 one that has"
+                "{why}: use ‹precondition=fill› and a warm-up, a trace, or a checkpoint made \
+                 under a configuration with a model"
             ),
         )
     };
@@ -132,7 +132,7 @@ pub(super) fn make(
                 drawn.clear();
                 blocks.iter().for_each(|&(_, valid)| draws.draw(slots, valid, &mut drawn));
                 if sender.send(drawn).is_err() {
-                    break; // the blocks before were the last that somebody wanted
+                    break; // the blocks before were the last that were wanted
                 }
             }
         };
@@ -143,7 +143,7 @@ pub(super) fn make(
                 writer.block(cx, block, drawn);
                 placed += valid;
             }
-            let _ = done.send(drawn); // the last ones are drawn, maybe
+            let _ = done.send(drawn); // the drawing thread may have ended
             if !go_on(placed.into()) {
                 stopped = true;
                 return;
@@ -173,11 +173,11 @@ struct Draws {
 }
 
 impl Draws {
-    /// Draws the contents of the slots of a block, `valid` of them chosen at random.
+    /// Draws the contents of the slots of a block. Of these, `valid` slots at random are valid.
     ///
-    /// A slot gets the next page, or an old version of a page whose valid version comes later
-    /// (padding if none does). No draw waits for a page, so that the pages of several slots are
-    /// loaded from memory together.
+    /// A valid slot gets the next page. Any other slot gets an old version of a page whose valid
+    /// version comes later (padding if none does). No draw waits for a page, so that the pages of
+    /// several slots are loaded from memory together.
     fn draw(&mut self, slots: usize, valid: u32, drawn: &mut Vec<Drawn>) {
         let mut valid = u64::from(valid);
         for left in (1..=slots as u64).rev() {

@@ -22,8 +22,8 @@ impl PageMapped {
         (count, sum)
     }
 
-    /// Returns the pairs of the pages that spare areas name and their slots, of the valid slots
-    /// that do not hold the map. A slot that cannot be read counts for no page.
+    /// Returns the pairs of pages and slots that the spare areas of valid slots name, without slots
+    /// that hold the map. A slot that cannot be read is paired with no page.
     pub(super) fn valid_slots(&self, medium: &Medium) -> PairSum {
         self.sum_slots(medium, |sum: &mut PairSum, ppn| {
             sum.add(medium.lpn(ppn).unwrap_or(Lpn::NONE).0, ppn.0);

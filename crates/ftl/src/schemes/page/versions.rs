@@ -1,4 +1,4 @@
-//! The version of a page that a mount believes.
+//! The comparison by which a mount finds the newest version of a page.
 
 use flashatlas_nand::Medium;
 use flashatlas_types::{BLOCK_STEPS, BlockId, Ppn, SeededBug, beat};
@@ -6,8 +6,8 @@ use flashatlas_types::{BLOCK_STEPS, BlockId, Ppn, SeededBug, beat};
 /// A comparison of two versions of a page: the one that was programmed last is newer.
 pub(super) struct Versions<'a> {
     medium: &'a Medium,
-    /// The least and the greatest number of a program in each block that was read; all numbers for
-    /// other blocks.
+    /// For each block that was read, the least and the greatest number of its programs. Other
+    /// blocks have the range of all numbers.
     numbers: Vec<(u64, u64)>,
 }
 

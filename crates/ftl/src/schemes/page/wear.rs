@@ -3,15 +3,15 @@
 //!
 //! Blocks wear unevenly because long-lived data keeps its blocks from being erased. When a free
 //! block has been erased more often than the least worn closed block of its lane by more than
-//! `ftl.wear_threshold`, the data of the latter moves into the former. Cold data then rests on the
-//! block that needs rest, and the young block takes part in the wear.
+//! `ftl.wear_threshold`, the data of the closed block moves into the free one. The worn block then
+//! holds cold data and is seldom erased, and the young block is erased like the others.
 //!
-//! The paper keeps two pools, so that a block rests until the others have caught up. Here the
-//! counts themselves do that: a block that has just taken cold data is the most worn of its lane,
-//! and is chosen again only when it has become the least worn.
+//! The paper keeps two pools, so that a block rests until the others have caught up. Here the erase
+//! counts do that: a block that has just taken cold data is the most worn of its lane, and is
+//! chosen again only when it has become the least worn.
 //!
-//! The comparison is made whenever the host opens a block. So data of the host goes only to blocks
-//! that are within the threshold. A closed block exceeds the least worn one of its lane by at most
+//! The lane compares whenever the host opens a block. So data of the host goes only to blocks that
+//! are within the threshold. A closed block exceeds the least worn one of its lane by at most
 //! `ftl.wear_threshold` plus two: one erase after it was last within the threshold, and one more if
 //! a block that collection freed was opened for copies before the next comparison.
 
@@ -61,8 +61,8 @@ impl PageMapped {
         (most - most.min(medium.erases(least)) > self.settings.wear_threshold).then_some(least)
     }
 
-    /// Returns whether a victim frees nothing and is too worn to be erased for nothing. A policy
-    /// that draws at random meets blocks at rest, and draws again.
+    /// Returns whether a victim has only valid slots and is too worn to be erased without gain. A
+    /// policy that draws at random may pick such a block, and then draws again.
     pub(super) fn rests(&self, medium: &Medium, lane: u32, victim: BlockId) -> bool {
         if !self.settings.wear_static
             || self.pool.blocks.valid(victim) < self.layout.slots_per_block

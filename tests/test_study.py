@@ -139,5 +139,5 @@ def test_what_cannot_be_compared_is_said():
     with pytest.raises(flashatlas.InputError, match="is no column of these runs"):
         significance(results, "wafs", "ftl.victim")
     apart = [run_of("greedy", 1), run_of("random", 2)]
-    with pytest.raises(flashatlas.InputError, match="no two runs differ in nothing else"):
+    with pytest.raises(flashatlas.InputError, match="no two runs differ in this factor alone"):
         significance(apart, "waf", "ftl.victim")

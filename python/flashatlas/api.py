@@ -95,9 +95,10 @@ def run(
         label: A name for tables and reports.
         progress: Called now and then with the phase, the number of requests and the share done.
             Without it, a notebook shows a bar.
-        options: The workload and how it meets the drive; all options are listed below. ``set``
-            holds parameters that differ from the drive's. ``trace`` may be a :class:`Trace`, which
-            says how it is read, and ``job`` may be a :class:`Job`.
+        options: The workload, and how it is played on the drive; all options are listed below.
+            ``set`` holds parameters that differ from the drive's. ``trace`` may be a
+            :class:`Trace`, which holds the options of reading it, and ``job`` may be a
+            :class:`Job`.
 
     Raises:
         InputError: Bad input of any kind; nothing was run.
@@ -118,7 +119,7 @@ def carried_out(
     label: str = "",
     within: str | os.PathLike[str] | None = None,
 ) -> Result:
-    """Carry out a run that is given as the core takes it: see :func:`specification`.
+    """Carry out a run from its specification (see :func:`specification`).
 
     If ``within`` names a folder, the run reads nothing outside it.
     """
@@ -132,7 +133,7 @@ def carried_out_from(
 ) -> Result:
     """Carry out a run whose preconditioned drive may lie in a shared checkpoint.
 
-    The record is the record of the run alone, with a note that the checkpoint was shared.
+    The record is the same as without a checkpoint, with a note that the drive was shared.
     """
     if checkpoint is None:
         return carried_out(spec, progress)
@@ -143,7 +144,7 @@ def carried_out_from(
 def specification(
     drive: str | os.PathLike[str] | Drive = "tiny", **options: Unpack[RunOptions]
 ) -> dict[str, Any]:
-    """Return the run as the core takes it; the arguments are the arguments of :func:`run`.
+    """Return the specification of a run for the core; :func:`run` has the same arguments.
 
     Raises:
         InputError: An option does not exist, or a word is not among its choices.
@@ -153,6 +154,7 @@ def specification(
     name, toml, own = drive_and_text(drive)
     given: dict[str, Any] = dict(options)
     settings = given.pop("set", ())
+    # without a mode, the depth decides
     if given.get("mode") is None:
         given["mode"] = "closed" if given.get("depth") is not None else "asap"
     values: dict[str, dict[str, Any]] = {"reading": {}, "workload": {}, "playing": {}}
@@ -178,7 +180,6 @@ def _value(option: RunOption, given: Any) -> Any:
     """Return the value of an option as the core takes it."""
     if option.kind == "file" and given is not None:
         return _file(option.name, given)
-    # the mode that is not given follows from the depth
     return checked(option, given)
 
 
@@ -218,8 +219,8 @@ def save_checkpoint(
         path: The file; it appears whole or not at all.
         drive: As for :func:`run`.
         progress: As for :func:`run`.
-        options: As for :func:`run`. ``precondition`` says how the drive is preconditioned; with
-            ``fit="compact"`` the workload to come says which addresses must find room.
+        options: As for :func:`run`. ``precondition`` says how the drive is preconditioned. With
+            ``fit="compact"``, the drive gets room for the addresses of the given workload.
 
     """
     spec = json.dumps(specification(drive, **options))
@@ -239,10 +240,10 @@ def compare(
 
     The results are in the order of the cases.
 
-    Cases that begin with the same drive share a checkpoint: the drive is preconditioned once.
+    Cases whose preconditioned drives are equal share a checkpoint: it is made once.
 
     Args:
-        cases: For each run, the arguments of :func:`run` in which it differs (``label`` names it).
+        cases: For each run, its own arguments of :func:`run`; ``label`` names the run.
         jobs: Number of runs at the same time; by default one for each core.
         progress: Called with the number of the case, the phase, the number of requests and the
             share done.
@@ -258,7 +259,7 @@ def compare(
     alone: set[int] = set()
     certain: list[int] = []
     for case in differences:
-        # a mistake in the last case should not cost the time of the first
+        # find a mistake in the last case before the first case runs
         with _named(labels[len(specs)], len(differences)):
             spec = specification(**together(shared, case))
             layout = layout_of(spec)
@@ -300,10 +301,11 @@ def side_by_side(
 ) -> list[Result]:
     """Carry out some runs on the machine's cores.
 
-    Which drives are shared depends on all runs, not on the runs due: the records stay the same.
+    All runs, not only the runs due, determine which drives are shared. The record of a run is
+    therefore the same, whichever runs are due with it.
 
     Args:
-        specs: All runs, as the core takes them.
+        specs: Specifications of all runs.
         alone: Numbers of the runs that share no drive with others.
         due: Numbers of the runs to carry out.
         certain: The least memory that each of these runs takes, in bytes.
@@ -342,7 +344,7 @@ def side_by_side(
 
 
 def together(shared: Mapping[str, Any], case: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments of a case: the shared ones and its own; ``set`` has both."""
+    """Return the shared and the own arguments of a case; ``set`` has the settings of both."""
     settings = setting_list(shared.get("set", ())) + setting_list(case.get("set", ()))
     return {**shared, **case, "set": settings}
 
@@ -406,11 +408,11 @@ class Workers:
         """Carry out the tasks that were added, and return their answers in the same order."""
         tasks, self._tasks = self._tasks, []
         with ThreadPoolExecutor(max_workers=self._workers) as pool:
-            # A signal may raise between two submissions; the tasks begun before it must see it too.
+            # A signal may interrupt the submissions; the tasks already begun must then stop, too.
             try:
                 futures = [pool.submit(task, self._report(number)) for number, task in tasks]
                 wait(futures, return_when=FIRST_EXCEPTION)
-                # a failure first, not the interruption of the others that follows from it
+                # raise the failure, not the interruption of the other tasks that it caused
                 for future in futures:
                     failure = (
                         future.exception() if future.done() and not future.cancelled() else None

@@ -19,7 +19,7 @@ INPUTS = "inputs"
 """The folder of a bundle that holds the files its runs read."""
 
 EPOCH = (1980, 1, 1, 0, 0, 0)
-"""The date of every file of a bundle: equal bundles are equal files."""
+"""The date of every file of a bundle, so that bundles of equal content are equal files."""
 
 
 def bundle(results: Sequence[Result], path: Path) -> Path:
@@ -81,14 +81,14 @@ def add_file(archive: zipfile.ZipFile, file: Path, name: str) -> None:
 
 
 def _name(file: str, taken: dict[str, str]) -> str:
-    """Return an input's name in the bundle: its own, with a number in front if that is taken."""
+    """Return the file's name, with a number in front if another input has the same name."""
     path = Path(file)
     names = [path.name, *(f"{number}-{path.name}" for number in range(2, len(taken) + 3))]
     return next(name for name in names if name not in taken.values())
 
 
 def _place_logs(trace: Mapping[str, Any], inputs: dict[str, str]) -> None:
-    """Name the logs that a job file replays as they lie beside the job file.
+    """Name each log that a job file replays by its path relative to the job file.
 
     Raises:
         InputError: The logs are not the ones that the run read, or the bundle has no place for

@@ -1,4 +1,4 @@
-"""Tables of a run as columns from the core; they become Arrow tables where one is asked for.
+"""Tables of a run as columns from the core; they become Arrow tables on request.
 
 Most commands print a record and ask for no table. Importing Arrow takes longer than a short run.
 The digest of the tables is therefore computed from the core's own buffers.
@@ -49,7 +49,7 @@ class Tables(Mapping[str, "pa.Table"]):
 
     @property
     def is_large(self) -> bool:
-        """``True`` if Arrow reads the columns faster than Python, its import included."""
+        """``True`` if Arrow, with the time of its import, is faster than Python."""
         found = [data for table in self._columns.values() for _, kind, data, _ in table
                  if kind == "float64"]  # fmt: skip
         return sum(map(len, found)) > LARGE_BYTES
@@ -104,7 +104,7 @@ def table_of(columns: Iterable[Column]) -> pa.Table:
 
 
 def as_made(table: pa.Table) -> pa.Table:
-    """Return a table read from a file with the buffers that the core gave it.
+    """Return a table that was read from a file, with the buffers that the core had made.
 
     A column that was read has a validity bit for each value, even if no value is missing.
     """
@@ -141,7 +141,7 @@ def _array(kind: str, data: bytes, words: list[str]) -> pa.Array:
 
 
 def _numbers_there(data: bytes) -> bytes:
-    """Return a bit for each number: 0 if it is missing, which the core writes as NaN."""
+    """Return a bit for each number: 0 for a missing number, which the core writes as NaN."""
     numbers = array("d", data)
     if any(map(operator.ne, numbers, numbers)):  # NaN differs from itself
         return bits(number == number for number in numbers)  # noqa: PLR0124

@@ -58,9 +58,9 @@ def _two_digits(number: float) -> str:
 UNIT_S = {"fill": Span(30e-9, 150e-9), "steady": Span(50e-9, 370e-9), "none": Span(0, 0)}
 """Core seconds to precondition one mapping unit, with the map in DRAM.
 
-The time is less where the tables fit into the processor's caches. Measured on two cores that had
-other work: 30 to 112 ns filled, 50 to 273 ns steady, with 0.7 to 2 million units; the bounds leave
-room for more.
+The time is less where the tables fit into the processor's caches. On two cores that had other work,
+drives of 0.7 to 2 million units took 30 to 112 ns for ``fill`` and 50 to 273 ns for ``steady``. The
+upper bounds leave room for more.
 """
 
 FACTOR_OF_MAP = {"dram": Span(1, 1), "leaftl": Span(2, 40), "learnedftl": Span(2, 40)}
@@ -70,7 +70,7 @@ Measured with LeaFTL: 7 to 18 times as long to precondition, 40 to 130 times to 
 """
 
 FACTOR_OF_FLASH = Span(1.2, 6)
-"""The same factor for any other map store.
+"""The factor of :data:`FACTOR_OF_MAP` for any other map store.
 
 Measured with DFTL, S-FTL and TPFTL: 1.2 to 14 times as long to precondition, 3 to 6 times to play
 requests.

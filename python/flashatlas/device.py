@@ -29,7 +29,7 @@ from flashatlas.trace import Progress
 
 
 class Device:
-    """A drive with its maps: the stack that a run has, with bytes instead of stamps.
+    """A drive with its maps: the stack of a run, whose pages hold bytes instead of stamps.
 
     The drive's content is on an image, in memory or in a file. A power failure, or the end of the
     process, leaves the image as it is at that moment; :meth:`power_on` mounts it by the scheme's
@@ -65,12 +65,13 @@ class Device:
             precondition: The drive's initial state, as for :func:`flashatlas.serve`.
             cut_after: Number of flash operations before the one in which the power fails;
                 operations of this first mount count.
-            cut_mode: State of the operation in which the power fails. ``prefix``: it leaves
-                nothing. ``torn``: a program leaves an unreadable page, an erase leaves a block of
-                unreadable pages. ``subset``: of the operations that no FLUSH (of a caller or a
-                layer) has made durable, each lane keeps those before a point that the seed draws.
-            ignore_flush: Answer FLUSH and FUA without carrying them out: a deliberate fault, to see
-                that a test notices it.
+            cut_mode: State that the power failure leaves. ``prefix``: the operation in which the
+                power fails leaves nothing. ``torn``: a program leaves an unreadable page, an erase
+                leaves a block of unreadable pages. ``subset``: each lane loses its operations from
+                a random point on, except operations that a FLUSH (of a caller or a layer) has made
+                durable.
+            ignore_flush: Answer FLUSH and FUA without carrying them out. This deliberate fault
+                shows whether a test notices it.
             ignore_fua: Answer FUA without carrying it out, as a deliberate fault; FLUSH is carried
                 out.
             seed: Seed of everything random.

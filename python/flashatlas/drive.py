@@ -28,8 +28,8 @@ class Drive:
     4
 
     Args:
-        base: Preset (see ``flashatlas drives``), path of a TOML file, or a description of another
-            program: ``mqsim:FILE``, ``femu:…``, ``nvmevirt:FILE,…`` (:mod:`flashatlas.foreign`).
+        base: Preset (see ``flashatlas drives``), path of a TOML file, or the file of another
+            simulator: ``mqsim:FILE``, ``femu:…``, ``nvmevirt:FILE,…`` (:mod:`flashatlas.foreign`).
         set: Parameters that differ from the base.
 
     Raises:
@@ -49,23 +49,28 @@ class Drive:
 
     @property
     def layout(self) -> dict[str, int]:
-        """The exported size and the parts of the drive, by name.
+        """Sizes of the drive and counts of its parts, by name.
 
-        Bytes, logical and physical units, bytes of a unit, lanes, blocks, slots, pages and dies.
-        ``memory_bytes`` is about the memory that a run takes; ``fill_memory_bytes`` and
-        ``steady_memory_bytes`` are the least memory that a run takes with these preconditions.
+        ``exported_bytes`` is the exported size and ``unit_bytes`` the size of a mapping unit.
+        ``logical_units``, ``physical_units``, ``lanes``, ``blocks``, ``frames_per_block``,
+        ``slots_per_frame``, ``pages_per_frame`` and ``dies`` are counts.
+
+        ``memory_bytes`` is about the memory that a run takes. ``fill_memory_bytes`` and
+        ``steady_memory_bytes`` are the least memory that a run takes if its precondition is
+        ``fill`` or ``steady``. ``keeps_checkpoints`` is ``True`` if a checkpoint can hold the
+        drive.
         """
         name, toml = _text(self.base)
         return json.loads(_core.check_drive(name, toml, setting_list(self.set)))
 
     @property
     def capacity_bytes(self) -> int:
-        """Bytes that the drive exports through its layers."""
+        """Bytes that the host can address, through the layers if there are any."""
         return self.layout["exported_bytes"]
 
     @property
     def over_provisioning(self) -> float:
-        """Ratio of physical to logical units, minus one."""
+        """Physical units beyond the logical units, as a share of the logical units."""
         layout = self.layout
         return layout["physical_units"] / layout["logical_units"] - 1
 
@@ -93,7 +98,7 @@ def _text(drive: str | os.PathLike[str]) -> tuple[str, str | None]:
     if not name.endswith(".toml"):
         if Path(name).is_file():
             raise _core.InputError(
-                f"{name}: a drive file's name ends in .toml; other names are those of presets"
+                f"{name}: a drive file's name ends in .toml; other names are names of presets"
             )
         return name, None
     try:

@@ -1,4 +1,4 @@
-"""Inputs of a run that have been moved: each is known by its digest in the record."""
+"""Search for the input files of a run that have been moved, by their digests in the record."""
 
 from __future__ import annotations
 
@@ -29,11 +29,12 @@ def at_hand(
     trace: str | os.PathLike[str] | None,
     inputs: str | os.PathLike[str] | None,
 ) -> dict[str, Any]:
-    """Return a record whose input files have the paths where they lie now.
+    """Return a record with the present paths of its input files.
 
-    A file is taken from its path in the record if its content is the same there; else from
-    ``trace``; else from below ``inputs``, by its digest. The record holds no digest of a
-    precondition's file, so that file is found by its name alone.
+    ``trace``, if it is given, is the path of the run's trace or job file. Any other file is taken
+    from its path in the record if its content is the same there, else from below ``inputs``, by its
+    digest. The record holds no digest of a precondition's file, so that file is found by its name
+    alone.
 
     Args:
         record: A run record.
@@ -41,7 +42,7 @@ def at_hand(
         inputs: A folder in which the files are searched.
 
     Raises:
-        InputError: A file is nowhere, or has another content; the error says what helps.
+        InputError: A file was not found, or has another content; the error gives advice.
 
     """
     looked = _Folder(inputs)

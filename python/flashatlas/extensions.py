@@ -1,9 +1,9 @@
 """Extensions: distributions that bring parts in Rust, and a native module that holds them.
 
-Rust has no stable ABI. The parts of an extension are therefore linked into a module that holds all
-of FlashAtlas besides, and that takes the place of ``flashatlas._core``; there can be only one. It
-is looked for when the core is first imported: the list of installed packages takes longer to read
-than the rest of ``import flashatlas``.
+Rust has no stable ABI. An extension is therefore linked with all of FlashAtlas into one module. The
+module takes the place of ``flashatlas._core``: there can be only one. The search for it waits until
+the core is first imported, because reading the list of installed packages takes longer than the
+rest of ``import flashatlas``.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ class _Loaded:
         return self._module
 
     def exec_module(self, module: ModuleType) -> None:
-        module.__spec__ = self._spec  # which the import system has replaced
+        module.__spec__ = self._spec  # the import system has replaced it
 
 
 def use() -> None:

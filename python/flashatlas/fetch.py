@@ -52,7 +52,7 @@ RECORDED = {
     "rocksdb": "RocksDB: filled with 300,000 rows at random, then four readers beside a writer",
     "browser": "Chromium: six sessions, 60 pages with pictures, storage and a database",
 }
-"""Traces of real programs that come with the package, each with the making of its file system.
+"""Traces of real programs that come with the package; each begins with ``mkfs``.
 
 ``packaging/record_traces.py`` recorded them.
 """
@@ -86,7 +86,8 @@ def _digest(file) -> str:
 def fetch(name: str, folder: Path) -> Path:
     """Put the trace called ``name`` into ``folder``, unless it is there already.
 
-    Its digest is checked in both cases. The traces of :data:`WITH_PACKAGE` need no network.
+    The digest of a downloaded trace is checked, and a file with another digest is replaced. The
+    traces of :data:`WITH_PACKAGE` are copied from the package and need no network.
     """
     if name in WITH_PACKAGE:
         target = folder / f"{name}.fatr"

@@ -1,4 +1,4 @@
-"""Words of the field that are no names here: our names for them, and what is not modelled.
+"""Words of the field that FlashAtlas does not use: its own names, and features not modelled.
 
 ``explain`` looks here before it looks for names with a similar spelling.
 """
@@ -119,8 +119,8 @@ NOT_MODELLED: dict[str, tuple[str, str]] = {
 
 
 def term(word: str) -> str | None:
-    """Return the term of the glossary that a word is, in either number; ``None`` for another."""
-    # the package of reports takes longer to import than most commands
+    """Return the glossary's term for a word in singular or plural; ``None`` if there is none."""
+    # the package of reports takes longer to import than most commands take to run
     from flashatlas.report.glossary import TERMS  # noqa: PLC0415
 
     known = {plain(one): one for one in TERMS}

@@ -50,8 +50,10 @@ CHANNELS = {
 """The channels that distinguish the values of ``by`` in each kind of figure."""
 
 SHORT, WHOLE = ",.6~g", ",.12~g"
-"""Formats of numbers at axes. Without one, Vega rounds to the step between ticks, which has nothing
-to do with the values where the ticks are the values: 0.125 becomes 0.1, and a lone 1.5 becomes 2.
+"""Formats of numbers at axes: short, and with all digits.
+
+Without a format, Vega rounds labels to the step between ticks. Where the ticks are the values, this
+step has nothing to do with them: 0.125 becomes 0.1, and a lone 1.5 becomes 2.
 """
 
 LETTER = 3.9
@@ -258,7 +260,7 @@ def _number(title: str, scale: dict[str, Any], **axis: Any) -> dict[str, Any]:
 
 
 def _format(values: Sequence[float]) -> str:
-    """Return the format that labels each of these values as what it is, and no two alike."""
+    """Return the format :data:`SHORT`, unless it would print a power of ten or two labels alike."""
     large = any(abs(value) >= 1e6 for value in values)
     alike = len({f"{value:.6g}" for value in values}) < len(set(values))
     return WHOLE if large or alike else SHORT
@@ -355,7 +357,7 @@ def _no_data(inner: float, height: float) -> dict[str, Any]:
 
 
 def _lines(words: Sequence[str], room: float) -> dict[str, Any]:
-    """Return how labels fit into the room that each has: whole, on several lines, or slanted."""
+    """Return axis options by which labels fit their room: whole, on several lines, or slanted."""
     letters = max(1, int(room / LETTER))
     lines = [broken(word, letters) for word in words]
     longest = max((len(line) for label in lines for line in label.split("\n")), default=0)
@@ -363,7 +365,7 @@ def _lines(words: Sequence[str], room: float) -> dict[str, Any]:
         return {"labelAngle": -40, "labelAlign": "right", "labelLimit": 130}
     if all("\n" not in label for label in lines):
         return {"labelLimit": 0}
-    # Vega has lists of lines, and no map: a word is found by its place
+    # Vega has lists but no maps: the place of a word selects its lines
     texts, places = json.dumps([label.split("\n") for label in lines]), json.dumps(list(words))
     return {"labelLimit": 0, "labelExpr": f"{texts}[indexof({places}, datum.label)]"}
 

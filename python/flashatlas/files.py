@@ -74,7 +74,7 @@ def must_be_writable(folder: Path | None, called: str | Path | None = None) -> N
 
     Args:
         folder: The folder; ``None`` means that nothing is checked.
-        called: The name in an error, if not the folder's.
+        called: The name of the folder in an error; by default its path.
 
     Raises:
         InputError: The path is a file or lies in one, or nothing can be written there.
@@ -98,7 +98,7 @@ def must_be_writable(folder: Path | None, called: str | Path | None = None) -> N
 
 
 def _missing(folder: Path) -> list[Path]:
-    """Return the folders that must be made for this one, itself first."""
+    """Return the folders to make so that a folder exists, the folder itself first."""
     every = (folder.absolute(), *folder.absolute().parents)
     return list(itertools.takewhile(lambda path: not path.exists(), every))
 
@@ -162,7 +162,7 @@ def write_together(contents: Iterable[tuple[Path, bytes]], before: Callable[[], 
 
     All files are first written under other names; then ``before`` is called. If a file cannot be
     written or ``before`` raises, no file is replaced. Then the files take their names, the last one
-    first; an error in this step leaves the files that have their names.
+    first; an error in this step does not undo the names already taken.
 
     Raises:
         InputError: A file cannot be written, or cannot take its name.

@@ -97,7 +97,7 @@ def _steadystate(settled: Mapping[str, Any]) -> _Json:
 
 
 def _measured(settled: Mapping[str, Any]) -> dict[str, Sequence[float]]:
-    # fio 3.33 knows no latencies here; later versions add them where they are judged
+    # fio 3.33 has no latencies here; later versions add them for criteria of latency
     latencies = {"lat": settled["latency_ns"]} if settled["criterion"].startswith("lat") else {}
     return {"bw": settled["bandwidth"], "iops": settled["iops"], **latencies}
 

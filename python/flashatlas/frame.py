@@ -109,10 +109,10 @@ class Frame:
         return f"{done} of {self.asked} runs are done{failed}"
 
     def must_be_whole(self, *, allowed: bool, with_failures: bool = False) -> None:
-        """Refuse a study with missing runs: a part of it would be taken for the whole.
+        """Refuse a study with missing runs, because readers would take it for the whole.
 
         Args:
-            allowed: ``True`` if a part of the study was asked for.
+            allowed: ``True`` if the caller accepts a part of the study.
             with_failures: ``True`` if the output shows a failed run with its reason.
 
         Raises:
@@ -131,7 +131,7 @@ class Frame:
 
     @property
     def factors(self) -> list[str]:
-        """Columns in which the runs were made to differ."""
+        """Columns of the options and parameters in which the runs differ."""
         return [field.name for field in self.table.schema if _role(field) == "factor"]
 
     @property
@@ -247,7 +247,7 @@ def table_of(
     settings, numbers = [row[0] for row in rows], [row[1] for row in rows]
     for name in _keys(settings):
         values = [one.get(name) for one in settings]
-        # a parameter that a run lacks follows from another: its part is not in use
+        # a run lacks the parameters of parts that it does not use: the choice of parts differs
         compared = [v for v in values if v is not None] if "." in name else values
         differ = any(value != compared[0] for value in compared)
         times = any(_is_time(value) for value in values)
@@ -257,7 +257,7 @@ def table_of(
         add(name, values, "factor" if differ else "setting", unit)
     given = {field.name for field in fields}
     for name in _keys(numbers):
-        # a part may count what one of its parameters is called
+        # a number may have the name of a parameter
         shown = f"{name}.found" if name in given else name
         add(shown, [one.get(name) for one in numbers], "number", unit_of(name))
     return pa.table(columns, schema=pa.schema(fields))
@@ -310,11 +310,11 @@ def _is_time(value: Any) -> bool:
 
 
 def _array(values: Sequence[Any]) -> pa.Array:
-    """Return the values of a column as an array; if numbers meet words, all become words."""
+    """Return the values of a column as an array; numbers become words if there are words."""
     kinds = {type(value) for value in values if value is not None}
     if len(kinds) > 1 and not kinds <= {int, float}:
         return arrow.column([None if value is None else _text(value) for value in values])
-    # of itself pyarrow makes no column of these
+    # pyarrow does not choose an unsigned type by itself
     wide = kinds == {int} and any(not -(2**63) <= v < 2**63 for v in values if v is not None)
     return arrow.column(values, pa.uint64() if wide else None)
 
@@ -339,7 +339,7 @@ def must_be_table(name: str) -> None:
     """Refuse a file name that :func:`as_file` would refuse, before the table is made.
 
     Raises:
-        InputError: The name does not end as a table's does.
+        InputError: The name has another ending than ``.csv``, ``.jsonl`` and ``.parquet``.
 
     """
     if not name.endswith((".csv", ".jsonl", ".parquet")):

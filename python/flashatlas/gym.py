@@ -12,7 +12,7 @@
 >>> info["record"]["oracle"]["violations"]
 0
 
-An episode is one run: every read is compared, as always. The episode ends with the run, whose
+An episode is one run, in which every read is checked as usual. The episode ends with the run, whose
 record is in ``info``. The run has a thread of its own and does not hold the interpreter's lock:
 episodes of several environments run side by side (:class:`Several`).
 """
@@ -53,7 +53,7 @@ class _Episodes(gymnasium.Env[numpy.ndarray, numpy.int64]):
 
     def __init__(self, **run: Any) -> None:
         self.run = {**DEFAULTS, **run}
-        specification(**self.run)  # what is wrong with it is said now
+        specification(**self.run)  # refuses bad arguments before the first episode
         self.observation_space = spaces.Box(-1.0, 1.0, self.shape, numpy.float32)
         self.action_space = spaces.Discrete(self.actions)
         self._episode: Any = None
@@ -104,9 +104,10 @@ class Collection(_Episodes):
     """Choice of the block of a lane that is collected next.
 
     The observation shows the :data:`CANDIDATES` closed blocks with the fewest valid pages, the
-    emptiest first. A row has the share of valid pages, the age since the block was filled, the age
-    since it last lost a page (0 to 1: sixteen doublings of pages programmed), and its erases beside
-    the mean of the lane, in sixteenths. Rows of blocks that do not exist are 1. The action is the
+    emptiest first. A row has four numbers: the share of valid pages, the age since the block was
+    filled, the age since it last lost a page, and its erases minus the mean of the lane, divided by
+    16. An age is counted in pages programmed, on a logarithmic scale from 0 to 1 (sixteen
+    doublings). Rows of blocks that do not exist are 1. The action is the
     row of the block. The reward is minus the share of pages that had to be copied: over a run of
     given writes, the sum of rewards determines write amplification.
     """
@@ -119,9 +120,10 @@ class Collection(_Episodes):
 class Placement(_Episodes):
     """Choice of the stream, one of :data:`STREAMS`, into which a page of the host is written.
 
-    The observation has the age of the superseded version (0 to 1: sixteen doublings of pages
-    written), whether that age is known, the stream of that version (negative: a stream of
-    collection), and the place of the page in the drive. The action is the stream. The reward is
+    The observation has four numbers: the age of the superseded version, whether that age is known,
+    the stream of that version (negative: a stream of collection), and the place of the page in the
+    drive. The age is counted in pages written, on a logarithmic scale from 0 to 1 (sixteen
+    doublings). The action is the stream. The reward is
     minus the valid share of the blocks collected since the last step.
     """
 
@@ -135,11 +137,13 @@ class Placement(_Episodes):
 
 
 class Admission(_Episodes):
-    """Choice whether a map page that a lookup has read stays in memory, where another must leave.
+    """Choice whether a map page that a lookup has read stays in memory and evicts another.
 
-    The drive has ``map.store = demand``. The observation has the number of lookups and changes
-    since the page was last missed, and since it was last found in memory (0 to 1: sixteen
-    doublings; 1: never), the number of its misses (in the same scale), and its place in the map.
+    The drive has ``map.store = demand``. The observation has four numbers: the
+    lookups and changes since the page was last missed, the lookups and changes since it was last
+    found in memory, the number of its misses, and its place in the map. The first three are on a
+    logarithmic scale from 0 to 1 (sixteen doublings); for the first two, 1 also means never.
+
     With action 1 the page stays; with action 0 the next command that needs it reads it again. The
     reward is the number of lookups and changes since the last step that found their entry in
     memory, in sixteenths: over a run, the sum of rewards determines the hit ratio.
@@ -156,7 +160,7 @@ class Admission(_Episodes):
 
 
 class Several:
-    """Environments that are stepped together, on as many cores as there are."""
+    """Environments that are stepped together, each in its own thread."""
 
     def __init__(self, envs: Sequence[_Episodes]) -> None:
         self.envs = list(envs)
@@ -248,7 +252,7 @@ def as_cache_policy(predict: Any, name: str) -> type[parts.CachePolicy]:
 
 
 def _doublings(count: Any) -> Any:
-    """Return a count as a number from 0 to 1: sixteen doublings, as the environments show ages."""
+    """Return a count on the logarithmic scale of observations: 1 after sixteen doublings."""
     return numpy.minimum(numpy.log2(count + 1), 16) / 16
 
 

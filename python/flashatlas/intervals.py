@@ -30,8 +30,9 @@ RESAMPLES = 2000
 LEAST = 5
 """Number of replicates from which a figure or a table has an interval; fewer have the range.
 
-Student's t of three values is 2.48 standard deviations to each side, so its interval shows the
-count more than the drive; the bootstrap of three never leaves their range.
+Student's t of three values is 2.48 standard deviations to each side. The width of its interval
+therefore depends on the count more than on the drive. The bootstrap of three values never leaves
+their range.
 """
 
 MISSING = "intervals need SciPy: pip install 'flashatlas[study]'"

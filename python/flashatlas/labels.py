@@ -25,7 +25,7 @@ SETTINGS = {
     "drive.page_bytes": "page",
     "cache.bytes": "write buffer",
 }
-"""Titles of settings in a figure; others have their key, which ``flashatlas explain`` knows."""
+"""Titles of settings in a figure; other titles are keys, which ``flashatlas explain`` describes."""
 
 _GENERATOR = re.compile(r"([A-Za-z][\w.-]*):([^;:/]+=[^;:]*)")
 
@@ -75,8 +75,8 @@ def short(texts: Iterable[str]) -> dict[str, str]:
     """Return a short and different word for each text.
 
     The word of a generator (``zipf:requests=3000,theta=0.9``) is its name, and the settings in
-    which it differs from others of that name. The word of a path is its last part, with as many
-    parts before it as are needed to differ from other paths.
+    which it differs from others of that name. The word of a path is its last part, after the
+    folders that are needed to tell it from other paths.
 
     >>> short(["zipf:requests=3000,theta=0.9", "zipf:requests=3000,theta=1.2", "uniform:read=0"])
     ... # doctest: +NORMALIZE_WHITESPACE
@@ -124,7 +124,7 @@ def _of_generator(
 
 
 def _tail(path: str, paths: Sequence[str]) -> str:
-    """Return the last parts of a path, as few as no other path ends with."""
+    """Return the shortest end of a path with which no other path ends."""
     parts = path.split("/")
     for count in range(1, len(parts)):
         tail = "/".join(parts[-count:])

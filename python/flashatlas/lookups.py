@@ -35,8 +35,8 @@ def lookup(
 ) -> dict[str, Any]:
     """Look up every request of a source, and return the record.
 
-    The record has the clocks of a lookup, the classes of lookups, the run in tenths, and the
-    tables.
+    The record has the clocks of a lookup, the classes of lookups, the numbers of each tenth of the
+    run, and the tables.
 
     Exactly one source is given.
 
@@ -44,11 +44,12 @@ def lookup(
         trace: Path of a trace file, or a :class:`Trace` with how to read it.
         workload: A generator: ``"uniform:requests=100000,size=4KiB"``.
         sets: Random sets that are scanned to their ends: ``lookups``, and optionally ``repeat``
-            (share of lookups in the set before) and ``skew`` (share of the others in sets whose
-            number is a multiple of four).
+            (share of lookups in the previous set) and ``skew`` (share of the other lookups in
+            sets whose number is a multiple of four).
         files: Files at random addresses, each looked up and inserted: ``files``, and optionally
-            ``stride``, ``again``, ``known`` (shares of requests for the file before, and for any
-            known file), ``lookups`` (at the end).
+            ``stride``, ``again`` (share of requests for the previous file), ``known`` (share of
+            requests for any known file) and ``lookups`` (number of lookups of known files at
+            the end).
         set: Settings, such as ``{"lookup.hash": "radix"}``, that change the paper's sizes and DRAM.
         address: Translation of host addresses to logical ones: ``low-bits``, ``dense`` or
             ``exact``.
@@ -88,7 +89,7 @@ SOURCES = ("workload", "sets", "files", "trace")
 def specification(
     trace: str | os.PathLike[str] | Trace | None = None, *, set: Settings = (), **given: Any
 ) -> dict[str, Any]:
-    """Return the study as the core takes it; the arguments are the arguments of :func:`lookup`.
+    """Return the specification of a study for the core; :func:`lookup` has the same arguments.
 
     Raises:
         InputError: There is no source, or there are several.
@@ -113,9 +114,9 @@ def carried_out(
     progress: _core.Progress | None = None,
     commands: str | os.PathLike[str] | None = None,
 ) -> dict[str, Any]:
-    """Carry out a study that is given as the core takes it: see :func:`specification`.
+    """Carry out a study from its specification (see :func:`specification`).
 
-    Its DRAM commands are written to a file if it keeps them.
+    If ``commands`` is given, the DRAM commands of the study are written to that file.
     """
     text, tables = _core.lookup(json.dumps(spec), progress)
     if commands is not None:

@@ -1,4 +1,4 @@
-"""Names in the registries of the core, and messages about names that are in none."""
+"""Names in the registries of the core, and messages about unknown names."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def registries() -> dict[str, Any]:
 def hint(name: str, names: Iterable[str]) -> str:
     """Return a hint to the nearest name that exists; empty if no name is near.
 
-    Upper and lower case are alike.
+    Upper and lower case are not distinguished.
     """
     near = _core.nearest(name, list(names))
     return f"; did you mean `{near}`?" if near else ""

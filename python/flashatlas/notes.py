@@ -20,7 +20,7 @@ ALARM = 9
 """The highest rank of the notes that are shown before the numbers of a run."""
 
 MIDDLE = 50
-"""The rank of the notes of a part from elsewhere."""
+"""The rank of notes that parts outside the project declare."""
 
 NO_CODE = 255
 """The rank of notes without a code, which stand in records of an earlier version."""
@@ -53,7 +53,7 @@ def rank(code: str | None) -> int:
 def by_note(results: Sequence[Result]) -> dict[str, list[int]]:
     """Return the notes of run records, and for each note the places of the runs that have it.
 
-    The notes are those of :func:`gathered`, by their texts.
+    The keys are the texts of the notes that :func:`gathered` returns.
     """
     given = [result.record.get("approximations", []) for result in results]
     return {text: runs for _, text, runs in gathered(given)}

@@ -10,8 +10,8 @@
 ...         return blocks[np.argmin(lane.valid[blocks])] if len(blocks) else None
 >>> parts.add(Emptiest)
 
-From then on ``emptiest`` is a name like the others in this process: for :func:`flashatlas.run`, for
-:func:`flashatlas.compare`, and with ``--plugin FILE.py`` on the command line.
+From then on this process accepts the name ``emptiest`` like any other, for :func:`flashatlas.run`
+and for :func:`flashatlas.compare`. On the command line, ``--plugin FILE.py`` adds the policy.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from flashatlas import _core
 from flashatlas._core import InputError
 
 PATIENCE = 30.0
-"""Seconds after which a plug-in's callback that has not returned ends the process."""
+"""Seconds that a callback of a plug-in may take before the process is ended."""
 
 INCLUDE = Path(__file__).with_name("include")
 """The folder of ``flashatlas_plugin.h`` and ``flashatlas_plugin.hpp``."""
@@ -200,7 +200,7 @@ class Classifier(_Policy):
     streams: ClassVar[tuple[int, int] | None] = None
     """Streams of host writes and of collection; ``None``: ``ftl.streams`` of each."""
     history: ClassVar[bool] = False
-    """``True`` if the classifier gets ages and streams, which takes tables of the drive."""
+    """``True`` if the classifier gets ages and streams, for which the drive keeps tables."""
     batch: ClassVar[int] = 0
     """Writes between two calls of :meth:`learn`; 0: the classifier is asked for every page."""
     pages: int
@@ -268,7 +268,7 @@ class CachePolicy(_Policy):
     It serves drives with ``map.store = demand``. Either it is asked at every miss (:meth:`admit`,
     :meth:`prefetch`), or it keeps tables by map page and changes them in :meth:`learn` after every
     ``batch`` misses: ``self.keep`` (whether the page stays) and ``self.ahead`` (the number of pages
-    behind it that are prefetched). The tables are bytes, which it may write.
+    after it that are prefetched). The tables are bytes, which the policy may write.
     """
 
     _kind = "caching"
@@ -290,7 +290,7 @@ class CachePolicy(_Policy):
             clock: Number of lookups and changes before this one.
             change: ``True`` if an entry of the page changes: then the page stays, whatever the
                 answer.
-            room: ``True`` if no other page has to leave.
+            room: ``True`` if the page fits without an eviction.
 
         """
         return True
@@ -299,7 +299,7 @@ class CachePolicy(_Policy):
         """Return the map pages to prefetch, the most important first.
 
         At most ``most`` of these are loaded. A page is skipped if it is in memory, was never
-        written, or would push out a changed page.
+        written, or would evict a changed page.
         """
         return ()
 
@@ -440,8 +440,8 @@ def load(path: str | Path, *, patience: float = PATIENCE) -> list[AddedPart]:
 
     Args:
         path: The file.
-        patience: Seconds after which a callback of a shared library that has not returned ends the
-            process, with a line that names it.
+        patience: Seconds that a callback of a shared library may take. If it takes longer, the
+            process is ended, with a line that names the callback.
 
     Raises:
         InputError: The file does not exist, or a part of it cannot be added; then none is added.
@@ -497,7 +497,7 @@ def _add_all_of(path: Path, module: ModuleType, loader: Any) -> None:
     """Run a file as a module, and add the classes that it defines."""
     try:
         loader.exec_module(module)
-    # a file that ends the program when it is imported would end it as if the run had succeeded
+    # a file that exits on import would end the program as if the run had succeeded
     except (Exception, SystemExit, GeneratorExit) as error:
         raise InputError(f"{path}: {type(error).__name__}: {error}") from error
     classes = [
@@ -522,7 +522,7 @@ def added() -> list[AddedPart]:
 
 @contextmanager
 def temporary() -> Iterator[None]:
-    """Remove on leaving all parts that were added inside: for a trial, or a test.
+    """Remove all parts that were added inside the block at its end, as for a trial or a test.
 
     A part that replaced an earlier part stays.
     """

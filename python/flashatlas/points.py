@@ -19,7 +19,7 @@ SCALES = {
     "bytes": ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"), (1, "bytes")),
     "bytes/s": ((1e9, "GB/s"), (1e6, "MB/s"), (1e3, "kB/s"), (1, "bytes/s")),
 }
-"""Larger units for a number: the largest one that leaves the smallest value above 1 is used."""
+"""Larger units for a number: the first in which the smallest value is at least 1 is used."""
 
 NUMBERS = {
     "waf": "write amplification",
@@ -35,7 +35,7 @@ PERCENTILE_AXIS = "percentile"
 """The horizontal axis of whole distributions; ``y`` is then ``latency_ns.OP``."""
 
 DONE = "requests done"
-"""The title of this axis."""
+"""The title of the axis :data:`PERCENTILE_AXIS`."""
 
 SHARES_DONE = {
     "p50": "50 %",
@@ -45,7 +45,10 @@ SHARES_DONE = {
     "p99_99": "99.99 %",
     "max": "all",
 }
-"""Share of requests within each percentile of a record; each step leaves a tenth of the rest."""
+"""Share of requests within each percentile of a record.
+
+From 90 to 99.99 %, each step leaves a tenth of the rest.
+"""
 
 WITHOUT = "–"
 """The word for a run that has no value in a column."""
@@ -90,7 +93,7 @@ class Points:
     """The points that are drawn, with their axes and notes."""
 
     rows: list[dict[str, Any]]
-    """A point each: ``x``, ``y``, ``low``, ``high``, ``runs``, ``unsteady``, ``by``, ``panel``."""
+    """The points: ``x``, ``y``, ``low``, ``high``, ``runs``, ``unsteady``, ``by``, ``panel``."""
     x: Column
     y: str
     """The title of the vertical axis."""
@@ -113,8 +116,8 @@ def points(runs: Frame, asked: Asked) -> Points:
         asked: The options of the figure.
 
     Raises:
-        InputError: A column does not exist or is not a number, an interval would include more than
-            seeds, or a name is given to something that the figure does not show.
+        InputError: A column does not exist or is not a number, the runs of an interval differ in
+            more than their seeds, or a name is given to something that the figure does not show.
 
     """
     whole, runs = runs, with_percentiles(runs, asked)
@@ -258,7 +261,7 @@ def _left_out(whole: Frame, runs: Frame, asked: Asked, ys: Sequence[Any], x: Col
 
 
 def scale(values: Sequence[Any], unit: str) -> tuple[float, str]:
-    """Return a factor and the larger unit that it leads to, so that numbers are short."""
+    """Return a divisor and the unit of the quotients, so that numbers are short."""
     sizes = [abs(value) for value in values if value]
     for factor, name in SCALES.get(unit, ()):
         if sizes and min(sizes) >= factor:
@@ -285,7 +288,7 @@ def words(runs: Frame, name: str) -> dict[Any, str]:
 
 
 def _digits(value: float) -> str:
-    """Return a number with at most six digits; a whole one with all, and no power of ten."""
+    """Return a number with at most six digits; a whole number below 1e15 has all its digits."""
     return f"{value:.0f}" if value == round(value) and abs(value) < 1e15 else f"{value:g}"
 
 

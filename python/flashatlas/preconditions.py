@@ -13,7 +13,7 @@ from flashatlas.result import Result, digest_of
 from flashatlas.run_options import of_groups
 
 BETWEEN = ("timing.", "host.")
-"""Prefixes of parameters that only change when things happen: preconditioning ignores them."""
+"""Prefixes of parameters that change only times, and that preconditioning therefore ignores."""
 
 
 def shared(
@@ -43,7 +43,7 @@ def shared(
 def as_given(result: Result, given: Any) -> Result:
     """Return a run from a shared checkpoint as if it had preconditioned its own drive.
 
-    Its record has the precondition as it was ``given``, and a note that the drive was shared.
+    The record has the precondition that was ``given``, and a note that the drive was shared.
     """
     record = dict(result.record)
     record["config"] = {**record["config"], "precondition": given}

@@ -3,7 +3,7 @@
 The writes grow in size, and are aligned or not.
 
 The tool of the HARD paper (section 14.3) looks for the smallest random write that is as fast as
-larger ones. Here a size counts only if writes that are shifted by half of it are slower, too: this
+larger ones. Here a size counts only if writes shifted by half the size are slower. This condition
 distinguishes a mapping unit from other limits.
 """
 
@@ -109,7 +109,7 @@ def simulated(
     jobs: int | None = None,
     progress: Progress | None = None,
 ) -> Probe:
-    """Probe a simulated drive, filled once, by nothing but the time that writes take.
+    """Probe a simulated drive through the time of writes alone; the drive is filled first.
 
     Args:
         drive: Preset or path of a TOML file.
@@ -151,7 +151,7 @@ def simulated(
 
 
 def in_use(path: Path) -> str | None:
-    """Return why a block device must not be written: it is mounted, is swap space, or is built on.
+    """Return why a block device must not be written: a mount, swap, or another device built on it.
 
     ``None`` if it is free.
     """
@@ -252,7 +252,7 @@ def measured(
 
     """
     with opened(path, create) as (descriptor, size), ThreadPoolExecutor(max_workers=depth) as pool:
-        # half of the largest write beyond the range is written, too
+        # a shifted write reaches half its size beyond the range
         span = min(size, total) - sizes[-1]
         if span < 2 * sizes[-1]:
             raise InputError(
@@ -278,7 +278,7 @@ def measured(
 def _speed(
     pool: ThreadPoolExecutor, descriptor: int, data: memoryview, places: Sequence[int]
 ) -> float:
-    """Return the bytes per second of writing ``data`` to all places, with the FLUSH."""
+    """Return the bytes per second of writing ``data`` to all places, including the last FLUSH."""
     begun = time.perf_counter()
     for written in pool.map(lambda place: os.pwrite(descriptor, data, place), places):
         if written != len(data):

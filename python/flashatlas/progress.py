@@ -57,7 +57,7 @@ class Shown:
 
 
 THERE = "there"
-"""The phase of a run that was done before, and that the pace therefore ignores."""
+"""The phase of a run whose results were there already; the pace ignores such runs."""
 
 TELLING = 0.02
 """The share of the runs that must be done before their pace predicts the time left."""
@@ -147,11 +147,11 @@ class _State:
         return self._shares[run]
 
     def done(self) -> tuple[float, int]:
-        """Return the number of runs done, with parts of runs, and the number of all runs."""
+        """Return the number of runs done, counting parts of runs, and the number of all runs."""
         return sum(self._shares), len(self._shares)
 
     def later(self) -> str:
-        """Return the time left at the pace so far, to follow a count; empty while it is unknown."""
+        """Return the time left at the pace so far, as text after a count; empty while unknown."""
         done, count = self.done()
         own = done - self._there
         if own < TELLING * (count - self._there) or own <= 0 or done >= count:

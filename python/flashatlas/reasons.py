@@ -52,7 +52,7 @@ def in_words(group: Mapping[str, Any]) -> str:
 
 
 def rows(results: Sequence[Result]) -> list[tuple[str, ...]]:
-    """Return the rows of each run and operation: the faster half, and from the percentile on."""
+    """Return the rows of each run and operation: requests up to p50, and from the percentile on."""
     return [row for result in results for row in _rows(result)]
 
 

@@ -69,7 +69,7 @@ def upgraded(record: dict[str, Any]) -> dict[str, Any]:
             if isinstance(judged := record.get(key), dict):
                 reasons = [_note(reason) for reason in judged.get("reasons", ())]
                 changed[key] = {**judged, "reasons": reasons}
-        # its digest covered sentences, which today's digests do not
+        # the old digest covers sentences, and today's digests do not
         record = {key: value for key, value in record.items() if key != "results_digest"}
     return {**record, **changed}
 

@@ -33,9 +33,9 @@ LARGEST_SHOWN = 12
 
 
 def specification_of(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a run as the core takes it, such that it gives this record again.
+    """Return the specification of a run that gives a record again.
 
-    The drive is made of the record's parameters: today's presets and drive files play no part.
+    The drive is made of the record's parameters: today's presets and drive files are not read.
     """
     config, trace = record["config"], record["trace"]
     names = {option.name for option in of_groups("workload", "playing")}
@@ -58,7 +58,7 @@ def _drive_file(params: Mapping[str, Any]) -> str:
     sections: dict[str, list[str]] = {"": []}
     for key, value in params.items():
         section, _, name = key.rpartition(".")
-        # a small rate without a unit is refused: people mean megabytes
+        # the core refuses a small rate without a unit: it may mean bytes or megabytes
         text = f"{value}B" if name.endswith("_rate") else value
         sections.setdefault(section, []).append(f"{name} = {json.dumps(text)}")
     blocks = ["\n".join(sections.pop(""))]
@@ -104,7 +104,7 @@ def rerun(
     try:
         again = carried_out(spec, progress, result.label, within)
     except InputError as error:
-        # a line of the drive file that was made of the record is no place that a user could look at
+        # the drive file was made from the record, and the user has only the record
         place = rf"^{re.escape(spec['drive'])}:\d+:\d+: "
         raise InputError(re.sub(place, "config.params of the record: ", str(error))) from error
     now = again.record["trace"]
@@ -113,7 +113,7 @@ def rerun(
         path = next((path for path in before if before[path] != after.get(path)), read["path"])
         found, expected = after.get(path, now.get("digest")), before.get(path, read.get("digest"))
         raise InputError(other_file(path, found, expected))
-    # a job file that is the same names the same files
+    # the same job file names the same files
     for file, before in zip(now.get("named", ()), read.get("named", ()), strict="named" in read):
         if file["digest"] != before["digest"]:
             raise InputError(other_file(file["path"], file["digest"], before["digest"]))
@@ -123,12 +123,13 @@ def rerun(
 def differences(before: Result, after: Result) -> list[str]:
     """Return the differences between two results, in words; empty if they are equal.
 
-    Every number of the records is compared, and every table that was kept. The digest in a record
-    is no proof: a record that was edited keeps it. It stands for the tables that were not kept.
-    Records of one build must have the same notes and the same digest as well.
+    Every number of the records is compared, and every table that was kept. A digest proves nothing
+    about the numbers beside it, because a record that was edited keeps its digest. The digests are
+    compared in place of tables that were not kept. Records of one build must have the same notes
+    and the same digest as well.
     """
     was_found, now_found = results_of(before.record), results_of(after.record)
-    # a parameter that an earlier version did not have is no result: what it does shows in others
+    # skip parameters that the earlier version did not have: their effect shows in the results
     known = was_found["config"]["params"]
     params = {key: value for key, value in now_found["config"]["params"].items() if key in known}
     now_found["config"] = {**now_found["config"], "params": params}
@@ -149,7 +150,7 @@ def differences(before: Result, after: Result) -> list[str]:
 
 
 def copy_differences(folder: Path, runs: Sequence[Result]) -> list[str]:
-    """Return where ``compare.json`` says something else than the records of its runs, in words.
+    """Return the differences between ``compare.json`` and the records of its runs, in words.
 
     Args:
         folder: The folder of results; without a comparison there is nothing to compare.
@@ -181,13 +182,13 @@ def same_build(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
 
 
 def edited(result: Result) -> str | None:
-    """Return the sentence that a loaded record is not as it was written; ``None`` where it is.
+    """Return a sentence if a loaded record was changed after it was written; else ``None``.
 
     A record whose tables were not kept is not judged, as its digest covers them.
     """
     if "results_digest" not in result.record or not result.tables or is_as_written(result):
         return None
-    said = "its digest (results_digest) is not that of what it holds, with its tables"
+    said = "its digest (results_digest) does not match its content and its tables"
     if same_build(result.record, {"build": build()}):
         return f"the record was changed after its run: {said}"
     return f"{said}: it was changed after its run, or its version made digests by another rule"
@@ -200,7 +201,7 @@ def _said(before: Any, after: Any) -> Iterator[str]:
 
 
 def _notes_of(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the codes and numbers of the notes of a record; texts may name files.
+    """Return the codes and numbers of a record's notes without their texts, which may name files.
 
     The note that runs shared a preconditioned drive is left out: a run by itself has none.
     """

@@ -142,8 +142,8 @@ class Result:
 
         It returns the path of the record.
 
-        All files appear whole or none does, the record last. Files of an earlier run that this run
-        does not have are removed.
+        All files appear whole, or none does; the record appears last. Files of an earlier run that
+        this run does not have are removed.
         """
         save_one(self, Path(folder))
         return Path(folder) / RECORD
@@ -261,9 +261,9 @@ def _damage(*more: type[Exception]) -> tuple[type[Exception], ...]:
 def changed_records_are_bad_input() -> Iterator[None]:
     """Blame a record for an error if somebody changed it after the run wrote it.
 
-    The types of a record are checked when it is read. Errors in its open parts, and in the columns
-    of its tables, appear only when these are used. The digest then shows whether somebody changed
-    the record; an error with an unchanged record is a bug.
+    The types of a record are checked when it is read. Errors in its parts without a declared type,
+    and in the columns of its tables, appear only when they are used. The digest then shows whether
+    somebody changed the record; an error with an unchanged record is a bug.
 
     Raises:
         InputError: A changed record was read; the error names it.
@@ -359,7 +359,7 @@ _NO_JOB_RESULT = ("file", "warnings")
 def results_of(record: Mapping[str, Any]) -> dict[str, Any]:
     """Return the part of a record that the same run gives again, without its sentences.
 
-    The reasons against a steady state are left out; the rounds on which they rest are kept.
+    The reasons against a steady state are left out; the rounds that led to them are kept.
     """
     found = {key: value for key, value in record.items() if key not in _NO_RESULT}
     for key in JUDGED:
@@ -465,7 +465,7 @@ def save_one(result: Result, folder: Path) -> int:
 
     def clear() -> int:
         removed = clear_comparison(folder)
-        # the record goes first and comes last: without one, what lies there is no run
+        # a folder without a record holds no run: the new record is the last file to appear
         clear_run(folder, keep=frozenset(files) - {RECORD})
         return removed
 

@@ -165,7 +165,7 @@ class Serving:
             InputError: The address cannot be used.
 
         """
-        # not before somebody asks: it brings an HTTP server along
+        # imported on request only, because it imports an HTTP server
         from flashatlas.live.exporter import Exporter  # noqa: PLC0415
 
         self._exporter = Exporter(at, self._seen)
@@ -218,7 +218,7 @@ def serve(
         time: ``none``: replies go out at once. ``real``: replies go out when the simulated drive
             would have answered. A number: replies are that many times slower.
         socket: Path of the Unix socket; by default a socket in a new folder of mode 0700.
-        port: Port of 127.0.0.1 on which TCP is served instead.
+        port: TCP port of 127.0.0.1 to serve on, in place of a Unix socket.
         tls: Folder of certificates (``nbdkit-tls``); then only clients with TLS are served.
         threads: Number of requests that are carried out at the same time.
         once: End the server when the last client has gone.
@@ -226,12 +226,13 @@ def serve(
             the mount count.
         cut_at: Seconds (or a time such as ``500ms``) after which the power fails, in the next flash
             operation.
-        cut_mode: State of the operation in which the power fails, in an image. ``prefix``: it
-            leaves nothing. ``torn``: a program leaves an unreadable page, an erase leaves a block
-            of unreadable pages. ``subset``: of the operations that no FLUSH of a client or a layer
-            has made durable, each lane keeps those before a point that the seed draws.
-        ignore_flush: Answer FLUSH and FUA without carrying them out: a deliberate fault, to see
-            that a test notices it.
+        cut_mode: State that the power failure leaves in an image. ``prefix``: the operation in
+            which the power fails leaves nothing. ``torn``: a program leaves an unreadable page, an
+            erase leaves a block of unreadable pages. ``subset``: each lane loses its operations
+            from a random point on, except operations that a FLUSH (of a client or a layer) has made
+            durable.
+        ignore_flush: Answer FLUSH and FUA without carrying them out. This deliberate fault shows
+            whether a test notices it.
         ignore_fua: Answer FUA without carrying it out, as a deliberate fault; FLUSH is carried out.
         record: File (``.fatr``) that records the clients' requests, with times, FLUSH, FUA and
             trim: a trace that runs replay. The file appears when the server has ended, or its power
@@ -314,7 +315,7 @@ def serve(
 
 
 def _remove_unused(image: Path) -> None:
-    """Remove an image that was made for a server that never started: the next may differ."""
+    """Remove the new image of a server that never started, unless somebody serves it by now."""
     with suppress(OSError), image.open("rb") as file:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # somebody else may serve it by now
         image.unlink()

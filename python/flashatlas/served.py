@@ -82,7 +82,7 @@ def _begins(precondition: str, image: str | os.PathLike[str] | None) -> str | di
 def _is_image(path: str | os.PathLike[str]) -> bool:
     try:
         _core.image_info(os.path.abspath(path))
-    except InputError:  # nothing, or no image, which is refused when it is opened
+    except InputError:  # there is no file, or the server will refuse it
         return False
     return True
 
@@ -122,7 +122,7 @@ def aged(
 
 
 def result(found: dict[str, Any], wall_s: float) -> Result:
-    """Return the record and tables as a run has them."""
+    """Return the outcome of a served drive as the result of a run."""
     kinds = {
         "int": pa.int64(),
         "float": pa.float64(),

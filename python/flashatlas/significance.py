@@ -15,10 +15,10 @@ from flashatlas.result import Result
 from flashatlas.tables import word
 
 EXACT = 16
-"""The largest number of pairs for which every assignment of signs is tried."""
+"""The largest number of repetitions for which every assignment of signs is tried."""
 
 DRAWN = 100_000
-"""Number of assignments of signs that are drawn if there are more pairs."""
+"""Number of assignments of signs that are drawn if there are more repetitions."""
 
 
 DRAWS = ("seed", "trace", "workload", "job")
@@ -130,7 +130,7 @@ def _repetitions(
 
 
 def _apart(runs: Frame, rows: list[dict[str, Any]], between: str, levels: tuple[Any, Any]) -> str:
-    """Return which factors keep the runs of two values of ``between`` apart, for a message."""
+    """Return why no runs of two values of ``between`` are pairs, for a message."""
     others = [name for name in runs.factors if name != between]
     said = []
     for name in others:
@@ -148,14 +148,14 @@ def _apart(runs: Frame, rows: list[dict[str, Any]], between: str, levels: tuple[
             said.append(f"{name} is {shown[0]} with {levels[0]} and {shown[1]} with {levels[1]}")
     if said:
         return f": {'; '.join(said)}"
-    return f": each of {', '.join(others)} by itself has values that both have, never all at once"
+    return f": both share values of each of {', '.join(others)}, but never all at once"
 
 
 def _sentence(of: str, first: Any, second: Any, repetitions: list[list[Pair]], apart: str) -> str:
     name = f"{of}, {second} over {first}"
     pairs = [pair for own in repetitions for pair in own]
     if not pairs:
-        raise InputError(f"{name}: no two runs differ in nothing else{apart}")
+        raise InputError(f"{name}: no two runs differ in this factor alone{apart}")
     if any(a <= 0 or b <= 0 for a, b in pairs):
         raise InputError(f"{name}: ratios need numbers above 0")
     means = [sum(math.log(b / a) for a, b in own) / len(own) for own in repetitions]
@@ -184,7 +184,7 @@ def _called(value: Any) -> str:
 
 
 def _chance(logs: list[float]) -> float:
-    """Return the share of sign assignments whose sum of mean log ratios is as far from 0."""
+    """Return the share of sign assignments whose sum is at least as far from 0 as the sum found."""
     found = abs(sum(logs)) - 1e-12
     if len(logs) <= EXACT:
         signs = itertools.product((1, -1), repeat=len(logs))

@@ -73,7 +73,7 @@ def advice(results: Sequence[Result]) -> str:
 ONCE_PRECONDITIONED = {
     "free-blocks-change": "Play more requests, until the drive erases as much as it programs."
 }
-"""What is advised instead where ``--precondition steady`` was given already, by code."""
+"""Advice for runs that began with ``--precondition steady`` already, by code."""
 
 
 OF_OLD_RECORDS = "Play more requests, or begin with `--precondition steady`."

@@ -130,10 +130,10 @@ def _spare_share(record: dict[str, Any]) -> float | None:
 
 
 def in_flight(record: Mapping[str, Any]) -> float | None:
-    """Return the mean number of commands in flight; ``None`` of untimed runs.
+    """Return the mean number of commands in flight; ``None`` for untimed runs.
 
-    The law of Little (Operations Research 9 (3), 1961) gives it: completions a second times the
-    mean time from submission to completion.
+    By Little's law (Operations Research 9 (3), 1961), it is the number of completions a second,
+    multiplied by the mean time from submission to completion.
     """
     latencies, passed = record.get("latency_ns", {}).values(), record.get("simulated_ns")
     if not passed or any("service_mean" not in one for one in latencies):
@@ -142,7 +142,7 @@ def in_flight(record: Mapping[str, Any]) -> float | None:
 
 
 def _depth(record: Mapping[str, Any]) -> int | None:
-    """Return how many commands the drive or the host lets into the drive; ``None`` if untimed."""
+    """Return the largest number of commands in flight; ``None`` for untimed runs."""
     config = record["config"]
     if "latency_ns" not in record:
         return None
@@ -151,11 +151,11 @@ def _depth(record: Mapping[str, Any]) -> int | None:
 
 
 CROWDED = 0.5
-"""The share of its queue depth from which on a drive that ignores times of a trace is crowded."""
+"""The share of the queue depth from which a run that ignores the times of a trace is crowded."""
 
 
 def crowded(record: Mapping[str, Any]) -> bool:
-    """Return ``True`` if the queue fills although the times of the trace would not fill it.
+    """Return ``True`` if a run that ignores the times of its trace fills half of the queue.
 
     Without ``--mode open`` requests come as fast as the queue takes them. With half the queue in
     use, a request waits for many others.
@@ -358,7 +358,7 @@ GAP = 2
 def comparison(results: Sequence[Result], width: int) -> list[Table]:
     """Return tables with a column for each result; the best of each row is bold green and starred.
 
-    There are as many tables as are needed for every column to fit whole into ``width``.
+    If ``width`` has no room for all columns, they are split over several tables.
     """
     rows = ranked_rows(results)
 

@@ -18,12 +18,12 @@ from flashatlas import theory
 from flashatlas.theory import bisect, random_victim
 
 NEVER = 1e-30
-"""A rate that stands for zero, because logarithms are taken of it."""
+"""A rate in place of zero, which has no logarithm."""
 STEP = 0.2
 """The part of the way to the next estimate that each round goes."""
 ROUNDS = 5000
 PRECISION = 1e-8
-"""Relative change of the write amplification between rounds at which it counts as settled."""
+"""Relative change of the write amplification in a round below which it counts as settled."""
 
 
 @dataclass(frozen=True)
@@ -113,9 +113,9 @@ def d_choices(rho: float, b: int, skew: Skew, d: int) -> float:
 def d_choices_apart(rho: float, b: int, skew: Skew, d: int) -> float:
     """Return the write amplification if every block has pages of one part only (two streams).
 
-    The streams know the part of each page. A block of either part loses pages at the rate of its
-    part, and both parts compete to be the victim. A part has as many blocks as it needs to hold its
-    pages.
+    Each page is written to the stream of its part. A block of either part loses pages at the rate
+    of its part, and the victim may be of either part. A part has as many blocks as it needs to hold
+    its pages.
 
     Raises:
         ArithmeticError: The iteration does not settle.
@@ -144,7 +144,7 @@ def _settled(
     blocks: Callable[[list[float]], list[float]],
     chose: Callable[[list[float], list[float]], None],
 ) -> float:
-    """Return the write amplification at which blocks and the rates of their choice agree.
+    """Return the write amplification at which the shares and the choice rates of blocks agree.
 
     Args:
         rho: Utilisation.
@@ -245,9 +245,9 @@ def simulation(
 ) -> dict[str, Any]:
     """Return the arguments of :func:`flashatlas.run` that simulate a model's drive.
 
-    They are as in :func:`flashatlas.theory.simulation`, with hot pages first, and the run is
-    longer: a cold page must be written several times. If hot and cold pages are kept apart, streams
-    know them by their addresses.
+    They are as in :func:`flashatlas.theory.simulation`, with hot pages first. The run is longer,
+    because a cold page must be written several times. If hot and cold pages are kept apart, the
+    classifier distinguishes them by their addresses.
     """
     _, settings, apart = MODELS[policy]
     if apart:

@@ -56,8 +56,8 @@ class Trace:
         assume_op: Operation of all requests of a trace that names none: ``read``, ``write`` or
             ``trim``.
         skip_bad: Number of bad records that are skipped and counted; the next one is an error. Or
-            kinds, with commas, of which all are skipped: ``zero-length``, ``too-long``,
-            ``too-far``.
+            the kinds of records that are always skipped, separated by commas: ``zero-length``,
+            ``too-long``, ``too-far``.
         shift: Number of sectors added to every address.
 
     """

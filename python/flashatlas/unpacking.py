@@ -24,7 +24,7 @@ METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, OSError, RuntimeError)
 """Exceptions of :mod:`zipfile` for a damaged file.
 
-:exc:`ValueError` besides means a name that no file can have.
+A :exc:`ValueError` means that no file can have the name.
 """
 
 INSTEAD = "if you trust its author, unpack it yourself and run `flashatlas rerun` in its folder"

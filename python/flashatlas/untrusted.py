@@ -32,7 +32,7 @@ UNPACKED_MAX = 1 << 30
 """Bytes to which a compressed file may always unpack, however small it is."""
 
 UNPACKED_TIMES = 20
-"""Times its own size to which a larger file may unpack: texts of traces shrink to about a tenth."""
+"""Largest ratio of unpacked to packed size; texts of traces shrink to about a tenth."""
 
 LARGEST = 2**64 - 1
 """The largest whole number of a record."""
@@ -102,7 +102,7 @@ def json_of(text: str, place: object, what: str) -> Any:
 
 
 def _whole(text: str) -> int:
-    # not int(): it refuses 5,000 digits with a sentence about Python
+    # the length is checked first: int() refuses 5,000 digits with a message about Python
     if len(text) > 21 or not -LARGEST <= int(text) <= LARGEST:
         raise ValueError(f"a number of {len(text)} digits, beyond 64 bits")
     return int(text)
@@ -183,7 +183,7 @@ def parquet_file(path: Path, columns: Collection[str] | None = None) -> pa.Table
 
 
 def must_be(value: Any, kind: Any, place: object, key: str = "") -> None:
-    """Refuse a value that does not have a type, such as a ``TypedDict``.
+    """Refuse a value that does not have the given type, such as a ``TypedDict``.
 
     Keys that the type does not know are ignored: a later version may have more.
 

@@ -11,7 +11,7 @@ import sys
 
 try:
     import signal
-except KeyboardInterrupt:  # it takes half of the time until signals are handled
+except KeyboardInterrupt:  # half of the time until signals are handled is this import
     os.write(2, b"error: interrupted; nothing was written\n")
     os._exit(130)
 
@@ -42,7 +42,7 @@ def main() -> None:
     signal.signal(signal.SIGTERM, end_at_once)
     try:
         _carry_out()
-    except KeyboardInterrupt:  # while an error was told
+    except KeyboardInterrupt:  # while an error was printed
         sys.exit(128 + signal.SIGINT)
     finally:
         if heeds:
@@ -69,7 +69,7 @@ def _carry_out() -> None:
     except BaseException as error:
         from flashatlas.extensions import ExtensionError  # noqa: PLC0415
 
-        if isinstance(error, ExtensionError):  # without a core, what tells errors is not there
+        if isinstance(error, ExtensionError):  # cli.ending cannot be imported without a core
             sys.stderr.write(f"error: {error}\n")
             sys.exit(2)
         from flashatlas.cli.ending import end  # noqa: PLC0415

@@ -37,7 +37,7 @@ def say_spare(drive: Any, settings: Sequence[str]) -> None:
     if abs(before - now) > 1e-9:
         _say(
             f"{', '.join(changed)}: {percent(now)} spare ({percent(before)} before): "
-            f"the exported size stayed as it was ({' or '.join(EXPORTED)} changes it)"
+            f"the exported size did not change ({' or '.join(EXPORTED)} changes it)"
         )
 
 
@@ -52,11 +52,11 @@ def say_cost(runs: Iterable[tuple[Any, Sequence[str], str]], at_once: int) -> No
     found: set[tuple[str, Cost]] = set()
     for drive, settings, precondition in runs:
         try:
-            # any workload: the drive is asked about
+            # any workload will do: only the drive is looked at
             spec = specification(drive, set=list(settings), workload="uniform")
             planned = json.loads(_core.planned(json.dumps(spec)))
         except InputError:
-            return  # the run says it, and in which case it is
+            return  # the run itself raises the error, with the name of its case
         name, params = spec["drive"], planned["config"]["params"]
         one = cost(planned["layout"], precondition, params.get("map.store", ""))
         if one.is_worth_saying and (name, one) not in found:

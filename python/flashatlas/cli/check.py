@@ -65,15 +65,16 @@ def check(
 ) -> None:
     """Test the promises of parts, yours and FlashAtlas's own, with one suite.
 
-    The suite has an array of pages under reads, trims and FLUSHes; a full drive; a drive that wears
-    out; power failures, also during mounts; equal answers to equal requests; declarations. Exit
-    code 4 if a promise is broken, with a command that shows the failure again.
+    The suite compares a drive with an array of pages under reads, trims and FLUSHes. It tries a
+    full drive, a drive that wears out, and power failures, also during mounts. It checks that equal
+    requests get equal answers, and that declarations hold. Exit code 4 if a promise is broken, with
+    a command that shows the failure again.
 
     For example: `flashatlas check --plugin ./mine.so`, `flashatlas check greedy`
 
     `--swarm N` or `--for SECONDS` draws combinations: schemes, stores, layers, policies, shapes and
-    parameters anywhere in their ranges, with faults while the drive runs. Each case is a number,
-    which `--rerun` repeats.
+    parameters anywhere in their ranges, with faults while the drive runs. Each case has a
+    number, with which `--rerun` repeats it.
     """
     if rerun is not None and (swarm or seconds):
         raise InputError("--rerun repeats one case: leave out --swarm and --for")

@@ -88,7 +88,7 @@ ENTRIES = (
         "schemes",
         LOOK,
         "listings:schemes",
-        "List schemes, map stores, cache, victim policies and classifiers, or show one.",
+        "List schemes, map stores, cache policies, victim policies and classifiers, or show one.",
     ),
     Entry(
         "layers",

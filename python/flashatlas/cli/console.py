@@ -108,8 +108,8 @@ def notes(results: Sequence[Result]) -> None:
         named = "" if len(results) == 1 else f" of {', '.join(r.name for r in whose)}"
         say(
             f"\n[yellow]queueing[/]: latencies{escape(named)} are mostly the wait for other "
-            "requests: without the times of the trace its requests come as fast as the queue takes "
-            "them (`--mode open` keeps the times, `--depth N` has N requests at a time)"
+            "requests: the run ignores the times of the trace, and sends requests as fast as the "
+            "queue takes them (`--mode open` keeps the times, `--depth N` has N requests at a time)"
         )
     if steadiness.compares_unlike(results):
         say(f"[yellow]unlike[/]: {steadiness.UNLIKE}")
@@ -127,7 +127,7 @@ def _approximations(results: Sequence[Result]) -> None:
 
 
 def notes_of_study(given: Sequence[Sequence[Note]]) -> None:
-    """Print what the runs of a study approximate, each once, with the runs it concerns.
+    """Print the approximations of a study, each once, with the number of runs that have it.
 
     Args:
         given: The notes of each run.
@@ -143,7 +143,7 @@ def notes_of_study(given: Sequence[Sequence[Note]]) -> None:
 
 
 def show(results: Sequence[Result]) -> None:
-    """Print a comparison: a row for each of many results, else as many tables as are needed."""
+    """Print a comparison: a row for each result if there are many, else a column for each."""
     for alarm in notes_of.alarms(results):
         say(f"[bold red]{escape(alarm)}[/]")
     many = len(results) >= tables.MANY

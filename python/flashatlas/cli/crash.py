@@ -32,7 +32,8 @@ def crash(
         typer.Option(
             "--layers",
             metavar="NAMES",
-            help="Stacks of layers, such as `hard`, `A+B`; `-` for none. By default all.",
+            help="Stacks of layers to try, such as `hard,A+B`; `-` is the drive without layers. By "
+            "default all stacks.",
         ),
     ] = None,
     scheme: Annotated[
@@ -40,19 +41,24 @@ def crash(
         typer.Option(
             "--scheme",
             metavar="NAMES",
-            help="Schemes, such as `page,mast`; `page.2` is a variant. By default all.",
+            help="Schemes to try, such as `page,mast`; `page.2` is a variant of `page`. By default "
+            "all schemes.",
         ),
     ] = None,
     store: Annotated[
         str | None,
         typer.Option(
-            "--store", metavar="NAMES", help="Map stores of the scheme page; by default all."
+            "--store",
+            metavar="NAMES",
+            help="Map stores to try under the scheme `page`; by default all stores.",
         ),
     ] = None,
     geometry: Annotated[
         str | None,
         typer.Option(
-            "--geometry", metavar="NAMES", help="Shapes of drives (see --names); by default all."
+            "--geometry",
+            metavar="NAMES",
+            help="Shapes of drives to try (see --names); by default all shapes.",
         ),
     ] = None,
     workload: Annotated[
@@ -60,8 +66,8 @@ def crash(
         typer.Option(
             "--workload",
             metavar="NAMES",
-            help="Workloads (see --names); `all` means every sequence of up to four operations. By "
-            "default all workloads.",
+            help="Workloads to try; by default every workload that --names lists. `all` stands for "
+            "every sequence of up to four operations.",
         ),
     ] = None,
     depth: Annotated[
@@ -70,8 +76,8 @@ def crash(
             "--depth",
             min=1,
             max=4,
-            help="Largest number of power failures in a row: with 2, the power also fails during "
-            "the mounts after the first failures, and so on.",
+            help="Largest number of power failures in a row. With 2, the power also fails during "
+            "the mount that follows a power failure, and so on.",
         ),
     ] = 1,
     faults: Annotated[
@@ -79,8 +85,8 @@ def crash(
         typer.Option(
             "--faults",
             metavar="NAMES",
-            help="Faults to try beside a power failure between two operations (see --names); "
-            "`none`: no others.",
+            help="Faults to try in addition to power failures between two operations (see "
+            "--names); `none` adds no fault.",
         ),
     ] = "all",
     seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the workloads.")] = 1,
@@ -89,15 +95,17 @@ def crash(
     ] = 1,
     steps: Annotated[
         int,
-        typer.Option("--steps", min=1, max=100_000, help="Number of steps of a workload, about."),
+        typer.Option(
+            "--steps", min=1, max=100_000, help="Approximate number of steps of a workload."
+        ),
     ] = 160,
     one_in: Annotated[
         int,
         typer.Option(
             "--one-in",
             min=1,
-            help="Take a sample: one in N cuts of every workload, or, with --workload all, one in "
-            "N sequences. Cuts of mounts are all taken.",
+            help="Try only one in N power failures of every workload; with --workload all, try one "
+            "in N sequences. Power failures during mounts are never left out.",
         ),
     ] = 1,
     shard: Annotated[

@@ -64,9 +64,9 @@ def diff(
     """Show which numbers moved between two sets of runs.
 
     Exit code 1 if a number moved, or if a run has no partner. Runs with the same settings are
-    paired, seed by seed. If pairs differ among each other, a number has moved if the 95 % interval
-    of its mean change lies beyond the tolerance. For a write amplification that moved, the causes
-    are named; for latencies the reasons, if the runs have them (`explain`).
+    paired, seed by seed. If the pairs differ in their changes, a number has moved if the 95 %
+    interval of its mean change lies beyond the tolerance. A change of write amplification is split
+    by cause. A change of latency is split by reason if the runs have the reasons (`explain`).
 
     For example: `flashatlas diff old-results:victims new-results:victims --tolerance 1`
     """

@@ -139,7 +139,7 @@ def explain(
 
 
 def _explain_word(name: str, declared: Mapping[str, Declared]) -> bool:
-    """Print the name here for a word of the field, or that it is not modelled, if it is known."""
+    """Print FlashAtlas's name for a word of the field, or its absence; return if it is known."""
     word = field_words.plain(name)
     if word in field_words.CALLED:
         kind, called = field_words.CALLED[word]
@@ -170,8 +170,10 @@ _HOLDERS = {
 }
 
 CLOSE = 0.75
-"""How alike a name must be to be offered for another (:mod:`difflib`): a word that has little in
-common with any name is not misspelt but unknown."""
+"""Least similarity (:mod:`difflib`) of a name that is offered in place of an unknown word.
+
+A word that is less similar to every name is not misspelt but unknown.
+"""
 
 
 def _near(name: str, names: Iterable[str]) -> str:
@@ -182,7 +184,7 @@ def _near(name: str, names: Iterable[str]) -> str:
 
 
 def _explain_term(term: str | None) -> None:
-    """Print what a term of the glossary means, if it is one."""
+    """Print the meaning of a term of the glossary; nothing for ``None``."""
     if term is not None:
         from flashatlas.report.glossary import TERMS  # noqa: PLC0415
 
@@ -190,7 +192,7 @@ def _explain_term(term: str | None) -> None:
 
 
 def _explain_part_of_key(word: str, declared: Mapping[str, Declared]) -> bool:
-    """Print the keys whose last part, or one of whose values, is this word; whether there are."""
+    """Print the keys with this word as last part or value; return ``True`` if there are any."""
     called = field_words.CALLED.get(word, ("", ""))[1]
     last = [key for key in declared if re.split("[.:]", key)[-1] == word and key != called]
     for key in last:

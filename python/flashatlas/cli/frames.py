@@ -188,8 +188,8 @@ def significance(
 ) -> None:
     """Test whether a difference is more than chance: a sentence for each value of a factor.
 
-    Runs are paired if they differ in nothing else. Pairs with the same trace and the same seed are
-    one repetition; the test flips the signs of the repetitions' mean log ratios.
+    Two runs are a pair if they differ in this factor alone. Pairs with the same trace and the same
+    seed are one repetition; the test flips the signs of the repetitions' mean log ratios.
 
     For example: `flashatlas significance out/study --of waf --between ftl.victim --each trace`
     """

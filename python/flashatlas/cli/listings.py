@@ -34,8 +34,9 @@ def drives(
     name: Annotated[
         str | None,
         typer.Argument(
-            help="Show this preset's file, every number with its source; the shape of your TOML; "
-            "or the file that `mqsim:FILE`, `femu:…` or `nvmevirt:FILE,…` stands for."
+            help="For a preset, show its file, with the source of every number. For a TOML file, "
+            "show the shape of the drive. For `mqsim:FILE`, `femu:…` or `nvmevirt:FILE,…`, show "
+            "the drive file that FlashAtlas makes of it."
         ),
     ] = None,
 ) -> None:
@@ -72,7 +73,7 @@ def drives(
 
 
 def _shape(drive: Drive) -> list[tuple[str, str]]:
-    """Return the rows that say whether a drive is the one that was meant."""
+    """Return the sizes and counts by which a user checks the drive of a file."""
     layout = drive.layout
     parts_of = ("lanes", "dies", "blocks", "pages_per_frame", "frames_per_block", "slots_per_frame")
     words = {"slots_per_frame": "units per frame"}
@@ -104,7 +105,7 @@ def schemes(
         typer.Option("--parameters", "-p", help="Show every parameter, with range and default."),
     ] = False,
 ) -> None:
-    """List schemes, map stores, cache, victim policies and classifiers, or show one."""
+    """List schemes, map stores, cache policies, victim policies and classifiers, or show one."""
     if name is not None:
         _one(OF_SCHEMES, name)
         return

@@ -89,7 +89,7 @@ Options = dict[str, Any]
 Reading = Annotated[Options, ("reading",)]
 """Options of reading a trace."""
 Workload = Annotated[Options, ("reading", "workload")]
-"""Options of a workload, and of how it meets a drive."""
+"""Options that choose a workload, and that read its trace."""
 Playing = Annotated[Options, ("reading", "workload", "playing")]
 """Options of a workload that is played and measured."""
 
@@ -115,7 +115,7 @@ def _count(option: RunOption, given: str | int) -> int:
 
 
 def _count_or(option: RunOption, given: str | int) -> int | str:
-    """Return a count, or the words that stand in its place; the core knows which there are."""
+    """Return a count, or a word in its place; the core checks the word."""
     text = str(given)
     return _count(option, given) if text[:1] in "+-.0123456789" else text
 
@@ -152,7 +152,7 @@ def _parameter(option: RunOption) -> inspect.Parameter:
         **complete.of_option(option),
     )
     kind = TYPES[option.kind]
-    # the mode that is not given follows from the depth
+    # without --mode, the depth decides
     default = None if option.name == "mode" else option.default
     typed = kind if default is not None else kind | None
     return inspect.Parameter(
@@ -165,7 +165,7 @@ def _parameter(option: RunOption) -> inspect.Parameter:
 
 def shared(command: Command) -> Command:
     """Replace a command's parameter ``common`` by the options of a run that it names."""
-    # not get_type_hints: in Python 3.10 that hides the option of a parameter whose default is None
+    # get_type_hints of Python 3.10 would hide the option of a parameter whose default is None
     own = inspect.signature(command, eval_str=True).parameters
     (groups,) = own["common"].annotation.__metadata__
     parameters = [p for p in own.values() if p.name != "common"]
@@ -208,7 +208,7 @@ def write_json(target: str | None, text: str) -> None:
             sys.stdout.flush()
         except (
             BrokenPipeError
-        ):  # which the command-line library would turn into an exit code of its own
+        ):  # the command-line library would choose another exit code
             seen_enough()
     elif target:
         write_whole(Path(target), text.rstrip("\n") + "\n")

@@ -66,7 +66,7 @@ def mount(
 
 
 def _is_unmounted(mounted: Mounted) -> bool:
-    """Unmount and return ``True``, unless somebody uses the drive, which must stay until then."""
+    """Unmount, and return ``True``; return ``False`` if somebody still uses the drive."""
     try:
         mounted.unmount()
     except DriveError as error:
@@ -114,9 +114,10 @@ def pull_plug(
         typer.Option(
             "--kernel",
             metavar="|".join(plug.KERNELS),
-            help="The kernel whose ext4 is used: the running one (root, Linux), or a guest's in "
-            "QEMU, with the drive as its virtual disk, or through its own NBD driver, whose "
-            "writes carry FUA. A guest dies with the drive's power.",
+            help="The kernel whose ext4 is used. running: this machine's (root, Linux). guest: a "
+            "guest's in QEMU, with the drive as its virtual disk. guest-nbd: a guest's in QEMU, "
+            "through its own NBD driver, whose writes carry FUA. A guest ends when the drive's "
+            "power fails.",
         ),
     ] = "running",
     accel: Annotated[
@@ -132,16 +133,16 @@ def pull_plug(
         bool,
         typer.Option(
             "--ignore-flush",
-            help="Let the drive ignore FLUSH and FUA: a deliberate fault, with which something "
-            "must be lost.",
+            help="Let the drive ignore FLUSH and FUA. With this deliberate fault, the command must "
+            "find that items are lost.",
         ),
     ] = False,
     ignore_fua: Annotated[
         bool,
         typer.Option(
             "--ignore-fua",
-            help="Let the drive ignore FUA: a deliberate fault, with which something must be lost "
-            "under --kernel guest-nbd.",
+            help="Let the drive ignore FUA. With this deliberate fault, the command must find that "
+            "items are lost under --kernel guest-nbd.",
         ),
     ] = False,
     json_: Json = None,

@@ -111,7 +111,7 @@ def reproduce_theory(
         typer.Option(
             "--policy",
             help=f"Policy; may be repeated: {', '.join(MODELS)}; with hot pages "
-            f"{', '.join(hot.MODELS)} (apart: in streams that know them). All by default.",
+            f"{', '.join(hot.MODELS)} (apart: hot and cold pages in two streams). All by default.",
         ),
     ] = [],  # noqa: B006
     hot_space: Annotated[

@@ -156,7 +156,7 @@ def show(
 def _show_run(store: Store, digits: str) -> None:
     found = [key for key in store.all_keys() if key.startswith(digits)]
     if len(found) != 1:
-        what = "several begin so" if found else "none begins so"
+        what = "several keys begin so" if found else "no key begins so"
         raise InputError(f"--run {digits}: {what} in {store.root}")
     folder = store.folder(found[0])
     result = store.load(found[0])

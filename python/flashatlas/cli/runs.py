@@ -296,10 +296,10 @@ STUDY = (
 
 
 def _must_apply(key: str, cases: Sequence[Mapping[str, Any]]) -> None:
-    """Refuse to vary a key in cases that have chosen parts which do not know it.
+    """Refuse to vary a key in a case whose parts do not have it.
 
     Raises:
-        InputError: There is such a case; the error names the parts that know the key.
+        InputError: A case has no part with the key; the error names the parts that have it.
 
     """
     declared = explain.keys().get(key)
@@ -387,8 +387,8 @@ def compare(
             "--vary",
             metavar="KEY=A,B,…",
             autocompletion=complete.settings,
-            help="Run every value of a key, or of an option (trace, seed …); use ; between values "
-            "with commas. If repeated: every combination.",
+            help="Run each value of a key or of an option (trace, seed …). If a value has commas, "
+            "separate the values by `;`. If --vary is repeated, every combination is run.",
         ),
     ] = [],  # noqa: B006
     schemes: Annotated[
@@ -397,7 +397,7 @@ def compare(
             "--schemes",
             metavar="A,B,…",
             autocompletion=complete.schemes,
-            help="Run these schemes; each takes the --set settings that it knows.",
+            help="Run these schemes; each gets only the --set settings that apply to it.",
         ),
     ] = None,
     stacks: Annotated[
@@ -405,8 +405,8 @@ def compare(
         typer.Option(
             "--stacks",
             metavar="A,B,A+B,…",
-            help="Run these stacks of layers (`none` for the drive alone); each takes the --set "
-            "settings that it knows.",
+            help="Run these stacks of layers (`none` for the drive alone); each gets only the "
+            "--set settings that apply to it.",
         ),
     ] = None,
     case: Annotated[
@@ -428,8 +428,8 @@ def compare(
 ) -> None:
     """Run several drives or configurations on one workload, side by side.
 
-    The command writes `compare.json`, `report.html` and a folder for each run into `--out`. Runs
-    that begin with the same drive share its preconditioning.
+    The command writes `compare.json`, `report.html` and a folder for each run into `--out`. Drives
+    that would be equal after preconditioning are preconditioned once.
 
     For example:
     `flashatlas compare --vary ftl.victim=greedy,fifo -w hotcold:requests=50000 --precondition fill`
@@ -478,9 +478,9 @@ def checkpoint(
     """Precondition a drive and keep it, for `--precondition checkpoint:FILE`.
 
     The checkpoint holds the content of the flash, and the value that every page must read as.
-    Drives may share it if they agree in everything that determines the place of data: other timing,
-    queue depth, cache or victim policy are fine. With `--fit compact` give the workload that will
-    follow, so that its addresses find room.
+    Drives may share it if they agree in everything that determines the place of data; timing, queue
+    depth, cache and victim policy may differ. With `--fit compact`, give the workload that will
+    follow, so that the drive has room for its addresses.
 
     For example: `flashatlas checkpoint aged.ckpt --drive tlc-small --precondition steady`
     """

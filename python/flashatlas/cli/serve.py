@@ -54,7 +54,7 @@ def serve(
             "--image",
             metavar="FILE",
             help="File of the drive's flash. It is created if it is missing; an existing image is "
-            "mounted as after a power failure. Without it, bytes are in memory only.",
+            "mounted as after a power failure. Without an image, bytes are in memory only.",
         ),
     ] = None,
     precondition: Annotated[
@@ -119,8 +119,8 @@ def serve(
             "--cut-after",
             min=0,
             metavar="N",
-            help="After N flash operations (program, erase, store, fence; the mount's count too) "
-            "the power fails in the next one; exit code 6.",
+            help="Let the power fail in the flash operation that follows the first N. Programs, "
+            "erases, stores and fences count, including those of the mount. Exit code 6.",
         ),
     ] = None,
     cut_at: Annotated[
@@ -128,8 +128,8 @@ def serve(
         typer.Option(
             "--cut-at",
             metavar="TIME",
-            help="The power fails in the first flash operation after this time of the server's "
-            "clock, such as 2s. SIGUSR1 makes it fail in the next operation.",
+            help="Let the power fail in the first flash operation after this time of the server's "
+            "clock, such as 2s. SIGUSR1 lets the power fail in the next operation.",
         ),
     ] = None,
     cut_mode: Annotated[
@@ -139,16 +139,16 @@ def serve(
             metavar="prefix|torn|subset",
             help="State that the power failure leaves in the image. prefix: the operation leaves "
             "nothing. torn: a program leaves an unreadable page, an erase a block of such pages. "
-            "subset: of the operations that no FLUSH (of a client or a layer) made durable, each "
-            "lane keeps those before a random point.",
+            "subset: each lane loses its operations from a random point on, except operations that "
+            "a FLUSH (of a client or a layer) made durable.",
         ),
     ] = "prefix",
     ignore_flush: Annotated[
         bool,
         typer.Option(
             "--ignore-flush",
-            help="Answer FLUSH and FUA without carrying them out: a deliberate fault, to see that "
-            "your test notices it.",
+            help="Answer FLUSH and FUA without carrying them out. This deliberate fault shows "
+            "whether your test notices it.",
         ),
     ] = False,
     ignore_fua: Annotated[

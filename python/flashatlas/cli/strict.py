@@ -75,7 +75,7 @@ class OneValueCommand(TyperCommand):
 
 
 class Commands(TyperGroup):
-    """A group of commands that knows other tools' names for them."""
+    """A group of commands that recognises the names of commands in other tools."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Find a command as every group does.

@@ -43,7 +43,7 @@ WORKER_BYTES = 512 << 20
 """Memory of a worker beside its run, in bytes."""
 
 INFEASIBLE_MAX = 5
-"""Number of reasons why combinations cannot be carried out that the terminal shows."""
+"""Largest number of impossible combinations whose reasons the terminal shows."""
 
 PLANNED_MAX = 20
 """Number of runs that ``--dry-run`` lists."""
@@ -278,7 +278,7 @@ def _search(
     pruned = sum(trial.pruned for trial in found.trials)
     _said(found.plan(), found.done)
     said = f"{len(found.trials)} configurations were tried"
-    said += f", {pruned} of them left after a short run" if pruned else ""
+    said += f", {pruned} of them given up after a short run" if pruned else ""
     said += f"; {len(found.infeasible)} could not be carried out" if found.infeasible else ""
     say(said)
     for why in found.infeasible[:INFEASIBLE_MAX]:

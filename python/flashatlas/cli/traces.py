@@ -97,8 +97,8 @@ def reuse(
 ) -> None:
     """Show which cache of the map a trace needs (CMT), how it rewrites pages, how skewed it is.
 
-    The miss ratios are for LRU. Map pages count once for each request, entries once for each page
-    of it.
+    The miss ratios are for LRU. A request looks up each of its map pages once, and the entry of
+    each of its pages once.
 
     For example: `flashatlas trace reuse out/traces/cloudPhysicsIO.vscsi --shift -7`
     """
@@ -131,7 +131,7 @@ def _size(name: str, text: str) -> int:
     except InputError as error:
         raise about(name, str(error)) from error
     if size == 0:
-        raise about(name, f"{text}: expected more than nothing")
+        raise about(name, f"{text}: expected a size above 0")
     return size
 
 
@@ -383,7 +383,7 @@ def cut(
     skip: Annotated[
         int,
         typer.Option(
-            "--skip", min=0, help="Number of requests to leave out at the beginning of that time."
+            "--skip", min=0, help="Number of requests to leave out at the beginning of the part."
         ),
     ] = 0,
     count: Annotated[

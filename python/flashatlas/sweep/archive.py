@@ -15,7 +15,7 @@
     more/                    added files: figures, scripts, a wheel
 
 The study in the archive is planned once more before it is packed. Its runs must have the keys of
-the runs that were carried out; otherwise a path has led elsewhere.
+the runs that were carried out; otherwise a path in the archive leads to another file.
 """
 
 from __future__ import annotations
@@ -140,9 +140,9 @@ def archive(
 
 
 def _pack_inputs(plan: Plan, root: Path, traces: bool) -> dict[Path, dict[str, Any]]:
-    """Give the runs' input files places, and return the entry of each file by its path.
+    """Link the runs' input files into the archive, and return the entry of each file by its path.
 
-    A place is a link for now: traces may be larger than this machine's memory.
+    Files are linked and not copied, because traces may be larger than this machine's memory.
     """
     found: dict[Path, dict[str, Any]] = {}
     for kind, file in _read_by(plan):
@@ -240,7 +240,7 @@ def _write_study(plan: Plan, inputs: Mapping[Path, Mapping[str, Any]], root: Pat
         raise InputError(f"{place} still reads {beyond[0]}: write its path without escapes")
     if {run.key for run in own.runs} != {run.key for run in plan.runs}:
         raise InputError(f"{place} has other runs than the store")
-    # the note of the study names no folder of this machine
+    # the note of the study must name no folder of this machine
     return replace(own, study=replace(own.study, source=None))
 
 
@@ -302,7 +302,7 @@ def _pinned() -> list[str]:
             try:
                 found[match[1].lower().replace("_", "-")] = importlib.metadata.version(match[1])
             except importlib.metadata.PackageNotFoundError:
-                continue  # it is for another system
+                continue  # the package is for another system
             follow(match[1], tuple((match[2] or "").split(",")))
 
     follow("flashatlas", EXTRAS)

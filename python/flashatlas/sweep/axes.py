@@ -31,7 +31,7 @@ class Axis:
     variants: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """Settings and options of each value by key, if the values are names."""
     when: Condition | None = None
-    """Condition under which the axis applies; otherwise there is one run without it."""
+    """Condition under which the axis applies; if it fails, there is one run without the axis."""
 
     def given(self, value: Any) -> Mapping[str, Any]:
         """Return the settings and options of a value."""

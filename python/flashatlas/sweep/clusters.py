@@ -33,7 +33,7 @@ class Reached:
     memory: int | None
     """Bytes that all runs may take together."""
     workers_end: Callable[[], bool] = lambda: False
-    """A function that returns ``True`` if nothing starts workers any more, as far as is known."""
+    """A function that returns ``True`` if the starter of workers is known to have ended."""
 
     def is_gone(self) -> bool:
         """Return ``True`` if submitted work will never finish."""
@@ -113,8 +113,8 @@ def _local(distributed: Any, workers: int) -> Iterator[tuple[Any, subprocess.Pop
     The scheduler is a thread of this process.
 
     A separate program starts the workers, so that a script which calls this needs no ``if __name__
-    == "__main__"``. The program replaces a killed worker, and has its own process group: a key that
-    interrupts the study reaches this process alone.
+    == "__main__"``. The program replaces a killed worker, and has its own process group, so that
+    Ctrl-C reaches this process alone.
     """
     options = {
         "host": "127.0.0.1",
@@ -175,7 +175,7 @@ def _slurm(jobs: int, options: Mapping[str, Any]) -> Iterator[Any]:
 
 
 def _must_be_taken(script: str) -> None:
-    """Ask Slurm if it would accept a job: dask-jobqueue prints a refusal, and waits for ever.
+    """Ask Slurm if it would accept a job; after a refusal, dask-jobqueue would wait for ever.
 
     Raises:
         InputError: Slurm would refuse it, or there is no ``sbatch``.

@@ -124,7 +124,7 @@ class Difference:
     Only settings in which any two runs differ are named.
     """
     only_after: tuple[Mapping[str, Any], ...]
-    """The same for the second side."""
+    """Settings of the runs of the second side that have no partner."""
     units: Mapping[str, str] = field(default_factory=dict)
     """Unit of each setting and number, by name; times are in nanoseconds."""
 

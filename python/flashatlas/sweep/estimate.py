@@ -21,7 +21,10 @@ to 3.5 us untimed.
 """
 
 UNITS_A_REQUEST = 4
-"""Further units that take at most as long as one request: 64 KiB, 26 us timed."""
+"""Units of a larger request that take at most as long as a request of one unit.
+
+Measured with requests of 64 KiB: 26 us timed.
+"""
 
 RUN_S = Span(0.03, 0.2)
 """Core seconds of a run beside its requests: starting on a worker, writing, making its row."""
@@ -39,7 +42,7 @@ SIDE_BY_SIDE = 2.0
 """The largest factor by which runs that share memory and its caches slow each other down."""
 
 WIDER = 1.25
-"""Factor by which measured bounds are widened: the same run varies, too."""
+"""Factor by which measured bounds are widened, because the time of one run varies, too."""
 
 
 @dataclass(frozen=True)
@@ -126,7 +129,7 @@ def estimated(
 
 
 def _elapsed(core: Span, runs: dict[str, Span], jobs: int, load: float, measured: bool) -> Span:
-    """Return the seconds that pass: at least as many as the longest run takes."""
+    """Return the elapsed seconds, which are at least the seconds of the longest run."""
     workers = min(jobs, len(runs))
     longest = Span(*(max(getattr(run, end) for run in runs.values()) for end in ("least", "most")))
     # processes for each core, other people's and ours
@@ -161,7 +164,7 @@ def _measured(there: Sequence[Run], store: Store | None) -> tuple[Span | None, S
 
 
 def _saved(due: Sequence[Run]) -> float:
-    """Return the least time that runs with one preconditioned drive save."""
+    """Return the least time that runs save by sharing a preconditioned drive."""
     groups = preconditions.shared([run.spec for run in due], alone(due))
     saved = 0.0
     for _, users in groups:

@@ -20,7 +20,7 @@ from flashatlas.sweep.rows import RowWriter
 from flashatlas.sweep.store import Store
 
 QUEUED = 2
-"""Runs that a worker has at once: one to carry out, one to go on with."""
+"""Number of runs that a worker has at once: the present one and the next one."""
 
 SHARED_FROM_S = 1.0
 """Seconds of preconditioning from which runs with equal drives share it."""
@@ -192,7 +192,7 @@ class Crew:
         return len(self._flying) < self._slots
 
     def _landed(self, known: Mapping[str, Any]) -> Iterable[tuple[str, Any]]:
-        """Return everything that has ended, as soon as something has, or after a short while."""
+        """Return the tasks that have ended; wait at most :data:`SILENCE_S` for the first news."""
         found = []
         try:
             kind, what = self._news.get(timeout=SILENCE_S)
@@ -216,7 +216,7 @@ class Crew:
         """Take note of how a run ended, and return its failure if it failed."""
         try:
             answer = future.result()
-        except Exception as error:  # a killed worker, a full disk: a row of its own
+        except Exception as error:  # the run failed: a worker was killed, or a disk is full
             failure = self._work.failure_of(type(error).__name__, _said(error), run.label)
             self._store.fail(run.key, failure)
         else:
@@ -248,7 +248,7 @@ class Crew:
                 first, _, users_of = making[key]
                 self._taken -= first.cost.bytes
                 why = future.result() if future.status == "finished" else future.status
-                if why is not None:  # each run makes its own, and has an error of its own
+                if why is not None:  # each run makes its own, and reports its own error
                     for run in users_of:
                         found.pop(run.key, None)
         return found
@@ -278,7 +278,7 @@ def _said(error: Exception) -> str:
     """Return the error of a worker, in one line."""
     if type(error).__name__ == "KilledWorker":
         return (
-            "every worker that began it was killed, as happens if memory runs out: give it more "
-            "memory, or fewer jobs at once"
+            "every worker that began the run was killed, as happens if memory runs out: give the "
+            "workers more memory, or carry out fewer runs at once"
         )
     return " ".join(str(error).split()) or type(error).__name__

@@ -64,7 +64,7 @@ def identity(
     config = dict(planned["config"])
     if isinstance(begin := config["precondition"], dict):
         config["precondition"] = next(iter(begin))
-    # a file's name is no part of a configuration; a preset's is
+    # the folder of a drive file is no part of the identity
     config["drive"] = Path(config["drive"]).name
     return {
         "config": config,

@@ -31,7 +31,7 @@ Measured: 15 MiB with a thousand requests, 101 MiB with a million.
 """
 
 BYTES_OF_A_TRACE = 16
-"""Least bytes of a compressed trace file for each request, so that memory is never too small."""
+"""Least bytes of a compressed trace for each request, so that no estimate of memory is too low."""
 
 
 class Kept(TypedDict):
@@ -122,7 +122,7 @@ def carried_out(spec: Mapping[str, Any], progress: _core.Progress | None) -> Loo
 
 
 def load(store: Store, key: str) -> Result | LookupResult:
-    """Return a run of a store, of either kind.
+    """Return a run of a store, with a drive or of the lookup engine.
 
     Raises:
         InputError: The run is not in the store, or not whole.

@@ -39,13 +39,13 @@ class Search:
     sampler: str = SAMPLERS[0]
     seed: int = 1
     batch: int = BATCH
-    """Number of trials that are asked for before results are told.
+    """Number of trials in a batch; the sampler gets the results when the whole batch is done.
 
-    It does not depend on the workers: a search with one seed tries the same configurations
-    everywhere.
+    The number does not depend on the workers, so that a search with one seed tries the same
+    configurations everywhere.
     """
     short: int = 0
-    """Requests of a short run that decides if a trial is worth a whole run; 0: every trial is."""
+    """Requests of the short run that decides if a trial gets a whole run; 0: every trial does."""
 
 
 def search_of(table: Mapping[str, Any]) -> Search:

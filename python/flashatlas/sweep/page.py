@@ -56,7 +56,7 @@ def write_page(
         study: The store's note of the study.
         store: The store.
         reports: The folder beside the page that has each run's report (``KEY.html``); empty if the
-            reports were not written: then the page says how to make one.
+            reports were not written. The page then says how to make one.
 
     Raises:
         InputError: No run is done, or the file cannot be written.
@@ -220,8 +220,8 @@ def _heat() -> str:
         for id, label in (("number", "Number"), ("x", "Across"), ("y", "Down"))
     )
     lead = (
-        '<p class="lead">Means over all other axes; a stronger colour is more, by its logarithm '
-        "where values differ more than tenfold.</p>"
+        '<p class="lead">Means over all other axes; a stronger colour is a larger value, on a '
+        "logarithmic scale if values differ more than tenfold.</p>"
     )
     drawn = f'<div class="controls">{controls}</div>{_plot("heat", "Two axes")}'
     return section("heat-part", "Two axes", lead, drawn)
@@ -242,7 +242,7 @@ def _front() -> str:
         "Trade-offs",
         '<p class="lead">A mark is a configuration, the mean over its seeds. Large ones are on the '
         "Pareto front: no other mark is at least as good in both numbers, and better in one. "
-        'Choose a mark for its runs. <span id="front-says" aria-live="polite"></span></p>',
+        'Choose a mark to see its runs. <span id="front-says" aria-live="polite"></span></p>',
         f'<div class="controls">{controls}</div>{_plot("front", "Trade-offs", "key")}',
         '<details><summary>The front as a table</summary><div class="scroll" role="group" '
         'tabindex="0" aria-label="The front"><table id="front-table"><thead></thead>'

@@ -28,7 +28,7 @@ class Run:
     axes: Mapping[str, Any]
     """The run's value on each of its axes, by name."""
     spec: Mapping[str, Any]
-    """The run as the core takes it: see :func:`flashatlas.specification`."""
+    """The run's specification for the core (see :func:`flashatlas.specification`)."""
     identity: Mapping[str, Any]
     """Everything its results depend on."""
     key: str
@@ -48,11 +48,11 @@ class Plan:
     excluded: int
     """Number of combinations that ``exclude`` left out."""
     same: int
-    """Number of combinations that give a run which was there already."""
+    """Number of combinations whose run is the run of another combination."""
 
 
 def requests_of(spec: Mapping[str, Any]) -> int | None:
-    """Return the number of a run's requests; ``None`` if only the file knows it."""
+    """Return the number of a run's requests; ``None`` if it depends on the content of a file."""
     found = re.search(r"[:,]requests=([^,]+)", spec.get("workload") or "")
     counts = [_core.count(found[1])] if found else []
     if spec.get("limit") is not None:

@@ -179,7 +179,7 @@ def study_at(path: Path) -> tuple[Store, dict[str, Any]] | None:
 
 
 def notes_in(store: Store, runs: Frame) -> list[list[Note]]:
-    """Return the notes of each run of a study that is done; its tables are not read.
+    """Return the notes of each finished run of a study, without reading its tables.
 
     Raises:
         InputError: A record is damaged.

@@ -1,8 +1,8 @@
 """The runs of a store as a table with a row for each run.
 
 Rows lie in Parquet files, which pandas, polars and DuckDB read as a dataset. Every writer writes
-its own files and never changes one: several may write at once. Rows follow from runs: missing rows
-are made when the table is read.
+its own files and never changes one, so that several may write at once. Missing rows are made from
+their runs when the table is read.
 """
 
 from __future__ import annotations
@@ -162,12 +162,12 @@ def _read(file: Path, columns: Collection[str] | None) -> pa.Table:
     try:
         table = parquet_file(file, None if columns is None else {*FIRST, *columns})
     except InputError as error:
-        raise InputError(f"{error}; rows follow from runs: remove it") from error
+        raise InputError(f"{error}; remove it: rows are made again from runs") from error
     for name, kind in KINDS.items():
         if name not in table.column_names or table[name].type != kind:
             raise InputError(
-                f"{file}: damaged: expected a column `{name}` of {kind}; rows follow from runs: "
-                "remove it"
+                f"{file}: damaged: expected a column `{name}` of {kind}; remove it: rows are "
+                "made again from runs"
             )
     return table
 
@@ -187,6 +187,6 @@ def _joined(tables: Sequence[pa.Table], folder: Path) -> pa.Table:
         return pa.concat_tables(tables, promote_options="permissive")
     except pa.ArrowException as error:
         raise InputError(
-            f"{folder}: its tables do not fit each other: {error}; rows follow from runs: remove "
-            "them"
+            f"{folder}: its tables do not fit each other: {error}; remove them: rows are made "
+            "again from runs"
         ) from error

@@ -34,7 +34,7 @@ CHECKED = 5000
 """The largest number of combinations that are all checked before the first run."""
 
 BETTERED_BY = 3
-"""Number of short runs that must better a trial's short run in everything to prune the trial."""
+"""Number of other short runs that must better a trial's short run to prune the trial."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Found:
     """Reasons why combinations cannot be carried out."""
 
     def front(self) -> list[Trial]:
-        """Return the trials that no other trial betters, by the first objective."""
+        """Return the trials that no other trial betters, sorted by the first objective."""
         assert self.study.search is not None
         objectives = self.study.search.objectives
         known = {trial.runs[0].key: trial for trial in self.trials if trial.values is not None}

@@ -1,4 +1,4 @@
-"""Runs of a study as its page has them: the level on each axis, numbers, intervals."""
+"""Data of a study's page: for each run its level on each axis, its numbers, and intervals."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from flashatlas.report.palette import COLOURS, DASHES
 from flashatlas.sweep.numbers import FIRST, SHOWN, higher_is_better, title_of
 
 NUMBERS = 40
-"""Number of numbers on a page: the most wanted ones, then others in which the runs differ."""
+"""Largest number of results on a page: the most wanted, then others in which the runs differ."""
 
 PANELS = 12
 """The largest number of levels for which a page has panels by default."""
 
 DIGITS = 6
-"""Number of digits that a page has of a number."""
+"""Number of significant digits of a result on a page."""
 
 FORMATS = {
     "ns": "duration",
@@ -60,7 +60,7 @@ class Space:
     factors: tuple[Factor, ...]
     numbers: tuple[str, ...]
     left_out: int
-    """Number of numbers for which the page has no room."""
+    """Number of results for which the page has no room."""
     group_of: tuple[int, ...]
     """The group of each run; runs of one group differ in their seed alone."""
     sought: Mapping[str, str] = field(default_factory=dict)

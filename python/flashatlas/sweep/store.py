@@ -1,4 +1,4 @@
-"""A store of results: a folder of runs, each under the digest of what its results depend on.
+"""A store of results: a folder of runs, each under the digest of its identity.
 
 ::
 
@@ -11,8 +11,8 @@
     unfinished/                 runs that are being written
 
 Many writers may write at once, also from several machines. A run appears whole, because its folder
-is renamed; a second writer leaves the first one's run. Rows are made from runs and can be made
-again.
+is renamed; a second writer of the same run keeps the first one's folder. Rows are made from
+runs and can be made again.
 """
 
 from __future__ import annotations
@@ -242,7 +242,7 @@ class Store:
         write_whole(self.root / "failures" / f"{key}.json", json.dumps(failure) + "\n")
 
     def forgive(self, key: str) -> None:
-        """Forget a failure."""
+        """Remove the note of a failure."""
         (self.root / "failures" / f"{key}.json").unlink(missing_ok=True)
 
     def failure(self, key: str) -> dict[str, Any] | None:

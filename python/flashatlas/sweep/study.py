@@ -67,7 +67,7 @@ class Study:
         return [one for group in self.axes for one in group]
 
     def at(self, key: str) -> str:
-        """Return ``FILE:LINE: `` of a key in the study file; empty for studies of a program."""
+        """Return ``FILE:LINE: `` of a key in the study file; empty for a study without a file."""
         if self.source is None:
             return ""
         line = line_of(self.text, key)
@@ -120,7 +120,7 @@ def _zipped(number: int, table: Mapping[str, Any]) -> tuple[Axis, ...]:
 
 
 def _check(study: Study) -> None:
-    """Refuse a study with ambiguous names or without meaning."""
+    """Refuse a study with invalid, repeated or unknown names."""
     if not NAME.fullmatch(study.name):
         raise InputError(f"name `{study.name}`: letters, digits, `.`, `_` and `-` only")
     names = study.axis_names

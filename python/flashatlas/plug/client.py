@@ -15,7 +15,7 @@ GONE = (errno.EIO, errno.EROFS, errno.ENODATA, errno.EBADF)
 class Client(ABC):
     """A program that makes numbered items durable on a file system.
 
-    Numbers go on from one life of the drive to the next: none is used twice.
+    After a power failure, numbers continue from the last one: no number is used twice.
     """
 
     name: str
@@ -29,7 +29,7 @@ class Client(ABC):
 
     @abstractmethod
     def prepare(self, folder: Path) -> None:
-        """Make the files that it needs on a new file system."""
+        """Make the files that the program needs on a new file system."""
 
     @abstractmethod
     def write(

@@ -1,7 +1,7 @@
 """ext4 of the running kernel on a served drive.
 
-It needs root, and a kernel with FUSE, loop devices and ext4: nbdfuse turns the served drive into a
-file, a loop device turns the file into a disk, and ext4 is mounted on the disk.
+The mount needs root, and a kernel with FUSE, loop devices and ext4: nbdfuse turns the served drive
+into a file, a loop device turns the file into a disk, and ext4 is mounted on the disk.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ class Mounted:
         return "" if done.returncode == 0 else done.stdout.strip()
 
     def abandon(self) -> None:
-        """Let go of a drive that no longer answers."""
+        """Release a drive that no longer answers."""
         if self._is_mounted:
             _do("umount", "--lazy", self.folder, check=False)
             self._is_mounted = False

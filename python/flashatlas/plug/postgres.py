@@ -186,7 +186,7 @@ def _session(
         assert psql.stdin is not None and psql.stdout is not None
         with suppress(BrokenPipeError):
             while True:
-                # in one order, so that no two sessions wait for each other
+                # lock the accounts in ascending order, so that sessions cannot deadlock
                 from_, to = sorted(draw.sample(range(ACCOUNTS), 2))
                 amount = draw.randrange(-100, 100)
                 psql.stdin.write(

@@ -86,22 +86,22 @@ def pull(
 ) -> tuple[list[Pull], Result]:
     """Pull the plug under ext4, mount the drive, and look for everything acknowledged.
 
-    The power fails within the first ``within`` operations of the flash after power-on; each time
-    goes on with the state that the last time left.
+    The power fails within the first ``within`` operations of the flash after power-on. Each
+    pull begins with the state that the previous pull left.
 
     Args:
         drive: Preset, path of a TOML file, or a :class:`flashatlas.Drive`.
         set: Parameters that differ from the drive's.
         client: The program that writes: ``records``, ``sqlite``, ``postgres`` or ``rocksdb``.
         times: Number of times that the plug is pulled.
-        seed: Seed of the place of the failure, and of the content.
+        seed: Seed of the moment of the failure, and of the content.
         within: The largest number of flash operations before the failure.
         kernel: The kernel whose ext4 is used. ``running``: this machine's, through nbdfuse and a
-            loop device (root). ``guest``: a guest's in QEMU, which dies with the drive's power.
-            ``guest-nbd``: a guest's with its own NBD driver, whose writes carry FUA.
+            loop device (root). ``guest``: a guest's in QEMU; the guest ends when the drive's power
+            fails. ``guest-nbd``: a guest's with its own NBD driver, whose writes carry FUA.
         accel: The way in which QEMU runs a guest: ``tcg``, or ``kvm`` if it is available.
         ignore_flush: The drive ignores FLUSH and FUA: a control, which must lose something.
-        ignore_fua: The drive ignores FUA: a control under ``guest-nbd``. No other kernel sends it.
+        ignore_fua: The drive ignores FUA: a control under ``guest-nbd``. No other kernel sends FUA.
         folder: Folder in which the image is kept; by default a new one, removed afterwards.
         progress: Called after each time.
 

@@ -16,7 +16,7 @@ LEDGER = b"ledger"
 
 
 class RocksDB(Client):
-    """Writer of batches of a numbered row and the sum so far, each with a sync of the log.
+    """Writer of batches, each of a numbered row and the sum so far, with a sync of the log.
 
     Memtables and files are small, so that flushes, compactions and new manifests are frequent.
     """
@@ -40,7 +40,7 @@ class RocksDB(Client):
     ) -> None:
         """Write batches until the drive no longer answers."""
         n = first
-        # its exceptions have no class of their own: an error of input or output ends the loop
+        # RocksDB's errors share one class: the text tells an I/O error, which ends the loop
         try:
             with _opened(folder) as database:
                 rows, total = map(int, database[LEDGER].split())

@@ -14,7 +14,7 @@ JOURNALS = ("delete", "truncate", "persist", "wal")
 
 
 class Sqlite(Client):
-    """Writer of numbered rows and their sum, in a transaction each."""
+    """Writer of transactions, each with a numbered row and the sum so far."""
 
     name = "sqlite"
     summary = "SQLite: a row and a sum in each transaction, with another journal each time"
@@ -61,7 +61,7 @@ class Sqlite(Client):
     def _open(self, folder: Path, journal: str | None) -> sqlite3.Connection:
         database = sqlite3.connect(folder / "ledger.db")
         try:
-            # nobody else is here, and shared memory would be mapped from the drive
+            # without exclusive locking, SQLite would map shared memory from the drive
             database.execute("PRAGMA locking_mode = exclusive")
             if journal is not None:
                 database.execute(f"PRAGMA journal_mode = {journal}").fetchall()

@@ -59,7 +59,7 @@ def tool(*command: str) -> str:
 
 
 def begin() -> None:
-    """Make a system of the bare kernel."""
+    """Mount the kernel's file systems, and load its modules."""
     for kind, at in (("proc", "/proc"), ("sysfs", "/sys"), ("devtmpfs", "/dev"), ("tmpfs", "/tmp")):
         os.makedirs(at, exist_ok=True)
         tool("mount", "-t", kind, kind, at)
@@ -132,7 +132,7 @@ def main() -> None:
                 device = attached(asked["attach"])
                 done = {"prepare": prepare, "write": write, "found": found, "run": run}
                 answer(end=done[asked["do"]](device, asked, answer))
-            except Exception as error:  # whatever it is, the host should hear of it
+            except Exception as error:  # report any error to the host
                 answer(error=f"{type(error).__name__}: {error}")
 
 

@@ -50,7 +50,7 @@ class Machine:
         socket = parse_qs(urlsplit(drive.uri).query).get("socket", [""])[0]
         attached = {
             "virtio-blk": ["-drive", disk, "-device", "virtio-blk-pci,drive=d"],
-            # the server's socket stands at an address of a network without anything else
+            # the guest's network has one address, which leads to the server's socket
             "nbd": [
                 *("-chardev", f"socket,id=s,path={socket}"),
                 *("-netdev", "user,id=n,restrict=on,guestfwd=tcp:10.0.2.100:10809-chardev:s"),
@@ -111,7 +111,7 @@ class Machine:
         self._qemu.stdin.flush()
         for line in self._qemu.stdout:
             if not line.endswith(b"\n"):
-                return  # the plug was pulled in the middle of it
+                return  # the plug was pulled in the middle of an answer
             answer = json.loads(line)
             if "error" in answer:
                 raise DriveError(f"guest: {answer['error']}")
@@ -144,7 +144,7 @@ class Machine:
 
 
 class Guest(Kernel):
-    """A separate kernel, which dies with the drive's power."""
+    """A separate kernel, which is killed when the drive's power fails."""
 
     def __init__(self, attach: str = "virtio-blk", accel: str = "tcg") -> None:
         """Take ``attach``, one of :data:`ATTACHED`, and ``accel``, ``tcg`` or ``kvm``."""

@@ -16,7 +16,7 @@ from flashatlas.plug import client, records, sqlite
 from flashatlas.plug.guest import init
 
 KEPT = "guest-"
-"""Beginning of the names of its folders; a digest of the parts follows."""
+"""Beginning of the names of the guest's folders; a digest of the parts follows."""
 
 SUITE = "bookworm"
 PACKAGES = (
@@ -60,7 +60,7 @@ def root() -> Path:
     """Return a folder with ``kernel`` and ``root.cpio``; it is made if it does not exist.
 
     Raises:
-        DriveError: It cannot be made; the message is mmdebstrap's.
+        DriveError: The folder cannot be made; the message is mmdebstrap's.
 
     """
     cache = cache_folder()
@@ -81,7 +81,7 @@ def root() -> Path:
 
 
 def _own() -> Iterator[tuple[str, bytes]]:
-    """Yield our files in the root: the clients, without the package around them."""
+    """Yield the files of FlashAtlas in the root: the clients, without the rest of the package."""
     for module in (client, records, sqlite):
         path = Path(str(module.__file__))
         yield f"flashatlas/plug/{path.name}", path.read_bytes()
@@ -111,7 +111,7 @@ def _make(scratch: Path) -> None:
     left_out = [word for pattern in LEFT_OUT for word in ("--exclude", pattern)]
     modules = [word for name in init.MODULES for word in ("--include", f"*/{name}.ko")]
     cpio = ("bsdtar", "-c", "--format=newc", "-f", "-")
-    # archives one behind the other are unpacked one over the other
+    # the kernel unpacks concatenated archives in order, each over the one before
     parts = ([*left_out, f"@{tar}"], [*modules, f"@{tar}"], ["-C", str(own), "."])
     (made / "root.cpio").write_bytes(b"".join(_do(*cpio, *words) for words in parts))
     (made / "kernel").write_bytes(_do("bsdtar", "-xOf", str(tar), "./boot/vmlinuz-*"))

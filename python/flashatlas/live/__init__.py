@@ -161,7 +161,7 @@ class Seen:
 
     @property
     def notes(self) -> list[str]:
-        """Notes that make numbers of its clients doubtful, with advice."""
+        """Notes that make numbers doubtful, each with its advice."""
         return [f"{note['text']} ({note['advice']})" for note in self.found.get("notes", ())]
 
     def requests(self, op: str) -> int:
@@ -206,12 +206,12 @@ class Between:
         return (self.after.moved(op) - self.before.moved(op)) / self.seconds
 
     def percentile(self, op: str, share: float) -> float | None:
-        """Return the simulated nanoseconds in which a share of its commands was complete."""
+        """Return the simulated nanoseconds within which a share of the commands completed."""
         before = self.before.latencies(op)
         bins = {
             edge: count - before.get(edge, 0) for edge, count in self.after.latencies(op).items()
         }
-        # an edge without a command since is no latency of this time
+        # leave out bins without a command between the two moments
         held = sorted((edge, count) for edge, count in bins.items() if count)
         return float(percentile(held, sum(bins.values()), 100 * share)) if held else None
 

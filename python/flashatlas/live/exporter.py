@@ -206,8 +206,8 @@ class Exporter:
 
             def do_GET(self) -> None:
                 """Answer with a page, with metrics or with JSON."""
-                # another name that leads here belongs to somebody else's page, which would read
-                # with this browser what it cannot reach itself
+                # A page of somebody else may give its own name this address (DNS rebinding), to
+                # read the state through a browser that can reach this server.
                 here = self.connection.getsockname()[0]
                 asked = self.headers.get_all("Host") or []
                 if len(asked) != 1 or name_of(asked[0]) not in own_names(host, here):

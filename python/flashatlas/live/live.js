@@ -1,5 +1,5 @@
 "use strict";
-// Asks the server every second what can be seen of its drive, and draws the difference.
+// Asks the server for the state of its drive every second, and draws the changes.
 const OPS = { read: "reads", write: "writes", trim: "trims", flush: "flushes" };
 const COLOURS = { read: "--run-0", write: "--run-1", trim: "--run-2", flush: "--run-3" };
 const KEPT = 120;
@@ -30,7 +30,7 @@ function bins(seen, op) {
   return new Map(of.flatMap((each, i) => (each === op ? [[edges[i], counts[i]]] : [])));
 }
 
-// The latency below which a share of the commands between two moments was complete.
+// Returns the latency within which a share of the commands between two moments completed.
 function percentile(from, to, op, share) {
   const earlier = bins(from, op);
   const between = [...bins(to, op)].map(([edge, n]) => [edge, n - (earlier.get(edge) ?? 0)]);
@@ -79,7 +79,7 @@ function showCommands(from, to) {
   if (rates.length > KEPT) rates.shift();
 }
 
-/** The least of 1, 2 and 5 with zeros that is no less: the end of an axis. */
+/** Returns the end of an axis: 1, 2 or 5 times a power of ten, and at least `most`. */
 function roundUp(most) {
   const power = 10 ** Math.floor(Math.log10(most));
   return [1, 2, 5, 10].map((step) => step * power).find((end) => end >= most * (1 - 1e-9));

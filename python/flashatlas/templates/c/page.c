@@ -98,7 +98,7 @@ static uint32_t next_page(page_ftl *ftl, lane *in, int kind) {
     return at->block * ftl->shape.pages + at->next;
 }
 
-/* Notes that a page of a frontier was programmed, or failed: then its block takes no more. */
+/* Notes that a page of a frontier was programmed; after a failure its block takes no more. */
 static void advance(page_ftl *ftl, frontier *at, int failed) {
     if (failed || ++at->next == ftl->shape.pages) {
         close_block(ftl, at->block);
@@ -133,7 +133,7 @@ static uint32_t collect(page_ftl *ftl, const fa_host *host, lane *in, uint32_t *
         uint32_t done = move(ftl, host, in, page);
         if (done != FA_OK) return done;
     }
-    host->after(host, NULL, 0); /* FlashAtlas has it wait for the copies: they supersede its pages */
+    host->after(host, NULL, 0); /* the erase waits for the copies of its pages */
     uint32_t done = host->erase(host, *victim);
     if (done == FA_OK) in->free[in->free_count++] = *victim;
     return done == FA_ERASE_FAILED ? FA_OK : done; /* a bad block is in no list */
@@ -141,7 +141,7 @@ static uint32_t collect(page_ftl *ftl, const fa_host *host, lane *in, uint32_t *
 
 /* Makes room for one page of the host; `*page` is NONE if this lane has none. */
 static uint32_t room(page_ftl *ftl, const fa_host *host, lane *in, uint32_t *page) {
-    /* each collection gains a page at least: a block's worth of them gains a block */
+    /* a collection gains at least one page: one for each page of a block gains a block */
     for (uint32_t i = 0; i <= ftl->shape.pages && in->open[HOST].block == NONE; i++) {
         if (in->free_count >= ftl->low_water) break;
         uint32_t victim, done = collect(ftl, host, in, &victim);
@@ -160,7 +160,7 @@ static uint32_t page_write(void *of, const fa_host *host, uint32_t lpn, const vo
         uint32_t page, done = room(ftl, host, in, &page);
         if (done != FA_OK) return done;
         if (page != NONE) {
-            host->after(host, NULL, 0); /* beside the arrival of the data */
+            host->after(host, NULL, 0); /* while the data arrives */
             done = host->program(host, page, data);
             if (done != FA_OK && done != FA_PROGRAM_FAILED) return done;
             if (done == FA_OK) {
@@ -168,7 +168,7 @@ static uint32_t page_write(void *of, const fa_host *host, uint32_t lpn, const vo
                 host->access(host, FA_DRAM, 1, 4, true);
             }
             advance(ftl, &in->open[HOST], done != FA_OK);
-            if (done != FA_OK) continue; /* the same lane again, in another block */
+            if (done != FA_OK) continue; /* try again in another block of this lane */
         }
         ftl->cursor = (ftl->cursor + 1) % ftl->lanes;
         if (page != NONE) return FA_OK;
@@ -228,7 +228,7 @@ static uint32_t scan(page_ftl *ftl, const fa_host *host, uint64_t *newest) {
             in->free[in->free_count++] = block;
             continue;
         }
-        /* a block that a power failure left half full is filled: there may be no other block */
+        /* go on filling a half-full block: there may be no other block */
         int kind = in->open[COLLECTION].block == NONE ? COLLECTION : HOST;
         if (written < ftl->shape.pages && in->open[kind].block == NONE)
             in->open[kind] = (frontier){block, written};

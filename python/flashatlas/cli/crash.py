@@ -66,8 +66,8 @@ def crash(
         typer.Option(
             "--workload",
             metavar="NAMES",
-            help="Workloads to try; by default every workload that --names lists. `all` stands for "
-            "every sequence of up to four operations.",
+            help="Workloads to try (see --names). The word `all` names a further workload: every "
+            "sequence of up to four operations. By default every workload, with `all`.",
         ),
     ] = None,
     depth: Annotated[
@@ -104,8 +104,8 @@ def crash(
         typer.Option(
             "--one-in",
             min=1,
-            help="Try only one in N power failures of every workload; with --workload all, try one "
-            "in N sequences. Power failures during mounts are never left out.",
+            help="Try only one in N power failures of every workload, and one in N sequences of "
+            "the workload `all`. Power failures during mounts are never left out.",
         ),
     ] = 1,
     shard: Annotated[

@@ -5,8 +5,8 @@ use flashatlas_device::{Cmd, Device, Registry, Reply, Ssd};
 use flashatlas_types::{BlockId, Lba, Lpn, OpId, OpKind, Ps, Seed, Tag};
 use std::collections::BTreeSet;
 
-/// A write of a page: its program, the copies in the same plan with their pages, and the erases
-/// with what they wait for.
+/// A write of a page: its program, and the copies and erases in the same plan. A copy has its page,
+/// an erase the operations that it waits for.
 struct Written {
     program: OpId,
     /// Operations that the program waits for.
@@ -134,8 +134,8 @@ fn the_erase_of_a_log_block_waits_for_its_own_pages() {
     assert_eq!(expected, found);
 }
 
-/// At an even pace. Blocks 0 to 2 hold pages 0 to 11, block 3 gets 0, 2, 4, 0. Three blocks are
-/// free when the next one is begun, one less than an even pace keeps. Block 0 has the fewest valid
+/// The pace is `even`. Blocks 0 to 2 hold pages 0 to 11, block 3 gets 0, 2, 4, 0. Three blocks are
+/// free when the next one is begun, one less than this pace keeps. Block 0 has the fewest valid
 /// pages: 1 and 3. The write of 5 passes the slot of page 0. The write of 6 moves 1 and passes the
 /// slot of page 2. The write of 7 moves 3, and block 0 is erased. The write after it waits for the
 /// copy of 1, the one after that for the copy of 3.
@@ -162,11 +162,11 @@ fn an_even_pace_moves_a_part_of_a_victim_with_each_write() {
     );
 }
 
-/// Paced. The room of the lane is kept at three blocks (the low-water mark and one for the frontier
-/// of collection) and two frames: 14 slots. The first 19 of the 32 slots leave 13, so each write
-/// from the 19th on passes over a slot that is not valid. Block 1 holds pages 4 to 7; 4, 5 and 6
-/// are written again, and three writes pass over their slots. The fourth moves 7, which gives no
-/// room, and passes over a slot of block 2, in which nothing is valid any more.
+/// The pace is `paced`. The room of the lane is kept at three blocks (the low-water mark and one
+/// for the frontier of collection) and two frames: 14 slots. The first 19 of the 32 slots leave 13,
+/// so each write from the 19th on passes a slot that is not valid. Block 1 holds pages 4 to 7; 4, 5
+/// and 6 are written again, and three writes pass their slots. The fourth moves 7, which gives no
+/// room, and passes a slot of block 2, in which nothing is valid any more.
 #[test]
 fn paced_passes_a_slot_that_is_not_valid_with_each_write() {
     for step in ["16", "2"] {
@@ -189,8 +189,8 @@ fn paced_passes_a_slot_that_is_not_valid_with_each_write() {
     }
 }
 
-/// With a step of one frame the write that moves a page passes nothing else: the four slots of
-/// block 2 take the four writes that follow it, one more than with a larger step.
+/// With a step of one frame, the write that moves a page passes no other slot. The four slots of
+/// block 2 are passed by the four writes after it, one more than with a larger step.
 #[test]
 fn a_step_bounds_what_is_moved_with_one_write() {
     let mut drive = Drive::new(&["ftl.gc_pace=paced", "ftl.gc_step=1"]);

@@ -1,4 +1,4 @@
-//! A blank drive that is filled without its tables, beside one that is written page by page.
+//! A blank drive that is filled without its tables, compared with one that is written page by page.
 
 use flashatlas_device::{DriveConfig, Inspect, Registry, Ssd};
 use flashatlas_nand::Image;
@@ -71,7 +71,7 @@ fn stamp(lpn: Lpn) -> Stamp {
     Stamp(lpn.0 * 3 + 1)
 }
 
-/// Cuts the power for good, and returns what is on flash and the counts of what was done to it.
+/// Takes a drive's medium, and returns its image and its counters.
 fn left(drive: Ssd) -> (Image, flashatlas_nand::Counters) {
     let medium = drive.into_medium();
     let counters = medium.counters;

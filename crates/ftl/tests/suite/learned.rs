@@ -1,5 +1,5 @@
 //! Requests of a map store to page mapping: to choose the frontier of a page, to have collection
-//! sort what it moves, and to hear of full blocks. `learnedftl` asks for all of it.
+//! sort the pages that it moves, and to be told of full blocks. `learnedftl` asks for all three.
 
 use flashatlas_device::{Cmd, Device, Inspect, Registry, Reply, Ssd};
 use flashatlas_types::{BlockId, Lba, Ppn, Ps, Rng, Seed, Tag};
@@ -58,15 +58,15 @@ fn pages_of_a_group_share_blocks_with_no_other_group() {
     };
     let (mixed, used) = groups("map.store=learnedftl", "map.group_pages=1");
     assert!(mixed == 0 && used > 20, "{mixed} of {used} blocks");
-    // a store that does not choose mixes them
+    // a store that does not choose frontiers mixes the groups
     let (mixed, used) = groups("map.store=tpftl", "map.prefetch_threshold=3");
     assert!(mixed > used / 2, "{mixed} of {used} blocks");
 }
 
 #[test]
 fn collection_sorts_what_it_moves() {
-    // share of neighbours that ascend, in blocks that were filled: random writes ascend half the
-    // time
+    // the share of neighbouring pages of a block whose numbers ascend: half of them with random
+    // writes
     let ascending = |store: &str| {
         let mut drive = drive(&[store]);
         random_writes(&mut drive, 4000);

@@ -1,5 +1,5 @@
-//! Schemes, map stores and policies: beside independent references, by hand, and on whole drives
-//! against a plain array, with the power cut at every operation.
+//! Schemes, map stores and policies: compared with independent references, worked out by hand, and
+//! on whole drives compared with a plain array, with the power cut at every operation.
 
 mod collection;
 mod filled;

@@ -1,7 +1,7 @@
-//! Map stores of the page-mapped FTL, on small drives that collect data and map pages all the time:
-//! after every FLUSH the drive forgets its memory, mounts, and has the map that it had; whatever a
-//! power cut leaves mounts, obeys its rules, and holds of every page what was flushed or something
-//! newer; damage is found, and mended or reported.
+//! Map stores of the page-mapped FTL, on small drives that collect data and map pages all the time.
+//! After every FLUSH the drive loses its memory, mounts, and has the same map as before. After
+//! every power cut the drive mounts and obeys its rules, and each page holds the version that was
+//! flushed or a newer one.
 
 use flashatlas_device::Registry;
 use flashatlas_device::{Cmd, Device, DriveConfig, Inspect, PowerCycle, Reply, Ssd};
@@ -10,9 +10,9 @@ use flashatlas_nand::{Medium, OobRole};
 use flashatlas_types::{BlockId, Lba, Lpn, Ps, Rng, Seed, Stamp, Tag};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Stores that keep a map over a mount, with parameters such that each of their paths is taken; see
-/// `every_store_is_here`. (A store that does not keep its map is in `model.rs`, and among the
-/// stores that are cut at every power failure.)
+/// Stores that keep a map over a mount, with parameters with which they take each of their paths;
+/// see `every_store_is_here`. (A store that does not keep its map is in `model.rs`, and among the
+/// stores whose power is cut at every operation.)
 const STORES: &[&[&str]] = &[
     &["map.store=dram", "map.flush=pages", "map.page_bytes=512"],
     &["map.store=dram", "map.flush=segments", "map.segment_bytes=64", "map.entry_bytes=8"],
@@ -123,7 +123,8 @@ enum Step {
     Idle,
 }
 
-/// Returns runs and single pages, most of them in a hot part; now and then a trim, and a FLUSH.
+/// Returns steps, mostly writes of runs and single pages in a hot part; in between reads, trims,
+/// FLUSHes and idle times.
 fn workload(seed: u64, pages: u32, steps: u32) -> Vec<Step> {
     let mut rng = Rng::stream(Seed(seed), "steps");
     let one = |_| {
@@ -252,7 +253,7 @@ fn every_store_is_here() {
     }
 }
 
-/// After every FLUSH: forget DRAM, mount, compare the whole map.
+/// Mounts a copy of the medium after every FLUSH, and compares the whole map.
 #[test]
 fn a_flush_keeps_the_whole_map() {
     on_every_store(|config| {
@@ -296,7 +297,7 @@ fn a_flush_keeps_the_whole_map() {
     });
 }
 
-/// Cut the power in every program, erase, store and fence of short workloads.
+/// Cuts the power in every program, erase, store and fence of short workloads.
 #[test]
 fn every_cut_leaves_what_was_flushed_or_something_newer() {
     on_every_store(|config| {
@@ -337,7 +338,8 @@ fn every_cut_leaves_what_was_flushed_or_something_newer() {
     });
 }
 
-/// The mount after a cut is cut, too, at each of its operations, and the one after that once more.
+/// The mount after a cut is cut, too, at each of its operations, and so is the second mount. The
+/// third mount is not cut.
 #[test]
 fn mounts_that_are_cut_take_nothing_away() {
     let cut_mounts = AtomicU64::new(0);

@@ -1,8 +1,8 @@
 //! Random requests on random small drives against a plain array, with every rule checked after each
 //! request.
 //!
-//! The array is the model: one stamp for each mapping unit, one byte for each byte. It shares no
-//! code with the drive but the definition of stamps.
+//! The array is the model: one stamp for each mapping unit, one byte for each byte. It shares only
+//! the definition of stamps with the drive.
 
 use crate::wear::LEVELLED;
 use flashatlas_device::Registry;
@@ -408,7 +408,7 @@ proptest! {
         }
         for step in steps {
             model.run(step);
-            // nothing, less than a program, or time for everything in between
+            // no time, less than a program takes, or time for all that is in flight
             let pause = flashatlas_types::Dur::from_us([0, 90, 4000][gap as usize]);
             model.now = model.now.after(pause);
             model.drive.advance(model.now, &mut model.done);
@@ -420,7 +420,7 @@ proptest! {
     }
 }
 
-/// Every drive of the list, long enough that each block is collected many times.
+/// Runs every drive of the list long enough that each block is collected many times.
 #[test]
 fn long_runs_on_every_drive() {
     for settings in [DRIVES, LEVELLED].concat() {
@@ -447,9 +447,9 @@ fn long_runs_on_every_drive() {
     }
 }
 
-/// A program that fails for good leaves the drive in the middle of a command. The drive does
-/// nothing more until it is switched off and on again, not even if that fails. Then it holds what
-/// was flushed.
+/// A program that fails for good leaves the drive in the middle of a command. The drive refuses
+/// every command until it is switched off and on again. If that mount fails, it goes on refusing.
+/// After a mount that succeeds it holds what was flushed.
 #[test]
 fn a_drive_that_cannot_go_on_says_so_to_every_command() {
     for settings in [&["cache.mode=write-through"][..], &["ftl.scheme=mast", "ftl.log_blocks=12"]] {
@@ -490,8 +490,8 @@ fn a_drive_that_cannot_go_on_says_so_to_every_command() {
     }
 }
 
-/// Power off and on again in the middle of a life without trims: what was flushed is there, and the
-/// drive goes on. (Trims are not persisted yet: a mount brings the pages back.)
+/// Switches drives off and on again between writes: the drive holds what was flushed, and goes on.
+/// (There are no trims here: some map stores forget them, so that a mount brings the pages back.)
 #[test]
 fn a_mount_finds_what_was_flushed() {
     for settings in [DRIVES, LEVELLED].concat() {
@@ -511,8 +511,8 @@ fn a_mount_finds_what_was_flushed() {
     }
 }
 
-/// Data that was not flushed is old or new after a power cut, never anything else; and a lost cache
-/// is really lost.
+/// Data that was not flushed is old or new after a power cut, never anything else. Some of the
+/// cache's data must be lost.
 #[test]
 fn a_lost_cache_leaves_old_or_new() {
     let mut model = Model::new(&["cache.bytes=16KiB"], 1);

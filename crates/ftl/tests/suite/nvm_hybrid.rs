@@ -1,6 +1,6 @@
-//! The DRAM+NVM map, FLUSH by FLUSH: what goes to NVM and what to flash, worked out by hand from
-//! the paper's section 2 and the rules at the top of `maps/nvm_hybrid.rs`; and damage to what it
-//! keeps.
+//! The DRAM+NVM map, FLUSH by FLUSH: which segments go to NVM and which to flash, worked out by
+//! hand from the paper's section 2 and the rules at the top of `maps/nvm_hybrid.rs`. The last tests
+//! damage slots and map pages.
 //!
 //! Six segments of 16 pages each. A slot of NVM takes 128 bytes: a segment of 64 and its header of
 //! 64.
@@ -55,8 +55,8 @@ impl Drive {
         self.submit(Cmd::Write { lba, sectors, fua: false, content: self.content, data: None });
     }
 
-    /// Sends a FLUSH. Returns the number of sparse, dense and full segments that it sent to NVM,
-    /// and of full ones and others that it sent to flash.
+    /// Sends a FLUSH. Returns the numbers of sparse, dense and full segments that it sent to NVM,
+    /// and of full segments and of others that it sent to flash.
     fn flush(&mut self) -> [u64; 5] {
         let before = self.segments();
         self.submit(Cmd::Flush);
@@ -160,7 +160,7 @@ fn the_less_a_dense_segment_has_changed_the_sooner_it_gets_a_slot() {
     drive.write(0..12); // segment 0: 12 of 16
     drive.write(16..25); // segment 1: 9 of 16
     assert_eq!(drive.flush(), [0, 1, 0, 0, 1]);
-    // segment 1 has the slot: it is copied again, beside segment 0 there would be no room
+    // segment 1 has the slot and is flushed again; there would be no room for segment 0 as well
     drive.write(16..17);
     assert_eq!(drive.flush(), [1, 0, 0, 0, 0]);
 }
@@ -172,8 +172,8 @@ fn a_full_segment_that_goes_to_flash_gives_its_slot_back() {
     assert_eq!((drive.flush(), drive.detail("nvm_slots_used")), ([1, 0, 0, 0, 0], 1));
     drive.write(0..16);
     drive.write(16..17);
-    // neither fits beside the other: the sparse one finds only the spare slot, and the full one
-    // goes to flash
+    // the two do not fit together: only the spare slot is left for the sparse one, so that both go
+    // to flash
     assert_eq!((drive.flush(), drive.detail("nvm_slots_used")), ([0, 0, 0, 1, 1], 0));
     drive.mounts(drive.ssd.medium().clone());
     drive.write(17..18);
@@ -206,8 +206,8 @@ fn idle_time_moves_segments_to_flash_and_the_longest_held_first() {
         drive.write(segment * 16..segment * 16 + 1);
         drive.flush();
     }
-    // from 200 ms on; one program of 200 us and its transfer fit before 201 ms, so just one segment
-    // moves
+    // segments move from 200 ms on; a program takes 200 us and its transfer, so that only one
+    // begins before the idle time ends at 200.1 ms
     let now = drive.ssd.drain();
     drive.ssd.idle(now, now.after(Dur::from_us(200_100))).unwrap();
     assert_eq!((drive.detail("segments_to_flash_idle"), drive.detail("nvm_slots_used")), (1, 2));
@@ -232,8 +232,8 @@ fn an_update_races_the_write_back() {
     drive.idle();
     assert_eq!((drive.detail("segments_to_flash_idle"), drive.detail("nvm_slots_used")), (1, 0));
     assert_eq!(drive.flush(), [0; 5]);
-    // one after the write-back stays in DRAM until the next FLUSH puts it into NVM, which then has
-    // the newer copy
+    // an update after the write-back stays in DRAM until the next FLUSH puts it into NVM, which
+    // then has the newer copy
     drive.write(2..3);
     assert_eq!(drive.flush(), [1, 0, 0, 0, 0]);
     let mount = drive.mounts(drive.ssd.medium().clone());
@@ -256,7 +256,7 @@ fn a_flush_waits_for_nvm_and_for_flash() {
         done[0].at.since(now)
     };
     assert_eq!(time(2).0 / 1000, 350);
-    // without: a map page over the channel (2 KiB at 40 MB/s: 51.2 us) and a program of 200 us
+    // without NVM: a map page over the channel (2 KiB at 40 MB/s: 51.2 us) and a program of 200 us
     assert_eq!(time(0).0 / 1000, 251_200);
 }
 
@@ -278,14 +278,14 @@ fn a_damaged_slot_is_found_and_mended_from_spare_areas() {
     drive.flush();
     drive.write(5..6);
     drive.flush();
-    // of each byte of a slot's header that says something, and of its entries; segment 0 is in
-    // the fourth slot
+    // a byte of each field of the slot's header, or of its entries, is damaged; segment 0 is in the
+    // fourth slot
     for at in [0, 4, 8, 12, 16, 24, 32, 40, 64, 100, 127] {
         let mut medium = drive.ssd.medium().clone();
         medium.nvm.corrupt(3 * 128 + at);
         let mount = drive.mounts(medium);
         assert_eq!(mount.damaged_nvm_slots, 1, "byte {at}");
-        assert!(mount.rolled_forward > 0, "byte {at}: the entries come from somewhere");
+        assert!(mount.rolled_forward > 0, "byte {at}: the entries come from spare areas");
     }
 }
 
@@ -307,7 +307,7 @@ fn a_damaged_map_page_is_found_and_mended_from_an_older_one_and_spare_areas() {
     medium.corrupt(newest);
     let mount = drive.mounts(medium.clone());
     assert_eq!((mount.damaged_map_pages, mount.rolled_forward), (1, 1));
-    // without the older one, too: everything comes from spare areas
+    // the older one is damaged, too: every entry comes from spare areas
     medium.corrupt(pages.iter().find(|p| p.0 == 0).unwrap().1);
     let mount = drive.mounts(medium);
     assert_eq!((mount.damaged_map_pages, mount.rolled_forward), (2, 16));

@@ -1,6 +1,6 @@
-//! The plan graph of random short workloads: whatever part of it a power cut leaves behind (any
-//! downward-closed subset), no page is without a version, and nothing is confirmed before what it
-//! promises.
+//! The plan graph of random short workloads. A power cut may leave any downward-closed subset of it
+//! complete. In each subset every page has a version, and a command is complete only after what it
+//! promises is on flash.
 //!
 //! Needs `Ssd::plan` and `Ssd::is_complete`. Idle collection is not covered: its plans follow one
 //! another inside one call.
@@ -91,7 +91,7 @@ struct Copy {
     programs: Vec<u64>,
 }
 
-/// Mark that stands in the place of a page.
+/// The mark of an erase, in place of a page.
 const ERASE: Option<u32> = Some(u32::MAX);
 
 /// An operation of a plan: its number, what it does, and what it waits for.
@@ -100,16 +100,17 @@ type Op = (u64, OpKind, Vec<u64>);
 /// Cases that a run put to the test.
 #[derive(Clone, Copy, Default)]
 struct Counted {
-    /// Programs of data that were in flight when an erase was planned which need not wait for them.
+    /// Programs of data that were in flight when an erase was planned, and that the erase need not
+    /// wait for.
     spared: usize,
-    /// Reads of pages as they were.
+    /// Reads of a page at its old place, while its copy is in flight.
     past: usize,
 }
 
 struct World {
     drive: Ssd,
     unit: u64,
-    /// For each operation, itself and everything that is complete before it is.
+    /// For each operation, itself and all operations that are complete before it is complete.
     before: Vec<Ops>,
     /// For each block of a die, the operations since its erase, with the page of a program.
     groups: HashMap<u32, Vec<(u64, Option<u32>)>>,
@@ -121,15 +122,15 @@ struct World {
     /// Operations that only join others, with what they wait for.
     joins: HashMap<u64, Vec<u64>>,
     counted: Counted,
-    /// Stamps of each page in the order of the host's writes and trims (zero), and the transfers
-    /// each is made of.
+    /// The versions of each page, in the order of the host's writes and trims. A version is its
+    /// stamp (zero for a trim) and the transfers that brought its data.
     versions: Vec<Vec<(Stamp, BTreeSet<u64>)>>,
     /// Transfer that brought each sector.
     arrivals: Vec<u64>,
     /// Newest version of each page that a completed command wrote.
     confirmed: Vec<usize>,
     pending: HashMap<u64, Vec<(u32, usize)>>,
-    /// Commands so far: the number of one is its tag, and what it writes.
+    /// The number of commands so far. A command's number is its tag and the content that it writes.
     commands: u64,
     now: Ps,
 }
@@ -309,9 +310,9 @@ impl World {
         found.into_iter()
     }
 
-    /// Returns `true` if `program` took to flash a page that `block` holds, in the same version or
-    /// a newer one. Only pages count that came to `block` after its last erase before the plan that
-    /// begins with operation `first`.
+    /// Returns `true` if `program` wrote a page that `block` holds, in the same version or a newer
+    /// one. Only pages that came to `block` after its last erase count, and only erases before
+    /// operation `first`, with which the plan begins.
     fn concerns(&self, program: u64, block: u32, first: u64) -> bool {
         let erased = self.erases[&block].iter().copied().filter(|&e| e < first).max();
         let here = |c: &&Copy| {
@@ -389,7 +390,8 @@ impl World {
         written
     }
 
-    /// Looks up what a program put on flash, and whether all of it had arrived.
+    /// Notes the versions that a program put on flash. Returns an error if the data of one had not
+    /// arrived.
     fn programmed(
         &mut self,
         id: u64,
@@ -484,8 +486,8 @@ fn whatever_a_power_cut_leaves_holds_every_page() {
     let mut failures = Vec::new();
     for settings in DRIVES {
         for seed in 0..12 {
-            // nothing in between, less than a program, and long enough for the drive to come to
-            // rest
+            // the longest gap between requests: none, less than a program takes, and enough for all
+            // that is in flight
             failures.extend(run(settings, seed, 150, [0, 90, 20_000][seed as usize % 3]).err());
         }
     }

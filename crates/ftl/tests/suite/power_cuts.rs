@@ -1,9 +1,10 @@
-//! Power cuts at every program and erase of short workloads on small drives: whatever the cut
-//! leaves, the drive mounts, its tables obey their rules, and every page holds what was
-//! acknowledged, or what was under way when the power failed.
+//! Power cuts at every program and erase of short workloads on small drives: after every cut the
+//! drive mounts, its tables obey their rules, and every page holds the version that was
+//! acknowledged, or the one that was being written when the power failed.
 //!
-//! Log-block schemes only, on drives without a block to spare, in the order in which they plan.
-//! (What is in flight together on several dies is `plan_graph.rs`.)
+//! The drives have log-block schemes and no block to spare. Operations take effect in the order in
+//! which they are planned. (`plan_graph.rs` has operations that are in flight together on several
+//! dies.)
 
 use flashatlas_device::Registry;
 use flashatlas_device::{Cmd, Device, DriveConfig, Inspect, PowerCycle, Reply, Ssd};
@@ -50,8 +51,8 @@ const PAGES: u32 = 45;
 /// A write: its first page, and its number of pages.
 type Write = (u32, u32);
 
-/// Returns runs that begin on block boundaries and elsewhere, broken off, and single pages, most of
-/// them in a hot part.
+/// Returns writes: runs of a few pages that begin on a block boundary or elsewhere, and single
+/// pages, most of them in a hot part.
 fn workload(seed: u64) -> Vec<Write> {
     let mut rng = Rng::stream(Seed(seed), "writes");
     let one = |_| {
@@ -67,7 +68,7 @@ fn workload(seed: u64) -> Vec<Write> {
 }
 
 fn config(settings: &[&str]) -> DriveConfig {
-    // as few blocks as it can do with: data, log, the reserve of two, and two for trims
+    // the fewest blocks that are enough: data, log, the reserve of two, and two for trims
     let log: u32 =
         settings.iter().find_map(|s| s.strip_prefix("ftl.log_blocks=")).unwrap().parse().unwrap();
     with_blocks(settings, PAGES.div_ceil(8) + log + 4)
@@ -215,8 +216,8 @@ fn mounts_that_are_cut_take_nothing_away() {
     assert!(mounts.into_inner() > 5_000, "mounts have something to do");
 }
 
-/// A mount was cut, and the block that it was making can not be erased any more: the next mount
-/// does without it.
+/// A mount was cut, and the block that it was making can no longer be erased. The next mount works
+/// without this block.
 #[test]
 fn a_mount_goes_on_when_what_it_discards_has_worn_out() {
     let mut worn_out = 0;

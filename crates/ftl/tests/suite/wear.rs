@@ -5,7 +5,7 @@ use flashatlas_ftl::Role;
 use flashatlas_testing::proofs::one_in;
 use flashatlas_types::{BlockId, Cause, Dur, Lba, Ps, Rng, Seed, Tag};
 
-/// Blocks of 16 pages, 128 of them in one lane; a quarter more than data needs.
+/// A drive of one lane, with 128 blocks of 16 pages, a quarter more than data needs.
 const SMALL: &[&str] = &[
     "drive.channels=1",
     "drive.ways=1",
@@ -44,11 +44,12 @@ pub const LEVELLED: &[&[&str]] = &[
 
 /// A drive that was filled, and of which the first tenth is written at random.
 struct Written {
-    /// Difference of the erases of two closed blocks of one lane, at the end and at any time.
+    /// The largest difference between the erases of two closed blocks of one lane: at the end, and
+    /// at any look.
     spread: u32,
     widest: u32,
-    /// Programs for each write of the host, after the filling: for the host and collection, and for
-    /// wear.
+    /// Programmed units for each write of the host, after the filling: by the host and collection,
+    /// and by wear levelling.
     host_and_gc: f64,
     moves: f64,
 }
@@ -133,10 +134,10 @@ fn with<'a>(base: &[&'a str], more: &[&'a str]) -> Vec<&'a str> {
     base.iter().chain(more).copied().collect()
 }
 
-/// The geometry of 256 blocks of 64 pages, of which a tenth of the addresses is written a million
-/// times (a quarter as often unless all proofs are taken). Without levelling the blocks of cold
-/// data are never erased: 205 blocks hold data, 185 of them cold data, and some 70 others share the
-/// 15,625 erases of a million writes, 220 each. With it, all 256 share them: 61 each.
+/// A drive of 256 blocks of 64 pages gets a million writes to a tenth of its addresses (250,000
+/// unless all proofs are taken). Without levelling the blocks of cold data are never erased: 205
+/// blocks hold data, 185 of them cold data, and some 70 others share the 15,625 erases of a million
+/// writes, 220 each. With levelling, all 256 blocks share them: 61 each.
 #[test]
 fn the_spread_stays_within_the_threshold_over_a_million_writes() {
     let base = [
@@ -159,10 +160,11 @@ fn the_spread_stays_within_the_threshold_over_a_million_writes() {
     }
 }
 
-/// The same whatever picks victims, sorts pages or keeps the map, at every pace, on one lane and on
-/// several. Of the 25 spare blocks of a lane one is the frontier of cold data, which collection
-/// misses: 0.03 more on a large drive may be 0.05 on these. `random` is left out where units share
-/// frames: padded frames of cold data make its blocks worth a draw.
+/// The same holds whatever part picks victims, sorts pages or keeps the map, at every pace, on one
+/// lane and on several. One of the 25 spare blocks of a lane is the frontier of cold data, and
+/// collection lacks it: 0.03 more on a large drive may be 0.05 on these. `random` is left out where
+/// units share frames: padding in frames of cold data is not valid, so that `random` may collect
+/// these blocks.
 #[test]
 fn the_spread_stays_within_the_threshold_on_every_kind_of_drive() {
     let kinds: &[&[&str]] = &[
@@ -203,9 +205,10 @@ fn the_spread_stays_within_the_threshold_on_every_kind_of_drive() {
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 
-/// Every mount finds the erases in the medium and the frontiers in what is not full. After 200
-/// power failures in the middle of operations, and after another 20,000 writes, the spread is what
-/// it is without them: a failure leaves one block of each frontier torn, and no erase is forgotten.
+/// A mount reads the erase counts from the medium, and makes frontiers of the blocks that are not
+/// full. After 200 power failures in the middle of operations, and after another 20,000 writes, the
+/// spread is the same as without failures: a failure leaves one block of each frontier torn, and no
+/// erase is forgotten.
 #[test]
 fn the_spread_stays_within_the_threshold_over_power_failures() {
     let settings = with(SMALL, &["ftl.wear_static=true", "ftl.wear_threshold=5"]);
@@ -243,8 +246,8 @@ fn the_spread_stays_within_the_threshold_over_power_failures() {
     assert!(spread(&drive) <= 5 + 2, "spread {}", spread(&drive));
 }
 
-/// Single mode has no frontier for data that rests and collects for nothing but a write: it refuses
-/// what it would not look at, and takes the defaults.
+/// Single mode has no frontier for cold data, and collects only for a write. It refuses parameters
+/// that it would not use, and accepts their defaults.
 #[test]
 fn single_mode_refuses_what_it_does_not_look_at() {
     let load = |setting: &str| {

@@ -13,7 +13,7 @@ fn config() -> DriveConfig {
     Registry::DRIVES.load("tiny", None, &settings).unwrap()
 }
 
-/// Returns a drive most of whose units are written once or more often, in no order; the last ones
+/// Returns a drive on which most units are written at least once, in random order. The last ones
 /// are in the write cache.
 fn written() -> Ssd {
     let mut drive = config().build(Seed(1)).unwrap();

@@ -56,7 +56,7 @@ fn worn_out_blocks_leave_the_rest() {
     }
 }
 
-/// A drive that has lost blocks is switched on again, also where its log was made for more.
+/// A drive that has lost blocks is switched on again, even if its log was set up for more blocks.
 #[test]
 fn a_worn_drive_is_switched_on_again() {
     for scheme in ["bast", "sast", "fast", "faster", "superblock", "last", "mast"] {

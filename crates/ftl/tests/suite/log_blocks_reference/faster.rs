@@ -20,7 +20,7 @@ const VARIANTS: &[FasterRules] = &[
     FasterRules { sequential_pages: 9, ..FASTER },
     FasterRules { sequential_pages: 1000, isolation_interval: 2, ..FASTER },
     FasterRules { idle_blocks: 3, ..FASTER },
-    // a fifth of all, not of what the sequential log block leaves
+    // a fifth of all log blocks, the sequential one included
     FasterRules { log_blocks: 20, isolation_blocks: 0, isolation_interval: 7, ..FASTER },
 ];
 

@@ -11,7 +11,7 @@ const LAST: LastRules = LastRules {
     idle_blocks: 0,
     hot_window: 0,
     hot_window_adaptive: false,
-    // of the preset, in microseconds
+    // times of the preset, in microseconds
     t_read: 25,
     t_program: 200,
     t_erase: 1500,

@@ -112,8 +112,8 @@ impl Rules for MastRules {
 fn mast_does_what_its_rules_say() {
     let Summary { counts, resized } = run_all(VARIANTS);
     assert!(counts.values().all(|&count| count > 0), "{counts:?}");
-    // locality, hot and cold, after sequential
+    // area 0 is sequential, 1 to 3 are locality, hot and cold
     let grown =
         [1, 2, 3].map(|area| resized.iter().filter(|(old, new)| new[area] > old[area]).count());
-    assert!(grown.iter().all(|&times| times > 0), "the budgets grew so often: {grown:?}");
+    assert!(grown.iter().all(|&times| times > 0), "the budget of each area grows: {grown:?} times");
 }

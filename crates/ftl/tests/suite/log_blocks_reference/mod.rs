@@ -1,6 +1,6 @@
-//! Log-block schemes against naive references: after every request the same counts, the same sizes
-//! of the areas, and every page at the same index of the same block, whatever number each side
-//! gives the block.
+//! Log-block schemes against naive references. After every request both sides have the same counts,
+//! the same sizes of the areas, and every page at the same index of the same block. The numbers
+//! that the two sides give to blocks differ.
 
 mod faster;
 mod last;
@@ -22,7 +22,7 @@ const SECTORS: u32 = 4;
 const REQUESTS: usize = 500;
 /// Seeds of each setup, if all are taken.
 const SEEDS: usize = 30;
-/// Enough for all that there is to do in idle time.
+/// A time that is long enough for all work in idle time.
 const LONG: Dur = Dur::from_us(1_000_000);
 
 /// A drive without its log blocks.
@@ -38,7 +38,7 @@ const fn frame(pages: u32, block_pages: u32, channels: u32, ways: u32) -> Frame 
     Frame { pages, block_pages, channels, ways }
 }
 
-/// The last logical block of the first two is short.
+/// Drives of four shapes. The last logical block of the first two is short.
 const FRAMES: [Frame; 4] =
     [frame(150, 8, 1, 1), frame(243, 16, 2, 2), frame(92, 4, 1, 1), frame(160, 8, 2, 2)];
 
@@ -79,7 +79,7 @@ impl<R: Rules> Setup<R> {
             ("nand.program_order", order.to_owned()),
             ("ftl.log_blocks", self.rules.log_blocks().to_string()),
             ("ftl.idle_log_blocks", self.rules.idle_blocks().to_string()),
-            // which of the erased blocks is taken has no say in what is compared
+            // the choice among erased blocks does not change what is compared
             ("ftl.wear_dynamic", self.strict.to_string()),
         ];
         common
@@ -224,7 +224,7 @@ fn counts_of(drive: &Ssd) -> Counts {
     }
 }
 
-/// Returns the total without trim records, of which the papers know nothing.
+/// Returns the total without trim records, which the papers do not have.
 fn without_records(by_cause: &[u64]) -> u64 {
     by_cause.iter().sum::<u64>() - by_cause[Cause::Map as usize]
 }
@@ -331,8 +331,8 @@ fn shorter_traces(trace: &[Request], at: usize) -> Vec<Vec<Request>> {
     list
 }
 
-/// Leaves out what the difference does not need, from the last request to the first, until nothing
-/// more can go.
+/// Leaves out requests that the difference does not need, from the last to the first, until no more
+/// can be left out.
 fn shorten<R: Rules>(
     setup: &Setup<R>,
     (mut trace, mut what): (Vec<Request>, String),

@@ -13,7 +13,7 @@ const VARIANTS: &[SastRules] = &[
     SastRules { group_blocks: 1, group_log_blocks: 3, ..SAST },
     SastRules { group_blocks: 3, group_log_blocks: 1, ..SAST },
     SastRules { log_blocks: 12, group_blocks: 5, group_log_blocks: 4, ..SAST },
-    // every group can have what there is
+    // one group may take all log blocks
     SastRules { log_blocks: 5, group_blocks: 2, group_log_blocks: 5, ..SAST },
     // one group
     SastRules { log_blocks: 9, group_blocks: 64, group_log_blocks: 9, ..SAST },

@@ -1,5 +1,5 @@
 //! Merges worked out by hand, on a drive so small that every page can be followed: eight logical
-//! blocks of four pages, one die. `script.rs` says how a script is read.
+//! blocks of four pages, one die. `script.rs` describes the language of the scripts.
 
 mod script;
 
@@ -68,8 +68,8 @@ fn a_sequential_run_broken_after_one_two_or_three_pages() {
     play(FAST, "fill\n w 4 6\n 1: dddd\n = partial 1, copies 2, erases 1");
     play(FAST, "fill\n w 4 7\n 1: dddd\n = partial 1, copies 2, erases 1");
     play(FAST, "fill\n w 4 5 7\n 1: dddd\n = partial 1, copies 1, erases 1");
-    // backwards: a new version of a page in the log block takes a full merge, of the three other
-    // pages
+    // backwards: a new version of a page in the log block takes a full merge, which copies the
+    // three other pages
     play(FAST, "fill\n w 4 5 5\n 1: dddd\n = full 1, data full 1, copies 3, erases 2");
     play(FAST, "fill\n w 4 5 6 5\n 1: dddd\n = full 1, data full 1, copies 3, erases 2");
     // at the first page: the run begins again
@@ -495,8 +495,9 @@ fn mast_moves_a_block_from_cold_to_locality_when_hot_pages_die_in_cold() {
         state.drive.ftl_report().areas.iter().map(|a| a.budget).collect::<Vec<_>>()
     };
     assert_eq!(budgets(&state), [1, 2, 2, 3]);
-    // the fill ends two windows without a log. Then 16 pages: two blocks of four migrate, and all
-    // pages of the first are updated: half of the cold area is valid, below 0.6
+    // the fill ends two windows, and there is no log yet. Of the next 16 pages, the first eight
+    // fill two blocks, which migrate, and later all pages of the first block are updated. Then half
+    // of the cold area is valid, which is below 0.6
     for line in ["fill", "w 5 9 13 17", "w 21 25 29 22", "w 1 2 3", "w 5 9 13 17"] {
         state.line(line);
     }

@@ -10,10 +10,10 @@
 //! | `fill` | every page once, in ascending order; counters begin at zero |
 //! | `idle` | a second without requests |
 //! | `1: ddl.` | logical block 1 has two pages in its data block, one in the log, and nothing in the last |
-//! | `= partial 1, copies 2` | counters other than these are zero; then they begin at zero again |
+//! | `= partial 1, copies 2` | these counters have these values, and all others are zero; then all begin at zero again |
 //!
-//! Classes are of log blocks (`switch`, `partial`, `full`, `dead`, `moved`); `data full` and so on
-//! are of data blocks.
+//! The counters `switch`, `partial`, `full`, `dead` and `moved` count log blocks; `data full` and
+//! so on count data blocks.
 
 use flashatlas_device::Registry;
 use flashatlas_device::{Cmd, Device, Inspect, Reply, Ssd};
@@ -41,7 +41,7 @@ fn drive(settings: &[&str]) -> Ssd {
     config.build(Seed(1)).unwrap()
 }
 
-/// A drive, and what its script has come to.
+/// A drive that a script is played on.
 pub struct Script {
     pub drive: Ssd,
     pub now: Ps,
@@ -54,7 +54,7 @@ impl Script {
         Script { drive: drive(settings), written: 0, now: Ps::ZERO }
     }
 
-    /// Carries out a line, or compares what it states.
+    /// Carries out a line of requests, or checks a line that states what must be true.
     pub fn line(&mut self, line: &str) {
         let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
         let numbers = || rest.split_whitespace().map(|n| n.parse().expect("a number"));
@@ -151,7 +151,7 @@ impl Script {
             ("detours".to_owned(), m.order_detours),
             ("erases".to_owned(), erases),
         ]);
-        // a switch or a partial merge of a log block is one of its data block
+        // a switch or a partial merge of a log block counts for its data block, too
         all.retain(|(name, n)| *n > 0 && name != "data switch" && name != "data partial");
         all.into_iter().collect()
     }

@@ -31,7 +31,7 @@ impl Area {
         self.blocks.len() < self.budget
     }
 
-    /// Returns `true` if there is neither room for a page nor leave to open a block.
+    /// Returns `true` if no block has room for a page, and no block may be opened.
     pub fn is_full(&self, store: &Store) -> bool {
         self.filling(store).is_none() && !self.may_open()
     }
@@ -101,7 +101,7 @@ impl Area {
         let dead = store.valid(log).is_empty();
         while let Some(&page) = store.valid(log).first() {
             make_room(self, store);
-            // opened even if the page needs it no more
+            // a block is opened even if `make_room` has merged the page away
             self.ready(store);
             if store.place(page).is_some_and(|(at, _)| at == log) {
                 self.append_moved(store, page);

@@ -69,7 +69,7 @@ impl Faster {
         }
         self.make_room();
         self.random.append_host(&mut self.store, page);
-        // the old version may have got one while room was made
+        // the old version may have got a second chance while room was made
         self.second_chance.remove(&page);
         self.entered += 1;
         if self.entered >= self.rules.isolation_interval
@@ -112,7 +112,7 @@ impl Faster {
             let is_cold = !few && self.second_chance.contains(&page);
             if is_cold {
                 self.make_isolation_room();
-                // opened even if the page needs it no more
+                // a block is opened even if a merge has taken the page
                 self.isolation.ready(&mut self.store);
             }
             // a merge may have taken it

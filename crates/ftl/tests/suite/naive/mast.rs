@@ -50,7 +50,8 @@ pub struct Mast {
     cold: Area,
     hot_trend: Trend,
     cold_trend: Trend,
-    /// In the window before this one: did the trend of CA fall, did a size change?
+    /// For the window before this one: `fell` is `true` if the trend of CA fell, `resized` if a
+    /// size changed.
     fell: bool,
     resized: bool,
     /// Blocks that CA gave to LA and has not got back.
@@ -91,8 +92,8 @@ impl Mast {
     }
 
     fn write_page(&mut self, page: u32) {
-        // before rule 2, which merges a sequential log block before rule 3 could find the page
-        // there
+        // asked before rule 2 is applied: it may merge the sequential log block in which rule 3
+        // finds the page
         let is_hot = self.is_hot(page);
         if self.store.write_in_place(page) || self.store.write_sequential(page) {
             return;

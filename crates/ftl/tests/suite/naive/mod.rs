@@ -1,5 +1,5 @@
 //! Log-block schemes a second time: references written from their rules, page by page, that share
-//! no code with the schemes. They know no time, no geometry and no free list; a block is a number
+//! no code with the schemes. They have no time, no geometry and no free list. A block is a number
 //! that is used only once.
 
 mod area;

@@ -162,7 +162,7 @@ impl Superblocks {
         for &page in &valid {
             let target = match self.frontier(own, false) {
                 Some(block) => block,
-                // of the reserve
+                // a block of the reserve
                 None => self.open(own, Kind::Data),
             };
             self.store.program(target, self.store.write_pointer(target), page);

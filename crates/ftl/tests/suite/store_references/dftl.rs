@@ -184,16 +184,16 @@ fn trims_are_written_when_the_rules_say() {
 /// Memory for two entries, in one list; map pages of 16.
 const SMALLEST: Shape = shape(90, 64, 2, ONE_LIST, 1);
 
-/// By the rules the entry is trimmed after another has left for it, so that the flush has a trim to
-/// write.
+/// By the rules the entry is trimmed after another has left memory to make room, so that the flush
+/// has a trim to write.
 #[test]
 fn a_trim_comes_after_the_eviction_that_wrote_its_map_page() {
     let calls = [Call::Set(0, Ppn(0)), Call::Set(1, Ppn(1)), Call::Trim(2), Call::Flush];
     by_hand(&SUBJECT, &SMALLEST, &calls);
 }
 
-/// By the rules the trim of page 0 is written before the trim of page 16 is made, so that block 0
-/// is not needed any more.
+/// By the rules the trim of page 0 is written before the trim of page 16 is made, so that the erase
+/// of block 0 waits for no trim.
 #[test]
 fn a_trim_comes_after_the_eviction_that_wrote_all_trims_before_it() {
     let calls =

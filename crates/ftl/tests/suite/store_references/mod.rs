@@ -35,7 +35,7 @@ struct Subject {
     name: &'static str,
     memory: fn(&Shape) -> Box<dyn Memory>,
     shapes: &'static [Shape],
-    /// Paths of its own that every run must take, and that some run must take.
+    /// The store's own paths: every run must take those in `always`, some run those in `sometimes`.
     always: &'static [&'static str],
     sometimes: &'static [&'static str],
 }
@@ -243,7 +243,7 @@ struct Request {
     left: u32,
     /// The place of the next page that it writes; a read has none.
     ppn: Option<Ppn>,
-    /// `true` if it is one request, `false` if it is several of a page each.
+    /// `true` if this is one request, `false` if it is several requests of one page each.
     whole: bool,
 }
 
@@ -260,7 +260,7 @@ impl Workload {
         self.rng.below(bound.into()) as u32
     }
 
-    /// Draws a page, mostly of the hot ones, of which not quite all have room in memory.
+    /// Draws a page, mostly a hot one. Memory has room for not quite all hot pages.
     fn lpn(&mut self) -> u32 {
         let Shape { logical_pages, hot, stride, .. } = self.shape;
         if self.below(10) < 7 {
@@ -278,8 +278,8 @@ impl Workload {
         Ppn(self.block(layout) * layout.slots_per_block + self.below(layout.slots_per_block))
     }
 
-    /// Returns the first place that a request writes to: anywhere, or the place it would have if
-    /// all pages had been written in order.
+    /// Returns the first place that a request writes to: a random place, or the place of its page
+    /// if all pages were written in order.
     fn first_ppn(&mut self, layout: &Layout, lpn: u32, pages: u32) -> Ppn {
         let room = DATA_BLOCKS * layout.slots_per_block - pages;
         Ppn(if self.below(2) == 0 { self.below(room) } else { lpn % room })
@@ -333,7 +333,7 @@ impl Workload {
 /// Runs every shape of a store, and makes sure that the paths were taken.
 fn run(subject: &Subject, trims: bool) {
     let mut total: BTreeMap<&str, u64> = BTreeMap::new();
-    // one alone takes some paths too seldom
+    // at least two seeds: one alone takes some paths too seldom
     for seed in 0..proofs::cases(SEEDS).max(2) as u64 {
         for &shape in subject.shapes {
             let mut pair = Pair::new(subject, &shape, format!("seed {seed}, {shape:?}"));

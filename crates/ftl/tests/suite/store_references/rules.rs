@@ -30,12 +30,12 @@ pub struct Rules {
     pub per_page: u32,
     pub map: Vec<Ppn>,
     slots_per_block: u32,
-    /// For each map page: `true` if it was ever written, has moves waiting, or has trims that are
-    /// not written.
+    /// Three flags for each map page: it was ever written; moves of its entries wait to be written;
+    /// it has trims that are not written.
     pub written: Vec<bool>,
     pub waiting: Vec<bool>,
     trimmed: Vec<bool>,
-    /// Blocks to which trimmed entries pointed, since all trims were last written.
+    /// For the trims since all trims were last written, the blocks to which the entries pointed.
     trimmed_from: Vec<u32>,
     pub counts: Counts,
     /// The number of times that each path was taken.
@@ -169,7 +169,7 @@ impl Reference {
         self.memory.details(&self.rules)
     }
 
-    /// Brings an entry into memory that the host uses; returns `true` if it was there before.
+    /// Brings an entry that the host uses into memory; returns `true` if it was there before.
     fn use_entry(&mut self, lpn: u32, ahead: u32) -> bool {
         if self.memory.holds(&self.rules, lpn) {
             self.memory.used(&mut self.rules, lpn);

@@ -1,10 +1,10 @@
 //! S-FTL by its rules.
 //!
-//! Points that the rules leave open are read as follows. Entries that are nowhere follow one
-//! another, too. The changes of a page stay without it if they fill at most half of their room. An
-//! entry that stayed is found there, and its page is not loaded for it. When its page is loaded,
-//! the entry goes back into it, after room was made. Of pages with equally many entries in the
-//! buffer the first is written.
+//! Points that the rules leave open are read as follows. Entries that lead nowhere follow one
+//! another, too. When a page leaves, its changes stay in the buffer if they fill at most half of
+//! it. An entry in the buffer is found there, and its page is not loaded for it. When its page is
+//! loaded, the entry goes back into the page, after room was made. Of pages with the same number of
+//! entries in the buffer, the first is written.
 
 use super::rules::{Memory, Rules};
 use super::{DEFAULT, Shape, Subject, run};

@@ -2,11 +2,12 @@
 //!
 //! Points that the rules leave open are read as follows. The hotness of an entry is the time of its
 //! last use, in steps (uses, loads, changes, departures). Averages are whole numbers, and of
-//! equally hot nodes the first gives way. Entries are used when they are loaded, one after the
-//! other. Room for an entry is always made as if it needed a node. Of both kinds of prefetching the
-//! one that wants more counts. The node that gave room last gives more until it is empty; a node
-//! gives none for prefetching of its own. Each switch of the mode counts nodes anew. A map page is
-//! read before it is written even if all its entries are in memory.
+//! equally hot nodes the first gives way. Entries that are loaded together count as used one after
+//! the other. Room for the host's entry is always made as if it needed a new node. If both kinds of
+//! prefetching want entries, the larger number counts. The node that gave room last gives more
+//! until it is empty. A node gives no room for the prefetching of its own entries. After each
+//! switch of the mode, nodes are counted from zero. A map page is read before it is written even if
+//! all its entries are in memory.
 
 use super::rules::{Memory, Rules};
 use super::{DEFAULT, Shape, Subject, run};
@@ -90,7 +91,7 @@ struct Tpftl {
     /// The nodes that came, less the nodes that left, since the mode last changed.
     balance: i64,
     sequential: bool,
-    /// Because of the request, and because of what came before.
+    /// The number of entries that were prefetched for the request, and for a sequential reader.
     prefetched: [u64; 2],
     written: u64,
 }

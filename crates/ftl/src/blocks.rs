@@ -17,7 +17,7 @@ pub const WEAR_DYNAMIC: Param<bool> = Param::flag(
 )
 .or("true");
 
-/// Checks that the mapping unit is a whole frame, as schemes that map blocks need it.
+/// Checks that the mapping unit is a whole frame, which schemes that map blocks need.
 ///
 /// `who` begins the message and ends in "keep" or "keeps".
 ///
@@ -122,8 +122,8 @@ pub struct Blocks {
 }
 
 impl Blocks {
-    /// Builds the books of `layout`: no slot is valid, and all blocks are free but for the medium's
-    /// bad blocks.
+    /// Builds the tables for `layout`. No slot is valid, and all blocks are free except the
+    /// medium's bad ones.
     pub fn new(layout: &Layout, medium: &Medium) -> Blocks {
         Blocks {
             by_slots: Divisor::new(layout.slots_per_block),
@@ -147,7 +147,7 @@ impl Blocks {
         }
     }
 
-    /// Makes the valid slots of `other`, the same blocks, valid here, too.
+    /// Makes every slot valid that is valid in `other`, a table of the same blocks.
     ///
     /// # Panics
     /// Panics if a slot is valid in both.
@@ -213,7 +213,8 @@ impl Blocks {
         self.total += 1;
     }
 
-    /// Prefetches the state of a slot that will soon be invalid. Returns its block.
+    /// Prefetches the state of a slot into the CPU cache, because the slot will soon be invalid.
+    /// Returns the block of the slot.
     #[inline]
     pub fn prefetch(&self, ppn: Ppn) -> BlockId {
         let block = self.by_slots.divide(ppn.0);
@@ -244,8 +245,8 @@ impl Blocks {
     /// if `slot` is the newer one.
     ///
     /// `slot` was programmed with number `sequence`; `known` is the newest version so far, if there
-    /// is one. The version that was programmed later becomes valid. Of two slots of one frame, it
-    /// is the one that the mount reads later.
+    /// is one. The version that was programmed later becomes valid. If both slots are in one frame,
+    /// the one that the mount reads later becomes valid.
     ///
     /// # Errors
     /// Returns an error if `known` cannot be read.

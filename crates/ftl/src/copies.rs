@@ -1,8 +1,8 @@
-//! Sources of copies whose programs may not be complete.
+//! Sources of copies that may not be programmed yet.
 //!
 //! The map names the new place of a page as soon as its copy is planned. Until the copy is
-//! programmed a controller still has the old place, which is erased only after the program of every
-//! copy from it. So a host that asks for the page meanwhile need not wait for the collection.
+//! programmed, the page can still be read at its old place: a block is erased only after the
+//! programs of all copies from it. So a read by the host need not wait for the collection.
 
 use flashatlas_types::{OpId, Ppn};
 use std::collections::VecDeque;
@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 /// A slot of a frame that was programmed with copies.
 #[derive(Debug)]
 struct Copied {
-    /// The program is one of the operations from `before` before `last` up to `last`.
+    /// The last operation that programs the frame, and the number of such operations before it.
     last: OpId,
     before: u32,
     /// The slot that the copy came from; [`Ppn::NONE`] for data of the host.
@@ -22,19 +22,19 @@ struct Copied {
 /// The slots of frames that were programmed with copies, in the order of their programs, since the
 /// oldest operation that is not complete.
 ///
-/// To note a frame costs as much as it has slots; to look a slot up costs the logarithm of their
-/// count.
+/// Noting a frame takes a time in proportion to its slots. Looking a slot up takes a time in
+/// proportion to the logarithm of the number of slots noted.
 #[derive(Debug, Default)]
 pub struct Copies {
     slots: VecDeque<Copied>,
 }
 
 impl Copies {
-    /// Notes a frame that is programmed by operations from `first` to `last`, later than all
-    /// before.
+    /// Notes a frame that operations `first` to `last` program, later than all frames noted before.
     ///
     /// For each slot, `from` has the place that was copied and the operation that read it there;
-    /// [`Ppn::NONE`] stands for data of the host. Nothing is noted if time does not pass.
+    /// [`Ppn::NONE`] stands for data of the host. Nothing is noted if `last` is [`OpId::NONE`],
+    /// because no time passes then.
     #[inline]
     pub fn note(
         &mut self,
@@ -52,8 +52,8 @@ impl Copies {
         from.for_each(|(from, read)| self.slots.push_back(Copied { last, before, from, read }));
     }
 
-    /// Returns the source of the unit in a slot of the frame of `program`, and the operation that
-    /// read it there; `None` if the unit is no copy.
+    /// Returns the source of a unit and the operation that read it there. Returns `None` if the
+    /// unit is no copy. It is in slot `slot` of the frame of `program`.
     pub fn source(&self, slot: u32, program: OpId) -> Option<(Ppn, OpId)> {
         let of_frame = self.slots.partition_point(|slot| slot.last < program);
         let last = self.slots.get(of_frame)?.last;

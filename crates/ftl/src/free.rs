@@ -7,10 +7,11 @@ use std::collections::VecDeque;
 
 /// Erased blocks by lane.
 ///
-/// Decisions run ahead of the flash: a block counts as free from the moment its erase is planned. A
-/// power cut must always find an erased block, whatever was in flight. So an owner that takes a
-/// block waits for the oldest of the erases that made the list as long as it is, and for the one
-/// after it: of the blocks that are free by the books, one is free on the medium.
+/// Decisions run ahead of the flash: a block counts as free from the moment its erase is planned.
+/// But a power cut must always find a block that is erased on the medium, whatever is in flight.
+/// The pool has one erase for each free block, the oldest first. An owner that takes a block waits
+/// for the two oldest erases. So at least one more erase is complete than blocks were taken, and
+/// one of the blocks that stay free is erased on the medium.
 pub(crate) struct FreePool {
     lanes: Vec<FreeBlocks>,
     erases: VecDeque<OpId>,
@@ -59,8 +60,8 @@ impl FreePool {
         }
     }
 
-    /// Takes a block, of lane `first` if it has one, and the operations to wait for that may not be
-    /// complete. Returns `None` if no block is free.
+    /// Takes a block, from lane `first` or else from the next lane that has one. Returns it with
+    /// the operations to wait for that may not be complete, or `None` if no block is free.
     pub fn take(&mut self, cx: &FtlContext<'_>, first: u32) -> Option<(BlockId, Vec<OpId>)> {
         let lanes = self.lanes.len() as u32;
         let block = (0..lanes).find_map(|i| self.lanes[((first + i) % lanes) as usize].pop())?;

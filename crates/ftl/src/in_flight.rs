@@ -1,29 +1,28 @@
-//! Programs that may be unfinished, and operations that stand for all of them up to one.
+//! Programs that may be unfinished, and joins that wait for many of them.
 
 use flashatlas_types::{Class, OpId, Plan};
 use std::collections::VecDeque;
 
-/// The number of unfinished programs that get an operation that stands for them and all before
-/// them.
+/// The number of programs from one join to the next.
 const TOGETHER: usize = 64;
 
 /// Programs of data that may be unfinished, oldest first.
 ///
-/// With thousands of programs under way, a map page that waits for all of them would cost as many
-/// edges, and a run the square of their number. Every 64th program has a join that waits for the
-/// programs before it. So adding a program costs a constant on average, and [`InFlight::up_to`]
-/// names at most 64 operations.
+/// With thousands of programs under way, a map page that waits for all of them would need one edge
+/// for each. The edges of a run would grow with the square of the number of programs. So every 64th
+/// program gets a join, which waits for that program and for all before it. Adding a program then
+/// takes constant time on average, and [`InFlight::up_to`] names at most 64 operations.
 #[derive(Default)]
 pub(crate) struct InFlight {
     programs: VecDeque<OpId>,
     /// The last program that a join stands for, and the join.
     joins: VecDeque<(OpId, OpId)>,
-    /// The number of programs after the last of these.
+    /// The number of programs after the last one that a join stands for.
     alone: usize,
 }
 
 impl InFlight {
-    /// Adds a program. Programs older than `oldest` are complete and forgotten.
+    /// Adds a program. Programs older than `oldest` are complete, and are dropped.
     pub fn push(&mut self, plan: &mut Plan, oldest: OpId, op: OpId) {
         forget_complete(&mut self.programs, oldest, |&program| program);
         forget_complete(&mut self.joins, oldest, |&(_, join)| join);
@@ -50,8 +49,8 @@ impl InFlight {
     }
 }
 
-/// Drops complete entries from the old end of a queue; `op` returns the operation that completes
-/// one.
+/// Drops complete entries from the old end of a queue. `op` returns the operation after which an
+/// entry is complete.
 pub(crate) fn forget_complete<T>(queue: &mut VecDeque<T>, oldest: OpId, op: impl Fn(&T) -> OpId) {
     while queue.front().is_some_and(|entry| op(entry) < oldest) {
         queue.pop_front();

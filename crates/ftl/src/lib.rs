@@ -1,10 +1,10 @@
 //! Flash translation layers: schemes that turn logical pages into physical ones, with their map
-//! stores, victim policies and classifiers. Each kind of part has a registry: a part is one file
-//! and one line.
+//! stores, victim policies and classifiers. Each kind of part has a registry. A part is one file,
+//! and one line of its registry.
 //!
-//! A scheme decides at once and keeps no time: it changes its tables, and asks
-//! [`flashatlas_nand::Flash`] for operations that land in the plan of the request. A power cut,
-//! when one is injected, is an error that travels up through `?`.
+//! A scheme decides at once and has no clock. It changes its tables, and asks
+//! [`flashatlas_nand::Flash`] for operations, which are added to the plan of the request. An
+//! injected power cut is an error that `?` returns to the caller.
 //!
 //! ```
 //! use flashatlas_ftl::Registry;
@@ -83,7 +83,8 @@ pub const ENTRY_BYTES: Param<u32> = Param::int(
 )
 .or("4");
 
-/// Refuses `map.entry_bytes` if there is no map of such entries. The default is always accepted.
+/// Refuses `map.entry_bytes` for a scheme or a store whose tables have no such entries. The default
+/// is always accepted.
 ///
 /// # Errors
 /// Returns an error if the value is not the default. `instead` names the setting to change.
@@ -113,13 +114,13 @@ pub struct FtlContext<'a> {
     pub now: Ps,
     /// The operation of the controller's work on the command: map accesses wait for it.
     pub command: OpId,
-    /// The number of the command: no two commands have the same, whatever `command` is.
+    /// The number of the command. No two commands share a number, even if `command` is the same.
     pub number: u64,
     /// Every operation with a smaller number is complete.
     pub oldest_unfinished: OpId,
     /// The number of pages of the same request that follow the one that is looked up.
     pub ahead: u32,
-    /// Sources of copies whose programs may not be complete.
+    /// The sources of copies that may not be programmed yet.
     pub copies: &'a mut Copies,
     /// Programs that took host data to flash, in order.
     pub programmed: &'a mut Vec<Programmed>,
@@ -129,7 +130,8 @@ pub struct FtlContext<'a> {
 }
 
 impl FtlContext<'_> {
-    /// Returns `true` if the operation exists and may be unfinished. Others need not be waited for.
+    /// Returns `true` if the operation exists and may be unfinished. Otherwise nothing has to wait
+    /// for it.
     #[inline]
     pub(crate) fn may_be_unfinished(&self, op: OpId) -> bool {
         op != OpId::NONE && op >= self.oldest_unfinished
@@ -168,7 +170,7 @@ pub enum Idle {
 /// The place of the newest version of a logical page.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Place {
-    /// There is none, because nobody wrote the page or it was trimmed: it reads as zeros.
+    /// No place: nobody wrote the page, or it was trimmed. The page reads as zeros.
     Nowhere,
     /// On flash, in this slot.
     Flash(Ppn),
@@ -193,18 +195,18 @@ pub trait Ftl: Send {
     /// Returns an error if the map itself cannot be read.
     fn locate(&mut self, cx: &mut FtlContext<'_>, lpn: Lpn) -> Result<Located, FtlError>;
 
-    /// Returns the place of the newest version of a page at no cost, for the simulator, which looks
-    /// behind the drive's back.
+    /// Returns the place of the newest version of a page at no cost. The simulator looks, not the
+    /// drive: no operation is added to the plan.
     fn peek(&self, lpn: Lpn) -> Place;
 
-    /// Prefetches the map entries of pages that are about to be looked up, all at once. It changes
-    /// nothing.
+    /// Prefetches the map entries of pages into the simulator's CPU cache. The pages are about to
+    /// be looked up, all at once. No state of the drive changes.
     fn prefetch(&self, lpns: &[Lpn]) {
         let _ = lpns;
     }
 
-    /// Prefetches the state of a page that is about to be written, whose entry was prefetched
-    /// before. It changes nothing.
+    /// Prefetches the state that a write of a page changes into the simulator's CPU cache. The
+    /// entry of the page was prefetched before. No state of the drive changes.
     fn prefetch_write(&self, lpn: Lpn) {
         let _ = lpn;
     }
@@ -261,7 +263,7 @@ pub trait Ftl: Send {
         None
     }
 
-    /// Forgets a page.
+    /// Discards the content of a page.
     ///
     /// # Errors
     /// Returns an error if the map cannot be updated.
@@ -301,7 +303,7 @@ pub trait Ftl: Send {
         None
     }
 
-    /// Checks the O(n) rules of the scheme's tables against the medium.
+    /// Checks the scheme's tables against the medium, in a time that grows with the drive.
     ///
     /// # Errors
     /// Returns the first rule that does not hold.

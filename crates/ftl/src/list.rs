@@ -1,5 +1,5 @@
-//! A doubly linked list over numbers below a bound: every step takes constant time, and each number
-//! is in it at most once.
+//! A doubly linked list over numbers below a bound: every operation takes constant time, and each
+//! number is in the list at most once.
 
 const NIL: u32 = u32::MAX;
 

@@ -13,7 +13,7 @@ notes! {
         "no map is written to flash ({setting}): a mount reads every spare area, and trims come \
          back",
         "Compare mounts and write amplification with a store that writes its map; take another \
-         `map.flush` or `map.store` if the drive must forget trimmed pages.";
+         `map.flush` or `map.store` if trimmed pages must stay trimmed.";
 
     /// The store `lpmt`.
     pub DRAM_FOR_MAP_ALONE = "dram-for-map-alone", RANK_MIDDLE,
@@ -23,7 +23,8 @@ notes! {
 
     /// The store `lpmt`.
     pub BANKS_BY_SUBMISSION = "banks-by-submission", RANK_MIDDLE,
-        "the order of banks follows submission; refreshes do not change it",
+        "the order in which a lookup visits banks is chosen at submission; refreshes do not \
+         change it",
         "See docs/adr/0016-the-recurrence-is-the-lookup-engine.md.";
 
     /// The store `leaftl`.
@@ -34,8 +35,8 @@ notes! {
 
     /// The store `learnedftl`.
     pub LEARNEDFTL_FREE_TRAINING = "learnedftl-free-training", RANK_MIDDLE,
-        "learnedftl: training takes no time, and the logical numbers of the pages of open blocks, \
-         which it needs, are not counted as memory",
+        "learnedftl: training takes no time; it needs the logical page numbers of open blocks, \
+         which are not counted as memory",
         "A controller pays for both.";
 
     /// The store `learnedftl`.
@@ -64,8 +65,9 @@ notes! {
 
     /// Classifiers that look at a page's history.
     pub(crate) LAST_WRITE_KNOWN = "last-write-known", RANK_MIDDLE,
-        "ftl.classifier: a page's last host write is known at no cost; a drive would keep it in \
-         the spare area, and look it up or keep a queue for pages that the host writes",
+        "ftl.classifier: the time of a page's last host write is known at no cost; a drive would \
+         keep it in the spare area, and read it there or keep a queue of pages that the host \
+         writes",
         "The memory of that history is listed in `memory_bytes`.";
 
     /// `ftl.gc_mode = single` on a drive that filled its reserve.

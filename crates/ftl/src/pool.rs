@@ -2,9 +2,9 @@
 //! are kept for map pages.
 //!
 //! Data and map pages draw on the same free blocks, so that both wear them. Each lane keeps a quota
-//! of its blocks for map pages. The part that they have not taken yet does not count as free for
-//! data. So a write of a map page never has to wait for the collection of data, and a write of data
-//! never has to wait for the collection of map pages.
+//! of its blocks for map pages. Blocks of the quota that map pages have not taken yet do not count
+//! as free for data. So a write of a map page never has to wait for the collection of data, and a
+//! write of data never has to wait for the collection of map pages.
 
 use crate::FtlContext;
 use crate::blocks::{Blocks, FreeBlocks, Role};
@@ -180,7 +180,7 @@ impl Pool {
         Ok(erased)
     }
 
-    /// Notes a program that took data to flash. Only map pages ask for it later.
+    /// Notes a program that took data to flash, if the drive has map pages that may wait for it.
     #[inline]
     pub fn programmed(&mut self, cx: &mut FtlContext<'_>, op: OpId) {
         if self.map_quota.blocks > 0 {

@@ -20,7 +20,7 @@ pub struct Registry {
     pub victims: Entries<VictimDef>,
     /// Classifiers of page mapping.
     pub classifiers: Entries<ClassifierDef>,
-    /// Policies of the map's cache, of the store `demand`.
+    /// Cache policies of the map store `demand`.
     pub caching: Entries<CachePolicyDef>,
     /// Hash functions of the store `lpmt`.
     pub hashes: Entries<HashDef>,

@@ -44,11 +44,10 @@ pub struct MountReport {
     pub programs: u64,
     /// The number of blocks erased.
     pub erases: u64,
-    /// The number of blocks that were not erased, had no readable page, and were erased then.
+    /// The number of programmed blocks without a readable page, which the mount erased.
     pub unreadable_blocks: u64,
-    /// The number of frames that were programmed and cannot be read, among the frames that were
-    /// looked at: torn by power failures, or decayed. Older versions of their data may have come
-    /// back.
+    /// The number of programmed frames that the mount looked at and could not read. Power failures
+    /// tore them, or they decayed. Older versions of their data may have come back.
     pub unreadable_frames: u64,
     /// The number of bytes loaded from NVM.
     pub nvm_bytes: u64,
@@ -66,8 +65,9 @@ pub struct MountReport {
 }
 
 impl MountReport {
-    /// Returns `true` if pages were found that could not be read, or entries that lead nowhere. The
-    /// power failure may have torn them, or durable data may be lost; a mount cannot tell.
+    /// Returns `true` if the mount found unreadable or damaged pages, or entries without a page.
+    /// The power failure may have torn the pages, or durable data may be lost. A mount cannot tell
+    /// which.
     pub fn found_damage(&self) -> bool {
         let found =
             [self.unreadable_frames, self.unreadable_blocks, self.lost, self.damaged_map_pages];
@@ -121,15 +121,15 @@ pub struct MountLimit {
 }
 
 impl MountLimit {
-    /// Returns the limit of schemes whose mounts end merges that were cut, of logical blocks of
-    /// `pages`.
+    /// Returns the limit for schemes whose mounts finish merges that a power cut interrupted. A
+    /// logical block has `pages` pages.
     ///
-    /// Each logical block is merged at most once, because nothing of it is elsewhere after that.
-    /// The rest of any block is erased once.
+    /// Each logical block is merged at most once, because no page of it is elsewhere after that.
+    /// Each block is erased at most once, and each merge erases one more.
     pub fn of_merges(layout: &Layout, pages: u32) -> MountLimit {
         let (blocks, frames) = (u64::from(layout.blocks()), u64::from(layout.frames_per_block));
         let merges = u64::from(layout.logical_units.div_ceil(pages)).min(blocks);
-        // a block in which programs fail may be replaced in each lane
+        // in each lane, one block in which programs fail may be replaced
         let lanes = u64::from(layout.lanes);
         MountLimit {
             spare_reads: blocks * (frames + 2),
@@ -150,7 +150,7 @@ pub enum Reason {
     Flush,
     /// Pages were moved by the collection of data.
     Moved,
-    /// An entry was trimmed, and neither a FLUSH nor the erase of its block may forget the trim.
+    /// An entry was trimmed. The trim must survive a FLUSH, and the erase of the page's block.
     Trim,
     /// Idle time.
     Idle,
@@ -178,7 +178,7 @@ impl Reason {
     }
 }
 
-/// The number of map pages read and written, without copies of collection.
+/// The number of map pages read and written. Copies by collection are counted apart.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PageCounters {
     /// The number of map pages read to look entries up.
@@ -286,11 +286,11 @@ pub struct AreaUse {
 /// Counts of a scheme since the last reset, and its tables.
 #[derive(Clone, Debug, Default)]
 pub struct FtlReport {
-    /// `true` if trims do not outlive a mount: after one, a trimmed page may hold any version that
-    /// it ever had.
+    /// `true` if trims do not outlive a mount. After a mount, a trimmed page may have any version
+    /// that it ever had.
     pub forgets_trims: bool,
-    /// `true` if mounts take nothing of the map from the spare areas of data. If a page of the map
-    /// is lost, an older one takes its place, and is reported.
+    /// `true` if mounts take nothing of the map from the spare areas of data. If a map page is
+    /// lost, an older version takes its place, and the loss is reported.
     pub trusts_its_map: bool,
     /// Accesses of the map.
     pub map: MapCounters,

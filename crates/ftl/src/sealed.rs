@@ -1,7 +1,7 @@
-//! Data blocks that a mount makes. Such a block has a role of its own and is complete once its last
-//! page is programmed, with padding if there is nothing else for it. No source of its pages is
-//! erased before that. A block that is not complete is erased by the next mount, so that mounts
-//! that are cut again and again take no blocks away.
+//! Data blocks that a mount makes. These blocks have their own role. A block is complete once its
+//! last page is programmed, with padding if no data is left for it. The blocks that its pages came
+//! from are not erased before that. The next mount erases a block that is not complete. So repeated
+//! power cuts during mounts use up no blocks.
 
 use crate::trims::Trims;
 use crate::{FtlContext, MountReport};
@@ -17,8 +17,9 @@ fn is_sealed(medium: &Medium, block: BlockId) -> bool {
     medium.state(layout.frame_in(block, layout.frames_per_block - 1)) == FrameState::Programmed
 }
 
-/// Returns the blocks that a mount erases before it reads anything else: blocks that a mount was
-/// making when it was cut, and records of trims. The newest record stays: `trims` takes it over.
+/// Returns the blocks that a mount erases before it reads anything else. These are blocks that an
+/// earlier mount was making when the power failed, and blocks of outdated trim records. `trims`
+/// takes over the newest record.
 pub(crate) fn leftovers(
     medium: &Medium,
     trims: &mut Trims,
@@ -33,7 +34,7 @@ pub(crate) fn leftovers(
     leftovers
 }
 
-/// Returns `true` if a mount was making a block when it was cut.
+/// Returns `true` if a mount was making a block when the power failed.
 fn is_cut_copy(medium: &Medium, block: BlockId) -> bool {
     let made_by_a_mount = medium.oob_role(block) == ROLE_MOUNT && medium.write_pointer(block) > 0;
     made_by_a_mount && !is_sealed(medium, block)

@@ -1,19 +1,20 @@
 //! The steady state of collection under uniform random writes, without simulating the way to it.
 //!
 //! A lane of `n` closed blocks of `b` slots holds `valid` valid slots. Under writes that hit every
-//! logical page equally often, a valid slot is as likely to be the next one overwritten as any
-//! other. For a policy that picks by valid counts, let `s_i` be the share of blocks with at most
-//! `i` valid slots, and `c(s)` the chance that the victim is among the share `s` with the fewest.
-//! In the steady state as many blocks fall below a level as leave from there:
+//! logical page equally often, every valid slot is equally likely to be overwritten next. For a
+//! policy that picks by valid counts, let `s_i` be the share of blocks with at most `i` valid
+//! slots, and `c(s)` the chance that the victim is among the share `s` with the fewest. In the
+//! steady state, blocks fall from `i + 1` to `i` valid slots as often as victims with at most `i`
+//! valid slots are collected:
 //!
 //! `(E n / valid) (i + 1) (s_{i+1} - s_i) = c(s_i)`,
 //!
 //! where `E` is the mean number of invalid slots of a victim (B. Van Houdt, "A Mean Field Model for
 //! a Class of Garbage Collection Algorithms in Flash-based Solid State Drives", SIGMETRICS 2013,
-//! section 5). `E` is such that the mean of the distribution is `valid / n`. For first in, first
-//! out the ages of the blocks are evenly spaced, and a slot has survived an age with a probability
-//! that falls exponentially (P. Desnoyers, "Analytic Modeling of SSD Write Performance", SYSTOR
-//! 2012, section 3).
+//! section 5). `E` is such that the mean of the distribution is `valid / n`. Under first in, first
+//! out, the ages of the blocks are evenly spaced, and the probability that a slot is still valid
+//! falls exponentially with the age of its block (P. Desnoyers, "Analytic Modeling of SSD Write
+//! Performance", SYSTOR 2012, section 3).
 
 use flashatlas_types::{Params, Rng};
 
@@ -65,8 +66,8 @@ pub struct Lane {
 enum Model {
     /// The number of valid slots of each block, oldest first.
     Counts(Vec<u32>),
-    /// The amount by which the logarithm of the share of slots that survive falls with each block
-    /// that is closed.
+    /// The rate `r`: the share of slots that survive is multiplied by `e^-r` with each block that
+    /// is closed.
     Decay(f64),
 }
 
@@ -90,15 +91,15 @@ impl Lane {
         Lane { blocks, slots, valid, model }
     }
 
-    /// Draws the valid slots of each block of one such lane, from the block that was closed first
-    /// to the newest; their sum is exact.
+    /// Draws the number of valid slots of each block of a lane. The block that was closed first
+    /// comes first. The numbers add up to `valid` exactly.
     pub fn draw(&self, rng: &mut Rng) -> Vec<u32> {
         let mut counts = match &self.model {
             Model::Counts(counts) => counts.clone(),
             Model::Decay(rate) => survivors(*rate, self.blocks, self.slots, rng),
         };
         let (blocks, slots, valid) = (self.blocks, self.slots, self.valid);
-        // rounding and chance leave the sum a little off: move blocks drawn at random by one each
+        // rounding and chance leave the sum a little off: change random blocks by one each
         let mut sum: u64 = counts.iter().map(|&c| u64::from(c)).sum();
         while sum != valid {
             let count = &mut counts[rng.below(u64::from(blocks)) as usize];
@@ -112,8 +113,8 @@ impl Lane {
     }
 }
 
-/// Returns quantiles of the mean-field distribution, fewest first: a block that has few valid slots
-/// has been closed for long.
+/// Returns quantiles of the mean-field distribution, the fewest valid slots first. A block with few
+/// valid slots was closed long ago.
 fn by_valid(chance: impl Fn(f64) -> f64, blocks: u32, slots: u32, valid: u64) -> Vec<u32> {
     let (n, b) = (f64::from(blocks), slots as usize);
     let mean = valid as f64 / n;
@@ -133,13 +134,13 @@ fn by_valid(chance: impl Fn(f64) -> f64, blocks: u32, slots: u32, valid: u64) ->
     (0..blocks).map(|k| quantile(k).min(slots)).collect()
 }
 
-/// Returns the share of slots that survive until `k` more blocks than the oldest are closed. It
-/// falls by `rate` with each block.
+/// Returns the share of slots that are still valid in block `k`, counted from the oldest. The share
+/// is multiplied by `e^-rate` with each block that is closed.
 fn survival(rate: f64, blocks: u32, k: u32) -> f64 {
     exp(-rate * (f64::from(blocks - k) - 0.5))
 }
 
-/// Returns the rate at which all blocks together hold `valid` slots.
+/// Returns the rate of decay under which all blocks together hold `valid` valid slots.
 fn decay(blocks: u32, slots: u32, valid: u64) -> f64 {
     let held =
         |rate: f64| (0..blocks).map(|k| survival(rate, blocks, k)).sum::<f64>() * f64::from(slots);

@@ -1,12 +1,12 @@
-//! The programs that superseded pages of a block. Its erase waits for them beside its own copies.
-//! Other operations in flight do not concern the block.
+//! The programs that superseded pages of a block. The erase of the block waits for them, and for
+//! the copies of its valid pages. Other operations in flight do not concern the block.
 
 use flashatlas_prefetch as prefetch;
 use flashatlas_types::{BlockId, OpId};
 use smallvec::SmallVec;
 
 /// The programs that superseded pages of each block and may be unfinished. Most blocks have one or
-/// two, which are kept in their place.
+/// two, which need no allocation.
 pub struct Superseded {
     programs: Vec<SmallVec<[OpId; 2]>>,
 }
@@ -31,7 +31,8 @@ impl Superseded {
         programs.push(program);
     }
 
-    /// Prefetches the programs of a block of which a page will soon be superseded.
+    /// Prefetches a block's programs into the CPU cache. A page of the block will soon be
+    /// superseded.
     #[inline]
     pub fn prefetch(&self, block: BlockId) {
         prefetch::item_at(&self.programs, block.0 as usize);

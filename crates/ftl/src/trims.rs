@@ -1,20 +1,21 @@
-//! Trims that survive, for schemes that write no map to flash and find pages by their spare areas.
+//! Records of trims on flash, for schemes that write no map and find pages by their spare areas.
 //!
-//! A trim leaves no trace on flash: after a mount, the newest copy that is still there would come
-//! back. So these schemes write a *trim record* before a FLUSH completes. They write one also
-//! before the erase of a block from which a page was trimmed that no record names yet (a copy older
-//! than the last FLUSH would come back in its stead).
+//! A trim by itself changes nothing on flash: a mount would bring the newest copy back. So these
+//! schemes write a *trim record* before a FLUSH completes. They also write one before they erase a
+//! block from which a page was trimmed, if no record names the page yet. Otherwise a copy older
+//! than the last FLUSH would come back.
 //!
-//! A record names every trimmed page that was not written since, and has a number. A copy of such a
-//! page with a smaller number is dead. The newest whole record counts. Records are in blocks of
-//! role [`OobRole::MAP`], one frame after the other. When a block has no room for the next record,
-//! the record begins another, and blocks that hold nothing of the newest are erased.
+//! A record has a number, and names every page that was trimmed and not written since. A copy of
+//! one of these pages is dead if its number is smaller than the record's. Only the newest complete
+//! record counts. Records are in blocks of role [`OobRole::MAP`], one frame after the other. A
+//! record that does not fit the rest of a block begins another block. Blocks that hold nothing of
+//! the newest record are then erased.
 //!
 //! A part of a record takes a frame, little-endian: magic `FATR` (4), number of the part (2), parts
 //! of the record (2), number of the record (8), 0 for ranges or 1 for a bitmap (1), zeros (3),
-//! bytes of what follows (4); then first page and count of each range (4 + 4), or a bit a page,
-//! lowest first; zeros to the end of the frame. The stamp of the frame is its CRC-32C. See
-//! `docs/FORMATS.md`.
+//! bytes of the payload (4). The payload is the first page and the count of each range (4 + 4), or
+//! one bit for each page, the lowest first. Zeros fill the frame. The stamp of the frame is its
+//! CRC-32C. See `docs/FORMATS.md`.
 
 use crate::blocks::{Blocks, Role};
 use crate::free::FreePool;
@@ -40,17 +41,17 @@ pub(crate) struct Trims {
     pending: bool,
     /// The number of the newest record.
     recorded: u64,
-    /// A count that goes up with each record; and for each block, the count when a page of it was
-    /// trimmed.
+    /// A count that goes up with each record. For each block, `pointed` has the count when a page
+    /// was last trimmed from it.
     epoch: u64,
     pointed: Vec<u64>,
-    /// Programs of pages that had been trimmed and that the next record does not name. It waits for
-    /// them.
+    /// Programs of pages that were trimmed and written again. The next record does not name these
+    /// pages, and waits for the programs.
     rewritten: Vec<OpId>,
     /// Programs of records that may not be complete.
     in_flight: Vec<OpId>,
-    /// The blocks that hold the newest record, the last of them being filled, each with the
-    /// operation that its programs wait for.
+    /// The blocks that hold the newest record, each with the operation that its programs wait for.
+    /// The last block is being filled.
     blocks: Vec<(BlockId, OpId)>,
     /// The next frame of the last block.
     next: u32,
@@ -64,8 +65,8 @@ pub(crate) struct TrimRecord {
     pub outdated: Vec<BlockId>,
 }
 
-/// Returns the number of blocks that are kept for records: the blocks of one record, and the blocks
-/// of the next before the first are erased.
+/// Returns the number of blocks that are kept for records: the blocks of two records. A record is
+/// written before the blocks of the record before it are erased.
 pub(crate) fn blocks_kept(layout: &Layout) -> u32 {
     let payload = layout.frame_bytes() - HEADER_BYTES as u64;
     let parts = u64::from(layout.logical_units).div_ceil(8).div_ceil(payload);
@@ -157,7 +158,7 @@ impl Trims {
         self.pending && self.pointed[block.0 as usize] == self.epoch
     }
 
-    /// Returns the number of blocks that records have, of [`blocks_kept`].
+    /// Returns the number of blocks that records take, out of [`blocks_kept`].
     pub fn blocks(&self) -> u32 {
         self.blocks.len() as u32
     }
@@ -213,8 +214,8 @@ impl Trims {
         Ok((written, old))
     }
 
-    /// Writes a record, in erased blocks of `free`, if pages were trimmed that no record names. The
-    /// blocks of the record before are to be erased once it is written.
+    /// Writes a record if pages were trimmed that no record names. It takes erased blocks from
+    /// `free`. The caller erases the outdated blocks once the record is written.
     ///
     /// # Errors
     /// Returns `no_space` if there is no erased block, and the errors of the programs.
@@ -237,14 +238,15 @@ impl Trims {
         Ok(TrimRecord { written, outdated })
     }
 
-    /// Returns the records that may not be complete. A FLUSH waits for them, and so does the erase
-    /// of a block from which pages were trimmed.
+    /// Returns an operation that waits for all records that may not be complete. A FLUSH waits for
+    /// it, and so does the erase of a block from which pages were trimmed.
     pub fn unfinished(&mut self, cx: &mut FtlContext<'_>) -> OpId {
         self.in_flight.retain(|&op| cx.may_be_unfinished(op));
         cx.flash.plan.join(Class::Map, &self.in_flight)
     }
 
-    /// Returns the same for the erase of a block: nothing, if no page was trimmed from it.
+    /// Returns [`Trims::unfinished`] if pages were trimmed from a block, else [`OpId::NONE`]. The
+    /// erase of the block waits for it.
     pub fn unfinished_for(&mut self, cx: &mut FtlContext<'_>, block: BlockId) -> OpId {
         match std::mem::take(&mut self.pointed[block.0 as usize]) {
             0 => OpId::NONE,
@@ -349,8 +351,8 @@ impl Trims {
         blocks.iter().copied().filter(|&b| !self.has_block(b)).collect()
     }
 
-    /// Returns `true` if a copy of a page, programmed with number `sequence`, was trimmed (during a
-    /// mount).
+    /// Returns whether a copy that a mount finds is older than the trim of its page. The copy was
+    /// programmed with number `sequence`.
     #[inline]
     pub fn is_dead(&self, lpn: Lpn, sequence: u64) -> bool {
         sequence < self.recorded && self.has(lpn)

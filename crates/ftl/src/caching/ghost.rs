@@ -28,10 +28,11 @@ const NUMBER_BYTES: u64 = 4;
 
 struct Ghost {
     most: usize,
-    /// Pages that were left out so far.
+    /// The number of pages that were left out so far.
     misses: u64,
-    /// Pages that were left out, the oldest first, each with the number of its miss. Pages that
-    /// came back since are still here, and no longer in `there` under this number.
+    /// Pages that were left out, each with the number of its miss, the oldest miss first. A page
+    /// that was missed again since is still in the queue, but `there` no longer has it under this
+    /// number.
     queue: VecDeque<(u32, u64)>,
     /// The number of the last miss of each page that is remembered.
     there: FxHashMap<u32, u64>,

@@ -1,5 +1,5 @@
-//! A cache as the papers of map stores have it: every map page that was read stays, and none is
-//! loaded along.
+//! The cache of the map stores' papers: every map page that was read stays, and none is loaded
+//! along.
 
 use super::{CachePolicy, CachePolicyDef, MapAccess};
 

@@ -26,7 +26,7 @@ pub struct MapAccess {
     pub clock: u64,
     /// `true` if a map page finds room in memory without another one leaving.
     pub room: bool,
-    /// The most map pages that may come along.
+    /// The most map pages that can be loaded along with this one.
     pub most: u32,
 }
 
@@ -37,15 +37,14 @@ pub trait CachePolicy: Send {
         let _ = access;
     }
 
-    /// Decides about a page that is not in memory. Returns `true` if it stays there once it is
-    /// read.
+    /// Decides whether a page that is not in memory stays there once it is read.
     ///
     /// The policy appends the pages to load along to `ahead`, the most important ones first. Pages
     /// are passed over if they do not exist, are in memory, or find no room beside this one.
     fn missed(&mut self, access: &MapAccess, ahead: &mut Vec<u32>) -> bool;
 
-    /// Returns `true` if every page stays. A policy that leaves some out takes a buffer for the
-    /// page that is read.
+    /// Returns `true` if every page stays. Otherwise the cache has a buffer for a page that is read
+    /// and does not stay.
     fn keeps_all(&self) -> bool {
         false
     }

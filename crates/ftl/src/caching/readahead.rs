@@ -1,5 +1,5 @@
-//! Read-ahead as file systems do it: misses that follow each other load ever more pages, up to a
-//! window. The first miss that does not follow ends it.
+//! Read-ahead as in file systems. A miss that continues a sequence loads further pages along, twice
+//! as many as the miss before, up to a limit. A miss elsewhere ends the sequence.
 
 use super::{CachePolicy, CachePolicyDef, MapAccess};
 use flashatlas_types::Param;
@@ -22,9 +22,9 @@ const WINDOW: Param<u32> =
 struct Readahead {
     most: u32,
     pages: u32,
-    /// The page behind the pages that the last miss has loaded.
+    /// The page after the last one that the last miss loaded.
     follows: u32,
-    /// Pages that the last miss loaded along.
+    /// The number of pages that the last miss loaded along.
     window: u32,
 }
 

@@ -1,5 +1,5 @@
-//! Hot pages by their address: the work of a perfect classifier on a load whose hot pages come
-//! first, such as the generator `hotcold`.
+//! Classification by address. It is perfect for a load whose hot pages come first, such as the
+//! generator `hotcold`.
 
 use super::{Classifier, ClassifierDef, Page};
 use crate::MemoryUse;
@@ -7,7 +7,7 @@ use flashatlas_types::{Lpn, Param};
 
 pub const DEF: ClassifierDef = ClassifierDef {
     name: "address",
-    summary: "the first pages of the drive are hot: perfect knowledge, for loads that are so",
+    summary: "the first pages of the drive are hot; perfect for a load whose hot pages come first",
     paper: "-",
     params: &[HOT_SPACE.def],
     streams: None,

@@ -1,4 +1,5 @@
-//! Hot/cold classifiers: they choose the frontier, of `ftl.streams`, into which a page is written.
+//! Hot/cold classifiers: a classifier chooses the frontier that a page is written to, out of
+//! `ftl.streams`.
 
 mod address;
 mod dac;
@@ -66,7 +67,7 @@ pub struct Page {
     /// The number of pages that the host wrote before.
     pub clock: u64,
     /// The age of the version that is superseded or moved: the number of pages that the host wrote
-    /// since it last wrote this one, this one included.
+    /// from that version on, the version itself included.
     ///
     /// It is `None` without [`ClassifierDef::history`], for a page that nobody wrote, and for a
     /// page written before the mount.
@@ -142,10 +143,10 @@ pub struct ClassifierDef {
     pub paper: &'static str,
     /// Parameters of the classifier itself.
     pub params: &'static [ParamDef],
-    /// The streams that it sorts into; `None` if there are as many of each kind as `ftl.streams`.
+    /// The streams that it sorts into; `None` if each kind has `ftl.streams` streams.
     pub streams: Option<Streams>,
     /// `true` if it is given ages and streams ([`Page::age`], [`Page::from`],
-    /// [`Classifier::erased`]), which takes tables of the drive.
+    /// [`Classifier::erased`]), which need tables in the drive's memory.
     pub history: bool,
     /// Builds one for `units` logical pages and `streams` streams.
     pub build: &'static Builder,
@@ -168,8 +169,8 @@ pub(crate) const STREAMS: Param<u32> = Param::int(
     "ftl.streams",
     1,
     16,
-    "frontiers for host writes in each lane (and as many for collection in dual mode): each keeps \
-     a block open, which small drives can ill spare",
+    "frontiers for host writes in each lane (and the same number for collection in dual mode); \
+     each keeps a block open, which a small drive may not have to spare",
 )
 .or("1");
 

@@ -1,6 +1,6 @@
 //! SepBIT: host writes are sorted by the lifetime of the version that they supersede. Collected
-//! pages are sorted by their class and their age, against the mean time that blocks of short-lived
-//! pages last.
+//! pages are sorted by their class, and by their age compared with the mean lifespan of blocks of
+//! short-lived pages.
 
 use super::{Classifier, ClassifierDef, Collected, Page, Stream, Streams};
 use crate::MemoryUse;
@@ -28,9 +28,10 @@ const BLOCKS: Param<u32> = Param::int(
 /// The class of host writes that supersede a short-lived version.
 const SHORT_LIVED: u32 = 0;
 
-/// The classes of the paper, less one; classes of collection come behind the two of host writes.
+/// The classifier SepBIT. The two streams of host writes are classes 1 and 2 of the paper; the four
+/// streams of collection are its classes 3 to 6.
 struct SepBit {
-    /// Collected blocks of the first class for each estimate.
+    /// The number of collected blocks of class 1 for each estimate.
     blocks: u32,
     /// Mean lifespan of such a block, in pages that the host wrote; infinite while it is not known.
     lifespan: f64,

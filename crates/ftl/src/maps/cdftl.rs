@@ -1,12 +1,13 @@
-//! CDFTL: entries in memory in front of whole map pages in memory (Qin et al., *A Two-Level Caching
-//! Mechanism for Demand-based Page-level Address Mapping in NAND Flash Memory Storage Systems*,
-//! RTAS 2011).
+//! CDFTL: a first level of single entries and a second level of whole map pages, both in memory
+//! (Qin et al., *A Two-Level Caching Mechanism for Demand-based Page-level Address Mapping in NAND
+//! Flash Memory Storage Systems*, RTAS 2011).
 //!
-//! The map page of an entry stays, so that the next entry from it costs nothing. Changed entries
-//! leave into it.
+//! The map page of a missed entry stays in the second level, so that further entries from it cost
+//! no read. A changed entry that leaves the first level is put into its map page there.
 //!
-//! Some entries cost nothing when they leave, because they have not changed or their map page is in
-//! memory. They leave before older ones, as far as `map.victim_search` looks.
+//! Some entries cost no write when they leave, because they have not changed or their map page is
+//! in memory. The first of these among the `map.victim_search` least recently used entries leaves;
+//! if there is none, the least recently used entry leaves.
 
 use super::dftl::ENTRY_BYTES;
 use crate::list::IndexList;
@@ -64,7 +65,7 @@ const PAGES_SHARE: Param<f64> = Param::ratio(
     "map.pages_share",
     0.0,
     1.0,
-    "share of the memory for whole map pages (at least one, and two entries)",
+    "share of the memory for whole map pages; one map page and two entries always have room",
 )
 .or("0.5");
 
@@ -80,7 +81,7 @@ const VICTIM_SEARCH: Param<u32> = Param::int(
 struct Cdftl {
     cmt: Cmt,
     pages: IndexList,
-    /// Pages in memory that took over a changed entry.
+    /// `true` for map pages in memory that have changes which flash lacks.
     merged: Vec<bool>,
     pages_max: u32,
     page_bytes: u64,
@@ -178,7 +179,7 @@ impl Cache for Cdftl {
     }
 
     fn changed(&mut self, map: &MapOnFlash, lpn: Lpn, _: Ppn) {
-        // collection changes an entry where it is, in the second level if it is there alone
+        // collection changes an entry in the second level if the first does not have it
         if self.cmt.contains(lpn.0) {
             self.cmt.change(lpn.0);
         } else if self.entering != Some(lpn) {

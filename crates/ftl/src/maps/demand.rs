@@ -1,7 +1,7 @@
 //! Whole map pages on demand: the map of a controller without DRAM, as the host-cached map's paper
 //! describes it (Jeong et al., *Improving Flash Storage Performance by Caching Address Mapping
 //! Table in Host Memory*, HotStorage 2017: a 16 KB map page has 4,096 entries and covers 16 MB).
-//! The least recently used page leaves; a changed one is written then.
+//! The least recently used page leaves memory, and is written if it has changed.
 
 use crate::caching::POLICY;
 use crate::list::IndexList;
@@ -59,8 +59,8 @@ const CHANGED_SHARE: Param<f64> = Param::ratio(
     "map.changed_share",
     0.0,
     1.0,
-    "share of the cached map pages that may still be changed after a FLUSH, which writes the \
-     longest changed pages above it",
+    "share of the map pages that fit in memory; a FLUSH leaves changed pages up to this share, and \
+     writes the longest changed ones above it",
 )
 .or("0.5");
 

@@ -1,7 +1,7 @@
-//! DFTL: single entries of the map in memory, in a segmented LRU. Map pages are read to look one
-//! up, and read and written when a changed one leaves (Gupta, Kim and Urgaonkar, *DFTL: A Flash
-//! Translation Layer Employing Demand-based Selective Caching of Page-level Address Mappings*,
-//! ASPLOS 2009, section 3).
+//! DFTL: single entries of the map in memory, in a segmented LRU. A map page is read to look an
+//! entry up. It is read and written when a changed entry leaves memory (Gupta, Kim and Urgaonkar,
+//! *DFTL: A Flash Translation Layer Employing Demand-based Selective Caching of Page-level Address
+//! Mappings*, ASPLOS 2009, section 3).
 //!
 //! Batch update: when a changed entry leaves, all changed entries of its map page in memory are
 //! written with it.
@@ -16,7 +16,7 @@ use crate::maps::pages::paged::{
 use crate::maps::pages::{LANES, OVER_PROVISIONING, PACK};
 use flashatlas_types::{FtlError, Lpn, Mechanism, OpId, Param, Ppn};
 
-/// A logical and a physical page, 4 bytes each.
+/// The bytes of an entry: a logical and a physical page number, 4 bytes each.
 pub(super) const ENTRY_BYTES: u64 = 8;
 
 pub const DEF: MapStoreDef = MapStoreDef {

@@ -1,7 +1,7 @@
 //! The whole map in DRAM, one entry a page.
 //!
-//! By default nothing of it is kept on flash: a mount rebuilds it from the spare areas, and a trim
-//! does not outlive one. With `map.flush` it is written at each FLUSH, as controllers do: the
+//! By default no part of the map is on flash. A mount rebuilds it from the spare areas, and trims
+//! do not outlive a mount. With `map.flush`, each FLUSH writes to flash, as controllers do: the
 //! changed 4 KB map pages (the baseline of the DRAM+NVM map's paper), the changed 32 KB segments,
 //! or the whole map (the greedy FTL of the Jasmine board).
 
@@ -75,7 +75,7 @@ fn flushed(params: &Params) -> Option<Param<u64>> {
     }
 }
 
-/// A map of which nothing survives.
+/// A map that is never written to flash.
 struct Volatile {
     entries: PpnTable,
     entry_bytes: u32,

@@ -7,9 +7,9 @@
 //! of the predicted page names its neighbours. Map pages leave memory with all their segments, the
 //! least recently used first.
 //!
-//! Lines are drawn through places in the order in which a stream of writes takes them: frame after
-//! frame over all lanes. On flash a map page has plain entries, as under every other store; its
-//! segments are learned anew when it is loaded.
+//! A segment is a line through places, which are numbered in the order in which a stream of writes
+//! takes them: frame after frame over all lanes. On flash a map page has plain entries, as under
+//! every other store; its segments are learned anew when it is loaded.
 
 use super::dftl::ENTRY_BYTES;
 use crate::list::IndexList;
@@ -131,7 +131,7 @@ struct Leaftl {
     groups: Vec<SegmentGroup>,
     /// Entries of a group.
     group: u32,
-    /// Bytes of each page's segments, bytes of all, and the most bytes.
+    /// The bytes of each page's segments, the bytes of all segments in memory, and their limit.
     size: Vec<u64>,
     bytes: u64,
     limit: u64,
@@ -198,7 +198,7 @@ impl Leaftl {
         self.measure(map, page);
     }
 
-    /// Lets pages other than `keep` leave until the rest fit.
+    /// Evicts pages other than `keep` until the rest fit.
     fn make_room(&mut self, io: &mut Io<'_, '_>, keep: Option<u32>) -> Result<OpId, FtlError> {
         let mut last = OpId::NONE;
         while self.bytes > self.limit {

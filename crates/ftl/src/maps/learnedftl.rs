@@ -1,24 +1,24 @@
 //! LearnedFTL: entries in memory as in TPFTL, and beside them a small model of each map page, with
 //! a bit for each entry that shows whether the model is right.
 //!
-//! A page whose bit is set needs no map page, and a wrong prediction is never read (Wang, Lin, Wu,
-//! Jiang, Zhang and Mao, *LearnedFTL: A Learning-Based Page-Level FTL for Reducing Double Reads in
-//! Flash-Based SSDs*, HPCA 2024).
+//! A lookup of a page whose bit is set reads no map page, and a wrong prediction is never used
+//! (Wang, Lin, Wu, Jiang, Zhang and Mao, *LearnedFTL: A Learning-Based Page-Level FTL for Reducing
+//! Double Reads in Flash-Based SSDs*, HPCA 2024).
 //!
 //! The parts of the paper, and their places here:
 //!
 //! - models in place with a bitmap (III-B): [`Lines`];
 //! - virtual page numbers, in the order in which writes go round the lanes (III-C): [`Order`];
-//! - groups of map pages with blocks of their own (III-D): `map.group_pages` map pages share a
-//!   frontier of the host and one of collection, as many as `ftl.streams`, unless a classifier
+//! - groups of map pages with blocks of their own (III-D): `map.group_pages` map pages share one of
+//!   the `ftl.streams` frontiers of the host and one frontier of collection, unless a classifier
 //!   chooses ([`MapStore::frontier`]);
 //! - collection that sorts the pages it moves (III-D): [`MapStore::sorts_copies`]. The paper
 //!   collects a group over all its chips; here each lane collects a block, so that lines are as
 //!   long as a block;
 //! - training (III-E): when a block of the host or of collection is full ([`MapStore::closed`]). It
-//!   uses the logical numbers of its pages, which the controller has in memory until then, and the
-//!   present model, so nothing is read for it. After a mount models know nothing; with
-//!   `map.train = load` a map page that is loaded trains its model, too.
+//!   uses the logical page numbers of the block, which the controller has in memory until then, and
+//!   the present model. So it reads nothing from flash. After a mount all models are empty. With
+//!   `map.train = load`, a map page that is loaded trains its model, too.
 //!
 //! [`MapStore::frontier`]: crate::maps::MapStore::frontier
 //! [`MapStore::sorts_copies`]: crate::maps::MapStore::sorts_copies

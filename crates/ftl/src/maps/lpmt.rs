@@ -45,7 +45,7 @@ pub const DEF: MapStoreDef = MapStoreDef {
     build: &|config, layout| Box::new(LpmtStore::new(config, layout)),
     small: &[
         &["lookup.ways=2", "lookup.banks=2"],
-        // all in one chain of sets, and pages on their own
+        // all pages in one chain of sets, and every page an extent of its own
         &[
             "lookup.hash=division",
             "lookup.divisor=1",
@@ -66,13 +66,12 @@ const EXTENT_PAGES: Param<u32> = Param::int(
     "lookup.extent_pages",
     1,
     64,
-    "pages of a window that an extent does not leave, a power of two; 1: every page has an entry \
-     of its own",
+    "pages of a window, a power of two; no extent goes beyond the end of its window; 1: every page \
+     has an entry of its own",
 )
 .or("8");
 
-/// Returns the tables that `params` describe for a drive, and the scheduler that knows their
-/// places.
+/// Returns the tables that `params` describe for a drive, and the scheduler of their accesses.
 fn parts(params: &Params, layout: &Layout) -> Result<(TableShape, Scheduler), ConfigError> {
     let extent = params.get(EXTENT_PAGES);
     if !extent.is_power_of_two() {
@@ -231,8 +230,8 @@ impl MapStore for LpmtStore {
         self.found.as_mut().expect("a mount is under way")[lpn.0 as usize] = (ppn, sequence);
     }
 
-    /// Builds the tables. Pages that one program, or one and the next, took to flash belong to one
-    /// extent.
+    /// Builds the tables. Successive pages belong to one extent if one program, or two successive
+    /// programs, took them to flash.
     fn mounted(&mut self, _: &mut MapContext<'_, '_>, _: &mut MountReport) -> Result<(), FtlError> {
         let found = self.found.take().expect("a mount is under way");
         let mut before = 0;

@@ -47,15 +47,15 @@ pub const STORE: Param<Text> =
 /// Parameters that select a map store.
 pub const PARAMS: &[ParamDef] = &[STORE.def];
 
-/// The reach of the map that a mount found: [`Replay::everything`], and the numbers that are known.
+/// The programs whose changes the map on flash holds, as a mount finds it.
 #[non_exhaustive]
 pub struct Replay {
     /// The number of the last program whose change each map page holds.
     pub upto: Vec<u64>,
     /// The number of the copy of each map page that was taken; 0 if there is none.
     pub version: Vec<u64>,
-    /// The number of the last program whose changes all map pages hold. Blocks that were written
-    /// later are looked at.
+    /// The number of the last program whose changes all map pages hold. The mount looks at blocks
+    /// that were written later.
     pub from: u64,
     /// The number of the newest copy, and `true` if a mount that was mending the map wrote it.
     pub newest: (u64, bool),
@@ -123,15 +123,16 @@ pub trait MapStore: Send {
         unreachable!("this store hands no map out")
     }
 
-    /// Returns the entry as the simulator knows it, at no cost.
+    /// Returns the present entry at no cost, for the simulator's own use.
     fn peek(&self, lpn: Lpn) -> Ppn;
 
-    /// Prefetches entries that are about to be looked up, all at once. It changes nothing.
+    /// Prefetches entries into the simulator's CPU cache. The entries are about to be looked up,
+    /// all at once. No state of the drive changes.
     fn prefetch(&self, lpns: &[Lpn]) {
         let _ = lpns;
     }
 
-    /// Returns `true` if no entry below `pages` leads anywhere. It is called right after
+    /// Returns `true` if none of the first `pages` entries is mapped. It is called right after
     /// [`MapStore::load`].
     fn found_nothing(&self, pages: u32) -> bool {
         (0..pages).all(|lpn| self.peek(Lpn(lpn)) == Ppn::NONE)
@@ -172,8 +173,8 @@ pub trait MapStore: Send {
         Ok(OpId::NONE)
     }
 
-    /// Prepares the erase of a block without valid data: it first writes everything that a mount
-    /// would need the block for. Returns the operation that the erase waits for.
+    /// Prepares the erase of a block without valid data. It first writes the part of the map that a
+    /// mount could find only with this block. Returns the operation that the erase waits for.
     ///
     /// # Errors
     /// Returns the errors of [`MapStore::flush`].
@@ -202,7 +203,8 @@ pub trait MapStore: Send {
     }
 
     /// Notes that a block was programmed to its end. Its valid pages stay there until the host
-    /// writes them or collection moves them. Blocks that were full before a mount are not named.
+    /// writes them or collection moves them. It is not called for blocks that were full before a
+    /// mount.
     ///
     /// # Errors
     /// Returns an error if the pages of the block cannot be read.
@@ -232,8 +234,8 @@ pub trait MapStore: Send {
         mount: &mut MountReport,
     ) -> Result<Replay, FtlError>;
 
-    /// Prepares the erase of blocks that cannot be read, during a mount. The evidence that a part
-    /// of the map may be lost goes with them.
+    /// Prepares the erase of blocks that cannot be read, during a mount. The erase destroys the
+    /// evidence that a part of the map may be lost.
     ///
     /// # Errors
     /// Returns an error if the power fails.
@@ -242,8 +244,9 @@ pub trait MapStore: Send {
         Ok(())
     }
 
-    /// Enters the newest version of a page, during a mount. A spare area names it, and it was
-    /// programmed with number `sequence`. [`Ppn::NONE`] is an entry that points nowhere.
+    /// Enters the newest version of a page, during a mount. A spare area names the page, and the
+    /// version was programmed with number `sequence`. `ppn` is [`Ppn::NONE`] if the page of the old
+    /// entry is gone.
     fn restore(&mut self, lpn: Lpn, ppn: Ppn, sequence: u64);
 
     /// Ends a mount: the map is complete.
@@ -259,8 +262,8 @@ pub trait MapStore: Send {
         Ok(())
     }
 
-    /// Returns `true` if a mount takes newer entries from the spare areas of data, so that data on
-    /// flash is never lost because the map is not there.
+    /// Returns `true` if a mount takes newer entries from the spare areas of data. Then data on
+    /// flash is not lost if its map page was not written.
     fn rolls_forward(&self) -> bool {
         true
     }
@@ -344,8 +347,8 @@ pub struct MapStoreDef {
     pub exports_entries: bool,
     /// Builds an empty store.
     pub build: &'static Builder,
-    /// Settings with which the store takes each of its paths on a drive of a few hundred pages.
-    /// Every one of them is tried at every power failure.
+    /// Settings with which the store takes each of its paths on a drive of a few hundred pages. The
+    /// power-failure tests run with each of them.
     pub small: &'static [&'static [&'static str]],
     /// The mechanisms of its paper that a run may or may not reach, each with its counter.
     pub mechanisms: &'static [Mechanism],

@@ -3,19 +3,19 @@
 //! Mapping of NAND Flash Storage based on Hybrid Memory Architecture*, section 2).
 //!
 //! A FLUSH copies every segment with a changed entry to NVM if there is room for all of them. If
-//! not, segments with few changed entries (sparse) go to NVM first, then denser ones, by their
-//! counts of changed entries. Segments that changed whole (full) go to flash. So do the others that
-//! NVM has no room for, which are counted apart. In idle time segments move from NVM to flash, the
-//! longest held first.
+//! not, sparse segments (with few changed entries) go to NVM first, then dense ones, in the order
+//! of their counts of changed entries. Full segments (by default those whose entries all changed)
+//! go to flash. So do sparse and dense segments for which NVM has no room; these are counted apart.
+//! In idle time segments move from NVM to flash, the longest held first.
 //!
-//! The paper empties NVM in idle time alone. Under a load without pauses no segment leaves then,
-//! and segments that changed once keep the others out. `map.nvm_evict` writes one of them to flash
-//! for each segment that finds no room: the one held longest, or the one with the fewest entries
-//! that differ from flash.
+//! In the paper, segments leave NVM in idle time alone. Under a load without pauses none leaves,
+//! and segments that changed once take the room of others. With `map.nvm_evict`, a segment in NVM
+//! is written to flash for each segment that finds no room: the one held longest, or the one with
+//! the fewest entries that differ from flash.
 //!
-//! The paper leaves two points open. A segment's copy in NVM is replaced by writing another slot,
-//! so one slot is always free. A copy is good if its checksums match and it is newer than the
-//! segment's copy on flash.
+//! The paper leaves two points open. Here, a new copy of a segment in NVM goes to another slot than
+//! the old copy, so one slot is always free. A copy is used if its checksums match and it is newer
+//! than the segment's copy on flash.
 
 use crate::list::IndexList;
 use crate::maps::pages::resident::{PARAMS, Resident, SEGMENT_BYTES, fits, segment_pages};
@@ -139,10 +139,11 @@ struct NvmHybrid {
     full_share: f64,
     idle_after: Dur,
     evict: Eviction,
-    /// Changed entries of each segment in its copies in NVM since it was written to flash, each
-    /// counted as often as it changed.
+    /// The changed entries of each segment in its copies to NVM since it was written to flash. An
+    /// entry counts once for each copy in which it had changed.
     differing: Vec<u32>,
-    /// The fence of each segment's newest copy in NVM, which waits for the data that it points to.
+    /// The fence of each segment's newest copy in NVM. It waits for the data that the copy points
+    /// to.
     fences: Vec<OpId>,
     /// The time of the host's last request.
     active: Ps,
@@ -209,7 +210,8 @@ impl NvmHybrid {
         }
     }
 
-    /// Copies a segment to NVM, after `last` of this FLUSH. Returns the fence.
+    /// Copies a segment to NVM after `last`, the fence of the copy before it. Returns its own
+    /// fence.
     fn copy(
         &mut self,
         io: &mut MapContext<'_, '_>,
@@ -262,8 +264,8 @@ impl NvmHybrid {
         Ok(written)
     }
 
-    /// Writes an unchanged segment in NVM to flash, for one that has no room. Returns `true` if
-    /// there was one.
+    /// Writes an unchanged segment in NVM to flash, to make room for another segment. Returns
+    /// `false` if there is no such segment.
     fn make_room(&mut self, io: &mut MapContext<'_, '_>) -> Result<bool, FtlError> {
         let unchanged = |&s: &u32| self.resident.count(s).0 == 0;
         let victim = match self.evict {
@@ -352,8 +354,8 @@ impl MapStore for NvmHybrid {
             return Ok(Idle::Wait(due));
         }
         self.work.idle += 1;
-        // DRAM holds what NVM does or something newer, whose data is on flash: the map points
-        // nowhere else
+        // DRAM has the entries of the copy in NVM or newer ones, and the map points only to data on
+        // flash
         self.write(io, &[segment], Reason::Idle)?;
         Ok(Idle::Worked)
     }
@@ -402,7 +404,7 @@ impl MapStore for NvmHybrid {
         mount.damaged_nvm_slots += u64::from(damaged);
         mount.nvm_bytes += self.slots.mount_bytes();
         if self.resident.map.is_incomplete() || damaged > 0 && self.resident.map.rolls_forward() {
-            // a copy that was being made, or one that was good: its changes may be of any age
+            // a damaged copy was being made, or was whole before: its changes may be of any age
             replay.from = 0;
         } else if !held.is_empty() && !self.resident.map.rolls_forward() {
             replay.from = u64::MAX;
@@ -424,13 +426,13 @@ impl MapStore for NvmHybrid {
         io: &mut MapContext<'_, '_>,
         mount: &mut MountReport,
     ) -> Result<(), FtlError> {
-        // the first page that is written already has the point from which a mount replays: another
-        // power failure may come before the last one is written
+        // the first page that is written already has the point from which a mount replays, because
+        // another power failure may come before the last page is written
         self.resident.map.before_writes(io)?;
         let mut segments = std::mem::take(&mut self.halved);
         if self.resident.map.is_written_by_mounts() {
-            // entries that were lost: nobody would find that out again, and the copy in NVM has
-            // them still
+            // segments with lost entries: the copy in NVM still has these entries, and no later
+            // mount would find out that they are lost
             segments.extend(self.resident.changed().into_iter().filter(|&s| self.slots.holds(s)));
             segments.sort_unstable();
             segments.dedup();

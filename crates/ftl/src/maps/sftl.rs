@@ -1,11 +1,11 @@
 //! S-FTL: whole map pages in memory, kept small (Jiang et al., *S-FTL: An Efficient Address
-//! Translation for Flash Memory by Exploiting Spatial Locality*, MSST 2011). Of a run of entries
-//! that follow one another on flash only the first is kept, with a bit for each entry that is set
-//! if a run begins there.
+//! Translation for Flash Memory by Exploiting Spatial Locality*, MSST 2011). A run is a sequence of
+//! entries whose pages follow one another on flash. Only the first entry of a run is kept, and a
+//! bitmap shows the entries at which a run begins.
 //!
-//! A part of the memory is a buffer of changed entries. A page that leaves with few of them (no
-//! more than half of the buffer's capacity) leaves them there and is not written. When the buffer
-//! is full, the page with the most entries in it is written.
+//! A part of the memory is a buffer of changed entries. If a page that leaves has few changed
+//! entries (at most half of the buffer's capacity), they go to the buffer and the page is not
+//! written. If the buffer has no room for them, the page with the most entries in it is written.
 
 use super::dftl::ENTRY_BYTES;
 use crate::list::IndexList;
@@ -87,7 +87,7 @@ struct Sftl {
     pages: IndexList,
     /// The number of runs of each page in memory.
     runs: Vec<u32>,
-    /// Bytes of the pages in memory, and the most bytes.
+    /// The bytes of the pages in memory, and their limit.
     bytes: u64,
     limit: u64,
     entry_bytes: u64,
@@ -96,7 +96,7 @@ struct Sftl {
     buffer: BTreeMap<u32, Vec<u32>>,
     buffered: u64,
     buffer_max: u64,
-    /// The number of pages that left changed and were not written.
+    /// The number of changed pages that left without a write.
     spared: u64,
 }
 
@@ -126,7 +126,7 @@ impl Sftl {
         self.bitmap_bytes + u64::from(self.runs[page as usize]) * self.entry_bytes
     }
 
-    /// Lets pages leave until the rest and `more` bytes fit.
+    /// Evicts pages until the rest and `more` bytes fit.
     fn make_room(&mut self, io: &mut Io<'_, '_>, more: u64) -> Result<OpId, FtlError> {
         let mut last = OpId::NONE;
         while self.bytes + more > self.limit {

@@ -1,19 +1,20 @@
 //! TPFTL: entries in memory, gathered by map page (Zhou, Wu, Huang, He and Zhang, *An Efficient
 //! Page-level FTL to Optimize Address Translation in Flash Memory*, EuroSys 2015). The map page
-//! whose entries are used least, on average, gives entries up. Entries are loaded together with
-//! those that the request, or a sequential reader, will want next.
+//! whose entries were used the longest ago, on average, gives up entries first. An entry is loaded
+//! together with the entries that the request, or a sequential reader, will need next.
 //!
-//! A node stands for a map page with entries in memory. An entry has its place in the page and its
-//! physical page: 6 bytes rather than 8. The least recently used entry of a node leaves, unchanged
-//! ones first. With a changed one all changed entries of the node are written.
+//! A node stands for a map page with entries in memory. An entry has its place in the map page and
+//! its physical page, in 6 bytes rather than 8. The least recently used entry of a node leaves
+//! first, and unchanged entries leave before changed ones. When a changed entry leaves, all changed
+//! entries of the node are written.
 //!
-//! Prefetching loads the entries of the page that the current request still needs. While nodes
-//! disappear faster than they come (a sign of sequential access), it also loads as many entries as
-//! are in memory just before the one that was missed. It stays within the map page, and takes room
+//! Prefetching loads the entries that the current request still needs. While more nodes leave
+//! memory than enter it (a sign of sequential access), it loads at least one entry for each entry
+//! that is in memory directly before the missed one. It stays within the map page, and takes room
 //! from one node only.
 //!
-//! The needs of a write request are known as far as its units are in the same frame: behind a write
-//! cache the map changes when a frame is programmed, and the request is long complete.
+//! Behind a write cache, the map changes when a frame is programmed, and the write request is
+//! complete by then. So for writes, only units of the same frame count as needed by the request.
 
 use crate::maps::MapStoreDef;
 use crate::maps::StoreConfig;
@@ -27,11 +28,11 @@ use rustc_hash::FxHashMap;
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Place in the map page (10 to 12 bits) and physical page.
+/// The bytes of an entry: its place in the map page (10 to 12 bits) and its physical page.
 const ENTRY_BYTES: u64 = 6;
-/// Map page, hotness, count and two links.
+/// The bytes of a node: map page, hotness, count and two links.
 const NODE_BYTES: u64 = 16;
-/// Two entries and their nodes.
+/// The bytes of two entries and their nodes.
 pub(crate) const LEAST_BYTES: u64 = 2 * (NODE_BYTES + ENTRY_BYTES);
 
 pub const DEF: MapStoreDef = MapStoreDef {
@@ -81,7 +82,7 @@ pub(crate) const PREFETCH_THRESHOLD: Param<u64> = Param::int(
     0,
     1 << 20,
     "selective prefetching begins when this many more nodes have left memory than entered it, and \
-     ends when it is the other way round; 0: never",
+     ends when this many more have entered than left; 0: never",
 )
 .or("3");
 
@@ -90,7 +91,7 @@ pub(crate) const PREFETCH_THRESHOLD: Param<u64> = Param::int(
 struct CachedPage {
     /// The time of each entry's last use, and `true` if it has changed.
     entries: FxHashMap<u32, (u64, bool)>,
-    /// The same by time, unchanged and changed apart: time to entry.
+    /// The entries by the time of their last use, unchanged and changed ones apart.
     clean: BTreeMap<u64, u32>,
     changed: BTreeMap<u64, u32>,
     /// Sum of the times.
@@ -98,7 +99,7 @@ struct CachedPage {
 }
 
 impl CachedPage {
-    /// Returns the average time of use: a node with a larger one is hotter.
+    /// Returns the average time of last use. A node with a later average is hotter.
     fn hotness(&self) -> u64 {
         self.sum / (self.entries.len() as u64).max(1)
     }
@@ -130,13 +131,13 @@ pub(crate) struct Tpftl {
     used: u64,
     budget: u64,
     clock: u64,
-    /// The nodes that entered memory less the nodes that left it, since prefetching was last
-    /// switched.
+    /// The nodes that entered memory less the nodes that left it, since selective prefetching was
+    /// last switched on or off.
     balance: i64,
     sequential: bool,
     request: bool,
     threshold: i64,
-    /// Entries that were prefetched, because of the request and by selective prefetching.
+    /// The number of entries that were prefetched for the request, and by selective prefetching.
     prefetched: [u64; 2],
     cleaned: u64,
 }
@@ -177,7 +178,8 @@ impl Tpftl {
         }
     }
 
-    /// Returns the node whose entries are used least, on average, or `None` if there is no node.
+    /// Returns the node whose entries were used the longest ago, on average. Returns `None` if
+    /// there is no node.
     fn coldest(&self) -> Option<u32> {
         self.coldest.first().map(|&(_, page)| page)
     }
@@ -275,8 +277,8 @@ impl Cache for Tpftl {
             if self.nodes[&page].entries.contains_key(&next) {
                 continue;
             }
-            // Room for what may not be needed is taken from one node, until that is empty. Each
-            // entry that it gives up makes it warmer on average, so it is chosen once.
+            // Room for prefetched entries is taken from one node, until it is empty. The node is
+            // chosen once: each entry that leaves makes the rest hotter on average.
             while self.used + ENTRY_BYTES > self.budget {
                 let Some(victim) = from.or_else(|| self.coldest()) else { break };
                 if victim == page || !self.nodes.contains_key(&victim) {

@@ -1,5 +1,5 @@
-//! Cost-benefit: old blocks are worth collecting even with more valid pages, because their other
-//! pages stay.
+//! Cost-benefit: an old block is worth collecting even if it has more valid pages, because these
+//! will stay valid for long.
 
 use super::{Candidates, ClosedList, LaneShape, Moment, VictimDef, VictimPolicy};
 use flashatlas_types::{Param, Params, Text};
@@ -21,7 +21,8 @@ pub(super) const AGE: Param<Text> = Param::choice(
     "a block's age counts from its last invalidation, or from its closing",
 );
 
-/// Picks the block with the largest benefit, free slots * age, over its cost.
+/// A policy that picks the block with the largest benefit / cost. The benefit is invalid slots *
+/// age.
 pub(super) struct ByBenefit {
     list: ClosedList,
     touched: Vec<u64>,
@@ -59,8 +60,8 @@ impl VictimPolicy for ByBenefit {
         self.list.remove(block);
     }
 
-    /// Compares benefits as fractions, without rounding; of equals, it picks the smaller number. It
-    /// is O(closed blocks of the lane).
+    /// Compares benefits divided by costs as fractions, without rounding. Of equals, it picks the
+    /// block with the smaller cost, then the smaller number. It takes O(closed blocks of the lane).
     fn pick(&mut self, lane: &Candidates<'_>) -> Option<u32> {
         let mut best: Option<(u128, u128, u32)> = None;
         for &block in &self.list.blocks {

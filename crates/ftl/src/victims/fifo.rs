@@ -13,8 +13,8 @@ pub const DEF: VictimDef = VictimDef {
     steady: Some(Steady::ByAge),
 };
 
-/// First in, first out. Closed blocks in which all is valid are no candidates: nearly all blocks of
-/// cold data are such, and stand before the others.
+/// First in, first out. Closed blocks without an invalid slot are not listed: most blocks of cold
+/// data have none, and every pick would have to pass them over.
 struct Fifo {
     candidates: ByAge,
     slots: u32,
@@ -24,7 +24,7 @@ struct Fifo {
 #[derive(Debug)]
 pub struct ByAge {
     order: BTreeMap<u64, u32>,
-    /// The number of each block's closing; 0: it is not closed.
+    /// The number of the closing of each block; 0 if the block is not closed.
     closed_at: Vec<u64>,
     closings: u64,
 }

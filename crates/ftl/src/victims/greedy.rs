@@ -24,7 +24,8 @@ const GREEDY_TIE: Param<Text> = Param::choice(
 )
 .or("oldest");
 
-/// Keys are valid pages, then (40 bits) the closing sequence or the index.
+/// Closed blocks by key: the number of valid pages, then 40 bits for the number of the closing or
+/// of the block.
 struct Greedy {
     tree: Tournament,
     closings: u64,

@@ -3,8 +3,8 @@
 //! A policy is told of every block that closes, loses a valid page or leaves, and keeps the tables
 //! that it needs to answer [`VictimPolicy::pick`] fast. Blocks are numbered within their lane. A
 //! policy picks nothing if no closed block has an invalid slot. Policies that draw at random may
-//! draw a block that frees nothing, as their models do, but at most [`FRUITLESS_MAX`] times in a
-//! row: collection always ends.
+//! draw a block without an invalid slot, as their models do. They do so at most [`FRUITLESS_MAX`]
+//! times in a row, so that collection always ends.
 
 mod cat;
 mod cost_benefit;
@@ -104,7 +104,7 @@ pub const PARAMS: &[ParamDef] = &[VICTIM.def];
 /// The most blocks without an invalid slot that a policy may pick in a row.
 pub const FRUITLESS_MAX: u32 = 64;
 
-/// Closed blocks in no order, with their places: uniform draws and O(1) removal.
+/// Closed blocks in no order, each with its place in the list, for uniform draws and O(1) removal.
 #[derive(Debug, Default)]
 struct ClosedList {
     blocks: Vec<u32>,
@@ -146,9 +146,11 @@ impl ClosedList {
         }
     }
 
-    /// Returns the best of `d` uniform draws with replacement (the first of equals); `None` if no
-    /// block has an invalid slot. After [`FRUITLESS_MAX`] draws in a row that free nothing, it
-    /// returns the emptiest block of all.
+    /// Returns the block with the fewest valid slots among `d` uniform draws with replacement. Of
+    /// equals, it is the first one drawn. Returns `None` if no block has an invalid slot.
+    ///
+    /// After [`FRUITLESS_MAX`] calls in a row that drew a block without an invalid slot, the closed
+    /// block with the fewest valid slots is returned.
     fn draw(&mut self, d: u32, rng: &mut Rng, valid: &[u32]) -> Option<u32> {
         if self.freeing == 0 {
             return None;

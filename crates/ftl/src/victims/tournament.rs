@@ -1,10 +1,11 @@
 //! A tournament tree: the block with the smallest key, kept up to date block by block.
 
-/// Blocks with keys; the root knows the smallest. A block without a key has `u64::MAX`.
+/// A tree of blocks with keys, whose root is the block with the smallest key. A block without a key
+/// has `u64::MAX`.
 #[derive(Debug)]
 pub struct Tournament {
     keys: Vec<u64>,
-    /// Winner of each match, in heap order; the first half of a power of two.
+    /// The winner of each match, in heap order from element 1 on. The leaves are left out.
     winners: Vec<u32>,
 }
 
@@ -20,8 +21,8 @@ impl Tournament {
         Tournament { keys: vec![u64::MAX; leaves], winners }
     }
 
-    /// Changes the key of a block. Stops at the first match whose winner neither was nor is this
-    /// block.
+    /// Changes the key of a block. Stops at the first match that the block neither won before nor
+    /// wins now.
     #[inline]
     pub fn set(&mut self, block: u32, key: u64) {
         let leaves = self.keys.len();

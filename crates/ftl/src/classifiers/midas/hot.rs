@@ -1,10 +1,11 @@
-//! Hot pages (MiDAS, section 4.1): a counter of two bits for each page. It goes up if the page is
-//! written again before long, and down if it is not, or if collection finds it still valid.
+//! Hot pages (MiDAS, section 4.1): a counter of two bits for each page. The counter goes up if the
+//! host writes the page again soon. It goes down if the host writes the page later, or if
+//! collection moves it.
 
 use super::model::MeasuredHot;
 use std::collections::VecDeque;
 
-/// A counter that is full: the page is hot.
+/// The value of a full counter: the page is hot.
 const FULL: u8 = 3;
 /// The number of measurements that a mean is taken over.
 const MEASURED: usize = 10;
@@ -67,8 +68,8 @@ impl HotFilter {
         self.valid += valid;
     }
 
-    /// Adapts the window to the time that HOT blocks last, once it has passed. `segments` is the
-    /// present size of HOT.
+    /// Adapts the window to the mean age of collected HOT blocks, after each window of writes.
+    /// `segments` is the present size of HOT.
     pub fn step(&mut self, segments: f64) {
         if (self.writes as f64) < self.window || self.collected == 0 {
             return;
@@ -90,7 +91,7 @@ impl HotFilter {
         (self.writes, self.to_hot, self.collected, self.ages, self.valid) = (0, 0, 0, 0.0, 0.0);
     }
 
-    /// Returns the means of HOT, as far as it was measured.
+    /// Returns the means of the latest measurements of HOT.
     pub fn measured(&self) -> MeasuredHot {
         let count = self.measured.len().max(1) as f64;
         let mean = |of: fn(&MeasuredHot) -> f64| self.measured.iter().map(of).sum::<f64>() / count;

@@ -1,15 +1,15 @@
 //! MiDAS: a chain of groups, each a queue of blocks with a quota.
 //!
 //! The host writes to HOT or to the first group, and pages that survive collection go one group on.
-//! A model chooses the number of groups and the size of each. If it was wrong, groups become one
-//! pool again.
+//! A model chooses the number of groups and the size of each. If the model was wrong, groups become
+//! one pool again.
 //!
-//! A group is a stream of a lane; sizes are in blocks of each lane (a segment of the paper is a
-//! block on all of them). This classifier also picks the block to collect ([`Classifier::pick`]):
-//! the oldest block of the first group above its quota, else a block of the pool. Points that the
-//! paper leaves open follow its authors' simulator (sungkyun123/MiDAS-Simulation). One thing
-//! follows neither: the ages of pages are known exactly, so that lifetimes need no correction for
-//! times that an epoch does not see.
+//! A group is a stream in each lane, and its size is in blocks of each lane (a segment of the paper
+//! is one block on every lane). This classifier also picks the block to collect
+//! ([`Classifier::pick`]): the oldest block of the first group above its quota, else a block of the
+//! pool. Points that the paper leaves open follow its authors' simulator
+//! (sungkyun123/MiDAS-Simulation). Unlike the paper and the simulator, this classifier knows the
+//! ages of pages exactly. So lifetimes need no correction for times outside an epoch.
 
 mod hot;
 mod model;
@@ -65,15 +65,15 @@ const GROUPS: usize = 6;
 const LABELS: usize = 4;
 /// The number of bins of a segment, in which lifetimes are counted.
 const BINS: u32 = 4;
-/// The difference above the expectation from which on a block is wrong.
+/// The excess over the expected valid share at which a group is wrong.
 const WRONG: f64 = 0.1;
 /// The share of an epoch after which groups are compared with the expectation.
 const CHECKS: f64 = 0.3;
-/// The number of victims of a lane without a host write between them that make a pool of the
-/// groups.
+/// The number of victims for each lane, without a host write between them, that enlarges the pool.
+/// The last group before the pool joins the pool above this number.
 const ENDLESS: u32 = 25;
-/// The surviving share above which a HOT group gives no configuration; the second is for a single
-/// block.
+/// The valid share of collected HOT blocks above which no configuration is chosen. The second is
+/// for a HOT group of at most one block on each lane.
 const HOT_WRONG: [f64; 2] = [0.18, 0.3];
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -109,22 +109,23 @@ struct Midas {
     sample: u32,
     pool: Pool,
     hot: HotFilter,
-    /// The closed blocks of each lane, the one that closed first in front; and the number of all in
+    /// The closed blocks of each lane, the longest closed first, and the number of closed blocks in
     /// HOT.
     lanes: Vec<Vec<Closed>>,
     in_hot: u32,
-    /// The group of each block that was closed, by its number. It may differ from the group of its
-    /// stream when the block was opened.
+    /// The group of each closed block, by the number of the block. A new configuration may move the
+    /// block to another group than its stream's.
     groups: Vec<Option<u8>>,
-    /// Slots of a block, and closed blocks of the lane that asked last.
+    /// The slots of a block, and the closed blocks of the lane that last picked a victim.
     shape: Option<(u32, u32)>,
-    /// Pages that the host wrote; pages that collection moved; both counts when a drive full was
-    /// last written; and the write amplification of that drive full.
+    /// Pages that the host wrote, and pages that collection moved. Then both counts at the end of
+    /// the last drive full of host writes, and the write amplification of that drive full.
     clock: u64,
     moved: u64,
     full: (u64, u64),
     measured: f64,
-    /// The group that begins the pool, whether survivors in it go on by labels, and the last group.
+    /// The first group of the pool, whether pages that survive in the pool go on by labels, and the
+    /// last group.
     border: usize,
     labels: bool,
     last: usize,
@@ -138,7 +139,8 @@ struct Midas {
     /// shares; and the clock of the next comparison.
     collected: [(u32, f64); GROUPS],
     compare_at: u64,
-    /// `true` if every group was collected from since it was made: its pages came by the new rules.
+    /// `true` if every group before the pool was collected from since the configuration was chosen,
+    /// so that its pages came by the new rules.
     armed: bool,
     /// The number of victims since the host wrote last.
     victims: u32,
@@ -211,7 +213,7 @@ impl Midas {
         group >= self.border || self.border == 1
     }
 
-    /// Notes how long the last version of a page lived that the host writes.
+    /// Notes the lifetime of the version that a host write supersedes.
     fn observe(&mut self, page: &Page) {
         let Some(segment) = self.segment() else { return };
         if page.lpn.0 % self.sample != 0 {
@@ -296,7 +298,7 @@ impl Midas {
         (self.config, self.armed) = (Some(chosen), false);
     }
 
-    /// Compares groups with the expectation. It makes a pool of them if one is wrong.
+    /// Compares groups with the expectation. The groups from the first wrong one on become a pool.
     fn compare(&mut self) {
         self.compare_at = self.clock + (CHECKS * self.epoch() as f64) as u64;
         let Some(config) = &self.config else { return };

@@ -12,17 +12,18 @@ const LAST_LEAST: u32 = 50;
 const HOT_MOST: u32 = 29;
 /// The write amplification that a larger HOT group must save.
 const HOT_SAVES: f64 = 0.05;
-/// The number of rounds over all sizes, each tried anew while the others stay.
+/// The number of rounds over all sizes. A round tries each size anew while the others stay.
 const ROUNDS: u32 = 4;
 /// The number of mean lifetimes below which a page of the last group is hot.
 const HOT_OF_LAST: f64 = 0.7;
 
-/// Lifetimes of pages that were written again: counts, with sums over all that lived shorter.
+/// The distribution of the lifetimes of pages that were written again, as sums over bins.
 pub struct Lifetimes {
     /// Number of bins of a segment.
     bins: f64,
-    /// Shares of updates below each bin's beginning, the integral of these shares, and the mean of
-    /// the lifetimes below, each with an element more than there are bins.
+    /// Three sums at the beginning of each bin, and at the end of the last: the share of updates
+    /// with a shorter lifetime, the integral of this share over time, and the sum of these
+    /// lifetimes, divided by the number of all updates.
     below: Vec<[f64; 3]>,
 }
 
@@ -49,8 +50,7 @@ impl Lifetimes {
         Some(Lifetimes { bins, below })
     }
 
-    /// Returns the share of updates, its integral from zero, and the mean, for pages that lived up
-    /// to `time`.
+    /// Returns the three sums of the field `below`, for pages that lived up to `time`.
     fn below(&self, time: f64) -> [f64; 3] {
         let at = (time * self.bins).max(0.0);
         let last = self.below.len() - 1;
@@ -67,8 +67,8 @@ impl Lifetimes {
         found
     }
 
-    /// Returns the first time for which `is_true` holds, given the time and the share of updates of
-    /// pages that lived up to it.
+    /// Returns the first time for which `is_true` holds. The closure is given a time, and the share
+    /// of updates of pages that lived up to it.
     fn first(&self, is_true: impl Fn(f64, f64) -> bool) -> f64 {
         let (mut low, mut high) = (0.0, self.below.len() as f64 / self.bins);
         for _ in 0..60 {
@@ -91,7 +91,7 @@ pub struct MeasuredHot {
 }
 
 impl MeasuredHot {
-    /// Returns `true` if its size follows from lifetimes, because its pages die there.
+    /// Returns `true` if HOT follows from lifetimes: enough writes go there, and few pages survive.
     fn is_calculated(&self) -> bool {
         self.valid <= 0.1 && self.traffic >= 0.15
     }
@@ -127,8 +127,8 @@ impl Situation<'_> {
         LAST_LEAST.min(self.segments / 4).max(2)
     }
 
-    /// Returns the expected cost of groups of these sizes. The last group is left out: it has the
-    /// rest.
+    /// Returns the expected cost of groups of these sizes. The last group is not among `sizes`: it
+    /// has the rest.
     ///
     /// Returns `None` if the model has no answer: a time is beyond the horizon, or there is no
     /// room.
@@ -136,13 +136,13 @@ impl Situation<'_> {
         let lives = self.lifetimes;
         let hot_size = f64::from(sizes[0]);
         let (traffic, hot_valid, mut from, mut standing) = if self.hot.is_calculated() {
-            // pages live so long that they fill it while they are written
+            // HOT takes the pages that live up to `time`: those written in this time fill it
             let time = lives.first(|time, share| time * share >= hot_size);
             let [share, area, _] = lives.below(time);
             (share, 0.0, time, time * share - area)
         } else {
             let MeasuredHot { traffic, valid, segments } = self.hot;
-            // pages with the shortest lives go there
+            // HOT takes the pages with the shortest lifetimes
             let time = lives.first(|_, share| share >= traffic);
             (traffic, valid, time, segments * (1.0 + valid) / 2.0)
         };
@@ -176,8 +176,10 @@ impl Situation<'_> {
         Some(Configuration { sizes: [sizes, &[last]].concat(), valid, waf })
     }
 
-    /// Returns the write amplification of the last group by itself: pages that live longer than
-    /// `from`, of two kinds, collected greedily (Desnoyers' form for two classes).
+    /// Returns the write amplification of the last group by itself.
+    ///
+    /// Its pages live longer than `from`, are of two kinds, and are collected greedily (Desnoyers'
+    /// form for two classes).
     fn of_last(&self, from: f64, segments: f64, valid: f64) -> Option<f64> {
         if valid <= 0.0 || segments <= valid {
             return None;

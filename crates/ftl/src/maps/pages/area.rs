@@ -1,12 +1,13 @@
 //! Map pages on flash: their places, their writes, and the collection of their blocks.
 //!
-//! A map page has a lane (its number modulo the count of lanes), a frontier there, and blocks that
-//! hold only map pages. When only one of the blocks that a lane may have for map pages is left, it
-//! takes the valid pages of the block with the fewest, and that block is erased. So a write of a
-//! map page waits only for map pages.
+//! A map page belongs to a lane (its number modulo the count of lanes). Each lane has a frontier
+//! for map pages, and blocks that hold only map pages. When a lane opens the last block that it may
+//! have for map pages, the valid pages of its full block with the fewest are copied there, and that
+//! full block is erased. So a write of a map page waits only for map pages.
 //!
 //! The place of a map page is in the directory in the controller's memory. The directory is
-//! persisted with every map page: its spare area names it and carries the number of its program.
+//! persisted with every map page: the spare area of a map page names the page and carries the
+//! number of its program.
 
 use super::table::{HEADER_BYTES, Header};
 use crate::FtlContext;
@@ -56,9 +57,9 @@ pub(crate) struct MapArea {
     closed: Vec<Vec<BlockId>>,
     /// Programs of newer versions of the pages of a block.
     superseded: Superseded,
-    /// The last erase of a map block of each lane, and the operation that programs of its frontier
-    /// wait for: the erase of the block which made room for it, so that a cut finds no more map
-    /// blocks than a lane may have.
+    /// The last erase of a map block in each lane, and the operation that programs of the lane's
+    /// frontier wait for. That is the erase that made room for the frontier: a power cut must not
+    /// find more map blocks than a lane may have.
     erases: Vec<OpId>,
     ready: Vec<OpId>,
     /// The mark in copies of a mount that is not done ([`Header::mending`]).
@@ -105,7 +106,7 @@ impl MapArea {
         self.directory[first as usize..end as usize].iter().map(|p| p.0.to_le_bytes())
     }
 
-    /// Returns the number of pages of a lane that may go out in one frame.
+    /// Returns the most map pages of a lane that one frame takes.
     pub fn together(&self) -> usize {
         if self.shape.pack { self.shape.per_frame as usize } else { 1 }
     }
@@ -278,7 +279,7 @@ impl MapArea {
             }
             after.push(self.program(io, lane, &images, &sensed)?);
         }
-        // copies supersede, too: each is named once
+        // the copies supersede pages of the block, too: name each once
         let superseded = self.superseded.take(victim, io.cx.oldest_unfinished);
         let others: Vec<OpId> = superseded.filter(|op| !after.contains(op)).collect();
         after.extend(others);
@@ -286,7 +287,7 @@ impl MapArea {
         Ok(())
     }
 
-    /// Returns a map page for another place; its mark of a mount is the present one.
+    /// Returns a map page for another place, with the present mark of a mount.
     fn copy(&self, io: &MapContext<'_, '_>, page: u32, at: Ppn) -> Result<Image, FtlError> {
         let bytes = io.cx.flash.medium.map_page(at)?;
         let header = Header::decode(bytes);
@@ -301,11 +302,11 @@ impl MapArea {
         Ok(Image { page, bytes })
     }
 
-    /// Marks on flash that a mount is mending the map, before it erases anything that shows it.
+    /// Marks on flash that a mount is mending the map, before it erases the evidence of the damage.
     /// Returns the page that was written, or `Ok(None)` if no lane has room.
     ///
-    /// A page is copied in a lane that has room beside the pages that it must collect. `blank`
-    /// builds a page that was never written.
+    /// A page is copied in a lane that has room for the copy and for the pages that it must
+    /// collect. `blank` builds a page that was never written.
     pub fn mark(
         &mut self,
         io: &mut MapContext<'_, '_>,
@@ -344,8 +345,8 @@ impl MapArea {
     ) -> Result<(), FtlError> {
         let layout = io.pool.layout().clone();
         let mut versions: Vec<(u32, std::cmp::Reverse<u64>, Ppn)> = Vec::new();
-        // of several blocks that are not full, the emptiest is written on: a collection that was
-        // cut fits there
+        // of several blocks that are not full, the emptiest becomes the frontier: the rest of a
+        // collection that was cut fits there
         let mut blocks = blocks.to_vec();
         blocks.sort_by_key(|&b| io.cx.flash.medium.write_pointer(b));
         for block in blocks {
@@ -388,19 +389,19 @@ impl MapArea {
         Ok(())
     }
 
-    /// Repeats, after a mount, a collection that was cut, in each lane without a block left.
+    /// Repeats a collection that was cut, in each lane that has no free block left after a mount.
     pub fn collect_again(&mut self, io: &mut MapContext<'_, '_>) -> Result<(), FtlError> {
         for lane in 0..self.shape.lanes {
-            // a collection that was cut had the last block: the pages left over are moved first,
-            // and fit
+            // a collection that was cut took the last block: the pages that it left are moved
+            // first, and fit
             if io.pool.free_for_map(lane) > 0 {
                 continue;
             }
             if let Some(victim) = self.pick(io.pool, lane, self.room(lane)) {
                 self.collect(io, lane, victim)?;
             } else if let Some(block) = io.pool.borrow_for_map(lane) {
-                // pages that were being superseded are valid again, and a torn one took room: the
-                // next block is lent
+                // pages that were being superseded are valid again, and a torn page took room:
+                // borrow a block above the quota
                 let full = self.frontiers[lane as usize].take().map(|(block, _)| block);
                 self.closed[lane as usize].extend(full);
                 self.open_block(io.cx, lane, block);

@@ -50,8 +50,7 @@ impl Io<'_, '_> {
         Ok(op)
     }
 
-    /// Loads the map page that has the entry of `lpn`, after `evicted`. The entry that it holds is
-    /// checked.
+    /// Loads the map page that has the entry of `lpn`, after `evicted`, and checks that entry.
     ///
     /// # Errors
     /// Returns an error if the map page is damaged.
@@ -79,7 +78,7 @@ pub(crate) trait Cache: Send {
         0
     }
 
-    /// Returns `true` if a map page that is fetched now needs no other one to be written.
+    /// Returns `true` if a map page can be fetched now without the write of another one.
     fn evicts_unchanged(&self) -> bool {
         true
     }
@@ -87,8 +86,8 @@ pub(crate) trait Cache: Send {
     /// Notes that the host used an entry that is in memory.
     fn used(&mut self, map: &MapOnFlash, lpn: Lpn);
 
-    /// Returns `true` if a page whose entry is not in memory is found without it. It is called once
-    /// for each lookup of such a page.
+    /// Returns `true` if a model predicts the place of a page whose entry is not in memory. It is
+    /// called once for each lookup of such a page.
     fn predicts(&mut self, map: &MapOnFlash, lpn: Lpn) -> bool {
         let _ = (map, lpn);
         false
@@ -98,18 +97,18 @@ pub(crate) trait Cache: Send {
     /// entry. Returns the operation after which the entry is there.
     fn fetch(&mut self, io: &mut Io<'_, '_>, lpn: Lpn) -> Result<OpId, FtlError>;
 
-    /// Notes that an entry in memory has changed from `old`. Sizes and limits that no longer hold
-    /// are put right by [`Cache::shrink`].
+    /// Notes that an entry in memory has changed from `old`. [`Cache::shrink`] then restores the
+    /// limits of memory.
     fn changed(&mut self, map: &MapOnFlash, lpn: Lpn, old: Ppn);
 
-    /// Returns `true` if an entry that has just come into memory, and that collection had moved,
-    /// counts as changed there. Otherwise it stays in the table of moves, so that a map page that
-    /// leaves memory need not be written for it.
+    /// Returns whether an entry that has just come into memory counts as changed. Collection had
+    /// moved the page of the entry. If not, the entry stays in the table of moves, so that a map
+    /// page that leaves memory need not be written for it.
     fn takes_moves(&self, map: &MapOnFlash, lpn: Lpn) -> bool {
         self.holds(map, lpn)
     }
 
-    /// Takes over such an entry.
+    /// Takes over the entry of a moved page from the table of moves.
     fn overlaid(&mut self, map: &MapOnFlash, lpn: Lpn) {
         self.changed(map, lpn, map.table.get(lpn));
     }
@@ -145,7 +144,7 @@ pub(crate) trait Cache: Send {
     /// Notes that a map page was written: none of its entries in memory differs from flash.
     fn cleaned(&mut self, page: u32);
 
-    /// Returns `true` if a change of a changed map page is in memory, from which it can be written.
+    /// Returns `true` if memory has changes of a map page, so that they can be written.
     fn has_changes_of(&self, page: u32) -> bool;
 
     /// Returns the changed map pages that a FLUSH writes.
@@ -154,9 +153,9 @@ pub(crate) trait Cache: Send {
         Vec::new()
     }
 
-    /// Ends a use of an entry by the host. It is in memory now; for a lookup, it is there after
-    /// `ready`. Returns the operation that the answer waits for, such as a second read after a
-    /// wrong prediction.
+    /// Ends a use of an entry by the host. The entry is in memory now, for a lookup after `ready`.
+    /// Returns the operation that the answer waits for, such as a second read after a wrong
+    /// prediction.
     fn finish(
         &mut self,
         io: &mut Io<'_, '_>,

@@ -1,21 +1,22 @@
-//! Map pages that have changed since they were last written to where they survive, and the first
-//! such change. A change costs constant time, and a caller that asks for the changed pages pays for
-//! them alone.
+//! Map pages that have changed since their last copy that survives a power cut, and the first
+//! change of each. Noting a change takes constant time. Listing the changed pages takes a time in
+//! proportion to their number.
 
 use crate::list::IndexList;
 use flashatlas_types::OpId;
 
-/// Changed map pages, and the numbers from which on a mount must look again for their sake.
+/// Changed map pages, each with the number of the first program that a mount must look at for it.
 pub(crate) struct Changes {
     /// Changed pages; the page that has been changed longest comes first.
     order: IndexList,
-    /// The number of the first program whose change a page does not hold where it survives.
+    /// The number of the first program whose change the surviving copy of each page lacks.
     since: Vec<u64>,
     /// The newest program of data that a page points to.
     newest: Vec<OpId>,
     /// Changed pages of which an entry was trimmed.
     trimmed: IndexList,
-    /// Changed entries, one bit each, and their counts; empty if they are not told apart.
+    /// A bit for each changed entry, and the number of changed entries of each page. Both are empty
+    /// if changed entries are not counted.
     bits: Vec<u64>,
     counts: Vec<u32>,
     per_page: u32,
@@ -24,8 +25,8 @@ pub(crate) struct Changes {
 }
 
 impl Changes {
-    /// Begins with nothing changed in `pages` map pages of `per_page` entries. If `counted`,
-    /// entries are told apart.
+    /// Begins with nothing changed in `pages` map pages of `per_page` entries. If `counted`, the
+    /// changed entries of each page are counted.
     pub fn new(pages: u32, per_page: u32, counted: bool) -> Changes {
         let words = if counted { pages as usize * per_page.div_ceil(64) as usize } else { 0 };
         Changes {
@@ -60,8 +61,8 @@ impl Changes {
         }
     }
 
-    /// Notes a newer entry that a mount found, programmed with number `sequence`, in no order of
-    /// age.
+    /// Notes a newer entry that a mount found. Its page was programmed with number `sequence`. The
+    /// calls come in no order of age.
     pub fn mark_found(&mut self, page: u32, index: u32, sequence: u64) {
         self.mark(page, index, sequence, OpId::NONE, false);
         self.since[page as usize] = self.since[page as usize].min(sequence);
@@ -115,7 +116,7 @@ impl Changes {
         self.order.iter()
     }
 
-    /// Returns the pages with a trimmed entry that survives nowhere yet.
+    /// Returns the pages with a trimmed entry that no surviving copy has yet.
     pub fn trimmed(&self) -> &IndexList {
         &self.trimmed
     }
@@ -130,8 +131,8 @@ impl Changes {
         self.newest[page as usize]
     }
 
-    /// Returns the number of the first program whose change a changed page does not hold where it
-    /// survives, or `None` if the page has not changed.
+    /// Returns the number of the first program whose change the surviving copy of a page lacks.
+    /// Returns `None` if the page has not changed.
     pub fn since(&self, page: u32) -> Option<u64> {
         Some(self.since[page as usize]).filter(|&since| since > 0)
     }
@@ -140,8 +141,8 @@ impl Changes {
     /// whose changes were made.
     ///
     /// # Panics
-    /// Panics if a mount found changes and did not [`sort`](Self::sort) them: a page with this
-    /// number would hide the older ones from the next mount.
+    /// Panics if a mount found changes and did not [`sort`](Self::sort) them: a map page with this
+    /// number would hide older changes from the next mount.
     pub fn replay_from(&self, settled: u64) -> u64 {
         assert!(self.sorted, "changes that a mount found are not sorted");
         self.order.first().map_or(settled, |page| self.since[page as usize] - 1)

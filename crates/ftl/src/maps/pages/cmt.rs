@@ -18,7 +18,7 @@ struct CachedEntry {
 
 /// Entries of the map. New ones are on probation. An entry that is used again is protected until
 /// others push it out. Protected entries never leave before the ones on probation. Without
-/// protection it is one LRU list.
+/// protected entries, the table is one LRU list.
 pub(crate) struct Cmt {
     entries: Vec<CachedEntry>,
     free: Vec<u32>,
@@ -102,7 +102,8 @@ impl Cmt {
         self.probation.push(slot);
     }
 
-    /// Returns the entries in the order in which they would leave: logical page, map page, changed.
+    /// Returns the entries in the order in which they would leave. Each has its logical page, its
+    /// map page, and `true` if it has changed.
     pub fn victims(&self) -> impl Iterator<Item = (u32, u32, bool)> + '_ {
         let slots = self.probation.iter().chain(self.protected.iter());
         slots.map(|slot| &self.entries[slot as usize]).map(|e| (e.lpn, e.page, e.changed))

@@ -1,5 +1,5 @@
-//! Copies of map pages that may not be complete. One command may write thousands of map pages, so
-//! neither a copy nor a wait for all of them looks at each of the others.
+//! Copies of map pages that may not be complete. One command may write thousands of map pages. So
+//! adding a copy, or a wait for all copies, must not take a step for each of the others.
 
 use crate::in_flight::{InFlight, forget_complete};
 use flashatlas_types::{OpId, Plan};
@@ -11,8 +11,9 @@ pub(super) struct Copies {
     all: InFlight,
     /// The newest copy.
     newest: OpId,
-    /// Copies with the number of the first program whose change they hold and no complete copy
-    /// does. A copy is left out if a later one has a smaller number: both columns ascend.
+    /// Copies, each with the number of the first program whose change it holds and no complete copy
+    /// holds. A copy is left out if a later one has the same number or a smaller one, so that both
+    /// columns ascend.
     since: VecDeque<(OpId, u64)>,
 }
 

@@ -3,11 +3,11 @@
 //!
 //! A segment covers up to 256 logical pages; it predicts `base + ceil(slope * (page - start))`, off
 //! by at most gamma. It is kept in 8 bytes: start and length (1 each), slope (2: half precision),
-//! base (4). An approximate one (off by more than 0, or with pages that do not lie on a grid) has
-//! its pages listed in the group's conflict resolution buffer, a byte each and one between
-//! segments. New segments are in the top level; older ones that overlap them lose the pages that
-//! are newer there, and sink one level if they still overlap. A lookup takes the first segment from
-//! the top that knows the page.
+//! base (4). A segment is approximate if a prediction is off by more than 0, or if its pages do not
+//! lie on a grid. Its pages are then listed in the group's conflict resolution buffer, which takes
+//! a byte for each page and one between segments. New segments go to the top level. Older segments
+//! that overlap a new one give up the pages that it has, and sink one level if they still overlap.
+//! A lookup takes the first segment from the top that has the page.
 
 /// Pages of a group.
 pub(crate) const GROUP: u32 = 256;
@@ -73,7 +73,7 @@ impl Segment {
     }
 }
 
-/// A point: the place in the group, and the place of the page.
+/// A point: the place of a page in its group, and its place on flash.
 pub(crate) type Point = (u8, u32);
 
 /// The segments of a group, newest level first.
@@ -204,8 +204,7 @@ fn longest(points: &[Point], gamma: u32) -> (Segment, usize) {
     let last = points[used - 1].0;
     let mut segment = Segment { start, last, slope, base, members, approximate: false };
     let exact = points[..used].iter().all(|&(at, place)| segment.predict(at) == place);
-    // on a grid: every place between is `stride` after the one before, so that membership needs no
-    // list
+    // on a grid, every page is `stride` after the one before, so that no list of members is needed
     let stride = if used > 1 { points[1].0 - start } else { 1 };
     let grid = points[..used].windows(2).all(|pair| pair[1].0 - pair[0].0 == stride);
     segment.approximate = !(exact && grid);

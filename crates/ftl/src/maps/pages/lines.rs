@@ -1,11 +1,11 @@
 //! The model of a map page in LearnedFTL (section III-B): a few lines that predict the places of
-//! pages, and a bit for each page that is set if its line is right. Models are replaced in their
-//! place: they do not grow, and nothing older lies below them.
+//! pages, and a bit for each page that is set if its line is right. A new model replaces the old
+//! one in its place: models do not grow, and keep no older levels.
 
 /// Bytes of a line: its beginning (2), slope (2), base (4).
 const LINE_BYTES: u64 = 8;
 
-/// A page of the map page, by its place there, and its place on flash.
+/// A point: the place of a page in its map page, and its place on flash.
 pub(crate) type Point = (u16, u32);
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -48,15 +48,15 @@ impl Lines {
         &self.lines[after - 1]
     }
 
-    /// Forgets a page that is somewhere else now.
+    /// Clears the bit of a page that is somewhere else now.
     #[inline]
     pub fn forget(&mut self, at: u16) {
         self.right[at as usize / 64] &= !(1 << (at % 64));
     }
 
-    /// Draws at most `most` lines anew, and keeps the lines that get the most pages right. They run
-    /// through points in ascending order, and through the places that the model was right about if
-    /// no point differs.
+    /// Draws lines anew, and keeps at most `most` of them: the lines that get the most pages right.
+    /// The lines run through `points`, which are in ascending order. For a page without a point,
+    /// they run through the place that the old model predicted, if it was right.
     pub fn train(&mut self, points: &[Point], most: usize) {
         let mut all: Vec<Point> = Vec::with_capacity(points.len());
         let mut new = points.iter().copied().peekable();

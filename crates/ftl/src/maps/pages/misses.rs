@@ -1,4 +1,4 @@
-//! The misses of the map's cache: the decisions of its policy, carried out.
+//! The misses of the map's cache, handled as its policy decides.
 
 use super::cache::{Cache, Io};
 use crate::MemoryUse;
@@ -21,8 +21,7 @@ pub(crate) struct Misses {
     page_bytes: u64,
     clock: u64,
     passing: Option<Passing>,
-    /// Pages that came along with others and were not needed yet, each with the operation that
-    /// brings it.
+    /// Pages that were loaded along and not used yet, each with the operation that loads it.
     unused: FxHashMap<u32, OpId>,
     ahead: Vec<u32>,
     left_out: u64,
@@ -52,8 +51,8 @@ impl Misses {
         MapAccess { page, lpn, change, clock: self.clock - 1, room, most }
     }
 
-    /// Notes the use of an entry that is in memory. Returns the operation that brings its page, if
-    /// the page came along and nobody has waited for it.
+    /// Notes the use of an entry that is in memory. Returns the operation that loads its page, if
+    /// the page was loaded along and not used before.
     pub fn used(&mut self, cache: &impl Cache, page: u32, lpn: Lpn, change: bool) -> OpId {
         let access = self.access(page, lpn, change, cache);
         let ready = if self.unused.is_empty() { None } else { self.unused.remove(&page) };
@@ -62,8 +61,7 @@ impl Misses {
         ready.unwrap_or(OpId::NONE)
     }
 
-    /// Returns the operation that brings a page which passes through memory within this command, or
-    /// `None` if the page does not.
+    /// Returns the operation that loaded a page for this command, if the page does not stay.
     pub fn passing(&self, command: u64, page: u32) -> Option<OpId> {
         let passing = self.passing.as_ref()?;
         (passing.command == command && passing.page == page).then_some(passing.ready)

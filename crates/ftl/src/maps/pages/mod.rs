@@ -1,5 +1,6 @@
 //! The machinery of map stores that keep their map on flash: the table, the pages on flash with
-//! their directory and collection, the changes since, and the mount that puts them together again.
+//! their directory and collection, the changes that flash lacks, and the mount that puts the map
+//! together again.
 //!
 //! [`MapOnFlash`] is that machinery. Two kinds of store use it: stores whose whole map is in DRAM
 //! ([`resident`]) and stores that load map pages on demand ([`paged`]).
@@ -7,9 +8,9 @@
 //! A map page always goes to flash whole and up to date. Its header has the last program that its
 //! entries include (`upto`), and the last program that *every* page on flash includes
 //! (`replay_from`). A mount reads the spare areas of data that were programmed later, and takes an
-//! entry from there if its number is above the `upto` of its page. Trims leave no such trace: a map
-//! page with a trimmed entry is written before the FLUSH after it completes, and before a block is
-//! erased to which the entry pointed.
+//! entry from there if its number is above the `upto` of its page. Trims leave no such trace. So a
+//! map page with a trimmed entry is written before the next FLUSH completes, and before the block
+//! is erased to which the entry pointed.
 
 mod area;
 mod cache;
@@ -53,11 +54,11 @@ pub(crate) struct MapOnFlash {
     /// `true` if a mount found that map pages may be missing. It then reads every spare area and
     /// writes the entries that it finds there.
     incomplete: bool,
-    /// The page that marks it on flash ([`MapArea::mark`]), until the mount is done.
+    /// The page that marks the damage on flash ([`MapArea::mark`]), until the mount is done.
     marked: Option<u32>,
-    /// A count that goes up whenever no change is left that a mount could not find. Beside it
-    /// stands, for each block, the count at the last change that a mount could find only while the
-    /// block's pages are still there.
+    /// A count that goes up whenever a mount could find every change by itself. For each block,
+    /// `pointed` has the count at the last change that a mount could find only while the block is
+    /// not erased.
     epoch: u64,
     pointed: Vec<u64>,
     /// Copies that may not be complete.
@@ -66,7 +67,7 @@ pub(crate) struct MapOnFlash {
 }
 
 impl MapOnFlash {
-    /// Returns an empty map. If `counted`, changed entries are told apart.
+    /// Returns an empty map. If `counted`, the changed entries of each map page are counted.
     pub fn new(layout: &Layout, shape: &MapShape, counted: bool) -> MapOnFlash {
         let table = Table::new(layout.logical_units, shape.per_page, shape.entry_bytes);
         let area = MapArea::new(layout, shape.on_flash);
@@ -104,8 +105,8 @@ impl MapOnFlash {
         self.pointed[block.0 as usize] == self.epoch
     }
 
-    /// Notes that changed pages were copied to where they survive. It forgets the blocks that are
-    /// needed, if a mount can find every change that is left by itself.
+    /// Notes that changed pages were copied to where they survive. If a mount can find every change
+    /// that is left by itself, it needs no block any more ([`MapOnFlash::needs`]).
     pub fn note_survival(&mut self) {
         if self.changes.trimmed().is_empty() && (self.roll_forward || self.changes.len() == 0) {
             self.epoch += 1;
@@ -120,14 +121,16 @@ impl MapOnFlash {
         }
     }
 
-    /// Returns the copies that may not be complete. A FLUSH waits for them beside its own, and so
-    /// does the erase of a block that the map on flash may still need.
+    /// Returns an operation that waits for all copies that may not be complete. A FLUSH waits for
+    /// it beside its own copies, and so does the erase of a block that the map on flash may still
+    /// need.
     pub fn unfinished(&mut self, cx: &mut FtlContext<'_>) -> OpId {
         let ops = self.copies.unfinished(cx.oldest_unfinished);
         cx.flash.plan.join(flashatlas_types::Class::Map, &ops)
     }
 
-    /// Returns the same for the erase of a block: nothing, if the map never needed it.
+    /// Returns [`MapOnFlash::unfinished`] if the map needed a block, else [`OpId::NONE`]. The erase
+    /// of the block waits for it.
     pub fn unfinished_for(&mut self, cx: &mut FtlContext<'_>, block: BlockId) -> OpId {
         match std::mem::take(&mut self.pointed[block.0 as usize]) {
             0 => OpId::NONE,
@@ -250,7 +253,7 @@ impl MapOnFlash {
             let since = group.iter().filter_map(|&page| self.changes.since(page)).min();
             group.iter().for_each(|&page| self.changes.clear(page));
             if self.area.mending && self.changes.len() == 0 {
-                self.area.make_room_for(io, group[0])?; // what it copies is still mending
+                self.area.make_room_for(io, group[0])?; // its copies still carry the mark
                 self.area.mending = false;
                 waits.extend_from_slice(&written);
             }
@@ -269,8 +272,8 @@ impl MapOnFlash {
         Ok(written)
     }
 
-    /// Writes the pages of the directory that name these map pages, if the directory has pages. It
-    /// waits for the programs of the map pages.
+    /// Writes the pages of the directory that name these map pages, if the directory has pages.
+    /// They are programmed after `after`, the programs of the map pages.
     fn write_directory(
         &mut self,
         io: &mut MapContext<'_, '_>,
@@ -351,9 +354,9 @@ impl MapOnFlash {
         }
         mount.damaged_map_pages += damaged.len() as u64;
         // a frame that cannot be read may have held a map page, and so may a block that was erased
-        // because of it. Without roll-forward, spare areas prove nothing then: they also name pages
-        // that an earlier mount gave up, which cannot be told apart from pages that were flushed
-        // since
+        // because it could not be read. Without roll-forward, spare areas do not help: they also
+        // name pages that an earlier mount gave up, and nothing tells these from pages that were
+        // flushed since
         self.incomplete = self.roll_forward
             && (!damaged.is_empty() || unreadable > 0 || mount.unreadable_blocks > 0);
         self.area.mending = self.incomplete;
@@ -365,7 +368,8 @@ impl MapOnFlash {
         Ok(replay)
     }
 
-    /// Takes up an earlier mount that was cut: it knew of damage that may not show any more.
+    /// Takes up an earlier mount that was cut. That mount had found damage that may not show any
+    /// more.
     pub fn take_up(&mut self, replay: &mut Replay, mount: &mut MountReport) {
         if replay.newest.1 && self.roll_forward {
             mount.damaged_map_pages += 1;
@@ -398,8 +402,8 @@ impl MapOnFlash {
         self.changes.mark_found(page, lpn.0 - page * self.table.per_page, sequence);
     }
 
-    /// Makes room before a mount writes pages: a collection that was cut has the block that they
-    /// would need.
+    /// Makes room before a mount writes pages: a collection that was cut may have taken the block
+    /// that they need.
     ///
     /// # Errors
     /// Returns an error if there is no room, or if the power fails.

@@ -1,10 +1,10 @@
-//! Pages that collection has moved and whose entries are not in the map's memory: they are gathered
-//! by map page, and written together before the collected block is erased.
+//! Pages that collection moved and whose entries are not in the map's memory. Their new entries are
+//! gathered by map page, and written together before the collected block is erased.
 //!
-//! At the pace `paced` the host asks for pages in between. What was moved then is a table of its
-//! own in the controller's memory. An entry of it answers a lookup, and lies over what is loaded of
-//! its map page: from then on it is a changed entry like others. At other paces a lookup in a map
-//! page with moves writes it first.
+//! At the pace `paced`, the host may ask for these pages before that. So a table in the
+//! controller's memory has the new entries, and answers lookups. When the map page of an entry is
+//! loaded, the new entry replaces the loaded one, and is a changed entry like others from then on.
+//! At other paces, a lookup in a map page with moves writes that map page first.
 
 use flashatlas_types::Lpn;
 use std::collections::BTreeSet;
@@ -19,7 +19,7 @@ pub(crate) struct Moves {
 }
 
 impl Moves {
-    /// Returns an empty set of moves; with `kept`, lookups find them.
+    /// Returns an empty set of moves. If `kept`, a table of them answers lookups.
     pub fn new(kept: bool) -> Moves {
         Moves { pages: BTreeSet::new(), entries: kept.then(Default::default) }
     }
@@ -68,18 +68,18 @@ impl Moves {
         taken
     }
 
-    /// Returns whether flash lacks what a lookup of `lpn` in map page `page` must find there.
+    /// Returns whether the entry of `lpn` in map page `page` may be out of date on flash.
     pub fn hide(&self, page: u32, lpn: Lpn) -> bool {
         self.hide_some(page) || self.knows(lpn)
     }
 
-    /// Returns whether flash lacks entries of a map page that no table has.
+    /// Returns whether flash lacks moves of a map page that no table has either.
     pub fn hide_some(&self, page: u32) -> bool {
         self.entries.is_none() && self.pages.contains(&page)
     }
 
-    /// Returns the table with the most bytes that it took, at two page numbers of 4 bytes an entry;
-    /// `None` if there is no table.
+    /// Returns the table's name and the most bytes that it took, or `None` if there is no table. An
+    /// entry takes two page numbers of 4 bytes.
     pub fn table(&self) -> Option<(&'static str, u64)> {
         let (_, most) = self.entries.as_ref()?;
         Some(("entries that collection moved, not yet written", *most as u64 * 8))

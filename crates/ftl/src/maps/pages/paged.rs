@@ -69,7 +69,7 @@ pub(crate) fn shape(params: &Params, layout: &Layout) -> Result<MapShape, Config
 }
 
 /// Checks that at least `least` bytes of the map can be in memory at once, and returns the blocks
-/// that it keeps of each lane.
+/// of each lane that are kept for map pages.
 pub(crate) fn fits(
     params: &Params,
     layout: &Layout,
@@ -108,8 +108,8 @@ impl<C: Cache> Paged<C> {
         }
     }
 
-    /// Returns the same store with a policy, which decides which pages stay in memory and which
-    /// come along.
+    /// Returns the same store with a cache policy. The policy decides which pages stay in memory
+    /// and which are loaded along.
     pub fn with_policy(mut self, build: impl FnOnce(u32) -> Box<dyn CachePolicy>) -> Paged<C> {
         let table = &self.map.table;
         self.misses = Some(Misses::new(build(table.pages()), table.page_bytes()));
@@ -148,7 +148,7 @@ impl<C: Cache> Paged<C> {
         let ready = match self.misses.take() {
             None => self.with(io, |cache, io| cache.fetch(io, lpn))?,
             Some(mut misses) => {
-                // pages that leave memory are none of these
+                // the set is lent: moves of pages that are evicted meanwhile stay in it
                 let moved = std::mem::take(&mut self.moved.pages);
                 let ready =
                     self.with(io, |cache, io| misses.missed(cache, io, &moved, lpn, change));
@@ -195,7 +195,7 @@ impl<C: Cache> Paged<C> {
         cx.flash.plan.push(kind, Class::Map, &[after])
     }
 
-    /// Writes map pages, however much of them is in memory.
+    /// Writes map pages, of which a part or all may be in memory.
     fn write(
         &mut self,
         io: &mut MapContext<'_, '_>,
@@ -244,8 +244,8 @@ impl<C: Cache> MapStore for Paged<C> {
             (self.map.table.page_of(Lpn(pages.start)), self.map.table.page_of(Lpn(pages.end - 1)));
         let mut read = Vec::with_capacity((last - first + 1) as usize);
         for page in first..=last {
-            // entries that changed in memory lie over what flash has, and so does the table of
-            // moves; without it they are written first
+            // changed entries in memory replace what flash has, and so do entries in the table of
+            // moves; without that table, moves are written first
             let there = if self.cache.holds_page(page) {
                 io.cx.command
             } else {

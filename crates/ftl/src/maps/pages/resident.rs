@@ -49,8 +49,8 @@ fn shape(
     Ok((shape, pages as u32))
 }
 
-/// Checks that a resident map in such segments can work, and returns the blocks that it keeps of
-/// each lane.
+/// Checks that a resident map in such segments can work, and returns the blocks of each lane that
+/// are kept for map pages.
 pub(crate) fn fits(
     params: &Params,
     layout: &Layout,

@@ -148,7 +148,7 @@ pub(crate) fn entry_bytes(params: &Params) -> Result<u64, ConfigError> {
     }
 }
 
-/// Returns the blocks and lanes of a drive that a map keeps.
+/// Returns the blocks and lanes of a drive that are kept for map pages.
 pub(crate) fn quota(params: &Params, layout: &Layout, shape: &MapShape) -> MapQuota {
     let flash = shape.on_flash;
     let together = if flash.pack { flash.per_frame } else { 1 };

@@ -1,5 +1,6 @@
 //! Map segments in byte-addressable memory: slots of one segment each. Every slot has a header with
-//! its segment and its age, and two checksums without which it is not believed.
+//! the segment and the age of the copy, and two checksums. A mount does not use a slot whose
+//! checksums do not match.
 //!
 //! A slot, little-endian: magic `FAMS` (4), CRC-32C of the rest of the header (4), segment (4),
 //! length of the entries in bytes (4), CRC-32C of the entries (4), zeros (4), `version` (8), `upto`
@@ -22,7 +23,7 @@ const NUMBERS_AT: usize = 24;
 /// The content of a slot: segment, header, and entries.
 type StoredSegment<'n> = (u32, Header, &'n [u8]);
 
-/// The error that a checksum does not match.
+/// The error that a slot is not intact.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Damaged;
 

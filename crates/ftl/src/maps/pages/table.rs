@@ -6,7 +6,7 @@ use flashatlas_types::{Lpn, Ppn, PpnTable};
 /// Bytes before the entries of a map page: the part that the spare area of a real page would carry.
 pub(crate) const HEADER_BYTES: usize = 24;
 
-/// The age of a copy of a part of the map; numbers are numbers of programs.
+/// The age of a copy of a part of the map, in numbers of programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Header {
     /// The version: of two copies the one with the larger number is newer. It stays as it is when
@@ -14,7 +14,7 @@ pub(crate) struct Header {
     pub version: u64,
     /// The last program whose change the copy holds.
     pub upto: u64,
-    /// The last program whose change survives, for every part of the map.
+    /// The last program up to which all changes survive, in every part of the map.
     pub replay_from: u64,
     /// `true` if the copy was written by a mount that knew that pages of the map were lost and had
     /// not put all of it together yet. If the newest copy has this mark, the next mount takes it up

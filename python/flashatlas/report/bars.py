@@ -15,7 +15,7 @@ BAR = 22
 def stacked(
     runs: Runs, parts: Columns, colours: dict[str, str], kind: str, top: float
 ) -> dict[str, Any]:
-    """Return bars of one length for each run, in pieces; the sum stands at the end."""
+    """Return a bar for each run, in pieces; the sum stands at its end."""
     domain, order = list(colours), {name: i for i, name in enumerate(colours)}
     parts["order"] = [order[name] for name in parts["part"]]
     y = {

@@ -23,7 +23,7 @@ An eye cannot distinguish more, and the file stays small.
 NEAR = 1000
 """The largest number of points in a panel that answer to the pointer, for all runs together.
 
-Each is an element that the browser keeps.
+Each point is an element that the browser keeps.
 """
 
 
@@ -187,11 +187,9 @@ def stack(panels: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def hover(name: str, marks: dict[str, Any], size: int = 50) -> dict[str, Any]:
-    """Return a layer of points of which only the one nearest to the pointer shows.
+    """Return a layer of points that shows only the point nearest to the pointer.
 
-    It has the tooltip of ``marks``.
-
-    Rows whose ``near`` is 0 are left out.
+    The point has the tooltip of ``marks``. Rows whose ``near`` is 0 are left out.
     """
     near = {
         "name": name,
@@ -227,7 +225,7 @@ def thin(values: Sequence[float | None], most: int) -> list[int]:
 def rounded(value: float | None, digits: int = 7) -> float | int | None:
     """Return a number with at most ``digits`` significant digits, whole where possible.
 
-    Its text is shorter.
+    Fewer digits make a smaller file.
     """
     if value is None or isinstance(value, int):
         return value

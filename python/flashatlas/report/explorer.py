@@ -1,8 +1,9 @@
 """The block explorer: every block of the drive over time, packed small enough for a page.
 
-A run's table of blocks becomes four planes of bytes (valid share in percent, erases in two, role),
-each with all frames one after the other. A frame is stored as its difference to the frame before,
-modulo 256: most cells do not change, and deflate packs the zeros well. The script undoes it.
+A run's table of blocks becomes four planes of bytes: the valid share in percent, the low and the
+high byte of the erases, and the role. Each plane has all frames one after the other. A frame is
+stored as its difference to the frame before, modulo 256: most cells do not change, and deflate
+packs the zeros well. The page's script adds the differences up again.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ class Packed:
     times: list[int]
     timed: bool
     blocks: list[list[int]]
-    """Numbers of blocks in a cell, each with the number of consecutive cells that have it."""
+    """Pairs: a number of blocks in a cell, and the number of consecutive cells that have it."""
     roles: list[str]
     erase_scale: float
     """The factor from the mean erases of a cell to the stored number."""
@@ -90,7 +91,7 @@ def pack(table: pa.Table, most: int) -> Packed:
             raise Unfit(f"`{name}` is not the same in every frame")
     packed = _packed(table, time, cells, range(frames), 1)
     while len(packed.planes) > most and packed.every < frames:
-        # fewer by the factor by which it is too long: one further attempt is mostly enough
+        # drop frames by the factor by which the text is too long: one more attempt mostly suffices
         every = max(
             2 * packed.every, 2 ** math.ceil(math.log2(packed.every * len(packed.planes) / most))
         )
@@ -139,7 +140,7 @@ def _roles(column: pa.Array) -> tuple[list[str], pa.Array]:
 def _deltas(plane: pa.Array, cells: int) -> bytes:
     """Return the first frame, then the differences between frames, modulo 256."""
     later, earlier = plane.slice(cells), plane.slice(0, len(plane) - cells)
-    differences = pc.subtract(later, earlier)  # not `subtract_checked`: it is to wrap
+    differences = pc.subtract(later, earlier)  # not `subtract_checked`: differences wrap
     return _bytes(plane.slice(0, cells)) + _bytes(differences)
 
 

@@ -10,12 +10,12 @@ from typing import Any
 
 
 def text(value: object) -> str:
-    """Return a text for an element or a quoted attribute."""
+    """Return a value as escaped text, for an element or a quoted attribute."""
     return html.escape(str(value), quote=True)
 
 
 def scroll(label: str, inner: str) -> str:
-    """Return a part that scrolls sideways alone, also by keyboard, so that the page never does."""
+    """Return a part that scrolls sideways by itself, also by keyboard; the page never does."""
     return f'<div class="scroll" role="group" tabindex="0" aria-label="{text(label)}">{inner}</div>'
 
 

@@ -74,9 +74,9 @@ def _line(runs: Runs, **more: Any) -> dict[str, Any]:
 def cumulate(latencies: list[int], counts: list[int], most: int) -> tuple[list[int], list[float]]:
     """Return the cumulative distribution of a histogram, with at most about ``most`` points.
 
-    A bin is kept if the logarithm of its latency, or the logarithm of the share that is not done
-    yet, has moved by a visible step; kept bins are exact. The first point is zero at the least
-    latency, so that even a single bin is a line.
+    A bin is kept if it is a visible step away from the last kept bin. The step is measured in the
+    logarithm of the latency plus the logarithm of the share that is not done yet. Kept bins are
+    exact. The first point is zero at the least latency, so that even a single bin is a line.
     """
     order = sorted(range(len(latencies)), key=latencies.__getitem__)
     total = sum(counts)
@@ -118,10 +118,10 @@ def distribution(runs: Runs, op: str) -> Chart | Absent:
         starts.append(next(x for x, y in zip(xs, ys, strict=True) if y >= BEGIN))
     if not data["run"]:
         return Absent(title, "no run has a latency histogram.")
-    # a logarithmic axis has no place for the share 1, which is its end
+    # a logarithmic axis has no place for 0, the share that is left at the end: it ends just before
     end = min((1 - y for y in data["y"] if y < 1), default=1.0) / 2
     data["left"] = [rounded(max(1 - y, end), 12) for y in data["y"]]
-    # a few very short requests would take half of the axis
+    # the axis begins at the share BEGIN: a few very short requests would take half of it
     low, high = max(min(starts), 1), max(data["x"])
     data["near"] = [int(x >= low) for x in data["x"]]
     x = {
@@ -182,7 +182,7 @@ def nines(end: float) -> list[float]:
 
 
 def percentiles(runs: Runs, op: str) -> Chart:
-    """Return the chart of latencies that a share of the requests stays below."""
+    """Return the chart of the latency's percentiles."""
     title = f"{op.capitalize()}: percentiles"
     data: Columns = {"run": [], "p": [], "y": []}
     for i, result in enumerate(runs.results):
@@ -243,9 +243,9 @@ def percentiles(runs: Runs, op: str) -> Chart:
 
 
 def decades(low: float, high: float) -> list[float]:
-    """Return round values for a logarithmic axis: 1, or 1, 2 and 5, of each power of ten in reach.
+    """Return round values for a logarithmic axis: 1, 2 and 5 times each power of ten in reach.
 
-    A wide axis has only the ones, so there are never too many values.
+    A wide axis has only the powers of ten, so there are never too many values.
     """
     first, last = math.floor(math.log10(max(low, 1))), math.ceil(math.log10(max(high, 1)))
     steps = (1,) if last - first > 3 else (1, 2, 5)

@@ -166,7 +166,7 @@ def one(runs: Runs) -> Chart | Absent:
 
 
 def side_by_side(runs: Runs) -> Chart:
-    """Return each run's range of resources, each resource a tick, and the mean as a mark."""
+    """Return a row for each run: a tick for each resource, a line from least to most, the mean."""
     data, means = _busy(runs), _means(runs)
     y = a_row_each("run", runs.names)
     kinds = [

@@ -1,4 +1,4 @@
-"""Signs of the runs in a report: each has a colour and a mark (a dash and a shape).
+"""Signs of the runs in a report: each run has a colour and a mark (a dash and a shape).
 
 Runs that differ in exactly two factors have a colour for each value of the first and a mark for
 each value of the second; other runs have their own colour and mark.

@@ -70,7 +70,7 @@ def page(title: str, results: Sequence[Result], command: str) -> str:
 
 
 def _of_many(title: str, runs: Runs, command: str) -> str:
-    """Return the report of a study; the report of a run has what happened within it."""
+    """Return the report of many runs; it does not show what happened within each run."""
     over, of_parts = study.factors(runs), sections.added_parts(runs)
     entries = [
         ("run", "Runs"),

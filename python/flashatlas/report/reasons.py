@@ -31,10 +31,10 @@ TOGETHER = {
     "die_queue": (REASONS["die_queue"], "die"),
     "channel_queue": ("channel", "channel"),
 }
-"""Reasons that are drawn with others, or in a colour with another name."""
+"""Reasons that share a part with others, or whose colour has another name."""
 
 PAINTED = {reason: TOGETHER.get(reason, (words, reason)) for reason, words in REASONS.items()}
-"""Names of the parts with one colour, and the colour (``assets/report.css``)."""
+"""The part in which each reason is drawn, and the part's colour (``assets/report.css``)."""
 
 BANDS = {
     "p0": "up to p50",

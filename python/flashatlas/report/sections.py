@@ -43,7 +43,7 @@ def verdict(runs: Runs) -> str:
 def verdict_of(
     checked: int, swept: int, wrong: int, examples: Sequence[str], *, single: bool
 ) -> str:
-    """Return the verdict from counts of units: compared by reads, at the end, and wrong."""
+    """Return the verdict from counts of units: compared when read, compared at the end, wrong."""
     compared = (
         f"{checked:,} mapping units were compared when they were read, {swept:,} more at the end "
         "of the run"
@@ -102,7 +102,7 @@ def introduction(runs: Runs, line: str) -> str:
 
 
 def _facts(runs: Runs) -> list[tuple[str, str]]:
-    """Return the facts that the runs share, and the number of values of the others."""
+    """Return facts about the runs; a fact shows at most four values and the number of others."""
     wanted: list[tuple[str, Callable[[dict[str, Any]], str]]] = [
         ("Workload", _workload),
         ("Requests", lambda r: number(r["trace"].get("requests", 0))),
@@ -345,7 +345,7 @@ def _who(runs: Runs, who: Sequence[int]) -> str:
 def parameters(runs: Runs, *, side_by_side: bool = True) -> str:
     """Return the parameters that differ, side by side, and the shared parameters.
 
-    If each run has its own row, the differing parameters stand there.
+    Without ``side_by_side`` the differing parameters are left out: the table of runs has them.
     """
     given = [result.record.get("config", {}).get("params", {}) for result in runs.results]
     keys = sorted(set().union(*given))

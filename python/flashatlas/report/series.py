@@ -30,10 +30,10 @@ STRETCHES = 128
 """The largest number of stretches of time in the strip of collection."""
 
 PEAKS = 12
-"""Value of a ratio from which its scale is logarithmic."""
+"""Value of a ratio above which its scale is logarithmic."""
 
 GAP = 0.04
-"""Share of the time axis without a value at which a line breaks."""
+"""Share of the time axis that a line crosses without a value; after a longer gap it begins anew."""
 
 COLLECTED = {
     "collected_foreground": ("collection", "gc"),
@@ -86,7 +86,7 @@ class Track:
     table: pa.Table
 
     def column(self, name: str) -> list[Any]:
-        """Return a column, or ``None`` for every interval."""
+        """Return a column; if it does not exist, ``None`` for every interval."""
         return (
             self.table[name].to_pylist()
             if name in self.table.column_names
@@ -200,7 +200,7 @@ def _panel(
             "axis": axis(panel.kind, tickCount=3),
         }
     if panel.peaks and max(known, default=0) > PEAKS:
-        # intervals with hardly any host write would flatten all others
+        # the peaks of intervals with hardly any host write would flatten all other intervals
         marks = [0, *(m for m in decades(1, max(known)) if m <= max(known))]
         y["scale"] |= {"type": "symlog", "constant": 1}
         y["axis"]["values"] = marks
@@ -245,9 +245,9 @@ def _line_looks(lines: list[str]) -> dict[str, Any]:
 
 
 def _strip(runs: Runs, tracks: list[Track], at: Axis) -> tuple[dict[str, Any], Columns] | None:
-    """Return the strip of collected blocks over time: the darker, the more.
+    """Return the strip of collected blocks over time; a darker part stands for more blocks.
 
-    It has a row for each run; a single run has a row for each reason.
+    The strip has a row for each run; for a single run it has a row for each reason.
     """
     reasons = [
         name for name in COLLECTED if any(t.has(name) and any(t.column(name)) for t in tracks)

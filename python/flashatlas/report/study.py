@@ -13,7 +13,7 @@ from flashatlas.report.palette import COLOURS, DASHES, Runs, line_key
 from flashatlas.tables import ROWS, TURNED, ranked_rows, word
 
 LEAST = 13
-"""Number of runs from which a report is about factors rather than about each run."""
+"""The least number of runs whose report is about factors rather than about each run."""
 
 DRAWN = {
     "write amplification": "short",
@@ -30,17 +30,20 @@ PANELS_A_ROW = 3
 
 
 class Factors:
-    """The factors across, of colours and of panels; a mark is a mean over the others."""
+    """The factors of the horizontal axis, colours and panels; a mark is a mean over the others."""
 
     def __init__(self, runs: Frame) -> None:
-        """Choose numbers for the horizontal axis; factors with more values come first, no seeds."""
+        """Choose the factors with most values; the horizontal axis prefers a factor of numbers.
+
+        The seed is chosen only if nothing else varies.
+        """
         levels = {name: _levels(runs, name) for name in runs.factors if name != "seed"}
         levels = {name: found for name, found in levels.items() if len(found) > 1}
         ordered = sorted(levels, key=lambda name: -len(levels[name]))
         numeric = [name for name in ordered if _is_number(levels[name])]
         self.x = (numeric or ordered or ["seed"])[0]
         rest = [name for name in ordered if name != self.x]
-        # colours that an eye can tell apart
+        # one colour for each value: no factor with more values than colours
         self.by = next((name for name in rest if len(levels[name]) <= COLOURS), None)
         self.panel = next((name for name in rest if name != self.by), None)
         self.spread = [name for name in runs.factors if name not in (self.x, self.by, self.panel)]

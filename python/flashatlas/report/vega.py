@@ -1,8 +1,8 @@
 """The JavaScript of Vega, Vega-Lite and Vega-Embed, in one piece.
 
-It comes from the Python package ``vl-convert-python``, which takes some seconds to put it together.
-The result is kept in the user's cache, under the version that made it and with a digest that is
-checked.
+The Python package ``vl-convert-python`` puts the pieces together, which takes some seconds. The
+result is kept in the user's cache. The file's name has the version of the package, and its first
+line has a digest that is checked.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ def bundle() -> str:
     if kept is not None:
         return kept
     made = NOTICE + charts.library().javascript_bundle(SNIPPET)
-    # the two character sequences that would end or change the element; in strings
-    # their escapes mean the same
+    # two character sequences would end or change the element: in strings their
+    # escapes mean the same
     made = made.replace("\r", "").replace("</script", "<\\/script").replace("<!--", "<\\!--")
     with contextlib.suppress(
         Exception

@@ -14,7 +14,7 @@ function rows(columns) {
   });
 }
 
-/** Width of what stands left of the plots, so that plots above each other begin at one line. */
+/** Width of the labels left of the plots. Plots above each other begin at one line. */
 function leftOf(kind, width) {
   return { none: 8, numbers: Math.min(76, width * 0.2), names: Math.min(190, width * 0.32) }[kind];
 }
@@ -43,7 +43,7 @@ function fitted(chart, host) {
   const spec = structuredClone(chart.spec);
   const left = leftOf(chart.left, host.clientWidth);
   const width = Math.max(120, Math.floor(host.clientWidth - left - 20));
-  if (spec.vconcat) spec.vconcat = spec.vconcat.filter((panel) => !hidden.has(panel.title)); // panels of one run each
+  if (spec.vconcat) spec.vconcat = spec.vconcat.filter((panel) => !hidden.has(panel.title)); // a panel with the name of a run shows that run alone
   const columns = spec.columns ?? 1; // small multiples stand beside each other, below each other where there is no room
   if (spec.concat) spec.columns = Math.max(1, Math.min(columns, Math.floor(host.clientWidth / 300)));
   const each = spec.concat ? host.clientWidth / spec.columns - left - 32 : width;
@@ -54,7 +54,7 @@ function fitted(chart, host) {
 
 async function draw(host) {
   const [spec, config] = fitted(report.charts[host.dataset.chart], host);
-  // Vega names its element for screen readers; ours has the chart's key figures, and the inside is only for the eye
+  // Vega would label its element for screen readers. The host's label has the chart's key figures, so the drawing is hidden from them.
   const place = document.createElement("div");
   place.setAttribute("aria-hidden", "true");
   host.style.minHeight = `${host.offsetHeight}px`; // the page keeps its place meanwhile
@@ -93,7 +93,7 @@ async function drawAll(hosts) {
 
 let drawing = Promise.resolve();
 
-/** Draws everything once more, after what is being drawn. */
+/** Draws all charts again, once the current drawing is finished. */
 function redraw() {
   drawing = drawing.then(() => drawAll([...document.querySelectorAll(".plot")]));
 }

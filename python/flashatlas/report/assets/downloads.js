@@ -1,6 +1,6 @@
 // Saves a chart as a picture, or its data as text, on the reader's own disk; nothing else leaves the page.
 
-/** The drawing with the colours of this moment in place of the page's variables. */
+/** The drawing, with the present colours in place of the page's CSS variables. */
 function standalone(host) {
   const drawing = host.querySelector("svg").cloneNode(true);
   const colours = getComputedStyle(root);
@@ -24,7 +24,7 @@ function asPicture(svg) {
   });
 }
 
-/** The data of a chart: every data set with its columns and their units, apart by an empty line. */
+/** The data of a chart: every data set with its columns and their units, separated by an empty line. */
 function asText(chart) {
   const quoted = (value) => (/[",\n]/.test(String(value)) ? `"${String(value).replaceAll('"', '""')}"` : (value ?? ""));
   return Object.entries(chart.tables).filter(([name]) => chart.data[name]).map(([name, [, columns]]) => {

@@ -80,7 +80,7 @@ class Explorer {
     if (this.frame === this.run.frames - 1) this.show(0);
     this.at("play").textContent = "Pause";
     this.at("play").setAttribute("aria-pressed", "true");
-    this.at("live").setAttribute("aria-live", "off"); // a screen reader hears the frame at which it stops
+    this.at("live").setAttribute("aria-live", "off"); // a screen reader hears only the picture at which playing stops
     this.timer = setInterval(() => (this.frame + 1 < this.run.frames ? this.show(this.frame + 1) : this.pause()), 180);
   }
 
@@ -120,14 +120,14 @@ class Explorer {
     return { found: names.map(resolved), names, ink: resolved("--ink") };
   }
 
-  /** Which colour a cell has: the number of a role, or of a step of the ramp. */
+  /** The colour of a cell: the number of a role, or of a step of the ramp. */
   step(by, i) {
     if (by === "role") return this.run.role[i];
     const share = by === "valid" ? this.run.valid[i] / 100 : this.run.erases(i) / (this.run.mostErases || 1);
     return Math.min(SEQUENTIAL - 1, Math.floor(share * SEQUENTIAL));
   }
 
-  /** Columns, rows and side of the cells: as large as fits into a wide picture. */
+  /** The number of columns and rows, and the side of a cell: the largest that fits into a wide picture. */
   lay(width) {
     const side = Math.max(4, Math.min(26, Math.floor(Math.sqrt((width * Math.min(width, 380)) / this.run.cells))));
     const columns = Math.max(1, Math.floor(width / side));

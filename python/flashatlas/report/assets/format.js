@@ -12,7 +12,7 @@ function scaled(value, digits, steps) {
 
 const BINARY = [["GiB", 2 ** 30], ["MiB", 2 ** 20], ["KiB", 2 ** 10], ["B", 1]];
 
-/** Units of the numbers behind a format, for those who read them elsewhere. */
+/** Units of the numbers behind a format, for the headings of downloaded data. */
 const UNITS = { duration: "ns", bytes: "bytes", memory: "bytes", rate: "bytes/s", share: "of 1" };
 
 const headed = (title, kind) => (UNITS[kind] ? `${title} (${UNITS[kind]})` : title);
@@ -25,17 +25,17 @@ const formats = {
   memory: missing((n) => scaled(n, 3, BINARY)),
   rate: missing((n) => (n === 0 ? "0" : scaled(n, 6, [["GB/s", 1e9], ["MB/s", 1e6], ["kB/s", 1e3], ["B/s", 1]]))),
   share: missing((x) => `${trimmed(100 * x, 6)} %`),
-  nines: missing((left) => `${trimmed(100 * (1 - left), 14)} %`), // of what is not done yet
+  nines: missing((left) => `${trimmed(100 * (1 - left), 14)} %`), // `left` is the share that is not done yet
   ratio: missing((x) => three.format(x)),
   count: missing((n) => trimmed(n, 15)),
   short: missing((n) => (Math.abs(n) < 10000 ? trimmed(n, 6) : scaled(n, 6, [["G", 1e9], ["M", 1e6], ["k", 1e3]]).replace(" ", " "))),
   text: (value) => String(value),
 };
 
-/** The format of ticks: the three digits of a ratio in a table would make ticks that are closer alike. */
+/** The format of ticks. With the three digits that a ratio has in tables, close ticks would look the same. */
 const tickKind = (kind) => (kind === "ratio" ? "count" : kind);
 
-/** Words for ticks that stand anywhere: with as few digits as keep each within a twentieth of their range. */
+/** Words for ticks at any values, with the fewest digits that keep each tick within a twentieth of their range. */
 function tickWords(values, kind) {
   const range = Math.max(...values) - Math.min(...values);
   const off = (value) => range / 20 || Math.abs(value) * 1e-6;

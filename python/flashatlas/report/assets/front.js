@@ -1,6 +1,6 @@
-// Two numbers against each other: a mark for each configuration, and the front of those that no other betters in both.
+// Two numbers against each other: a mark for each configuration, and the Pareto front.
 
-/** The places of the points that no other point betters: at least as good in both numbers, and better in one. */
+/** The places of the points on the front: no other point is at least as good in both numbers, and better in one. */
 function paretoFront(points, [first, second]) {
   const signed = points.map(([a, b], at) => [first.better === "high" ? -a : a, second.better === "high" ? -b : b, at]);
   signed.sort((p, q) => p[0] - q[0] || p[1] - q[1]);
@@ -12,12 +12,12 @@ function paretoFront(points, [first, second]) {
       front.push(at);
       best = b;
       last = [a, b];
-    } else if (last && a === last[0] && b === last[1]) front.push(at); // as good as one of the front
+    } else if (last && a === last[0] && b === last[1]) front.push(at); // equal to the last point of the front
   }
   return front;
 }
 
-/** The configurations, and which of them are on the front of those that share their level of `panel`. */
+/** The configurations, and the set of those on a front. Each level of `panel` has its own front. */
 function fronts(across, up, panel) {
   const all = configurations([across, up]).filter(({ values }) => values.every((value) => value !== null));
   const groups = Map.groupBy(all, ({ runs }) => (panel ? wordOf(panel, runs[0]) : ""));
@@ -80,7 +80,7 @@ function frontOf(across, up, by, panel) {
   return { made, names, front: all.filter((each) => front.has(each)), shown };
 }
 
-/** The front as a table, with what opens each configuration. */
+/** The front as a table, with a button that shows the runs of each configuration. */
 function frontTable({ front, shown }, across, up) {
   const table = document.getElementById("front-table");
   const head = document.createElement("tr");

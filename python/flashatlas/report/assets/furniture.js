@@ -36,7 +36,7 @@ function startCopying() {
   });
 }
 
-/** Marks where the reader is in the contents. */
+/** Marks in the contents the section that the reader sees. */
 function startContents() {
   const links = new Map([...document.querySelectorAll("nav a")].map((link) => [link.hash.slice(1), link]));
   const seen = new IntersectionObserver((entries) => {
@@ -54,7 +54,7 @@ function startFurniture() {
   startDownloads();
 }
 
-/** What resolves a variable of the style sheet to a colour: only as the value of a property does `light-dark()` become one. */
+/** A function that resolves a variable of the style sheet to a colour. `light-dark()` becomes a colour only as the value of a property. */
 function resolver(place) {
   const probe = document.createElement("i");
   return (name) => {

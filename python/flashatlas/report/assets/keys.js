@@ -2,7 +2,7 @@
 
 const hidden = new Set();
 
-/** Whether a drawn part has the colour of a run, and which. */
+/** The number of the run colour that a drawn part has, or undefined. */
 function colourOf(part) {
   return /^var\(--run-(\d+)\)$/.exec(part.getAttribute("stroke") ?? "")?.[1] ?? /^var\(--run-(\d+)\)$/.exec(part.getAttribute("fill") ?? "")?.[1];
 }
@@ -14,7 +14,7 @@ function standOut(wanted) {
   }
 }
 
-/** The names of the runs that a button of the key stands for: one, or all with a value of a factor. */
+/** The names of the runs that a button of the key stands for: one run, or all runs with a value of a factor. */
 function runsOf(button) {
   return button.dataset.run.split(",").map((number) => report.runs[Number(number)]);
 }
@@ -29,7 +29,7 @@ function startKeys() {
       const names = runsOf(button);
       if (names.some((name) => !hidden.has(name))) {
         const all = new Set([...hidden, ...names]);
-        if (all.size === report.runs.length) return; // one stays
+        if (all.size === report.runs.length) return; // at least one run stays visible
         for (const name of names) hidden.add(name);
       } else for (const name of names) hidden.delete(name);
       for (const other of buttons) other.setAttribute("aria-pressed", String(runsOf(other).some((name) => !hidden.has(name))));

@@ -1,23 +1,23 @@
 // A number over the axes of a study: as lines in small multiples, and as a heat map of two axes.
 
-const COLOURS = space.signs.colours; // of the style sheet
+const COLOURS = space.signs.colours; // number of colours of runs in the style sheet
 const DASHES = space.signs.dashes;
 const PANELS = 24;
-const STEPS = 8; // of a ramp
+const STEPS = 8; // colours of a ramp
 
 /** A value in a cell: four digits tell cells apart. */
 const brief = (number, value) => (value === null ? "–" : (number.format === "ratio" ? formats.count : formats[number.format])(Number(value.toPrecision(4))));
 
 const field = (name, title, kind) => ({ field: name, title, ...(kind ? { type: "quantitative", formatType: kind } : { type: "nominal" }) });
 
-/** The colours of marks: those with a run that was not steady are hollow. */
+/** The colours of marks. A mark is hollow if one of its runs was not steady. */
 const hollowed = (colour) => ({
   fill: { ...colour, condition: { test: "datum.hollow > 0", value: "var(--paper)" } },
   stroke: colour,
   strokeWidth: { value: 1.5 },
 });
 
-/** Words that have no room beside each other stand aslant. */
+/** The angle of labels: long labels have no room beside each other, so they are slanted. */
 const slope = (words) => (words.join("").length > 70 ? -40 : 0);
 
 function linesOf(number, x, by, panel) {
@@ -39,7 +39,7 @@ function linesOf(number, x, by, panel) {
   const told = (signs) => ({ field: "by", type: "nominal", legend: null, scale: { domain: colours, range: colours.map((_, i) => signs[i % signs.length]) } });
   const colour = told(Array.from({ length: COLOURS }, (_, i) => `var(--run-${i})`));
   const across = { field: "x", type: "ordinal", sort: orderOf(names[0]), axis: { title: x, labelAngle: slope(levels(0, "x")), grid: false } };
-  const up = { field: "mean", type: "quantitative", scale: { zero: false, nice: true, domain: [Math.min(...data.low), Math.max(...data.high)] }, axis: { formatType: tickKind(number.format), title: null, tickCount: 4 } }; // panels have one scale
+  const up = { field: "mean", type: "quantitative", scale: { zero: false, nice: true, domain: [Math.min(...data.low), Math.max(...data.high)] }, axis: { formatType: tickKind(number.format), title: null, tickCount: 4 } }; // all panels have the same scale
   const tooltip = [
     ...(names[1] ? [field("by", by)] : []), field("x", x),
     field("mean", "mean", number.format), field("low", "from", number.format), field("high", "to", number.format),
@@ -51,7 +51,7 @@ function linesOf(number, x, by, panel) {
     data: { name: "over" },
     transform: [{ filter: { field: "panel", equal: title } }],
     layer: [
-      // no line between names: there is nothing between them
+      // a line joins numbers, not names: between two names there is nothing
       ...(names[0].numeric ? [{ mark: { type: "line", strokeWidth: 2 }, encoding: { x: across, y: up, color: colour, strokeDash: told(DASHES) } }] : []),
       { mark: { type: "rule", strokeWidth: 1.5 }, encoding: { x: across, y: { ...up, field: "low" }, y2: { field: "high" }, color: colour } },
       { mark: { type: "point", filled: true, size: 45, opacity: 1 }, encoding: { x: across, y: up, ...hollowed(colour), tooltip } },
@@ -67,7 +67,7 @@ function linesOf(number, x, by, panel) {
   };
 }
 
-/** The key of colours: what they stand for, and the words with their lines. */
+/** The legend of colours: the factor, and its levels with their lines. */
 function colourKey(id, title, names) {
   const key = document.getElementById(id);
   key.replaceChildren(cell("li", title), ...names.map((name, i) => {
@@ -124,7 +124,7 @@ function heatOf(number, across, down) {
   const tooltip = [field("y", down), field("x", across), field("mean", number.title, number.format), field("runs", "runs", "count"), field("hollow", "not steady", "count")];
   const layer = [
     { mark: { type: "rect", stroke: "var(--paper)", strokeWidth: 2 }, encoding: { x, y, color: colour, tooltip } },
-    // within the cell, so that the frames of neighbours stay apart
+    // the frame is smaller than the cell, so that the frames of neighbours stay apart
     { transform: [{ filter: "datum.hollow > 0" }], mark: { type: "rect", filled: false, stroke: "var(--run-1)", strokeDash: [4, 3], strokeWidth: 1.5, width: { band: 0.9 }, height: { band: 0.8 } }, encoding: { x, y } },
   ];
   if (columns <= 12) layer.push({ mark: { type: "text", fontSize: 11 }, encoding: { x, y, text: { field: "text" }, color: ink } });

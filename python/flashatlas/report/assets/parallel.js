@@ -1,7 +1,7 @@
 // Parallel coordinates: a line for each run across axes of factors and numbers. Dragging along an axis chooses a range.
 
 const MARGIN = { top: 46, bottom: 22, side: 66 };
-const ROOM = 92; // of an axis with its words: where the page is narrower than all of them, they are scrolled
+const ROOM = 92; // pixels of an axis with its words; if the page is too narrow for all axes, they scroll
 
 class Parallel {
   constructor(canvas) {
@@ -42,7 +42,7 @@ class Parallel {
     this.lay();
   }
 
-  /** The axes: where each run stands on them, from 0 (below) to 1, or null. */
+  /** Makes the axes, each with the places of the runs: from 0 (bottom) to 1 (top), or null without a value. */
   lay() {
     const named = factors.filter((factor) => factor.words.length > 1).map((factor) => {
       const last = Math.max(factor.words.length - 1, 1);
@@ -77,7 +77,7 @@ class Parallel {
     return Math.min(1, Math.max(0, (this.height - MARGIN.bottom - y) / (this.height - MARGIN.top - MARGIN.bottom)));
   }
 
-  /** What is chosen of an axis, as shares; null where all is. */
+  /** The chosen range of an axis, as shares; null if all of it is chosen. */
   range(axis) {
     if (axis.number) {
       const found = choice.ranges.get(axis.name);
@@ -92,7 +92,7 @@ class Parallel {
   choose(axis, from, to) {
     const [low, high] = [Math.min(from, to), Math.max(from, to)];
     if (axis.number) {
-      // the ends are the numbers themselves: a number computed back from a share is not quite the same
+      // take the least and the greatest number as they are: a number computed back from a share is slightly off
       if (low <= 0 && high >= 1) choice.ranges.delete(axis.name);
       else choice.ranges.set(axis.name, [low <= 0 ? axis.least : axis.from(low), high >= 1 ? axis.most : axis.from(high)]);
     } else {
@@ -247,7 +247,7 @@ class Parallel {
     for (const [share, word] of this.ticks(axis)) {
       pen.textAlign = i === this.axes.length - 1 ? "right" : "left";
       const place = [word, x + (i === this.axes.length - 1 ? -10 : 10), this.y(share) + 4, Math.max(40, room)];
-      pen.strokeText(...place); // a halo, so that lines behind it do not cross it out
+      pen.strokeText(...place); // a halo, so that the lines behind a word do not cross it out
       pen.fillText(...place);
     }
   }

@@ -2,12 +2,12 @@
 
 const PAGE = 100;
 
-/** Where the report of a run lies, or nothing where reports of runs were not written. */
+/** The path of the report of a run; empty if reports of runs were not written. */
 const reportOf = (run) => (space.reports && space.keys[run] ? `${space.reports}/${space.keys[run]}.html` : "");
 
 const folderOf = (run) => `${space.store}/runs/${space.keys[run].slice(0, 2)}/${space.keys[run]}`;
 
-/** Shows what is known of some runs: their settings, their numbers, and how to have each again. */
+/** Shows the settings and the numbers of some runs, and the commands that repeat and report each run. */
 function pick(runs) {
   const place = document.getElementById("picked");
   place.replaceChildren(...runs.slice(0, 20).map((run) => {
@@ -72,7 +72,7 @@ class RunsTable {
     this.show(0);
   }
 
-  /** The runs that stand in the table, in their order. */
+  /** The runs that the table lists, in its order. */
   listed() {
     const words = this.filter.value.toLowerCase().split(/\s+/).filter(Boolean);
     const found = chosen.filter((run) => {

@@ -6,11 +6,11 @@ const factors = space.factors; // name, words of its levels in order, the level 
 const numbers = space.numbers; // name, title, format, better, values, and intervals of groups
 const groupOf = space.groupOf; // runs of one group differ in their seed alone
 const groupSize = groupOf.reduce((sizes, group) => ((sizes[group] = (sizes[group] ?? 0) + 1), sizes), []);
-const unsteady = new Set(space.unsteady); // runs that were no steady state
+const unsteady = new Set(space.unsteady); // runs that were not steady
 const factorNamed = new Map(factors.map((factor) => [factor.name, factor]));
 const numberNamed = new Map(numbers.map((number) => [number.name, number]));
 
-/** What the reader has chosen: by name of a factor the levels, by name of a number its least and most. */
+/** The reader's choice: the levels of each factor, by its name, and the least and most of each number, by its name. */
 const choice = { levels: new Map(), ranges: new Map() };
 const onChoice = [];
 
@@ -35,7 +35,7 @@ function choose() {
 /** The level of a factor that a run has, in words. */
 const wordOf = (factor, run) => (factor.levels[run] < 0 ? "–" : factor.words[factor.levels[run]]);
 
-/** The words of a factor in the order of its levels; what has none comes last. */
+/** The words of a factor in the order of its levels. Last comes the word for runs without a level. */
 const orderOf = (factor) => [...factor.words, "–"];
 
 const mean = (values) => values.reduce((sum, value) => sum + value, 0) / values.length;
@@ -43,8 +43,9 @@ const mean = (values) => values.reduce((sum, value) => sum + value, 0) / values.
 /**
  * Means of a number over runs that share their levels of some factors.
  *
- * `how` says what `low` and `high` are: an interval where only seeds are averaged and they are enough, otherwise the
- * least and the most: of few seeds, or of the means of configurations. `hollow` counts runs that were not steady.
+ * `how` says what `low` and `high` are. If only seeds are averaged, and there are enough of them, they are an interval.
+ * Otherwise they are the least and the most: of the seeds, or of the means of configurations.
+ * `hollow` counts runs that were not steady.
  */
 function means(number, by) {
   const found = new Map();
@@ -96,7 +97,7 @@ function fillSelect(id, options, selected) {
 
 const numberOptions = () => numbers.map((number) => [number.name, number.title]);
 
-/** Factors as options; those with more levels than an eye tells apart cannot be chosen. */
+/** Factors as options; a factor with more than `most` levels cannot be chosen. */
 function factorOptions(most) {
   return factors.map((factor) => {
     const many = factor.words.length > most;
@@ -104,7 +105,7 @@ function factorOptions(most) {
   });
 }
 
-/** A chart that changes: draws what `made` is now, after what is being drawn. */
+/** Replaces a chart by `made`, once the current drawing is finished. */
 function show(id, made) {
   const host = document.querySelector(`.plot[data-chart="${id}"]`);
   report.charts[id] = made;

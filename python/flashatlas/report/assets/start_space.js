@@ -7,5 +7,5 @@ startParallel();
 startOver();
 startHeat();
 startFront();
-choose(); // which lets every view be made, once
+choose(); // makes every view for the first time
 startCharts();

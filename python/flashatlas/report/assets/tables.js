@@ -14,7 +14,7 @@ function dataTable(caption, columns, data) {
   for (const [, title] of shown) head.append(cell("th", title, { scope: "col" }));
   const body = table.createTBody();
   for (const row of rows(data)) {
-    if (shown.some(([field, , kind]) => kind !== "text" && row[field] === null)) continue; // only breaks a line
+    if (shown.some(([field, , kind]) => kind !== "text" && row[field] === null)) continue; // such a row only breaks a line of the chart
     const line = body.insertRow();
     for (const [field, , kind] of shown) line.append(cell("td", formats[kind](row[field]), { className: kind }));
   }

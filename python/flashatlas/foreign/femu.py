@@ -1,8 +1,8 @@
 """FEMU's black-box mode (Li and others, FAST 2018): the properties of its QEMU device.
 
-FEMU collects lines, which are blocks of all dies together; ours collects in each die apart. It has
-no write cache, and writes one flash page at a time. The properties are taken from MoatLab/FEMU at
-commit 99ce4fb (August 2026), ``hw/femu/femu.c``.
+FEMU collects lines, which are blocks of all dies together; our drive collects in each die on its
+own. FEMU has no write cache, and writes one flash page at a time. The properties are taken from
+MoatLab/FEMU at commit 99ce4fb (August 2026), ``hw/femu/femu.c``.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ VICTIMS = {
     "fifo": "fifo",
     "d-choice": "d-choices",
 }
-"""``gc_policy`` (``ftl-line-gc.c``), and ours. FEMU takes any other name for greedy."""
+"""Values of ``gc_policy`` (``ftl-line-gc.c``) and our policies. FEMU takes any other for greedy."""
 
 D_CHOICES = 4
 """Number of lines that ``gc_policy=d-choice`` draws."""

@@ -1,8 +1,8 @@
 """Classes of the keys in another program's description: one table for each kind.
 
-A table does the work: an unknown key is refused with the nearest name, a refused key names an
-alternative, and a key that is left out is reported before the numbers. The page
-``docs/IMPORTERS.md`` prints the tables.
+The error for an unknown key names the nearest key, and the error for a refused key an alternative.
+A note before the run names the keys that are left out. The page ``docs/IMPORTERS.md`` prints the
+tables.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ class Key:
         name: The key, as the other program spells it.
         does: The class.
         says: Our keys that it sets; or an alternative; or the reason why it changes nothing.
-        unless: Values that are accepted although the class is `REFUSED` or `LEFT_OUT`, or a test of
-            the whole description for that.
+        unless: Values that are accepted although the class is `REFUSED` or `LEFT_OUT`; or a
+            function of the whole description that returns ``True`` if the value is accepted.
 
     """
 
@@ -65,7 +65,7 @@ def refused(name: str, unless: str, says: str) -> Key:
 
 
 def left_out(name: str, says: str, unless: str | Callable[[Found], bool] = "") -> Key:
-    """Declare a key with an influence there and no counterpart here; a note reports it."""
+    """Declare a key with an effect there and no counterpart here; a note reports it."""
     taken = unless if callable(unless) else tuple(unless.split("|")) if unless else ()
     return Key(name, Does.LEFT_OUT, says, taken)
 

@@ -1,7 +1,7 @@
 """MQSim's ``ssdconfig.xml`` (Tavakkol and others, FAST 2018; its README has every tag).
 
-One mapping unit is a page, as in MQSim; planes work apart from each other. Over-provisioning is a
-share of the physical space there and of the logical space here. The tags are taken from
+A mapping unit is a page, as in MQSim, and each plane works on its own. MQSim's over-provisioning is
+a share of the physical space, ours a share of the logical space. The tags are taken from
 CMU-SAFARI/MQSim at commit 7ec40e3 (October 2022), ``src/exec``.
 """
 
@@ -49,7 +49,7 @@ VICTIMS = {
     "RANDOM_P": "random",
     "FIFO": "fifo",
 }
-"""Victim policies that both have: ours choose among full blocks."""
+"""Victim policies that both simulators have; ours choose among full blocks."""
 
 SUSPEND = {"NONE": "none", "PROGRAM": "program", "ERASE": "erase", "PROGRAM_ERASE": "both"}
 
@@ -120,7 +120,7 @@ KEYS = table(
     *[
         left_out(
             name,
-            "MQSim suspends what has longer than this still to run; ours whatever runs",
+            "MQSim suspends only operations with more than this time left; ours suspends any",
             _suspends_nothing,
         )
         for name in (
@@ -151,7 +151,7 @@ HOST_FIRST = "map,host_read,host_write,gc,idle"
 COLLECTION_FIRST = "map,gc,host_read,host_write,idle"
 """`timing.priority` in the order of MQSim's ``TSU_OutofOrder.cpp``.
 
-It is the same with preemptible collection and without.
+The host goes first if collection is preemptible; otherwise collection goes before the host.
 """
 
 
@@ -192,7 +192,7 @@ def described(path: str) -> DriveFile:
     """Return the drive of an ``ssdconfig.xml``.
 
     Raises:
-        InputError: The file is something else, or describes a drive that ours cannot be.
+        InputError: The file is no ``ssdconfig.xml``, or we cannot simulate its drive.
 
     """
     root = root_of(path, "Execution_Parameter_Set", "ssdconfig.xml")
@@ -239,7 +239,7 @@ def _times(tags: Given, drive: DriveFile) -> None:
     suspend = tags.one_of("CMD_Suspension_Support", SUSPEND)
     drive.set("timing.suspend", suspend, "CMD_Suspension_Support")
     times = {"program": "Suspend_Program_Time", "erase": "Suspend_Erase_Time"}
-    # ours has one time: the longer one where both are suspended
+    # our drive has one suspend time: the longer one if both operations are suspended
     used = [tag for what, tag in times.items() if suspend in (what, "both")]
     if used:
         tag = max(used, key=lambda tag: tags.whole(tag, 0))
@@ -252,7 +252,7 @@ def _collection(tags: Given, drive: DriveFile) -> None:
     blocks = tags.whole("Block_No_Per_Plane")
     if policy == "d-choices":
         drive.set("ftl.d", int(math.log2(blocks)), "RGA draws log2 of Block_No_Per_Plane")
-    # MQSim collects below the threshold, ours at it; two blocks are the least for two frontiers
+    # MQSim collects below the threshold, our drive at it; two frontiers need at least two blocks
     free = max(int(tags.real("GC_Exec_Threshold") * blocks) - 1, 2)
     drive.set("ftl.low_water", free, "GC_Exec_Threshold x Block_No_Per_Plane, less one")
     dynamic = "Dynamic_Wearleveling_Enabled"

@@ -69,7 +69,7 @@ TRACE_KEYS = table(
 """Every tag of a flow that plays a trace."""
 
 GENERATORS = {"QUEUE_DEPTH": True, "BANDWIDTH": False}
-"""``Synthetic_Generator_Type``: true keeps a number of requests in flight."""
+"""``Synthetic_Generator_Type``; ``True`` if it keeps a number of requests in flight."""
 
 UNITS = {"PICOSECOND": "ps", "NANOSECOND": "ns", "MICROSECOND": "us"}
 """``Time_Unit``, and the unit of a column of a trace."""
@@ -77,7 +77,7 @@ UNITS = {"PICOSECOND": "ps", "NANOSECOND": "ns", "MICROSECOND": "us"}
 
 @dataclass(frozen=True)
 class JobFile:
-    """The text of a job file, and the settings of the scenario that it leaves out."""
+    """The text of a job file, and the scenario's settings that the file leaves out."""
 
     text: str
     left: tuple[str, ...]
@@ -110,7 +110,7 @@ def job_file(what: str) -> JobFile:
 
 @dataclass(frozen=True)
 class TraceText:
-    """The name of the trace that a scenario plays, and the settings that it leaves out."""
+    """The name of the trace that a scenario plays, and the settings that the name leaves out."""
 
     text: str
     left: tuple[str, ...]
@@ -120,8 +120,8 @@ def trace_name(what: str) -> TraceText:
     """Return the trace that a scenario plays: ``workload.xml``, or ``workload.xml,scenario=2``.
 
     A flow has the part of the drive that ``src/exec/Host_System.cpp`` gives it; all parts have the
-    same size. MQSim at that commit reads every time as nanoseconds, and ignores the percentage of a
-    trace that is repeated; here both have their written values.
+    same size. MQSim at that commit reads every time as nanoseconds. It also ignores the percentage
+    if the trace is repeated. FlashAtlas takes both settings as they are written.
 
     Raises:
         InputError: The file is something else, the scenario does not exist, or a flow plays no

@@ -1,9 +1,9 @@
 """NVMeVirt's ``ssd_config.h`` (Kim and others, FAST 2023): the macros of one of its models.
 
-Its capacity is the memory that the module gets, so it must be given. The firmware's time of a read
-becomes our time of every command. NVMeVirt reads a part of a flash page if 4 KiB are asked for;
-ours reads the whole page. The macros are taken from snu-csl/nvmevirt at commit 61c90f7 (May 2026),
-``ssd_config.h``.
+The capacity is the memory that the kernel module gets, so the user must give it. The firmware's
+time for a read becomes our time for every command. NVMeVirt reads a part of a flash page if 4 KiB
+are asked for; our drive reads the whole page. The macros are taken from snu-csl/nvmevirt at commit
+61c90f7 (May 2026), ``ssd_config.h``.
 """
 
 from __future__ import annotations

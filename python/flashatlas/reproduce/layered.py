@@ -1,6 +1,6 @@
 """Experiments with layers.
 
-They have many runs; each belongs to a study, has a value of the study's axis, and a stack of
+Each of their many runs belongs to a study, and has a value on the study's axis and a stack of
 layers.
 """
 
@@ -51,12 +51,12 @@ def add(cases: Cases, study: str, value: Any, stacks: list[str], **options: Any)
 
 @contextmanager
 def _jobs_folder(kept: Kept | None) -> Iterator[Path]:
-    """Yield the folder of the job files; in a store they stay, so that runs can be repeated."""
+    """Yield the folder of the job files; a store keeps them, so that runs can be repeated."""
     if kept is None:
         with tempfile.TemporaryDirectory(prefix="flashatlas-") as folder:
             yield Path(folder)
         return
-    # the store comes first: it refuses a folder that is something else
+    # open the store first: it refuses a folder that is not a store
     jobs = kept.opened().root / "jobs" / kept.name
     jobs.mkdir(parents=True, exist_ok=True)
     yield jobs.resolve()

@@ -40,14 +40,14 @@ class Kept:
     cluster: str = "local"
     """The cluster, as for :meth:`flashatlas.Study.run`, or :data:`HERE`."""
     keys: list[str] = field(default_factory=list, compare=False, repr=False)
-    """Runs that were asked for so far, also by :meth:`step`."""
+    """Keys of the runs that were asked for so far; the stores of :meth:`step` share the list."""
 
     def step(self, name: str) -> Kept:
         """Return the same store for one of an experiment's several studies."""
         return replace(self, name=f"{self.name}-{name}", title=f"{self.title}: {name}")
 
     def done(self) -> int:
-        """Return how many of the runs that were asked for are in the store."""
+        """Return the number of different runs that were asked for and are in the store."""
         if not self.keys:
             return 0
         store = self.opened()
@@ -112,7 +112,7 @@ class Experiment:
     paper: str
     """The folder under ``papers/`` with the published results."""
     help: str
-    """The help text: the repeated results, and the results beyond them."""
+    """The help text; it names the repeated results, and the results beyond the paper."""
     options: tuple[ExperimentOption, ...] = ()
 
     def _module(self, part: str) -> Any:
@@ -125,7 +125,7 @@ class Experiment:
         return planned
 
     def kept(self, root: Path, cluster: str) -> Kept:
-        """Return a store that keeps its runs as a study of its name."""
+        """Return a store that keeps the experiment's runs, as a study with its name."""
         return Kept(root, self.name, self.help.partition("\n")[0].rstrip("."), cluster)
 
     def listings(self, made: Made) -> list[Listing]:

@@ -1,8 +1,8 @@
 """Execution of an experiment's runs: in this process, or as a study in a store of results.
 
 As a study, an experiment has one axis, ``run``: its runs by name. Runs in the store are not run
-again, so an experiment goes on where it was stopped. ``results``, ``report`` and ``diff`` know it
-as ``STORE:NAME``.
+again, so an experiment goes on where it was stopped. ``STORE:NAME`` names the study in ``results``,
+``report`` and ``diff``.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def carried_out(
         common: Arguments that all runs share.
 
     Raises:
-        InputError: The input is bad, or a run failed; the others are in the store.
+        InputError: The input is bad, or a run failed; finished runs are in the store.
 
     """
     if kept is None:
@@ -67,7 +67,7 @@ def _in_store(
     progress: Progress | None,
     common: Mapping[str, Any],
 ) -> list[Result]:
-    # Dask is there only with the extra for studies
+    # Dask is installed only with the extra for studies
     from flashatlas.sweep.plan import Planner  # noqa: PLC0415
     from flashatlas.sweep.study import defined  # noqa: PLC0415
 
@@ -105,7 +105,7 @@ def looked_up(
         told: Called with the number of finished studies.
 
     Raises:
-        InputError: The input is bad, or a study failed; the others are in the store.
+        InputError: The input is bad, or a study failed; finished studies are in the store.
 
     """
     if kept is not None:
@@ -130,7 +130,7 @@ def _looked_up_in_store(
     jobs: int | None,
     told: Callable[[int], None] | None,
 ) -> list[dict[str, Any]]:
-    # Dask is there only with the extra for studies
+    # Dask is installed only with the extra for studies
     from flashatlas.sweep import lookups  # noqa: PLC0415
     from flashatlas.sweep.axes import Axis  # noqa: PLC0415
     from flashatlas.sweep.identity import Digests  # noqa: PLC0415
@@ -285,7 +285,7 @@ class _Told:
 
 
 class _Counted:
-    """A watcher of a study that counts finished runs, of which some may be equal."""
+    """A watcher of a study that counts finished runs; equal runs finish together."""
 
     def __init__(self, told: Callable[[int], None], runs: Sequence[Run]) -> None:
         self._told, self._done = told, 0

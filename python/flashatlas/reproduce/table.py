@@ -13,9 +13,9 @@ DERIVED = "derived"
 REPRODUCED = "reproduced"
 """Kind of a table: simulated, with a workload that is as good as the paper's."""
 CALIBRATED = "calibrated"
-"""Kind of a table: parameters were chosen so that it comes out: consistent, but no evidence."""
+"""Kind of a table: parameters were fitted to the paper's numbers; this is no evidence for them."""
 NOT = "not reproducible without the original trace"
-"""Kind of a table: ours has other traces, or synthetic addresses."""
+"""Kind of a table: our runs have other traces than the paper's, or synthetic addresses."""
 BEYOND = "beyond the paper"
 """Kind of a table: the paper does not show it."""
 
@@ -44,7 +44,7 @@ class Table:
     rows: Sequence[tuple[str, ...]]
 
     def to_json(self) -> dict[str, Any]:
-        """Return all of it."""
+        """Return the table as JSON values."""
         return {
             "title": self.title,
             "kind": self.kind,

@@ -31,7 +31,7 @@ class Application:
     options: dict[str, Any]
     """Arguments of :func:`flashatlas.run`."""
     recorded: bool
-    """``True`` if it is the trace; otherwise it is generated."""
+    """``True`` for a recorded trace, ``False`` for a generated workload."""
     published: bool = True
     """``True`` if it takes the place of a workload of the paper; otherwise it is additional."""
     variants: bool = True
@@ -100,7 +100,7 @@ def applications(entries: Sequence[dict[str, Any]], folder: Path | None) -> list
 def precondition(application: Application, wanted: str, folder: Path | None) -> str:
     """Return the precondition that brings the drive into the state for a recorded trace.
 
-    A generated workload has a filled drive.
+    For a generated workload, the drive is filled.
 
     Args:
         application: The workload.
@@ -126,8 +126,8 @@ def precondition(application: Application, wanted: str, folder: Path | None) -> 
 def flash_seconds(result: Result) -> float:
     """Return the seconds that writing keeps the flash at work, one operation after the other.
 
-    They count programs, erases, and every read that no host read asked for, with times of lower
-    pages.
+    The operations are programs, erases, and all reads except those for the host's reads. Each has
+    the time of a lower page.
     """
     params, nand = result.record["config"]["params"], result.record["nand"]
     reads = sum(n for cause, n in nand["reads"].items() if cause != "host")

@@ -24,8 +24,8 @@ EXPERIMENT = Experiment(
             "limit",
             int | None,
             None,
-            "Number of requests of the studies, and of KiB of the figures, to make runs short, on "
-            "a drive of 2 GB.",
+            "Number of requests of the studies, and number of KiB of the figures. It makes runs "
+            "short, on a drive of 2 GB.",
             least=64,
         ),
     ),

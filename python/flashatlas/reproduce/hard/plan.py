@@ -1,6 +1,7 @@
 """HARD against a superpage-mapped drive alone.
 
-It has figures 14.4 and 14.5, and the questions that they leave out (``papers/4-hard``).
+The experiment has figures 14.4 and 14.5, and the questions that these leave out
+(``papers/4-hard``).
 """
 
 from __future__ import annotations
@@ -80,7 +81,7 @@ class Plan(layered.Plan):
         return cases
 
     def _shape(self) -> list[str]:
-        """Return the settings of the drive: short runs have one of 2 GB, which is filled sooner."""
+        """Return the settings of the drive; for short runs it has 2 GB, and is filled sooner."""
         return ["drive.blocks=512"] if self.requests else []
 
     def _random(self, kind: str, more: str = "") -> dict[str, Any]:

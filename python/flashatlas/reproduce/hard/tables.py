@@ -54,8 +54,8 @@ def claims(hard: HardStudies) -> Table:
         said = f"-{published['read_loss']:.0%}" if "after" not in stage else "not shown"
         rows.append((stage, said, f"{-max(losses):+.1%} to {-min(losses):+.1%}"))
     note = (
-        "Before the random writes, the file lies in order with and without the layer, which costs "
-        "its lookups. After them, sequential data lies scattered under the layer: reads split. "
+        "Before the random writes, the file lies in order with and without the layer: the layer "
+        "costs lookups. After them, sequential data lies scattered under the layer: reads split. "
         "Random writes: `hard.complete = buffered` over `cache.mode = write-through`, two "
         'settings that the paper does not name; "What a write promises" has all four.'
     )
@@ -226,8 +226,8 @@ def full(hard: HardStudies) -> Table:
         rows.append(_amplified(f"hot and cold, {victim}", hard.of("hot-cold", victim, HARD)))
     note = (
         "In the steady state. Write amplification of layer and drive multiply. A full layer moves "
-        "pages as the drive does, so its gain depends on what is not exported; hot and cold: nine "
-        "of ten writes go to a tenth."
+        "pages as the drive does, so its gain depends on the share that is not exported. Hot and "
+        "cold: nine of ten writes go to a tenth of the pages."
     )
     head = (
         "4 KB writes to a full drive",

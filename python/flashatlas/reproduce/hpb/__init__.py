@@ -9,8 +9,8 @@ Run Tiobench and the mixed work of the HPB slides.
 
 The tables compare a map cached in host memory with the same drive without this layer.
 
-Beyond the slides they have the time at the host that their range implies, phones' traces over host
-memory, the cost of verification and updates, and both host layers together.
+Beyond the slides, the tables have the time at the host that the published range implies, phones'
+traces over host memory, the cost of verification and updates, and both host layers together.
 
 For example: `flashatlas reproduce hpb --out out/hpb`
 """

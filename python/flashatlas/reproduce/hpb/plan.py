@@ -1,6 +1,6 @@
 """HPB against a drive that loads its map on demand.
 
-It has Tiobench, mixed work and phones (``papers/2-hpb``).
+The experiment has Tiobench, mixed work and phones (``papers/2-hpb``).
 """
 
 from __future__ import annotations
@@ -189,7 +189,7 @@ def tiobench(sizes: dict[str, int], file: int, threads: int, short: float, host_
 
 
 def mixed(file: int, issue: int, threads: int, reads: int, chunk: int) -> str:
-    """Return a job file: records of 4 KB in chunks, which lie anywhere and are read in order.
+    """Return a job file: chunks at random places, each read or written in records of 4 KB.
 
     Args:
         file: Bytes of the file.

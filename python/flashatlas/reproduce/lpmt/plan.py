@@ -1,6 +1,6 @@
 """The hardware lookup engine.
 
-It has tables III to VI and figures 6 and 8 of the paper, and more (``papers/3-lpmt``).
+The experiment has tables III to VI and figures 6 and 8 of the paper, and more (``papers/3-lpmt``).
 """
 
 from __future__ import annotations
@@ -34,7 +34,6 @@ HASHES = {
 """The paper's functions in its order, then folding at the boundary, and a mixer.
 
 Folding at the boundary reverses each second part.
-
 """
 
 CONSTRAINTS = ("none", "ras,rrd,faw,ccd_l", "ras,rrd,faw,ccd_l,command_bus", "all")
@@ -172,7 +171,7 @@ class Plan:
         return made
 
     def _sets(self, application: Application) -> list[str]:
-        """Return the size of the tables for a trace: for a whole trace, the paper's size."""
+        """Return the setting of the tables' size for a trace; whole traces have the paper's."""
         sets = said_of(self.experiment, application, "sets")
         return [f"lookup.sets={sets}"] if sets else []
 
@@ -195,7 +194,7 @@ class Plan:
         return made
 
     def points(self, files: dict[str, int]) -> list[Asked]:
-        """Return the sweep's configurations with their arguments; ``files`` is a count by trace."""
+        """Return the sweep's configurations with their arguments; ``files`` counts each trace's."""
         sweep = self.experiment["sweep"]
         made: list[Asked] = []
         for application in self.applications if self.sweep else []:

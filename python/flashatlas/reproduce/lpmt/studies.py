@@ -74,7 +74,7 @@ class Studies:
         return [*self.applications, *self.whole]
 
     def published_as(self, application: Application) -> str | None:
-        """Return the paper's workload that a trace is, or begins."""
+        """Return the paper's workload of which a trace is the whole or the opening, or ``None``."""
         found: str | None = said_of(self.experiment, application, "like")
         return found
 

@@ -52,8 +52,8 @@ def figure_6(lpmt: Studies) -> Table:
         for p, o in zip(published, ours, strict=True)
     ]
     note = (
-        "RTP + RP + RCD + CL + DL less what reads in between hide; the last bank's use n reads "
-        "ago, then the same row."
+        "RTP + RP + RCD + CL + DL less what reads in between hide. The bank was last used n reads "
+        "ago; the last line is a read of the same row."
     )
     return Table(
         "Figure 6: clocks of a read",
@@ -67,7 +67,7 @@ def figure_6(lpmt: Studies) -> Table:
 def checks(lpmt: Studies) -> Table:
     """Return the table of random sets, scanned whole.
 
-    It has the engine, the closed form, and the paper's table taken literally.
+    The table has the engine, the closed form, and the paper's figure 6 taken literally.
     """
 
     def clocks(name: str, constraints: str, key: str = "clocks_per_lookup") -> float:
@@ -206,8 +206,8 @@ def table_5(lpmt: Studies) -> Table:
         "Per cent of the reads; row changes are classed by the reads since their bank was last "
         "used. Ours: whole sets of eight. Single and set-mod change the row once a lookup (one "
         "read in eight), as published. Dynamic reads each bank in turn, so that the first read of "
-        "every bank is a row change (4 of 8), where the published table has one in eight for it, "
-        "too: it seems to count the first bank's alone. The published single bank sums to 98.01 %."
+        "every bank is a row change (4 of 8). The published table has one in eight for it, too: it "
+        "seems to count the first bank's alone. The published single bank sums to 98.01 %."
     )
     return Table("Table V: reads by class", NOT, note, ("policy", *names, "sum"), rows)
 
@@ -422,12 +422,12 @@ def best(lpmt: Studies) -> Table:
                 )
             )
     note = (
-        "DDR4-2400 with every constraint, refresh and one command a clock. ns: of a lookup when "
-        "many are at hand; alone: from one lookup's begin to its data, the next one beginning "
-        "after its last read. A flat array of 4 bytes an address (2^20 addresses) is the "
-        "alternative of a controller, and every read of it is one burst: it needs no search, and "
-        "memory for every possible address. x4: in four banks. The LPMT's bytes are the primary "
-        "and secondary table; its block tables are added if files have several pages."
+        "DDR4-2400 with every constraint, refresh and one command a clock. ns: of a lookup if many "
+        "wait; alone: from one lookup's begin to its data, if the next one begins after its last "
+        "read. A flat array of 4 bytes an address (2^20 addresses) is the alternative of a "
+        "controller. It needs no search (every read of it is one burst), but memory for every "
+        "possible address. x4: in four banks. The LPMT's bytes are the primary and secondary "
+        "table; its block tables are added if files have several pages."
     )
     head = ("", "ns", "ns, alone", "reads", "bytes", "against the paper's", "configuration")
     return Table("Beyond the paper: the best that the sweep found", REPRODUCED, note, head, rows)
@@ -480,8 +480,8 @@ def stack(lpmt: Studies) -> Table:
         )
     note = (
         f"{lpmt.applications[-1].name} on {lpmt.experiment['stack']['drive']}: every lookup and "
-        "change of the map as commands to the DRAM, in the requests' way. The map in plain DRAM "
-        "takes no time here (memory.dram_latency = 0)."
+        "change of the map takes commands to the DRAM, and requests wait for them. The map in "
+        "plain DRAM takes no time here (memory.dram_latency = 0)."
     )
     head = (
         "map store",

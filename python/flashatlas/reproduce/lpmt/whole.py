@@ -56,7 +56,7 @@ def whole_traces(
 
 
 def _name(entry: dict[str, Any], file: str) -> str | None:
-    """Return the name here of a file, or ``None`` if it is not the trace of an entry."""
+    """Return the name of a file's workload; ``None`` if the file is not the trace of an entry."""
     if "file" in entry:
         return f"{entry['name']}, whole" if file.startswith(entry["file"]) else None
     volume = VOLUME.match(file)

@@ -10,7 +10,7 @@ Compute figures 2, 3 and 4 of the MAST paper.
 The tables have utilisation of the log, merges by class, and efficiency over FAST.
 
 The schemes are FAST, LAST and MAST, and for reference BAST, FASTer, Superblock and page mapping,
-each with 256 log blocks (or as many spare ones) on a 4 GB drive. Applications are recorded traces
+each with 256 log blocks, or 256 spare blocks, on a 4 GB drive. Applications are recorded traces
 if they are found, and generated workloads otherwise.
 
 For example: `flashatlas reproduce mast --sensitivity --out out/mast`

@@ -173,7 +173,7 @@ class Mast:
     def orders(self) -> list[Order]:
         """Return the order of the schemes by share, for each application and class.
 
-        Each order has the published one and ours.
+        Each has the published order, and our shares.
         """
         return [
             Order(
@@ -237,7 +237,7 @@ class Plan:
         return self.applications
 
     def kinds(self) -> list[tuple[str, str, list[str], bool]]:
-        """Return schemes and variants with their settings, and whether each is the paper's."""
+        """Return schemes and variants with their settings, and ``True`` for the paper's own."""
         known = {s["name"]: s for s in self.experiment["scheme"]}
         common = self.experiment["set"]
         made = [

@@ -30,7 +30,7 @@ def varied(mast: Mast) -> list[str]:
 
 
 def variant_rows(mast: Mast) -> list[tuple[str, ...]]:
-    """Return efficiency and shares on these applications, for each variant of the schemes."""
+    """Return efficiency and shares on the varied applications, for each variant of a scheme."""
     names = varied(mast)
     kinds = dict.fromkeys((row.scheme, row.variant) for row in mast.rows if not row.reference)
     return [

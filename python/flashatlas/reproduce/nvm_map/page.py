@@ -30,7 +30,7 @@ def page(nvm: NvmMap, command: str) -> str:
         ("Traces", text("; ".join(f"{trace.name}: {trace.source}" for trace in nvm.traces))),
         ("NVM", "PCM-like: 32 KB in 13 µs, a hundredth of a program"),
     ]
-    lead = "Improvement over each size of NVM; the paper's axis is this ratio."
+    lead = "The gain of each size of NVM; the paper's axis is this ratio."
     parts: list[Part] = [
         ("headline", "Published and ours", _headline(nvm)),
         chart.Section("figure", "Figure 1", lead, [gains(nvm)]),
@@ -66,8 +66,8 @@ def _numbers(nvm: NvmMap) -> str:
     ]
     lead = (
         "Programs of data, map pages and directory pages to flash, and bytes to NVM, of one FLUSH "
-        "on average. From one DRAM map to the next, one more write has to be complete before a "
-        "FLUSH is: this causes the factor."
+        "on average. From one DRAM map to the next, a FLUSH waits for one more write: this causes "
+        "the factor."
     )
     return section(
         "numbers",

@@ -1,6 +1,6 @@
 """The map in DRAM and NVM against maps in DRAM.
 
-It has figure 1 of the paper and more (``papers/0-hybrid-nvm``).
+The experiment has figure 1 of the paper and more (``papers/0-hybrid-nvm``).
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Row:
     def per_flush(self) -> dict[str, float]:
         """The cost of a FLUSH on average.
 
-        It has programs of data, map pages and directory pages to flash, and bytes to NVM.
+        The parts are programs of data, map pages and directory pages to flash, and bytes to NVM.
         """
         record = self.result.record
         flushes = record["host"]["flushes"]

@@ -53,7 +53,7 @@ def runs(
 ) -> list[tuple[tuple[str, int, tuple[str, ...]], dict[str, Any]]]:
     """Return the identity of each row, and the options of its run.
 
-    ``most`` makes runs short, on a tenth of the drive.
+    ``most`` limits the measured requests of a run, and makes the drive a tenth as large.
     """
     made = []
     shape = ["drive.logical_pages=1300000"] if most else []

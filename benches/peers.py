@@ -1,4 +1,4 @@
-"""`make bench-peers`: the same drive and loads through MQSim, alternately with ours.
+"""`make bench-peers`: the same drive and loads through MQSim and FlashAtlas, in turns.
 
 ``FLASHATLAS_MQSIM`` names a binary of MQSim (https://github.com/CMU-SAFARI/MQSim) that you have
 built; an optimised build is fair. Each load runs with its number of requests and with twice as
@@ -48,7 +48,7 @@ class Load:
     """Number of pages with data in a hundred. MQSim ends with an error where reads and writes meet
     on a drive that collects."""
     longer: int = 1
-    """Factor on the requests through ours: a difference of a tenth of a second is noise."""
+    """Factor on the requests of FlashAtlas: a difference of a tenth of a second is noise."""
 
     def hand(self, waf: float | None) -> float | None:
         """Return requests a second of dies that are all at work, or ``None`` if there are reads."""
@@ -181,7 +181,7 @@ def timed(command: list[str], folder: Path) -> tuple[float, int]:
     """Return CPU seconds in user mode and bytes of memory of a command.
 
     Raises:
-        RuntimeError: It failed.
+        RuntimeError: The command failed.
 
     """
     log = folder / "log"
@@ -207,7 +207,7 @@ def theirs(binary: str, load: Load, requests: int, folder: Path) -> Run:
         for name, value in each.attrib.items()
         if name.startswith("Issued_Flash_")
     }
-    # a multi-plane command is one of each plane
+    # a multi-plane command counts once for each plane
     pages = {
         kind: counted[f"Issued_Flash_{kind}_CMD"]
         + PLANES * counted[f"Issued_Flash_Multiplane_{kind}_CMD"]
@@ -222,10 +222,11 @@ def theirs(binary: str, load: Load, requests: int, folder: Path) -> Run:
 
 
 def ours(load: Load, requests: int, folder: Path) -> Run:
-    """Return a run of ours, of the same drive file."""
+    """Return a run of FlashAtlas, of the same drive file."""
     share = f"read={load.reads / 100},range={load.occupied / 100}"
     kind = f"uniform:requests={requests},size={PAGE},{share}"
-    # a drive that is full in order begins to collect when its spare pages are written
+    # writes need the steady state: after `fill`, a drive collects only once its spare pages are
+    # written
     before = "fill" if load.reads else "steady"
     command = [sys.executable, "-m", "flashatlas", "run", "--drive", "mqsim:ssd.xml", "-w", kind]
     command += ["--depth", str(DEPTH), "--precondition", before, "--json", "run.json"]
@@ -238,8 +239,8 @@ def ours(load: Load, requests: int, folder: Path) -> Run:
 def rows(load: Load, name: str, once: Run, twice: Run) -> tuple[float | None, tuple[str, ...]]:
     """Return microseconds a request, and the cells of the table.
 
-    They are None and dashes if twice as many requests took no longer: other programs decided
-    the time.
+    They are ``None`` and dashes if twice as many requests took no longer: then other programs
+    decided the time.
     """
     seconds, requests = twice.seconds - once.seconds, twice.requests - once.requests
     each = seconds / requests * 1e6 if seconds > 0 else None
@@ -330,7 +331,7 @@ def main() -> None:
 
 
 def where() -> str:
-    """Return the path of the package that runs take, which start in a folder of their own."""
+    """Return the path of the package that runs import; they start in a temporary folder."""
     command = [sys.executable, "-c", "import flashatlas; print(flashatlas.__file__)"]
     return subprocess.run(
         command, cwd=tempfile.gettempdir(), capture_output=True, text=True, check=True
@@ -340,7 +341,7 @@ def where() -> str:
 def compared(
     binary: str, load: Load, rounds: int, bars: Bars, number: int
 ) -> dict[str, tuple[Run, Run]]:
-    """Return the fastest run of both simulators, in turns: with the requests and twice as many."""
+    """Return the fastest runs of both simulators: with the requests, and with twice as many."""
     found: dict[str, tuple[Run, Run]] = {}
     with tempfile.TemporaryDirectory(prefix="flashatlas-peers-") as scratch:
         folder = Path(scratch)

@@ -49,7 +49,7 @@ class Batched(parts.Victim):
 
 
 class Placer(parts.Classifier):
-    """A classifier that tells pages that were written again soon."""
+    """A classifier that separates pages that were written again soon."""
 
     name = "bench-placer"
     streams = (2, 2)
@@ -72,7 +72,7 @@ def took(**run: object) -> float:
 
 
 def beside(own: dict[str, str], plain: dict[str, str]) -> float:
-    """Return the seconds that a policy adds to a built-in one, by the least of three runs each."""
+    """Return the seconds that a policy adds to a built-in one, by the least of three runs."""
     of = {key: {**LOAD["set"], **value} for key, value in (("own", own), ("plain", plain))}
     pairs = [(took(set=of["own"]), took(set=of["plain"])) for _ in range(3)]
     return min(a for a, _ in pairs) - min(b for _, b in pairs)

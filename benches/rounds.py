@@ -1,10 +1,10 @@
-"""`make bench ROUNDS=5`: a benchmark run several times, its numbers as least and median.
+"""`make bench ROUNDS=5`: a benchmark in several rounds, with each number's least and median.
 
     benches/rounds.py --rounds 5 -- target/dist/bench engine setup
 
-One round prints as it goes. Several rounds may differ in numbers alone. A number that is the same
-in all rounds stays; of other numbers the least and the median are printed, `1.02/1.31`. This is no
-test: only the reader's judgement can fail it.
+One round prints as it goes. Several rounds may differ only in numbers. A number that is the same in
+all rounds stays; other numbers are printed as least and median, `1.02/1.31`. This is no test: only
+the reader's judgement can fail it.
 """
 
 from __future__ import annotations

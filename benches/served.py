@@ -1,9 +1,10 @@
 """`make bench-served`: fio over NBD on a served drive, alternately with nbdkit's memory plugin.
 
-Each round serves a new `tlc-small` in memory, one with an image, and nbdkit's own `memory` plugin
-of that size, in turns, and runs the same loads on each. A gigabyte is written once (so that memory
-is touched for the first time), then read, then read and written at random. Numbers are shares of
-the memory plugin's numbers in the same round. The machine should be quiet. This is no test.
+Each round serves three drives in turns: a new `tlc-small` in memory, one with an image, and
+nbdkit's own `memory` plugin of that size. The same loads run on each. They write a gigabyte once
+(so that memory is touched for the first time), read it, then read and write at random. Numbers are
+shares of the memory plugin's numbers in the same round. The machine should be quiet. This is no
+test.
 """
 
 from __future__ import annotations

@@ -51,8 +51,8 @@ pub fn print() {
     .unwrap_or_else(|e| panic!("{e}"));
     let (saved, mib) = (begin.elapsed().as_secs_f64(), bytes.len() >> 20);
 
-    // until the run first looks at the content of the drive: the file is read and mounted, and one
-    // request was carried out
+    // measures until the run first looks at the content of the drive: by then the file is read and
+    // mounted, and one request is carried out
     let file = Saved(Arc::new(bytes));
     let (begin, mut loaded) = (now(), f64::NAN);
     run(

@@ -6,8 +6,8 @@ use flashatlas_device::{Inspect, Ssd};
 use flashatlas_host::STANDARD;
 use flashatlas_types::{Lpn, Seed};
 
-/// Time of a request in nanoseconds, flash operations a second, and WAF, of 4 KiB requests at
-/// random addresses.
+/// Cost of 4 KiB requests at random addresses: nanoseconds a request, flash operations a second,
+/// and WAF.
 struct Cost {
     ns: f64,
     flash_ops_a_second: f64,
@@ -15,7 +15,7 @@ struct Cost {
 }
 
 /// Returns a host with a drive in the steady state of random writes. The drive has `dies` dies,
-/// with `blocks` blocks of 256 pages of 4 KiB between them, and 12.7 % over-provisioning.
+/// with `blocks` blocks of 256 pages of 4 KiB in total, and 12.7 % over-provisioning.
 fn aged(dies: u32, blocks: u32, extra: &[String]) -> Host {
     let channels = dies.min(8);
     let ways = dies.div_ceil(channels).min(64);
@@ -58,7 +58,7 @@ pub fn flash_ops(drive: &Ssd) -> u64 {
 
 fn measured(host: &mut Host, requests: u64, writes: u64, depth: usize) -> Cost {
     let requests = longer(requests);
-    // requests are read ahead, as runs do
+    // requests are read ahead, as in runs
     let mut ahead = [(false, Lpn(0)); 16];
     let mut play = |host: &mut Host, count: u64| {
         for _ in 0..count / ahead.len() as u64 {

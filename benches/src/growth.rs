@@ -1,6 +1,7 @@
-//! Costs that must not grow (`bench growth NAME SIZE COUNT`): work on a structure of a size, COUNT
-//! times. Two counts at each size show the cost of one more there. `benches/tests/instructions.rs`
-//! counts instructions and bounds their growth; nothing here looks at a clock.
+//! Costs that must not grow. `bench growth NAME SIZE COUNT` works COUNT times on a structure of a
+//! size. Two counts at one size show the cost of working once more there.
+//! `benches/tests/instructions.rs` counts instructions and bounds their growth; nothing here looks
+//! at a clock.
 
 use crate::{Host, crash, kernels, layers};
 use flashatlas_crash::CrashSpec;
@@ -12,7 +13,7 @@ use flashatlas_types::{Lpn, Rng, Seed};
 use serde_json::json;
 
 /// A structure: its name, its sizes, the two counts between which a cost is taken, and the work.
-/// The work takes a size and a count, and returns the number of things that were paid for.
+/// The work takes a size and a count, and returns the number of operations to divide the cost by.
 type Growth = (&'static str, &'static [u64], [u64; 2], fn(u64, u64) -> u64);
 
 const GROWTHS: [Growth; 11] = [
@@ -53,7 +54,7 @@ pub fn list() {
     }
 }
 
-/// Does the work on a structure of a size, and prints the number of things done.
+/// Does the work on a structure of a size, and prints the number of operations.
 pub fn work(name: &str, size: u64, count: u64) {
     let known = GROWTHS.iter().find(|(known, ..)| *known == name);
     let (.., work) = known.unwrap_or_else(|| panic!("structure `{name}` is not known"));

@@ -1,6 +1,6 @@
 //! Work that is counted in instructions (`bench kernel NAME COUNT`): the same work COUNT times
-//! after the same set-up. Two counts show the cost of one. `benches/tests/instructions.rs` bounds
-//! the costs; nothing here looks at a clock.
+//! after the same set-up. Two counts show the cost of doing it once more.
+//! `benches/tests/instructions.rs` bounds the costs; nothing here looks at a clock.
 
 use crate::reading::{records, written};
 use crate::{Host, environment};

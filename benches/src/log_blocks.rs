@@ -25,7 +25,7 @@ impl Lcg {
 fn rates(scheme: &str) -> (f64, f64) {
     let mut settings = vec!["drive.logical_pages=16384".to_owned(), format!("ftl.scheme={scheme}")];
     match scheme {
-        // as many blocks to spare as the log has, and what collection keeps
+        // the spare blocks are as many as the log has, and those that collection keeps free
         "page" => settings.extend(["drive.blocks=276".to_owned()]),
         "block" => {}
         _ => settings.push("ftl.log_blocks=16".to_owned()),

@@ -1,5 +1,6 @@
-//! Timed lookups beside two floors. These look up the same random addresses in the same tables
-//! without timing: as many at once as the processor manages, and each after the answer before.
+//! Timed lookups beside two floors. The floors look up the same random addresses in the same tables
+//! without timing. In the first floor, the processor overlaps lookups; in the second, each lookup
+//! waits for the answer of the one before.
 
 use crate::longer;
 use flashatlas_lookup::hashes::STANDARD;
@@ -36,7 +37,7 @@ fn rates(given: &[&str]) -> [f64; 3] {
     let begin = super::now();
     let mut answer = 0;
     for la in addresses(ENTRIES) {
-        // no page has that number, which the processor cannot know before the answer is there
+        // no page has this number, but the processor cannot know that before the answer is there
         let la = la ^ u32::from(answer == u32::MAX);
         answer = study.tables().lookup(la, &mut ()).expect("it was inserted").pn;
         answer = std::hint::black_box(answer);

@@ -97,7 +97,7 @@ impl Host {
         }
     }
 
-    /// Makes as many random writes as there are pages, in no time.
+    /// Makes a random write for each page of the drive, in no simulated time.
     fn age(&mut self) {
         let units = self.expected.len() as u64;
         self.drive.set_instant(true);
@@ -256,7 +256,7 @@ fn large_drive() {
 /// Factor by which `--times` multiplies the requests of engine, costs and lookup.
 static TIMES: OnceLock<u64> = OnceLock::new();
 
-/// Returns `requests` times that factor. A number that moves with it was not steady.
+/// Returns `requests` times [`TIMES`]. A result that moves with the factor was not steady.
 fn longer(requests: u64) -> u64 {
     requests * TIMES.get().unwrap_or(&1)
 }

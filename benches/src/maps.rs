@@ -33,7 +33,7 @@ fn rate(store: &str, extra: &[&str]) -> (f64, f64) {
 }
 
 pub fn print() {
-    // as many bytes as hold the hot entries of every store
+    // enough for the hot entries in every store
     let cache = "map.cache_bytes=512KiB";
     let mut yardstick = 0.0;
     // the first drive of a process waits for memory: it is not the yardstick

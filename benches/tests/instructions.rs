@@ -1,6 +1,6 @@
 //! Costs of work in instructions, which no noise of a machine moves. valgrind counts each kernel of
-//! `benches/src/kernels.rs` at two counts. The cost of one more, as a ratio to a calibration
-//! kernel, must be within 2 % of `benches/instructions.csv`.
+//! `benches/src/kernels.rs` at two counts. The cost of doing the work once more, as a ratio to a
+//! calibration kernel, must be within 2 % of `benches/instructions.csv`.
 //!
 //! Instructions depend on the compiler: with another compiler than the file names, nothing is
 //! compared, and a line says so. `FLASHATLAS_WRITE=1 cargo test --release -p flashatlas-benches
@@ -118,7 +118,7 @@ fn work_costs_as_many_instructions_as_before() {
         let before = held.iter().find(|(name, ..)| name == kernel);
         let reason = before.map_or("", |(.., reason)| reason);
         writeln!(text, "{kernel},{ratio:.1},{reason}").expect("a string takes everything");
-        // of no number where the file does not have it, which is near to none
+        // a kernel that the file lacks has NaN, which is near no ratio
         let was = before.map_or(f64::NAN, |&(_, was, _)| was);
         let near = (ratio / was - 1.0).abs() <= TOLERANCE;
         if !near {
@@ -138,8 +138,8 @@ fn work_costs_as_many_instructions_as_before() {
     }
 }
 
-/// Costs of a request, a flash operation, a lookup and a mount with larger structures. They are
-/// counted in instructions, as caches of the processor would hide or exaggerate them in time.
+/// Checks costs of a request, a flash operation, a lookup and a mount with larger structures. They
+/// are counted in instructions: the processor's caches would hide or exaggerate growth in times.
 #[test]
 fn costs_do_not_grow_with_what_is_kept() {
     if let Some(why) = uncounted() {
@@ -158,7 +158,7 @@ fn costs_do_not_grow_with_what_is_kept() {
     }
 }
 
-/// Returns the instructions that one more costs at a size, in the unit that the program counts.
+/// Returns the instructions of one more operation at a size; the program counts the operations.
 fn cost_of_one(name: &str, size: &str, less: &str, more: &str) -> f64 {
     let [[fewer, few], [all, many]] = [less, more].map(|count| {
         let said = under_valgrind(&["growth", name, size, count]);

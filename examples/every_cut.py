@@ -55,7 +55,8 @@ class EveryCut(ABC):
         """Run until the end or until the power fails.
 
         Returns:
-            The last acknowledged transaction: 0 if only the load had begun, -1 if nothing had.
+            The last acknowledged transaction: 0 if there is only the load's preparation, -1 if
+            nothing was acknowledged.
 
         """
 

@@ -8,8 +8,8 @@ whole.
     pip install littlefs-python
     python examples/littlefs_cuts.py --set ftl.scheme=fast --one-in 5
 
-`--recoveries N` cuts the power again during the recovery: at N operations of each. With
-`--ignore-flush` the drive lies, and files are lost: the check can fail.
+`--recoveries N` cuts the power again during the recovery, at N operations of each. With
+`--ignore-flush` the drive ignores flushes, and files are lost: this shows that the check can fail.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class Blocks(littlefs.UserContext):
 
 
 def on(drive: Device) -> tuple[littlefs.LittleFS, Blocks]:
-    """Return a littlefs on the drive, not mounted."""
+    """Return a littlefs on the drive, not mounted, and its block device."""
     blocks = Blocks(drive)
     size = {"read_size": UNIT, "prog_size": UNIT, "cache_size": UNIT, "lookahead_size": 16}
     count = drive.capacity_bytes // BLOCK
@@ -156,7 +156,7 @@ class Cuts(EveryCut):
                 # a new file is there, empty, once it is opened
                 if data and name != ONE_MORE:
                     found[name] = data
-            # the repairs of littlefs before it writes must be possible, too
+            # littlefs makes repairs before it writes: they must be possible, too
             put(system, ONE_MORE, b"content")
         except littlefs.LittleFSError as error:
             raise AssertionError(f"littlefs: {error}") from error

@@ -5,13 +5,14 @@ turn. The drive's scheme and SQLite each mount by their own recovery. Then:
 
 - `PRAGMA integrity_check` finds nothing,
 - every transaction whose COMMIT had returned is there, and
-- the tables are as after some number of whole transactions.
+- the tables have the content after a whole number of transactions.
 
     pip install apsw
     python examples/sqlite_cuts.py --journal wal --set ftl.scheme=fast --one-in 5
 
-`--recoveries N` cuts the power again during the recovery: at N operations of each. With
-`--ignore-flush` the drive lies, and transactions are lost: the check can fail.
+`--recoveries N` cuts the power again during the recovery, at N operations of each. With
+`--ignore-flush` the drive ignores flushes, and transactions are lost: this shows that the check can
+fail.
 """
 
 from __future__ import annotations

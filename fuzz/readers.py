@@ -2,10 +2,10 @@
 
     python fuzz/readers.py --seconds 60 [--seed 1] [--only record] [--keep out/fuzz]
 
-Small inputs are made by running FlashAtlas. Each is changed, as bytes or as the tree that it holds,
+Small inputs are made by running FlashAtlas. Each input is changed, as bytes or as a tree of JSON,
 and given to the commands that read it, in this process. A command may succeed, or refuse its input
-(exit code 2); where it runs a drive, the run may fail as well (3). A traceback, another exit code,
-or more than 20 seconds is a finding: the input is kept, and the program ends with exit code 1.
+(exit code 2). If it runs a drive, the run may fail as well (3). A traceback, another exit code, or
+more than 20 seconds is a finding: the input is kept, and the program ends with exit code 1.
 """
 
 from __future__ import annotations
@@ -47,10 +47,11 @@ class Reader:
     """The commands that read an input of a kind.
 
     Attributes:
-        name: Its kind.
+        name: The kind of the input.
+        whole: The file or folder of the input.
         files: The files that are changed, within a copy of the whole input.
         commands: Arguments of the command line, where ``@`` stands for the copy.
-        codes: Exit codes beside :data:`ALLOWED`.
+        codes: Exit codes that are allowed beside :data:`ALLOWED`.
 
     """
 
@@ -239,7 +240,7 @@ def _slow(*_: object) -> None:
 def fuzz(
     goes_on: Callable[[str, int], bool], seed: int, keep: Path, only: str | None = None
 ) -> list[str]:
-    """Try every reader for as long as ``goes_on(kind, tries)`` says; return the findings."""
+    """Try every reader while ``goes_on(kind, tries)`` is true; return the findings."""
     found: list[str] = []
     before = Path.cwd()
     signal.signal(signal.SIGALRM, _slow)

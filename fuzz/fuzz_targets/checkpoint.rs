@@ -1,5 +1,5 @@
 //! Checkpoints: any bytes are refused with a place, or give a run. The drive is `tiny`; the corpus
-//! has one of it.
+//! has a checkpoint of it.
 #![no_main]
 
 use flashatlas_host::STANDARD;

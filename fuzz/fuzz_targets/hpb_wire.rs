@@ -1,4 +1,5 @@
-//! Commands, responses and notices of HPB: any bytes are refused, or are what they are decoded to.
+//! Commands, responses and notices of HPB: any bytes are refused, or come back when the decoded
+//! message is encoded.
 #![no_main]
 
 use flashatlas_host::wire::{jedec, paper, samsung};

@@ -1,4 +1,4 @@
-//! The alibaba reader, whatever it is given.
+//! The alibaba reader, with any input.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| flashatlas_fuzz::read(Some("alibaba"), data));

@@ -1,4 +1,4 @@
-//! The atlas reader and its index, whatever it is given.
+//! The atlas reader and its index, with any input.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| {

@@ -1,4 +1,4 @@
-//! The columns reader, whatever it is given.
+//! The columns reader, with any input.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| flashatlas_fuzz::read(

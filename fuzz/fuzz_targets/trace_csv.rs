@@ -1,4 +1,4 @@
-//! The csv reader, whatever it is given.
+//! The csv reader, with any input.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| flashatlas_fuzz::read(Some("csv"), data));

@@ -1,4 +1,4 @@
-//! The disksim reader, whatever it is given.
+//! The disksim reader, with any input.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| flashatlas_fuzz::read(Some("disksim"), data));

@@ -1,4 +1,4 @@
-//! The events reader, whatever it is given.
+//! The events reader, with any input.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| flashatlas_fuzz::read(Some("events"), data));

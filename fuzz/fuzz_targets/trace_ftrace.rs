@@ -1,4 +1,4 @@
-//! The ftrace reader, whatever it is given.
+//! The ftrace reader, with any input.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| flashatlas_fuzz::read(Some("ftrace"), data));

@@ -1,4 +1,4 @@
-//! The JSON lines reader, whatever it is given.
+//! The JSON lines reader, with any input.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| flashatlas_fuzz::read(

@@ -1,4 +1,4 @@
-//! The nexus5 reader, whatever it is given.
+//! The nexus5 reader, with any input.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| flashatlas_fuzz::read(Some("nexus5"), data));

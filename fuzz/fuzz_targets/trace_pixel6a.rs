@@ -1,4 +1,4 @@
-//! The pixel6a reader, whatever it is given.
+//! The pixel6a reader, with any input.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| flashatlas_fuzz::read(Some("pixel6a"), data));

@@ -1,4 +1,4 @@
-//! The systor17 reader, whatever it is given.
+//! The systor17 reader, with any input.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| flashatlas_fuzz::read(Some("systor17"), data));

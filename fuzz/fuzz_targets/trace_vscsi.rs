@@ -1,4 +1,4 @@
-//! The vscsi reader, whatever it is given.
+//! The vscsi reader, with any input.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| flashatlas_fuzz::read(Some("vscsi"), data));

@@ -28,7 +28,8 @@ fn options(choice: u8) -> ReadOptions {
 /// A few lines that many formats read.
 const LINES: &[u8] = b"when,kind,where\n0,R,8,8,a\n1;W;16;8;b\n1 2 3 4\n";
 
-/// Reads a few lines in the format `spec`, and makes a writer of it. Either may be refused.
+/// Reads a few lines in the format `spec`, and makes a writer of this format. Either may be
+/// refused.
 pub fn spec(spec: &str) {
     if let Ok(Opened { mut source, .. }) =
         open(Box::new(LINES), Some(spec), &ReadOptions::default())
@@ -38,7 +39,7 @@ pub fn spec(spec: &str) {
     drop(create(spec, Box::new(std::io::sink()), "none", &WriteOptions::default()));
 }
 
-/// Looks for a time in `data` by its index, and reads on from there.
+/// Seeks a time in the trace `data` by the trace's index, and reads on from there.
 pub fn seek(data: &[u8]) {
     let from = Ps(u64::from(data.first().copied().unwrap_or_default()) * 1000);
     let mut input = Cursor::new(data.to_vec());
@@ -48,7 +49,8 @@ pub fn seek(data: &[u8]) {
 }
 
 /// Reads at most [`MAX_RECORDS`] records of `data`, in `format` or in the one that is recognised,
-/// and checks the promises of every record. The last byte is read, and also chooses the options.
+/// and checks the promises of every record. The last byte is a part of the trace, and also chooses
+/// the options.
 pub fn read(format: Option<&str>, data: &[u8]) {
     let options = options(data.last().copied().unwrap_or_default());
     let Ok(Opened { mut source, .. }) =

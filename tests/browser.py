@@ -18,7 +18,7 @@ CHROMIUM = next(
 )
 
 PROOFS = {"test_report_browser": "report-page", "test_study_page": "study-page"}
-"""The proof of ``drawn.py`` that each module is."""
+"""The proof of ``drawn.py`` that each module belongs to."""
 
 ARGUMENTS = [
     "--headless",
@@ -29,7 +29,7 @@ ARGUMENTS = [
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
-    # a page of the browser's own, drawn for each tab: a third of what such a test takes
+    # the browser draws a page of its own for each tab: a third of the time of such a test
     "--disable-features=WebUIOmniboxPopup",
 ]
 
@@ -48,14 +48,14 @@ def browser():
 
 
 class Pages:
-    """Opens pages; what they write on their console, or ask the network for, is a complaint."""
+    """Opener of pages. A line on their console, or a request to the network, is a complaint."""
 
     def __init__(self, browser) -> None:
         self._browser, self._contexts = browser, []
         self.complaints: list[str] = []
 
     def open(self, file: Path, *, width: int = 1280, before=None, **options):
-        """The page, drawn; ``before`` is called with it when it is still empty."""
+        """Return the page once it is drawn; ``before`` is called with the still empty page."""
         complaints = self.complaints
         context = self._browser.new_context(viewport={"width": width, "height": 800}, **options)
         self._contexts.append(context)
@@ -80,7 +80,7 @@ class Pages:
 
 @pytest.fixture
 def opened(browser):
-    """Opens a page; a line on its console, or a request to the network, fails the test."""
+    """Yield a function that opens a page; its console and its requests must stay empty."""
     pages = Pages(browser)
     yield pages.open
     pages.close()
@@ -104,7 +104,7 @@ def pages_to_look_at(browser):
 
 @pytest.fixture
 def looked_at(pages_to_look_at):
-    """Yield an ``opened`` that opens a page once for all tests, which change nothing in it."""
+    """Yield a function that opens a page once for all tests; they change nothing in it."""
     pages, opened = pages_to_look_at
     yield opened
     assert pages.complaints == []

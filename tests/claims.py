@@ -54,19 +54,19 @@ the hit ratios and gains that those papers print.
 
 
 def experiments() -> list[tuple[Path, dict[str, Any]]]:
-    """The folder of each paper that has claims, and these."""
+    """Return the folder of each paper that has claims, and the claims."""
     files = sorted((ROOT / "papers").glob("*/claims.toml"))
     return [(file.parent, tomllib.loads(file.read_text())) for file in files]
 
 
 def name_of(claims: dict[str, Any]) -> str:
-    """The experiment that a command carries out."""
+    """Return the name of the experiment that the command of the claims carries out."""
     name: str = shlex.split(claims["command"])[2]
     return name
 
 
 def results(folder: Path) -> dict[str, Any]:
-    """The tables that were kept of a paper's experiment."""
+    """Return the kept tables of a paper's experiment."""
     kept: dict[str, Any] = json.loads((folder / "results.json").read_text())
     return kept
 
@@ -101,12 +101,12 @@ def keep(folder: Path, command: str, found: dict[str, Any]) -> None:
 
 
 def select(kept: dict[str, Any], selector: Sequence[str | int]) -> str:
-    """The cell that a selector names: a title, the first cells of a row, a column.
+    """Return the cell that a selector names: a title, the first cells of a row, a column.
 
-    A column is a name or a number; without a row it is the whole column.
+    A column is a name or a number. A selector without a row names the whole column.
 
     Raises:
-        LookupError: There is no such table, row or column; which there are.
+        LookupError: There is no such table, row or column; the message names the existing ones.
 
     """
     title, *row, column = selector
@@ -126,7 +126,7 @@ def select(kept: dict[str, Any], selector: Sequence[str | int]) -> str:
 
 
 def page() -> str:
-    """The page of claims, from what was kept."""
+    """Return the page of claims, made from the kept tables."""
     parts = [INTRODUCTION + "".join(f"| {name} | {said} |\n" for name, said in VERDICTS.items())]
     for folder, claims in experiments():
         if "claim" not in claims:
@@ -146,7 +146,7 @@ def page() -> str:
 
 
 def plain(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table as READMEs have it: columns two spaces apart, nothing wrapped."""
+    """Return a table as READMEs have it: columns two spaces apart, nothing wrapped."""
     every = [list(head), *map(list, rows)]
     widths = [max(len(row[i]) for row in every) for i in range(len(head))]
     lines = ("  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)) for row in every)
@@ -154,7 +154,7 @@ def plain(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def main() -> None:
-    """Carry the experiments out, or take what was carried out; write tables and page."""
+    """Carry the experiments out, or take their results from a folder; write tables and page."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--collect", type=Path, metavar="DIR", help="what was carried out already")
     parser.add_argument("--show", metavar="PAPER", help="print the kept tables of a folder")

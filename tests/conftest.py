@@ -24,7 +24,7 @@ pytest_plugins = ["browser"]
 ROOT = Path(__file__).resolve().parent.parent
 
 ONE_IN = int(os.environ.get("FLASHATLAS_PROOFS") or 20)
-"""One in this number of random cases is tried; 1: all are (``make test-full``)."""
+"""One in this number of random cases is tried; with 1 (``make test-full``) all are."""
 
 
 LONG = 8
@@ -32,8 +32,8 @@ LONG = 8
 
 
 def pytest_configure(config):
-    # `make test` runs this in the background of a shell, whose processes ignore the signal: the
-    # programs that tests start and interrupt would inherit that
+    # `make test` runs pytest in the background of a shell, whose processes ignore the signal: the
+    # programs that tests start and interrupt would inherit this
     signal.signal(signal.SIGINT, signal.default_int_handler)
     config.addinivalue_line("markers", "long: some seconds; each commit takes others of them")
 
@@ -48,7 +48,7 @@ def pytest_collection_modifyitems(items):
 
 
 def pytest_terminal_summary(terminalreporter):
-    """Say apart how many tests were left to other commits, and how many lack something here."""
+    """Print how many tests other commits run, and how many were skipped for each other reason."""
     reasons = Counter(
         report.longrepr[2].removeprefix("Skipped: ")
         for report in terminalreporter.stats.get("skipped", [])
@@ -72,14 +72,14 @@ class Finished(NamedTuple):
 
 @pytest.fixture(scope="module", autouse=True)
 def only_its_own_parts():
-    """No file of tests finds the parts that another one added: they share a process."""
+    """Remove the parts that a file of tests added: all files share a process."""
     with parts.temporary():
         yield
 
 
 @pytest.fixture(scope="session")
 def dask_cluster():
-    """The address of a Dask cluster: its one worker is a thread, and there before the tests."""
+    """Yield the address of a Dask cluster with one worker, a thread that the tests find running."""
     distributed = pytest.importorskip("distributed", reason="the extra [study] is not installed")
     with distributed.LocalCluster(
         n_workers=1, processes=False, protocol="tcp://", dashboard_address="127.0.0.1:0"
@@ -89,9 +89,9 @@ def dask_cluster():
 
 @pytest.fixture
 def cli(tmp_path, monkeypatch):
-    """Run the command line in an empty folder, in this process: starting one takes half a second.
+    """Run the command line in an empty folder, in this process: a new one takes half a second.
 
-    What needs a process of its own (signals, pipes) starts one itself.
+    A test that needs another process (for signals or pipes) starts one itself.
     """
 
     def call(*arguments: str) -> Finished:
@@ -113,7 +113,7 @@ def cli(tmp_path, monkeypatch):
 
 @pytest.fixture
 def trace(tmp_path) -> Path:
-    """A trace of four writes in the format of MSR Cambridge."""
+    """Return a trace of four writes in the format of MSR Cambridge."""
     path = tmp_path / "four.csv"
     path.write_text("".join(f"{1000 * i},host,0,Write,{4096 * i},4096,0\n" for i in range(4)))
     return path

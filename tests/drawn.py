@@ -35,12 +35,12 @@ PROOFS = (
     "report-page",
     "study-page",
 )
-"""Bugs on purpose, and threads whose order is drawn, which need builds of their own; parts in Rust
-of the templates, which need theirs; the code blocks of each third of the documentation; databases
-under pulled plugs and experiments by real clients; a guest's own kernel under pulled plugs; the
-papers' experiments on few requests, those about maps, and the others; `make demo`; the commands of
-HACKING; what somebody
-does with a report, in a browser. Each is about as long."""
+"""The proofs, each about as long as the others: bugs on purpose, and threads whose order is drawn,
+which need builds of their own; parts in Rust that are made from the templates, which need another
+build; the code blocks of each third of the documentation; databases under pulled plugs, and
+experiments by real clients; a guest's own kernel under pulled plugs; the papers' experiments on few
+requests, about maps and about other things; `make demo`; the commands of HACKING; the use of a
+report, and of a study's page, in a browser."""
 
 FILES = {
     "interleavings": ("crates/serve/src/",),
@@ -63,7 +63,7 @@ FILES = {
     ),
     "clients": ("python/flashatlas/plug/", "python/flashatlas/reproduce/served.py"),
 }
-"""Files and folders by proof: if one of them changed, the proof is taken whatever is drawn."""
+"""Files and folders by proof: if one of them changed, the proof is taken in any case."""
 
 
 def _git(*arguments: str) -> str:
@@ -78,7 +78,7 @@ def _hash() -> int:
 
 
 def sample(items: Sequence[Item], one_in: int) -> list[Item]:
-    """Return one in ``one_in`` of the items, others for each commit; all of them in a full test."""
+    """Return one in ``one_in`` of the items, chosen by the commit's hash; all in a full test."""
     return list(items if _everything() else items[_hash() % one_in :: one_in])
 
 
@@ -88,7 +88,7 @@ def _everything() -> bool:
 
 @cache
 def drawn() -> set[str]:
-    """The proofs that are taken."""
+    """Return the proofs that are taken."""
     if _everything():
         return set(PROOFS)
     at_hand = {PROOFS[_hash() % len(PROOFS)]}
@@ -104,7 +104,7 @@ def touched(name: str) -> bool:
 
 @cache
 def changed() -> set[str]:
-    """Files that differ from the last commit but one: they are looked at whatever is drawn."""
+    """Return the files that differ from the last commit but one; their tests run in any case."""
     return set(_git("diff", "--name-only", "HEAD~1").splitlines())
 
 

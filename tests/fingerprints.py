@@ -1,4 +1,4 @@
-"""Fingerprints: for each example a hash of every flash operation with its time, and of its record.
+"""Fingerprints of examples: a hash of all flash operations with their times, and of the record.
 
 ``make fingerprints`` shows which examples moved since ``tests/fingerprints.csv`` was written, and
 ``make fingerprints WRITE=1`` writes it anew. A change of that file is a change of results: it is
@@ -53,7 +53,7 @@ OF_GENERATORS = {
 
 
 def examples() -> Iterator[tuple[str, dict[str, Any]]]:
-    """A name and the arguments of :func:`flashatlas.run` for every part of the registries."""
+    """Yield a name and the arguments of :func:`flashatlas.run` for each part of the registries."""
     known = flashatlas.registries()
     kinds = (
         "schemes",
@@ -109,7 +109,7 @@ def examples() -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def of(result: flashatlas.Result) -> tuple[str, str, str]:
-    """Operations, trajectory and record of one result, as the file has them."""
+    """Return operations, trajectory and record of one result, as the file has them."""
     found = result.record["fingerprint"]
     record = {
         key: value for key, value in results_of(result.record).items() if key != "fingerprint"
@@ -120,7 +120,7 @@ def of(result: flashatlas.Result) -> tuple[str, str, str]:
 
 
 def compute() -> dict[str, tuple[str, str, str]]:
-    """The fingerprint of every example."""
+    """Return the fingerprint of every example."""
     cases = dict(examples())
     results = flashatlas.compare(list(cases.values()), fingerprint=True)
     return dict(zip(cases, map(of, results), strict=True))
@@ -136,7 +136,7 @@ def expected() -> dict[str, tuple[str, str, str]]:
 
 
 def moved(was: dict[str, Any], now: dict[str, Any]) -> list[str]:
-    """A line for each example that moved, came or went."""
+    """Return a line for each example that moved, is new or is gone."""
     parts = COLUMNS[1:]
     lines = [f"{name}: new" for name in now if name not in was]
     lines += [f"{name}: gone" for name in was if name not in now]
@@ -147,7 +147,7 @@ def moved(was: dict[str, Any], now: dict[str, Any]) -> list[str]:
 
 
 def main() -> None:
-    """Say what moved; with ``--write``, write the file anew."""
+    """Print the examples that moved; with ``--write``, write the file anew."""
     now = compute()
     lines = moved(expected() if FILE.exists() else {}, now)
     if "--write" in sys.argv[1:]:

@@ -1,7 +1,7 @@
-"""Add what the guides add, word for word, and run the tests of the crate.
+"""Add the code of the guides, word for word, and run the tests of the crate.
 
-``make test-guides`` runs this on a copy of the sources. A guide whose code has drifted from the
-code fails here.
+``make test-guides`` runs this on a copy of the sources. A guide whose code no longer fits the
+sources fails here.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ GUIDES = ("add-a-scheme.md", "add-a-victim-policy.md")
 
 
 def blocks(guide: str) -> list[str]:
-    """The Rust code of a guide."""
+    """Return the blocks of Rust code in a guide."""
     text = (ROOT / "docs/howto" / guide).read_text(encoding="utf-8")
     return re.findall(r"```rust\n(.*?)```", text, re.DOTALL)
 
 
 def the_one_with(found: list[str], part: str) -> str:
-    """The only block that holds ``part``."""
+    """Return the only block that holds ``part``."""
     (block,) = [block for block in found if part in block]
     return block
 
 
 def register(file: Path, module: str, registry: str) -> None:
-    """Name a module and list its entry."""
+    """Add a module to a file, and its entry to a registry there."""
     text = file.read_text(encoding="utf-8")
     text = re.sub(r"^mod ", f"mod {module};\nmod ", text, count=1, flags=re.MULTILINE)
     text, count = re.subn(

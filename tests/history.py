@@ -3,7 +3,7 @@
 A history is linearizable if each operation can be given an instant between its begin and its end,
 so that every read returns the value written last. If no value is written twice, this is decided
 by zones (Gibbons and Korach, Testing Shared Memories, SIAM Journal on Computing 26, 1997, section
-4): a value's zone lasts from the first end of an operation on it to the last begin of one.
+4). A value's zone lasts from the first end to the last begin of the operations on the value.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ class Operation(NamedTuple):
 
     write: bool
     value: int
-    """The value that it wrote or read; 0 is the value that the block held before."""
+    """The written or read value; 0 is the value that the block held before the history."""
     begin: int
     end: int
 

@@ -1,4 +1,4 @@
-"""Runs that reach every mechanism which a scheme, store or layer declares."""
+"""Runs that reach every mechanism that a scheme, store or layer declares."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Add = Callable[..., None]
 
 
 def runs() -> list[dict[str, Any]]:
-    """Arguments of :func:`flashatlas.compare` for each run."""
+    """Return the arguments of :func:`flashatlas.compare` for each run."""
     found: list[dict[str, Any]] = []
 
     def add(label: str, workload: str, *settings: str, **options: Any) -> None:

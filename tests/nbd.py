@@ -1,4 +1,4 @@
-"""A client of NBD in a few lines: what a test needs that no program does."""
+"""A client of NBD in a few lines, for requests that no program sends."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Client:
         return got
 
     def ask(self, kind: int, offset: int = 0, length: int = 0, data: bytes = b"", flags: int = 0):
-        """The error of a request (0: none), and what it read."""
+        """Return the error of a request (0: none), and the bytes that it read."""
         length = len(data) or length
         head = struct.pack(">IHHQQI", 0x25609513, flags, kind, 7, offset, length)
         self.socket.sendall(head + data)
@@ -42,5 +42,5 @@ class Client:
         return error, self.take(length) if kind == READ and not error else b""
 
     def close(self) -> None:
-        """Without a word."""
+        """Close the connection without NBD's request to disconnect."""
         self.socket.close()

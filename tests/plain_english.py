@@ -2,8 +2,8 @@
 
     python tests/plain_english.py [--list] [PATH...]
 
-It looks at the first line of every doc comment in Rust, at phrases in comments, docstrings and
-documents, and at nothing that a compiler reads. Ruff's D401 does the first lines in Python.
+The script looks at the first line of every doc comment in Rust, and at phrases in comments,
+docstrings and documents. It ignores code. Ruff's D401 checks the first lines in Python.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def opening(text: str, kind: str) -> str | None:
 
 
 def prose(path: Path) -> Iterator[tuple[int, str]]:
-    """Yield the lines that people read: comments, docstrings, and documents but for their code."""
+    """Yield the lines of comments, docstrings, and documents without their code, with numbers."""
     lines = path.read_text(encoding="utf-8").splitlines()
     if path.suffix == ".rs":
         for number, line in enumerate(lines, 1):
@@ -138,7 +138,7 @@ def _docstrings(source: str) -> Iterator[tuple[int, str]]:
 
 
 def look(paths: list[Path]) -> tuple[list[Finding], Counter[str]]:
-    """Return the findings in files, and counts: first lines, pale ones, words."""
+    """Return the findings in files, and the counts of first lines, pale first lines and words."""
     findings: list[Finding] = []
     counts: Counter[str] = Counter()
     for path in paths:

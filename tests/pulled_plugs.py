@@ -1,7 +1,7 @@
 """The power fails under ext4 on every scheme, map store and layer: ``make pull-plug``.
 
-Prints a table of docs/RELIABILITY.md, and ends with an error if anything is lost. What was tried is
-kept, a line of JSON each, and not tried again.
+The program prints a table of docs/RELIABILITY.md, and ends with an error if anything is lost. It
+keeps a line of JSON for each cell that it tried, and does not try the cell again.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ UFS = ["drive.blocks=96", "drive.logical_pages=131072"]
 HPB = ["layers=hpb-host", "hpb.host_bytes=9MiB"]
 HARD = ["layers=hard", "hard.superpage=64KiB", "hard.page=4KiB", "hard.segment=64"]
 STORES = {"dram": ["map.flush=pages"], "lpmt": [], "nvm-hybrid": []}
-"""Settings of map stores; of the others the size of the cache."""
+"""Settings of map stores; the other stores have a setting for the size of their cache."""
 
 IN_MEMORY = ("dram", "nvm-hybrid", "lpmt", "leaftl")
-"""Map stores of which HPB saves nothing, and which it refuses."""
+"""Map stores that HPB refuses, because it would save nothing with them."""
 
 
 def cells() -> Iterator[tuple[str, str, list[str]]]:
-    """Name, drive and settings of everything that is tried."""
+    """Yield the name, the drive and the settings of each row of the table."""
     known = flashatlas.registries()
     stores = [entry["name"] for entry in known["maps"]]
     of_store = {s: [f"map.store={s}", *STORES.get(s, ["map.cache_bytes=64KiB"])] for s in stores}
@@ -48,22 +48,23 @@ def cells() -> Iterator[tuple[str, str, list[str]]]:
 
 
 WITHIN, WITHIN_OF_SLOW = 1500, 15_000
-"""Operations of the flash within which the power fails; the second in a guest, where a record takes
-hundreds of them: block mapping, and log blocks under a layer that writes superpages."""
+"""Operations of the flash within which the power fails. The second number is for a guest and rows
+in which a record takes hundreds of operations: block mapping, and log blocks under a layer that
+writes superpages."""
 
 
 def within(kernel: str, row: str) -> int:
-    """Operations within which the power fails in a cell."""
+    """Return the number of operations within which the power fails in a cell."""
     slow = row == "block" or (row.startswith("hard over ") and "page," not in row)
     return WITHIN_OF_SLOW if slow and kernel != "running" else WITHIN
 
 
 CONTROLS = {"running": "FLUSH", "guest": "FLUSH", "guest-nbd": "FUA"}
-"""The command that the drive of a control ignores, by kernel, so that something must be lost."""
+"""The command that the drive ignores in a control, by kernel: something must be lost then."""
 
 
 def work(asked: argparse.Namespace) -> Iterator[tuple[str, str, str, list[str], dict[str, Any]]]:
-    """Row, client, drive, settings and options of everything that is tried, controls last."""
+    """Yield row, client, drive, settings and options of each cell, controls last."""
     clients = [client for client in plug.CLIENTS if not asked.client or client.name in asked.client]
     able = []
     for client in clients:
@@ -79,7 +80,8 @@ def work(asked: argparse.Namespace) -> Iterator[tuple[str, str, str, list[str], 
             yield name, client, drive, settings, {}
     name, drive, settings = next(cell for cell in cells() if cell[0] == "page, demand")
     ignored = CONTROLS[asked.kernel]
-    # what FUA alone made durable is the end of a file: records show it, not each database
+    # FUA alone makes only the end of a file durable: the client `records` shows its loss, but not
+    # every database does
     for client in able if ignored == "FLUSH" else able[:1]:
         options = {f"ignore_{ignored.lower()}": True}
         yield f"{name}, {ignored} ignored", client, drive, settings, options
@@ -93,7 +95,7 @@ def pulled(
     settings: list[str],
     options: dict[str, Any],
 ) -> dict[str, Any]:
-    """Return the entry of a cell of the table, and how much was wrong."""
+    """Return the pulls of a cell, the text of its entry in the table, and the number of faults."""
     pulls, result = plug.pull(
         drive,
         set=settings,
@@ -114,7 +116,7 @@ def pulled(
 
 
 def table(found: dict[tuple[str, str], dict[str, Any]]) -> Iterator[str]:
-    """Markdown, a row each scheme, store and layer, a column each client."""
+    """Yield the table in Markdown: a row for each scheme, store or layer, a column each client."""
     clients = list(dict.fromkeys(client for _, client in found))
     yield f"| Scheme, store, layer | {' | '.join(clients)} |"
     yield "|---" * (1 + len(clients)) + "|"
@@ -124,7 +126,7 @@ def table(found: dict[tuple[str, str], dict[str, Any]]) -> Iterator[str]:
 
 
 def main() -> None:
-    """Try every cell under every client, then what must lose something."""
+    """Try every cell under every client, then the controls, which must lose something."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kernel", choices=list(plug.KERNELS), default="running")
     parser.add_argument("--client", action="append", choices=[each.name for each in plug.CLIENTS])
@@ -150,7 +152,7 @@ def main() -> None:
             found[row, client] = each
     order = [(row, client) for row, client, *_ in mine]
     print(*table({key: found[key] for key in order}), sep="\n")
-    # nothing may be lost, but where the drive ignores something
+    # something is lost if and only if the drive ignores a command
     amiss = [key for key in order if bool(found[key]["wrong"]) != ("ignored" in key[0])]
     if amiss:
         sys.exit(f"something was lost, or a control lost nothing: {amiss} (kept in {keep})")

@@ -1,6 +1,6 @@
-"""Results as a run gives them, made up.
+"""Made-up results of runs.
 
-Reports are tested without simulating, and with what a small run never has.
+They test reports without a simulation, and with content that a small run never has.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import pyarrow as pa
 from flashatlas import Result
 
 PAGE_MAPPED, LOG_BLOCKS = ("closed", "closed", "open"), ("data", "data", "log")
-"""Roles that written blocks have; most have the first."""
+"""Roles of written blocks; most blocks have the first role."""
 
 NOTES = ["changes of the map take no time", "the drive was filled in address order"]
 
@@ -35,9 +35,9 @@ def fake(
     areas: tuple[str, ...] = (),
     **more: Any,
 ) -> Result:
-    """One result, different for each seed.
+    """Return one result, different for each seed.
 
-    With ``areas``, of a scheme that has a log of these areas.
+    With ``areas``, the result is of a scheme whose log has these areas.
     """
     rng = random.Random(seed)
     parts = (
@@ -131,7 +131,7 @@ def _percentiles(rng: random.Random) -> dict[str, float]:
 def merges(seed: int) -> dict[str, Any]:
     """Return merges as a log-block scheme counts them.
 
-    There is a class that never came up, and there are log blocks that merged nothing.
+    One class has a count of zero, and some log blocks merged nothing.
     """
     return {
         "data_blocks": {"switch": 0, "partial": 40 * seed, "full": 300},
@@ -147,7 +147,7 @@ def merges(seed: int) -> dict[str, Any]:
 
 
 def series(rng: random.Random, rows: int, timed: bool, areas: tuple[str, ...]) -> pa.Table:
-    """Intervals with bursts of collection, and stretches in which nothing was read."""
+    """Return intervals with bursts of collection, and stretches in which nothing was read."""
     width = 2_000_000_000 // rows
     columns: dict[str, list[Any]] = {
         "requests_from": [1 + 100_000 * k // rows for k in range(rows)]
@@ -187,7 +187,7 @@ def series(rng: random.Random, rows: int, timed: bool, areas: tuple[str, ...]) -
 
 
 def latency(rng: random.Random, bins: int = 2_000) -> pa.Table:
-    """A histogram with a long tail."""
+    """Return a histogram with a long tail."""
     edges = sorted({int(5_000 * 1.004**k) + k for k in range(bins)})
     return pa.table(
         {
@@ -202,14 +202,14 @@ def latency(rng: random.Random, bins: int = 2_000) -> pa.Table:
 
 
 def wear(rng: random.Random) -> pa.Table:
-    """Blocks around a mean."""
+    """Return a histogram of blocks by erases."""
     return pa.table(
         {"erases": list(range(3, 15)), "blocks": [rng.randrange(1, 60) for _ in range(12)]}
     )
 
 
 def resources(rng: random.Random, dies: int) -> pa.Table:
-    """Dies and four channels."""
+    """Return the busy shares of dies and four channels."""
     kinds = ["die"] * dies + ["channel"] * 4
     return pa.table(
         {
@@ -224,7 +224,7 @@ def resources(rng: random.Random, dies: int) -> pa.Table:
 def blocks(
     rng: random.Random, frames: int, cells: int, timed: bool, roles: tuple[str, ...] = PAGE_MAPPED
 ) -> pa.Table:
-    """Blocks of which in each frame some are written and some are erased."""
+    """Return frames of blocks; in each frame some blocks are written and some are erased."""
     valid, erases, role = [1.0] * cells, [3.0] * cells, [roles[0]] * cells
     rows: dict[str, list[Any]] = {
         name: [] for name in ("frame", "at", "cell", "blocks", "valid", "erases", "role")

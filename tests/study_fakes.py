@@ -1,4 +1,4 @@
-"""Studies made up for the tests of pages: runs whose numbers follow from their axes by formulas."""
+"""Made-up studies for the tests of pages; formulas make the numbers of a run from its axes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ STORES = {"dram": 0.0, "dftl": 0.4, "tpftl": 0.2, "demand": 0.3}
 
 
 def fake_study(seeds: int = 5, caches: int = 20) -> tuple[Frame, dict]:
-    """A study of 5 x 4 x ``caches`` x ``seeds`` runs, and what a store notes of it."""
+    """Return a study of 5 x 4 x ``caches`` x ``seeds`` runs, and a store's note of the study."""
     drawn = random.Random(7)
     sizes = [8192 << (i % 20) for i in range(caches)]
     axes = list(itertools.product(VICTIMS, STORES, sizes, range(1, seeds + 1)))
@@ -63,4 +63,4 @@ class Mine(parts.Victim):
         blocks = lane.candidates()
         return blocks[(lane.valid[blocks] * {factor}).argmin()] if len(blocks) else None
 """
-"""A file with a victim policy, ``mine``: greedy with a ``factor`` of 1, and with -1 the worst."""
+"""A file with a victim policy, ``mine``: greedy if ``factor`` is 1, the worst one if it is -1."""

@@ -146,7 +146,7 @@ def test_python_is_told_in_python(options, words):
 
 
 def test_a_folder_that_is_written_anew_has_no_record_meanwhile(tmp_path, monkeypatch):
-    """A process that is killed in between leaves no old record beside new tables."""
+    """If the process is killed in between, no old record lies beside new tables."""
     options = {"workload": "uniform:requests=100,size=2KiB"}
     flashatlas.run("tiny", **options).save(tmp_path)
     written = []

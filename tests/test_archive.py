@@ -1,4 +1,4 @@
-"""A study as an artifact: what is in it, and that it is carried out again to the same numbers."""
+"""The artifact of a study has all its files, and its runs give the same numbers again."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_an_artifact_is_whole_and_gives_the_same_numbers(cli, study, tmp_path):
     path = archived(cli, study, "--with", str(study / "figure.svg"))
     found = unpacked(path, tmp_path / "elsewhere")
     for file in ("traces/writes.csv", "traces/b/writes.csv", "writes.fio", "own.toml", "mine.py"):
-        (study / file).unlink()  # nothing of it is needed any more
+        (study / file).unlink()  # the artifact needs none of these files
     manifest = json.loads((found / "MANIFEST.json").read_text())
     with zipfile.ZipFile(path) as packed:
         assert set(manifest["files"]) == set(packed.namelist()) - {"MANIFEST.json"}
@@ -139,7 +139,7 @@ def test_what_cannot_be_packed_is_said_before_anything_runs(cli, study):
 
 @pytest.mark.long
 def test_a_path_that_cannot_be_followed_is_said(cli, study):
-    """Written with an escape, the path in the text is not the one that is read."""
+    """The text has the path with an escape, so it does not have the path that is read."""
     text = STUDY.replace('"traces/writes.csv"', '"traces\\u002fwrites.csv"')
     (study / "s.toml").write_text(text)
     assert load(study / "s.toml")

@@ -1,4 +1,4 @@
-"""Arrow values made of buffers are those that pyarrow makes, and nobody imports pandas for them."""
+"""Arrow values made of buffers equal pyarrow's own values, and need no import of pandas."""
 
 import subprocess
 import sys

@@ -28,7 +28,7 @@ def event(ns: int, sector: int, size: int, action: int = ISSUED, minor: int = 0)
 
 @pytest.fixture
 def here(tmp_path, monkeypatch):
-    """The requests at 1, 2, 3 and 4 us are on CPUs 0, 10, 2 and 0."""
+    """Write files of CPUs: the requests at 1, 2, 3 and 4 us are on CPUs 0, 10, 2 and 0."""
     monkeypatch.chdir(tmp_path)
     first = event(1000, 8, 4096) + event(3500, 99, 512, QUEUED) + event(4000, 32, 4096)
     (tmp_path / "tr.blktrace.0").write_bytes(first)

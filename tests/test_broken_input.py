@@ -1,6 +1,6 @@
-"""Broken input of somebody else: exit code 2, the place, and what was expected there.
+"""Broken input from others: exit code 2, the place, and what was expected there.
 
-Exit code 1 says that a result is another one; a traceback that ended with it would say so, too.
+Exit code 1 means that a result differs, so no traceback may end with exit code 1.
 """
 
 from __future__ import annotations
@@ -121,9 +121,9 @@ def test_what_no_text_and_no_number_is(cli: Any, run: Path) -> None:
 
 
 def test_a_record_that_was_changed_where_no_type_helps(cli: Any, run: Path) -> None:
-    """Only a page uses the content of open parts of a record (`waf_parts`, `series`, …).
+    """Only a page uses the content of the untyped parts of a record (`waf_parts`, `series`, …).
 
-    An error about a record that no one changed is a bug, with exit code 70.
+    An error about an unchanged record is a bug, with exit code 70.
     """
     changed(run, lambda record: record.update(steadiness={"reasons": [], "rounds": 7}))
     changed(run, lambda record: record["memory_bytes"].update(tables=[1]))
@@ -247,7 +247,7 @@ def test_a_policy_that_ends_the_program_is_a_part_that_went_wrong(cli: Any, tmp_
 
 
 def test_records_of_runs_have_their_types(run: Path) -> None:
-    """A record that a run wrote is not damaged; nor is one with a key of a later version."""
+    """A record that a run wrote is not damaged, even if it has a key of a later version."""
     changed(run, lambda record: record.update(later={"new": 1}))
     assert Result.load(run).violations == 0
 

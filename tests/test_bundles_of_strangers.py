@@ -31,7 +31,7 @@ def secret(tmp_path: Path) -> Path:
 
 
 def packed(tmp_path: Path, **workload: str) -> Path:
-    """The bundle of a run of a trace, or of a job."""
+    """Return the bundle of a run of a trace, or of a job."""
     result = flashatlas.run("tiny", **workload)  # type: ignore[arg-type]
     return bundle([result], tmp_path / f"{next(iter(workload))}.zip")
 
@@ -56,7 +56,7 @@ def edited(
     files: dict[str, bytes] | None = None,
     more: dict[zipfile.ZipInfo | str, bytes] | None = None,
 ) -> Path:
-    """A bundle with another record, other files, or files beside them."""
+    """Return a bundle with a changed record, with changed files, or with more files."""
     target = source.with_name("edited.zip")
     with zipfile.ZipFile(source) as old, zipfile.ZipFile(target, "w") as new:
         for name in old.namelist():
@@ -100,7 +100,7 @@ def test_a_trace_outside_is_not_read(cli: Any, traced: Path, secret: Path) -> No
 def test_a_job_file_includes_nothing_from_outside(
     cli: Any, job: Path, secret: Path, between: str
 ) -> None:
-    """The record has the digest of the job file, so that the file is read."""
+    """The record has the digest of the changed job file, so that the file is read."""
     text = f"[a]\nrw=write\nsize=64k\ninclude{between}{secret}\n".encode()
     digest = "sha256:" + hashlib.sha256(text).hexdigest()
     changed = edited(job, lambda r: r["trace"].update(digest=digest), {"inputs/j.fio": text})
@@ -129,7 +129,7 @@ def test_a_job_file_reads_no_log_and_no_variable_from_outside(
 
 
 def test_a_run_within_a_folder_reads_nothing_else(tmp_path: Path, traced: Path) -> None:
-    """Confinement is the core's: whatever names a file, the opener refuses it."""
+    """The core confines the run: its opener refuses every file outside the folder."""
     (folder,) = unpack(traced, tmp_path / "in")
     result = Result.load(folder)
     assert flashatlas.rerun(result, within=folder).waf == result.waf
@@ -145,7 +145,7 @@ def test_a_run_within_a_folder_reads_nothing_else(tmp_path: Path, traced: Path) 
 def test_another_file_is_refused_before_anything_is_said_of_it(
     cli: Any, tmp_path: Path, traced: Path, secret: Path
 ) -> None:
-    """Also in a folder, which is not confined."""
+    """The same holds in a folder, although a folder is not confined."""
     (folder,) = unpack(traced, tmp_path / "in")
     record = json.loads((folder / "run.json").read_text())
     record["trace"]["path"] = str(secret)
@@ -214,7 +214,7 @@ def test_a_small_bundle_does_not_become_a_large_folder(
 
 
 def test_a_file_that_declares_less_than_it_holds_ends_there(tmp_path: Path) -> None:
-    """4 MiB that call themselves 100 bytes: what comes out is 100 bytes, of another checksum."""
+    """A file of 4 MiB declares 100 bytes: at most 100 bytes come out, and the checksum differs."""
     path = tmp_path / "lie.zip"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("run.json", bytes(4 << 20))
@@ -228,7 +228,7 @@ def test_a_file_that_declares_less_than_it_holds_ends_there(tmp_path: Path) -> N
 
 
 def broken(path: Path, local: int, central: int, value: int) -> Path:
-    """A zip file with another number of two bytes in both headers of its first file."""
+    """Return a zip file in which two bytes of both headers of its first file are changed."""
     content = bytearray(path.read_bytes())
     for magic, at in ((b"PK\x03\x04", local), (b"PK\x01\x02", central)):
         begin = content.find(magic) + at

@@ -1,4 +1,4 @@
-"""The page of claims and the papers' pages have no digit that no run printed."""
+"""Every number on the page of claims and on the papers' pages was printed by a run."""
 
 import re
 from pathlib import Path
@@ -37,7 +37,7 @@ def test_every_published_number_has_a_claim(folder: Path, found):
 
 @pytest.mark.parametrize(("folder", "found"), PAPERS, ids=lambda x: getattr(x, "name", ""))
 def test_what_was_chosen_or_built_so_is_not_reproduced(folder: Path, found):
-    """By the page's own definitions: what was set, assumed or chosen is no evidence."""
+    """By the page's own definitions, a number that was set, assumed or chosen is no evidence."""
     words = ("because the paper says", "chosen", "is built to", "assumed", "It costs")
     for claim in found.get("claim", []):
         if claim["verdict"] == "reproduced":
@@ -46,11 +46,11 @@ def test_what_was_chosen_or_built_so_is_not_reproduced(folder: Path, found):
 
 
 ALSO = {"1-mast": {2.0}}
-"""Published, and no result: the margin of error that the paper names."""
+"""Published numbers that are no results: the margin of error that the paper names."""
 
 
 def _rows(folder: Path) -> dict[str, set[str]]:
-    """The heads and rows of each table, with single blanks."""
+    """Return the heads and rows of each table, with single blanks."""
     return {
         table["title"]: {" ".join(" ".join(row).split()) for row in [table["head"], *table["rows"]]}
         for table in claims.results(folder)["listings"]
@@ -74,7 +74,7 @@ def test_the_tables_of_a_page_are_those_that_were_kept(folder: Path, found):
         for line in block.splitlines():
             words = " ".join(line.split())
             titled = [] if before else [title for title in tables if line.startswith(title)]
-            # a table with a title has rows of its own, another may have rows of any
+            # a titled table has the rows of its own table, an untitled one rows of any table
             rows = tables[max(titled, key=len)] if titled else rows if words else every
             before = line
             if re.search(r"\d", words) and not titled and not words.startswith(COMMANDS):

@@ -368,7 +368,7 @@ def test_a_checkpoint_refuses_what_plays_no_part_and_reads_the_format_that_it_is
 
 
 def test_interrupt_stops_a_long_run_and_leaves_nothing(tmp_path):
-    # what a shell starts in the background ignores the signal: undone here
+    # programs that a shell starts in the background ignore the signal: this one must not
     heed = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
     command = [
         sys.executable,
@@ -383,7 +383,7 @@ def test_interrupt_stops_a_long_run_and_leaves_nothing(tmp_path):
         command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
     try:
-        time.sleep(6)  # until it runs, also where other tests keep the cores busy
+        time.sleep(6)  # until the run goes on, even if other tests keep the cores busy
         assert process.poll() is None, process.communicate()
         os.kill(process.pid, signal.SIGINT)
         output, errors = process.communicate(timeout=20)
@@ -418,7 +418,7 @@ def test_fetch_knows_what_it_has(cli):
 
 
 def test_recordings_of_real_programs_come_with_the_package(cli, tmp_path):
-    """Each begins with the making of a file system on a blank drive, and all are small together."""
+    """Each recording begins with mkfs on a blank drive; all recordings together are small."""
     total = 0
     for name in RECORDED:
         done = cli("trace", "fetch", name, "--to", ".")

@@ -1,4 +1,4 @@
-"""The table of a comparison: nothing is cut, and nothing wins that is not alike."""
+"""The table of a comparison: nothing is cut, and among unlike runs nothing is marked as best."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ print(peak() - before)
 @pytest.mark.long
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="Linux tells peaks of memory")
 def test_memory_is_as_estimated():
-    """A process of its own: memory that others left would hide what is taken."""
+    """The run has a process of its own: memory that other tests freed would hide its needs."""
     command = [sys.executable, "-c", MEASURED, "fill"]
     done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
     estimated = cost.cost(flashatlas.Drive("ufs-128gb").layout, "fill").bytes
@@ -32,7 +32,7 @@ def test_memory_is_as_estimated():
 
 
 def test_a_run_does_not_wait_for_pandas():
-    """Arrow imports it, a quarter of a second, to find out that a value is not of it."""
+    """Arrow imports pandas to see if a value is of pandas, which takes a quarter of a second."""
     run = "flashatlas.run('tiny', workload='uniform:requests=10,size=2KiB')"
     said = f"import flashatlas, sys; {run}; print('pandas' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", said], capture_output=True, text=True, check=True)
@@ -65,7 +65,7 @@ FEW = "uniform:requests=10,size=16KiB"
 def test_what_is_certain_by_hand():
     layout = flashatlas.Drive("tlc-nvme-1tb", set=LARGE).layout
     assert layout["physical_units"] == 64 * 3400 * 1152 * 16 == 4_010_803_200
-    # 16 bytes a unit, less than the 17.3 and 17.9 of 1 TB; steady writes all, fill what is exported
+    # 16 bytes a unit (a 1 TB drive takes 17.3 and 17.9); steady writes all units, fill the exported
     assert layout["steady_memory_bytes"] == 16 * 4_010_803_200
     assert layout["fill_memory_bytes"] == 16 * 3_700_000_000
 
@@ -86,7 +86,7 @@ def test_a_drive_that_no_memory_holds_is_refused(cli, precondition):
     fits = {"drive.blocks": int(found[1]), "drive.logical_pages": int(found[2])}
     layout = flashatlas.Drive("tlc-nvme-1tb", set=fits).layout
     free = cost.free_memory() or 0
-    # it is the largest: a tenth more than is free now, which others change, is too much
+    # the named drive is the largest that fits; other programs change the free memory meanwhile
     assert 0.8 * free < layout[f"{precondition}_memory_bytes"] < 1.2 * free
     with pytest.raises(flashatlas.InputError, match="writes the whole drive") as refused:
         flashatlas.run("tlc-nvme-1tb", set=LARGE, workload=FEW, precondition=precondition)
@@ -136,9 +136,9 @@ for begin in (lambda: flashatlas.run(drive, workload="uniform:requests=5"),
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="Linux limits address spaces")
 def test_tables_that_the_system_does_not_hand_out_are_refused():
-    """2 TB take 24 bytes for each of 523,763,712 units, 12 GB, where 6 GiB are allowed.
+    """2 TB take 24 bytes for each of 523,763,712 units, 12 GB, but 6 GiB are allowed.
 
-    A process of its own: before, it ended by SIGABRT.
+    The drive has a process of its own: an earlier version ended by SIGABRT.
     """
     done = subprocess.run([sys.executable, "-c", HELD], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
@@ -151,13 +151,13 @@ def test_tables_that_the_system_does_not_hand_out_are_refused():
 
 
 def test_a_large_drive_of_which_little_is_written_goes_on(monkeypatch):
-    """Only what is certain is refused: with one byte free nothing is, without a precondition."""
+    """Without a precondition no need is certain: nothing is refused, even with one byte free."""
     monkeypatch.setattr(cost, "free_memory", lambda: 1)
     assert flashatlas.compare([{}], workload=FEW, precondition="none")[0].violations == 0
 
 
 def test_runs_that_do_not_fit_together_are_fewer(monkeypatch):
-    """By hand: tiny has 1,024 units of which steady takes 16 bytes each, 16,384."""
+    """By hand: tiny has 1,024 units, and steady takes 16 bytes for each: 16,384."""
     monkeypatch.setattr(cost, "free_memory", lambda: 40_000)
     cases = [{"seed": seed} for seed in (1, 2, 3)]
     with pytest.raises(flashatlas.InputError, match=r"3 runs at once take at least 48\.0 KiB"):

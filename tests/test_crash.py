@@ -1,4 +1,4 @@
-"""``flashatlas crash``: the table, the exit codes, and how a failure is run again."""
+"""``flashatlas crash``: the table, the exit codes, and the repetition of a failure."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_every_power_failure_of_a_scheme_in_a_table(cli, tmp_path):
         # 2,800 sequences of one to four operations for each variant, and six workloads
         assert row["workloads"] > 2 * 2800 / ONE_IN and row["violations"] == 0
         assert row["cuts"] > 20_000 / ONE_IN and row["torn"] > row["cuts"] / 2
-        # a cut is mounted three times, but for drives that may not be written on any more
+        # a cut is mounted three times, except on drives that can no longer be written
         assert 2.9 * row["cuts"] < row["mounts"] <= 3 * row["cuts"] and row["failed_parts"] > 50
         assert row["dirty"] > row["cuts"] * 0.8 and row["longest_mount"] > 2
     assert report["found"] == [] and report["plan"]["depth"] == 1
@@ -105,7 +105,7 @@ def test_parts_fail_by_their_switches(cli):
         )
         for faults in switches
     }
-    # one variant of MAST and two workloads, or one where the drive has no block to lose; four
+    # one variant of MAST and two workloads, or one workload if the drive has no block to lose; four
     # failures of each kind
     assert failed == {
         "none": 0,

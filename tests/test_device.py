@@ -1,4 +1,4 @@
-"""A drive in this process: bytes, power failures wherever they are asked for, and SQLite on it."""
+"""A drive in this process: bytes, power failures at chosen operations, and SQLite on it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def unit(number: int) -> bytes:
 
 
 def overwritten(drive: Device, rounds: int) -> int:
-    """Write 48 units again and again, each durably; the last round that was begun."""
+    """Write 48 units again and again, each durably; return the last round that was begun."""
     number = 0
     try:
         for number in range(1, rounds + 1):
@@ -62,7 +62,7 @@ def test_what_was_flushed_outlives_a_power_failure_and_the_rest_does_not():
 
 def test_the_power_fails_in_the_operation_that_is_named():
     drive = Device("tiny")
-    # each durable write of a unit is a program, and the drive is never so full that it collects
+    # each durable write of a unit is a program, and the drive is never full enough to collect
     drive.cut(after=100)
     for number in range(100):
         drive.write(number * UNIT, unit(number), fua=True)
@@ -79,7 +79,7 @@ def test_the_power_fails_in_the_operation_that_is_named():
 @pytest.mark.long
 @pytest.mark.parametrize("mode", ["prefix", "torn"])
 def test_the_power_may_fail_in_the_mount_too(mode):
-    """At each operation of a mount that has something to do, and then the drive mounts."""
+    """The power fails at each operation of a mount that writes; afterwards the drive mounts."""
     settings = ["ftl.scheme=fast"]
 
     def failed(operation: int) -> Device:
@@ -162,7 +162,7 @@ def test_bad_input_is_refused_by_name():
 
 
 def example(name: str, package: str):
-    """An example, where what it needs is installed."""
+    """Return the module of an example; the test is skipped if its package is not installed."""
     pytest.importorskip(package)
     if str(ROOT / "examples") not in sys.path:
         sys.path.append(str(ROOT / "examples"))
@@ -205,7 +205,7 @@ DRIVES = {
 
 
 def cut_mode(name: str, shift: int = 0) -> str:
-    """One after the other."""
+    """Return the cut mode of a drive: neighbours in the list have different modes."""
     return CUT_MODES[(list(DRIVES).index(name) + shift) % len(CUT_MODES)]
 
 

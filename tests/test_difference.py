@@ -16,7 +16,7 @@ SEEDS = (1, 2, 3, 4, 5)
 
 
 def runs(waf, *, victims=("greedy", "fifo"), more=None, gc=None, trace="a") -> Frame:
-    """Runs of two victims and five seeds; ``waf`` of victim and seed."""
+    """Return runs of two victims and five seeds; ``waf`` is a function of victim and seed."""
     rows = []
     for victim in victims:
         for seed in SEEDS:
@@ -29,7 +29,7 @@ def runs(waf, *, victims=("greedy", "fifo"), more=None, gc=None, trace="a") -> F
 
 
 def noisy(victim: str, seed: int) -> float:
-    """From 1.6 to 2.4: the seeds differ by far more than what is looked for."""
+    """Return numbers from 1.6 to 2.4: seeds differ by far more than the change to be found."""
     return 1.4 + 0.2 * seed + (0.5 if victim == "fifo" else 0.0)
 
 
@@ -140,7 +140,7 @@ def test_files_are_told_by_their_names_unless_these_are_the_same():
 
     elsewhere = difference(of("/a/1.csv", "/a/2.csv"), of("/b/1.csv", "/b/2.csv"))
     assert len(elsewhere.changes) == 2 and not elsewhere.only_after
-    # of two files of one name none may stand for the other
+    # neither of two files with the same name may stand for the other
     found = difference(of("/a/1.csv", "/b/1.csv"), of("/a/1.csv", "/b/1.csv", 0.5))
     assert [change.before for change in found.changes] == [1.0, 2.0]
     assert len(found.moved(0)) == 1
@@ -161,7 +161,7 @@ def test_runs_that_differ_in_one_setting_are_told_how_to_be_compared():
 
 
 def test_runs_of_one_side_that_only_differ_in_what_is_ignored_have_no_one_partner():
-    """Greedy and FIFO of a seed would both be the partner: the last of them was taken silently."""
+    """Greedy and FIFO of a seed would both be partners; once, the last was taken silently."""
     with pytest.raises(InputError, match="runs with greedy and fifo that differ in nothing else"):
         difference(runs(noisy), runs(noisy), ignored=["ftl.victim"])
     sides = [runs(noisy, victims=(victim,)) for victim in ("greedy", "fifo")]

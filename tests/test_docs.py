@@ -1,6 +1,6 @@
 """Every code block of the documentation is run, compiled or parsed.
 
-A comment before a block says how, where its language does not tell:
+A comment before a block says how, if the language of the block does not:
 
 - ``<!-- long -->``: only `make test-full` runs it.
 - ``<!-- fails -->``: its command ends with an error.
@@ -46,7 +46,7 @@ PAGES = sorted(
 )
 
 CLOUD = ROOT / "out/traces/cloudPhysicsIO.vscsi"
-"""A trace that is downloaded: blocks that name it run where it is there."""
+"""A downloaded trace: blocks that name it run only if the file exists."""
 
 PROGRAMS = {"flashatlas serve": "nbdkit", "nbdinfo": "nbdinfo", "fio ": "fio"}
 """Programs of `make system-tests` that a block needs if it contains the text."""
@@ -81,7 +81,7 @@ TAKEN = {
     for number, page in enumerate(PAGES)
     if f"pages-{1 + number % 3}" in drawn() or page in changed()
 }
-"""Pages whose programs are run; of others only files and settings are read."""
+"""Pages whose programs are run; on other pages only files and settings are read."""
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if page not in APART])
@@ -126,7 +126,7 @@ def shell(block: Block, folder: Path) -> None:
 
 
 def in_the_tree(text: str) -> None:
-    """Assert that everything that the commands name exists: targets of make, crates, scripts."""
+    """Assert that all targets of make, crates and scripts in the commands exist."""
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     for target in re.findall(r"\bmake ([a-z-]+)", text):
         assert re.search(rf"^{target}:", makefile, re.MULTILINE), f"make {target}"
@@ -137,7 +137,7 @@ def in_the_tree(text: str) -> None:
 
 
 def console(block: Block, folder: Path) -> None:
-    """Commands behind ``$``, and what they print; dots stand for any lines."""
+    """Run the commands behind ``$``, and compare their output; dots stand for any lines."""
     commands = re.split(r"^\$ ", block.text, flags=re.MULTILINE)[1:]
     assert commands, block.text
     for entry in commands:
@@ -149,7 +149,7 @@ def console(block: Block, folder: Path) -> None:
 
 
 def python(block: Block, folder: Path) -> None:
-    """A whole program; a part of the tree (``...`` is the rest) must parse."""
+    """Run a whole program; a part of a file of the tree (``...`` is the rest) must only parse."""
     compile(block.text, "a block", "exec")
     if block.comment != "in the tree":
         (folder / "block.py").write_text(block.text, encoding="utf-8")
@@ -173,7 +173,7 @@ def other(block: Block, folder: Path) -> None:
 
 
 def test_every_rust_block_is_compiled():
-    """``make test-guides`` adds them to a copy of the sources; here, that it knows them all."""
+    """``make test-guides`` compiles them in a copy of the sources; it must know all pages."""
     found = {page for page in PAGES for block in blocks(page) if block.language == "rust"}
     assert found == {f"docs/howto/{guide}" for guide in guides.GUIDES}
 
@@ -203,7 +203,7 @@ def test_every_link_leads_somewhere(page):
 
 
 def slug(heading: str) -> str:
-    """The anchor of a heading, as forges make it."""
+    """Return the anchor of a heading, as forges make it."""
     kept = re.sub(r"[^\w\- ]", "", heading.replace("`", "").lower())
     return kept.strip().replace(" ", "-")
 

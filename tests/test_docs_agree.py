@@ -80,7 +80,7 @@ def test_each_crate_uses_only_crates_above_it_in_the_table():
 
 
 def test_numbers_of_parts_are_those_of_the_registries():
-    """A document that counts map stores, policies, formats or schemes counts as the code does."""
+    """Numbers of map stores, policies, formats and schemes in documents agree with the code."""
     known = registries()
     log_blocks = [one for one in known["schemes"] if one["name"] not in ("page", "block")]
     expected = {

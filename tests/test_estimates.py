@@ -1,4 +1,4 @@
-"""How long a study may take: a range, and what it was made of."""
+"""Estimates of the time of a study: a range, and its origin."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def done(store: Store, key: str, seconds: float) -> None:
 
 
 def test_what_is_done_replaces_what_is_not_known(tmp_path):
-    """By hand: sqrt(0.53 * 8.2) is the middle; runs took 0.97 s and 1.97 s, and 0.03 s around."""
+    """By hand: sqrt(0.53 * 8.2) is the middle; runs took 0.97 s and 1.97 s, plus 0.03 s each."""
     store = Store.open(tmp_path, create=True)
     first, second, third = runs()
     done(store, first.key, 0.97)
@@ -101,7 +101,7 @@ def test_what_is_done_replaces_what_is_not_known(tmp_path):
     assert list(times) == [third.key] and found.measured == 2
     close(found.core, 1 / 1.25, 2 * 1.25)
     close(found.elapsed, 2 + 0.8, 7 + 2.5)
-    # of a run four times as long: its middle, of 2.03 and 32.2 s, takes the place of the other
+    # for a run four times as long, the middle of 2.03 and 32.2 s replaces the middle above
     (longer, *_) = runs("uniform:requests=4000000,size=2KiB")
     _, found = estimate.estimated((first, second, longer), store, 1)
     ratio = (2.03 * 32.2 / (0.53 * 8.2)) ** 0.5
@@ -120,9 +120,9 @@ def test_runs_of_unknown_length_are_counted_until_one_is_done(tmp_path, trace):
 
 
 def test_what_runs_share_is_counted_once_at_the_least():
-    """Steady, 34 million units at 50 to 370 ns, and its map is on flash: 1.2 times as long.
+    """The steady state of 34 million units takes 50 to 370 ns each, 1.2 times with a map on flash.
 
-    That is longer than a second, so that runs share it.
+    This is longer than a second, so the runs share the preconditioned drive.
     """
     axes = {"timing.t_read": ["40us", "50us", "60us"]}
     first, second, third = every = runs(axes=axes, drive="ufs-128gb", precondition="steady")

@@ -18,12 +18,12 @@ from flashatlas.rerun import differences, edited, rerun
 from flashatlas.result import Result
 
 NO_RESULT = ("build", "version", "config_hash", "random_streams")
-"""Parts of a record that say who ran what, and of what the run was made."""
+"""Parts of a record that are no results: they describe the program and the configuration."""
 
 
 @pytest.fixture(scope="module")
 def result(tmp_path_factory: pytest.TempPathFactory) -> Result:
-    """A run with times, tables and notes, as it was read."""
+    """Return a run with times, tables and notes, read from its folder."""
     folder = tmp_path_factory.mktemp("run")
     flashatlas.run("tiny", workload="uniform:requests=3000,size=2KiB,read=0.3").save(folder)
     return Result.load(folder)
@@ -44,7 +44,7 @@ def numbers(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]
 
 
 def changed(result: Result, path: tuple[Any, ...]) -> Result:
-    """Return a result with another number there, and the digest of before."""
+    """Return a result with another number at a path, and with the old digest."""
     record = copy.deepcopy(result.record)
     inner = record
     for key in path[:-1]:
@@ -61,7 +61,7 @@ def test_every_number_of_a_record_is_compared(result: Result, again: Result) -> 
     assert {"waf", "latency_ns", "nand", "wear", "approximations", "config"} <= kinds
     for path in paths:
         found = differences(changed(result, path), again)
-        # of lists, such as notes, the key of the list is named
+        # a difference within a list, such as the notes, names the key of the list
         name = ".".join(str(key) for key in path[: 1 if path[0] == "approximations" else None])
         named = [line for line in found if name.startswith(line.split(":")[0])]
         assert len(found) == len(named) == 1, (path, found)
@@ -84,7 +84,7 @@ def test_a_digest_that_does_not_fit_is_said(result: Result, again: Result) -> No
     assert edited(result) is None
     said = edited(changed(result, ("waf",)))
     assert said is not None and said.startswith("the record was changed after its run")
-    # of another build it may be the rule that changed
+    # in another build, the rule of the digest may have changed
     other = changed(result, ("waf",))
     other.record["build"]["sources"] = "sha256:0"
     elsewhere = edited(other)
@@ -94,14 +94,14 @@ def test_a_digest_that_does_not_fit_is_said(result: Result, again: Result) -> No
     assert edited(bare) is None and differences(bare, again) == []
     found = differences(changed(bare, ("waf",)), again)
     assert [line.split(":")[0] for line in found] == ["waf"]
-    # of the same build, another digest alone is a difference
+    # in the same build, a digest alone makes a difference
     record = {**result.record, "results_digest": "sha256:0"}
     (line,) = differences(replace(result, record=record), again)
     assert line.startswith("results_digest: 'sha256:0' before, ")
 
 
 def test_a_falsified_bundle_is_another_result(cli: Any, result: Result, tmp_path: Path) -> None:
-    """Every byte that the host wrote was programmed once at least, so 0.5 is false anywhere."""
+    """Every byte that the host wrote was programmed at least once, so a WAF of 0.5 is false."""
     result.save(tmp_path / "x")
     cli("bundle", "x", "-o", "x.zip")
     assert cli("rerun", "x.zip", "--check", "-q").returncode == 0

@@ -1,4 +1,4 @@
-"""Words that an engineer knows and the command line does not: it says what they are here."""
+"""Words of the field that FlashAtlas calls otherwise or does not model: they are explained."""
 
 from __future__ import annotations
 

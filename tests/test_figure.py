@@ -1,4 +1,4 @@
-"""Figures and tables of studies: what they show, and what they say of it."""
+"""Figures and tables of studies: their content, and the notes below them."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ ZIPF = "zipf:requests=3000,size=4KiB,theta=0.9"
 
 
 def study(values=("greedy", "fifo"), seeds=3, column="ftl.victim", unsteady=(), **more):
-    """Runs over a factor and seeds: the write amplification is the place of the value, 0.1 a seed.
+    """Return runs over a factor and seeds; the WAF is 1 + the value's index + 0.1 for each seed.
 
-    ``unsteady``: (value, seed) of runs that were too short. ``more``: columns of every run.
+    ``unsteady`` has (value, seed) of runs that were too short, ``more`` columns of every run.
     """
     rows = [
         (
@@ -162,7 +162,7 @@ def test_generators_and_paths_have_short_names_that_tell_them_apart():
 def test_values_that_are_alike_when_short_are_not_one_point():
     found, _ = drawn(study(("x/a.csv", "y/a.csv"), column="trace"), x="trace")
     assert [row["x"] for row in found.rows] == ["x/a.csv", "y/a.csv"]
-    # six digits tell none of these apart
+    # with six digits these are the same
     found, _ = drawn(study((10000001, 10000002), column="n"), x="n", kind="bar")
     assert [row["x"] for row in found.rows] == ["10000001", "10000002"]
 
@@ -368,7 +368,7 @@ def labels_of(svg: str) -> list[list[str]]:
 ])  # fmt: skip
 @pytest.mark.parametrize("log", ["x", "none"])
 def test_ticks_across_say_the_values_that_they_stand_at(tmp_path, values, log):
-    """Vega rounds to the step between ticks: alone, 0.1 was labelled 0, and 0.5 was labelled 1."""
+    """Vega rounds to the step between ticks: a lone 0.1 was labelled 0, and a lone 0.5 was 1."""
     runs = study(values, seeds=1, column="drive.over_provisioning")
     path = flashatlas.figure(
         runs, tmp_path / "f.svg", x="drive.over_provisioning", y="waf", log=log, columns=2
@@ -380,7 +380,7 @@ def test_ticks_across_say_the_values_that_they_stand_at(tmp_path, values, log):
 @pytest.mark.parametrize("value", [1.5, 2.5, 0.0004, 1.25, 2500000.5])
 @pytest.mark.parametrize("kind", ["line", "bar"])
 def test_ticks_upward_say_where_they_stand(tmp_path, value, kind):
-    """All runs have the same number, and what stands beside the mark is that number."""
+    """All runs have the same number, and the label beside the mark is that number."""
     runs = flashatlas.Frame(
         table_of([({"ftl.victim": v}, {"waf": value}) for v in ("greedy", "fifo")])
     )

@@ -29,7 +29,7 @@ DYNAMIC = {"bins", "percentile"}
 
 @pytest.fixture
 def jobs():
-    """The statistics that ``crates/sim/tests/jobs.rs`` gets for ``JOB``."""
+    """Return the statistics that ``crates/sim/tests/jobs.rs`` gets for ``JOB``."""
     return json.loads((Path(__file__).parent / "data" / "jobs.json").read_text())
 
 
@@ -50,7 +50,7 @@ def theirs(tmp_path):
 
 
 def keys(value, path=""):
-    """Every key with the way to it, but what lies inside of dynamic keys."""
+    """Yield every key with its path, except keys inside of dynamic keys."""
     if isinstance(value, dict):
         for key, inner in value.items():
             yield f"{path}/{key}"
@@ -62,7 +62,7 @@ def keys(value, path=""):
 
 
 def kinds(value, path=""):
-    """The type of every value."""
+    """Yield the type of every value with its path."""
     if isinstance(value, dict):
         for key, inner in value.items():
             if key not in DYNAMIC:
@@ -114,7 +114,7 @@ def test_options_counts_and_classes_are_those_of_fio(ours, theirs):
     assert ours["global options"] == {"rw": "write", "direct": "1"}
     for key in ("io_bytes", "io_kbytes", "total_ios"):
         assert mine["write"][key] == fio["write"][key]
-    # fio counts fsyncs alone as requests, but the latencies of fdatasyncs too
+    # fio counts only fsyncs as requests, but the latencies of both fsyncs and fdatasyncs
     assert mine["sync"]["total_ios"] == fio["sync"]["total_ios"] == 1
     assert mine["sync"]["lat_ns"]["N"] == fio["sync"]["lat_ns"]["N"] == 2
     assert (
@@ -159,7 +159,7 @@ def test_shares_of_a_group_add_up(jobs):
 
 
 def test_fio_plot_reads_both(tmp_path, ours, theirs):
-    """fio-plot (PyPI) finds the files, and takes rows of the same kind out of them."""
+    """fio-plot (PyPI) finds both files, and reads rows of the same kind from them."""
     reason = "fio-plot is not installed"
     importing = pytest.importorskip("fio_plot.fiolib.jsonimport", reason=reason)
     parsing = pytest.importorskip("fio_plot.fiolib.jsonparsing", reason=reason)

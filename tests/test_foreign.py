@@ -187,11 +187,11 @@ CHANGED = {
     "cell_pages": "2,pgtype_lat=1",
     "gc_thres_pcent_high": "50",
 }
-"""Values that differ from FEMU's own, where 7 is not one."""
+"""Values that differ from FEMU's defaults, for properties that do not take 7."""
 
 
 def test_each_property_of_femu_does_what_its_class_says():
-    """Used: another drive. Without influence: the same. Left out: a note. Refused: an error."""
+    """A used property changes the drive; the others change nothing, give a note, or an error."""
     plain = drive_file("femu:femu")
     for name, key in femu.KEYS.items():
         description = f"femu:femu,{name}={CHANGED.get(name, '7')}"
@@ -229,9 +229,9 @@ def test_femus_spare_space_policy_and_cache_are_ours():
 def test_spare_space_of_femu_has_the_write_amplification_of_its_share():
     """A small drive of the same shape: of 64 blocks a die, 64 / 1.28 are exported.
 
-    A = a / (a + W(-a / exp(a))), a the flash by what is exported (Desnoyers, SYSTOR 2012): 2.47
-    with all spare blocks, a = 1.28; 3.8 without six of the 64, a = 1.16 (three free ones, two
-    frontiers and the victim). Without op_pcent it was 1.02.
+    A = a / (a + W(-a / exp(a))), where a is the flash divided by the exported part (Desnoyers,
+    SYSTOR 2012). A is 2.47 with all spare blocks (a = 1.28). It is 3.8 without six of the 64 blocks
+    (a = 1.16): three free ones, two frontiers and the victim. Without op_pcent it was 1.02.
     """
     drive = "femu:femu,nchs=1,luns_per_ch=2,blks_per_pl=64,op_pcent=28"
     work = "uniform:requests=120000,size=4KiB"
@@ -240,7 +240,7 @@ def test_spare_space_of_femu_has_the_write_amplification_of_its_share():
 
 
 def test_mqsims_queue_and_collection_are_ours(mqsim):
-    # two settings bound what is in flight: the smaller one does
+    # two settings bound the requests in flight: the smaller one counts
     assert "queue_depth = 16" in drive_file(mqsim(Queue_Fetch_Size="16"))
     assert "queue_depth = 64" in drive_file(mqsim(Queue_Fetch_Size="512"))
     assert 'priority = "map,host_read,host_write,gc,idle"' in drive_file(mqsim())
@@ -352,7 +352,7 @@ def test_a_command_says_what_is_left_and_its_run_repeats(cli, mqsim):
     assert done.returncode == 0 and "no counterpart: Data_Cache_DRAM_tCL" in done.stderr
     shown = cli("drives", name)
     assert shown.stdout.startswith("[drive]\nsummary = \"from MQSim's ssd.xml; without Data_")
-    # the record has every number: what the file says now plays no part
+    # the record has every number: the present content of the file does not matter
     mqsim(Page_Read_Latency_LSB="1", **other)
     again = cli("rerun", "run.json", "--check", "-q")
     assert again.returncode == 0, again.stderr
@@ -384,7 +384,7 @@ FLOW = {
 
 
 def scenario(path, *flows: dict[str, str], kind: str = "Synthetic") -> str:
-    """A workload.xml with one scenario, and its name."""
+    """Write a workload.xml with one scenario; return its name."""
     leaves = [
         "".join(f"<{tag}>{text}</{tag}>" for tag, text in {**FLOW, **flow}.items())
         for flow in flows

@@ -18,7 +18,7 @@ WRITES = "uniform:requests=3000,size=2KiB"
 
 @pytest.fixture(scope="module")
 def runs() -> list[flashatlas.Result]:
-    """Two policies, two times of a program, two seeds."""
+    """Return runs of two policies, two times of a program, two seeds."""
     cases = [
         {
             "label": f"{victim} {time} {seed}",
@@ -115,7 +115,7 @@ def test_a_number_that_is_called_like_a_parameter_has_a_column_of_its_own():
 
 
 def of_seeds(victims=("greedy", "fifo")):
-    """Three seeds of each policy, whose write amplifications are 0.1 apart."""
+    """Return runs with three seeds of each policy; their write amplifications are 0.1 apart."""
     rows = [
         ({"ftl.victim": victim, "seed": seed}, {"waf": base + 0.1 * seed})
         for victim, base in zip(victims, (1.0, 2.0), strict=True)

@@ -1,4 +1,4 @@
-"""Formats told by their looks: units are said, and asked for where two readings are plausible."""
+"""Guessed formats: their units are printed, and asked for if two readings are plausible."""
 
 import flashatlas
 import pytest
@@ -7,7 +7,7 @@ from flashatlas import Trace
 
 @pytest.fixture
 def msr(tmp_path):
-    """Forty reads of the MSR form, 1 ms apart: no unit stands in it."""
+    """Return a trace of forty reads in MSR's form, 1 ms apart; it names no units."""
     lines = [f"{128166372003061629 + n * 10_000},hm,0,Read,{n * 4096},4096,1\n" for n in range(40)]
     (tmp_path / "m.csv").write_text("".join(lines))
     return tmp_path / "m.csv"
@@ -28,7 +28,7 @@ def test_a_run_has_a_note_unless_the_format_is_named(msr):
     (note,) = notes()
     assert note["values"]["format"] == "msr" and note["values"]["path"] == str(msr)
     assert notes(format="msr") == []
-    # the format that is named is of the trace to replay: the one before it is told by its looks
+    # the named format is for the replayed trace; the format of the preconditioning is guessed
     (before,) = notes(format="msr", precondition=f"trace:{msr}")
     assert before["values"]["path"] == str(msr)
     (guess,) = Trace(msr).info()["guesses"]
@@ -37,7 +37,7 @@ def test_a_run_has_a_note_unless_the_format_is_named(msr):
 
 
 def test_it_asks_which_of_two_plausible_readings_is_meant(cli, tmp_path):
-    """512 is a sector and a byte count: 65,536 sectors are 32 MiB, which one command may name."""
+    """Sizes may be bytes or sectors: 65,536 sectors are 32 MiB, which one command may transfer."""
     (tmp_path / "ms_bytes.trace").write_text("0.000 0 8192 4096 0\n0.400 0 1048576 65536 1\n")
     for command in (("trace", "info"), ("run", "-d", "tiny", "--trace")):
         done = cli(*command, str(tmp_path / "ms_bytes.trace"))

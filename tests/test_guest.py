@@ -26,7 +26,7 @@ FSYNCS = 20
 
 @pytest.fixture(scope="module")
 def of():
-    """Return output and counts of the same shell commands, by how the drive is attached."""
+    """Return output and counts of the same shell commands for each attachment of the drive."""
     found = {}
     for attach in ATTACHED:
         with flashatlas.serve(DRIVE, set=SETTINGS) as drive, Machine(drive, attach) as guest:
@@ -69,7 +69,7 @@ def test_a_virtual_disk_is_flushed_twice_for_each_fsync_and_nbd_once_beside_fua(
     _, nbd, of_nbd = of["nbd"]
     assert of_virtual["fua_writes"] == 0 and virtual["flushes"] >= 2 * FSYNCS
     assert of_nbd["fua_writes"] >= FSYNCS and nbd["flushes"] >= FSYNCS
-    # commits of the journal by time come on top, at most a few
+    # the journal also commits after some time: at most a few commits more
     assert abs(nbd["flushes"] + of_nbd["fua_writes"] - virtual["flushes"]) <= 6
 
 
@@ -85,7 +85,7 @@ def test_a_guest_finds_everything_that_fsync_promised(kernel):
 
 @pytest.mark.parametrize("ignored", ["ignore_flush", "ignore_fua"])
 def test_a_drive_that_ignores_it_is_found_out(ignored):
-    # what FUA promised last is lost, where nothing was flushed since: not at each cut
+    # only the last FUA writes since a FLUSH are lost, so not every cut loses something
     kernel = "guest" if ignored == "ignore_flush" else "guest-nbd"
     pulls, _ = plug.pull(
         DRIVE, set=SETTINGS, kernel=kernel, times=4, within=300, seed=7, **{ignored: True}

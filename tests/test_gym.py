@@ -1,4 +1,4 @@
-"""Environments for learning: what they ask and reward, and that the run is an ordinary one."""
+"""Environments for learning: their questions and rewards, and their runs, which are ordinary."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SHORT = "uniform:requests=3000,size=2KiB"
 
 
 def played(env, choose, seed: int = 1) -> tuple[float, dict]:
-    """Sum of the rewards, and the info of the end."""
+    """Play an episode; return the sum of the rewards, and the info at the end."""
     observation, info = env.reset(seed=seed)
     total, done = 0.0, False
     while not done:
@@ -107,7 +107,7 @@ def test_a_map_page_that_always_stays_is_the_default():
     found = of_map(info["record"])
     run = {**env.run, "seed": info["record"]["seed"]}
     assert found == of_map(flashatlas.run(**run).record)
-    # what was found before the first question is in no reward
+    # entries that were found before the first question are in no reward
     assert 16 * total == pytest.approx(found["hits"] + found["update_hits"], abs=8)
     never, info = played(learning.Admission(workload=LOOKUPS), lambda *_: 0)
     found = of_map(info["record"])

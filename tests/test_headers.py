@@ -1,4 +1,4 @@
-"""The C headers are made of the Rust side, and changed with it."""
+"""The C headers are generated from the Rust side, and agree with it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The house rules of form: what a reader may rely on in every file."""
+"""The house rules of form, which hold in every file."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LINES = 550
 
 
 def files(*suffixes: str) -> list[Path]:
-    """Files of the project, by the ends of their names."""
+    """Return the files of the project whose names have one of the suffixes."""
     listed = subprocess.run(
         ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
         cwd=ROOT,
@@ -30,7 +30,7 @@ def files(*suffixes: str) -> list[Path]:
 
 
 def prose(path: Path) -> list[tuple[int, str]]:
-    """Lines with their numbers, without what cannot be wrapped: tables, code and links of text."""
+    """Return lines with their numbers, except tables, code and links, which cannot be wrapped."""
     lines = list(enumerate(path.read_text(encoding="utf-8").splitlines(), 1))
     if path.suffix != ".md":
         table = re.compile(r"\s*//[/!] \|")
@@ -97,7 +97,7 @@ def test_links_between_documents_lead_somewhere():
 
 
 def test_documents_name_files_that_exist():
-    """Paths in backticks, from the root or as the document's crate has them."""
+    """The names are paths in backticks, from the root or from the document's crate."""
     examples = re.compile("foo|mine|append|threshold")
     paths = re.compile(r"`((?:crates|python|tests|docs|devices|fuzz|headers|papers)/[\w./-]+)`")
     missing = [

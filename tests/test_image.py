@@ -24,7 +24,7 @@ UNIT = 2048
 
 
 def written(image, units: int, **options) -> None:
-    """Serve an image, and write its first units, each with its number."""
+    """Serve an image, and fill each of its first units with the unit's number."""
     with serve("tiny", image=image, **options) as drive:
         client = Client(drive.uri)
         for unit in range(units):
@@ -45,7 +45,7 @@ def test_an_image_says_what_it_is_of_and_stays_as_it_is(tmp_path):
     assert said["drive"] == "tiny" and said["bytes"] == image.stat().st_size
     assert said["capacity_bytes"] == 640 * UNIT
     assert {"drive.pages=8", "map.store=dram", "drive.logical_pages=640"} <= set(said["set"])
-    # its settings make the drive again
+    # the settings in the image make the same drive
     flashatlas.Drive(said["drive"], set=said["set"])
     found = flashatlas.image_check(image)
     assert found["sound"] and found["units"] == {"all": 640, "written": 100}
@@ -88,7 +88,7 @@ def test_what_a_power_failure_left_is_sound(tmp_path, mode, unreadable):
             client.ask(WRITE, unit * UNIT, data=b"x" * UNIT)
             client.ask(FLUSH)
     found = flashatlas.image_check(image)
-    # the 61st operation was a program; damage is what no power failure leaves
+    # the 61st operation was a program; a power failure leaves no damage, only unreadable frames
     assert found["sound"] and found["units"]["written"] == 60
     assert found["frames"] == {"all": 1024, "programmed": 60, "unreadable": unreadable}
 
@@ -121,7 +121,7 @@ def test_a_mount_is_cut_at_each_of_its_operations_and_the_next_one_copes(cli, tm
 
 
 def resident(pid: int) -> int:
-    """Bytes of a process that are in memory."""
+    """Return the number of bytes of a process that are in memory."""
     (line,) = re.findall(r"VmRSS:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text())
     return int(line) * 1024
 
@@ -164,7 +164,7 @@ def test_content_that_is_damaged_stops_the_drive_and_is_named_by_the_next_start(
         assert drive.damage == [] and answers(drive) == [0] * 41 + [EIO]
     with serve("tiny", image=image) as drive:
         assert len(drive.damage) == 1 and "no readable page" in drive.damage[0]
-        assert answers(drive) == [0] * 42  # what the drive knows of it is that nothing is there
+        assert answers(drive) == [0] * 42  # for the drive, these units have no content
 
 
 def test_what_cannot_be_looked_at_is_said(cli, tmp_path):

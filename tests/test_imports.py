@@ -1,4 +1,4 @@
-"""What a command imports: the least that it needs, so that it answers at once."""
+"""The imports of commands: as few as a command needs, so that it answers at once."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ OF_TYPER = {
     *("typer", "click", "rich", "annotated_doc", "shellingham", "typing_extensions", "colorama"),
     *("markdown_it", "mdurl", "pygments", "attr", "attrs"),
 }
-"""Packages of others that ``--help`` may import: what typer and rich need to print a help."""
+"""Foreign packages that ``--help`` may import: typer and rich need them to print a help."""
 
 NOT_OF_A_RUN = {
     *("pyarrow", "numpy", "pandas", "scipy", "prometheus_client", "vl_convert", "distributed"),
@@ -126,7 +126,7 @@ def test_every_public_name_is_there_and_is_listed():
 
 @pytest.mark.parametrize("module", ["bundle", "figure", "frame", "rerun", "serve", "significance"])
 def test_a_function_stands_before_the_module_of_its_name(module):
-    """Whether its module was imported before it was asked for, or not."""
+    """The name stands for the function, even if the module was imported before."""
     for first in (f"import flashatlas.{module}", "pass", f"from flashatlas import {module}"):
         program = f"{first}\nimport flashatlas\nprint(type(flashatlas.{module}).__name__)"
         done = subprocess.run(
@@ -162,7 +162,7 @@ def test_every_command_stands_under_a_heading_and_five_stand_first(cli):
 
 
 def test_no_command_is_left_out_of_the_listing():
-    """A function whose help has an example is a command; a module without one is named here."""
+    """A function whose help has an example is a command; modules without commands are named."""
     folder = ROOT / "python/flashatlas/cli"
     modules = {entry.place.partition(":")[0] for entry in ENTRIES}
     not_commands = {
@@ -182,7 +182,7 @@ def test_no_command_is_left_out_of_the_listing():
 
 
 def test_the_reference_has_the_options_of_every_command():
-    """The site's page is made of the commands themselves, and not of the listing."""
+    """The site's page is generated from the commands themselves, not from the listing."""
     spec = importlib.util.spec_from_file_location("generate", ROOT / "docs/site/generate.py")
     generate = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(generate)
@@ -211,7 +211,7 @@ NAN = float("nan")
     ],
 )
 def test_the_digest_of_columns_is_that_of_their_arrow_tables(kind, data, words):
-    """Records of runs that are there have digests over Arrow's buffers: the reference is Arrow."""
+    """Existing records have digests over Arrow's buffers, so Arrow is the reference."""
     tables = Tables([("t", [("c", kind, data, words)])])
 
     def digest(found):
@@ -239,7 +239,7 @@ def test_the_digest_of_a_run_is_the_same_with_arrow_and_without():
 
 
 HEED = "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler);"
-"""What a shell starts in the background ignores the signal: undone."""
+"""Code that heeds the signal; programs that a shell starts in the background ignore it."""
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -274,7 +274,7 @@ def test_a_signal_during_imports_is_one_line(tmp_path, module, number):
 
 
 def test_an_interrupt_at_any_time_of_the_imports_is_one_line(tmp_path):
-    """From the first line of the command on; 0.5 s are more than the imports take."""
+    """The signal comes at any time from the first line on; the imports take less than 0.5 s."""
     begin = f"{HEED} from flashatlas.cli import main; print('now', flush=True); main()"
     command = [sys.executable, "-c", begin, "run", "-q", "-w", "uniform:requests=500M,size=2KiB"]
     for wait in (0.03, 0.06, 0.1, 0.2, 0.3, 0.5):
@@ -289,7 +289,7 @@ def test_an_interrupt_at_any_time_of_the_imports_is_one_line(tmp_path):
 
 
 def test_a_command_that_is_interrupted_says_so(cli, monkeypatch):
-    """Also one that shows no bar; the command-line library alone ends without a word."""
+    """A command without a bar says so, too; the command-line library alone prints nothing."""
 
     def stop(*_):
         raise KeyboardInterrupt
@@ -311,7 +311,7 @@ def test_signals_are_handled_as_before_when_the_command_has_ended(cli):
 
 
 def installed(folder: Path, version: str) -> dict[str, str]:
-    """Install an extension into a folder: a module whose version is this; return how to find it."""
+    """Install an extension with a version into a folder; return the environment that finds it."""
     about = folder / "mine-1.0.dist-info"
     about.mkdir()
     (about / "METADATA").write_text("Metadata-Version: 2.1\nName: mine\nVersion: 1.0\n")

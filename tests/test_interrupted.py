@@ -46,7 +46,7 @@ low_water = 101
 bytes = 268435456
 """
 WRITES = "uniform:requests=10000000,size=8KiB,read=0"
-# seconds of work until the process has ended; two cores draw the steady state
+# seconds of work from the signal to the end of the process; two cores draw the steady state
 ANSWER = 0.5
 
 
@@ -67,10 +67,10 @@ def work(process: subprocess.Popen[bytes]) -> float:
 
 
 def interrupted(arguments: list[str], after: float) -> tuple[float, str]:
-    """Interrupt a command after seconds of work.
+    """Interrupt a command after some seconds of work.
 
-    Return the work that it did after that, in seconds, and its last words. Work does not depend on
-    what else the machine does.
+    Return the seconds of work that it did after the interrupt, and its last words. Work does not
+    depend on the load of the machine.
     """
     command = [sys.executable, "-m", "flashatlas", *arguments]
     with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL) as process:

@@ -82,7 +82,7 @@ def test_the_report_has_the_jobs_of_a_job_file(tmp_path):
     without = flashatlas.run("tiny", workload="uniform:requests=10,size=2KiB")
     page = write_report(tmp_path / "w.html", "none", [without], "").read_text()
     assert 'id="jobs"' not in page
-    # a comparison of both names the run, and a loaded run has its jobs still
+    # a comparison of both names the run, and a loaded run still has its jobs
     result.save(tmp_path / "saved")
     both = [Result.load(tmp_path / "saved"), without]
     assert ">writer<" in write_report(tmp_path / "b.html", "both", both, "").read_text()

@@ -43,7 +43,7 @@ def random_writes(layers: str, *settings: str) -> flashatlas.Result:
 def test_the_layer_saves_the_read_modify_writes():
     none, hard = random_writes(""), random_writes("hard")
     assert none.violations == hard.violations == 0
-    # each 4 KB write programs a superpage of four pages; the layer fills one with four of them
+    # each 4 KB write programs a superpage of four pages; the layer fills one with four writes
     assert none.record["controller"]["rmw_units"] == 4000 and none.waf == pytest.approx(4)
     layer = hard.record["layers"]["hard"]
     assert "rmw_units" not in hard.record["controller"] and layer["merged_pages"] == 4000
@@ -56,7 +56,7 @@ def test_the_layer_saves_the_read_modify_writes():
 
 
 def test_a_write_that_waits_for_its_superpage_takes_longer():
-    # buffered: the host's lookup; written: the timer that sends a superpage which nobody fills
+    # buffered: the host's lookup; written: the time after which a superpage is sent unfilled
     buffered, written = (
         flashatlas.run(
             "superpage-sata",
@@ -214,8 +214,8 @@ def test_the_hard_experiment(tmp_path):
         run = made.of("promise", (state, cache, depth, complete), stack)
         return run.record["bandwidth_bytes_per_s"]
 
-    # the published gain is of a write that is in host memory over one that is on flash; where both
-    # are on flash, a single write waits for its superpage, and the layer loses
+    # the published gain compares a write in host memory with a write on flash; if both are on
+    # flash, a single write waits for its superpage, and the layer loses
     alone = rate("fresh", "write-through", 1, "")
     assert rate("fresh", "write-through", 1, "buffered") / alone > 6
     assert rate("fresh", "write-through", 1, "written") / alone < 0.3
@@ -256,7 +256,7 @@ def test_a_host_that_caches_the_map_reads_faster():
     cached = flashatlas.run("ufs-128gb", set=["layers=hpb-host", *SMALL_UFS], **options)
     assert without.violations == cached.violations == 0
     layer, map_ = cached.record["layers"]["hpb-host"], cached.record["map"]
-    # what was read by an entry was not looked up
+    # reads by an entry need no lookup
     assert map_["lookups"] == 30000 - layer["valid_entries"] and layer["valid_entries"] > 28000
     assert (
         layer["hits"]
@@ -273,10 +273,7 @@ def test_a_host_that_caches_the_map_reads_faster():
 
 
 def test_a_phone_with_the_map_in_host_memory():
-    """Each trace that is here, under the command of the layer's users.
-
-    The oracle compares every read.
-    """
+    """Each available trace runs with a user's command; the oracle compares every read."""
     folder = os.environ.get("FLASHATLAS_TRACES")
     if not folder:
         pytest.skip("no folder of traces")
@@ -312,7 +309,7 @@ def test_the_hpb_experiment():
     assert (miss + low) / (hit + low) == pytest.approx(1.67) and (miss + high) / (
         hit + high
     ) == pytest.approx(1.59)
-    # writers that reads by entries set free need map pages of their own: 8 are too few for them
+    # faster reads leave more writers at work; each needs its own map page, and 8 are too few
     cache = {
         (pages, stack): made.of("cache", pages, stack).record
         for pages in (8, 20)

@@ -31,7 +31,7 @@ UNIT = 2048
 
 
 def seen(seconds: float, writes: int, programs: dict[str, int], latencies: dict[int, int]) -> Seen:
-    """A drive of pages of 4 KiB, which the host writes one by one."""
+    """Return the counters of a drive with pages of 4 KiB, which the host writes one by one."""
     host = {"reads": 0, "writes": writes, "trims": 0, "flushes": 0}
     host |= {"read_bytes": 0, "write_bytes": 4096 * writes, "trim_bytes": 0}
     record = {
@@ -79,7 +79,7 @@ def test_what_happened_between_two_looks_by_hand():
 
 
 def samples(text: str) -> dict[tuple[str, ...], float]:
-    """Values by name and labels, as a scraper reads them."""
+    """Return values by name and labels, as a scraper reads them."""
     return {
         (sample.name, *(f"{k}={v}" for k, v in sorted(sample.labels.items()))): sample.value
         for family in text_string_to_metric_families(text)
@@ -121,7 +121,7 @@ def test_addresses():
 
 
 def answered(exporter: Exporter, *headers: str) -> int:
-    """The status of a request with these headers and no others."""
+    """Return the status of a request that has only these headers."""
     port = int(exporter.url.rstrip("/").rpartition(":")[2])
     with socket.create_connection(("127.0.0.1", port), timeout=5) as asking:
         lines = ["GET /live.json HTTP/1.1", *headers, "", ""]
@@ -131,7 +131,7 @@ def answered(exporter: Exporter, *headers: str) -> int:
 
 @pytest.mark.parametrize("at", ["127.0.0.1:0", "localhost:0"])
 def test_a_page_of_somebody_else_reads_nothing(at):
-    """DNS rebinding: the name of a page leads to 127.0.0.1, and the browser sends that name."""
+    """DNS rebinding: the name of a page resolves to 127.0.0.1, and the browser sends this name."""
     exporter = Exporter(at, lambda: b"{}")
     try:
         for own in ("127.0.0.1", "127.0.0.1:9464", "localhost", "LOCALHOST:80", "localhost."):
@@ -161,7 +161,7 @@ def test_an_address_that_others_reach_is_said():
 
 
 def test_names_of_a_server_that_has_another_address(monkeypatch):
-    """One that is reached at 192.0.2.7, and told to answer at a name that leads there."""
+    """The server is reached at 192.0.2.7, and told to answer to a name of this address."""
     assert own_names("flash", "192.0.2.7") == {"flash", "192.0.2.7"}
     assert own_names("192.0.2.7", "192.0.2.7") == {"192.0.2.7"}
     monkeypatch.setattr("flashatlas.live.exporter.names_of_machine", lambda: {"flash"})
@@ -185,7 +185,7 @@ def test_a_host_that_is_no_name(at):
     ],
 )
 def test_an_answer_that_is_none(cli, text, said):
-    """`top` asks whoever listens there."""
+    """The server that `top` asks may be any other program."""
     exporter = Exporter("127.0.0.1:0", text.encode)
     try:
         done = cli("top", exporter.url)
@@ -195,7 +195,7 @@ def test_an_answer_that_is_none(cli, text, said):
 
 
 def test_an_answer_with_other_values(cli):
-    """Each key of it is used, so that one that is gone or another is found."""
+    """Each key of the answer is used, so a missing or changed key is found."""
     whole = AFTER.found | {"record": AFTER.record}
     assert Seen.parse(json.dumps(whole)).requests("write") == 300
     for key in ("drive", "set", "serving_ns", "in_flight", "record", "tables"):
@@ -213,7 +213,7 @@ def fetch(url: str, **options) -> tuple[int, str]:
 
 
 def used(drive, writes: int) -> None:
-    """Write units one by one, read them, and flush twice; wait until that is seen."""
+    """Write units one by one, read them, and flush twice; wait until the counters show it."""
     client = Client(drive.uri)
     for number in range(writes):
         assert client.ask(WRITE, UNIT * number, data=bytes([number + 1]) * UNIT)[0] == 0
@@ -285,13 +285,13 @@ def test_the_terminal_says_first_what_makes_latencies_of_clients_doubtful():
     console.print(screen(BEFORE, late, 120))
     lines = console.export_text().splitlines()
     assert lines[1] == f"{DOUBT['text']} ({DOUBT['advice']})"
-    # a server of an earlier version says none
+    # a server of an earlier version sends no notes
     assert AFTER.notes == []
 
 
 @needs_nbdkit
 def test_a_server_whose_replies_are_late_says_so_wherever_it_is_looked_at(cli, browser):
-    """A drive that answers in some microseconds: no clock wakes a thread up as exactly as that."""
+    """The drive answers in some microseconds: no clock wakes a thread that precisely."""
     fast = {"timing.t_read": "1us", "timing.t_program": "1us", "cache.mode": "write-through"}
     with serve("tiny", set=fast, time="real", metrics="127.0.0.1:0") as drive:
         used(drive, 40)
@@ -313,7 +313,7 @@ def test_a_server_whose_replies_are_late_says_so_wherever_it_is_looked_at(cli, b
 @needs_nbdkit
 def test_the_page_draws_the_drive(browser):
     page = browser.new_page()
-    # what is written on canvases is no text that a page has
+    # text that is drawn on a canvas is no text of the page
     page.add_init_script(
         "window.written = new Set(); const fill = CanvasRenderingContext2D.prototype.fillText;"
         "CanvasRenderingContext2D.prototype.fillText = function (text, ...place) {"

@@ -1,4 +1,4 @@
-"""The looks by which the runs of a report are told apart."""
+"""The colours and marks that distinguish the runs of a report."""
 
 from __future__ import annotations
 

@@ -23,12 +23,12 @@ def clocks(*settings: str, lookups: int = 20_000) -> float:
 
 
 def test_a_set_of_eight_takes_what_the_recurrence_says():
-    # 7 x CCD + RTP + RP + RCD in one bank; 8 x CCD where six other reads hide the rest
+    # 7 x CCD + RTP + RP + RCD in one bank; 8 x CCD if six other reads hide the rest
     assert clocks("lookup.policy=single", "dram.constraints=none") == pytest.approx(
         28 + 23, abs=0.05
     )
     assert clocks("lookup.policy=dynamic", "dram.constraints=none") == pytest.approx(32, abs=0.05)
-    # with refresh: 0.174 of 5.2 thousand clocks rest, and the banks are opened again
+    # with refresh, banks rest for 174 of 5,200 clocks, and their rows are opened again
     rest = clocks("lookup.policy=dynamic") / clocks(
         "lookup.policy=dynamic", "dram.constraints=ras,rrd,faw,ccd_l"
     )
@@ -367,8 +367,9 @@ def test_whole_traces_stand_beside_what_was_published(tmp_path):
         "lpmt", stand_ins=True, whole=tmp_path, limit=200, sweep=False, jobs=2
     )
     names = ["Financial 1, whole", "MSR hm_0, whole"]
-    # of five requests two are sequential: the second read and the second write; the read of the
-    # other device begins where nobody ended. When the five come again, none of the first three is.
+    # two of five requests are sequential: the second read and the second write. No request ended
+    # where the read of the other device begins. When the five come again, the first three are not
+    # sequential.
     rows = {row[0]: row[1:] for row in lpmt_tables.table_3(made).rows}
     assert rows[names[0]] == ("4.80", "60.00", "20.00", "20.00")
     assert rows[names[1]] == ("2.25", "50.00", "0.00", "0.00")
@@ -410,7 +411,7 @@ def test_a_queue_changes_which_order_of_banks_is_shortest(made):
 
 
 class _Device:
-    """A checker of the commands to a device, which shares nothing with the engine."""
+    """A checker of the commands to a device; it shares no code with the engine."""
 
     def __init__(self, timings):
         self.timings, self.faults = timings, []
@@ -475,10 +476,10 @@ def test_every_command_can_be_checked(tmp_path, queue):
     assert (counts["ACT"], counts["REF"]) == (found["activations"], found["refreshes"])
     assert counts["REF"] > 10 and found["timings"]["rcd"] > 0
     assert _faults(listed, found["timings"]) == []
-    # the checker finds what is too early, and rows that are not open
+    # the checker finds commands that come too early, and rows that are not open
     assert len(_faults(listed, {**found["timings"], "rcd": 20})) > 1000
     assert len(_faults([c for c in listed if c["command"] != "ACT"], found["timings"])) > 1000
-    # the record is the one of a study that keeps none
+    # a study that keeps no commands has the same record
     assert found == lookup(sets={"lookups": 3000}, set={"lookup.queue": queue})
 
 

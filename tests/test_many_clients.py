@@ -1,4 +1,4 @@
-"""Many connections at the same time, and what means nothing to a server."""
+"""Many connections at the same time, and bytes that mean nothing to a server."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def serial(history: list[Operation]) -> bool:
 
 
 def test_the_checker_agrees_with_every_order_there_is():
-    """On small histories, right ones and wrong ones."""
+    """It agrees on small histories, right ones and wrong ones."""
     draw, right = random.Random(5), 0
     for _ in range(3000):
         times = draw.sample(range(100), 10)
@@ -63,7 +63,7 @@ def test_the_checker_says_what_is_wrong():
 
 
 def uses(uri: str, number: int, units: int, count: int, seen: dict[int, list[Operation]]) -> None:
-    """Requests of one client on overlapping ranges, each value of its own."""
+    """Send requests of one client on overlapping ranges; no value is written twice."""
     draw, client = random.Random(number), Client(uri)
     for i in range(count):
         first = draw.randrange(units)
@@ -114,7 +114,7 @@ def test_what_64_clients_see_of_a_unit_happened_in_one_order(slower):
     assert {unit: wrong(operations) for unit, operations in history.items()} == dict.fromkeys(
         range(units), ""
     )
-    # clients were at work at the same time, and a read that returns what was long gone is found
+    # clients were at work at the same time, and a read of a replaced value is found
     assert max(deepest(operations) for operations in history.values()) > 3
     for operations in history.values():
         writes = sorted((each for each in operations if each.write), key=lambda each: each.end)
@@ -129,7 +129,7 @@ def test_what_64_clients_see_of_a_unit_happened_in_one_order(slower):
 
 
 def deepest(operations: list[Operation]) -> int:
-    """Operations that were under way at the same time, at most."""
+    """Return the largest number of operations that were under way at the same time."""
     steps = sorted(
         [(each.begin, 1) for each in operations] + [(each.end, -1) for each in operations]
     )
@@ -170,7 +170,7 @@ def test_what_means_nothing_does_no_harm():
                 if kind == READ and not error:
                     other.take(length)
                 answered += 1
-            except OSError:  # it hangs up on who does not speak its language
+            except OSError:  # the server hangs up on clients that do not speak NBD
                 closed += 1
                 other.close()
                 other = Client(drive.uri)

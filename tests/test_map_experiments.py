@@ -52,7 +52,7 @@ def demand(small_phone):
 
 @pytest.fixture
 def command(monkeypatch, tmp_path, capsys):
-    """Run an experiment from the command line; returns its numbers and what it printed."""
+    """Run an experiment from the command line; return its numbers and its output."""
 
     def run(name, *arguments):
         folder = tmp_path / name
@@ -102,7 +102,7 @@ def test_what_a_flush_costs(nvm):
         # data and journal, FLUSH, commit block, FLUSH: a program of 32 KB each time
         assert ideal.result.record["host"]["flushes"] == 2 * calls
         assert (ideal.per_flush["data"], ideal.per_flush["map"]) == (1, 0)
-        # the first FLUSH finds the map pages of the file and of the journal changed, the second one
+        # at the first FLUSH the map pages of the file and of the journal are changed, at the second
         # the map page of the journal
         assert nvm.row(workload, "map pages").per_flush["map"] == 1.5
         assert nvm.row(workload, "map pages, directory").per_flush["directory"] == 1.5
@@ -169,7 +169,7 @@ def test_more_nvm_is_never_slower_and_gains_are_ratios(nvm):
 def test_the_report_and_the_command_of_nvm_map(nvm, command, monkeypatch):
     html = nvm_map_page.page(nvm, "flashatlas reproduce nvm-map")
     assert "Calls a second, with “map pages” as 1" in html
-    # the runs were made: they take a minute
+    # reuse the runs, which take a minute
     made = [row.result for row in [*nvm.rows, *nvm.policies]]
     monkeypatch.setattr(nvm_map_plan, "carried_out", lambda cases, **_: made[: len(cases)])
     numbers, printed = command("nvm-map", "--operations", "60")
@@ -196,7 +196,7 @@ def test_every_store_runs_on_every_application(demand):
 
 
 def test_more_memory_finds_more_entries_in_it(demand):
-    # an LRU list of whole pages, or of entries, holds with more room what it held with less
+    # with more room, an LRU list of pages or entries holds everything that it holds with less
     for row in demand.rows:
         if row.store in ("demand", "sftl") and row.cache_bytes == 65536:
             more = next(

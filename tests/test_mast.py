@@ -26,7 +26,7 @@ def test_every_scheme_and_variant_runs_on_every_application_without_a_wrong_page
     kinds = plan(stand_ins=True, sensitivity=ONE_IN == 1).kinds()
     variants = len(load("1-mast")["variant"]) if ONE_IN == 1 else 0
     assert len(kinds) == len(load("1-mast")["scheme"]) + variants
-    # what the paper leaves open is not tried on the recordings
+    # the readings of the paper's open points are not tried on the recordings
     assert len(mast.rows) == 10 * len(kinds) - 6 * variants
     assert len(mast.applications) == 10
     assert not any(row.result.violations for row in mast.rows)
@@ -40,7 +40,7 @@ def test_every_scheme_has_the_same_log_and_page_mapping_as_many_spare_blocks(mas
     for row in mast.rows:
         params = row.result.record["config"]["params"]
         if row.scheme == "page-mapped":
-            # beside the data: the same 256, and what dual collection keeps for its frontiers
+            # beside the data: the same 256 blocks, and 4 for the frontiers of dual collection
             assert params["drive.blocks"] - params["drive.logical_pages"] // 64 == 256 + 4
         else:
             assert params["ftl.log_blocks"] == 256

@@ -25,11 +25,11 @@ US = 1_000_000
 
 @pytest.fixture
 def here(tmp_path, monkeypatch):
-    """Two traces of MQSim's form: nanoseconds, device, sector, sectors, 1 = read."""
+    """Write two traces of MQSim's form: nanoseconds, device, sector, sectors, 1 = read."""
     monkeypatch.chdir(tmp_path)
     # three writes and a read, a millisecond apart, up to sector 24
     (tmp_path / "a.log").write_text("0 0 0 8 0\n1000000 0 8 8 0\n2000000 0 16 8 1\n")
-    # it begins at 5 ns; the second request is 0.5 ms later and ends at sector 108
+    # the trace begins at 5 ns; its second request is 0.5 ms later and ends at sector 108
     (tmp_path / "b.log").write_text("5 0 0 16 0\n500005 0 100 8 1\n")
     return tmp_path
 
@@ -92,7 +92,7 @@ def test_a_part_begins_when_it_is_told_to(here):
 
 
 def test_a_share_of_the_requests_is_the_first_of_each_pass(here):
-    """Half of three requests is one; one request has no distance to the next, so none is kept."""
+    """Half of three requests is one; one request has no distance to a next one to keep."""
     assert requests("merge:a.log,requests=50%,times=2,gap=1us") == [A[0], (1, *A[0][1:])]
     assert requests("merge:a.log,requests=2") == A[:2]
 
@@ -163,7 +163,7 @@ def test_a_run_says_each_part_with_its_digest_and_runs_again(here):
     first.save(here / "out" / "run")
     loaded = Result.load(here / "out" / "run")
     assert differences(loaded, rerun(loaded)) == []
-    # how the parts are set is a part of the configuration, which stores tell runs by
+    # the settings of the parts belong to the configuration, by which stores distinguish runs
     assert run("merge:a.log,times=3;b.log").record["config_hash"] != first.record["config_hash"]
     (here / "b.log").write_text("6 0 0 16 0\n")
     with pytest.raises(InputError, match=r"b\.log: not the file that was read"):
@@ -213,7 +213,7 @@ def test_runs_of_a_study_and_of_a_comparison_differ_in_merges(here):
 
 
 def test_steady_passes_and_packing_work_on_a_merge(here):
-    """Packed in extents of 4 KiB: 3 of a, and of b 2 and the 2 that sectors 100 to 107 lie in."""
+    """Packed extents of 4 KiB: 3 of a, and 4 of b; sectors 100 to 107 lie in two of these."""
     packed = run("merge:a.log;b.log,at=1GiB", fit="compact", extent="4KiB")
     assert packed.record["trace"]["extent_bytes"] == 4096
     assert packed.violations == 0
@@ -224,7 +224,7 @@ TRACE_FLOW = "IO_Flow_Parameter_Set_Trace_Based"
 
 
 def workload(here: Path, *flows: dict[str, str]) -> str:
-    """Write a scenario of flows that play traces; its name."""
+    """Write a scenario of flows that play traces; return its name."""
     leaves = ["".join(f"<{k}>{v}</{k}>" for k, v in flow.items()) for flow in flows]
     scene = "".join(f"<{TRACE_FLOW}>{one}</{TRACE_FLOW}>" for one in leaves)
     (here / "workload.xml").write_text(
@@ -257,7 +257,7 @@ def test_a_trace_flow_of_mqsim_is_played_as_it_says(here):
 
 
 def test_flows_of_mqsim_share_the_drive(here):
-    """Two flows: each has half of the drive, and addresses beyond are taken modulo that."""
+    """Two flows: each has half of the drive; addresses beyond it are taken modulo its size."""
     (here / "far.trace").write_text(f"0 0 {1 << 40} 8 0\n")
     (here / "near.trace").write_text("3 0 8 8 0\n")
     name = workload(

@@ -1,4 +1,4 @@
-"""Mistakes that newcomers made, and what is said of each: which option, what was expected."""
+"""Mistakes of newcomers, and the messages about them: the option, and what was expected."""
 
 from __future__ import annotations
 
@@ -235,7 +235,7 @@ def test_what_is_varied_is_blamed_and_a_study_is_named(cli):
     assert "--vary map.cache_bytes: it belongs to map.store = demand, dftl, cdftl" in said
     assert "in `dram 64KiB` map.store is dram" in said and "flashatlas sweep" in said
     assert "--set" not in said
-    # the condition that it offers is one that a study takes
+    # a study takes the condition that the message offers
     condition = re.search(r"when = '(map.store in [^']*)'", said)[1]
     axes = {
         "map.store": ["dram", "dftl"],

@@ -1,4 +1,4 @@
-"""MiDAS on a drive: groups are chosen, save copies, and are given up where they go wrong."""
+"""MiDAS on a drive: groups are chosen, save copies, and are given up if they go wrong."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ def played(classifier: str, workload: str, **more: object) -> flashatlas.Result:
 
 @pytest.fixture(scope="module")
 def by_age() -> float:
-    """Without groups: labels that nobody collects by, of as many frontiers."""
+    """Return the WAF without groups: as many frontiers have labels, but collection ignores them."""
     return played("midas", ZIPF, **{"ftl.midas_epoch": 1000, "ftl.midas_pool": "greedy"}).waf
 
 
 def test_groups_that_a_model_chose_save_copies(by_age):
     result = played("midas", ZIPF, **{"ftl.midas_pool": "greedy"})
     counts = result.record["scheme"]
-    # some configurations went wrong here, and were a pool again until the next one
+    # some configurations went wrong here: blocks formed one pool until the next configuration
     assert counts["midas_configurations"] >= 3 and counts["midas_merges"] >= 1
     fifths = result.record["steadiness"]["rounds"]["waf"]
     # the authors' simulator, on as many larger segments: 6.4 before, 5.1 afterwards

@@ -1,4 +1,4 @@
-"""Notes have codes: nothing rests on their sentences."""
+"""Notes have codes: no code depends on their sentences."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ COMMON = {"drive": "tiny", "workload": "uniform:requests=300,size=2KiB,read=0.3"
 
 
 def test_with_codes_for_texts_all_stays_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Digests, ranking, shared preconditions and steadiness rest on no sentence."""
+    """Digests, ranking, shared preconditions and steadiness depend on no sentence."""
     same = [{"set": {"timing.t_program": f"{t}us"}, "label": str(t)} for t in (200, 400)]
 
     def found() -> Any:
@@ -99,7 +99,7 @@ def test_with_codes_for_texts_all_stays_as_it_is(monkeypatch: pytest.MonkeyPatch
 
 
 def test_no_code_looks_for_a_sentence() -> None:
-    """Texts of notes stand in their declaration, and in no other source."""
+    """Texts of notes stand only in their declaration."""
     texts = [re.split(r"[{(`]", each["text"])[0].strip() for each in declared().values()]
     sentences = [text for text in texts if len(text) > 25]
     assert len(sentences) > 30
@@ -131,7 +131,7 @@ def test_a_study_says_what_its_runs_approximate(cli: Any, tmp_path: Path) -> Non
         assert "20 units were still in the write cache" in found.stdout
         ranks = [rank(code) for code in codes]
         assert ranks == sorted(ranks)
-    # a record that somebody broke is named
+    # the message names a broken record
     (record,) = list(tmp_path.glob("flashatlas-results/runs/*/*/run.json"))[:1]
     content = json.loads(record.read_text())
     record.write_text(json.dumps({**content, "approximations": 7}))
@@ -140,7 +140,7 @@ def test_a_study_says_what_its_runs_approximate(cli: Any, tmp_path: Path) -> Non
 
 
 def test_each_note_of_a_run_has_a_line(cli: Any) -> None:
-    """Nothing is left out in the middle of a paragraph: options of a job file may be there."""
+    """A note is printed whole, because it may list options of a job file."""
     record = json.loads(cli("run", "-w", "uniform:requests=20", "--json", "-", "-q").stdout)
     lines = cli("run", "-w", "uniform:requests=20", "-q").stdout.splitlines()
     for each in record["approximations"]:

@@ -11,8 +11,9 @@ import pytest
 from flashatlas.result import Result, digest_of, load_all, results_of
 
 RECORDS = Path(__file__).parent / "data/records"
-"""Written by commit 7c717f3: an unsteady run without time, one played until it was steady, two
-that share a preconditioned drive, and one whose requests come faster than they are served."""
+"""Records written by commit 7c717f3: of an untimed, unsteady run, of a run played until it was
+steady, of two runs that share a preconditioned drive, and of a run whose requests come faster than
+the drive serves them."""
 
 
 @pytest.fixture
@@ -21,7 +22,7 @@ def old(tmp_path: Path) -> Path:
 
 
 def test_a_run_is_carried_out_again_and_is_the_same(cli: Any, old: Path) -> None:
-    """Only the untimed run is repeated, as times may change when they are corrected."""
+    """Only the untimed run is repeated, because corrections of the timing may change times."""
     assert "the same results" in cli("rerun", f"{old}/untimed", "--check").stdout
     record = json.loads((old / "untimed/run.json").read_text())
     record["host"]["writes"] += 1

@@ -1,4 +1,4 @@
-"""One value means one, and a folder holds the runs that were written to it last."""
+"""An option of one value refuses two, and a folder has only the runs that were written last."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The options of a run stand in one place; what cannot be made of it is held against it here."""
+"""The options of a run are declared in one place; all other lists are compared with it here."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ flashatlas.compare([], until="stedy")
 def test_a_type_checker_sees_mistakes_in_runs_and_cases(tmp_path):
     script = tmp_path / "mistakes.py"
     script.write_text(MISTAKES)
-    # what the lint knows of the libraries already need not be read again
+    # use the lint's cache of the libraries
     cache = f"--cache-dir={ROOT / '.mypy_cache'}"
     command = [sys.executable, "-m", "mypy", cache, script.name]
     done = subprocess.run(

@@ -1,4 +1,4 @@
-"""Outputs of commands: tried before they run, whole or not at all, never instead of numbers."""
+"""Outputs of commands: tried before the run, written whole or not at all; numbers are not lost."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from flashatlas.result import Result, save_all, save_one
 
 WORKLOAD = ["-w", "uniform:requests=2000,size=2KiB", "--quiet"]
 LONG = ["-w", "uniform:requests=1e6,size=2KiB", "--quiet"]
-"""A run of seconds: what is refused is refused before it."""
+"""A run of seconds: bad outputs are refused before it."""
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_results_are_replaced_with_force_alone(cli: Any, tmp_path: Path) -> None
 
 
 def test_numbers_are_printed_where_they_cannot_be_written(tmp_path: Path) -> None:
-    """A file may have 4 KiB here, which the trial takes and a record does not."""
+    """Files are limited to 4 KiB, enough for the trial but not for a record."""
     flashatlas = f"{sys.executable} -m flashatlas run {' '.join(WORKLOAD)}"
     command = f"ulimit -f 4; {flashatlas} --out results"
     done = subprocess.run(
@@ -104,7 +104,7 @@ WORN = {"nand.endurance": 20}
     ],
 )
 def test_a_drive_that_wears_out_has_a_record(settings: dict[str, Any]) -> None:
-    """Every page is checked at the end: what was acknowledged is there."""
+    """Every page is checked at the end: all acknowledged data is there."""
     result = flashatlas.run(
         "tiny",
         set=WORN | settings,
@@ -117,7 +117,7 @@ def test_a_drive_that_wears_out_has_a_record(settings: dict[str, Any]) -> None:
     assert result.worn_out["retired_blocks"] == result.record["wear"]["retired_blocks"] > 0
     assert result.violations == 0
     assert result.record["conservation"]["completed"] == result.record["trace"]["requests"]
-    # of 128 blocks none may be erased more often than its endurance
+    # no block may be erased more often than its endurance
     assert result.record["wear"]["max"] <= WORN["nand.endurance"]
     assert [n["code"] for n in result.record["approximations"]].count("worn-out") == 1
 
@@ -140,7 +140,7 @@ def test_the_command_line_says_worn_out(cli: Any, tmp_path: Path) -> None:
 
 
 def test_names_are_printed_as_they_are(cli: Any, tmp_path: Path) -> None:
-    """Neither the codes of pictures nor markup are read from data."""
+    """Names are not read as markup or as codes of pictures."""
     name = "a:smile:b[red].csv"
     (tmp_path / name).write_text("0,host,0,Write,0,4096,0\n1000,host,0,Write,4096,4096,0\n")
     for command in (("trace", "info", name), ("run", "-d", "tlc-small", "-t", name, "-q")):

@@ -1,7 +1,7 @@
-"""Collection at an even pace, as the presets of TLC drives have it: what a host notices of it.
+"""Collection at the pace of the presets of TLC drives: its effect on a host's latencies.
 
-The bounds are those that a user of such a drive would ask for. At a burst's pace the longest read
-here takes seconds, and a write 0.1 s (ADR 0036).
+A user of such a drive would ask for these bounds. At a burst's pace the longest read here takes
+seconds, and the longest write 0.1 s (ADR 0036).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import pytest
 BURST = {"ftl.gc_pace": "burst", "cache.ahead": 4}
 DFTL = {"map.store": "dftl", "map.cache_bytes": "64KiB"}
 SLOW = ["learnedftl", "demand", "leaftl"]
-# stores that hold map pages, with as much memory
+# stores that hold map pages, with the same memory
 PAGED = ["cdftl", "sftl", "tpftl", *(pytest.param(s, marks=pytest.mark.long) for s in SLOW)]
 REQUESTS = [200_000, pytest.param(400_000, marks=pytest.mark.long)]
 
@@ -28,7 +28,7 @@ def run(requests: int, settings: dict[str, object]) -> dict[str, object]:
 
 
 def longest(record: dict[str, object], kind: str, of: str = "max") -> float:
-    """Milliseconds."""
+    """Return a latency of an operation in milliseconds."""
     return record["latency_ns"][kind][of] / 1e6
 
 
@@ -37,7 +37,7 @@ def test_reads_that_miss_the_map_do_not_wait_for_collection(requests):
     paced, burst = run(requests, DFTL), run(requests, DFTL | BURST)
     assert paced["gc"]["foreground"] > 0 and paced["scheme"]["partial_frames"] > 0
     assert longest(paced, "read") <= 50
-    # 16 requests are always on their way: a time in which none completes is within each of them
+    # 16 requests are always in flight: a time without completions is a part of each latency
     assert max(longest(paced, kind) for kind in ("read", "write")) < 100
     assert paced["waf"] <= 1.15 * burst["waf"]
 
@@ -51,14 +51,14 @@ def test_writes_wait_for_a_step_of_collection(requests):
 
 @pytest.mark.parametrize("store", PAGED)
 def test_every_store_finds_what_was_moved(store):
-    """A map page is not written because a page of it was moved and another one is looked up."""
+    """A lookup does not force the write of a map page because collection changed its entries."""
     settings = DFTL | {"map.store": store}
     paced, burst = run(30_000, settings), run(30_000, settings | BURST)
     assert longest(paced, "read") <= 60
     assert paced["waf_parts"]["map"] <= burst["waf_parts"]["map"]
 
 
-# blocks of 32 pages in each of eight lanes, and how much more than the logical pages there is
+# the number of blocks of 32 pages in each of eight lanes, and the over-provisioning
 SMALL = [(28, 0.28), (64, 0.12), (64, 0.28), (128, 0.07)]
 
 

@@ -22,14 +22,14 @@ WRITES = "uniform:requests=20000,size=2KiB,read=0.2"
 
 
 def cli(*arguments: object) -> Finished:
-    """A command in a process of its own: what is added to one stays there."""
+    """Run a command in a process of its own, because added parts stay in their process."""
     command = [sys.executable, "-m", "flashatlas", *map(str, arguments)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
     return Finished(done.returncode, done.stdout, done.stderr)
 
 
 def compiled(folder: Path, source: str, name: str = "plugin.c") -> Path:
-    """A shared library of a C source."""
+    """Compile a C source; return its shared library."""
     (folder / name).write_text(source)
     out = (folder / name).with_suffix(".so")
     command = ["cc", "-O2", "-shared", "-fPIC", "-I", str(parts.INCLUDE), "-o", str(out)]
@@ -85,7 +85,7 @@ def test_a_checkpoint_says_which_parts_it_needs(tmp_path):
     said = cli(*run, "--plugin", other)
     assert said.returncode == 2
     assert "it needs scheme `page-c` of page 1.0; that is another now" in said.stderr
-    # a policy decided where pages went, and is not needed to find them
+    # a policy decided where pages went, but it is not needed to find them
     said = cli("checkpoint", made, "-d", "tiny", "--precondition", "fill")
     assert said.returncode == 0, said.stderr
 
@@ -152,7 +152,7 @@ def test_crash_survives_a_plugin_that_ends_its_process(tmp_path):
 
 
 class Emptiest(parts.Victim):
-    """The closed block with the fewest valid pages; of equals the one that closed first."""
+    """The closed block with the fewest valid pages; among equals, the one that closed first."""
 
     name = "test-emptiest"
 
@@ -165,7 +165,7 @@ class Emptiest(parts.Victim):
 
 
 class Batched(Emptiest):
-    """The same, eight at a time."""
+    """The same policy, with eight blocks at a time."""
 
     name = "test-batched"
 
@@ -194,7 +194,7 @@ class CostBenefit(parts.Victim):
 
 
 class Raises(parts.Victim):
-    """Raises."""
+    """A policy that raises an error."""
 
     name = "test-raises"
 
@@ -203,7 +203,7 @@ class Raises(parts.Victim):
 
 
 class Astray(parts.Victim):
-    """Picks what is not closed."""
+    """A policy that picks a block that is not closed."""
 
     name = "test-astray"
 
@@ -212,7 +212,7 @@ class Astray(parts.Victim):
 
 
 class Halves(parts.Classifier):
-    """The lower half of the pages is hot."""
+    """A classifier that takes the lower half of the pages for hot."""
 
     name = "test-halves"
 
@@ -226,7 +226,7 @@ class Halves(parts.Classifier):
 
 
 class Learner(parts.Classifier):
-    """A page that is written twice in a batch is hot."""
+    """A classifier that takes pages for hot if they are written twice in a batch."""
 
     name = "test-learner"
     streams = (2, 2)
@@ -242,7 +242,7 @@ class Learner(parts.Classifier):
 
 
 class Ghost(parts.CachePolicy):
-    """A map page stays if it was among the last ones that were missed, or there is room."""
+    """A policy that keeps a map page if it was among the last misses, or if there is room."""
 
     name = "test-ghost"
     limit = parts.whole("map.test_limit", 1, 1000, 64, "pages that are remembered")
@@ -260,7 +260,7 @@ class Ghost(parts.CachePolicy):
 
 
 class Readahead(parts.CachePolicy):
-    """Misses in sequence load the next map pages along, twice as many each time."""
+    """A policy that loads the next map pages at misses in sequence, twice as many each time."""
 
     name = "test-readahead"
 
@@ -274,7 +274,7 @@ class Readahead(parts.CachePolicy):
 
 
 class Blocker(parts.CachePolicy):
-    """Pages that were missed once in a batch stay out of memory, the others bring two along."""
+    """A policy that keeps pages with one miss in a batch out of memory; others load two more."""
 
     name = "test-blocker"
     batch = 64
@@ -292,7 +292,7 @@ class Blocker(parts.CachePolicy):
 
 
 class Beyond(parts.CachePolicy):
-    """Wants a map page that does not exist."""
+    """A policy that wants a map page that does not exist."""
 
     name = "test-beyond"
 
@@ -375,7 +375,7 @@ def test_a_block_that_is_not_closed_is_refused():
 
 def test_the_arrays_cannot_be_written():
     class Writes(parts.Victim):
-        """Writes where it must not."""
+        """A policy that writes into arrays that it may only read."""
 
         name = "test-writes"
 
@@ -414,7 +414,7 @@ def test_what_cannot_be_added_is_said(tmp_path):
         parts.add(nameless)
     with pytest.raises(flashatlas.InputError, match="two are called `test-emptiest`"):
         parts.add(type("Other", (Emptiest,), {}))
-    parts.add(Emptiest)  # the same source: it is there
+    parts.add(Emptiest)  # the same source as before is no error
     empty = tmp_path / "nothing.py"
     empty.write_text("import flashatlas\n")
     with pytest.raises(flashatlas.InputError, match="no subclass of"):

@@ -1,4 +1,4 @@
-"""`make bench-peers`, with a program in MQSim's place that says what it likes."""
+"""`make bench-peers`, with a program in MQSim's place that prints made-up numbers."""
 
 from __future__ import annotations
 
@@ -71,8 +71,8 @@ def test_both_stand_beside_each_other_and_a_run_that_fails_is_named(tmp_path):
     assert done.returncode == 0, done.stderr
     lines = [line.split() for line in done.stdout.splitlines()]
     theirs = next(line for line in lines if "MQSim" in line and "writes," in line)
-    # each multi-plane command is a program of two pages: WAF 3; IOPS as it says; by hand of 8 dies:
-    # 3 programs, 2 copied pages' reads, 3/256 of an erase
+    # each multi-plane command is a program of two pages: WAF 3. IOPS are as printed. By hand, a
+    # request keeps one of 8 dies busy for 3 programs, 2 reads of copied pages and 3/256 of an erase
     assert theirs[-3:-1] == ["3.00", "1,234"]
     busy = 3 * (750 + 4096 / 333) + 2 * (75 + 4096 / 333) + 3 / 256 * 3800
     assert int(theirs[-1].replace(",", "")) == round(8 / busy * 1e6)

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.skipif(
 
 CELLS = {name: (drive, settings) for name, drive, settings in cells()}
 TRIED = ("page, demand", "page, dram", "hard over page, demand")
-"""The part of the cells of ``make pull-plug`` that is tried here."""
+"""The rows of ``make pull-plug`` that are tried here."""
 
 
 @pytest.mark.parametrize("cell", TRIED)
@@ -56,7 +56,7 @@ def test_a_database_finds_every_transaction_that_it_had_committed(client):
 def test_a_drive_that_ignores_flush_is_found_out(client):
     installed(client)
     drive, settings = CELLS["page, demand"]
-    # a drive that never flushes comes far with few operations
+    # a drive that never flushes acknowledges much with few operations
     pulls, _ = plug.pull(drive, set=settings, client=client, times=4, within=300, ignore_flush=True)
     assert pulls[-1].lost > 0 or pulls[-1].check
 

@@ -1,4 +1,4 @@
-"""How far runs are, and the time to go."""
+"""The progress of runs, and the time to go."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from flashatlas.progress import THERE, Bars
 
 @pytest.fixture
 def now(monkeypatch):
-    """The clock, in seconds; a test sets it."""
+    """Return the clock, in seconds; a test sets it."""
     at = [0.0]
     monkeypatch.setattr(time, "monotonic", lambda: at[0])
     return at
@@ -22,7 +22,7 @@ def state(count):
 
 
 def test_many_runs_have_the_time_to_go(now):
-    """By hand: 5 of 20 after 30 s, so that 15 take 90 s; one that was there is no part of that."""
+    """By hand: 5 of 20 take 30 s, so 15 take 90 s; a run that was there before does not count."""
     found = state(20)
     assert found.line() == "0 s: 0.0 of 20 runs"
     now[0] = 30.0
@@ -40,7 +40,7 @@ def test_many_runs_have_the_time_to_go(now):
 
 
 def test_preconditioning_is_no_part_of_a_run_and_other_phases_are(now):
-    """`reproduce --served` has phases of its own; a pace of next to nothing tells nothing."""
+    """`reproduce --served` has its own phases; after 1.5 % there is no estimate yet."""
     found = state(2)
     now[0] = 10.0
     found.update(0, "precondition", 10, 0.9, "requests")
@@ -49,7 +49,7 @@ def test_preconditioning_is_no_part_of_a_run_and_other_phases_are(now):
     assert "to go" not in found.line(), "3 of 200 %"
     found.update(0, "simulated", 10, 0.1, "requests")
     assert found.line().endswith(", about 3:10 to go")  # 10 s for 0.1, 1.9 to go
-    # nothing comes after the check: the line would stand there until all runs are done
+    # the check is the last phase: otherwise its line would stay until all runs are done
     found.update(1, "check", 10, 0.0, "requests")
     assert "; 1: done" in found.line()
 

@@ -1,4 +1,4 @@
-"""Latencies that are mostly waiting are said to be."""
+"""Notes about latencies that are mostly waiting."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ def test_commands_in_flight_are_those_of_littles_law() -> None:
 
 @pytest.mark.parametrize("depth", [1, 3])
 def test_a_closed_loop_keeps_its_depth(depth: int) -> None:
-    """A host that submits when something completes has always as many requests as it may."""
+    """A host that submits a request at each completion always has ``depth`` requests in flight."""
     options = {"drive": "tlc-small", "workload": "uniform:requests=2000,size=4KiB,read=1"}
     run = flashatlas.run(**options, depth=depth, precondition="fill")
     assert in_flight(run.record) == pytest.approx(depth, rel=0.01)
 
 
 def test_a_trace_without_its_times_is_said_to_queue(cli: Any, tmp_path: Path) -> None:
-    """A read a second takes some tens of microseconds: with times, nothing waits."""
+    """One read a second takes some tens of microseconds: with the trace's times nothing waits."""
     lines = [f"0,{8 * (i * 37 % 5000)},4096,r,{i}\n" for i in range(2000)]
     (tmp_path / "slow.spc").write_text("".join(lines))
     base = ("run", "-d", "tlc-small", "-t", "slow.spc", "--precondition", "fill", "-q")

@@ -20,7 +20,7 @@ TEXT = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 def sessions() -> list[tuple[str, list[str]]]:
-    """Each command of a console block, with the lines shown after it."""
+    """Return each command of a console block, with the lines shown after it."""
     found = []
     for block in re.findall(r"^```console\n(.*?)^```", TEXT, re.MULTILINE | re.DOTALL):
         for line in block.splitlines():
@@ -64,7 +64,7 @@ def test_a_command_prints_what_the_readme_shows(command, shown):
     if command == "make demo" and "demo" not in drawn():
         pytest.skip(LEFT)
     if folder := re.search(r"--out (out/\S+)", command):
-        shutil.rmtree(ROOT / folder[1], ignore_errors=True)  # of an earlier time
+        shutil.rmtree(ROOT / folder[1], ignore_errors=True)  # remove the output of an earlier test
     done = run(command, ROOT)
     assert done.returncode == 0, done.stderr
     printed = [line.rstrip() for line in done.stdout.strip("\n").splitlines()]

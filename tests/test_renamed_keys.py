@@ -24,7 +24,7 @@ def run():
 
 
 def with_old_keys(record):
-    """The record as it was written before the keys changed."""
+    """Return the record as an earlier version would have written it."""
     old_of = {new: old for old, new in (LAYER_COUNTERS | MAP_COUNTERS).items()}
 
     def back(value):

@@ -1,6 +1,6 @@
-"""The report as text: what it says, what it may do, and what it packs.
+"""The report as text: its content, its security policy, and its packed data.
 
-How it looks is in test_report_browser.py.
+``test_report_browser.py`` tests its looks.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ HOSTILE = "</script><img src=x onerror=alert(1)>\"'&\u2028<!--"
 
 
 class Page(HTMLParser):
-    """Elements with their attributes, scripts, and the text of everything else."""
+    """A parser of elements with their attributes, of scripts, and of all other text."""
 
     def __init__(self, html: str) -> None:
         super().__init__()
@@ -301,7 +301,7 @@ def test_a_distribution_counts_what_is_done_within_a_time():
     assert all(y == x / 100_000 for x, y in zip(xs[1:], ys[1:], strict=True)), (
         "what is kept is exact"
     )
-    # a step of what is left is at most 2 / 200 of ln(100,000) = 0.115, which is 0.05 decades
+    # a step of the share left is at most 2 / 200 of ln(100,000) = 0.115, which is 0.05 decades
     steps = [(1 - a) / (1 - b) for a, b in itertools.pairwise(ys[:-1])]
     assert max(steps[:-20]) <= 10**0.06, "so that the tail has as many points as the body"
     assert ys[-2] >= 0.9999
@@ -320,7 +320,7 @@ def test_logarithmic_axes_have_few_round_values():
 
 
 def unpack(packed: explorer.Packed, cells: int) -> tuple[list[int], list[float], list[str]]:
-    """Valid percents, erases and roles of all frames: a naive reader of what the script reads."""
+    """Return valid percents, erases and roles of all frames, as a naive version of the script."""
     raw = zlib.decompress(base64.b64decode(packed.planes))
     size = len(raw) // 4
     planes = []
@@ -452,7 +452,7 @@ MACHADO = {
 
 
 def colours(mode: int) -> dict[str, tuple[float, float, float]]:
-    """The colours of the style sheet, linear; mode 0 is light, 1 dark."""
+    """Return the linear colours of the style sheet; mode 0 is light, 1 dark."""
     pairs = re.findall(r"--([\w-]+): light-dark\((#\w{6}), (#\w{6})\)", asset("report.css"))
     linear = [
         x / 255 / 12.92 if x <= 10 else ((x / 255 + 0.055) / 1.055) ** 2.4 for x in range(256)

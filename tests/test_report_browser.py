@@ -1,7 +1,4 @@
-"""The report in a real browser.
-
-What is drawn, what can be reached by keyboard, and what goes out to the network.
-"""
+"""The report in a real browser: its drawings, its keyboard, and its silence on the network."""
 
 from __future__ import annotations
 
@@ -37,7 +34,7 @@ def several() -> list:
 
 
 def study() -> list:
-    """Fifty-four runs: three victims, three caches, two stores, three seeds."""
+    """Return fifty-four runs: three victims, three caches, two stores, three seeds."""
     axes = itertools.product(
         ("greedy", "fifo", "random"), (8192, 32768, 131072), ("dftl", "tpftl"), (1, 2, 3)
     )
@@ -57,7 +54,7 @@ def study() -> list:
 
 
 def grid() -> list:
-    """Six runs: three victims, two caches."""
+    """Return six runs: three victims, two caches."""
     return [
         fake(f"{victim} {cache}", params={"ftl.victim": victim, "map.cache_bytes": cache})
         for victim, cache in itertools.product(("greedy", "fifo", "random"), (8192, 32768))
@@ -66,7 +63,7 @@ def grid() -> list:
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory) -> dict[str, Path]:
-    """A report of one run, and one of several."""
+    """Write a report of one run, and a report of several runs."""
     folder = tmp_path_factory.mktemp("reports")
     sets = {
         "one": [fake("only", rows=512, areas=("hot", "cold"))],
@@ -82,7 +79,7 @@ def files(tmp_path_factory) -> dict[str, Path]:
 
 @pytest.fixture
 def view(used, files):
-    """Opens a report by its name."""
+    """Return a function that opens a report by its name."""
 
     def view(name: str = "several", **options):
         return used(files[name], **options)
@@ -92,12 +89,12 @@ def view(used, files):
 
 @pytest.fixture
 def seen(looked_at, files):
-    """A report by its name, for tests that change nothing in it."""
+    """Return a function that opens a report by its name, for tests that change nothing in it."""
     return lambda name="several": looked_at(files[name])
 
 
 def overflow(page) -> list[str]:
-    """Elements that reach beyond the page, but for what scrolls by itself."""
+    """Return the elements that reach beyond the page, except in parts that scroll by themselves."""
     return page.evaluate(
         """() => [...document.body.querySelectorAll("*")].filter((e) =>
             e.getBoundingClientRect().right > document.documentElement.clientWidth + 0.5

@@ -1,4 +1,4 @@
-"""An experiment keeps its runs by default: an interruption loses none that is done."""
+"""An experiment keeps its runs by default: an interruption loses no finished run."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ CASES = [
     {"label": "fifo", "set": ["ftl.victim=fifo"]},
     {"label": "fifo again", "set": ["ftl.victim=fifo"]},
 ]
-"""The first three begin with one drive, which timing does not change; the last two are the same."""
+"""The first three share a preconditioned drive, as timing does not change it; the last two are the
+same."""
 
 
 @pytest.fixture
@@ -28,7 +29,7 @@ def kept(tmp_path):
 
 @pytest.fixture
 def carried(monkeypatch):
-    """The runs that were carried out, by their last setting."""
+    """Return the list of the last settings of all runs that are carried out."""
     made: list[str] = []
     whole = api.carried_out_from
 
@@ -57,7 +58,7 @@ def test_results_are_those_of_memory_whatever_was_there(kept, carried):
     again = runs.carried_out(CASES, kept=kept, progress=lambda *at: told.append(at), **COMMON)
     assert len(carried) == 4 and texts(again) == texts(in_memory)
     assert told == [(run, "there", 0, 1.0) for run in range(5)]
-    # one of those that share a drive is away: its record still says that it was shared
+    # one of the runs that share a drive is removed: its new record still says that it was shared
     store = Store.open(kept.root)
     store.remove([kept.keys[1]])
     assert texts(runs.carried_out(CASES, kept=kept, **COMMON)) == texts(in_memory)

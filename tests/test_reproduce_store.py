@@ -58,7 +58,7 @@ def test_lookups_are_studies_too(tmp_path, monkeypatch, cli, dask_cluster):
     shutil.rmtree(tmp_path / "store/rows")
     assert rows.read(store).sort_by("key").select(before.column_names).equals(before)
 
-    monkeypatch.setattr(execution, "crew", None)  # all of it is there
+    monkeypatch.setattr(execution, "crew", None)  # all runs are in the store
     again = reproduce.carry_out("lpmt", **short, store=tmp_path / "store")
     assert again.to_json() == in_memory.to_json()
 

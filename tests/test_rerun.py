@@ -91,7 +91,7 @@ def test_options_of_a_run_are_in_its_record(trace: Path) -> None:
     again = rerun(result)
     own = {key: value for key, value in again.record.items() if key != "build"}
     assert own == {key: value for key, value in result.record.items() if key != "build"}
-    # each of the options changes something, so that the comparison above says something
+    # each of the options changes the result, so that the comparison above has a meaning
     for option, value in {"flush_every": 9, "speed": 3.0, "limit": 700, "warmup": 30}.items():
         other = flashatlas.run(**{**result.options, option: value})
         assert differences(result, other), option
@@ -148,7 +148,7 @@ def test_a_bundle_runs_elsewhere(tmp_path: Path, trace: Path) -> None:
 
 
 def test_a_record_alone_finds_its_inputs(tmp_path: Path, trace: Path) -> None:
-    """The record has the digest of each file: where it lies, and how it is called, is nothing."""
+    """The record has the digest of each file, so its folder and its name do not matter."""
     other = tmp_path / "b.spc"
     other.write_text("0,0,4096,w,0.5\n0,8,4096,r,0.6\n")
     begin = tmp_path / "begin.spc"
@@ -181,7 +181,7 @@ def test_a_record_alone_finds_its_inputs(tmp_path: Path, trace: Path) -> None:
         rerun(lonely, inputs=tmp_path / "mail")
     with pytest.raises(flashatlas.InputError, match="nowhere: no such folder"):
         rerun(lonely, inputs=tmp_path / "nowhere")
-    # the record names no digest of the precondition's file: two of its name are not told apart
+    # the record has no digest of the precondition's file: files of one name cannot be told apart
     (tmp_path / "there" / begin.name).write_text("0,0,4096,w,0\n")
     with pytest.raises(flashatlas.InputError, match="several files have the name"):
         rerun(lonely, inputs=elsewhere.parent)

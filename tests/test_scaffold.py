@@ -22,7 +22,7 @@ RUST = pytest.mark.skipif(
 
 
 def made(folder: Path, kind: str, language: str) -> Path:
-    """A new part, its name like its kind."""
+    """Make a new part with the name of its kind; return its folder."""
     into = folder / f"my-{kind}"
     scaffold.new(kind, f"my-{kind}", language, into)
     return into

@@ -1,4 +1,4 @@
-"""Searches of a space: what is tried, what is found, what is left after a short run."""
+"""Searches of a space: their trials, their findings, and pruning after a short run."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def carried_out(definition, jobs=2):
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
-    """A search of 12 configurations that has time for all of them."""
+    """Return a search of 12 configurations that has time for all of them."""
     return carried_out(study(tmp_path_factory.mktemp("whole"), trials=120, sampler="random"))
 
 

@@ -96,9 +96,9 @@ def numbered(number: int) -> bytes:
 
 
 def load(drive, rng: random.Random, slots: int, versions: dict[int, list[int]], first: int) -> int:
-    """Write until the server is gone; what slots may hold is kept in ``versions``.
+    """Write until the server is gone; ``versions`` gets the versions that slots may hold.
 
-    Returns how many FLUSHes and FUA writes were acknowledged.
+    Return the number of FLUSHes and FUA writes that were acknowledged.
     """
     number, durable = first, 0
     try:
@@ -127,7 +127,7 @@ def load(drive, rng: random.Random, slots: int, versions: dict[int, list[int]], 
 
 
 def lost(drive, versions: dict[int, list[int]]) -> list[str]:
-    """Slots that hold what they must not; what they hold is what they held from then on."""
+    """Return the slots with wrong content; ``versions`` then has the content that was found."""
     client, wrong = Client(drive.uri), []
     for slot, held in versions.items():
         error, data = client.ask(READ, slot * 2048, 2048)
@@ -158,7 +158,7 @@ def test_a_killed_server_loses_nothing_that_was_flushed(tmp_path, layers):
         killer.start()
         durable += load(drive, rng, 900, versions, number * 1_000_000)
         killer.join()
-    # a slow machine has acknowledged less by the time of the kill, but never next to nothing
+    # a slow machine acknowledges less before the kill, but never next to nothing
     assert durable > 2 * rounds, durable
     with serve("tiny", set=settings, image=tmp_path / "drive.img") as drive:
         assert lost(drive, versions) == []
@@ -166,7 +166,7 @@ def test_a_killed_server_loses_nothing_that_was_flushed(tmp_path, layers):
 
 
 def cut(tmp_path, **options) -> tuple[int, list[str]]:
-    """Pull the plug a few times; acknowledged, and lost."""
+    """Pull the plug a few times; return the count that ``load`` gives, and the lost slots."""
     rng, versions, durable, wrong = random.Random(3), {}, 0, []
     for number in range(6):
         drive = serve(
@@ -194,7 +194,7 @@ def test_a_power_failure_loses_nothing_that_was_flushed_and_the_check_can_fail(t
 
 
 def test_a_plug_in_is_served_and_a_part_in_python_is_refused_by_name(tmp_path):
-    """A scheme in C: what it has written is there after a power failure, too."""
+    """A scheme in C is served, and its data survives a power failure."""
     library = compiled(tmp_path, PAGE)
     parts.load(library)
     image, rng, versions = tmp_path / "c.img", random.Random(11), {}
@@ -208,7 +208,7 @@ def test_a_plug_in_is_served_and_a_part_in_python_is_refused_by_name(tmp_path):
     assert drive.result.violations == 0
     (part,) = drive.result.record["parts"]
     assert (part["kind"], part["name"], part["version"]) == ("scheme", "page-c", "1.0")
-    # nothing of what was added is asked for: nothing is refused
+    # a drive that uses no added part is not refused
     with serve("tiny") as drive:
         assert "parts" not in drive.stop().record or not drive.result.record["parts"]
 
@@ -226,7 +226,7 @@ def test_a_plug_in_is_served_and_a_part_in_python_is_refused_by_name(tmp_path):
 
 
 def test_the_power_may_fail_while_the_drive_is_mounted(cli, tmp_path):
-    """FAST begins a merge anew that a power failure interrupted: its mount programs and erases."""
+    """After a power failure FAST repeats the interrupted merge: its mount programs and erases."""
     image, settings = tmp_path / "cut.img", ["ftl.scheme=fast"]
     for operation in range(2000, 2100):
         image.unlink(missing_ok=True)
@@ -235,7 +235,7 @@ def test_the_power_may_fail_while_the_drive_is_mounted(cli, tmp_path):
         with pytest.raises(PowerLost):
             for i in range(3000):
                 drive.write(2048 * (i % 48), bytes([i % 48 + 1]) * 2048, fua=True)
-        del drive  # nobody has the image any more
+        del drive  # close the image
         before = image.read_bytes()
         drive = Device("tiny", set=settings, image=image)
         took = drive.operations
@@ -330,7 +330,7 @@ def test_a_client_that_stays_does_not_keep_it_from_ending(tmp_path):
 def test_an_end_that_takes_long_is_not_cut_short():
     drive = serve("tiny")
     record, server = drive._folder / "record.json", drive._process
-    os.mkfifo(record)  # who writes it waits for a reader
+    os.mkfifo(record)  # the server waits for a reader when it writes the pipe
     server.send_signal(signal.SIGTERM)
     time.sleep(0.5)
     server.send_signal(signal.SIGUSR2)  # as `stop` does after two seconds
@@ -415,7 +415,7 @@ def overwritten(drive) -> float:
 
 
 def test_a_drive_begins_aged_and_its_writes_cost_what_an_aged_drives_do(tmp_path):
-    """A blank drive takes 300 units without a copy; one in its steady state copies for them."""
+    """A blank drive takes 300 units without a copy; a drive in its steady state copies pages."""
     blank, aged = Device("tiny", set=SMALL[:3]), {}
     for kind in ("fill", "steady", f"checkpoint:{tmp_path / 'aged.ckpt'}"):
         if kind.startswith("checkpoint"):
@@ -464,7 +464,7 @@ def test_a_served_drive_begins_aged_and_the_record_says_so(cli, tmp_path):
 
 
 def test_serving_that_does_not_begin_leaves_no_image(tmp_path):
-    """Else the next start, of the drive that was meant, is refused as one of another drive."""
+    """Otherwise the next start, of the right drive, would be refused: another drive's image."""
     image = tmp_path / "drive.img"
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
@@ -481,7 +481,7 @@ def test_serving_that_does_not_begin_leaves_no_image(tmp_path):
                 serve("tiny", set=SMALL, image=image, **options)
             assert not image.exists(), options
     with serve("tiny", set=[*SMALL, "drive.blocks=98"], image=image):
-        # whoever fails beside it leaves it alone
+        # another server that fails does not remove the image
         with pytest.raises(InputError, match="another process has it open"):
             serve("tiny", set=SMALL, image=image)
         assert image.exists()
@@ -536,7 +536,7 @@ def test_a_trace_that_cannot_be_is_refused(tmp_path):
         serve("tiny", record=tmp_path / "life.csv")
     with pytest.raises(InputError, match=r"gone/life\.fatr: No such file"):
         serve("tiny", record=tmp_path / "gone" / "life.fatr")
-    # nothing was sent: the drive's record is whole, and says so
+    # without any request, the record is whole, and says so
     with serve("tiny", set=SMALL, record=tmp_path / "none.fatr") as drive:
         pass
     said = drive.result.record["served"]["recorded"]

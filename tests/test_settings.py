@@ -144,7 +144,7 @@ def _hosts(add: mechanism_runs.Add) -> None:
 
 
 def mode_of(params: dict[str, Any], key: str) -> str:
-    """Return what decides whether a run may reach the code of a key."""
+    """Return the settings that decide whether a run may reach the code of a key."""
     scheme = str(params["ftl.scheme"])
     if not key.startswith(("ftl.", "map.")):
         return "any"
@@ -208,7 +208,7 @@ TEXTS: dict[str, list[str]] = {
     "mirror.lose": ["0@5ms"],
     "lookup.divisor": ["7"],
 }
-"""Values of the keys of which the range does not say enough."""
+"""Values to try for keys whose range does not suffice to choose them."""
 
 
 SPARE = "limits what the spare areas may hold; beyond that none is simulated: see `no-ecc-time`"
@@ -229,19 +229,19 @@ NOTHING: dict[str, str] = {
     "mirror.resync": "copies after a power failure, and these runs have none",
     "nand.data": "keeps bytes beside the stamps that stand for them",
 }
-"""Keys that change no result, and why. `KEY MODE` is of one mode."""
+"""Keys that change no result, and the reason. `KEY MODE` holds in one mode only."""
 
 
 @cache
 def found(arguments: str) -> str:
-    """Return the digest of what a run found, without the settings that it was given."""
+    """Return the digest of a run's results, without its settings."""
     result = flashatlas.run(**json.loads(arguments))
     record = {key: value for key, value in result.record.items() if key != "config"}
     return digest_of({**record, "config": {}}, result.tables, None)
 
 
 def fate(key: str, runs: list[tuple[Run, Any]]) -> str:
-    """Return what becomes of other values of a key: `changes`, `refused` or `nothing`."""
+    """Return the effect of other values of a key: `changes`, `refused` or `nothing`."""
     taken = False
     for base, now in runs[::-1]:
         for value in others(key, declared()[key], now):
@@ -291,4 +291,4 @@ def test_every_key_of_a_drive_has_a_run() -> None:
 
 
 FEW = 5
-"""Runs of which a listed key is changed: that it changes nothing was found with all of them."""
+"""The number of runs in which a listed key is tried. All runs were tried once, without effect."""

@@ -1,7 +1,7 @@
 """Studies on a real Slurm: one node, from Debian's packages, started here.
 
-It takes root, `slurmctld`, `slurmd` and `munged` (Debian: `apt install slurm-wlm munge`), and
-starts daemons: `make test-slurm` and `make test-full` run it, `make test` does not.
+The test needs root, `slurmctld`, `slurmd` and `munged` (Debian: `apt install slurm-wlm munge`), and
+starts daemons. `make test-slurm` and `make test-full` run it, `make test` does not.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def free_port() -> int:
 
 @pytest.fixture(scope="module")
 def slurm():
-    """The environment in which `sbatch` and `flashatlas` find a cluster of this machine."""
+    """Yield the environment in which `sbatch` and `flashatlas` find a cluster on this machine."""
     folder = Path(tempfile.mkdtemp(prefix="slurm"))  # paths of sockets are short
     for name in ("state", "spool", "munge"):
         (folder / name).mkdir(mode=0o755)

@@ -1,4 +1,4 @@
-"""The marks in tables, records and reports of runs that were no steady state."""
+"""The marks of unsteady runs in tables, records and reports."""
 
 from __future__ import annotations
 
@@ -70,9 +70,9 @@ MARKED = {
 @pytest.mark.parametrize("pace", ["burst", "paced"])
 @pytest.mark.parametrize("store", ["dram", "dftl"])
 def test_the_steady_state_is_above_the_mark_of_collection(store, pace, low_water) -> None:
-    """A lane below its mark would empty blocks until it is there, at the first writes.
+    """A lane below its mark would empty blocks at the first writes, until it reaches the mark.
 
-    So it would erase more than it programs; above the mark a lane is ahead by one block at most.
+    It would erase more than it programs. Above the mark, a lane is ahead by at most one block.
     """
     settings = {"map.store": store, "ftl.gc_pace": pace, "ftl.low_water": low_water}
     nand = flashatlas.run(

@@ -27,7 +27,7 @@ def test_the_script_writes_figure_table_and_sentences(tmp_path):
     assert (tmp_path / "study.pdf").read_bytes().startswith(b"%PDF")
     rows = list(csv.DictReader((tmp_path / "study.csv").open()))
     assert len(rows) == 54 and all(0.5 < float(row["waf"]) < 2 for row in rows)
-    # the study stands in the guide: it must not be a transient
+    # the guide shows this study: most of its runs must be steady
     assert sum(row["steady"] == "True" for row in rows) > 40
     found = done.stdout.splitlines()
     assert len(found) == 2, "two victims against greedy"
@@ -88,7 +88,7 @@ def test_few_pairs_and_copies_prove_nothing():
 
 
 def rows(**columns) -> Frame:
-    """A frame with a row for each combination of the factors; numbers are made by `waf`."""
+    """Return a frame with a row for each combination of the factors; `waf` makes the numbers."""
     waf = columns.pop("waf")
     names = list(columns)
     made = [dict(zip(names, row, strict=True)) for row in itertools.product(*columns.values())]
@@ -101,7 +101,7 @@ def rows(**columns) -> Frame:
 
 
 def test_caches_of_one_seed_are_one_repetition():
-    """Four caches of three seeds: the seed makes all of the difference between pairs."""
+    """Four caches of three seeds: only the seed makes a difference between pairs."""
 
     def waf(victim, cache, seed):
         return 1.0 if victim == "a" else 1.0 + 0.01 * seed + 0.0001 * cache

@@ -1,4 +1,4 @@
-"""The page of a study in a real browser, beside sums that are made here once more."""
+"""The page of a study in a real browser, compared with sums that the tests compute themselves."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SECONDS_MAX = 2
 
 @pytest.fixture(scope="module")
 def large(tmp_path_factory):
-    """The page of 2,000 runs; their rows."""
+    """Write the page of 2,000 runs; return it with their rows."""
     runs, noted = fake_study()
     file = tmp_path_factory.mktemp("study") / "study.html"
     file.write_text(study_page(runs, noted, "some store", AGAIN, "study-runs"), encoding="utf-8")
@@ -33,7 +33,7 @@ def texts(page, selector: str) -> list[str]:
 
 
 def downloaded(page, chart: str) -> list[dict[str, str]]:
-    """The data of a chart as its CSV has them."""
+    """Return the data of a chart from its CSV file."""
     with page.expect_download() as made:
         page.click(f'#figure-{chart} [data-get="csv"]')
     with Path(made.value.path()).open(encoding="utf-8") as file:
@@ -46,7 +46,7 @@ def uncheck(page, factor: str, level: str) -> None:
 
 
 def better_in_none(rows, across: str, up: str) -> set[tuple]:
-    """The Pareto front of configurations by looking at every pair; both numbers want to be low."""
+    """Return the Pareto front from all pairs of configurations; low is better in both numbers."""
     of: dict[tuple, list] = {}
     for row in rows:
         of.setdefault((row["ftl.victim"], row["map.store"], row["map.cache_bytes"]), []).append(row)
@@ -62,7 +62,7 @@ def better_in_none(rows, across: str, up: str) -> set[tuple]:
 
 
 def counted(page):
-    """A session that counts what the page takes of a processor: others hardly count."""
+    """Return a session that counts the page's processor time, which other load hardly changes."""
     session = page.context.new_cdp_session(page)
     session.send("Performance.enable")
     return session
@@ -281,7 +281,7 @@ def test_nothing_reaches_beyond_the_page_on_a_phone(used, large):
 
 
 def test_ticks_that_are_close_are_told_apart(used, large):
-    """Of a ratio a table has three digits, and a long axis needs three: a short one needs more."""
+    """Three digits of a ratio are enough for a table and a long axis; a short axis needs more."""
     page = used(large[0])
     source = resources.files("flashatlas.report").joinpath("assets/format.js").read_text()
 

@@ -1,4 +1,4 @@
-"""Studies carried out: the store, what is run again and what is not, workers that die."""
+"""Studies carried out: the store, runs that are repeated or not, workers that die."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def study(tmp_path):
 
 
 def carried_out(done):
-    """Runs that a call carried out, as it says itself."""
+    """Return the number of runs that a call carried out, from its output."""
     return int(done.stdout.split(" runs carried out")[0].split()[-1])
 
 
@@ -247,7 +247,7 @@ SLOW = STUDY.replace("requests=3000", "requests=150000").replace("to = 3", "to =
 
 
 def workers_of(process):
-    """The worker processes of a study: they carry it out and can be killed."""
+    """Return the worker processes of a study; they carry it out and can be killed."""
     return [
         child
         for child in process.children(recursive=True)
@@ -307,7 +307,7 @@ def test_an_interrupted_study_goes_on(tmp_path, cli):
     assert process.returncode == 130, out + err
     done = len(list((tmp_path / "flashatlas-results/runs").glob("*/*/entry.json")))
     assert 1 <= done < 12
-    # one sentence, about what lies there now: not "nothing was written" beside it
+    # the last line is about the finished runs, and no line says "nothing was written"
     last = err.strip().splitlines()[-1]
     kept = f"{done} of 12 runs are done and in flashatlas-results; the same command goes on"
     assert last == f"error: interrupted; {kept}"
@@ -322,7 +322,7 @@ def test_an_interrupted_study_goes_on(tmp_path, cli):
 def test_a_script_needs_no_guard(tmp_path):
     """Workers are programs of their own: they do not import the script that started them.
 
-    Nor does it wait for pandas, which is half a second.
+    The script does not import pandas either, which takes half a second.
     """
     (tmp_path / "script.py").write_text(
         "import flashatlas, sys\n"
@@ -338,7 +338,7 @@ def test_a_script_needs_no_guard(tmp_path):
 
 @pytest.mark.long
 def test_preconditioned_drives_are_made_once(tmp_path, monkeypatch):
-    """Timing plays no part in what stands where: two runs, one checkpoint, the same results."""
+    """Timing does not change the preconditioned drive: two runs, one checkpoint, same results."""
     monkeypatch.setattr(execution, "SHARED_FROM_S", 0.0)
     study = flashatlas.Study(
         {"timing.t_read": ["20us", "40us"]}, drive="tiny", precondition="steady",

@@ -66,7 +66,7 @@ def test_an_axis_applies_where_its_condition_holds_and_elsewhere_the_run_is_ther
 
 
 def test_a_condition_sees_what_nothing_sets():
-    """The victim policy of the preset is greedy: no axis and no setting says so."""
+    """The preset's victim policy is greedy, although no axis and no setting names it."""
     found = runs({"seed": [1, 2]}, exclude=['ftl.victim == "greedy" and seed > 1'])
     assert [run.label for run in found] == ["1"]
 
@@ -87,7 +87,7 @@ def test_variants_are_settings_with_a_name():
 
 
 def test_runs_that_are_the_same_are_one():
-    """A size in other words is the same size."""
+    """Two spellings of a size are the same size."""
     plan = flashatlas.Study({"cache.bytes": ["16KiB", 16384]}, **RUN).plan()
     assert len(plan.runs) == 1 and plan.same == 1
 

@@ -1,4 +1,4 @@
-"""Traces that are no text files: tables of Arrow and Parquet, standard input; and reuse."""
+"""Traces from tables of Arrow and Parquet, and from standard input; and reuse."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def rows(source, **options):
 
 
 def written(table, path):
-    """The table in a file, whose name says how."""
+    """Write the table to a file, in the format of its name."""
     if path.suffix == ".parquet":
         pa.parquet.write_table(table, path)
     elif path.suffix == ".feather":
@@ -71,7 +71,7 @@ def test_many_rows_come_in_many_pieces():
     count = 100_000
     table = pa.table({"lba": pa.array(range(count)), "len": pa.array([1] * count)})
     trace = flashatlas.Trace(
-        # a table has its names: neither header nor delimiter need to be said
+        # a table has names of columns: header and delimiter are not needed
         table,
         format="columns:offset=lba:sectors,size=len:sectors",
     )
@@ -139,7 +139,7 @@ def test_traces_stand_side_by_side(cli, tmp_path):
 
 
 def test_reuse_says_which_cache_holds_the_map(cli, tmp_path):
-    # two map pages in turn, ten times: one that is held misses always, two hold both
+    # two map pages in turn, ten times: a cache of one page always misses, a cache of two holds both
     path = tmp_path / "turn.spc"
     path.write_text("".join(f"0,{8192 * (i % 2)},4096,w,{i}\n" for i in range(20)))
     found = json.loads(cli("trace", "reuse", str(path), "--json", "-").stdout)

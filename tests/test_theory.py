@@ -51,7 +51,7 @@ def test_d_choices_agrees_with_an_independent_solution(rho, b, d, value):
 
 
 def test_trims_lower_the_utilisation():
-    """A page holds data with the probability that the last request to it was no trim."""
+    """The share of pages with data is the probability that a page's last request was no trim."""
     assert theory.utilisation(0.8, 0.25) == pytest.approx(0.6)
     for policy in ("greedy", "fifo", "random"):
         points = reproduce.theory([0.8], [32], [policy], trims=[0.1, 0.25], blocks=1000)
@@ -64,7 +64,7 @@ def test_trims_lower_the_utilisation():
 def test_simulation_is_within_one_percent_of_theory():
     """Six policies, three utilisations, three block sizes.
 
-    Every one in ``make test-full``; else every third policy, each commit others, with one
+    ``make test-full`` takes all. Other runs take every third policy, chosen by the commit, with one
     utilisation and one block size.
     """
     rhos, sizes = (0.7, 0.8, 0.9), (32, 64, 128)
@@ -111,7 +111,7 @@ def test_what_does_not_settle_is_an_error():
 
 @pytest.mark.long
 def test_simulation_with_hot_pages_is_within_one_percent_of_theory():
-    """Every model at three utilisations in ``make test-full``; else every third at one of them."""
+    """``make test-full`` takes every model at three utilisations, others every third at one."""
     rhos = (0.7, 0.8, 0.9)
     for number, policy in sample(list(enumerate(theory_hot_cold.MODELS)), 3):
         chosen = rhos if ONE_IN == 1 else [rhos[number % 3]]

@@ -8,7 +8,7 @@ import flashatlas
 import pytest
 
 SPC = "".join(f"{i % 2},{8 * i},4096,{'wr'[i % 3 == 0]},{i * 0.25:.2f}\n" for i in range(40))
-"""Forty requests of 4 KiB in ten seconds, on two units in turn; every third is a read."""
+"""Forty requests of 4 KiB in ten seconds, on two units in turn; every third request is a read."""
 
 
 @pytest.fixture
@@ -125,7 +125,7 @@ def test_repeats_and_pauses(tmp_path):
 def test_a_copy_has_the_same_requests(cli, tmp_path, spc, name):
     done = cli("trace", "convert", str(spc), name)
     assert done.returncode == 0 and "40 requests" in done.stdout, done.stderr
-    # this one looks like two others
+    # a trace in MQSim's format looks like two other formats
     given = "mqsim" if "mqsim" in name else None
     assert rows(tmp_path / name, format=given) == rows(spc)
 

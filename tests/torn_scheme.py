@@ -1,4 +1,4 @@
-"""A scheme with a bug on purpose, for controls: its mount drops a block in which a page is torn."""
+"""A scheme with a bug on purpose, for controls: its mount drops blocks that have a torn page."""
 
 from __future__ import annotations
 
@@ -40,5 +40,5 @@ def library() -> Path:
 
 
 def load() -> None:
-    """Add it to what this file of tests knows."""
+    """Add the scheme to the parts that this file of tests knows."""
     parts.load(library())

@@ -4,14 +4,14 @@ use flashatlas_types::ConfigError;
 use std::fmt;
 use std::str::FromStr;
 
-/// A kind of bad record that readers tell from all others.
+/// A kind of bad record that the option `skip_bad` can name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum BadKind {
     /// A request of no bytes.
     ZeroLength,
-    /// A request that is longer than any.
+    /// A request longer than the maximum for its operation.
     TooLong,
-    /// A request whose end no address reaches.
+    /// A request that ends beyond the last 64-bit byte address.
     TooFar,
 }
 
@@ -19,7 +19,7 @@ impl BadKind {
     /// Every kind, in the order of [`Account::skipped_kinds`](crate::Account::skipped_kinds).
     pub const ALL: [BadKind; 3] = [BadKind::ZeroLength, BadKind::TooLong, BadKind::TooFar];
 
-    /// The names of all kinds, in that order.
+    /// The names of all kinds, in the order of [`BadKind::ALL`].
     pub const NAMES: [&str; 3] =
         [BadKind::ALL[0].name(), BadKind::ALL[1].name(), BadKind::ALL[2].name()];
 
@@ -41,7 +41,7 @@ impl BadKinds {
     /// No kind.
     pub const NONE: BadKinds = BadKinds(0);
 
-    /// Returns whether `kind` is one of them.
+    /// Returns `true` if the set holds `kind`.
     pub const fn has(self, kind: BadKind) -> bool {
         self.0 & (1 << kind as u8) != 0
     }
@@ -66,23 +66,25 @@ impl FromStr for BadKinds {
     }
 }
 
-/// Records from a bad one on that have the same kind of fault.
+/// Count of the records with one kind of fault, from the first of them on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Alike {
-    /// Number of such records, the first one included.
+    /// Number of records with the fault, the first one included.
     pub records: u64,
     /// Number of lines or records that were looked at.
     pub looked_at: u64,
-    /// `true` if these are all records up to the end of the trace.
+    /// `true` if the count reached the end of the trace.
     pub all: bool,
 }
 
-/// Lines or records that are looked at for others alike, at most.
+/// Maximum number of lines or records that are searched for the same kind of fault.
 const LOOKED_AT_MOST: u64 = 1_000_000;
 
 impl Alike {
-    /// Counts the records with the fault `kind`, the first one included. `next` returns the kind of
-    /// fault of each line behind it, `None` at the end, and an error if reading fails.
+    /// Counts the records with the fault `kind`, the first one included.
+    ///
+    /// `next` reads the next line or record, and returns the kind of its fault, if it has one.
+    /// `next` returns `Ok(None)` at the end of the trace, and an error if reading fails.
     pub(crate) fn to<E>(
         kind: BadKind,
         mut next: impl FnMut() -> Result<Option<Option<BadKind>>, E>,

@@ -17,7 +17,7 @@ pub(crate) trait Fixed: Send {
     /// Returns the number of bytes of a record, at most [`LONGEST`].
     fn bytes(&self) -> usize;
 
-    /// Returns the bytes that an error expects where a record is cut short.
+    /// Returns the bytes to expect, for the error of a record that is cut short.
     fn truncated(&self) -> &'static str;
 
     /// Decodes a record; returns `Ok(None)` if it holds no request.
@@ -39,7 +39,8 @@ pub(crate) trait Fixed: Send {
         0
     }
 
-    /// Returns `true` if `record` begins as a record does. If not, nothing behind it can be found.
+    /// Returns `true` if `record` begins as a record does. If it does not, the reader cannot find
+    /// the records behind it.
     fn in_step(&self, _record: &[u8]) -> bool {
         true
     }
@@ -61,7 +62,7 @@ pub(crate) fn bytes_at<const N: usize>(record: &[u8], at: usize) -> [u8; N] {
 pub(crate) struct Records {
     input: Box<dyn BufRead + Send>,
     record: [u8; LONGEST],
-    /// Bytes of the record that were there.
+    /// Number of bytes of the record that the input had.
     have: usize,
     /// Bytes before the next record.
     offset: u64,
@@ -72,7 +73,7 @@ impl Records {
         Records { input, record: [0; LONGEST], have: 0, offset: 0 }
     }
 
-    /// Reads the next record of `bytes` bytes, and returns the number of bytes that were there.
+    /// Reads the next record of `bytes` bytes, and returns the number of bytes that the input had.
     pub fn fetch(&mut self, bytes: usize) -> io::Result<usize> {
         self.have = 0;
         while self.have < bytes {
@@ -89,7 +90,7 @@ impl Records {
         Ok(self.have)
     }
 
-    /// Returns the record that was read last, as far as it was there.
+    /// Returns the record that was read last. It is cut short if the input ended within it.
     pub fn record(&self) -> &[u8] {
         &self.record[..self.have]
     }
@@ -127,7 +128,7 @@ impl Records {
             0 => decoded,
             _ => Err(Fault::whole(
                 "a record whose payload is truncated,",
-                "as many bytes as it says",
+                "the number of bytes that it states",
             )),
         })
     }
@@ -137,8 +138,8 @@ impl Records {
 /// admits.
 ///
 /// # Errors
-/// Returns an error for a fault that the allowance for bad records does not cover, or behind which
-/// nothing can be found.
+/// Returns an error for a fault that the allowance for bad records does not cover. Also returns an
+/// error for a record that is not [`Fixed::in_step`], because no record behind it can be found.
 pub(crate) fn admitted<F: Fixed>(
     gate: &mut Gate,
     format: &F,
@@ -179,8 +180,8 @@ impl<F: Fixed + 'static> FixedSource<F> {
 }
 
 impl<F: Fixed> FixedSource<F> {
-    /// Counts the records behind the faulty one with the same kind of fault. The source is at its
-    /// end afterwards.
+    /// Adds to `error` the number of records from there on with the same kind of fault. The source
+    /// is at its end afterwards.
     fn with_alike(&mut self, error: TraceError) -> TraceError {
         let alike = error.kind.map(|kind| {
             Alike::to(kind, || {

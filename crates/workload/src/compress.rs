@@ -1,5 +1,5 @@
-//! Compressed streams: recognised by their magic number, and decoded as a stream, with all parts of
-//! a file of several.
+//! Compressed streams: they are recognised by their magic number. A file may have several parts
+//! (members, streams or frames); all of them are decoded.
 
 use bzip2::read::MultiBzDecoder;
 use bzip2::write::BzEncoder;
@@ -16,8 +16,8 @@ pub const MAGIC_BYTES: usize = 6;
 /// Memory that an xz stream may ask for, in bytes; `xz -9` asks for 65 MiB.
 const XZ_MEMORY_BYTES: u64 = 256 << 20;
 
-/// Base-2 logarithm of the window that a zstd frame may ask for: 128 MiB, as the `zstd` tool allows
-/// without `--long`.
+/// Base-2 logarithm of the largest window that a zstd frame may ask for: 128 MiB, as the `zstd`
+/// tool allows without `--long`.
 const ZSTD_WINDOW_LOG: u32 = 27;
 
 /// Bytes taken from a compressed stream at a time.
@@ -39,8 +39,8 @@ pub enum Compression {
 }
 
 impl Compression {
-    /// Returns the compression of a stream that starts with `head`, of which [`MAGIC_BYTES`]
-    /// suffice.
+    /// Returns the compression of a stream that starts with `head`. A `head` of [`MAGIC_BYTES`]
+    /// suffices.
     pub fn detect(head: &[u8]) -> Compression {
         match head {
             [0x1f, 0x8b, ..] => Compression::Gz,
@@ -84,7 +84,7 @@ impl Compression {
     }
 }
 
-/// An output that must be ended, so that nothing of it is held back.
+/// An output that must be ended; until then it may hold bytes back.
 pub(crate) trait Finish: Write + Send {
     /// Writes what is left, and flushes.
     fn finish(self: Box<Self>) -> io::Result<()>;
@@ -175,7 +175,7 @@ impl Read for Explained {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         self.decoder.read(buffer).map_err(|error| {
             if error.raw_os_error().is_some() || error.kind() == io::ErrorKind::Interrupted {
-                return error; // the input cannot be read, whatever it holds
+                return error; // reading failed, and says nothing about the content
             }
             let name = self.name;
             let why = if error.kind() == io::ErrorKind::UnexpectedEof {

@@ -13,12 +13,12 @@ const KEY: &str = "‹to_format›";
 impl Registry {
     /// Returns a sink that writes `format` to `output`.
     ///
-    /// `format` may have parameters behind a colon, where it takes any; `compression` is `none`,
-    /// `gz`, `bz2`, `xz` or `zst`.
+    /// `format` is a name, with parameters behind a colon if the format takes any. `compression` is
+    /// `none`, `gz`, `bz2`, `xz` or `zst`.
     ///
     /// # Errors
-    /// Returns an error if the format or the compression does not exist or is only read, or if a
-    /// parameter does not exist or is out of range.
+    /// Returns an error if the format does not exist or is only read, if the compression does not
+    /// exist, or if a parameter does not exist or is out of range.
     pub fn create(
         &self,
         format: &str,

@@ -36,12 +36,12 @@ const OFFSET: usize = 2;
 const SIZE: usize = 3;
 const DEVICE: usize = 4;
 
-/// Word in place of a place, before the size of every request.
+/// Word that stands where a place would, if every request has the same size: `each:4KiB`.
 const EACH: &str = "each";
 
 const HEX: Param<bool> = Param::flag(
     "hex",
-    "addresses and lengths are hexadecimal; with `0x` before it a number is, either way",
+    "addresses and lengths are hexadecimal; a number that begins with `0x` always is",
 )
 .or("false");
 
@@ -152,7 +152,7 @@ impl Described {
         Ok((described, places))
     }
 
-    /// Returns the record with the fields `found`, which hold every named place.
+    /// Returns the record with the fields `found`, one for each place that the parameters name.
     pub fn raw(&mut self, found: Places<Field<'_>>) -> Result<Raw, Fault> {
         let op = found[OP].map_or(Ok(self.assumed), |field| self.operation(field))?;
         let time = found[TIME].map_or(Ok(Time::whole(0)), |field| self.time(field))?;
@@ -197,7 +197,7 @@ impl Described {
         let units = if self.zero_based && !self.each { units.saturating_add(1) } else { units };
         let sector = u64::from(SECTOR_BYTES);
         let extent = if self.offset_bytes % sector == 0 && self.size_bytes % sector == 0 {
-            // bytes of far addresses need more than 64 bits
+            // a far address in bytes may need more than 64 bits
             Extent::of_sectors(
                 op,
                 at.saturating_mul(self.offset_bytes / sector),
@@ -233,7 +233,7 @@ pub(crate) fn iso_time(field: Field<'_>) -> Result<Time, Fault> {
 
 fn spellings(params: &Params) -> Result<Vec<(Vec<u8>, HostOp)>, ConfigError> {
     let given = |op: HostOp| Some(params.get(spelling(op))) != spelling(op).def.default;
-    // what is spelled out goes before the defaults of the others
+    // spellings that were given win over the default spellings of other operations
     let ops = HostOp::ALL
         .into_iter()
         .filter(|&op| given(op))

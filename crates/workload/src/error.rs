@@ -12,20 +12,20 @@ const EXCERPT_CHARS: usize = 40;
 /// A place in the decompressed input.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Place {
-    /// In a text format; both count from 1, the column in bytes.
+    /// Place in a text format. Line and column count from 1; the column counts bytes.
     Line {
         /// The line.
         line: u64,
         /// The byte of the line.
         column: u64,
     },
-    /// In a binary format: bytes before the place.
+    /// Place in a binary format: the number of bytes before it.
     Byte(u64),
 }
 
 /// Error of a trace that cannot be read.
 ///
-/// It displays as `line:column: why; expected …`, to be prefixed with a file name.
+/// The error displays as `line:column: why; expected …`. The caller puts the file name before it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TraceError {
     /// Place of the fault.
@@ -131,7 +131,7 @@ pub enum OpenError {
     Unrecognised {
         /// The compression found: `none`, `gz`, `bz2`, `xz` or `zst`.
         compression: &'static str,
-        /// The first bytes of the content, escaped.
+        /// The start of the first line that is not blank, escaped.
         excerpt: String,
         /// Guess of the content, and help; empty if nothing is known.
         hint: Cow<'static, str>,
@@ -140,8 +140,8 @@ pub enum OpenError {
     },
     /// Several formats recognise the content: one must be named.
     Ambiguous {
-        /// The formats with their parameters, and the reading of the content by each; that is empty
-        /// if there is only one.
+        /// Each format with its parameters, and the meaning of the content in it. The meaning is
+        /// empty for a format that reads the content in one way only.
         readings: Vec<(&'static str, &'static str)>,
     },
 }

@@ -16,9 +16,10 @@
 //! writes the metadata blocks home, each once. Then a FLUSH and a write of the journal's superblock
 //! free the ring. All requests of a call follow each other, and each waits for the one before.
 //!
-//! Assumed: one transaction a call (no other work joins it), one file system as large as the drive,
-//! metadata blocks of a file that stay the same: its inode table block, and as many others as
-//! `metadata_blocks` says (a block bitmap and a group descriptor by default).
+//! The model assumes that each call has a transaction of its own, which no other work joins. The
+//! file system is as large as the drive. The metadata blocks of a file stay the same; their number
+//! is `metadata_blocks` (by default three: the inode table block, a block bitmap and a group
+//! descriptor).
 
 use flashatlas_types::{
     ConfigError, Dur, HostOp, Lba, Param, ParamDef, Params, Ps, Request, SECTOR_BYTES,
@@ -38,7 +39,7 @@ const JOURNAL_SIZE: Param<u64> = Param::bytes(
     "journal_size",
     1 << 20,
     1 << 36,
-    "bytes of the journal, at the end of the drive (mkfs.ext4 -J size=; 128 MiB is what it chooses \
+    "bytes of the journal, at the end of the drive (mkfs.ext4 -J size=; mkfs.ext4 chooses 128 MiB \
      for 32 GiB and more)",
 )
 .or("128MiB");
@@ -53,7 +54,7 @@ const METADATA_BLOCKS: Param<u32> = Param::int(
 
 const FUA: Param<bool> = Param::flag(
     "fua",
-    "the commit block is written with FUA, rather than followed by a FLUSH (Linux does without on \
+    "the commit block is written with FUA, rather than followed by a FLUSH (Linux uses no FUA on \
      SATA: libata.fua=0)",
 )
 .or("false");
@@ -77,23 +78,25 @@ pub struct Ext4 {
     metadata_blocks: u32,
     fua: bool,
     tick: Dur,
-    /// First sector of the journal, its blocks (the first is its superblock), the next one, and how
-    /// many are free.
+    /// First sector of the journal.
     journal: u64,
+    /// Number of blocks of the journal; block 0 is its superblock.
     journal_blocks: u64,
+    /// Block of the journal that is written next.
     next: u64,
+    /// Number of free blocks in the journal.
     free: u64,
-    /// First sector of the homes of metadata blocks, and the numbers of the homes with a newer
-    /// version in the journal.
+    /// First sector of the homes of metadata blocks.
     homes: u64,
+    /// Numbers of the homes whose metadata block has a newer version in the journal.
     dirty: BTreeSet<u64>,
     commits: u64,
     checkpoints: u64,
 }
 
 impl Ext4 {
-    /// Returns a file system on a drive of `capacity_sectors` sectors, whose files take `files`
-    /// groups of metadata blocks.
+    /// Returns a file system with `files` files on a drive of `capacity_sectors` sectors. Each file
+    /// has its own metadata blocks.
     ///
     /// # Errors
     /// Returns an error if the block size is no power of two, or if the drive has no room for the
@@ -141,7 +144,7 @@ impl Ext4 {
         self.homes
     }
 
-    /// Returns the kernel's clock: the number of the tick at `now`.
+    /// Returns the number of the tick of the kernel's clock at `now`.
     pub fn tick(&self, now: Ps) -> u64 {
         now.0 / self.tick.0
     }
@@ -151,8 +154,8 @@ impl Ext4 {
         (self.commits, self.checkpoints)
     }
 
-    /// Appends the requests of a call for which the metadata of `files` must be durable. The data
-    /// has been written before.
+    /// Appends the requests of a call for which the metadata of `files` must be durable. The caller
+    /// has written the data before.
     pub fn commit(&mut self, files: &[u64], out: &mut Vec<Request>) {
         let homes =
             files.iter().flat_map(|f| (0..u64::from(self.metadata_blocks)).map(move |b| (f, b)));
@@ -163,7 +166,7 @@ impl Ext4 {
             self.checkpoint(out);
         }
         self.commits += 1;
-        // descriptor and metadata are one run of blocks, in two where the ring ends
+        // descriptor and metadata are one run of blocks; the end of the ring cuts it in two
         self.append(blocks - 1, false, out);
         out.push(FLUSH);
         self.append(1, self.fua, out);
@@ -193,7 +196,7 @@ impl Ext4 {
         self.free -= blocks;
     }
 
-    /// Writes the metadata home, and frees the journal.
+    /// Writes the metadata blocks to their homes, and frees the journal.
     fn checkpoint(&mut self, out: &mut Vec<Request>) {
         self.checkpoints += 1;
         let homes = std::mem::take(&mut self.dirty);
@@ -278,8 +281,8 @@ mod tests {
         assert_eq!(fs.counts(), (52, 1));
     }
 
-    /// With transactions of six blocks, 42 leave three of 255: the next one checkpoints, and its
-    /// run is cut by the ring's end.
+    /// 42 transactions of six blocks leave three of 255 blocks free. The next transaction
+    /// checkpoints, and the end of the ring cuts its run in two.
     #[test]
     fn a_run_goes_round_the_ring() {
         let mut fs = ext4("journal_size=1MiB,metadata_blocks=4");

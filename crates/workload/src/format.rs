@@ -6,12 +6,12 @@ use crate::write::{Create, RecordSink};
 use flashatlas_types::{ConfigError, ParamDef, Params};
 use std::io::BufRead;
 
-/// Presence of something in the records of a format: of the times of issue, or of the operations.
+/// Presence of the times of issue, or of the operations, in the records of a format.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Presence {
-    /// Every record has it.
+    /// Every record has them.
     Always,
-    /// No record has it. Without times every [`Request::at`](flashatlas_types::Request::at) is 0.
+    /// No record has them. Without times every [`Request::at`](flashatlas_types::Request::at) is 0.
     Never,
     /// The file or the parameters decide.
     Sometimes,
@@ -37,14 +37,15 @@ pub enum Sniff {
 pub struct Alternative {
     /// The format with its parameters.
     pub spec: &'static str,
-    /// Meaning of times, addresses and sizes in it. Equal texts are one reading.
+    /// Meaning of times, addresses and sizes in this format. Alternatives with equal texts count as
+    /// one reading.
     pub says: &'static str,
 }
 
 /// Input of a reader, besides the content.
 #[derive(Clone, Copy, Debug)]
 pub struct Start<'a> {
-    /// The start of the content, which will be read again: all of it, or the first 64 KiB.
+    /// The start of the content, at most 64 KiB. The content that is opened begins with it again.
     pub head: &'a [u8],
     /// The parameters of the format.
     pub params: &'a Params,

@@ -14,7 +14,7 @@ pub(crate) struct Gate {
     clock: Clock,
     /// The latest record of each device, for [`ReadOptions::drop_duplicates`].
     latest: Vec<Option<LastRecord>>,
-    /// The record whose flush was delivered first.
+    /// The record to deliver next, after the flush that was delivered before it.
     pending: Option<Record>,
     delivered: u64,
     ended: bool,
@@ -50,8 +50,8 @@ impl Gate {
     /// Returns the record to deliver for `raw`, which was decoded at `place`, or `Ok(None)` if the
     /// options leave it out.
     ///
-    /// A record that is refused or not selected changes nothing for the next. A duplicate is the
-    /// record that the next one may repeat.
+    /// A record that is refused or not selected has no effect on the next record. A duplicate is
+    /// the record with which the next record is compared.
     #[inline]
     pub fn admit(&mut self, raw: &Raw, place: Place) -> Result<Option<Record>, Fault> {
         let device = match self.options.device_map {
@@ -146,8 +146,8 @@ impl Gate {
         Ok(tick.at)
     }
 
-    /// Skips a bad record, or fails with it if the allowance is used up and its kind is not to be
-    /// skipped.
+    /// Skips a bad record. Returns its error if the allowance is used up and the options do not
+    /// skip its kind.
     pub fn reject(&mut self, error: TraceError) -> Result<(), TraceError> {
         let by_kind = error.kind.is_some_and(|kind| self.options.skip_kinds.has(kind));
         if by_kind || self.account.skipped_bad < self.options.skip_bad {
@@ -160,7 +160,8 @@ impl Gate {
         Err(self.fail(error))
     }
 
-    /// Ends the source, and returns `error` with the numbers of its record and of the skipped ones.
+    /// Ends the source, and returns `error` with the number of its record and the number of skipped
+    /// records.
     pub fn fail(&mut self, error: TraceError) -> TraceError {
         self.ended = true;
         let skipped = self.account.skipped_bad;
@@ -204,8 +205,8 @@ impl Gate {
 /// Conversion from the times of a trace to times since its first record.
 struct Clock {
     origin_ps: Option<u128>,
-    /// The latest time as the trace has it, and what it became: picoseconds since the origin,
-    /// before it when negative.
+    /// The latest time in the trace, and the time that the clock made of it: picoseconds since the
+    /// origin, negative before the origin.
     latest: Option<(u128, i128)>,
 }
 
@@ -220,11 +221,12 @@ struct Tick {
 }
 
 impl Clock {
-    /// Returns `time` as a time since the origin. Changes nothing if that is not representable.
+    /// Returns `time` as a time since the origin. Returns an error and changes nothing if [`Ps`]
+    /// cannot hold the result.
     #[inline]
     fn tick(&mut self, time: Time, gap_max: Option<Dur>) -> Result<Tick, Fault> {
         let origin = self.origin_ps.unwrap_or(time.ps);
-        // decoders yield times below 2^107 ps: 64-bit numbers of at most a second, times 10^12
+        // decoders yield times below 2^107 ps: a 64-bit number of units of at most 10^12 ps
         let signed = |from: u128| time.ps as i128 - from as i128;
         let (step, before) = match self.latest {
             Some((trace_ps, became)) => (signed(trace_ps), became),

@@ -5,8 +5,8 @@
 //! [`open`] takes any byte stream, recognises its compression and its format by content, and
 //! returns the source. [`generate`] makes a source from a line such as
 //! `zipf:requests=100000,theta=0.9`. [`Slice`] takes a part of a source, and [`TraceSummary`]
-//! measures a source as it passes. [`create`] makes the [`RecordSink`] that writes it. The crate
-//! opens no file and reads no clock: readers and writers are handed in.
+//! measures a source as it passes. [`create`] makes a [`RecordSink`], which writes records. The
+//! crate opens no file and reads no clock: the caller hands in readers and writers.
 //!
 //! Every record that leaves a reader keeps four promises, so that nothing behind it has to check
 //! again. It covers at least one sector (a flush covers none). A transfer covers at most

@@ -12,8 +12,8 @@ use std::io::{self, BufRead};
 /// Maximum number of bytes of a line. The rest of a longer line is passed over without being kept.
 pub(crate) const MAX_LINE: usize = 64 << 10;
 
-/// Number of bytes of a line that are kept: a line that is too long still is so without its byte
-/// order mark and its return.
+/// Number of bytes of a line that are kept. It is above [`MAX_LINE`], so that a line that is too
+/// long stays too long without its byte order mark and its carriage return.
 const KEPT: usize = MAX_LINE + 8;
 
 /// Maximum number of records that [`sniff`] looks at.
@@ -46,14 +46,14 @@ pub(crate) fn sniff(head: &[u8], format: impl LineFormat) -> Sniff {
     if mostly(head, format) { Sniff::Yes } else { Sniff::No }
 }
 
-/// Returns [`Sniff::Assuming`] where [`sniff`] returns `Yes`; for a format whose text does not name
-/// the units that it `assumes`.
+/// Returns [`Sniff::Assuming`] where [`sniff`] returns `Yes`. It is for formats whose text names no
+/// units; `assumes` names the units.
 pub(crate) fn sniff_assuming(head: &[u8], format: impl LineFormat, assumes: &'static str) -> Sniff {
     if mostly(head, format) { Sniff::Assuming(assumes) } else { Sniff::No }
 }
 
-/// Returns the whole lines of `head` without their ends. The last line counts only if it is the
-/// only one: the end of `head` may have cut it.
+/// Returns the whole lines of `head` without their ends. A last line without an end counts only if
+/// it is the only line: the end of `head` may have cut it.
 pub(crate) fn head_lines(head: &[u8]) -> impl Iterator<Item = &[u8]> {
     let whole = &head[..memchr::memrchr(b'\n', head).unwrap_or(head.len())];
     whole.split(|&b| b == b'\n').enumerate().map(|(i, line)| trim(line, i == 0))
@@ -97,7 +97,7 @@ struct Lines {
     straddling: Vec<u8>,
     /// Bytes of the input's buffer that belong to the line handed out last.
     lent: usize,
-    /// Number of that line, from 1.
+    /// Number of the line handed out last, from 1.
     number: u64,
     bytes: u64,
 }
@@ -149,8 +149,8 @@ impl Lines {
 /// Refills the buffer of `input` if it is empty, and returns the number of bytes in it: 0 at the
 /// end.
 ///
-/// A read that a signal interrupts is repeated. If the buffer holds any bytes, `fill_buf` after
-/// this returns them without reading.
+/// A read that a signal interrupts is repeated. If the buffer then holds any bytes, the next
+/// `fill_buf` returns them without reading.
 pub(crate) fn fill(input: &mut (dyn BufRead + Send)) -> io::Result<usize> {
     loop {
         match input.fill_buf() {
@@ -185,8 +185,8 @@ impl<F: LineFormat + 'static> TextSource<F> {
 }
 
 impl<F: LineFormat> TextSource<F> {
-    /// Counts the lines behind the faulty one with the same kind of fault. The source is at its end
-    /// afterwards.
+    /// Adds to `error` the number of lines from there on with the same kind of fault. The source is
+    /// at its end afterwards.
     fn with_alike(&mut self, error: TraceError) -> TraceError {
         let alike = error.kind.map(|kind| {
             Alike::to(kind, || {

@@ -1,7 +1,8 @@
 //! Several traces as one source, in order of time, each in an address range of its own.
 //!
-//! A part is read as a stream: one record of each is held. Of records with the same time, the
-//! record of the earlier part comes first. A part of several passes is opened anew for each.
+//! A part is read as a stream: the merge holds one record of each part. If records have the same
+//! time, the record of the earlier part comes first. A part of several passes is opened anew for
+//! each pass.
 
 use crate::error::{Place, TraceError};
 use crate::source::{Account, END_OF_SECTORS, Record, RecordSource};
@@ -14,7 +15,7 @@ use std::collections::BinaryHeap;
 pub enum Begin {
     /// At this time of the whole.
     At(Ps),
-    /// At the time in its file, counted from the earliest part that begins so.
+    /// At the time in its file. These times count from the earliest part that begins in this way.
     Recorded,
 }
 
@@ -27,7 +28,7 @@ pub struct MergePart<'a> {
     pub name: String,
     /// Records of the trace.
     pub source: Box<dyn RecordSource>,
-    /// Function that opens it anew, for the next pass.
+    /// Function that opens the trace anew, for the next pass.
     pub reopen: Reopen<'a>,
     /// Arrival of its first request.
     pub begin: Begin,
@@ -38,27 +39,30 @@ pub struct MergePart<'a> {
     pub gap: Option<Dur>,
     /// Maximum number of requests of each pass.
     pub requests: u64,
-    /// Sector of the whole at which its sector 0 lies.
+    /// Sector of the whole at which sector 0 of the trace lies.
     pub start: u64,
-    /// Sectors of its range; addresses beyond are taken modulo this number. `None` stands for all
-    /// sectors that follow.
+    /// Number of sectors of its range; addresses beyond the range are taken modulo this number.
+    /// `None` stands for all sectors that follow.
     pub space: Option<u64>,
 }
 
 /// A part that is being read.
 struct Part<'a> {
     given: MergePart<'a>,
-    /// Arrival of its first request, and start of this pass.
+    /// Arrival of its first request.
     begin: Ps,
+    /// Start of this pass.
     base: Ps,
     passes: u64,
-    /// Number of requests of this pass, and the latest arrival among them since it began.
+    /// Number of requests of this pass.
     count: u64,
+    /// Latest arrival of this pass, since the pass began.
     latest: Ps,
     /// Record that comes next.
     head: Option<Record>,
-    /// Account of the passes that ended, and the bytes read in them.
+    /// Account of the passes that ended.
     account: Account,
+    /// Number of bytes read in the passes that ended.
     bytes: u64,
     wrapped: u64,
 }
@@ -70,16 +74,17 @@ pub struct Merge<'a> {
     due: BinaryHeap<Reverse<(Ps, usize)>>,
     /// Part of the record, or of the error, that was yielded last.
     last: usize,
-    /// `true` if that part has no record at hand. The part is read when the next record is wanted;
-    /// until then its account is the account of the record yielded.
+    /// `true` if the part `last` has no record at hand. The part is read when the next record is
+    /// wanted, so that until then its account ends with the record that was yielded.
     empty: bool,
 }
 
 impl<'a> Merge<'a> {
     /// Returns the parts as one source.
     ///
-    /// The number of the part, and the reason: its first record cannot be read, or its file has no
-    /// clock for its beginning to count by.
+    /// # Errors
+    /// Returns the number of a part, with the reason: its first record cannot be read or is too
+    /// late, or its file has no origin of time for [`Begin::Recorded`].
     pub fn new(parts: Vec<MergePart<'a>>) -> Result<Merge<'a>, (usize, TraceError)> {
         let mut all = Vec::new();
         for (number, given) in parts.into_iter().enumerate() {
@@ -109,7 +114,7 @@ impl<'a> Merge<'a> {
         let clock = |(number, part): (usize, &Part<'_>)| {
             part.given.source.origin_ps().ok_or_else(|| {
                 let expected = "a format whose times have an origin";
-                let why = "the file says no time of its first request";
+                let why = "the file does not hold the time of its first request";
                 (number, TraceError::new(Place::Byte(0), why, expected))
             })
         };
@@ -138,7 +143,7 @@ impl<'a> Merge<'a> {
     }
 }
 
-/// Returns `at` moved by `by`, or an error beyond simulated time.
+/// Returns `at` moved by `by`, or an error if the sum is beyond simulated time.
 fn later(at: Ps, by: Ps, place: Option<Place>) -> Result<Ps, TraceError> {
     at.0.checked_add(by.0).map(Ps).ok_or_else(|| {
         let place = place.unwrap_or(Place::Byte(0));

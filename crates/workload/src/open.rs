@@ -30,8 +30,9 @@ pub struct Opened {
     pub compression: &'static str,
     /// `true` if its records carry times. If that depends on the file, its first 64 KiB decide.
     pub times: bool,
-    /// `true` if its records carry operations. If not, their operations are
-    /// [`ReadOptions::assume_op`], else reads. A caller that needs to know them must refuse that.
+    /// `true` if its records carry operations. If not, every operation is
+    /// [`ReadOptions::assume_op`], or a read without that option. A caller that needs the real
+    /// operations must refuse such a trace.
     pub operations: bool,
     /// Assumptions of the reading that the trace does not state, if nobody named its format.
     pub guess: Option<String>,
@@ -75,7 +76,7 @@ impl Registry {
         Ok(Opened { format, compression: compression.name(), times, operations, guess, source })
     }
 
-    /// Opens the files of one recording of blktrace, one for each CPU. Each is named, for errors.
+    /// Opens the files of one recording of blktrace, one for each CPU. Errors name the file.
     ///
     /// # Errors
     /// Returns the number of the file, with the error that [`Registry::open`] returns for a single
@@ -181,7 +182,7 @@ impl Registry {
         let (plausible, others): (Vec<_>, Vec<_>) =
             looked.into_iter().partition(|(.., looks)| doubt(looks).is_none());
         let first = plausible.first().map(|(reading, ..)| reading.says);
-        // readings that say the same are one
+        // readings with the same meaning count as one
         if plausible.iter().any(|(reading, ..)| Some(reading.says) != first || first == Some("")) {
             return Err(ambiguous(plausible.iter().map(|(reading, ..)| **reading)));
         }
@@ -202,7 +203,7 @@ impl Registry {
         Ok((format, params, Some(format!("{}; {}", reading.says, not.join("; ")))))
     }
 
-    /// Returns a guess of content that no format recognises, and help.
+    /// Returns a guess at content that no format recognises, and advice on how to read it.
     fn hint(&self, head: &[u8]) -> Cow<'static, str> {
         let few = &head[..head.len().min(1024)];
         let zeros = few.iter().filter(|&&b| b == 0).count();
@@ -260,8 +261,8 @@ pub fn open(
     Registry::STANDARD.open(reader, format, options)
 }
 
-/// Returns the compression of a stream, and its decompressed content, whose start was looked at.
-/// `consumed` counts the bytes that are read.
+/// Returns the compression of a stream, and its decompressed content, whose start was read ahead.
+/// `consumed` counts the stored bytes that are read.
 fn content(
     reader: Box<dyn Read + Send>,
     consumed: &Arc<AtomicU64>,
@@ -299,12 +300,13 @@ fn check_assumed(
     }
 }
 
-/// Returns the error that one of several readings must be named.
+/// Returns the error which asks the user to name one of several readings.
 fn ambiguous(readings: impl Iterator<Item = Alternative>) -> OpenError {
     OpenError::Ambiguous { readings: readings.map(|one| (one.spec, one.says)).collect() }
 }
 
-/// Reader whose first bytes were looked at. They are read again, and so is an error met on the way.
+/// Reader whose first bytes were read ahead. It yields them again, and then the error, if any, that
+/// ended the reading ahead.
 struct Ahead<R> {
     head: Cursor<Vec<u8>>,
     error: Option<io::Error>,
@@ -312,7 +314,7 @@ struct Ahead<R> {
 }
 
 impl<R: Read> Ahead<R> {
-    /// Looks at no more than `limit` bytes of `rest`.
+    /// Reads at most `limit` bytes of `rest` ahead.
     fn read(mut rest: R, limit: usize) -> Ahead<R> {
         let mut head = Vec::new();
         let error = rest.by_ref().take(limit as u64).read_to_end(&mut head).err();

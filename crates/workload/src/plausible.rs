@@ -1,5 +1,5 @@
-//! Test of a reading of a trace: the first records that it yields, against what drives and hosts
-//! do.
+//! Test of whether a reading of a trace is plausible: its first records are compared with what
+//! drives and hosts do.
 
 use crate::format::{FormatDef, Start};
 use crate::source::{ReadOptions, Record};
@@ -14,14 +14,14 @@ const RECORDS: u64 = 1000;
 /// 16 bits).
 const LARGEST: u64 = 1 << 19;
 
-/// Maximum number of sectors of a drive: 256 TiB; the largest that are sold hold 245.76 TB.
+/// Maximum number of sectors of a drive: 256 TiB; the largest drives on sale hold 245.76 TB.
 const FARTHEST: u64 = 1 << 39;
 
 /// Maximum number of requests a second: a drive of PCIe 6.0 is sold with 5.5 million reads of 4 KiB
 /// a second.
 const FASTEST: f64 = 1e7;
 
-/// Number of records from which on a rate counts: fewer may be a burst.
+/// Minimum number of records for a rate to count: fewer records may be a burst.
 const ENOUGH: u64 = 32;
 
 /// Measures of the first records in a reading.
@@ -64,8 +64,8 @@ impl Looks {
         }
     }
 
-    /// Returns the reason for which no drive or host does this, or `None` if one may. `least` is
-    /// the smallest number of records that a reading of the same start leaves out.
+    /// Returns the reason for which the reading is implausible, or `None` if it is plausible.
+    /// `least` is the smallest `unfit` among the readings of the same start.
     pub fn implausible(&self, least: u64) -> Option<String> {
         let seconds = self.span_ps as f64 / 1e12;
         let rate = (self.records - 1) as f64 / seconds;

@@ -68,9 +68,9 @@ pub(crate) struct Extent {
 pub(crate) enum ExtentError {
     /// The length is zero.
     Empty,
-    /// The length is more than a request takes.
+    /// The length exceeds the maximum of a request.
     TooLong,
-    /// The end lies beyond the addresses.
+    /// The end lies beyond the last address.
     TooFar,
 }
 
@@ -159,8 +159,8 @@ impl Fault {
         Fault { why: Cow::Borrowed(why), expected, span: WHOLE, kind: None }
     }
 
-    /// Returns the error for this fault of a record with the bytes `record`. `place` makes a place
-    /// of an offset in them.
+    /// Returns the error for this fault of a record with the bytes `record`. `place` returns the
+    /// place of an offset in these bytes.
     pub fn at(self, record: &[u8], place: impl Fn(usize) -> Place) -> TraceError {
         let end = self.span.1.min(record.len());
         let start = self.span.0.min(end);

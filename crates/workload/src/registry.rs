@@ -11,8 +11,8 @@ flashatlas_types::entry!(GeneratorDef, "generator", "workload.generator");
 
 /// Trace formats and generators, each by its name.
 ///
-/// Methods open, make and write records. The functions of the same names at the crate's root use
-/// [`Registry::STANDARD`].
+/// Its methods open traces, generate requests and write traces. The functions of the same names at
+/// the crate's root use [`Registry::STANDARD`].
 #[derive(Clone, Copy)]
 pub struct Registry {
     /// Trace formats.

@@ -8,8 +8,7 @@ use flashatlas_types::{HostOp, Param, Params, Text};
 /// Meaning of the flags.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Flags {
-    /// Operation; `None` for a command that is none of them, such as one passed through to the
-    /// device.
+    /// Operation; `None` for any other command, such as a command passed through to the device.
     pub op: Option<HostOp>,
     pub fua: bool,
     pub preflush: bool,
@@ -21,9 +20,9 @@ const FLAGS: &str = "such as R, WS, FWFSM, D, FF, ZA or N";
 
 /// Decodes flags as blkparse and the kernel's tracepoints print them.
 ///
-/// `F` in front stands for a flush before. Then follows `R`, `W`, `D` (discard; `DE`: secure
-/// erase), `F` (flush) or `N` (none of these). `F` behind it forces unit access; `A`, `S`, `M` and
-/// `U` change nothing.
+/// An `F` in front asks for a flush before the request. Then the operation follows: `R`, `W`, `D`
+/// (discard; `DE`: secure erase), `F` (flush) or `N` (none of these). An `F` behind the operation
+/// forces unit access; `A`, `S`, `M` and `U` change nothing.
 ///
 /// Commands to zones: `ZA` (append) is a write, and its event names the sector. `ZR` (reset) is a
 /// trim if the event has a length. `ZRA`, `ZO`, `ZC` and `ZF` (reset all, open, close, finish)

@@ -3,19 +3,19 @@
 use flashatlas_types::params::RawConfig;
 use flashatlas_types::{ConfigError, ParamDef, Params};
 
-/// Splits `spec` into the name and the settings behind its colon; these are empty if there are
-/// none.
+/// Splits `spec` into the name and the settings behind its colon. Without a colon the settings are
+/// empty.
 pub(crate) fn split_name(spec: &str) -> (&str, &str) {
     let (name, settings) = spec.split_once(':').unwrap_or((spec, ""));
     (name.trim(), settings)
 }
 
-/// Returns the parameters `defs` of the part called `name` as `settings` give them, with defaults
-/// for the others.
+/// Returns the values that `settings` give to the parameters `defs`, and defaults for the others.
+/// `name` is the name of the part in errors.
 ///
 /// # Errors
-/// Returns an error for an unknown parameter (with the nearest name), for one given twice or
-/// without a value, and for values that are out of range.
+/// Returns an error for an unknown parameter (with the nearest name), for a parameter given twice
+/// or without a value, and for values that are out of range.
 pub(crate) fn parse(
     settings: &str,
     name: &str,
@@ -46,7 +46,7 @@ fn check_key(key: &str, defs: &[ParamDef]) -> Result<(), ConfigError> {
     if names.contains(&key) {
         return Ok(());
     }
-    // `unknown` finds the nearest; here the key itself is what is not known
+    // `unknown` finds the nearest name; the error is about the unknown key itself
     Err(ConfigError { key: key.to_owned(), ..ConfigError::unknown(key, "parameter", key, &names) })
 }
 
@@ -55,8 +55,8 @@ fn check_key(key: &str, defs: &[ParamDef]) -> Result<(), ConfigError> {
 /// `text` is `NAME` or `NAME:key=value,key=value`, with a name out of `names`.
 ///
 /// # Errors
-/// Returns an error under `key` for another name (with the nearest), and the errors of parameters
-/// as for generators.
+/// Returns an error under `key` for a name outside `names` (with the nearest name). The errors of
+/// parameters are the same as for generators.
 pub fn settings_of(
     text: &str,
     names: &[&str],

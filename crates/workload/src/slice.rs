@@ -9,12 +9,13 @@ use flashatlas_types::Ps;
 pub struct Bounds {
     /// Start: records before this time of the source are left out.
     pub from: Ps,
-    /// End: records from this time on are left out; `None` is the end of the source. As records may
-    /// be out of order, all of the source is read.
+    /// End: records from this time on are left out; `None` is the end of the source. Because
+    /// records may be out of order, reading does not stop at this time.
     pub to: Option<Ps>,
     /// Number of records within these times that are left out at the start.
     pub skip: u64,
-    /// Maximum number of records that are taken after them; then reading stops. `None` takes all.
+    /// Maximum number of records that are taken after the skipped ones; then reading stops. `None`
+    /// takes all.
     pub count: Option<u64>,
 }
 
@@ -69,7 +70,7 @@ impl RecordSource for Slice {
             self.ended = true;
             if found.is_ok() && self.delivered == 0 {
                 let place = Place::Byte(self.source.bytes_read());
-                let expected = "bounds that hold at least one of the trace";
+                let expected = "bounds that hold at least one request of the trace";
                 let why = match self.skipped {
                     0 => "the slice holds no request: none has a time within it".to_owned(),
                     n => format!(

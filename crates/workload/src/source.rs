@@ -5,9 +5,9 @@ use crate::error::{Place, TraceError};
 use flashatlas_types::{ConfigError, Dur, HostOp, Request};
 use std::str::FromStr;
 
-/// Maximum number of sectors of a read or write that a reader believes (1 GiB). A longer one is a
-/// damaged record, and would make everything behind it walk the pages of terabytes. A trim may be
-/// as long as a [`Request`] can be.
+/// Maximum number of sectors of a read or write that a reader accepts (1 GiB). A longer record is
+/// taken for damaged: to simulate it could mean a walk over terabytes of pages. A trim may be as
+/// long as a [`Request`] can be.
 pub const MAX_TRANSFER_SECTORS: u32 = 1 << 21;
 
 /// Maximum number of devices in one trace.
@@ -36,7 +36,7 @@ pub trait RecordSource: Send {
     ///
     /// # Errors
     /// Returns an error with the place of a record that cannot be read (beyond those that
-    /// [`ReadOptions::skip_bad`] and [`ReadOptions::skip_kinds`] forgive), of a damaged or
+    /// [`ReadOptions::skip_bad`] and [`ReadOptions::skip_kinds`] allow), of a damaged or
     /// truncated compressed stream, or of the end of a trace that holds no request.
     fn next(&mut self) -> Result<Option<Record>, TraceError>;
 
@@ -52,7 +52,7 @@ pub trait RecordSource: Send {
     /// know it.
     fn expected(&self) -> Option<u64>;
 
-    /// Goes on behind the end for as many requests as before, with later times and other random
+    /// Continues behind the end for the same number of requests, with later times and other random
     /// numbers. Generators do so and return `true`; other sources return `false`.
     fn go_on(&mut self) -> bool {
         false
@@ -98,14 +98,15 @@ pub struct Account {
     /// The first step of time of more than a day ([`JUMP`]), as the trace has it.
     pub first_jump: Option<Jump>,
     /// Names of the devices in the trace, in the order of the numbers that [`DeviceMap::Separate`]
-    /// gives them. It is empty in formats that name none. The atlas format has them at its end.
+    /// gives them. The list is empty in formats that name no device. A file in the atlas format has
+    /// the names at its end.
     pub device_names: Vec<String>,
 }
 
 /// A step of time of more than a day.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Jump {
-    /// Record at the end of the step.
+    /// Place of the record at the end of the step.
     pub place: Place,
     /// Step in picoseconds; negative if it leads back. It may be far beyond the range of [`Dur`].
     pub step_ps: i128,
@@ -121,10 +122,11 @@ impl Jump {
 /// Treatment of the devices (address spaces) of a trace.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum DeviceMap {
-    /// Each keeps its number.
+    /// Each device keeps its number.
     #[default]
     Separate,
-    /// All of them become device 0: their addresses meet, and overwrite each other.
+    /// All devices become device 0, so that writes to the same address of different devices
+    /// overwrite each other.
     Collapse,
     /// Only records of the device with this number are delivered, as device 0.
     Select(u32),
@@ -157,22 +159,21 @@ impl FromStr for DeviceMap {
 pub struct ReadOptions {
     /// Number of bad records that are skipped and counted; the next one is an error.
     pub skip_bad: u64,
-    /// Kinds of bad records of which all are skipped and counted.
+    /// Kinds of bad records that are skipped and counted, whatever their number.
     pub skip_kinds: BadKinds,
-    /// Sectors added to every address. The CloudPhysics traces are 7 off alignment: −7 puts them
-    /// right.
+    /// Sectors added to every address. The CloudPhysics traces are 7 off alignment: −7 aligns them.
     pub shift_sectors: i64,
     /// Treatment of several devices.
     pub device_map: DeviceMap,
-    /// Time within which a record that repeats the one before of its device (operation, address and
-    /// length) is dropped, whether it is later or earlier. A dropped record is the reference for
-    /// the next. `None` drops none.
+    /// Time within which repeated records are dropped. A record is repeated if the record before it
+    /// on the same device has the same operation, address and length, and is at most this much
+    /// earlier or later. A dropped record is the reference for the next. `None` drops none.
     pub drop_duplicates: Option<Dur>,
     /// Longest step of time. A longer forward step is cut to this length, and all later times move
     /// along. A longer backward step is taken for a clock that was set, and counts as no step.
     /// `None` is no limit.
     pub time_gap_max: Option<Dur>,
-    /// Operation of every record in a trace that names none; without it they are reads. A trace
-    /// with operations refuses it.
+    /// Operation of every record in a trace that names no operations; `None` stands for a read. It
+    /// is an error for a trace that names operations.
     pub assume_op: Option<HostOp>,
 }

@@ -91,13 +91,13 @@ impl<'a> Field<'a> {
     }
 }
 
-/// Returns all of `text` as a hexadecimal number, or `None` if it is none.
+/// Returns all of `text` as a hexadecimal number, or `None` if it is not one.
 fn hexadecimal(text: &[u8]) -> Option<u64> {
     let text = std::str::from_utf8(text).ok().filter(|text| !text.starts_with('+'))?;
     u64::from_str_radix(text, 16).ok()
 }
 
-/// Returns all of `text` as a decimal number, or `None` if it is none.
+/// Returns all of `text` as a decimal number, or `None` if it is not one.
 fn digits(text: &[u8]) -> Option<u64> {
     if text.is_empty() {
         return None;
@@ -121,7 +121,7 @@ fn digits(text: &[u8]) -> Option<u64> {
     Some(number)
 }
 
-/// Returns the fault of the address or the length that makes no extent.
+/// Returns the fault of an address and a length that make no extent, in the field at fault.
 pub(crate) fn extent_fault(error: ExtentError, address: Field<'_>, length: Field<'_>) -> Fault {
     error.fault(if error == ExtentError::TooFar { address.span() } else { length.span() })
 }

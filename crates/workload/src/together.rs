@@ -1,7 +1,8 @@
-//! The files of one binary recording, in order of time. One record of each file is held.
+//! The files of one binary recording, merged in order of time. The merge holds one record of each
+//! file.
 //!
-//! Devices and times belong to the whole, so they are dealt with after the merge. Of records with
-//! the same time, the record of the earlier file comes first.
+//! Devices and times belong to the whole recording, so they are treated after the merge. If records
+//! have the same time, the record of the earlier file comes first.
 
 use crate::binary::{Fixed, Records, admitted, nothing};
 use crate::devices::Devices;
@@ -48,7 +49,7 @@ impl<F: Fixed + 'static> Together<F> {
             self.gate.fail(failed(offset, &error))
         })?;
         if fetched > 0 {
-            // what is cut short is met at once
+            // a record that is cut short comes first, and so fails at once
             let record = records.record();
             let time = if fetched == bytes { self.format.time(record) } else { 0 };
             self.due.push(Reverse((time, number)));

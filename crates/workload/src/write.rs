@@ -345,7 +345,7 @@ pub(crate) fn put_number(out: &mut Vec<u8>, number: u64) {
     out.extend_from_slice(&digits[at..]);
 }
 
-/// Appends `at` in seconds, with as many decimals as it needs, at most twelve.
+/// Appends `at` in seconds, with at most twelve decimals and no trailing zeros among them.
 pub(crate) fn put_seconds(out: &mut Vec<u8>, at: Ps) {
     put_number(out, at.0 / SECOND_PS);
     let mut fraction = at.0 % SECOND_PS;

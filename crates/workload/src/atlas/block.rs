@@ -9,8 +9,8 @@ use flashatlas_types::{HostOp, Lba, Ps, Request};
 /// Bytes of a block's header.
 pub const BLOCK_HEADER_BYTES: usize = 40;
 
-/// Bytes before the columns of the content: the power of ten of the unit of time, and the lengths
-/// of three columns.
+/// Bytes before the columns of the content: the exponent of the unit of time, and the lengths of
+/// three columns.
 const LENGTHS_BYTES: usize = 1 + 3 * 4;
 
 /// Maximum number of bytes of a record in all columns: head, time, address, length, device.
@@ -22,10 +22,11 @@ const MAX_CONTENT_BYTES: usize = LENGTHS_BYTES + MAX_BLOCK_RECORDS * MAX_RECORD_
 /// Exponent of the largest unit of time: 10^12 ps, a second.
 const MAX_EXPONENT: u32 = 12;
 
-/// Bits of the head of a record; the lowest two are the operation.
+/// Bits of the operation in the head of a record.
 const OP: u8 = 0b11;
 const FUA: u8 = 1 << 2;
-/// Bit of a record with another device than the record before (before the first: device 0).
+/// Bit of a record with another device than the record before. The first record is compared with
+/// device 0.
 const OTHER_DEVICE: u8 = 1 << 3;
 /// Bit of a request with the length of the request before.
 const SAME_LENGTH: u8 = 1 << 4;
@@ -104,7 +105,7 @@ impl BlockHeader {
     }
 }
 
-/// Returns the largest power of ten, at most 12, that every time in `records` is a multiple of.
+/// Returns the largest exponent, at most 12, such that 10^exponent divides every time in `records`.
 fn exponent(records: &[Record]) -> u32 {
     let mut exponent = MAX_EXPONENT;
     for record in records {
@@ -125,7 +126,7 @@ struct Columns {
     devices: Vec<u8>,
 }
 
-/// Values of the record before, which the next record is stored as a difference to.
+/// Values of the record before; the next record is stored as differences from them.
 #[derive(Default)]
 struct Before {
     ticks: u64,

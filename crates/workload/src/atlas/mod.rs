@@ -1,4 +1,4 @@
-//! The atlas format: traces in compact blocks of columns, checked, and with an index by time.
+//! The atlas format: traces in compact blocks of columns, with checksums and an index by time.
 //!
 //! A file is a [header](HEADER_BYTES), blocks, an end record with the index, and a trailer that
 //! says where the end record is. It can be read as a stream, without the index, or from a time on
@@ -23,8 +23,8 @@ pub const VERSION: u16 = 1;
 /// Maximum number of records in a block.
 pub const MAX_BLOCK_RECORDS: usize = 65_536;
 
-/// Magic of a file: its first bytes. The first of them is no text, and a conversion of line ends
-/// damages them.
+/// Magic of a file: its first bytes. The first byte is not ASCII text, and a conversion of line
+/// ends damages the magic.
 pub(crate) const MAGIC: [u8; 8] = *b"\x89FATR\r\n\x1a";
 
 /// Bytes of the header: magic, version (`u16`), zero (`u16`), CRC of these.

@@ -42,10 +42,11 @@ struct Atlas {
     offset: u64,
     /// Bytes before the block in `records`.
     block: u64,
-    /// Records of a block, and the number of them that were taken.
+    /// Records of the block that was read last.
     records: Vec<Record>,
+    /// Number of these records that were taken.
     taken: usize,
-    /// Records of all blocks up to this one.
+    /// Number of records in all blocks up to the end of this one.
     count: u64,
     stored: Vec<u8>,
     content: Vec<u8>,
@@ -136,7 +137,7 @@ impl Atlas {
                 if size != header.content_bytes {
                     return Err(self.fault(
                         "a block that does not decompress",
-                        "as many bytes as its header says",
+                        "the number of bytes in its header",
                     ));
                 }
                 &self.content
@@ -174,7 +175,7 @@ impl Atlas {
         if end.records != self.count {
             return Err(self.fault(
                 "an end record of another number of records",
-                "as many as the blocks hold",
+                "the number of records in the blocks",
             ));
         }
         self.device_names = end.origin.device_names;

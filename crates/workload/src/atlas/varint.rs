@@ -1,4 +1,5 @@
-//! Numbers of seven bits a byte, the lowest first; the top bit says that another byte follows.
+//! Numbers coded with seven bits in each byte, the lowest bits first. The top bit of a byte is set
+//! if another byte follows.
 
 /// Bytes of the longest number.
 pub const MAX_BYTES: usize = 10;

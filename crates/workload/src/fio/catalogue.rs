@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 pub enum OptionClass {
     /// Simulated.
     Honoured,
-    /// An error, unless its value is one that changes nothing.
+    /// An error, except with a value that changes nothing.
     Refused {
         /// Text of the error: what would change, and what to write instead.
         instead: &'static str,

@@ -1,4 +1,4 @@
-//! Place of a job in one of its files, and its next request there.
+//! Progress of a job through one of its files, and its next request there.
 
 use super::distribution::{Distribution, Zone};
 use super::layout::JobSpan;
@@ -18,9 +18,9 @@ pub(super) struct Draw {
     sizes: [Rng; 3],
     order: [Rng; 3],
     zone: Rng,
-    /// Number of requests up to and with the next random one.
+    /// Number of requests up to the next random one, that one included.
     until_random: u64,
-    /// Bytes of requests in the zone in turn, in all files.
+    /// Bytes of requests in the current zone, in all files.
     pub zone_bytes: u64,
 }
 
@@ -37,25 +37,26 @@ impl Draw {
         }
     }
 
-    /// Starts the same numbers again. The count up to the next random request stays.
+    /// Starts the same random numbers again. The count of requests up to the next random one stays.
     pub fn repeat(&mut self, seed: Seed, number: u32) {
         *self = Draw { until_random: self.until_random, ..Draw::new(seed, number) };
     }
 }
 
-/// A file as a job goes through it.
+/// Progress of a job through a file.
 pub(super) struct Cursor {
     /// `true` if nothing is left for this pass.
     pub done: bool,
     span: JobSpan,
-    /// Byte of the file that offsets count from: the first byte of the job, or of the zone in turn.
+    /// Byte of the file that offsets count from: the first byte of the job, or of the current zone.
     base: u64,
     zones: Option<Zones>,
 
     /// End of the last request by direction, as a byte of the file.
     position: [u64; 3],
-    /// Start of the last request by direction; `None` if there was none, or none for a trim to pair
-    /// with.
+    /// Start of the last request by direction; `None` before the first request. The start of the
+    /// last write is also `None` if a trim repeats the block of the trim before, so that both count
+    /// as pairs.
     start: [Option<u64>; 3],
     map: Option<BlockMap>,
     law: Option<Sampler>,
@@ -69,7 +70,8 @@ struct Offset {
     at: u64,
     /// `true` if the request counts as random.
     random: bool,
-    /// `true` if the map is not told: the request is sequential, or repeats another one on purpose.
+    /// `true` if the map does not mark the request, because the request is sequential or repeats
+    /// another one on purpose.
     unmapped: bool,
 }
 
@@ -96,7 +98,7 @@ impl Cursor {
         }
     }
 
-    /// Starts the next pass. A law goes on with its random numbers.
+    /// Starts the next pass. The sampler of a distribution continues with its random numbers.
     pub fn rewind(&mut self) {
         self.done = false;
         self.base = self.span.offset;
@@ -149,8 +151,8 @@ impl Cursor {
         Some((at, bytes))
     }
 
-    /// Goes to the next zone if enough of this one was used, and back to the start of this one if
-    /// its end was reached before (fio 3.33, `io_u.c`: `setup_strided_zone_mode`).
+    /// Moves to the next zone after `zonesize` bytes of requests in this zone. Moves back to the
+    /// start of this zone if its end comes earlier (fio 3.33, `io_u.c`: `setup_strided_zone_mode`).
     fn choose_zone(&mut self, zones: Zones, dir: usize, draw: &mut Draw) {
         if draw.zone_bytes >= zones.size {
             draw.zone_bytes = 0;

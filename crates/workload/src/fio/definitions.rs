@@ -34,7 +34,7 @@ const ENGINES: &[(&str, Engine)] = &[
 pub(super) struct OptionDef {
     /// Name of the option in fio's list.
     pub name: &'static str,
-    /// Other name of the option.
+    /// Other name of the option; empty if there is none.
     pub alias: &'static str,
     /// Function that takes the value.
     pub set: fn(&mut Options, &Arg<'_>) -> Result<(), String>,
@@ -47,7 +47,7 @@ impl OptionDef {
     }
 }
 
-/// Returns an option without another name.
+/// Returns an option without an alias.
 const fn option(
     name: &'static str,
     set: fn(&mut Options, &Arg<'_>) -> Result<(), String>,
@@ -386,8 +386,8 @@ fn rate(arg: &Arg<'_>) -> Result<u64, String> {
     }
 }
 
-/// Returns the directory. Several are refused: fio gives each clone another one of them, and so
-/// other files.
+/// Returns the directory. Several directories are refused: fio spreads the clones over them, so
+/// that clones would use different files.
 fn directory(arg: &Arg<'_>) -> Result<Option<String>, String> {
     let text = arg.text()?;
     if text.contains(':') {

@@ -2,14 +2,14 @@
 
 use super::value::{Arg, ByDir};
 
-/// Maximum number of entries of `bssplit`, and of zones of `random_distribution`, each by direction
-/// (fio's limit is 256 zones).
+/// Maximum number of entries of `bssplit`, and of zones of `random_distribution`, for each
+/// direction (fio's limit is 256 zones).
 const MAX_ENTRIES: usize = 256;
 
 /// Law by which random requests are spread over the blocks of a file.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Distribution {
-    /// All blocks alike.
+    /// All blocks with the same probability.
     Random,
     /// Zipf's law with exponent `theta`. Ranks are hashed over the file from a random place, unless
     /// `centre` (0 to 1) is given.
@@ -134,7 +134,7 @@ fn parse_zones(arg: &Arg<'_>, absolute: bool) -> Result<Vec<Zone>, String> {
         let size = match (size, absolute) {
             (size, true) => Some(arg.number(size)?),
             ("", false) => None,
-            // fio takes a share of 0 for none
+            // fio takes a share of 0 for a missing one
             (size, false) => Some(percent(arg, size)?).filter(|&s| s > 0).map(u64::from),
         };
         given.push((percent(arg, access)?, size));
@@ -161,7 +161,7 @@ pub(super) fn parse_split(arg: &Arg<'_>) -> Result<Vec<Share>, String> {
     for entry in entries(arg.text()?)? {
         let (bytes, share) = entry.split_once('/').unwrap_or((entry, ""));
         let bytes = Arg { text: Some(bytes), ..*arg }.size()?;
-        // fio takes a share of 0 for none
+        // fio takes a share of 0 for a missing one
         let share = if share.trim().is_empty() { 0 } else { percent(arg, share)? };
         shares.push((bytes, Some(share).filter(|&s| s > 0)));
     }

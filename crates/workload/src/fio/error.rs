@@ -37,8 +37,8 @@ impl JobError {
         JobError { at: at.clone(), why: why.into(), nearest: None }
     }
 
-    /// Returns the error of an option `got` that is none of `names`. Job files know some 300
-    /// options, so only the nearest is named.
+    /// Returns the error of an option `got` that is not in `names`. fio has some 300 options, so
+    /// the error names only the nearest.
     pub(crate) fn unknown(at: &Position, got: &str, names: &[&str]) -> JobError {
         let why = format!("option `{got}` is not known to fio");
         JobError { nearest: nearest(got, names).map(str::to_owned), ..JobError::new(at, why) }
@@ -62,7 +62,7 @@ impl std::error::Error for JobError {}
 pub struct Warning {
     /// Place where the option comes first.
     pub at: Position,
-    /// The option; each is named once.
+    /// The option; there is at most one warning for each.
     pub option: String,
     /// Part that is left out, and the reason.
     pub why: String,

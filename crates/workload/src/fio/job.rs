@@ -16,9 +16,9 @@ pub const MAX_JOBS: usize = 4096;
 /// A job file that was read and checked, as far as that is possible without a drive.
 #[derive(Clone, Debug)]
 pub struct JobFile {
-    /// The jobs, in order; clones are not told apart yet.
+    /// The jobs, in order. The clones of a job are one section.
     pub sections: Vec<Section>,
-    /// Options of the global sections that have a value: first names and values.
+    /// Options of the global sections that have a value: the name in fio's list, and the value.
     pub global: Vec<(String, String)>,
     /// Parts that will not be simulated.
     pub warnings: Vec<Warning>,
@@ -43,8 +43,8 @@ pub struct Section {
 /// the logs that it replays.
 ///
 /// # Errors
-/// Returns an error for the first thing that fio would not accept, or that cannot be simulated and
-/// would change which requests are made.
+/// Returns an error for the first part that fio would not accept, or that would change the requests
+/// and cannot be simulated.
 pub fn parse(
     text: &str,
     file_name: &str,
@@ -75,7 +75,7 @@ pub fn parse(
     Ok(JobFile { sections: reader.sections, global: reader.global.given, warnings })
 }
 
-/// An option that waits for the end of its section, so that `kb_base` comes first.
+/// An option that is applied at the end of its section, so that `kb_base` can be applied first.
 struct GivenOption {
     at: Position,
     key: String,
@@ -120,7 +120,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Ends the section in turn: applies and checks its options.
+    /// Ends the current section: applies and checks its options.
     fn close(&mut self) -> Result<(), JobError> {
         let Some((at, name)) = self.current.take() else { return Ok(()) };
         let is_global = name == "global";

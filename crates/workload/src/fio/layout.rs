@@ -1,4 +1,5 @@
-//! Jobs on a drive: clones told apart, files laid side by side, sizes resolved and checked.
+//! Jobs on a drive: each clone is a job of its own, files lie side by side, and sizes are resolved
+//! and checked.
 
 use super::definitions::of;
 use super::error::{JobError, Position, Warning};
@@ -13,7 +14,8 @@ use std::sync::Arc;
 const FILE_ALIGN: u64 = 4096;
 /// Maximum number of files of all jobs together, counted once for each job.
 const MAX_FILES: usize = 65_536;
-/// Largest request: 1 GiB less a sector at each end, which a request off alignment is widened by.
+/// Largest request: 1 GiB less two sectors, because a request off alignment is widened by up to a
+/// sector at each end.
 const MAX_BLOCK_BYTES: u64 = (1 << 30) - 1024;
 /// Maximum number of bytes of a drive that are used, so that sums of two addresses have room.
 const MAX_CAPACITY: u64 = 1 << 62;
@@ -54,7 +56,7 @@ pub struct Job {
     pub files: Vec<JobSpan>,
     /// Bytes of one pass.
     pub size: u64,
-    /// Bytes in all, if they differ from `size`.
+    /// Bytes in all, if the option `io_size` gives them.
     pub io_size: Option<u64>,
     /// The options of its section.
     pub options: Arc<Options>,
@@ -67,7 +69,7 @@ pub struct Job {
 pub struct Layout {
     /// The jobs, in the order of their numbers.
     pub jobs: Vec<Job>,
-    /// Warnings about parts that are simulated otherwise than asked for, besides
+    /// Warnings about parts that are not simulated as the file asks, besides
     /// [`JobFile::warnings`].
     pub warnings: Vec<Warning>,
     /// Options of the global sections: see [`JobFile::global`].
@@ -186,7 +188,7 @@ impl Job {
         }
     }
 
-    /// Takes the files of a log; each is used up to the end of its requests.
+    /// Takes the files of a log. The job uses each file up to the end of its farthest request.
     fn replayed_files(
         &mut self,
         replay: &Replay,
@@ -308,7 +310,7 @@ impl Job {
         self.replay.as_ref().map_or(self.options.pattern.write, |replay| replay.writes)
     }
 
-    /// Returns `true` if the job remembers the blocks that it used.
+    /// Returns `true` if the job keeps a map of the blocks that it used.
     pub(super) fn keeps_map(&self) -> bool {
         self.replay.is_none() && self.options.keeps_map()
     }

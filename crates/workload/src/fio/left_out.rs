@@ -1,8 +1,8 @@
 //! Options of fio without influence on which requests reach a drive, in what order, when, and how
 //! many at once.
 //!
-//! They are from `fio --cmdhelp=all` and `--enghelp=ENGINE` of fio 3.33; later ones are from
-//! `options.c` of fio 3.34 to 3.42.
+//! The names are from `fio --cmdhelp=all` and `--enghelp=ENGINE` of fio 3.33. The names of later
+//! versions are from `options.c` of fio 3.34 to 3.42.
 
 /// Options that have no influence for one reason.
 pub(super) struct LeftOut {

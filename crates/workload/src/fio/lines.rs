@@ -1,5 +1,5 @@
-//! A job file as a list of items: section headers and options. Included files and variables are put
-//! in.
+//! A job file as a list of items: section headers and options. Included files and the values of
+//! variables are inserted.
 
 use super::error::{JobError, Position};
 use std::io;
@@ -9,7 +9,7 @@ use std::sync::Arc;
 const MAX_LINE_BYTES: usize = 8192;
 /// Maximum number of bytes of a job file, and of each file that it includes.
 pub const MAX_TEXT_BYTES: u64 = 1 << 20;
-/// Maximum number of files that are open inside each other; fio's own limit.
+/// Maximum number of nested files, the job file included; fio's own limit.
 const MAX_DEPTH: usize = 16;
 /// Maximum number of files that are read for one job file, itself included.
 const MAX_FILES: usize = 256;
@@ -134,7 +134,7 @@ impl<'a> Lines<'a> {
         self.read(&Arc::from(path), &text)
     }
 
-    /// Puts in environment variables (`${NAME}`) and fio's keyword `$pagesize`.
+    /// Replaces environment variables (`${NAME}`) and fio's keyword `$pagesize` by their values.
     fn substitute(&self, text: &str, at: &Position) -> Result<String, JobError> {
         let mut out = String::new();
         let mut rest = text;

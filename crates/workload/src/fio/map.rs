@@ -32,8 +32,8 @@ impl BlockMap {
         block < self.blocks && self.levels[0][(block / 64) as usize] >> (block % 64) & 1 == 1
     }
 
-    /// Marks `block`, and up to `count - 1` blocks after it as far as they are free. Returns the
-    /// number of marked blocks, and at least one.
+    /// Marks `block` and the blocks after it up to the first used one, at most `count` in all.
+    /// Returns the number of marked blocks, or 1 if `block` itself was used.
     pub fn mark(&mut self, block: u64, count: u64) -> u64 {
         let mut marked = 0;
         while marked < count && block + marked < self.blocks && !self.used(block + marked) {
@@ -54,8 +54,8 @@ impl BlockMap {
         }
     }
 
-    /// Returns the first free block after `block`, else the first of all, or `None` if all are
-    /// used.
+    /// Returns the first free block after `block`, or else the first free block of the file.
+    /// Returns `None` if all blocks are used.
     pub fn next_free(&self, block: u64) -> Option<u64> {
         self.free_from(block + 1).or_else(|| self.free_from(0))
     }

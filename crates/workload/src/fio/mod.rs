@@ -1,9 +1,9 @@
 //! Job files of fio: the options of a job, and the requests that it makes.
 //!
-//! [`parse`] reads a job file into sections with [`Options`]. [`JobFile::layout`] tells clones
-//! apart, lays their files side by side on a drive, and checks every size. A [`JobStream`] then
-//! yields the requests of one job, independent of time. The player is in charge of depth, rates,
-//! pauses and the order of jobs.
+//! [`parse`] reads a job file into sections with [`Options`]. [`JobFile::layout`] makes a job of
+//! each clone, lays the files side by side on a drive, and checks every size. A [`JobStream`] then
+//! yields the requests of one job, independent of time. The player controls depth, rates, pauses
+//! and the order of jobs.
 //!
 //! `docs/howto/run-a-fio-job.md` lists the options that are modelled, that warn and that are
 //! errors. The reference is fio 3.33.

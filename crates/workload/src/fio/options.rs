@@ -91,11 +91,11 @@ impl Engine {
 /// Order in which a job uses its files.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FileService {
-    /// Each in turn, for this number of requests.
+    /// Each file in turn, for this number of requests.
     RoundRobin(u32),
-    /// One to its end, then the next.
+    /// One file to its end, then the next.
     Sequential,
-    /// Any, for this number of requests.
+    /// A file chosen at random, for this number of requests.
     Random(u32),
 }
 
@@ -154,7 +154,8 @@ pub struct FlowOptions {
     pub weight: u32,
     /// `flow_id`: jobs with the same share.
     pub id: u32,
-    /// `flow_sleep`: the time between two looks of a job that is ahead; zero looks all the time.
+    /// `flow_sleep`: the time after which a job ahead of its share checks again. If it is zero, the
+    /// job checks all the time.
     pub sleep: Dur,
 }
 
@@ -180,7 +181,7 @@ pub struct Options {
     pub sequencer: Sequencer,
     /// `rwmixread`: percent.
     pub read_percent: u32,
-    /// `bs`, if neither range nor split is given: smallest and largest size.
+    /// `bs`, `bsrange` or `bssplit`: smallest and largest size.
     pub sizes: ByDir<(u64, u64)>,
     /// `bssplit`; empty when not given.
     pub split: ByDir<Vec<Share>>,
@@ -228,7 +229,7 @@ pub struct Options {
     pub direct: bool,
     /// `sync`: writes are durable when they complete.
     pub durable: bool,
-    /// `fsync`: number of writes after which one follows; 0 is never.
+    /// `fsync`: number of writes after which an fsync follows; 0 is never.
     pub fsync: u64,
     /// `fdatasync`.
     pub fdatasync: u64,
@@ -236,7 +237,8 @@ pub struct Options {
     pub end_fsync: bool,
     /// `thinktime`.
     pub think: Dur,
-    /// `thinktime_spin`: the part of a pause that keeps the processor busy; a pause is no shorter.
+    /// `thinktime_spin`: the part of a pause that keeps the processor busy. A pause is at least
+    /// this long.
     pub think_spin: Dur,
     /// `thinktime_blocks`.
     pub think_blocks: Option<u64>,
@@ -270,8 +272,8 @@ pub struct Options {
     pub do_verify: bool,
     /// `verify_backlog`: number of writes after which they are read back; 0 is at the end.
     pub verify_backlog: u64,
-    /// `verify_backlog_batch`: number of writes that are read back at a time; 0 is as many as
-    /// `verify_backlog`.
+    /// `verify_backlog_batch`: number of writes that are read back at a time; 0 stands for the
+    /// number of `verify_backlog`.
     pub verify_batch: u64,
     /// `runtime`; zero is no limit.
     pub runtime: Dur,
@@ -299,10 +301,10 @@ pub struct Options {
     pub new_group: bool,
     /// `group_reporting`.
     pub group_reporting: bool,
-    /// Options of the section itself that have a value, without the global sections: first names
-    /// and values.
+    /// Options of the section itself that have a value, without the global sections: the name in
+    /// fio's list, and the value.
     pub given: Vec<(String, String)>,
-    /// Place where each option was given, by its first name.
+    /// Place where each option was given, by its name in fio's list.
     pub places: BTreeMap<&'static str, Position>,
 }
 
@@ -417,8 +419,8 @@ impl Options {
         self.align[dir].unwrap_or(self.sizes[dir].0)
     }
 
-    /// Returns `true` if the job remembers the blocks that it used, so that one pass uses each
-    /// once.
+    /// Returns `true` if the job keeps a map of the blocks that it used, so that a pass uses each
+    /// block once.
     pub fn keeps_map(&self) -> bool {
         let aligned = (0..3).any(|dir| self.alignment(dir) != self.sizes[dir].0);
         self.pattern.random

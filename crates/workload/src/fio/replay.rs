@@ -1,9 +1,10 @@
 //! `read_iolog`: a log that a job replays, with the times that fio 3.33 makes of it.
 //!
-//! Version 3 has a time for each line. fio keeps the distance between two lines, from the
-//! submission of the first: a job that fell behind does not catch up, and nothing waits behind a
-//! line at time 0. In version 2, a line `wait` waits until its number of milliseconds after the
-//! start of all jobs (`iolog.c`: `delay_since_ttime`, `iolog_delay`, `read_iolog_get`).
+//! Version 3 has a time for each line. fio keeps the distance between two lines, counted from the
+//! submission of the first, so that a job that fell behind does not catch up. The line after a line
+//! at time 0 does not wait. In version 2, the job waits at a line `wait` until the given number of
+//! milliseconds after the start of all jobs (`iolog.c`: `delay_since_ttime`, `iolog_delay`,
+//! `read_iolog_get`).
 
 use super::error::{JobError, Position};
 use super::stream::Direction;
@@ -50,7 +51,7 @@ impl Default for ReplayOptions {
     }
 }
 
-/// Options without meaning for a job that replays a log; fio reads them and goes on.
+/// Options without meaning for a job that replays a log; fio accepts and ignores them.
 pub(super) const WITHOUT_INFLUENCE: &[&str] = &[
     "rw",
     "rw_sequencer",
@@ -118,7 +119,7 @@ pub(super) enum Turn {
 pub(super) struct Replay {
     /// The names of its files, in order of first appearance.
     pub files: Vec<String>,
-    /// End of the last request in each file.
+    /// End of the farthest request in each file.
     pub ends: Vec<u64>,
     /// `true` if the log writes.
     pub writes: bool,
@@ -220,8 +221,8 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Returns the distance that fio keeps between lines at `last` and `now`, or `None` beyond
-    /// simulated time.
+    /// Returns the distance that fio keeps between lines at `last` and `now`, or `None` if it is
+    /// beyond simulated time.
     fn gap(&self, last: u64, now: u64) -> Option<Dur> {
         if last == 0 || now < last || self.o.no_stall {
             return Some(Dur::ZERO);
@@ -277,7 +278,7 @@ impl Reader<'_> {
     }
 }
 
-/// Returns `count` times `unit` microseconds, or `None` beyond simulated time.
+/// Returns `count` times `unit` microseconds, or `None` if that is beyond simulated time.
 fn micros(count: u64, unit: u64) -> Option<Dur> {
     let us = count.checked_mul(unit)?;
     (us <= super::value::MAX_TIME_US).then(|| Dur::from_us(us))

@@ -2,10 +2,12 @@
 //! by a hash.
 //!
 //! The approximations are fio's own (`lib/zipf.c`, `lib/gauss.c` of fio 3.33), so that frequencies
-//! agree: Zipf by the formula of Gray et al., "Quickly Generating Billion-Record Synthetic
-//! Databases", SIGMOD 1994; Pareto by a power of a uniform number; normal by the mean of twelve
-//! uniform ones. A rank is multiplied by an odd constant modulo `2^64`, and the product taken
-//! modulo the number of blocks: where that is no power of two, ranks share blocks, as in fio.
+//! agree. Zipf ranks follow the formula of Gray et al., "Quickly Generating Billion-Record
+//! Synthetic Databases", SIGMOD 1994. A Pareto rank is a power of a uniform number, and a normal
+//! rank the mean of twelve uniform numbers.
+//!
+//! A rank is multiplied by an odd constant modulo `2^64`. The product plus a shift is taken modulo
+//! the number of blocks. If that number is not a power of two, ranks may share a block, as in fio.
 
 use super::distribution::Distribution;
 use crate::generators::math::{exp, ln};
@@ -18,7 +20,7 @@ const MAX_TERMS: u64 = 10_000_000;
 const SINGLE_TERMS: u64 = 1000;
 /// The golden ratio's share of `2^64`: fio's `GOLDEN_RATIO_64`.
 const HASH: u64 = 0x61c8_8646_80b5_83eb;
-/// Number of uniform numbers whose mean is a normal one.
+/// Number of uniform numbers whose mean stands for a normal number.
 const NORMAL_TERMS: u64 = 12;
 
 /// Sampler of blocks by a skewed law.
@@ -44,7 +46,7 @@ fn pow(base: f64, exponent: f64) -> f64 {
 }
 
 impl Sampler {
-    /// Returns a sampler, or `None` if blocks are drawn alike, or by zones.
+    /// Returns a sampler, or `None` for a uniform distribution and for zones.
     pub fn new(distribution: &Distribution, blocks: u64, mut rng: Rng) -> Option<Sampler> {
         let drawn = rng.below(blocks);
         let at = |centre: f64| (blocks as f64 * centre) as u64;
@@ -88,8 +90,8 @@ impl Sampler {
                     return mean;
                 }
                 let mut off = self.rng.below(spread) as i64 - (spread / 2) as i64;
-                // halving ends at 0, and the mean itself may be one past the last block: the modulo
-                // takes it in
+                // halving ends at 0; the mean itself may be one past the last block, which the
+                // modulo in `draw` brings back
                 while off > 0 && mean.saturating_add_signed(off) >= self.blocks {
                     off /= 2;
                 }

@@ -41,7 +41,7 @@ pub struct Settling {
     pub interval: Dur,
 }
 
-/// Maximum number of measurements in a window: each look goes through all of them.
+/// Maximum number of measurements in a window: each check goes through all of them.
 const MAX_INTERVALS: usize = 65_536;
 
 const CRITERIA: &[(&str, (Measured, bool))] = &[
@@ -106,7 +106,7 @@ impl Settling {
         Ok(())
     }
 
-    /// Checks the options against each other. The error has the option to blame, and the reason.
+    /// Checks the options against each other. The error names the option at fault, and the reason.
     pub(super) fn check(&self) -> Result<(), (&'static str, String)> {
         if self.interval == Dur::ZERO {
             return Err((

@@ -3,11 +3,11 @@
 //!
 //! A spelling has the value that fio 3.33 gives it (`tests/suite/fio_values.rs` asks the program).
 //! `k`, `kb` and `ki` are `kb_base` bytes. Only `kib` has the other base: 1000 with `kb_base=1024`,
-//! the default. The program reads them in this way; `fio(1)`, "PARAMETER TYPES", puts `ki` with
-//! `kib`.
+//! the default. The program reads the suffixes in this way, although its manual (`fio(1)`,
+//! "PARAMETER TYPES") gives `ki` the value of `kib`.
 //!
-//! If fio drops a part of what is written, as in `1.5k` (1) or `10sec` (10 us), this is an error
-//! here.
+//! If fio drops a part of a value, the value is an error here: fio reads `1.5k` as 1, and `10sec`
+//! as 10 us.
 
 use flashatlas_types::Dur;
 use flashatlas_types::error::nearest;
@@ -63,8 +63,7 @@ impl<'a> Arg<'a> {
         }
     }
 
-    /// Returns a count from `low` to `high`. fio reads no more than its digits, so a suffix is an
-    /// error.
+    /// Returns a count from `low` to `high`. fio reads only the digits, so a suffix is an error.
     pub fn plain(&self, low: u64, high: u64) -> Result<u64, String> {
         let text = self.text()?;
         match text.parse() {
@@ -83,7 +82,8 @@ impl<'a> Arg<'a> {
         self.number(self.text()?).and_then(|n| within(n, 1, MAX_NUMBER))
     }
 
-    /// Returns a number of at least `low`, or a percentage: at least `low` or 1, and at most 100.
+    /// Returns a number of at least `low`, or a percentage: at least the smaller of `low` and 1,
+    /// and at most 100.
     pub fn amount(&self, low: u64) -> Result<Amount, String> {
         match self.text()?.strip_suffix('%') {
             Some(percent) => {
@@ -112,7 +112,7 @@ impl<'a> Arg<'a> {
     /// Returns one or two times, as in `5-10`.
     ///
     /// In `5-10ms`, fio applies the unit of the second time to the first, too. In `5s-10s` and
-    /// `5s:10s` it forgets the unit of the first, so these are errors here.
+    /// `5s:10s` fio drops the unit of the first, so these are errors here.
     pub fn times(&self, unit_us: u64) -> Result<(Dur, Dur), String> {
         let text = self.text()?;
         let Some(at) = [',', ':', '-'].iter().find_map(|&c| text.find(c)) else {
@@ -139,8 +139,8 @@ impl<'a> Arg<'a> {
 
     /// Reads `a`, `a,b` or `a,b,c` for reads, writes and trims into `into`.
     ///
-    /// A value that no comma follows holds for the directions after it, too. An empty value changes
-    /// nothing.
+    /// The last value, if no comma follows it, also holds for the directions after it. An empty
+    /// value changes nothing.
     pub fn by_dir<T: Clone>(
         &self,
         into: &mut ByDir<T>,
@@ -199,7 +199,7 @@ impl<'a> Arg<'a> {
     /// Returns the number in `text` as [`Arg::number`] does, with a sign.
     pub fn signed(&self, text: &str) -> Result<i64, String> {
         let (negative, rest) = text.strip_prefix('-').map_or((false, text), |rest| (true, rest));
-        let n = self.number(rest)? as i64; // not above the largest
+        let n = self.number(rest)? as i64; // at most MAX_NUMBER, which fits
         Ok(if negative { -n } else { n })
     }
 }
@@ -224,7 +224,7 @@ fn within(n: u64, low: u64, high: u64) -> Result<u64, String> {
 }
 
 /// Returns the number of bytes of a suffix in lower case, or `None` if there is no such suffix.
-/// Suffixes such as `kib` have the base that `kb_base` is not.
+/// Suffixes such as `kib` have the other base: 1000 if `kb_base` is 1024, else 1024.
 fn factor(suffix: &str, kb_base: u64) -> Option<u64> {
     if matches!(suffix, "" | "b") {
         return Some(1);

@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 
 /// Writes of one pass.
 ///
-/// They are in the order of their issue if a random map lets no block be written twice. Otherwise
-/// they are by address, without the writes that a later one overlaps (fio 3.33, `iolog.c`:
-/// `log_io_piece`).
+/// The writes are in the order of their issue if the job keeps a random map, because it then writes
+/// no block twice. Otherwise they are in order of address, without the writes that a later write
+/// overlaps (fio 3.33, `iolog.c`: `log_io_piece`).
 #[derive(Default)]
 pub(super) struct Written {
     in_order: VecDeque<JobRequest>,
@@ -40,7 +40,7 @@ impl Written {
         *self.flying.entry((write.file, write.offset)).or_default() += 1;
     }
 
-    /// Takes a write that is complete out of the count.
+    /// Removes a write that is complete from the count.
     pub fn land(&mut self, file: u32, offset: u64) {
         if let Some(count) = self.flying.get_mut(&(file, offset)) {
             *count -= 1;

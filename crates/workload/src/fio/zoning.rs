@@ -7,7 +7,7 @@ pub struct Zoning {
     pub strided: bool,
     /// `zonesize`: bytes of requests before the next zone; 0 if it is not given.
     pub size: u64,
-    /// `zonerange`: bytes of a zone; 0 is as many as `size`.
+    /// `zonerange`: bytes of a zone; 0 stands for the number in `size`.
     pub range: u64,
     /// `zoneskip`: bytes between two zones.
     pub skip: u64,
@@ -29,7 +29,7 @@ impl Zoning {
         self.strided.then_some(zones)
     }
 
-    /// Checks the options against each other. The error has the option to blame, and the reason.
+    /// Checks the options against each other. The error names the option at fault, and the reason.
     pub(super) fn check(&self) -> Result<(), (&'static str, &'static str)> {
         match (self.strided, self.size) {
             (true, 0) => Err(("zonemode", "zones of no size; expected a zonesize")),

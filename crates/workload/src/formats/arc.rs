@@ -18,10 +18,10 @@ const ASSUMES: &str = "addresses and lengths are blocks of 512 bytes, and there 
 pub(super) const FORMAT: FormatDef = FormatDef {
     name: "arc",
     summary: "ARC cache traces: first_block count ignored sequence_number",
-    quirks: "Neither operations nor times: requests are reads unless an operation is assumed \
-             (`assume_op`), all at time 0. Addresses and counts are blocks. How large these are no \
-             file says: the paper gives 512 bytes for P1 to P14 and 4 KiB for the others that it \
-             describes.",
+    quirks: "There are no operations and no times: requests are reads unless an operation is \
+             assumed (`assume_op`), and all are at time 0. Addresses and counts are blocks. The \
+             files do not hold the size of a block: the paper gives 512 bytes for P1 to P14 and \
+             4 KiB for the others that it describes.",
     source: "Megiddo, Modha: ARC, A Self-Tuning, Low Overhead Replacement Cache, FAST 2003.",
     licence: "Cite the paper.",
     times: Presence::Never,

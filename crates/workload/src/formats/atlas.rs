@@ -10,9 +10,9 @@ const ZSTD: Param<u64> =
 pub(super) const FORMAT: FormatDef = FormatDef {
     name: "atlas",
     summary: "FlashAtlas binary (.fatr): compact, checked, with an index by time",
-    quirks: "Holds everything that a record says, the names of devices, and what the trace was \
-             converted from. Every part carries a checksum; a damaged block ends reading, whatever \
-             may be skipped. Times count from the first record of the trace.",
+    quirks: "A file holds every field of its records, the names of devices, and the origin of the \
+             trace. Every part carries a checksum; a damaged block ends reading, even if bad \
+             records may be skipped. Times count from the first record of the trace.",
     source: "FlashAtlas, docs/FORMATS.md.",
     licence: "As the trace that was converted.",
     times: Presence::Always,

@@ -14,15 +14,16 @@ use std::io::BufRead;
 pub(super) const FORMAT: FormatDef = FormatDef {
     name: "blkparse",
     summary: "blkparse text: device cpu sequence time pid action flags sector + sectors [process]",
-    quirks: "One kind of event is read: D (issued), else C (completed), else Q (queued), \
-             whichever the first 64 KiB have; action=C chooses. All other events are passed over, \
-             and so are commands that were passed through (N, or bytes in brackets), and lines \
-             that begin with a letter: the summary for each CPU at the end. Times are seconds, \
-             addresses and lengths sectors of 512 bytes. A flag F before the operation is a flush \
-             before it, and delivered as one. An append to a zone (ZA) is a write at the sector \
-             of its event; a reset (ZR) is a trim where the event has a length, and else passed \
-             over, as are ZRA, ZO, ZC and ZF, which carry no data. Every device is an address \
-             space of its own. A file may hold absurd times (--time-gap-max).",
+    quirks: "One kind of event is read: D (issued) if the first 64 KiB hold any, else C \
+             (completed), else Q (queued); action=C chooses. All other events are passed over. So \
+             are commands that were passed through (N, or bytes in brackets), and lines that \
+             begin with a letter: the summary for each CPU at the end. Times are seconds, \
+             addresses and lengths sectors of 512 bytes. A flag F before the operation is \
+             delivered as a flush before the request. An append to a zone (ZA) is a write at the \
+             sector of its event. A reset (ZR) is a trim if the event has a length. A reset \
+             without a length is passed over, and so are ZRA, ZO, ZC and ZF, which carry no data. \
+             Every device is an address space of its own. A file may hold absurd times \
+             (--time-gap-max).",
     source: "blktrace (https://git.kernel.dk/cgit/blktrace): blkparse(1), default output.",
     licence: "Whoever recorded a trace sets its terms.",
     times: Presence::Always,
@@ -68,7 +69,7 @@ impl LineFormat for Blkparse {
         let flags = rwbs::flags(flags)?;
         let passed_through = sector.text.starts_with(b"(") || plus.text.starts_with(b"(");
         let Some(op) = flags.op.filter(|_| !passed_through) else { return Ok(None) };
-        // the kernel gives a reset of a zone no length, and how large the zone is stands nowhere
+        // the kernel gives a reset of a zone no length, and no event holds the size of the zone
         if op == HostOp::Trim && flags.zone && sectors.text == b"0" {
             return Ok(None);
         }

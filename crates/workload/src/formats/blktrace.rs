@@ -31,13 +31,14 @@ use std::io::BufRead;
 pub(crate) const FORMAT: FormatDef = FormatDef {
     name: "blktrace",
     summary: "blktrace, binary: the events of each CPU, or of all as `blkparse -d` merges them",
-    quirks: "Both byte orders. One kind of event is read: D (issued), else C (completed), else Q \
-             (queued), whichever the first 64 KiB have; action=C chooses. All other events, \
+    quirks: "Both byte orders are read. One kind of event is read: D (issued) if the first 64 KiB \
+             hold any, else C (completed), else Q (queued); action=C chooses. All other events, \
              commands that were passed through, and payloads are passed over. blktrace writes a \
-             file for each CPU, `NAME.blktrace.0` and so on: of one of them all that lie beside it \
-             are read, in order of time; `cpus:FILE;FILE` says which. Times are nanoseconds, \
-             addresses sectors of 512 bytes, lengths bytes. A flush before a request is delivered \
-             as one. Every device is an address space of its own.",
+             file for each CPU, `NAME.blktrace.0` and so on. If one of these files is named, \
+             those that lie beside it are read with it, in order of time; `cpus:FILE;FILE` names \
+             the files to read. Times are nanoseconds, addresses sectors of 512 bytes, lengths \
+             bytes. A flush before a request is delivered as one. Every device is an address \
+             space of its own.",
     source: "Linux, include/uapi/linux/blktrace_api.h; blktrace \
              (https://git.kernel.dk/cgit/blktrace).",
     licence: "Whoever recorded a trace sets its terms.",
@@ -138,11 +139,11 @@ fn open(input: Box<dyn BufRead + Send>, start: &Start<'_>) -> Result<Reader, Ope
 }
 
 /// Returns a reader of the files of one recording. `heads` are the starts of their content; an
-/// empty file belongs to a CPU that saw nothing.
+/// empty file belongs to a CPU without events.
 ///
 /// # Errors
-/// Returns the number of a file that belongs to no recording, or to another machine than the first,
-/// and the reason.
+/// Returns the number of a file that does not begin with an event, or has another byte order than
+/// the first, and the reason.
 pub(crate) fn open_together(
     pieces: Vec<Piece>,
     heads: &[&[u8]],

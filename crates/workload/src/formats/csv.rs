@@ -12,9 +12,9 @@ use flashatlas_types::HostOp;
 pub(super) const FORMAT: FormatDef = FormatDef {
     name: "csv",
     summary: "FlashAtlas CSV: time_ps,op,sector,sectors,fua,device",
-    quirks: "The first line names the columns and tells the format. Times are picoseconds since \
-             the first record of the trace, even if that is not the first here. Operations are \
-             read, write, trim and flush; fua is 0 or 1. Devices are numbers, which are kept.",
+    quirks: "The first line names the columns and shows the format. Times are picoseconds since \
+             the first record of the trace, even if this file begins with a later one. Operations \
+             are read, write, trim and flush; fua is 0 or 1. Devices are numbers, which are kept.",
     source: "FlashAtlas, docs/FORMATS.md.",
     licence: "As the trace that was converted.",
     times: Presence::Always,

@@ -20,9 +20,9 @@ pub(super) const FORMAT: FormatDef = FormatDef {
     summary: "DiskSim ASCII: time device sector size op, in milliseconds",
     quirks: "1 is a read, 0 a write. Addresses are sectors of 512 bytes, and so are sizes; in the \
              traces that go by the name of uFLIP, whose columns are separated by tabs, sizes are \
-             pages of 4 KiB (size=4KiB). Every device is an address space of its own. No \
-             unit stands in the text: where seconds, or bytes, are as plausible, or the unit of \
-             SSDsim and MQSim for times without decimals, the format must be named.",
+             pages of 4 KiB (size=4KiB). Every device is an address space of its own. The text \
+             names no units. The format must be named if other units are plausible, too: seconds, \
+             bytes or, for times without decimals, the nanoseconds of SSDsim and MQSim.",
     source: "Bucy and others: The DiskSim Simulation Environment, version 4.0, CMU-PDL-08-101 \
              (2008); the SSD extension of Microsoft Research comes with traces in it.",
     licence: "As the trace that was converted.",
@@ -75,8 +75,8 @@ const NS_BYTES: Alternative = Alternative {
     says: "times are nanoseconds, addresses and sizes bytes",
 };
 
-/// Returns all readings of five columns: no unit stands in them, and decimals are not DiskSim's
-/// alone.
+/// Returns all readings of five columns. The text names no unit, and times with decimals do not
+/// prove that it is DiskSim's.
 fn sniff(head: &[u8]) -> Sniff {
     Sniff::Perhaps(match (look(head), may_be_bytes(head)) {
         (None, _) => return Sniff::No,

@@ -16,12 +16,12 @@ use std::io::BufRead;
 pub(super) const FORMAT: FormatDef = FormatDef {
     name: "ftrace",
     summary: "the kernel's text of block events: task-pid [cpu] seconds: block_rq_issue: …",
-    quirks: "What /sys/kernel/tracing/trace, trace-cmd report and perf script print. One kind of \
-             event is read: D (block_rq_issue), else C (block_rq_complete), else Q \
-             (block_bio_queue), whichever the first 64 KiB have; action=C chooses. All other \
-             events, lines that begin with #, and commands that were passed through (N) are passed \
-             over. Times are seconds, addresses and lengths sectors of 512 bytes. Flags, flushes \
-             and zones are as in blkparse. Every device is an address space of its own.",
+    quirks: "This is the text that /sys/kernel/tracing/trace, trace-cmd report and perf script \
+             print. One kind of event is read: D (block_rq_issue) if the first 64 KiB hold any, \
+             else C (block_rq_complete), else Q (block_bio_queue); action=C chooses. All other \
+             events, lines that begin with #, and commands that were passed through (N) are \
+             passed over. Times are seconds, addresses and lengths sectors of 512 bytes. Flags, \
+             flushes and zones are as in blkparse. Every device is an address space of its own.",
     source: "Linux, include/trace/events/block.h and Documentation/trace/ftrace.rst.",
     licence: "Whoever recorded a trace sets its terms.",
     times: Presence::Always,
@@ -104,7 +104,7 @@ impl LineFormat for Ftrace {
         });
         let (Some(_), Some(sectors)) = (plus, rest.next()) else { return Err(few()) };
         let sector = before[0];
-        // the kernel gives a reset of a zone no length, and how large the zone is stands nowhere
+        // the kernel gives a reset of a zone no length, and no event holds the size of the zone
         if op == HostOp::Trim && flags.zone && sectors.text == b"0" {
             return Ok(None);
         }

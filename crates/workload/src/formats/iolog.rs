@@ -15,14 +15,13 @@ use std::io::BufRead;
 pub(super) const FORMAT: FormatDef = FormatDef {
     name: "iolog",
     summary: "fio iolog v2 and v3: [timestamp] file action [offset length]",
-    quirks: "Version 3 timestamps are microseconds: that is what fio writes, and what it takes \
-             them for on replay. Version 2 has no times except `wait`, whose number is \
-             milliseconds since the start of the log, as fio replays it: a wait for an instant \
-             that has passed is none. Every file is a device, numbered as first named. `sync` and \
-             `datasync` are flushes; `add`, `open`, `close` and `unlink` are passed over. Offsets \
-             and lengths are bytes: a request is widened to the sectors that it touches. Whether a \
-             version 2 log has times is told by the first 64 KiB: it has if a `wait` is among \
-             them.",
+    quirks: "Version 3 timestamps are microseconds, both when fio writes a log and when it replays \
+             one. Version 2 has no times except `wait`, whose number is milliseconds since the \
+             start of the log, as fio replays it. A wait for an instant that has passed has no \
+             effect. Every file is a device, numbered as first named. `sync` and `datasync` are \
+             flushes; `add`, `open`, `close` and `unlink` are passed over. Offsets and lengths are \
+             bytes: a request is widened to the sectors that it touches. A version 2 log counts as \
+             one with times if there is a `wait` in its first 64 KiB.",
     source: "fio (https://fio.readthedocs.io, trace file formats); `fio --write_iolog` records it.",
     licence: "Whoever recorded a log sets its terms.",
     times: Presence::Sometimes,
@@ -80,7 +79,7 @@ pub(crate) enum Action<'a> {
     },
     /// A wait until a time in milliseconds.
     Wait(u64),
-    /// Something without a request.
+    /// An action without a request: `add`, `open`, `close` or `unlink`.
     File,
 }
 
@@ -122,7 +121,7 @@ pub(crate) fn entry(version: Version, line: &[u8]) -> Result<Entry<'_>, Fault> {
         }
         (None, _) => {
             if version == Version::Three {
-                time.number("a timestamp in microseconds")?; // which may be what is missing
+                time.number("a timestamp in microseconds")?; // the timestamp may be missing
             }
             return Err(action.fault("an unknown action", ACTIONS));
         }

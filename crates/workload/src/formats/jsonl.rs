@@ -15,10 +15,10 @@ pub(crate) const FORMAT: FormatDef = FormatDef {
     name: "jsonl",
     summary: "an object of JSON a line, by specification: \
               jsonl:time=ts:us,op=op,offset=lba:sectors,size=len:bytes",
-    quirks: "Never recognised: it must be named, with its keys; of a file that nothing recognises, \
-             the error guesses them. A place is a key; a dot leads into an object within \
-             (`io.offset`). Numbers may stand in quotes; texts with escapes are not known. \
-             Otherwise as `columns`.",
+    quirks: "The format is never recognised: it must be named, with its keys. If no format \
+             recognises a file, the error offers a guess at the keys. A place is a key; a dot \
+             leads into an object within (`io.offset`). Numbers may stand in quotes; texts with \
+             escapes are not known. Otherwise as `columns`.",
     source: "https://jsonlines.org",
     licence: "As the trace.",
     times: Presence::Sometimes,

@@ -72,7 +72,7 @@ pub fn format_by_name(name: &str) -> Result<&'static FormatDef, ConfigError> {
     crate::Registry::STANDARD.formats.named(name)
 }
 
-/// Returns the parameter `param` of the format `name`, which is in bytes, in whole sectors.
+/// Returns the parameter `param` of the format `name` in sectors. Its value is in bytes.
 fn whole_sectors(params: &Params, name: &str, param: Param<u64>) -> Result<u64, ConfigError> {
     let (bytes, sector) = (params.get(param), u64::from(SECTOR_BYTES));
     if bytes % sector == 0 {

@@ -23,9 +23,9 @@ pub(super) const FORMAT: FormatDef = FormatDef {
     summary: "CloudPhysics vscsi, binary, versions 1 and 2",
     quirks: "Lengths are bytes (rounded up to sectors), addresses sectors of 512 bytes, times \
              microseconds. Partitions of the traced machines start at odd sectors, so that most \
-             requests are unaligned: a shift of -7 sectors puts the public sample right. The \
-             version is told by the first records. READ, WRITE and SYNCHRONIZE CACHE commands of \
-             every size are known. The response time of version 2 is not read.",
+             requests are unaligned: a shift of -7 sectors aligns the public sample. The first \
+             records show the version. READ, WRITE and SYNCHRONIZE CACHE commands of every size \
+             are known. The response time of version 2 is not read.",
     source: "Waldspurger and others: Efficient MRC Construction with SHARDS, FAST 2015 \
              (CloudPhysics); a sample comes with the Python package libcachesim.",
     licence: "Cite the paper; see the terms of whoever publishes the sample.",
@@ -59,8 +59,8 @@ const SECTOR: usize = 16;
 const TIME: usize = 24;
 
 impl Layout {
-    /// Returns the layout of the first records of `head`, or `None` if they fit neither. One of
-    /// them may be damaged, but not the first two.
+    /// Returns the layout of the first records of `head`, or `None` if they fit neither layout. One
+    /// record behind the first two may be damaged.
     fn detect(head: &[u8]) -> Option<Layout> {
         [V1, V2].into_iter().find(|layout| {
             let mut records =

@@ -204,7 +204,7 @@ impl<P: Pattern> RecordSource for Generator<P> {
             Request { at, op: HostOp::Flush, lba: Lba(0), sectors: 0, fua: false }
         } else {
             self.until_flush = self.until_flush.saturating_sub(1);
-            // where every request is of one kind, chance decides nothing and none is drawn
+            // no random number is drawn if all requests are reads, or all are writes
             let chance = self.read < 1.0 && self.read_or_trim > 0.0;
             let draw = if chance { self.kinds.unit() } else { 0.0 };
             let op = match draw {

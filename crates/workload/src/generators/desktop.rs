@@ -45,8 +45,9 @@ struct Desktop {
     /// First sector of the part of the files.
     base: u64,
     file_requests: u64,
-    /// Next request of the file that is being written, and the number of requests left.
+    /// Slot of the next request to the file that is being written.
     next: u64,
+    /// Number of requests left to the file that is being written.
     left: u64,
 }
 
@@ -86,8 +87,8 @@ mod tests {
     use super::*;
     use flashatlas_types::Seed;
 
-    /// Hot pages by Zipf's law: of n ranks the first gets 1 / log2(n) of the requests per doubling,
-    /// so the first half of the ranks in logarithms gets half of them.
+    /// By Zipf's law with exponent 1, each doubling of the rank gets the same share of the requests
+    /// to hot pages. So the ranks up to the square root of their number get half of these requests.
     #[test]
     fn hot_pages_follow_their_ranks_and_files_their_order() {
         let params = super::super::generator_by_name("desktop").unwrap();

@@ -15,7 +15,7 @@ const WRITE: Param<Text> = Param::choice(
     "write",
     &["append", "overwrite", "random"],
     "`append`: the file grows, and is cut to nothing when it has filled its range; `overwrite`: \
-     one block after the other of a file that is there; `random`: blocks of it in any order",
+     the blocks of an existing file in order; `random`: the blocks of an existing file at random",
 )
 .or("append");
 

@@ -20,8 +20,8 @@ const STREAMS: Param<u64> = Param::int(
     "streams",
     1,
     MAX_STREAMS,
-    "sequential streams; each goes round in its own equal part of the range, with the sizes in \
-     turn",
+    "sequential streams; the range has an equal part for each, in which the stream goes round; the \
+     streams take the sizes in turn",
 )
 .or("1");
 
@@ -40,7 +40,7 @@ const MAX_SIZES: usize = 64;
 const MAX_WEIGHT: u64 = 1_000_000;
 
 struct Mixed {
-    /// Sizes for random requests, each with the sum of the weights up to and with it.
+    /// Sizes for random requests, each with the sum of the weights up to its own, included.
     sizes: Vec<(Slots, u64)>,
     streams: Vec<Stream>,
     sequential: f64,
@@ -66,7 +66,7 @@ impl Mixed {
         let mut streams = Vec::new();
         for (i, (size, _)) in (0..count).zip(sizes.iter().cycle()) {
             let sectors = u64::from(size.sectors);
-            // the part may start off alignment: from the next aligned sector on
+            // the part may start off alignment: the stream begins at the next aligned sector
             let base = (i * part).next_multiple_of(sectors);
             let room = ((i + 1) * part).saturating_sub(base);
             streams.push(Stream {

@@ -6,9 +6,9 @@
 //! integral of the law over `k ± ½` bounds its value at `k`; a point under the integral is drawn by
 //! inversion, and rejected when it lies above the law, which is rare.
 //!
-//! Ranks are then scattered over the range by a bijection that depends on the number of slots only:
-//! a hot slot's neighbours are as hot as any. With `scatter=false` rank 1 is the first slot, rank 2
-//! the second, and so on.
+//! Ranks are then scattered over the range by a bijection that depends on the number of slots only,
+//! so that the neighbours of a hot slot are no hotter than other slots. With `scatter=false` rank 1
+//! is the first slot, rank 2 the second, and so on.
 
 use super::GeneratorDef;
 use super::common::{Pattern, SIZE, Slots, source, with_common};
@@ -43,7 +43,8 @@ pub(super) const GENERATOR: GeneratorDef = GeneratorDef {
 };
 
 /// Maximum number of turns of the sampler in a draw. A turn is accepted with a probability above
-/// one half, so all of them fail once in `2^64` draws; then the draw is the most frequent rank.
+/// one half, so all turns of a draw fail with a probability below `2^-64`. Such a draw returns the
+/// most frequent rank.
 const MAX_TURNS: u32 = 64;
 
 struct Zipf {
@@ -63,8 +64,8 @@ impl Pattern for Zipf {
 struct ZipfSampler {
     n: u64,
     theta: f64,
-    /// Integral from 1 to 1½, less the law at 1: the start of the integral for rank 1, whose half
-    /// is cut to fit.
+    /// Integral from 1 to 1½, less the law at 1. The area of rank 1 begins here, so that it equals
+    /// the law at 1.
     low: f64,
     /// Integral from 1 to `n + ½`.
     high: f64,
@@ -130,8 +131,8 @@ impl Scatter {
 
     fn place(&self, rank: u64) -> u64 {
         let mut x = rank;
-        // an orbit of a permutation returns to `rank`, which is inside; fewer than two turns on
-        // average
+        // the loop ends, because an orbit of a permutation returns to `rank`, which is inside; it
+        // takes fewer than two turns on average
         loop {
             for odd in [0x9e37_79b9_7f4a_7c15_u64, 0xbf58_476d_1ce4_e5b9, 0x94d0_49bb_1331_11eb] {
                 x = x.wrapping_add(odd >> 32).wrapping_mul(odd) & self.mask;

@@ -1,5 +1,6 @@
 //! Guess of the format of an unknown text trace: a specification for `columns` or `jsonl`, from the
-//! names in its header and from its first values. An error offers it; no reader takes it unasked.
+//! names in its header and from its first values. An error offers the guess; no reader uses it by
+//! itself.
 
 mod roles;
 
@@ -145,11 +146,11 @@ fn described(columns: Vec<Column<'_>>) -> Option<String> {
     Some(parts.join(","))
 }
 
-/// Returns the delimiter with its name; `None` in its place stands for blanks.
+/// Returns the name of the delimiter and its sign; `None` as the sign stands for blanks.
 ///
-/// The delimiter is the sign that splits nine lines in ten into as many fields as the first line.
-/// Among several, the sign that makes the most fields is taken, at least two. If no sign does this,
-/// blanks may.
+/// A sign qualifies if it splits the first line into at least two fields, and at least nine lines
+/// in ten into the same number of fields. Of the signs that qualify, the sign that makes the most
+/// fields is taken. If no sign qualifies, blanks are tried.
 fn delimiter(lines: &[&str]) -> Option<(&'static str, Option<char>)> {
     let score = |delimiter: Option<char>| {
         let first = fields(lines[0], delimiter).len();

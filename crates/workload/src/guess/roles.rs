@@ -51,7 +51,7 @@ pub(super) struct Column<'a> {
 }
 
 impl Column<'_> {
-    /// Returns the words of the name, in small letters.
+    /// Returns the words of the name, in lower case.
     fn words(&self) -> Vec<String> {
         self.name
             .split(|c: char| !c.is_ascii_alphanumeric())
@@ -102,8 +102,8 @@ fn is_iso(text: &str) -> bool {
 
 type Found<'a> = (Role, Column<'a>, Option<&'static str>);
 
-/// Returns the columns that have a role, each with its unit. A role is sought in the names, then in
-/// the values.
+/// Returns the columns that have a role, each with its unit. The names show the role, or else the
+/// values.
 pub(super) fn find(mut columns: Vec<Column<'_>>) -> Vec<Found<'_>> {
     let mut found: Vec<Found<'_>> = Vec::new();
     for role in [Role::Op, Role::Time, Role::Offset, Role::Size, Role::Device] {
@@ -127,16 +127,16 @@ pub(super) fn find(mut columns: Vec<Column<'_>>) -> Vec<Found<'_>> {
     let unit =
         |wanted| found.iter().find(|(role, ..)| *role == wanted).and_then(|(.., unit)| *unit);
     let doubtful = unit(Role::Offset) != Some("bytes") && unit(Role::Size) == Some("bytes");
-    // lengths in bytes beside addresses that are no whole sectors: the column of values that looked
-    // most like addresses (a response time, say) has none
+    // lengths in bytes, but addresses that are not whole sectors: if no name shows that the column
+    // holds addresses, it does not (it may hold response times)
     if doubtful {
         found.retain(|(role, column, _)| *role != Role::Offset || !column.name.is_empty());
     }
     found
 }
 
-/// Returns the column whose values alone show the role. If a header names the columns, no address
-/// is sought in values, and no time but in ISO 8601.
+/// Returns the column whose values alone show the role. If a header names the columns, values show
+/// no address, and show a time only in ISO 8601.
 fn by_values(role: Role, columns: &[Column<'_>]) -> Option<usize> {
     let named = columns.iter().any(|column| !column.name.is_empty());
     let most = |column: &Column<'_>| {
@@ -181,7 +181,7 @@ fn time_unit(column: &Column<'_>) -> &'static str {
     if column.values.iter().any(|value| value.contains('.')) {
         return "s";
     }
-    // seconds since 1970 have ten digits, and what is finer has more
+    // seconds since 1970 have ten digits, and finer units have more
     match column.values.first().map_or(0, |value| value.len()) {
         10 => "s",
         13 => "ms",
@@ -256,7 +256,7 @@ pub(super) fn further(role: Role, column: &Column<'_>) -> Vec<String> {
     }
 }
 
-/// Returns `word` with a capital.
+/// Returns `word` with its first letter in upper case.
 fn capital(word: &str) -> String {
     word[..1].to_ascii_uppercase() + &word[1..]
 }

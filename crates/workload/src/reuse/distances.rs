@@ -1,9 +1,9 @@
 //! LRU stack distances of a stream of units.
 //!
-//! With few enough units they are counted exactly, with a tree over the order of last accesses
-//! (Bennett and Kruskal: LRU Stack Processing, IBM Journal of Research and Development 19(4),
-//! 1975). With more units, the largest possible sample of them is followed (Waldspurger, Park,
-//! Garthwaite, Ahmad: Efficient MRC Construction with SHARDS, FAST 2015, fixed size, with its
+//! Up to a limit of units, distances are counted exactly, with a tree over the order of last
+//! accesses (Bennett and Kruskal: LRU Stack Processing, IBM Journal of Research and Development
+//! 19(4), 1975). With more units, the largest possible sample of them is followed (Waldspurger,
+//! Park, Garthwaite, Ahmad: Efficient MRC Construction with SHARDS, FAST 2015, fixed size, with its
 //! correction of the first distance).
 
 use super::LogBins;
@@ -61,7 +61,7 @@ impl Distances {
     pub fn touch(&mut self, space: u32, number: u64) {
         self.accesses += 1;
         let unit = mix(u64::from(space)).wrapping_add(number);
-        // equal units have equal values, and others do but for one in 2^64
+        // equal units have equal values; two different units share a value once in 2^64
         let hash = mix(unit) % HASHES;
         if hash >= self.threshold {
             return;
@@ -87,7 +87,7 @@ impl Distances {
         self.intervals.add(interval, 1.0);
     }
 
-    /// Follows fewer units until they are at most the limit.
+    /// Lowers the threshold until the units followed are at most the limit.
     fn shrink(&mut self) {
         while self.seen.len() > self.limit {
             let &(largest, _) = self.by_hash.peek().expect("a unit for each that is seen");
@@ -132,7 +132,7 @@ impl Distances {
     }
 
     /// Returns sizes of an LRU cache in units, each with its miss ratio. The sizes are the powers
-    /// of two, and last the size that holds every unit.
+    /// of two below the number of distinct units, and then that number.
     pub fn miss_ratios(&self) -> Vec<(u64, f64)> {
         let all = (self.distinct().ceil() as u64).max(1);
         let sizes = (0..63).map(|power| 1 << power).take_while(|&size| size < all);
@@ -149,7 +149,8 @@ impl Distances {
         }
         let hits: f64 =
             self.needed.iter().filter(|&(needed, _)| held(needed)).map(|(_, weight)| weight).sum();
-        // over what was to be expected: what the sample has too few or too many of are hits
+        // the denominator is the expected number of accesses in the sample: any excess or lack of
+        // accesses counts as hits
         ((self.followed - hits) / expected).clamp(0.0, 1.0)
     }
 
@@ -174,7 +175,7 @@ impl Distances {
     }
 }
 
-/// Last accesses in their order: a Fenwick tree of ones.
+/// Order of the last accesses: a Fenwick tree with a one at the place of each.
 #[derive(Default, Debug)]
 struct Order {
     tree: Vec<usize>,
@@ -220,7 +221,7 @@ impl Order {
         self.ones - sum
     }
 
-    /// Adds `by`. The largest number wraps, and so takes one away.
+    /// Adds `by` at `place`. [`usize::MAX`] wraps around, and so subtracts one.
     fn add(&mut self, place: usize, by: usize) {
         let mut at = place + 1;
         while at <= self.tree.len() {

@@ -41,7 +41,7 @@ fn bin(value: u64) -> usize {
     if value <= EXACT {
         return value as usize;
     }
-    // the largest value of a bin belongs into it: 65 to 68 share the first one above 64
+    // a bin includes its largest value: 65 to 68 share the first bin above 64
     let below = value - 1;
     let doubling = u64::from(below.ilog2() - EXACT.ilog2());
     let within = (below >> (below.ilog2() - PER_DOUBLING.ilog2())) - PER_DOUBLING;

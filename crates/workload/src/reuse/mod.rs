@@ -1,7 +1,7 @@
 //! Reuse in a trace: the miss ratio of a cache of map pages or map entries over its size, the
 //! intervals between writes of a page, and the skew of writes.
 //!
-//! A mapping researcher reads from it which CMT a trace needs, before any drive is simulated.
+//! It shows how large a CMT a trace needs, before any drive is simulated.
 
 mod distances;
 mod log_bins;
@@ -13,7 +13,7 @@ use crate::source::Record;
 use flashatlas_types::{HostOp, SECTOR_BYTES};
 use serde_json::{Value, json};
 
-/// Number of units that are followed exactly; of more units a sample is followed.
+/// Maximum number of units that are followed exactly. If there are more, a sample is followed.
 pub const FOLLOWED: usize = 1 << 18;
 
 /// Units of a map.
@@ -39,7 +39,7 @@ pub struct Reuse {
 }
 
 impl Reuse {
-    /// Returns a measurement of nothing yet.
+    /// Returns an empty measurement.
     pub fn new(units: MapUnits) -> Reuse {
         let [map_pages, entries, written] = [(); 3].map(|()| Distances::new(FOLLOWED));
         Reuse { units, map_pages, entries, written }
@@ -72,7 +72,7 @@ impl Reuse {
     /// |---|---|
     /// | `page_bytes`, `entries` | bytes that an entry maps, entries in a map page |
     /// | `map_pages`, `map_entries` | LRU caches of them: `accesses`, `distinct`, `sampled_share` (1: exact), `curve`: list of `[size, miss ratio]`, sizes in map pages or entries |
-    /// | `updates.intervals` | list of `[at most, share]`: pages written from one write of a page to its next, of all writes that are not a page's first |
+    /// | `updates.intervals` | list of `[at most, share]`: number of pages written from one write of a page to its next, and share of all writes except the first of each page |
     /// | `updates.skew` | list of `[share of the pages written, share of their writes]`, those written most often first |
     pub fn to_json(&self) -> Value {
         json!({

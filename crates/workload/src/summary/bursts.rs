@@ -7,15 +7,17 @@ const WINDOW_PS: u64 = 1_000_000_000_000;
 
 /// Numbers of arrivals in windows of a second, from the first record to the window of the latest.
 ///
-/// Windows without requests count too, and so does the last one as if it were whole. Time never
-/// goes back here: a record with an earlier time than one before it counts in the latest window.
+/// Windows without requests count too, and the last window counts as a whole one. A record with an
+/// earlier time than one before it counts in the latest window.
 #[derive(Clone, Default, Debug)]
 pub(super) struct Bursts {
-    /// Window that is being counted, and the number of requests in it.
+    /// Window that is being counted.
     window: u64,
+    /// Number of requests in this window.
     count: u64,
-    /// Sum of the squares of the counts of the windows before, and the largest of these counts.
+    /// Sum of the squares of the counts of the windows before.
     squares: f64,
+    /// Largest count of a window before.
     peak: u64,
     requests: u64,
 }
@@ -46,8 +48,8 @@ impl Bursts {
     }
 
     /// Returns the index of dispersion of counts: the variance of the counts over their mean. It is
-    /// 0 if every second has as many requests, 1 for a Poisson process, and more for bursts. It is
-    /// 0 if there are no requests.
+    /// 0 if every second has the same number of requests, 1 for a Poisson process, and more for
+    /// bursts. It is 0 if there are no requests.
     pub fn dispersion(&self) -> f64 {
         let (mean, last) = (self.mean(), (self.count as f64).powi(2));
         if mean == 0.0 {
@@ -80,7 +82,7 @@ mod tests {
         let (dispersion, peak) = bursts(&[0, 1, 999, 2500]);
         assert!((dispersion - 14.0 / 12.0).abs() < 1e-12, "{dispersion}");
         assert_eq!(peak, 2.25);
-        assert_eq!(bursts(&[0, 1000, 2000, 3000]), (0.0, 1.0), "as many in each second");
+        assert_eq!(bursts(&[0, 1000, 2000, 3000]), (0.0, 1.0), "one in each second");
         // the early one counts in the second window: 1, 2
         assert_eq!(bursts(&[0, 1500, 200]).1, 2.0 / 1.5);
         assert_eq!(bursts(&[]), (0.0, 0.0));

@@ -3,7 +3,7 @@
 use cardinality_estimator::CardinalityEstimator;
 use flashatlas_types::{HostOp, Ps};
 
-/// Maximum number of intervals. When there would be more, each two become one.
+/// Maximum number of intervals. If a record lies beyond them, each two neighbours become one.
 pub const MAX_INTERVALS: usize = 128;
 
 /// The first width of intervals of time: 1 ms.
@@ -37,7 +37,7 @@ impl Interval {
         self.requests += later.requests;
         self.read_bytes += later.read_bytes;
         self.written_bytes += later.written_bytes;
-        // an interval without requests was never told
+        // an interval without requests has a footprint of 0 here
         self.footprint_pages = self.footprint_pages.max(later.footprint_pages);
         self.pages.merge(&later.pages);
     }
@@ -69,17 +69,17 @@ impl Default for Intervals {
 }
 
 impl Intervals {
-    /// Returns the unit of their width.
+    /// Returns the unit of the width of the intervals.
     pub fn by(&self) -> IntervalUnit {
         self.by
     }
 
-    /// Returns the width of each, in requests or in picoseconds.
+    /// Returns the width of each interval, in requests or in picoseconds.
     pub fn width(&self) -> u64 {
         self.width
     }
 
-    /// Returns each of them, from the start of the trace. `footprint_pages` never falls.
+    /// Returns the intervals from the start of the trace on. `footprint_pages` never falls.
     pub fn each(&self) -> impl Iterator<Item = Interval> {
         let mut footprint = 0;
         self.intervals.iter().map(move |interval| {
@@ -88,8 +88,8 @@ impl Intervals {
         })
     }
 
-    /// Returns the interval of the next request, which arrives at `at`. Time never goes back here:
-    /// a record with an earlier time than one before it counts in the latest interval.
+    /// Returns the interval of the next request, which arrives at `at`. A record with an earlier
+    /// time than one before it counts in the latest interval.
     fn at(&mut self, at: Ps) -> &mut Interval {
         if self.by == IntervalUnit::Requests && at > Ps::ZERO {
             self.count_time();

@@ -74,11 +74,11 @@ pub struct TraceSummary {
     devices: BTreeMap<u32, DeviceCounts>,
 }
 
-/// Time within which a record that equals the one before counts as its repeat: 5 ms.
+/// Time within which a record counts as a repeat of an equal one before it on its device: 5 ms.
 pub const REPEAT: Dur = Dur(5_000_000_000);
 
 impl TraceSummary {
-    /// Returns a summary of nothing yet.
+    /// Returns an empty summary.
     pub fn new() -> TraceSummary {
         TraceSummary::default()
     }
@@ -219,7 +219,7 @@ impl TraceSummary {
         self.devices.len() as u32
     }
 
-    /// Returns the latest time of a record, from the first.
+    /// Returns the latest time of a record, counted from the first record.
     pub fn duration(&self) -> Dur {
         self.duration
     }
@@ -250,9 +250,9 @@ impl TraceSummary {
     /// Returns the index of dispersion of counts: the variance of the counts over their mean.
     ///
     /// Requests are counted in windows of a second from the first record to the window of the
-    /// latest, empty ones included. The index is 0 if every second has as many requests, 1 for a
-    /// Poisson process, and more for bursts. A record with an earlier time than one before it
-    /// counts in the latest window.
+    /// latest, empty ones included. The index is 0 if every second has the same number of requests,
+    /// 1 for a Poisson process, and more for bursts. A record with an earlier time than one before
+    /// it counts in the latest window.
     pub fn dispersion(&self) -> f64 {
         self.bursts.dispersion()
     }
@@ -283,7 +283,7 @@ impl TraceSummary {
         &self.intervals
     }
 
-    /// Returns `true` if every record is at time zero: the stream does not show the pace.
+    /// Returns `true` if every record is at time zero, and so the stream does not show its pace.
     pub fn zero_time(&self) -> bool {
         self.duration == Dur::ZERO
     }

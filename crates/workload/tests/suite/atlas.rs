@@ -1,5 +1,5 @@
-//! The atlas format: against a file made from the layout alone, damaged in every way, and read from
-//! the middle.
+//! The atlas format: compared with a file made from the layout alone, with every kind of damage,
+//! and read from the middle.
 
 use crate::common::*;
 use flashatlas_types::HostOp::{Flush, Read, Trim, Write};
@@ -144,8 +144,8 @@ fn the_end_record_must_count_what_there_is() {
     assert_eq!(
         error(&bytes),
         format!(
-            "byte {end}: an end record of another number of records; expected as many as the \
-             blocks hold"
+            "byte {end}: an end record of another number of records; expected the number of \
+             records in the blocks"
         )
     );
 }

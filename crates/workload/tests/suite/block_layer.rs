@@ -242,7 +242,7 @@ fn faults_of_blktrace() {
         error(&other),
         "byte 50: an event of another version, `\\x08tae`; expected 0x65617407 in either byte order"
     );
-    // out of step there is nothing to skip to
+    // out of step, the reader finds no later record to go on with
     let mut lost = good.clone();
     lost[53] = b'x';
     let options = ReadOptions { skip_bad: 100, ..ReadOptions::default() };

@@ -350,7 +350,8 @@ fn nothing_recognised_and_nothing_there() {
 
 #[test]
 fn one_kind_of_bad_record_can_be_skipped_alone() {
-    // two of no bytes, one that is longer than 1 GiB (2^30 + 512 bytes), and one of no kind
+    // two records of no bytes, one of more than 1 GiB (2^30 + 512 bytes), and one that is bad for
+    // another reason
     let text = "0,1,512,r,0\n0,1,0,r,0\n0,2,512,r,1\n0,2,0,r,1\n0,3,1073742336,r,1\nworse\n";
     let skipping =
         |kinds: &str| ReadOptions { skip_kinds: kinds.parse().unwrap(), ..ReadOptions::default() };

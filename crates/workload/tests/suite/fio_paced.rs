@@ -48,7 +48,7 @@ fn random_times_are_spread_as_in_fio() {
     let folder = std::path::PathBuf::from(env!("CARGO_TARGET_TMPDIR"))
         .join(format!("poisson-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
-    // 250 a second: gaps of 4 ms, beside which the delays of the machine are small
+    // 250 a second: compared with gaps of 4 ms, the delays of the machine are small
     let text = job(&format!("rate_iops=250 rate_process=poisson size={}", 4096 * (GAPS + 1)));
     std::fs::write(folder.join("job.fio"), format!("{text}write_iolog=log\n")).unwrap();
     assert!(

@@ -1,7 +1,7 @@
 //! The requests of job files beside the requests of the real fio, which writes them into an iolog.
 //!
 //! Every job runs on fio's `null` engine with `write_iolog`; the log is read by this crate's
-//! reader. Where fio draws nothing, the two must be equal. Where it draws, they are compared in
+//! reader. If a job draws no random numbers, the two must be equal. Otherwise they are compared in
 //! distribution; each tolerance stands where it is used, in standard deviations of the number
 //! drawn. Without an installed `fio` the tests are skipped, and say so.
 
@@ -228,7 +228,7 @@ fn jobs_without_chance_make_the_same_requests() {
         };
         assert_eq!(aligned(ours(&text, 1)), theirs(&format!("exact{number}"), &text), "{options}");
     };
-    // fio mostly sleeps
+    // fio mostly waits, so several runs go side by side
     std::thread::scope(|scope| {
         for first in 0..AT_ONCE {
             scope
@@ -255,7 +255,7 @@ fn one_random_request_in_a_few_is_followed_by_its_neighbours() {
     {
         let text = job(options);
         let (a, b) = (ours(&text, 1), theirs(&format!("shape{number}"), &text));
-        // where the random offsets lie is drawn; how requests follow them is not
+        // random offsets are drawn; the requests that follow each of them are not
         let shape =
             |lines: &[Line]| -> Vec<(HostOp, u64)> { lines.iter().map(|l| (l.0, l.3)).collect() };
         assert_eq!(shape(&a), shape(&b), "{options}");
@@ -316,7 +316,7 @@ fn shares_of_directions_and_sizes_are_those_of_fio() {
     {
         let text = job(options);
         let (a, b) = (ours(&text, 3), theirs(&format!("share{number}"), &text));
-        // as many requests as the sizes make of the same bytes
+        // both issue the same number of bytes, in a number of requests that depends on the sizes
         let count = |lines: &[Line]| {
             let mut counts: HashMap<(HostOp, u64), f64> = HashMap::new();
             lines.iter().for_each(|l| *counts.entry((l.0, l.3)).or_default() += 1.0);
@@ -358,9 +358,9 @@ fn a_map_cuts_requests_as_in_fio() {
         let (a, b) = (ours(&text, 3), theirs(&format!("cut{number}"), &text));
         let bytes = |lines: &[Line]| lines.iter().map(|l| l.3).sum::<u64>();
         assert_eq!(bytes(&a), bytes(&b), "{options}: a pass covers the file");
-        // requests are cut where others were before: counts depend on each other. Over 5 seeds at
-        // 64 MiB, the standard deviation of fio's number of requests is 2.7 %; at 16 times the size
-        // a quarter of that, 0.7 %
+        // a request is cut where another one was before, so counts depend on each other. Over 5
+        // seeds at 64 MiB, the standard deviation of fio's number of requests is 2.7 %; at 16 times
+        // the size it is a quarter of that, 0.7 %
         let near = |what: &str, a: usize, b: usize| {
             let off = (a as f64 - b as f64).abs();
             let spread = SIGMAS * (0.007 * b as f64 + (2.0 * b as f64).sqrt());
@@ -400,7 +400,7 @@ fn what_was_written_is_read_back_in_the_order_of_fio() {
             let (mut writes, reads): (Vec<_>, Vec<_>) =
                 (of(HostOp::Write).collect(), of(HostOp::Read).collect());
             if options.contains("norandommap") {
-                // only what no later write overlaps, by address
+                // only writes that no later write overlaps are read back, in order of address
                 let later = writes.clone();
                 let mut number = 0;
                 writes.retain(|w| {
@@ -479,7 +479,7 @@ fn skewed_blocks_have_the_frequencies_of_fio() {
     .iter()
     .enumerate()
     {
-        // a normal law differs from its neighbours by little: more draws tell
+        // normal laws of similar deviation differ little, so the test takes more draws
         let total = if law.starts_with("normal") { 800 } else { 200 };
         let options =
             format!("rw=randread size={}k io_size={total}m random_distribution={law}", blocks * 4);
@@ -488,8 +488,8 @@ fn skewed_blocks_have_the_frequencies_of_fio() {
         assert_eq!(a.len(), b.len(), "{law}");
         let draws = a.len() as f64;
         let (mut a, mut b) = (frequencies(&a, 4096, *blocks), frequencies(&b, 4096, *blocks));
-        // where the ranks of zipf and pareto lie is drawn, unless a centre is given; normal ones
-        // have a place
+        // the places of the ranks of zipf and pareto are drawn, unless a centre is given; normal
+        // ranks have fixed places
         if !law.starts_with("normal") && law.matches(':').count() < 2 {
             a.sort_by(f64::total_cmp);
             b.sort_by(f64::total_cmp);
@@ -497,8 +497,8 @@ fn skewed_blocks_have_the_frequencies_of_fio() {
         for (block, (&a, &b)) in a.iter().zip(&b).enumerate() {
             assert_alike(&format!("{law} block {block}"), a, b, draws);
         }
-        // all blocks together: chi square of two samples has as many degrees of freedom, and twice
-        // that variance
+        // all blocks together: the chi square of two samples has a degree of freedom for each
+        // block, and a variance of twice that number
         let drawn: Vec<(f64, f64)> =
             a.iter().copied().zip(b).filter(|(a, b)| a + b >= 10.0).collect();
         let chi: f64 = drawn.iter().map(|(a, b)| (a - b).powi(2) / (a + b)).sum();

@@ -1,5 +1,5 @@
-//! Logs that a job replays (`read_iolog`), beside the real fio, whose `--debug=io` shows what it
-//! queues.
+//! Logs that a job replays (`read_iolog`), compared with the real fio. Its `--debug=io` shows the
+//! requests that it queues.
 
 use crate::fio_reference::fio;
 use flashatlas_types::Seed;
@@ -69,7 +69,7 @@ fn theirs(name: &str, job: &str, log: &str) -> Vec<Line> {
     queued.map(line).collect()
 }
 
-/// Two files; overlapping writes, and requests off the sectors.
+/// A log with two files, overlapping writes, and requests off sector boundaries.
 const LOG: &str = "fio version 2 iolog\nf add\ng add\nf open\ng open\nf read 0 4096\n\
                    f write 8192 12288\ng write 1000 3000\nf sync 0 0\nf write 8192 4096\n\
                    f datasync 0 0\nf wait 10\ng read 65536 131072\nf close\ng close\n";
@@ -142,7 +142,7 @@ fn turns(options: &str, log: &str) -> Vec<(char, u64)> {
 
 #[test]
 fn times_of_a_log_are_distances_from_the_line_before() {
-    // nothing waits behind a line at time 0; a step back is none
+    // the line after a line at time 0 does not wait; a step back counts as 0
     let log = "fio version 3 iolog\n0 f add\n7 f open\n20 f read 0 512\n45 f read 0 512\n\
                30 f read 0 512\n31 f read 0 512\n";
     let gaps = |options: &str| -> Vec<u64> {

@@ -93,7 +93,7 @@ fn theirs(base: u64, given: &[(String, String)]) -> Vec<u64> {
     values
 }
 
-/// Returns the first name of an option, which fio prints.
+/// Returns the name of an option in fio's list, which fio prints.
 fn named(option: &str) -> &str {
     match option {
         "io_limit" => "io_size",
@@ -117,7 +117,7 @@ fn read(text: &str) -> Result<JobFile, String> {
     parse(text, "job.fio", &|_| None, &none).map_err(|e| e.to_string())
 }
 
-/// Checks that both read the same, and returns fio's values, for values that are known by hand.
+/// Checks that this crate and fio read the same values, and returns the values that fio read.
 fn same(base: u64, getter_of: &[(&str, Getter)], given: Vec<(String, String)>) -> Vec<u64> {
     let file = read(&text(base, &given)).unwrap();
     let theirs = theirs(base, &given);
@@ -129,7 +129,7 @@ fn same(base: u64, getter_of: &[(&str, Getter)], given: Vec<(String, String)>) -
     theirs
 }
 
-/// Returns `word` with its letters small and large, in all ways.
+/// Returns `word` in every mixture of lower and upper case.
 fn cases(word: &str) -> Vec<String> {
     (0..1u32 << word.len())
         .map(|bits| {
@@ -218,7 +218,7 @@ fn two_times_are_read_as_fio_reads_them() {
         let given = vec![("startdelay".to_owned(), value.to_owned())];
         let o = read(&text(1024, &given)).unwrap().sections[0].options.clone();
         let ours = [o.start_delay.0, o.start_delay.1].map(|time| time.ns() / 1000);
-        // fio says the first and then, of the rest alone, the second
+        // fio prints the first time, and then the second
         let said = parsing(&text(1024, &given));
         let start = said.find("handle_option=startdelay").unwrap();
         let mut theirs: Vec<u64> = said[start..]
@@ -230,7 +230,8 @@ fn two_times_are_read_as_fio_reads_them() {
     }
 }
 
-/// Values that fio takes and reads otherwise than they look, each with the value that fio reads.
+/// Values that fio accepts but reads in another way than they look, each with the value that fio
+/// reads.
 #[test]
 fn what_fio_reads_otherwise_is_refused() {
     let odd = [

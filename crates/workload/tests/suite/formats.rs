@@ -288,7 +288,7 @@ fn every_format_is_told_from_all_others() {
     }
     refused.sort();
     // `columns` and `jsonl` are never recognised, the text of DiskSim may be read in several ways,
-    // and most of the bad file is bad
+    // and most records of the bad file are bad
     let expected = [
         "columns/plain.csv",
         "disksim/spaces.txt",

@@ -89,7 +89,7 @@ fn seeds_decide_and_nothing_else() {
         let run = |seed| drain(&mut *generate(&spec, CAPACITY, Seed(seed)).unwrap()).0;
         assert_eq!(run(1), run(1));
         assert_ne!(run(1), run(2), "{spec}");
-        // what a request is and where it goes are drawn apart
+        // the operation and the address of a request are drawn from separate random numbers
         let places = |spec: &str| make(spec).iter().map(|r| r.request.lba).collect::<Vec<_>>();
         assert_eq!(places(&spec), places(&spec.replace("0.5", "0.1")));
     }
@@ -127,7 +127,7 @@ fn uniform_is_uniform() {
     let records = make("uniform:requests=200000,size=64MiB");
     let mixed: Vec<Record> = make("uniform:requests=100000,read=0.5");
     let low: Vec<Record> = mixed.into_iter().filter(|r| r.request.lba.0 < CAPACITY / 2).collect();
-    // what a request is says nothing about where it goes
+    // the operation of a request does not depend on its address
     share_of(&low, |r| r.request.op == HostOp::Read, 0.5);
     for slot in 0..16 {
         share_of(&records, |r| r.request.lba.0 == slot << 17, 1.0 / 16.0);
@@ -187,8 +187,8 @@ fn zipf_follows_its_law_scattered_or_not() {
 fn mixed_streams_are_sequential_and_sizes_have_weights() {
     let spec = "mixed:requests=100000,sizes=4KiB*3/64KiB,sequential=0.6,streams=2,range=0.5";
     let records = make(spec);
-    // stream 0 takes the first size in the first half of the range, stream 1 the second in the
-    // second
+    // stream 0 takes the first size in the first half of the range, stream 1 the second size in the
+    // second half
     let half = CAPACITY / 4;
     let mut next = [(0, 8), (half, 128)];
     let mut continued = 0;

@@ -1,4 +1,4 @@
-//! Trace formats, generators and job files, tried.
+//! Tests of trace formats, generators and job files.
 
 mod atlas;
 mod block_layer;

@@ -35,7 +35,7 @@ fn mutate(bytes: &mut Vec<u8>, rng: &mut Rng) {
     }
 }
 
-/// Reads to the end. Returns `true` if there was any record, and `true` if an error ended it.
+/// Reads to the end. Returns `true` if there was any record, and `true` if an error ended reading.
 fn survive(bytes: &[u8], format: Option<&str>, options: &ReadOptions) -> (bool, bool) {
     let Ok(Opened { mut source, .. }) =
         open(Box::new(Cursor::new(bytes.to_vec())), format, options)
@@ -81,7 +81,7 @@ fn damaged_traces_are_read_or_refused() {
             files.extend(std::fs::read_dir(folder.path()).unwrap().map(|f| f.unwrap().path()));
         }
     }
-    files.sort(); // the order of a folder is not the same everywhere
+    files.sort(); // the order of the files in a folder depends on the machine
     assert!(files.len() > 15, "the corpus is there");
     let formats: Vec<Option<&str>> =
         std::iter::once(None).chain(FORMATS.iter().map(|f| Some(spec(f.name)))).collect();
@@ -92,7 +92,7 @@ fn damaged_traces_are_read_or_refused() {
             let mut bytes = original.clone();
             mutate(&mut bytes, &mut rng);
             let options = options(&mut rng);
-            // every copy as what it seems to be, and as one of the formats in turn
+            // each copy is read in the format that is recognised, and in one of the formats in turn
             for format in [None, formats[copy as usize % formats.len()]] {
                 let (records, error) = survive(&bytes, format, &options);
                 read += u32::from(records);

@@ -1,7 +1,7 @@
-//! Public traces, where they are at hand: in the folder that `FLASHATLAS_TRACES` names. They are
-//! not part of the project. The numbers were measured by other means: by a few lines of another
-//! language for each format, and by the list that comes with the traces. MB and KB in them are
-//! MiB and KiB, pages 4 KiB.
+//! Public traces, if they are in the folder that `FLASHATLAS_TRACES` names. They are not part of
+//! the project. The expected numbers were measured by other means: by a few lines of another
+//! language for each format, and by the list that comes with the traces. In this list, MB and KB
+//! are MiB and KiB, and a page has 4 KiB.
 
 use crate::common::*;
 use flashatlas_testing::traces::path as trace;
@@ -57,7 +57,8 @@ fn gib(bytes: u64) -> String {
 type Case =
     (&'static str, Option<&'static str>, &'static str, u64, u64, &'static str, &'static str);
 
-/// Every trace that is read as it is. Notes say where the list that comes with them differs.
+/// Every trace that is read with the default options. Notes name the numbers that differ in the
+/// list that comes with the traces.
 const CASES: &[Case] = &[
     // 1,050.45 MiB written; the list says 1,051
     (
@@ -357,7 +358,7 @@ fn arc_counts_pages() {
 
 #[test]
 fn what_is_not_recognised_says_what_to_name() {
-    // in milliseconds, its 26 ms are 303 days: one reading is left
+    // its 26 s of nanoseconds would be 303 days of milliseconds, so one reading is left
     for file in ["ssdsim/example.ascii.xz"] {
         let Some(path) = trace(file) else { continue };
         let content = std::fs::File::open(path).unwrap();

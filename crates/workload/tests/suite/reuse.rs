@@ -1,4 +1,4 @@
-//! Miss-ratio curves beside LRU caches that are simulated one size at a time.
+//! Miss-ratio curves compared with LRU caches that are simulated one size at a time.
 
 use crate::common::*;
 use flashatlas_types::HostOp::{Flush, Read, Trim, Write};
@@ -61,16 +61,16 @@ fn a_sample_of_many_units_is_near_the_miss_ratios_of_lru() {
         assert!(distances.sampled_share() < 0.9, "{load}: nothing was left out");
         let (mut sum, mut sizes) = (0.0, 0.0);
         let mut curve = distances.miss_ratios();
-        // the number of units, at which a cache misses each once, is an estimate itself
+        // the last size, which holds every unit, is an estimate itself
         curve.pop();
         for (size, ratio) in curve {
-            // a cache below the distance of two sampled units is beyond the sample
+            // a cache that holds fewer than four units of the sample is too small to be measured
             if size as f64 * distances.sampled_share() >= 4.0 {
                 sum += (ratio - lru_miss_ratio(&accesses, size as usize)).abs();
                 sizes += 1.0;
             }
         }
-        // the number of units is known to 1/sqrt(2000), 2.2 %, and a ratio by that at most
+        // the number of units is known to 1/sqrt(2000), 2.2 %; the error of a ratio is at most that
         assert!(sum / sizes < 0.022, "{load}: mean error {}", sum / sizes);
     }
 }
@@ -79,7 +79,8 @@ fn a_sample_of_many_units_is_near_the_miss_ratios_of_lru() {
 fn a_hand_worked_trace() {
     let units = MapUnits { page_bytes: 4096, entries: 2 };
     let mut reuse = Reuse::new(units);
-    // pages 0 1 2 3 in one request, page 0 again, page 4 of another device; no look-up but these
+    // pages 0 to 3 in one request, page 0 again, and page 0 of another device; the trim and the
+    // flush look nothing up
     for record in [
         record(0, Write, 0, 32, 0),
         record(0, Write, 0, 8, 0),
@@ -90,16 +91,16 @@ fn a_hand_worked_trace() {
         reuse.add(&record);
     }
     let found = reuse.to_json();
-    // map pages 0 and 1, then 0 again over 1, then one of the other device
+    // map pages 0 and 1, then 0 again after 1, then map page 0 of the other device
     assert_eq!(found["map_pages"]["accesses"], 4);
     assert_eq!(found["map_pages"]["distinct"], 3.0);
     assert_eq!(found["map_pages"]["curve"].to_string(), "[[1,1.0],[2,0.75],[3,0.75]]");
-    // entries 0 to 3, then 0 over three others, then the other device's
+    // entries 0 to 3, then 0 again after three others, then entry 0 of the other device
     assert_eq!(
         found["map_entries"]["curve"].to_string(),
         "[[1,1.0],[2,1.0],[4,0.8333333333333334],[5,0.8333333333333334]]"
     );
-    // the one write that is not a page's first comes after four others
+    // only page 0 is written again: the distance is four pages written
     assert_eq!(found["updates"]["intervals"].to_string(), "[[4,1.0]]");
     assert_eq!(found["updates"]["skew"][4].to_string(), "[0.5,0.6]");
 }

@@ -67,13 +67,13 @@ fn repeats_are_those_of_the_record_before_on_the_same_device() {
         record(15 * MS, Write, 0, 8, 1), // too late for its device
     ];
     assert_eq!(summed(&records)["repeats"], 2);
-    // without times nothing can be told
+    // without times no record counts as a repeat
     assert_eq!(summed(&[record(0, Write, 0, 8, 0); 3])["repeats"], 0);
 }
 
 #[test]
 fn the_course_of_a_timed_trace() {
-    // 1 ms is doubled until 200 ms is in one of 128: 2 ms
+    // the width of 1 ms is doubled until 200 ms lie in one of 128 intervals: 2 ms
     let records = [
         record(0, Write, 0, 16, 0),
         record(MS, Read, 8, 8, 0),

@@ -7,8 +7,8 @@ use flashatlas_types::HostOp::{Flush, Read, Trim, Write};
 use flashatlas_workload::{Opened, ReadOptions, Record, open};
 use std::io::Cursor;
 
-/// Returns the names of the devices of `text` in `format`, and `true` for times and for operations
-/// in its records.
+/// Returns the names of the devices of `text` in `format`, `true` if its records have times, and
+/// `true` if they have operations.
 fn said(text: &str, format: Option<&str>) -> (Vec<String>, bool, bool) {
     let reader = Box::new(Cursor::new(text.as_bytes().to_vec()));
     let Opened { mut source, times, operations, .. } =
@@ -164,7 +164,7 @@ fn the_text_of_disksim_ssdsim_and_mqsim() {
              nanoseconds, {sectors}; name one (`format`)"
         )
     );
-    // decimals are DiskSim's milliseconds, or anybody's seconds
+    // times with decimals are DiskSim's milliseconds, or the seconds of another program
     let decimal = "5265.313 0 6357144 8 0\n5265.314 0 8 1 1\n";
     let named = |text: &str, format| {
         read_with(text.as_bytes(), Some(format), &ReadOptions::default()).unwrap()
@@ -204,7 +204,7 @@ fn the_text_of_disksim_ssdsim_and_mqsim() {
             record(900 * US, Write, 8, 16, 0)
         ]
     );
-    // tabs may be DiskSim's, and uFLIP's with its own unit of size
+    // text with tabs may be DiskSim's, or uFLIP's with another unit of size
     let tabs = decimal.replace(' ', "\t");
     let pages = "`disksim:size=4KiB` if times are milliseconds, addresses sectors and sizes pages \
                  of 4 KiB, as in the uFLIP traces";
@@ -258,7 +258,7 @@ fn columns_by_number_and_name_in_every_unit() {
         ),
         [record(0, Trim, 8, 16, 0), record(0, Flush, 0, 0, 0), record(0, Write, 40, 8, 0)]
     );
-    // what is spelled out goes before the defaults of other operations
+    // spellings that were given win over the default spellings of other operations
     let swapped =
         read("columns:offset=0:sectors,size=1:sectors,op=2,read=W,write=R", "1,1,W\n1,1,R\n");
     assert_eq!(swapped.iter().map(|r| r.request.op).collect::<Vec<_>>(), [Read, Write]);
@@ -296,8 +296,8 @@ fn taken(text: &str) -> Result<(&'static str, String), String> {
 
 #[test]
 fn the_only_plausible_reading_is_taken_and_said() {
-    // 40 requests, 50 ns apart if the times are milliseconds: 20 million a second; in seconds 20
-    // thousand. The sizes are 8 sectors
+    // 40 requests of 8 sectors: if the times are milliseconds, they are 50 ns apart, 20 million a
+    // second; if the times are seconds, 20 thousand a second
     let lines = |step: f64, size: u64, unit: u64| -> String {
         let line = |n: u64| format!("{:.6} 0 {} {size} 0\n", n as f64 * step, n * unit);
         (0..40).map(line).collect()
@@ -306,14 +306,14 @@ fn the_only_plausible_reading_is_taken_and_said() {
     assert_eq!(format, "columns");
     assert!(said.starts_with("times are seconds, addresses and sizes sectors"), "{said}");
     assert!(said.contains("`disksim`") && said.contains("20 million requests a second"), "{said}");
-    // 10 million a second is as fast as anything: just at the limit, both may be meant
+    // 10 million a second is the limit of a plausible rate, so both readings may be meant
     assert!(taken(&lines(0.000_1, 8, 9)).unwrap_err().contains("more than one reading"));
-    // 1 MiB as bytes is 512 MiB as sectors, more than a command names: bytes, and the unit of time
-    // is asked for
+    // a size of 1 MiB in bytes would be 512 MiB in sectors, more than a command can name: the sizes
+    // are bytes, and only the unit of time is asked for
     let asked = taken(&lines(0.1, 1 << 20, 1 << 20)).unwrap_err();
     assert!(!asked.contains("sectors") && asked.contains("`columns:time=0:ms,"), "{asked}");
-    // whole numbers: ten hours between requests if they are milliseconds, and 512 of them are the
-    // 213 days that time has
+    // whole numbers: if they are milliseconds, requests are ten hours apart, and 512 of them fill
+    // the 213 days of simulated time
     let whole: String = (0..900u64).map(|n| format!("{} 0 {n} 9 1\n", n * 36_000_000)).collect();
     let (format, said) = taken(&whole).unwrap();
     assert_eq!((format, said.starts_with("times are nanoseconds")), ("mqsim", true));
@@ -333,7 +333,7 @@ fn a_guess_that_is_taken_says_its_units_and_its_doubts() {
     // 2^49 bytes are 512 TiB
     let (_, said) = taken(&msr(10_000, 1 << 49)).unwrap();
     assert!(said.ends_with("; that is an address of 512 TiB: is it so?"), "{said}");
-    // what says its units itself is no guess
+    // a format that fixes its own units is no guess
     let csv = "time_ps,op,sector,sectors,fua,device\n0,write,8,16,0,0\n";
     assert_eq!(taken(csv).unwrap(), ("csv", String::new()));
 }

@@ -19,7 +19,7 @@ struct Kinds {
 const READS_AND_WRITES: &[HostOp] = &[Read, Write];
 const NO_FLUSH: &[HostOp] = &[Read, Write, Trim];
 
-/// Returns the records that each written format can hold.
+/// Returns the bounds of the records that `format` can hold.
 fn holds(format: &str) -> Kinds {
     let (ops, fua, devices, tick): (&[HostOp], &[HostOp], u64, u64) = match format {
         "atlas" | "csv" => (&HostOp::ALL, &HostOp::ALL, 5, 1),
@@ -34,7 +34,7 @@ fn holds(format: &str) -> Kinds {
 }
 
 /// Returns random records within `kinds`, the longest and the farthest among them. Devices are
-/// numbered as they appear, as readers do.
+/// numbered as they appear, because readers number them so.
 fn random(kinds: &Kinds, count: usize, rng: &mut Rng) -> Vec<Record> {
     let (mut at, mut seen) = (0, 0);
     let mut records = Vec::new();
@@ -62,7 +62,7 @@ fn random(kinds: &Kinds, count: usize, rng: &mut Rng) -> Vec<Record> {
             fua: kinds.fua.contains(&op) && rng.below(4) == 0,
         };
         records.push(Record { request, device: device as u32 });
-        // mostly forward, at times back
+        // times mostly go forward, and sometimes back
         let step = rng.below([3, 1000, 5_000_000][i % 3]) * kinds.tick;
         at = if rng.below(8) == 0 { at.saturating_sub(step) } else { at + step };
     }

@@ -4,8 +4,8 @@ use super::{Direction, JobRequest, JobStep, JobStream};
 use crate::fio::replay::ReplayStep;
 
 impl JobStream {
-    /// Returns the next step of a replay: a read that is due back, or the next line of the log.
-    /// After the last line the pass is over.
+    /// Returns the next step of a replay: a read of `verify_backlog` that is due, or the next line
+    /// of the log. After the last line the pass is over.
     pub(super) fn replay(&mut self) -> JobStep {
         if let Some(read) = self.read_back() {
             self.checked_bytes = self.checked_bytes.saturating_add(read.bytes);
@@ -28,8 +28,8 @@ impl JobStream {
 
     /// Returns the next read of `verify_backlog`, if one is due.
     ///
-    /// Reads are due after that number of writes that were not read back yet, unless the last
-    /// request that completed was a read (fio 3.33, `io_u.c`: `check_get_verify`).
+    /// Reads are due if the number of writes not yet read back is a multiple of `verify_backlog`,
+    /// unless the last request that completed was a read (fio 3.33, `io_u.c`: `check_get_verify`).
     pub(super) fn read_back(&mut self) -> Option<JobRequest> {
         let o = &self.job.options;
         let waiting = self.written.len() as u64;

@@ -2,8 +2,8 @@
 //!
 //! A *pass* goes through the job's files until one of them is used up. Random jobs with a map use
 //! every block once; sequential ones go to the end. Passes follow each other until `loops` times
-//! `size` (or `io_size`) bytes are issued. The rules follow the behaviour of fio 3.33, which
-//! `tests/fio_reference.rs` compares with.
+//! `size` (or `io_size`) bytes are issued. The rules follow the behaviour of fio 3.33;
+//! `tests/suite/fio_reference.rs` compares the two.
 
 mod back;
 
@@ -73,7 +73,7 @@ pub struct JobRequest {
 /// Kind of the next step, before a rate limit is applied.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum NextIssue {
-    /// A request in this direction. A mixed job may be asked for the other one.
+    /// A request in this direction. The caller may ask a mixed job for the other direction.
     Direction(Direction),
     /// No request for data, and no rate limit applies.
     Other,
@@ -99,7 +99,7 @@ pub struct JobStream {
     /// Requests issued since the statistics began, by direction.
     issues: [u64; 3],
     issued_bytes: [u64; 3],
-    /// Bytes that were read back. fio counts them, so that a larger `io_size` ends sooner.
+    /// Bytes that were read back. fio counts them as issued when it decides on another pass.
     checked_bytes: u64,
     loops_left: u64,
     number_limit: Option<u64>,
@@ -107,18 +107,19 @@ pub struct JobStream {
     mix_until: u64,
     last: Option<Direction>,
     last_was_sync: bool,
-    /// File in turn, and the number of requests that it has left.
+    /// Current file.
     current: Option<usize>,
+    /// Number of requests that the current file has left in its turn.
     turns_left: u32,
     next_file: usize,
     files_done: usize,
-    /// Requests in this pass.
+    /// Number of requests in this pass.
     in_pass: u64,
     state: PassState,
     written: Written,
-    /// Number of writes left to be read back in this turn, and the direction of the request
-    /// completed last.
+    /// Number of writes left to be read back in this batch.
     backs_left: u64,
+    /// Direction of the request completed last.
     last_done: Option<Direction>,
     /// Number of lines of the replayed log that are done.
     replayed: usize,
@@ -149,7 +150,7 @@ enum PendingIssue {
 }
 
 impl JobStream {
-    /// Returns the requests of `job`; a run has one `seed`.
+    /// Returns the requests of `job`; `seed` is the seed of the run.
     pub fn new(job: &Job, seed: Seed) -> JobStream {
         let o = &job.options;
         let seed = Seed(seed.0 ^ o.seed.unwrap_or(0).wrapping_mul(0x9e37_79b9_7f4a_7c15));
@@ -233,7 +234,7 @@ impl JobStream {
     }
 
     /// Returns the next step, or `None` if the job has made all its requests. A job with
-    /// `time_based` never has.
+    /// `time_based` always has another pass.
     pub fn next_step(&mut self) -> Option<JobStep> {
         match self.state {
             PassState::Before => self.begin_pass(),
@@ -399,8 +400,8 @@ impl JobStream {
     }
 
     fn leave_pass(&mut self) -> JobStep {
-        // a pass without a request would be followed by another one, for ever
-        // one that replays a log has one pass, as in fio
+        // a job whose pass made no request would repeat such passes for ever
+        // a job that replays a log has one pass, as in fio
         let over = self.in_pass == 0 || self.job.replay.is_some();
         self.state = if over { PassState::Over } else { PassState::Before };
         JobStep::PassEnd
@@ -452,7 +453,7 @@ impl JobStream {
         let (file, turns) = match service {
             FileService::Random(turns) => {
                 let drawn = self.draws.file.below(count as u64) as usize;
-                // where the file is done, the next one that is not
+                // if the drawn file is done, the next one that is not
                 ((0..count).map(|i| (drawn + i) % count).find(|&i| !self.files[i].done)?, turns)
             }
             FileService::RoundRobin(turns) => (self.next_open()?, turns),
@@ -475,7 +476,7 @@ impl JobStream {
     fn choose_direction(&mut self, file: usize) -> PendingIssue {
         let o = &self.job.options;
         if o.pattern.trim_then_write() {
-            // fio 3.33 forgets `fsync` here
+            // fio 3.33 ignores `fsync` here
             let pair_done = self.files[file].pair_done();
             return PendingIssue::Data(if pair_done { Direction::Trim } else { Direction::Write });
         }

@@ -173,7 +173,8 @@ pub fn write_from(
     Ok((bytes, written))
 }
 
-/// Returns the text of an error whose record is the last of its kind in the trace.
+/// Returns the text of an error about a record whose kind of fault does not occur again in the
+/// trace.
 pub fn alone(error: &str, kind: &str) -> String {
     format!(
         "{error} (the only such record from here to the end; `skip_bad={kind}` skips and counts \

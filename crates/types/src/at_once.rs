@@ -8,7 +8,7 @@ pub fn cores() -> usize {
 }
 
 /// Returns the number of items that each core takes. A thread takes at least `worth_a_thread`
-/// items: fewer are done before it would start.
+/// items, because the caller would finish fewer items before the thread had started.
 pub fn share(items: usize, worth_a_thread: usize) -> usize {
     if items <= worth_a_thread {
         worth_a_thread
@@ -19,8 +19,8 @@ pub fn share(items: usize, worth_a_thread: usize) -> usize {
 
 /// Does `work` on every share at the same time and returns the results in the order of the shares.
 ///
-/// The first share is done on this thread, and each other one on a thread of its own. If one
-/// panics, the panic goes on here once the others are done.
+/// This thread does the first share, and each other share has a thread of its own. If the work on a
+/// share panics, this function panics too, once the other shares are done.
 pub fn at_once<S: Send, R: Send>(
     shares: impl IntoIterator<Item = S>,
     work: impl Fn(S) -> R + Sync,

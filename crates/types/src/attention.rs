@@ -1,22 +1,24 @@
-//! Long work that lets its caller look up. One request may cause any amount of work, such as the
-//! collection of hundreds of blocks, and a simulation must still end within half a second of the
-//! user's wish.
+//! Interruption of long work by its caller.
 //!
-//! Work calls [`beat`] as it goes on. The caller is told of it and may end the work
-//! ([`attentive`]). The clock that decides how often the caller looks is the caller's own.
+//! One request may cause any amount of work, such as the collection of hundreds of blocks. A
+//! simulation must still end within half a second after the user asks for it.
+//!
+//! Long work calls [`beat`] after each step. Every 64 steps, [`beat`] calls the function `look`
+//! that the caller gave to [`attentive`], and `look` may end the work. A `look` that has something
+//! to do at fixed times uses a clock of its own.
 
 use std::cell::{Cell, RefCell};
 use std::panic::resume_unwind;
 
-/// The payload with which ended work unwinds.
+/// The payload of the panic that ends interrupted work.
 #[derive(Debug)]
 pub struct Interrupted;
 
-/// The number of steps between two looks.
+/// The number of steps between two calls of `look`.
 const STEPS: u32 = 64;
 
-/// The number of steps of a block that is erased: of its collection, its merge or its rewrite. The
-/// caller looks for each block.
+/// The number of steps that a block counts for when it is collected, merged or rewritten, and then
+/// erased. So `look` is called for each block.
 pub const BLOCK_STEPS: u32 = STEPS;
 
 type Look = Box<dyn FnMut() -> bool>;
@@ -26,7 +28,7 @@ thread_local! {
     static LEFT: Cell<u32> = const { Cell::new(STEPS) };
 }
 
-/// A guard that puts the previous look back, even if the work unwinds.
+/// A guard that puts the previous `look` back, even if the work unwinds.
 struct Before(Option<Look>);
 
 impl Drop for Before {
@@ -42,7 +44,7 @@ pub fn attentive<T>(look: impl FnMut() -> bool + 'static, work: impl FnOnce() ->
     work()
 }
 
-/// Notes that `steps` steps of work are done, each of at most some ten microseconds.
+/// Counts `steps` steps of work as done. A step takes at most about ten microseconds.
 ///
 /// # Panics
 /// Panics with [`Interrupted`] if the work is to end.

@@ -11,7 +11,7 @@
 pub struct Stamp(pub u32);
 
 impl Stamp {
-    /// Never written, or trimmed: zeros.
+    /// The stamp of a unit that was never written, or was trimmed. The unit reads as zeros.
     pub const ZERO: Stamp = Stamp(0);
 
     /// Returns the stamp of a unit that one write covers whole.

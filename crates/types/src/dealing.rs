@@ -1,6 +1,6 @@
-//! Items dealt to windows of memory, so that the items of one window are gone through together.
+//! Items sorted by their window of memory, so that a caller goes through one window at a time.
 
-/// Places of items that are sorted by window, in two passes over them.
+/// A sort of items by window, in two passes over the items.
 ///
 /// The first pass counts each item. The second places each item behind the items of earlier windows
 /// and behind the earlier items of its own window.
@@ -11,7 +11,7 @@ pub struct Dealing {
 }
 
 impl Dealing {
-    /// Returns the items sorted by the window that stands beside each; windows are below `windows`.
+    /// Returns the items sorted by the number of their window, which is less than `windows`.
     pub fn sorted<T: Copy>(
         windows: usize,
         items: impl Iterator<Item = (usize, T)> + Clone,

@@ -1,6 +1,6 @@
 //! Three of the four kinds of error: bad input ([`ConfigError`]), failures that the medium reports
 //! ([`MediumError`], part of the model), and a broken invariant ([`Violation`] from `check()`, or
-//! an assertion). The fourth is a part of others that breaks its contract ([`crate::PartFault`]).
+//! an assertion). The fourth is a part that breaks its contract ([`crate::PartFault`]).
 
 use crate::spelling::{spell, spell_name};
 use crate::{BlockId, FrameId, Lpn, Ppn};
@@ -14,9 +14,9 @@ pub struct ConfigError {
     pub key: String,
     /// The fault, in one sentence without a full stop.
     pub why: String,
-    /// The place where it was written: `drive.toml:12`, `--set`, or empty.
+    /// The place where the key was written: `drive.toml:12`, `--set`, or empty.
     pub place: String,
-    /// The name that exists and is nearest to the one given.
+    /// The existing name that is nearest to the given one.
     pub nearest: Option<String>,
     /// The names or ranges that are allowed.
     pub allowed: Vec<String>,
@@ -46,8 +46,8 @@ impl ConfigError {
         ConfigError { allowed: vec![allowed.into()], ..ConfigError::new(key, why) }
     }
 
-    /// Returns an error about a name `got` that is not one of `names`. It lists them and the
-    /// nearest one.
+    /// Returns an error about a name `got` that is not one of `names`. The error lists `names` and
+    /// the nearest of them.
     pub fn unknown(key: impl Into<String>, what: &str, got: &str, names: &[&str]) -> ConfigError {
         ConfigError {
             nearest: nearest(got, names).map(str::to_owned),
@@ -85,8 +85,8 @@ impl ConfigError {
     }
 }
 
-/// Returns the closest of `names` to `got`, or `None` if none is close enough to be a slip of the
-/// hand. Upper and lower case are alike.
+/// Returns the closest of `names` to `got`, or `None` if no name is close enough for a typing
+/// error. Case is ignored.
 pub fn nearest<'a>(got: &str, names: &[&'a str]) -> Option<&'a str> {
     let folded = got.to_lowercase();
     names
@@ -173,7 +173,7 @@ impl std::error::Error for MediumError {}
 #[non_exhaustive]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FtlError {
-    /// The medium failed in a way the scheme has no answer to.
+    /// The medium failed in a way that the scheme cannot handle.
     Medium(MediumError),
     /// No block can be freed: every full block holds only valid data.
     NoSpace {
@@ -193,7 +193,7 @@ pub enum FtlError {
         /// The page the spare area names.
         found: Lpn,
     },
-    /// A slot that counts as valid names a page that the map has elsewhere.
+    /// A slot counts as valid, but the map has its page at another place.
     NotMapped {
         /// The slot.
         at: Ppn,

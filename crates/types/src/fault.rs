@@ -4,7 +4,7 @@
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-/// A part broke its contract. The run ends; it is the part's error, not the simulator's.
+/// A breach of contract by a part. It ends the run. The error is the part's, not the simulator's.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PartFault {
     /// The part, as messages name it: ``victim policy `newest` ``.

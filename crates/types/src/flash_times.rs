@@ -1,4 +1,4 @@
-//! The times of a NAND die that more than the engine needs: a scheme may weigh operations by them.
+//! The times of a NAND die that the engine needs, and also a scheme that weighs operations by them.
 
 use crate::{Dur, Param};
 

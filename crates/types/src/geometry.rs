@@ -13,14 +13,15 @@
 
 use crate::{BlockId, ConfigError, FrameId, LaneId, Ppn};
 
-/// Bits a cell: they decide how many pages share a word line, and so how long a page takes.
+/// The number of bits in a cell. It decides how many pages share a word line, and so how long the
+/// operations of a page take.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Cell {
-    /// One bit a cell: every page alike.
+    /// One bit: all pages are of one kind.
     Slc,
-    /// Two: lower and upper pages.
+    /// Two bits: lower and upper pages.
     Mlc,
-    /// Three: lower, middle and upper pages.
+    /// Three bits: lower, middle and upper pages.
     Tlc,
 }
 
@@ -35,7 +36,8 @@ impl Cell {
     }
 }
 
-/// Parts on the board. Every count is at least 1, and each level is counted within the one before.
+/// The parts on the board. Every count is at least 1, and counts the parts within one part of the
+/// level before.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Geometry {
     /// Channels (buses) of the drive.
@@ -64,15 +66,16 @@ impl Geometry {
         self.channels * self.ways * self.dies
     }
 
-    /// Returns the kind of a page: 0 lower, 1 middle or upper, 2 upper. Pages of a word line follow
-    /// one another.
+    /// Returns the kind of a page: 0 lower, 1 upper (MLC) or middle (TLC), 2 upper (TLC). The pages
+    /// of a word line have consecutive numbers.
     #[inline]
     pub const fn level(&self, page: u32) -> u8 {
         (page % self.cell.levels() as u32) as u8
     }
 }
 
-/// The part of each level that one frame covers. Each divides its level of the [`Geometry`].
+/// The part of each level that one frame covers. Each count divides the count of its level in the
+/// [`Geometry`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Span {
     /// Channels under one frame.
@@ -105,8 +108,8 @@ impl AllocationOrder {
     }
 }
 
-/// A divisor that is known in advance: a multiplication instead of a division, exact for every
-/// 32-bit number.
+/// A divisor that is known in advance. It divides by a multiplication, exactly for every 32-bit
+/// number.
 #[derive(Clone, Copy, Debug)]
 pub struct Divisor {
     /// `2^64 / d`, rounded up; 0 for `d = 1`.
@@ -168,17 +171,17 @@ pub struct Layout {
     by_blocks_per_lane: Divisor,
 }
 
-/// The number of physical units that 32-bit addresses reach; a few addresses stand for something
-/// else.
+/// The largest number of physical units that 32-bit addresses can name. A few addresses have other
+/// meanings.
 const SLOTS_MAX: u64 = u32::MAX as u64 - 65;
 
 /// Bytes of memory that a simulation takes for each physical unit: its state, owner and stamp, the
-/// map, the oracle. Measured where all of it is touched: 20.3 bytes (`steady`) to 23.6 (`fill`) on
-/// `ufs-128gb`.
+/// map, the oracle. Runs that use all of this memory took 20.3 bytes (`steady`) to 23.6 bytes
+/// (`fill`) on `ufs-128gb`.
 pub const MEMORY_PER_UNIT: u64 = 24;
 
-/// Returns the message that a drive has too many units, with the smallest unit that fits: a frame
-/// then has fewer of them.
+/// Returns the message that a drive has too many units, with the smallest unit that fits. A frame
+/// has fewer units if they are larger.
 fn too_many(slots: u64, per_frame: u32, unit: u64) -> String {
     let why = format!("{slots} physical units need more than 32-bit addresses");
     let fewer = (1..per_frame).rev().filter(|n| per_frame % n == 0);
@@ -367,7 +370,8 @@ impl Layout {
     }
 
     /// Returns the frames of the same block that share the cells of a frame and were programmed
-    /// before it. There is none for a lower page, then one, then two.
+    /// before it. There is none for the first page of a word line, one for the second, and two for
+    /// the third.
     pub fn paired_before(&self, frame: FrameId) -> impl Iterator<Item = FrameId> + use<> {
         let index = self.index_in(self.block_of_frame(frame), frame);
         let shared = u32::from(self.geometry.level(index));

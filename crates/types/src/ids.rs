@@ -19,17 +19,16 @@ id! {
     /// Physical page number: the place of one mapping unit on the medium (block, frame, slot in the
     /// frame).
     Ppn(u32);
-    /// An erase unit as the FTL sees it: the blocks, on every die and plane of one lane's span,
-    /// that are erased together.
+    /// An erase unit of the FTL: one block on each die and plane of a lane, all erased together.
     BlockId(u32);
-    /// A program unit as the FTL sees it: the pages that are programmed together.
+    /// A program unit of the FTL: the pages that are programmed together. Its number is
     /// `block * frames_per_block + frame`.
     FrameId(u32);
-    /// A set of dies and planes that one frame covers; lanes work in parallel. Numbered in
+    /// A set of dies and planes that one frame covers; lanes work in parallel. They are numbered in
     /// allocation order.
     LaneId(u32);
-    /// An operation of a plan. Numbered from 1 in the order of planning, over the whole life of a
-    /// drive.
+    /// An operation of a plan. Operations are numbered from 1 in the order of planning, over the
+    /// whole life of a drive.
     OpId(u64);
     /// A host command in flight.
     Tag(u64);

@@ -1,8 +1,8 @@
 //! The vocabulary of FlashAtlas: addresses, time, geometry, the plan of a request, parameters,
 //! seeds and errors.
 //!
-//! This crate uses one other crate of the project, the prefetch instruction of the processor. Every
-//! other crate speaks in its terms.
+//! This crate uses one other crate of the project, for the prefetch instruction of the processor.
+//! Nearly all other crates use the types of this one.
 //!
 //! ```
 //! use flashatlas_types::{Dur, Param, Ps, RawConfig};

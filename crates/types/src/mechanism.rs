@@ -5,12 +5,12 @@
 /// A result that rests on a mechanism which fired 0 times was not a test of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mechanism {
-    /// Name of the mechanism, as in `switch merge`.
+    /// Name of the mechanism, such as `switch merge`.
     pub name: &'static str,
-    /// Path of its counter in the run record, as in `merges.log_blocks.switch`. A counter that is
-    /// not there counts as 0: some keys are there only if something happened.
+    /// Path of its counter in the run record, such as `merges.log_blocks.switch`. A missing counter
+    /// counts as 0: the record has some keys only if something happened.
     pub counter: &'static str,
-    /// Settings under which it cannot fire; empty if no setting turns it off.
+    /// Settings under which the mechanism cannot fire; empty if no setting turns it off.
     pub without: &'static [&'static str],
 }
 

@@ -1,8 +1,8 @@
-//! Notes: sentences that a run prints beside its numbers, each with a code that outlives its
-//! wording.
+//! Notes: sentences that a run prints beside its numbers. Each has a code that stays when the
+//! sentence is reworded.
 //!
-//! A crate declares its notes with [`notes!`](crate::notes). Nothing compares, ranks or looks for
-//! a text: the code stands for it.
+//! A crate declares its notes with [`notes!`](crate::notes). Programs compare, rank and find notes
+//! by their codes, never by their texts.
 
 use serde::ser::{Serialize, Serializer};
 use std::fmt;
@@ -46,14 +46,14 @@ impl From<&str> for NoteValue {
 /// The declaration of a note.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoteDef {
-    /// Name of the note for good, such as `map-changes-free`.
+    /// Permanent name of the note, such as `map-changes-free`.
     pub code: &'static str,
-    /// Place of the note among the notes of a run: smaller ones are printed first.
+    /// Rank of the note among the notes of a run. Notes with smaller ranks are printed first.
     pub rank: u8,
     /// Text of the note. `{name}` stands for a value, `{name:.1}` for a value with one decimal, and
     /// `{name:+.0}` for a value without decimals and with its sign.
     pub text: &'static str,
-    /// Meaning of the note for the reader, and what to do.
+    /// Meaning of the note, and what the reader can do about it.
     pub advice: &'static str,
 }
 

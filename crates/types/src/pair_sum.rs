@@ -1,4 +1,4 @@
-//! Large sets of pairs, compared without looking anything up.
+//! Sums that stand for large sets of pairs, so that two sets are compared as two numbers.
 
 use crate::content::mix;
 use crate::{Lpn, Stamp};
@@ -6,8 +6,8 @@ use std::iter::Sum;
 
 /// A set of pairs of numbers, as the sum of one pseudo-random number for each pair.
 ///
-/// Pairs are added and taken away in any order, wherever they are found. Equal sums mean equal
-/// sets, except once in 2^64.
+/// Pairs can be added and removed in any order. Two different sets have equal sums with a
+/// probability of 1 in 2^64.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct PairSum(u64);
 

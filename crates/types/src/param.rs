@@ -3,10 +3,10 @@
 use crate::{ConfigError, Dur, ParamDef, ParamKind, Value};
 use std::marker::PhantomData;
 
-/// A declared parameter whose value is a `T`. [`Params::get`](crate::Params::get) reads it, and no
-/// other spelling of its key does.
+/// A declared parameter whose value is a `T`. [`Params::get`](crate::Params::get) takes this
+/// constant rather than the text of a key.
 ///
-/// Without [`Param::or`] it has no default, and a drive must give it.
+/// A parameter without [`Param::or`] has no default: a drive must give its value.
 pub struct Param<T> {
     /// The declaration, for the list of the part that declares it.
     pub def: ParamDef,
@@ -23,10 +23,10 @@ impl<T> Copy for Param<T> {}
 
 /// A type that the value of a parameter may have.
 pub trait ParamType {
-    /// The type as it is read.
+    /// The type that a read returns.
     type Read<'a>;
 
-    /// Returns the value as this type, or `None` if it is of another kind than was declared.
+    /// Returns the value as this type, or `None` if the value is of another kind.
     fn read(value: &Value) -> Option<Self::Read<'_>>;
 }
 
@@ -77,7 +77,7 @@ impl<T: Whole> Param<T> {
         Param::new(key, ParamKind::Int(low, high), doc)
     }
 
-    /// Declares a number of bytes from `low` to `high`; written `4096`, `16KiB`, `2GB`.
+    /// Declares a number of bytes from `low` to `high`, such as `4096`, `16KiB` or `2GB`.
     ///
     /// # Panics
     /// Panics as [`Param::int`] does.
@@ -88,14 +88,14 @@ impl<T: Whole> Param<T> {
 }
 
 impl Param<u64> {
-    /// Declares a rate in bytes a second; written `200MB`.
+    /// Declares a rate in bytes a second, such as `200MB`.
     pub const fn rate(key: &'static str, doc: &'static str) -> Param<u64> {
         Param::new(key, ParamKind::Rate, doc)
     }
 }
 
 impl Param<Dur> {
-    /// Declares a duration; written `25us`, `1.5ms`.
+    /// Declares a duration, such as `25us` or `1.5ms`.
     pub const fn time(key: &'static str, doc: &'static str) -> Param<Dur> {
         Param::new(key, ParamKind::Time, doc)
     }

@@ -1,8 +1,8 @@
 //! Parameters: declared once where they are used, checked once, documented from the declaration.
 //!
-//! A part declares its parameters as [`ParamDef`]s; [`RawConfig`] collects what
-//! files and `--set` say; [`RawConfig::resolve`] turns that into typed
-//! [`Params`]. Unknown keys are errors.
+//! A part declares its parameters as [`ParamDef`]s. A [`RawConfig`] collects the values of files
+//! and of `--set`. [`RawConfig::resolve`] turns these values into typed [`Params`]. Unknown keys
+//! are errors.
 
 pub use crate::raw_config::RawConfig;
 use crate::{
@@ -17,11 +17,11 @@ use std::collections::BTreeMap;
 pub enum ParamKind {
     /// A whole number from the first to the second.
     Int(u64, u64),
-    /// A number of bytes from the first to the second; written `4096`, `16KiB`, `2GB`.
+    /// A number of bytes from the first to the second, such as `4096`, `16KiB` or `2GB`.
     Bytes(u64, u64),
-    /// Bytes a second, at most 2^50; written `200MB` or `200MB/s`, and 0.
+    /// A rate in bytes a second, at most 2^50, such as `200MB`, `200MB/s` or 0.
     Rate,
-    /// A duration; written `25us`, `1.5ms`.
+    /// A duration, such as `25us` or `1.5ms`.
     Time,
     /// A number from the first to the second.
     Ratio(f64, f64),
@@ -29,9 +29,9 @@ pub enum ParamKind {
     Bool,
     /// One of these names.
     Choice(&'static [&'static str]),
-    /// One of the names of a list that is closed, listed at run time.
+    /// One of the names of a closed list, which this function returns at run time.
     Name(fn() -> Vec<&'static str>),
-    /// The name of a part of this kind, which a registry knows.
+    /// The name of a part of this kind; a registry checks it.
     Part(&'static str),
     /// Any text.
     Text,
@@ -50,11 +50,11 @@ pub struct ParamDef {
     pub doc: &'static str,
 }
 
-/// Joins the declarations of several slices into one array of `N`, for a part that is built of
-/// other parts with declarations of their own.
+/// Joins the declarations of several slices into one array of `N`. A part that contains other parts
+/// lists its parameters in this way.
 ///
 /// # Panics
-/// Panics while the program is compiled if there are not `N` declarations.
+/// Panics while the program is compiled if the number of declarations is not `N`.
 pub const fn concat<const N: usize>(slices: &[&[ParamDef]]) -> [ParamDef; N] {
     let mut all = [ParamDef { key: "", kind: ParamKind::Bool, default: None, doc: "" }; N];
     let (mut count, mut slice) = (0, 0);
@@ -67,7 +67,7 @@ pub const fn concat<const N: usize>(slices: &[&[ParamDef]]) -> [ParamDef; N] {
         }
         slice += 1;
     }
-    assert!(count == N, "as many declarations as there are");
+    assert!(count == N, "N is the number of declarations");
     all
 }
 
@@ -102,13 +102,13 @@ impl std::fmt::Display for Value {
 /// Checked parameters of one drive. Reading a key that was not declared is a broken invariant.
 #[derive(Clone, Debug, Default)]
 pub struct Params {
-    /// In the order of their keys.
+    /// Keys and values, in the order of the keys.
     values: Vec<(&'static str, Value)>,
-    /// The place of each key in `values`: a mount looks up dozens of them.
+    /// The place of each key in `values`, because a mount looks up dozens of keys.
     places: FxHashMap<&'static str, usize>,
 }
 
-/// The longest time that a parameter takes: an hour. Simulated time ends after 213 days.
+/// The longest time that a parameter may have: an hour. Simulated time ends after 213 days.
 const LONGEST_PS: u64 = 3_600_000_000_000_000;
 
 impl ParamDef {
@@ -193,10 +193,11 @@ impl Params {
     /// Returns the value of a parameter that the drive's parts declared.
     ///
     /// # Panics
-    /// Panics if no part declared the parameter: a part reads what it does not list.
+    /// Panics if no part declared the parameter, or if two parts declared it with different types.
     pub fn get<T: ParamType>(&self, param: Param<T>) -> T::Read<'_> {
         let key = param.key();
-        let value = self.value(key).unwrap_or_else(|| panic!("{key} is read and not declared"));
+        let value =
+            self.value(key).unwrap_or_else(|| panic!("{key} is read, but no part declares it"));
         T::read(value).unwrap_or_else(|| panic!("{key} was declared twice, with two types"))
     }
 

@@ -2,17 +2,18 @@
 
 use crate::Rng;
 
-/// The number of rounds. After three, the distances of neighbours are far from the distances in a
-/// random order (the test below). Five were enough; this is one more.
+/// The number of rounds. After three rounds, the test below still tells the distances between
+/// neighbours from those in a random order. Five rounds pass the test; this is one more.
 const ROUNDS: usize = 6;
 
-/// A pseudo-random permutation of `0..count`, another one for each stream of random numbers. It
-/// takes no memory, and the number at any place is computed without those before it.
+/// A pseudo-random permutation of `0..count`. Each stream of random numbers gives another one. It
+/// needs no table: the number at a place is computed without the numbers before it.
 ///
-/// Some orders cannot come: a permutation is drawn with a key of 63 bits for each round. Numbers
-/// are multiplied and mixed as hash functions do it (the finalizer of MurmurHash3); each step can
-/// be undone modulo a power of two. A number that is led beyond `count` is followed until it comes
-/// back (J. Black and P. Rogaway, "Ciphers with Arbitrary Finite Domains", CT-RSA 2002).
+/// Not every order is possible, because a permutation is drawn with a key of 63 bits for each
+/// round. Numbers are multiplied and mixed as hash functions do it (the finalizer of MurmurHash3);
+/// each step can be undone modulo a power of two. A result that is not below `count` goes through
+/// the rounds again, until it is (J. Black and P. Rogaway, "Ciphers with Arbitrary Finite Domains",
+/// CT-RSA 2002).
 #[derive(Clone, Debug)]
 pub struct Permutation {
     count: u64,
@@ -39,8 +40,8 @@ impl Permutation {
             return None;
         }
         let mut x = place;
-        // the power of two above `count` is permuted: an orbit returns into the range, in two turns
-        // on average at most
+        // the rounds permute all numbers below a power of two: the loop ends at the first result
+        // below `count`, after at most two turns on average
         loop {
             for key in self.keys {
                 x = x.wrapping_add(key >> 32).wrapping_mul(key) & self.mask;
@@ -73,7 +74,7 @@ mod tests {
         }
     }
 
-    /// Compares counts with their means in a random order: within five standard deviations.
+    /// Checks that counts are within five standard deviations of their means in a random order.
     #[test]
     fn numbers_are_in_no_order() {
         let mut rng = rng();
@@ -84,7 +85,8 @@ mod tests {
                 let off = (found as f64 - mean).abs() / deviation;
                 assert!(off < 5.0, "{what} of {count}: {found} rather than {mean}");
             };
-            // of places and numbers in sixteenths each pair is as likely
+            // each pair of a sixteenth of the places and a sixteenth of the numbers is equally
+            // likely
             let mut pairs = [[0; 16]; 16];
             for (&number, place) in numbers.iter().zip(0..) {
                 let sixteenth = |n: u64| (n * 16 / count) as usize;
@@ -92,8 +94,8 @@ mod tests {
             }
             let mean = count as f64 / 256.0;
             pairs.iter().flatten().for_each(|&n| near("a pair", n, mean, mean.sqrt()));
-            // at any distance every second number is the larger one, and they are near each other
-            // no more often than others
+            // at any distance, the second number of a pair is the larger one in half of the pairs,
+            // and the two are close as often as any two numbers
             for distance in [1, 2, 3, 4, 16, 64, 256, 4096] {
                 let pairs = || numbers.iter().zip(&numbers[distance..]);
                 let total = pairs().len() as f64;

@@ -1,8 +1,9 @@
 //! The plan: the operations that a request causes, and what each of them waits for.
 //!
-//! Schemes change their state at once and push operations here; the timing engine decides later
-//! when each happens. The operations that can have reached the medium at a power cut are a
-//! downward-closed subset of this graph.
+//! A scheme changes its state at once and pushes operations onto the plan. The timing engine
+//! decides later when each operation happens. The operations that have reached the medium at a
+//! power cut are a downward-closed subset of the plan's graph: with each operation, the subset has
+//! all operations that it waits for.
 
 use crate::{Dur, OpId, Tag};
 
@@ -110,7 +111,8 @@ pub enum OpKind {
     Read {
         /// Global die.
         die: u32,
-        /// Physical block group on that die: hazards are kept per block.
+        /// Physical block group on that die. The engine keeps the order of operations for each
+        /// block.
         block: u32,
         /// Page in the block.
         page: u32,
@@ -118,9 +120,9 @@ pub enum OpKind {
         level: u8,
         /// Bytes over the channel.
         bytes: u32,
-        /// The number of operations by which the read looks back; 0 if the page is read as it is. A
-        /// read that looks back does not wait for a program of the page since then, and an erase
-        /// since then that is still held back waits for the read.
+        /// The number of operations by which the read looks back, or 0 for the page as it is now. A
+        /// read that looks back does not wait for later programs of the page. A later erase waits
+        /// for the read, if something else still holds the erase back.
         back: u32,
     },
     /// Transfer `bytes` to the die and program a page (of one or more planes together).
@@ -154,8 +156,8 @@ pub enum OpKind {
         /// `true` if the accesses store, `false` if they load.
         write: bool,
     },
-    /// Accesses to tables in DRAM that are timed command by command: `count` of the plan's
-    /// [`DramAccess`]es, from `first` on.
+    /// Accesses to tables in DRAM, which the engine times command by command. They are `count` of
+    /// the plan's [`DramAccess`]es, from `first` on.
     Dram {
         /// Index of the first access among all accesses of the plan.
         first: u32,
@@ -173,14 +175,14 @@ pub enum OpKind {
     },
     /// A fixed time, such as the controller's work on a command.
     Delay(Dur),
-    /// Nothing: it is complete when all that it waits for is complete.
+    /// No work. The operation is complete when all operations that it waits for are.
     Join,
-    /// The same as [`OpKind::Join`]; the host command is then complete.
+    /// Like [`OpKind::Join`]. The host command is then complete.
     Complete(Tag),
-    /// The same as [`OpKind::Join`]; this number of slots of the write cache is then free again.
+    /// Like [`OpKind::Join`]. This number of slots of the write cache is then free again.
     FreeSlots(u32),
-    /// The same as [`OpKind::Join`], but it waits moreover until this number of slots of the write
-    /// cache has been freed since the engine began, whichever they are.
+    /// Like [`OpKind::Join`], but the operation also waits until this number of slots of the write
+    /// cache has been freed since the engine began. Any slots count.
     AwaitSlots(u64),
 }
 
@@ -195,8 +197,8 @@ pub struct DramAccess {
     pub bursts: u16,
     /// `true` if the bursts store, `false` if they load.
     pub write: bool,
-    /// `true` if the access waits for the data of every earlier load of its operation: the loads
-    /// decide where it goes, or what it stores.
+    /// `true` if the access waits for the data of every earlier load of its operation. This data
+    /// decides the address of the access, or the data that it stores.
     pub dependent: bool,
 }
 
@@ -212,14 +214,14 @@ pub struct Op {
     deps: (u32, u32),
 }
 
-/// The operations of one or more requests that are yet to be handed to the timing engine.
+/// The operations of one or more requests, before the timing engine gets them.
 #[derive(Debug)]
 pub struct Plan {
     ops: Vec<Op>,
     deps: Vec<OpId>,
     dram: Vec<DramAccess>,
     base: u64,
-    /// The operation that every other one waits for, itself or through others.
+    /// The operation that every other operation waits for, directly or through others.
     first: OpId,
     recording: bool,
 }
@@ -232,8 +234,8 @@ impl Default for Plan {
 }
 
 impl Plan {
-    /// Adds an operation that starts when all of `after` are complete; [`OpId::NONE`] among them is
-    /// complete already.
+    /// Adds an operation that starts when all of `after` are complete. [`OpId::NONE`] counts as
+    /// complete.
     #[inline]
     pub fn push(&mut self, kind: OpKind, class: Class, after: &[OpId]) -> OpId {
         self.add(kind, class, None, after)
@@ -254,7 +256,7 @@ impl Plan {
         let start = self.deps.len() as u32;
         self.deps.extend(after.iter().filter(|&&op| op != OpId::NONE));
         if self.first != OpId::NONE {
-            // an operation of this plan waits for the first one already
+            // every operation of this plan waits for `first`, so one that waits for them does too
             let (base, first) = (OpId(self.base), self.first);
             if !self.deps[start as usize..].iter().any(|&op| op >= base || op == first) {
                 self.deps.push(first);
@@ -264,8 +266,9 @@ impl Plan {
         OpId(self.base + self.ops.len() as u64 - 1)
     }
 
-    /// Makes every operation from now on, until [`Plan::clear`], wait for `first`, itself or
-    /// through others. Nothing that a command causes begins before the controller has handled it.
+    /// Makes every operation wait for `first`, directly or through others, from now on until
+    /// [`Plan::clear`]. So no operation of a command begins before the controller has handled the
+    /// command.
     pub fn set_first(&mut self, first: OpId) {
         self.first = first;
     }
@@ -291,8 +294,8 @@ impl Plan {
         &self.dram[first as usize..(first + count) as usize]
     }
 
-    /// Returns one operation that stands for all of `after`: if there is only one, the operation
-    /// itself.
+    /// Returns an operation that is complete when all of `after` are. If `after` has only one
+    /// operation, it is that one.
     pub fn join(&mut self, class: Class, after: &[OpId]) -> OpId {
         match after {
             [] => OpId::NONE,
@@ -301,13 +304,13 @@ impl Plan {
         }
     }
 
-    /// Returns whether an operation of this plan waits for `on` itself.
+    /// Returns whether `op` is an operation of this plan and waits for `on` directly.
     #[inline]
     pub fn waits_for(&self, op: OpId, on: OpId) -> bool {
         op >= self.first_id() && self.after((op.0 - self.base) as usize).contains(&on)
     }
 
-    /// Returns the operations that an operation waits for, by its place in the plan.
+    /// Returns the operations that the operation at a place in the plan waits for.
     #[inline]
     fn after(&self, place: usize) -> &[OpId] {
         self.deps_of(&self.ops[place])
@@ -318,9 +321,11 @@ impl Plan {
         &self.deps[op.deps.0 as usize..op.deps.1 as usize]
     }
 
-    /// Returns `true` if the operations, and all operations of this plan that they wait for, are
-    /// [`OpKind::Delay`], [`OpKind::Memory`] or [`OpKind::Join`], and all earlier operations among
-    /// them are complete (`is_complete`). Nothing on flash holds them back.
+    /// Returns `true` if no operation on flash holds `ops` back.
+    ///
+    /// The function goes through `ops` and all operations of this plan that they wait for. Each of
+    /// them must be an [`OpKind::Delay`], [`OpKind::Memory`] or [`OpKind::Join`]. Operations of an
+    /// earlier plan must be complete (`is_complete`).
     pub fn waits_for_time_alone(&self, ops: &[OpId], is_complete: &impl Fn(OpId) -> bool) -> bool {
         ops.iter().all(|&op| {
             if op < self.first_id() {
@@ -339,8 +344,8 @@ impl Plan {
         self.recording
     }
 
-    /// Turns the recording of operations on or off. It is off while a drive is brought into a state
-    /// without simulated time.
+    /// Turns the recording of operations on or off. Recording is off while a drive is brought into
+    /// a state that must take no simulated time.
     pub fn set_recording(&mut self, on: bool) {
         self.recording = on;
     }
@@ -350,7 +355,7 @@ impl Plan {
         (self.base..).zip(&self.ops).map(|(id, op)| (OpId(id), op, self.deps_of(op)))
     }
 
-    /// Forgets the operations; numbers go on.
+    /// Removes all operations. The next operation gets the next number.
     pub fn clear(&mut self) {
         self.base += self.ops.len() as u64;
         self.first = OpId::NONE;
@@ -405,7 +410,7 @@ mod tests {
             waits(&plan),
             [vec![], vec![command], vec![early, command], vec![early, alone], vec![command]]
         );
-        // one that an earlier plan has: a command that is sent after another
+        // the first operation may be of an earlier plan, if a command is sent after another one
         plan.clear();
         plan.set_first(alone);
         plan.push(OpKind::Join, Class::Gc, &[early]);
@@ -413,7 +418,7 @@ mod tests {
         assert_eq!(waits(&plan), [vec![early, alone], vec![alone]]);
         plan.clear();
         plan.push(OpKind::Join, Class::Idle, &[]);
-        assert_eq!(waits(&plan), [vec![]], "the next plan has its own");
+        assert_eq!(waits(&plan), [vec![]], "the next plan has a first operation of its own");
     }
 
     #[test]
@@ -427,7 +432,7 @@ mod tests {
         let lookup = plan.push(table, Class::Map, &[delay]);
         let both = plan.join(Class::Map, &[lookup, erase]);
         let alone = |op, done: bool| plan.waits_for_time_alone(&[op], &|_| done);
-        assert!(alone(lookup, true) && !alone(lookup, false), "the erase of the plan before");
+        assert!(alone(lookup, true) && !alone(lookup, false), "the erase of the earlier plan");
         assert!(!alone(both, true), "an erase of this plan");
     }
 }

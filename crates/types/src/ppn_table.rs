@@ -6,8 +6,8 @@ use flashatlas_prefetch as prefetch;
 /// The physical page of each logical page; no page is mapped at first.
 ///
 /// Entries are kept as complements, so that [`Ppn::NONE`] is zero. The operating system provides
-/// zeroed memory where it is first written, so that the table of a large drive costs only what is
-/// mapped.
+/// zeroed memory only where it is first written. So the table of a large drive takes memory only
+/// for the parts that are mapped.
 pub struct PpnTable {
     complements: Vec<u32>,
 }
@@ -71,16 +71,16 @@ pub struct PpnShare<'a> {
 
 impl PpnShare<'_> {
     /// Returns the number of pages of the share.
-    #[allow(clippy::len_without_is_empty)] // no share is
+    #[allow(clippy::len_without_is_empty)] // no share is empty
     pub fn len(&self) -> usize {
         self.complements.len()
     }
 
-    /// Loads entries from memory one after the other, by index. It is faster than to load each when
-    /// it is needed, if most of them are about to be looked up in any order.
+    /// Loads entries from memory in the order of their indices. If most of them are about to be
+    /// looked up in another order, this is faster than to load each one when it is needed.
     pub fn load(&self, entries: std::ops::Range<usize>) {
         let end = entries.end.min(self.complements.len());
-        // one of each line of 64 bytes
+        // one entry of each line of 64 bytes
         std::hint::black_box(self.complements[entries.start..end].iter().step_by(16).max());
     }
 
@@ -110,7 +110,7 @@ mod tests {
         assert_eq!(
             table.range(2..4).collect::<Vec<_>>(),
             [Ppn::NONE, Ppn(u32::MAX - 1)],
-            "the last page but NONE is a page"
+            "the number before NONE is a page"
         );
     }
 

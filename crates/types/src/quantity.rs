@@ -26,7 +26,7 @@ const UNITS: &[(&str, u64, bool)] = &[
 /// The smallest rate that may stand without a unit.
 const LEAST_BARE_RATE: u64 = 1_000_000;
 
-/// Factors behind a count: `100k` requests are 100,000.
+/// Suffixes of a count and their factors: `100k` requests are 100,000.
 const COUNT_UNITS: &[(char, u64)] = &[('k', 1_000), ('m', 1_000_000), ('g', 1_000_000_000)];
 
 /// Parses a count as people write it: `20000`, `20_000`, `100k`, `1.5M`, `1e6`.
@@ -76,8 +76,8 @@ pub fn ratio(text: &str) -> Result<f64, String> {
     }
 }
 
-/// Parses bytes a second: `200MB`, `200MB/s`, or 0. A number without a unit is believed if it is at
-/// least 1,000,000: a smaller one would be a rate in other units.
+/// Parses bytes a second: `200MB`, `200MB/s`, or 0. A number without a unit is accepted if it is at
+/// least 1,000,000. A smaller one is probably meant in another unit.
 ///
 /// # Errors
 /// Returns the fault of the text, without its key.
@@ -102,7 +102,9 @@ pub(crate) fn units(time: bool) -> Vec<&'static str> {
     UNITS.iter().filter(|unit| unit.2 == time).map(|unit| unit.0).collect()
 }
 
-/// Parses a number with a unit of the wanted kind; a bare number is bytes, or zero time.
+/// Parses a number with a unit of time if `time`, otherwise of size.
+///
+/// A size without a unit is in bytes. The only time without a unit is zero.
 ///
 /// # Errors
 /// Returns the fault of the text, without its key.

@@ -9,7 +9,7 @@ use toml_edit::{Document, Item, Value as Toml};
 #[derive(Clone, Debug, Default)]
 pub struct RawConfig {
     entries: BTreeMap<String, RawEntry>,
-    /// Parts of files that cannot become entries before the existing keys are known.
+    /// Parts of files that are no entries. Their errors depend on the keys that exist.
     misshapen: Vec<Misshapen>,
 }
 
@@ -21,7 +21,7 @@ struct RawEntry {
     in_file: bool,
 }
 
-/// A part of a file that has not the shape of `[section]` tables of values.
+/// A part of a file that does not have the shape of `[section]` tables of values.
 #[derive(Clone, Debug)]
 struct Misshapen {
     key: String,
@@ -33,11 +33,11 @@ struct Misshapen {
 enum Shape {
     /// A section without keys.
     Empty,
-    /// A table where values stand.
+    /// A table in the place of a value.
     Table,
     /// A list of tables: `[[section]]`.
     Tables,
-    /// A value that is not one, for this reason.
+    /// A value that cannot be read, for this reason.
     NoValue(String),
     /// An inline table with this key, which is no unit.
     NoUnit(String),
@@ -48,8 +48,8 @@ impl RawConfig {
     /// where a unit name (`us`, `ms`, `kib`, `mib` …) may stand for `value`.
     ///
     /// # Errors
-    /// Returns an error, with file, line and column, for a fault of the syntax and for a value of
-    /// no known shape.
+    /// Returns an error, with file, line and column, for a fault of the syntax. A value of no known
+    /// shape is an error of [`RawConfig::resolve`].
     pub fn from_toml(text: &str, file: &str) -> Result<RawConfig, ConfigError> {
         let place = |span: Option<std::ops::Range<usize>>| {
             let before = &text[..span.map_or(0, |s| s.start).min(text.len())];
@@ -120,7 +120,7 @@ impl RawConfig {
         self.misshapen.extend(over.misshapen);
     }
 
-    /// Returns each entry, and each part that is not one, as a configuration of its own.
+    /// Returns each entry, and each misshapen part, as a configuration of its own.
     pub fn apart(self) -> Vec<RawConfig> {
         let entry = |entry| RawConfig { entries: BTreeMap::from([entry]), misshapen: Vec::new() };
         let misshapen = |one| RawConfig { entries: BTreeMap::new(), misshapen: vec![one] };
@@ -128,7 +128,7 @@ impl RawConfig {
         entries.chain(self.misshapen.into_iter().map(misshapen)).collect()
     }
 
-    /// Forgets a key.
+    /// Removes the entry of a key.
     pub fn remove(&mut self, key: &str) {
         self.entries.remove(key);
     }
@@ -164,8 +164,8 @@ impl RawConfig {
         self.entries.iter().map(|(k, e)| (k.as_str(), e.text.as_str()))
     }
 
-    /// Returns key and place of the first entry outside `except` that names no source: a number, a
-    /// word, or a flag. Returns `None` if each names one.
+    /// Returns key and place of the first entry without a source, leaving out the keys in `except`.
+    /// The entry may be a number, a word or a flag. Returns `None` if every entry has a source.
     pub fn without_source(&self, except: &[&str]) -> Option<(&str, &str)> {
         self.entries
             .iter()
@@ -212,7 +212,7 @@ impl RawConfig {
                 Err(error) => faults.push(error.at(place)),
             }
         }
-        // a key that is missing may be one of the misspelt ones
+        // a missing key may be one that is misspelt, so the other faults come first
         match (ConfigError::in_order(faults), missing) {
             (Some(fault), _) => Err(fault),
             (None, Some(def)) => {
@@ -224,7 +224,7 @@ impl RawConfig {
 }
 
 impl Misshapen {
-    /// Returns the fault of this part, or `None`: a section that exists may be empty.
+    /// Returns the fault of this part, or `None` if it is an empty section that exists.
     fn error(
         &self,
         defs: &[&'static ParamDef],
@@ -256,7 +256,7 @@ impl Misshapen {
     }
 }
 
-/// Returns the error about a value of `def` in an inline table whose key `unit` is none.
+/// Returns the error about a value of `def` in an inline table whose key `unit` is no unit.
 fn no_unit(def: &ParamDef, unit: &str) -> ConfigError {
     let (kind, units) = match def.kind {
         ParamKind::Time => (", `source` or a unit of time", units(true)),

@@ -1,4 +1,4 @@
-//! Registries: explicit lists of entries that have names, to which anybody may add.
+//! Registries: explicit lists of named entries. A program may add entries of its own.
 
 use crate::{ConfigError, ParamDef};
 
@@ -6,7 +6,7 @@ use crate::{ConfigError, ParamDef};
 pub trait Entry: 'static {
     /// The kind of part: `victim policy`.
     const KIND: &'static str;
-    /// The key or option that chooses one: `ftl.victim`.
+    /// The key or option that chooses a part: `ftl.victim`.
     const KEY: &'static str;
 
     /// Returns the name of the part; no other entry of the registry has it.
@@ -16,8 +16,9 @@ pub trait Entry: 'static {
     fn params(&self) -> &'static [ParamDef];
 }
 
-/// Implements [`Entry`] for a definition with a field `name` and, unless `none` stands behind,
-/// `params`.
+/// Implements [`Entry`] for a definition with the fields `name` and `params`. A fourth argument
+/// `none` stands for a definition without parameters, and an expression for a function that returns
+/// them.
 #[macro_export]
 macro_rules! entry {
     ($def:ty, $kind:literal, $key:literal) => {
@@ -43,8 +44,8 @@ macro_rules! entry {
     };
 }
 
-/// The entries of one kind: the entries that come with the project, and the added ones. It is a
-/// value, which is copied: no list is global.
+/// The entries of one kind: the entries that come with the project, and the added ones. A registry
+/// is a value that is copied; no list is global.
 pub struct Entries<T: 'static> {
     standard: &'static [T],
     added: &'static [&'static T],
@@ -66,7 +67,7 @@ impl<T: Entry> Entries<T> {
 
     /// Returns the same registry with one entry more.
     ///
-    /// Registries are made once, when a program starts: the longer list is never freed.
+    /// The longer list is never freed, because a program makes its registries once, when it starts.
     ///
     /// # Errors
     /// Returns an error if an entry has this name already.

@@ -31,7 +31,7 @@ impl HostOp {
 /// One request of a trace or a generator.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Request {
-    /// The time at which the host issues it, from the first request of its trace.
+    /// The time at which the host issues the request, since the first request of its trace.
     pub at: Ps,
     /// The kind of request.
     pub op: HostOp,

@@ -1,4 +1,4 @@
-//! One seed for a run; a named stream of random numbers for each consumer.
+//! Random numbers: one seed for each run, and a named stream for each consumer.
 
 use rand_core::{Rng as _, SeedableRng as _};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -25,13 +25,13 @@ pub struct Rng {
 }
 
 thread_local! {
-    /// Streams of which a number was drawn on this thread. A run stays on its thread. The set
-    /// decides nothing: it shows only whether another seed could have changed anything.
+    /// Streams from which this thread has drawn a number. A run stays on its thread. The set
+    /// influences no result: it only shows whether another seed could have changed anything.
     static DRAWN: RefCell<BTreeSet<Box<str>>> = const { RefCell::new(BTreeSet::new()) };
 }
 
-/// Returns the streams that were drawn from on this thread since the last call, in order of name.
-/// Streams whose names differ in a number only (`ftl.victim.3`) are listed as one.
+/// Returns the streams from which this thread has drawn since the last call, in order of name.
+/// Streams whose names differ only in a number (`ftl.victim.3`) are listed as one.
 pub fn drawn_streams() -> Vec<String> {
     let drawn = DRAWN.take();
     let numberless = |name: &str| {
@@ -42,8 +42,8 @@ pub fn drawn_streams() -> Vec<String> {
 }
 
 impl Rng {
-    /// Returns the stream called `name` of `seed`. A new consumer takes a new name and shifts no
-    /// other stream.
+    /// Returns the stream called `name` of `seed`. A new consumer takes a new name, so that the
+    /// other streams keep their numbers.
     pub fn stream(seed: Seed, name: &str) -> Rng {
         let mut hash = 0xcbf2_9ce4_8422_2325_u64;
         for byte in name.bytes() {
@@ -78,7 +78,7 @@ impl Rng {
         ((u128::from(self.next()) * u128::from(bound)) >> 64) as u64
     }
 
-    /// Returns a number in `[0, 1)` with 53 random bits. It is for workload generators; the model
+    /// Returns a number in `[0, 1)` with 53 random bits. Workload generators use it; the model
     /// itself uses no floating point.
     #[inline]
     pub fn unit(&mut self) -> f64 {

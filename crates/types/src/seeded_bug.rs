@@ -1,8 +1,8 @@
 //! Seeded bugs: wrong behaviour on purpose, compiled in with the feature `seeded-bugs` only. The
 //! target `make test-seeded-bugs` asks for it; no build that ships and no other test has it.
 //!
-//! A suite that enumerates power failures is trusted as far as it finds them. `docs/RELIABILITY.md`
-//! lists which suite finds which bug.
+//! A suite that enumerates power failures is trusted as far as it finds seeded bugs.
+//! `docs/RELIABILITY.md` lists which suite finds which bug.
 
 /// A bug.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -10,37 +10,37 @@
 pub enum SeededBug {
     /// Page mapping erases a victim before its last valid page is copied.
     EraseBeforeLastCopy = 1,
-    /// A mount takes the copy of a page that it comes across last, not the one programmed last.
+    /// A mount takes the copy of a page that it reads last, not the copy that was programmed last.
     SkipSequence,
-    /// A torn spare area is believed.
+    /// The medium accepts a torn spare area.
     AcceptTorn,
-    /// A page that can be read once is not read twice.
+    /// A mount does not read a page twice, though it may be readable only once.
     ReadOnce,
     /// A map page claims changes that it does not hold.
     MapBeforeData,
-    /// A mount believes the map on flash, and looks at no spare area of data.
+    /// A mount trusts the map on flash and reads no spare area of data.
     TrustStaleMap,
-    /// The map forgets changes of pages that were not written.
+    /// The map loses changes of map pages that were not written.
     ReplayTooLate,
-    /// A FLUSH does not write map pages of which only a trim is new.
+    /// A FLUSH does not write map pages whose only change is a trim.
     DropTrims,
-    /// Collection erases a block that trims or moves have not left yet in the map on flash.
+    /// Collection erases a block while the map on flash lacks the trims and moves of its pages.
     EraseBeforeMap,
     /// A trim record is not written.
     DropTrimRecord,
-    /// A trim record of which parts are missing is believed.
+    /// A mount accepts a trim record with missing parts.
     HalfTrimRecord,
-    /// A segment in NVM is written over in its place.
+    /// A segment in NVM is overwritten in place.
     NvmInPlace,
     /// A copy in NVM is not fenced.
     NvmWithoutFence,
     /// The checksum of a copy in NVM is not compared.
     NvmWithoutChecksum,
-    /// A mount does not go on from the numbers in NVM.
+    /// A mount does not continue from the numbers in NVM.
     NumbersBeginAgain,
     /// A mount closes the blocks that are not full.
     CloseOpenBlocks,
-    /// A mount keeps blocks of which no page can be read.
+    /// A mount keeps blocks without a readable page.
     KeepUnreadable,
     /// A block that a mount made is not marked as complete.
     WithoutSeal,
@@ -54,8 +54,7 @@ pub enum SeededBug {
     SpareWithoutCopy,
     /// A mount does not report that it could not read pages.
     HideDamage,
-    /// A mount copies every logical block, whether it is in two places or not, and then once
-    /// more.
+    /// A mount copies every logical block, even one that is in one place only, and then once more.
     CopyTwice,
     /// A host layer writes a superpage again before the mapping that vacated it is durable.
     ReuseVacated,
@@ -63,7 +62,7 @@ pub enum SeededBug {
     RecordBeforeData,
     /// A host layer's checkpoint is complete before its parts are durable.
     CheckpointBeforeChunks,
-    /// A mirror takes its drives for alike when it is mounted.
+    /// The mount of a mirror assumes that its drives have the same content.
     TakenForAlike,
 }
 

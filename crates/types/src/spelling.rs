@@ -6,7 +6,7 @@
 
 use std::fmt;
 
-/// Writes the name of an option, as the command line does with `{:#}`.
+/// Writes the name of an option; with `{:#}`, as the command line spells it.
 ///
 /// # Errors
 /// Returns the errors of the formatter.
@@ -14,7 +14,7 @@ pub fn spell_name(f: &mut fmt::Formatter<'_>, name: &str) -> fmt::Result {
     if f.alternate() { write!(f, "--{}", name.replace('_', "-")) } else { f.write_str(name) }
 }
 
-/// Writes a text with its options in backticks, as the command line has them with `{:#}`.
+/// Writes a text with its options in backticks; with `{:#}`, as the command line spells them.
 ///
 /// # Errors
 /// Returns the errors of the formatter.

@@ -99,7 +99,7 @@ mod tests {
         assert_eq!(Dur::transfer(4096, 4_096_000_000), Dur::from_us(1));
         assert_eq!(Dur::transfer(4096, 0), Dur::ZERO);
         assert_eq!(Dur::transfer(u64::MAX >> 24, 1_000_000_000_000), Dur(u64::MAX >> 24));
-        // to both sides of where the picoseconds of a byte a second fill 64 bits
+        // just below and just above the number of bytes whose product with 10^12 fills 64 bits
         assert_eq!(Dur::transfer(18_446_744, 7), Dur(2_635_249_142_857_142_858));
         assert_eq!(Dur::transfer(18_446_745, 7), Dur(2_635_249_285_714_285_715));
     }

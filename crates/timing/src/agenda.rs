@@ -1,6 +1,8 @@
-//! Events ahead, in the order of time and, at the same instant, in the order in which they were
-//! set. To set or take one takes a time that is logarithmic in the number of events ahead: one for
-//! each die, channel and way of the link that is at work, and the timers.
+//! Events ahead, in the order of time. Events of the same instant are in the order in which they
+//! were set.
+//!
+//! Setting or taking an event takes a time that is logarithmic in the number of events ahead. There
+//! is an event for each timer, and for each die, channel and way of the link that is at work.
 
 use flashatlas_types::Ps;
 
@@ -9,7 +11,7 @@ use flashatlas_types::Ps;
 pub(crate) enum Event {
     /// The cells of a die are done or have stopped for a read.
     Die(u32),
-    /// Nothing: another event of this kind took its place ([`Agenda::set_die`]).
+    /// No event: a later one has replaced it ([`Agenda::set_die`]).
     Void,
     /// A channel is free.
     Channel(u32),
@@ -19,14 +21,14 @@ pub(crate) enum Event {
     Timer(u32),
 }
 
-/// An event in one number, so that a heap compares and moves little. From the highest bit on it
-/// holds its time (64 bits), its number (34), its kind (2), and the number of its die, channel, way
-/// or operation (28).
+/// An event in one number, so that a heap compares and moves little. From the highest bit on, it
+/// has the event's time (64 bits), number (34 bits), kind (2 bits), and die, channel, way or
+/// operation (28 bits).
 type Key = u128;
 
 const WHICH_BITS: u32 = 28;
 const NUMBER_AT: u32 = WHICH_BITS + 2;
-/// Greatest number of an event; numbers begin anew after it.
+/// Greatest number of an event; the events ahead are numbered anew after it.
 const LAST_NUMBER: u64 = (1 << (64 - NUMBER_AT)) - 1;
 
 const DIE: u64 = 0;
@@ -41,7 +43,8 @@ const fn number_of(key: Key) -> u64 {
 /// Binary heap of keys, the least first.
 ///
 /// The place of a key that was taken stays vacant until the next key is put. An event mostly sets
-/// another event, and both together then cost one way down instead of one down and two up.
+/// another event. The new key then takes one way down the heap, where a take and a put apart take
+/// one way down and two ways up.
 #[derive(Debug, Default)]
 struct Heap {
     keys: Vec<Key>,
@@ -120,7 +123,7 @@ pub(crate) struct Agenda {
     ahead: Heap,
     /// Number of the newest event.
     newest: u64,
-    /// Number of the event of each die that is valid.
+    /// Number of the valid event of each die.
     of_dies: Vec<u64>,
 }
 
@@ -129,7 +132,7 @@ impl Agenda {
         Agenda { ahead: Heap::default(), newest: 0, of_dies: vec![0; dies] }
     }
 
-    /// Sets the time at which the cells of a die are done or stop; it replaces the time set before.
+    /// Sets the time at which the cells of a die are done or stop. It replaces an earlier time.
     #[inline]
     pub fn set_die(&mut self, at: Ps, die: u32) {
         self.set(at, DIE, die);
@@ -229,7 +232,7 @@ mod tests {
         assert_eq!(heap.drain().into_iter().collect::<std::collections::BTreeSet<_>>(), sorted);
     }
 
-    /// Numbers that begin anew change neither the order nor the valid events of the dies.
+    /// New numbers change neither the order nor the valid events of the dies.
     #[test]
     fn numbers_that_begin_anew_change_nothing() {
         let fill = |agenda: &mut Agenda| {

@@ -1,4 +1,4 @@
-//! Work on the host link and on the channels: which operation they take next, and what comes after
+//! Work on the host link and on the channels: the choice of the next operation, and the step after
 //! its transfer.
 
 use crate::engine::Engine;
@@ -91,8 +91,8 @@ impl Engine {
 
     /// Returns the time of an operation on its channel.
     ///
-    /// A read that is not sensed yet, and an erase, put their command on the channel. A sensed read
-    /// puts its data there; a program puts both.
+    /// An erase, and a read that is not sensed yet, put their command on the channel. A sensed read
+    /// puts its data on the channel, and a program its command and its data.
     fn channel_time(&self, node: &Node) -> Dur {
         let command =
             node.work == NodeKind::Erase || (node.work == NodeKind::Read && !node.halfway);

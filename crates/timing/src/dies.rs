@@ -1,4 +1,5 @@
-//! Work on a die: which operation it takes next, cells and registers, cache operations, suspension.
+//! Work on a die: the choice of the next operation, cells and registers, cache operations,
+//! suspension.
 
 use crate::engine::Engine;
 use crate::inherit::HostRead;
@@ -41,7 +42,8 @@ impl Engine {
                 Some(read) => Some(read),
                 None if die.cached == NIL => {
                     if overdue {
-                        // it has waited long enough: the next read waits for it
+                        // the suspended operation has waited long enough: the next read waits for
+                        // it
                         self.nodes.at_mut(die.suspended).suspends = self.times.suspend.max;
                     }
                     return self.resume(d);
@@ -49,8 +51,8 @@ impl Engine {
                 None => None,
             }
         } else if die.cached != NIL {
-            // the cache register still holds a page on its way out: only another read can go beside
-            // it
+            // the cache register still holds a page on its way out: the cells can only sense
+            // another page meanwhile
             die.queue.first(self.now, self.times.passed_max).filter(|&n| {
                 self.nodes.at(n).work == NodeKind::Read
                     && self.nodes.at(die.cached).work == NodeKind::Read
@@ -64,7 +66,7 @@ impl Engine {
         }
     }
 
-    /// Keeps the count of dies at work.
+    /// Updates the count of dies at work after a change on die `d`.
     pub(crate) fn note_work(&mut self, d: u32) {
         let die = &mut self.dies[d as usize];
         let at_work = die.at_work();
@@ -128,7 +130,7 @@ impl Engine {
         }
     }
 
-    /// Goes on after the cells of a die are done, or have stopped for a read.
+    /// Continues after the cells of a die are done, or have stopped for a read.
     pub(crate) fn die_done(&mut self, d: u32) {
         if self.dies[d as usize].phase == Phase::Suspending {
             self.dies[d as usize].phase = Phase::Idle;
@@ -173,13 +175,13 @@ impl Engine {
         let n = std::mem::replace(&mut die.current, NIL);
         die.cached = n;
         die.phase = Phase::Idle;
-        // the command of the next read goes before the data, or the cells would stand still until
-        // the data has left
+        // the command of the next read goes before the data: otherwise the cells would do nothing
+        // until the data has left
         self.next_on_die(d);
         self.use_channel(n);
     }
 
-    /// Brings the next page over the channel while the cells program one, if cache program is on.
+    /// Transfers the next page to the die while the cells program one, if cache program is on.
     pub(crate) fn try_preload(&mut self, d: u32) {
         if !self.times.cache_program {
             return;
@@ -211,8 +213,8 @@ impl Engine {
         self.start_cells(d);
     }
 
-    /// Stops a program or an erase for a host read that waits, if suspension is on and still worth
-    /// it.
+    /// Stops a program or an erase for a host read that waits, if the settings allow it and more
+    /// work is left than the suspension takes.
     pub(crate) fn try_suspend(&mut self, d: u32) {
         let s = self.times.suspend;
         if !s.is_on() {

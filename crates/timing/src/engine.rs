@@ -1,19 +1,20 @@
 //! The event engine: the definition of correct timing.
 //!
-//! A read takes command cycles on the channel, tR on the die, and a transfer out; a program a
-//! transfer in, then tPROG; an erase command cycles, then tBERS. A die serves one operation at a
-//! time (two if cache operations are on: one in the cells, one in the cache register), a channel
-//! one transfer, the host link one transfer each way. The next operation is chosen by class, then
-//! by order of arrival. If `passed_max` is set, the first operation of a class is passed by others
-//! for no longer than that. A read of the map is a host read from the moment that a host read waits
-//! for it.
+//! A read takes command cycles on the channel, then tR on the die, then a transfer out. A program
+//! takes a transfer in, then tPROG. An erase takes command cycles, then tBERS. A die serves one
+//! operation at a time, or two if cache operations are on: one in the cells and one in the cache
+//! register. A channel serves one transfer at a time, and the host link one transfer each way. The
+//! next operation is chosen by class, then by order of arrival. If `passed_max` is set, it is the
+//! longest time for which the first operation of a class lets other classes pass. A read of the map
+//! is a host read from the moment that a host read waits for it.
 //!
-//! At one instant, events happen in the order in which they began. What an event frees goes to
-//! operations that wait already; then the operations that it releases arrive, in the order of their
-//! numbers. Operations issued together take effect one by one. A die is taken before its channel,
-//! so an operation that waits for the bus holds its die. Only cells at work are suspended, and only
-//! while the cache register is empty. Busy time is booked when a resource is taken: let the drive
-//! settle before you divide by elapsed time.
+//! At one instant, events happen in the order in which they were set. A resource that an event
+//! frees goes to an operation that waits already. Then the operations that the event releases
+//! arrive, in the order of their numbers. Operations issued together take effect one by one. A die
+//! is taken before its channel, so an operation that waits for the bus holds its die. Only cells at
+//! work are suspended, and only while the cache register is empty. The busy time of an operation is
+//! counted when it takes the resource, and [`Engine::statistics`] leaves out the part that is still
+//! ahead.
 
 use crate::agenda::{Agenda, Event};
 use crate::inherit::{HostRead, MapWaits};
@@ -48,7 +49,7 @@ pub struct Engine {
     memory: Option<Memory>,
     slots: Slots,
     pub(crate) statistics: Statistics,
-    /// Number that stands for what was done on flash, and when.
+    /// Hash of the flash operations so far and the times of their ends.
     trajectory: Trajectory,
     /// Operations that nothing holds back, in order; empty between calls.
     pub(crate) ready: Vec<u32>,
@@ -57,8 +58,10 @@ pub struct Engine {
     pub(crate) map_waits: MapWaits,
 }
 
-/// Returns the kind and the value of an operation that takes no time and mostly waits for just one
-/// other, or `None` for any other operation.
+/// Returns the kind and the value of an operation that can follow another one as the same node, or
+/// `None` for any other operation.
+///
+/// It takes no time and mostly waits for one operation only.
 #[inline]
 fn follower(kind: OpKind) -> Option<(NodeKind, u64)> {
     match kind {
@@ -68,7 +71,7 @@ fn follower(kind: OpKind) -> Option<(NodeKind, u64)> {
     }
 }
 
-/// Fills in what an operation does, and how long it takes.
+/// Fills in the work of an operation, and the time that it takes.
 #[inline]
 fn describe(t: &Times, op: &Op, node: &mut Node) {
     let bus = |bytes: u32| Dur::transfer(u64::from(bytes), t.channel_rate);
@@ -135,7 +138,7 @@ impl Engine {
         }
     }
 
-    /// Keeps, from now on, what critical paths are made of; nothing may be unfinished.
+    /// Begins to keep the steps of critical paths. No operation may be unfinished.
     pub fn keep_paths(&mut self) {
         assert!(self.nodes.live == 0, "paths begin with an engine that is idle");
         self.paths = Some(Box::new(Paths::new(self.dies.len())));
@@ -144,20 +147,21 @@ impl Engine {
     /// Returns the critical path to the command `tag` that completed at `at`, from `since` on, the
     /// latest step first.
     ///
-    /// Without a tag the path leads to the command that goes back furthest among all that completed
-    /// then. Returns `None` if none did, or if paths are not kept.
+    /// Without a tag, the path leads to the command of that time whose first operation was issued
+    /// earliest. Returns `None` if no such command completed at `at`, or if paths are not kept.
     pub fn path(&self, tag: Option<Tag>, at: Ps, since: Ps) -> Option<Vec<Step>> {
         self.paths.as_ref()?.to(tag, at, since)
     }
 
-    /// Forgets what ended before `before`: no path that begins earlier will be asked for.
+    /// Drops the record of operations that ended before `before`. The caller asks for no path that
+    /// begins earlier.
     pub fn forget_paths(&mut self, before: Ps) {
         if let Some(paths) = &mut self.paths {
             paths.forget(before);
         }
     }
 
-    /// Calls `tell` with the paths, if they are kept. If not, it costs one comparison.
+    /// Calls `tell` with the paths if they are kept. Otherwise the call costs one comparison.
     #[inline]
     pub(crate) fn note(&mut self, tell: impl FnOnce(&mut Paths, &Engine)) {
         #[cold]
@@ -172,7 +176,7 @@ impl Engine {
         }
     }
 
-    /// Notes the state of an operation from now on.
+    /// Notes that an operation enters a state.
     #[inline]
     pub(crate) fn state(&mut self, n: u32, state: State) {
         self.note(|paths, engine| paths.state(engine.nodes.at(n).id, state, engine.now));
@@ -204,8 +208,8 @@ impl Engine {
         self.now
     }
 
-    /// Returns the time of the next event, or `None` if there is none. It is the present time
-    /// if a command has completed that [`Engine::advance`] has not reported yet.
+    /// Returns the time of the next event, or `None` if there is none. If [`Engine::advance`] has
+    /// yet to report a completed command, it is the present time.
     #[inline]
     pub fn next_event(&self) -> Option<Ps> {
         if !self.finished.is_empty() {
@@ -241,7 +245,7 @@ impl Engine {
         self.nodes.program_of(block, page, before).map(|n| self.nodes.at(n).id)
     }
 
-    /// Returns how busy the resources were until now. Work under way counts as far as it is done.
+    /// Returns the busy times of the resources until now. Work under way counts up to now.
     pub fn statistics(&mut self) -> Statistics {
         self.statistics.dies_change(self.now, 0);
         let mut so_far = self.statistics.clone();
@@ -252,22 +256,22 @@ impl Engine {
         so_far
     }
 
-    /// Returns one number for every flash operation so far and the time of its end, in order.
+    /// Returns a hash of all flash operations so far and the times of their ends, in order.
     pub fn trajectory(&self) -> Trajectory {
         self.trajectory
     }
 
-    /// Forgets the busy times so far.
+    /// Sets the busy times to zero.
     pub fn reset_statistics(&mut self) {
         self.statistics.reset(self.now);
-        // what is under way was counted whole when it began: what is left of it belongs to the time
+        // work under way was counted whole when it began: the part that is left belongs to the time
         // from now on
         let mut left_over = Vec::new();
         self.each_under_way(|resource, left| left_over.push((resource, left)));
         left_over.into_iter().for_each(|(resource, left)| *self.statistics.of(resource) = left);
     }
 
-    /// Shows every resource at work, and the time for which it still will be.
+    /// Calls `show` with every resource at work, and the time for which it will still be at work.
     fn each_under_way(&self, mut show: impl FnMut(Resource, Dur)) {
         for (d, die) in self.dies.iter().enumerate() {
             if let Phase::Cells { until } = die.phase {
@@ -299,7 +303,7 @@ impl Engine {
             beat(1); // a plan may hold millions of operations
             self.inherit(id, op, after);
             if let (Some((work, value)), [on]) = (follower(op.kind), after)
-                && self.paths.is_none() // which tell one from the other
+                && self.paths.is_none() // paths tell the two operations apart
                 && self.nodes.follow(id, work, value, *on)
             {
                 continue;
@@ -333,7 +337,7 @@ impl Engine {
     }
 
     /// Advances as [`Engine::advance`] does, but no further than the first instant at which host
-    /// commands complete. Returns the time that it came to.
+    /// commands complete. Returns the time of the engine after that.
     pub fn advance_to_completion(&mut self, until: Ps, out: &mut Vec<Finished>) -> Ps {
         self.run(until, true);
         if self.finished.is_empty() && until != Ps::MAX {
@@ -363,8 +367,8 @@ impl Engine {
         }
     }
 
-    /// Returns what the oldest unfinished operations wait for, for the message of a run that stands
-    /// still.
+    /// Returns a list of the oldest unfinished operations for the message of a run that makes no
+    /// progress, with the number of operations that each waits for.
     pub fn explain(&self) -> String {
         let list: Vec<String> = self
             .nodes
@@ -380,8 +384,8 @@ impl Engine {
         list.join("; ")
     }
 
-    /// Starts or queues everything that nothing holds back.
-    #[inline(always)] // what is ready is mostly one operation: a call would cost as much
+    /// Starts or queues the operations that nothing holds back.
+    #[inline(always)] // mostly one operation is ready, and a call would take as long as the work
     pub(crate) fn drain(&mut self) {
         let mut next = 0;
         while next < self.ready.len() {

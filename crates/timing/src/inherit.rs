@@ -1,11 +1,11 @@
-//! A read of the map that a host read waits for is a host read itself from then on: it is ranked as
-//! a host read, and suspends as one.
+//! Priority inheritance: a read of the map becomes a host read as soon as a host read waits for it.
+//! It then has the rank of a host read, and suspends other operations as a host read does.
 //!
-//! A host waits for the map entry of its page as well as for the page. Without this, the read of
-//! the map would be ranked as the map, or would wait out a program that a read of the page stops:
-//! the host would wait as for the lower of the two ("Priority Inheritance Protocols", Sha,
-//! Rajkumar, Lehoczky, IEEE Transactions on Computers 39(9), 1990). Programs and erases that the
-//! host read waits for keep their class.
+//! A host waits for the map entry of its page as well as for the page. Without inheritance, the
+//! read of the map would have the rank of the map, and would wait for the end of a program that a
+//! read of the page suspends. So the host would wait as long as for the lower of the two ranks
+//! ("Priority Inheritance Protocols", Sha, Rajkumar, Lehoczky, IEEE Transactions on Computers
+//! 39(9), 1990). Programs and erases that the host read waits for keep their class.
 
 use crate::engine::Engine;
 use crate::nodes::NIL;
@@ -25,15 +25,16 @@ pub(crate) enum HostRead {
     OfItsMap,
 }
 
-/// An operation that may be unfinished: a read of the map, or one that waits for some.
+/// An operation that may be unfinished: a read of the map, or an operation that waits for such
+/// reads.
 #[derive(Debug)]
 struct Waiting {
     id: OpId,
-    /// `true` if it reads a page of the map.
+    /// `true` if the operation reads a page of the map.
     reads_map: bool,
-    /// `true` if a host read waits for it.
+    /// `true` if a host read waits for the operation.
     raised: bool,
-    /// Operations of this list that it waits for.
+    /// Operations of the list that this one waits for.
     on: SmallVec<[OpId; 2]>,
 }
 
@@ -46,7 +47,7 @@ pub(crate) struct MapWaits {
 }
 
 impl MapWaits {
-    /// Returns the operation of this number, if it is here and no host read waits for it.
+    /// Returns the operation of this number, if it is in the list and no host read waits for it.
     #[inline]
     fn find(&mut self, id: OpId) -> Option<&mut Waiting> {
         // most operations wait for one that is older or newer than all of these
@@ -57,7 +58,7 @@ impl MapWaits {
         self.list.get_mut(place).filter(|one| !one.raised)
     }
 
-    /// Forgets operations that are complete.
+    /// Removes operations that are complete from the front of the list.
     #[inline]
     fn forget(&mut self, oldest: OpId) {
         while let Some(one) = self.list.front()
@@ -73,14 +74,16 @@ impl MapWaits {
         self.free += 1;
     }
 
-    /// Takes a host read that waits for `on`. Returns the reads of the map among these and behind
-    /// them that no host read has waited for, in order of number.
+    /// Marks the operations that a new host read waits for: `on`, and all that these wait for.
+    /// Returns the reads of the map among them that no host read has waited for, in order of
+    /// number.
     ///
-    /// Each operation is met once, because what it waits for is known when it is issued.
+    /// Each operation is marked once, because the operations that it waits for are known when it is
+    /// issued.
     fn raise(&mut self, mut on: SmallVec<[OpId; 2]>) -> SmallVec<[OpId; 4]> {
         let mut reads = SmallVec::new();
         while let Some(id) = on.pop() {
-            beat(1); // a million may wait, one for the other
+            beat(1); // a chain of a million operations may wait, each for the next
             let Some(one) = self.find(id) else { continue };
             one.raised = true;
             if one.reads_map {
@@ -97,8 +100,8 @@ impl MapWaits {
     }
 }
 
-/// Returns `true` if a host that reads waits for this operation: for data from flash or over the
-/// link, or for the end of a read.
+/// Returns `true` if this operation is a part of a host read: a read of flash, a transfer to the
+/// host, or the completion.
 fn is_of_a_host_read(op: &Op) -> bool {
     let kind = matches!(
         op.kind,
@@ -108,8 +111,8 @@ fn is_of_a_host_read(op: &Op) -> bool {
 }
 
 impl Engine {
-    /// Prepares for an operation that is about to be issued. If it belongs to a host read, the
-    /// reads of the map that it waits for inherit its class.
+    /// Prepares for an operation that is about to be issued. If the operation belongs to a host
+    /// read, the reads of the map that it waits for inherit its class.
     #[inline]
     pub(crate) fn inherit(&mut self, id: OpId, op: &Op, after: &[OpId]) {
         let reads_map = op.class == Class::Map && matches!(op.kind, OpKind::Read { .. });
@@ -118,8 +121,7 @@ impl Engine {
         }
     }
 
-    /// Enters an operation that waits for those it names and, if it is a read, for the program of
-    /// its page.
+    /// Adds an operation that waits for `after` and, if it is a read, for the program of its page.
     #[inline(never)]
     fn inherit_map(&mut self, id: OpId, op: &Op, after: &[OpId], reads_map: bool) {
         self.map_waits.forget(self.oldest_unfinished());
@@ -142,17 +144,17 @@ impl Engine {
             let reads = self.map_waits.raise(on);
             reads.into_iter().for_each(|read| self.become_host_read(read));
         } else if !matches!(op.kind, OpKind::Complete(_)) {
-            // an operation that waits for the end of a command is sent after it: the drive does not
-            // know of it
+            // an operation that waits for the completion of a command belongs to a later command,
+            // which the drive does not have yet
             self.map_waits.add(id, reads_map, on);
         }
     }
 
-    /// Ends a read of the map that became a host read and has left its die. Returns `true` if the
-    /// operation that is suspended there does not go on yet.
+    /// Delays the operation that is suspended on a die, after a read of the map that became a host
+    /// read has left the die. Returns `true` if the operation does not go on yet.
     ///
-    /// If no other read waits, it goes on only after what the end of the read releases has arrived.
-    /// The end may release the very read that the host waits for.
+    /// If no other read waits, the operation goes on only after the operations that the end of the
+    /// read releases have arrived. One of them may be the read of the page that the host waits for.
     pub(crate) fn rests_on(&mut self, d: u32) -> bool {
         let die = &mut self.dies[d as usize];
         let rests = die.suspended != NIL
@@ -167,8 +169,8 @@ impl Engine {
         rests
     }
 
-    /// Makes a read a host read from now on. In the queue where it waits, it goes to the end of the
-    /// host reads.
+    /// Makes a read of the map a host read. In the queue where it waits, it goes behind the host
+    /// reads.
     fn become_host_read(&mut self, read: OpId) {
         let Some(n) = self.nodes.find(read) else { return };
         let rank = self.times.rank[Class::HostRead as usize];
@@ -189,7 +191,7 @@ impl Engine {
         }
         queue.push(&mut self.nodes, n, self.now);
         if has_die {
-            return; // a channel for which an operation waits is at work
+            return; // a channel is at work if an operation waits for it
         }
         let die = &self.dies[d as usize];
         if die.current == NIL && die.phase == Phase::Idle {

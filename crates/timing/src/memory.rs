@@ -1,4 +1,4 @@
-//! The DRAM beside the controller, where its commands are timed one by one: it serves operations in
+//! The DRAM beside the controller, if its commands are timed one by one. It serves operations in
 //! the order in which they become ready.
 
 use crate::statistics::DramStatistics;
@@ -30,8 +30,8 @@ impl Memory {
         }
     }
 
-    /// Keeps the accesses of an operation until it begins. Returns the number under which it keeps
-    /// them.
+    /// Keeps the accesses of an operation until it begins. Returns their number for
+    /// [`Memory::begin`].
     pub fn keep(&mut self, accesses: &[DramAccess], update: bool) -> u32 {
         let n = self.free.pop().unwrap_or_else(|| {
             self.waiting.push(Waiting::default());
@@ -44,7 +44,7 @@ impl Memory {
         n
     }
 
-    /// Begins the accesses with number `n`. Returns the time at which all their data is there.
+    /// Begins the accesses with number `n`. Returns the time at which all their data has arrived.
     pub fn begin(&mut self, n: u32, now: Ps, statistics: &mut DramStatistics) -> Ps {
         let waiting = &self.waiting[n as usize];
         let before = [self.dram.bursts, self.dram.activations, self.dram.refreshes];

@@ -8,9 +8,9 @@ pub struct Technology {
     pub name: &'static str,
     /// One line, with the sources of its numbers.
     pub summary: &'static str,
-    /// One load.
+    /// Time of one load.
     pub read: Dur,
-    /// One store, or the write-back of a fence.
+    /// Time of one store, or of the write-back of a fence.
     pub write: Dur,
     /// Bytes a second.
     pub rate: u64,

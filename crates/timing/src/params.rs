@@ -70,8 +70,8 @@ pub(crate) const SUSPENDS_MAX: Param<u32> = Param::int(
 
 pub(crate) const SUSPENDED_MAX: Param<Dur> = Param::time(
     "timing.suspended_max",
-    "longest time for which an operation is suspended at a stretch: then it runs to its end, \
-     whatever reads wait; 0: as long as timing.passed_max allows, which bounds it as well",
+    "longest time of one suspension; then the operation runs to its end, even if reads wait; \
+     timing.passed_max bounds a suspension as well; 0: only timing.passed_max does",
 )
 .or("1ms");
 
@@ -84,9 +84,9 @@ pub(crate) const PRIORITY: Param<Text> = Param::text(
 
 pub(crate) const PASSED_MAX: Param<Dur> = Param::time(
     "timing.passed_max",
-    "longest time for which the first operation of a class in a queue is passed by classes before \
-     it: then it is next; it bounds a suspension as well; 0: no bound. Kyber aims at 10 ms for a \
-     write (Linux, block/kyber-iosched.c)",
+    "longest time for which the first operation of a class in a queue lets classes of higher \
+     priority pass; then it is next; this time bounds a suspension as well; 0: no bound. Kyber \
+     aims at 10 ms for a write (Linux, block/kyber-iosched.c)",
 )
 .or("10ms");
 
@@ -99,8 +99,8 @@ pub(crate) const DRAM_LATENCY: Param<Dur> =
 pub(crate) const NVM: Param<Text> = Param::name(
     "memory.nvm",
     || TECHNOLOGIES.iter().map(|t| t.name).collect(),
-    "kind of NVM, which sets what the memory.nvm_* keys leave open: `pcm` is 100 times faster \
-     than NAND",
+    "kind of NVM, whose times and rate hold where a memory.nvm_* key is 0; `pcm` is 100 times \
+     faster than NAND",
 )
 .or("pcm");
 

@@ -1,13 +1,15 @@
-//! Critical paths of commands: why a command took as long as it did.
+//! Critical paths of commands: the reasons for the latency of a command.
 //!
-//! While paths are kept, the engine notes for each operation when it was issued, when nothing held
-//! it back any more, which operation released it last, and when it went from one state to the next.
-//! A path goes back from the completion of a command: through the states of an operation to the
-//! moment of its release, then through the states of the operation that released it, until the
-//! command was issued. So its steps follow each other without a gap, and add up to the latency.
+//! While paths are kept, the engine notes for each operation when it was issued, when it was
+//! released, which operation released it last, and when it went from one state to the next. An
+//! operation is released when nothing holds it back any more. A path goes back in time from the
+//! completion of a command. It goes through the states of an operation to the moment of its
+//! release, then through the states of the operation that released it, until the command was
+//! issued. So its steps follow each other without a gap, and add up to the latency.
 //!
-//! A step belongs to its culprit ([`Reason`]): what collection does on the path is collection, and
-//! so is the time that an operation waits for a die on which collection works.
+//! A step has the [`Reason`] that caused it. For example, the operations of collection on the path
+//! count as collection, and so does the time that an operation waits for a die on which collection
+//! works.
 
 use flashatlas_types::{Cause, Dur, OpId, OpKind, Ps, Tag};
 use smallvec::SmallVec;
@@ -28,7 +30,7 @@ pub enum Reason {
     LinkQueue,
     /// Data on the host link.
     Link,
-    /// The write cache has no free slot for this request: slots that are freed go to earlier
+    /// The write cache has no free slot for this request, because freed slots go to earlier
     /// requests.
     Cache,
     /// Another operation of the host is on the die.
@@ -43,17 +45,17 @@ pub enum Reason {
     Program,
     /// An operation that was under way is suspended for a read.
     Suspension,
-    /// Garbage collection in the foreground, but for its erases.
+    /// Garbage collection in the foreground, without its erases.
     Collection,
-    /// Merges and rewrites, but for their erases.
+    /// Merges and rewrites, without their erases.
     Merge,
     /// Map pages.
     Map,
-    /// Erases, whatever for.
+    /// Erases, for any cause.
     Erase,
     /// Wear levelling.
     Wear,
-    /// Work that was begun in idle time.
+    /// Work that began in idle time.
     Idle,
     /// A spare block takes the place of another, or a mount.
     Repair,
@@ -110,8 +112,7 @@ impl Reason {
         ][self as usize]
     }
 
-    /// Returns the reason for everything that an operation does, or `None` if it works for the
-    /// host.
+    /// Returns the reason that all steps of an operation have, or `None` if it works for the host.
     fn of(op: OpKind, cause: Option<Cause>) -> Option<Reason> {
         if matches!(op, OpKind::Erase { .. }) {
             return Some(Reason::Erase);
@@ -156,7 +157,8 @@ pub(crate) enum State {
     ChannelQueue,
     /// The operation is on its channel.
     Channel,
-    /// The operation stands in a register of its die.
+    /// The operation's page is in a register of its die, and waits for the cells or the cache
+    /// register.
     Register,
     /// The cells work.
     Cells,
@@ -169,22 +171,22 @@ pub(crate) enum State {
 struct Track {
     op: OpKind,
     cause: Option<Cause>,
-    /// Time from which on nothing held it back.
+    /// Time at which the operation was released.
     released: Ps,
-    /// Operation that held it back last.
+    /// Operation that released it last.
     by: OpId,
     states: SmallVec<[(Ps, State); 6]>,
-    /// Time of its end, or [`Ps::MAX`] while it is not complete.
+    /// Time of the operation's end, or [`Ps::MAX`] while it is not complete.
     end: Ps,
 }
 
-/// Record of what the engine did, as far back as somebody may ask.
+/// Record of the engine's operations, as far back as a caller may ask.
 #[derive(Debug)]
 pub(crate) struct Paths {
     /// Number of the first operation that is kept.
     first: u64,
     tracks: VecDeque<Track>,
-    /// Occupants of each die, as reasons, each with the time from which on.
+    /// Reasons for which each die was occupied, each with the time at which it began.
     dies: Vec<VecDeque<(Ps, Option<Reason>)>>,
     /// Commands that completed, in order.
     complete: VecDeque<(Ps, Tag, OpId)>,
@@ -214,7 +216,7 @@ impl Paths {
         }
         let track =
             |end| Track { op, cause, released: now, by: OpId::NONE, states: SmallVec::new(), end };
-        // numbers of plans that were given up
+        // operations of plans that were given up have numbers too
         while self.first + (self.tracks.len() as u64) < id.0 {
             self.tracks.push_back(track(now));
         }
@@ -258,7 +260,7 @@ impl Paths {
         }
     }
 
-    /// Forgets what ended before `before`: nobody will ask for it.
+    /// Drops the record of operations that ended before `before`.
     pub fn forget(&mut self, before: Ps) {
         while self.tracks.front().is_some_and(|track| track.end < before) {
             self.tracks.pop_front();
@@ -280,8 +282,9 @@ impl Paths {
     /// Returns the path to the command that completed at `at`, from `since` on, the latest step
     /// first.
     ///
-    /// With a `tag` the path leads to that command; without one, to the command that goes back
-    /// furthest among all that completed then. Returns `None` if none did.
+    /// With a `tag`, the path leads to that command. Without one, it leads to the command of that
+    /// time whose first operation was issued earliest. Returns `None` if no such command completed
+    /// at `at`.
     pub fn to(&self, tag: Option<Tag>, at: Ps, since: Ps) -> Option<Vec<Step>> {
         let later = self.complete.iter().rev().take_while(|&&(end, ..)| end >= at);
         let those =
@@ -292,8 +295,8 @@ impl Paths {
 
     fn path(&self, mut id: OpId, at: Ps, since: Ps) -> Vec<Step> {
         let (mut steps, mut upto) = (Vec::new(), at);
-        // an operation that a later one held back: an erase that a later read of its block holds,
-        // or a wait for a slot. Before the later one came, others held it back
+        // an operation that a later one held back: an erase that a later read of its block holds
+        // back, or a wait for a slot. Other operations held it back before the later one came
         let mut held = None;
         while let Some(track) = self.track(id) {
             let mut end = upto;
@@ -314,7 +317,7 @@ impl Paths {
                 held = Some((track.op, track.cause));
             }
             id = match (track.by, held) {
-                // the slots that were freed before went to others, whose turn it was
+                // the slots that were freed earlier went to operations that came earlier
                 (OpId::NONE, Some((OpKind::AwaitSlots(_), _))) => {
                     let Some((end, by)) = self.freed_before(upto) else { break };
                     let from = end.max(since);
@@ -367,8 +370,8 @@ impl Paths {
         steps.push(Step { from, to, reason, op });
     }
 
-    /// Adds the steps of an operation that waits for its die, in a register of the die or outside:
-    /// one for each occupant of the die meanwhile.
+    /// Adds the steps of an operation that waits for its die, in a register of the die or in its
+    /// queue. There is one step for each occupant of the die during the wait.
     fn add_waits(
         &self,
         track: &Track,

@@ -6,12 +6,12 @@ use flashatlas_types::{Class, Dur, Ps};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// First in, first out within a rank; a lower rank goes first.
+/// Queue of operations: lower ranks first, and first in, first out within a rank.
 #[derive(Clone, Debug)]
 pub(crate) struct Queue {
-    /// First and last of each rank.
+    /// First and last operation of each rank.
     ends: [(u32, u32); Class::ALL.len()],
-    /// Time from which on the first of each rank has been the first.
+    /// Time since which the first operation of each rank has been the first.
     since: [Ps; Class::ALL.len()],
     /// Ranks in which operations wait, as bits.
     ranks: u32,
@@ -49,8 +49,8 @@ impl Queue {
     /// Returns the operation that goes next: the first of the lowest rank. Returns `None` if no
     /// operation waits.
     ///
-    /// If some have been passed for `longest` (0: none have), it is instead the one of these that
-    /// has been first of its rank for longest.
+    /// If first operations of ranks have been first for at least `longest`, the one that has been
+    /// first for the longest time goes next instead. With `longest` = 0 this never happens.
     #[inline]
     pub fn first(&self, now: Ps, longest: Dur) -> Option<u32> {
         if longest > Dur::ZERO && !self.ranks.is_power_of_two() && self.ranks != 0 {
@@ -67,7 +67,7 @@ impl Queue {
         self.ends[rank.unwrap_or(self.ranks.trailing_zeros() as usize)].0
     }
 
-    /// Returns the first host read, whatever else waits.
+    /// Returns the first host read, even if operations of lower rank wait.
     pub fn first_host_read(&self, nodes: &Nodes) -> Option<u32> {
         let mut left = self.ranks;
         while left != 0 {
@@ -96,7 +96,8 @@ impl Queue {
         }
     }
 
-    /// Takes out an operation of this rank wherever it stands. Returns `false` if it is not here.
+    /// Takes out an operation of this rank from any place in the queue. Returns `false` if it is
+    /// not in the queue.
     pub fn take(&mut self, nodes: &mut Nodes, n: u32, rank: u8, now: Ps) -> bool {
         if self.ranks >> rank & 1 == 0 {
             return false;
@@ -131,8 +132,8 @@ pub(crate) enum Phase {
     Channel,
     /// The die's cells work until this time.
     Cells { until: Ps },
-    /// The die's cells stop; or they have stopped, and what may come at this instant is not there
-    /// yet. Reads begin after that.
+    /// The die's cells are about to stop, or have stopped and wait for operations that may arrive
+    /// at this instant. Reads begin after that.
     Suspending,
     /// A page is sensed, and waits until the cache register is free.
     WaitCache,
@@ -146,10 +147,10 @@ pub(crate) struct Die {
     pub phase: Phase,
     /// Operation that holds the cache register: a read on its way out, or a program on its way in.
     pub cached: u32,
-    /// `true` if the cached program is in the register, ready to go on.
+    /// `true` if the cached program's data is in the cache register, ready for the cells.
     pub loaded: bool,
     pub suspended: u32,
-    /// Time since which the operation is suspended, if there is one.
+    /// Time since which `suspended` is suspended, if there is such an operation.
     pub suspended_since: Ps,
     pub remaining: Dur,
     /// `true` if the statistics count this die among the dies at work.
@@ -195,20 +196,20 @@ impl Bus {
         Bus { queue: Queue::new(), current: NIL, until: Ps::ZERO }
     }
 
-    /// Returns `true` if nothing uses the bus or waits for it. At the end of a transfer something
-    /// may wait.
+    /// Returns `true` if nothing uses the bus or waits for it. At the end of a transfer, operations
+    /// may wait for a bus that nothing uses.
     pub fn is_vacant(&self) -> bool {
         self.current == NIL && self.queue.is_empty()
     }
 }
 
-/// The slots of the write cache: they are counted, for one is as good as another.
+/// The slots of the write cache. They are counted only, because any slot will do.
 #[derive(Debug, Default)]
 pub(crate) struct Slots {
     /// Number of slots freed so far.
     pub freed: u64,
-    /// Operations that wait, each with the number of slots that must have been freed. A wait and
-    /// its end take a time that is logarithmic in the number of waits.
+    /// Operations that wait, each with the number of slots that must have been freed. Adding or
+    /// ending a wait takes a time that is logarithmic in the number of waits.
     waiting: BinaryHeap<Reverse<(u64, u32)>>,
 }
 
@@ -218,7 +219,7 @@ impl Slots {
         self.waiting.push(Reverse((count, n)));
     }
 
-    /// Frees slots, and appends to `ready` the operations that have waited for them.
+    /// Frees slots, and appends to `ready` the operations that waited for them.
     pub fn free(&mut self, count: u64, ready: &mut Vec<u32>) {
         self.freed += count;
         while let Some(&Reverse((need, n))) = self.waiting.peek()

@@ -12,15 +12,15 @@ pub struct Statistics {
     pub channel_busy: Vec<Dur>,
     /// Time that the host link transferred, towards the drive and from it.
     pub link_busy: [Dur; 2],
-    /// Programs and erases that gave way to a read.
+    /// Number of suspensions of programs and erases for a read.
     pub suspends: u64,
-    /// Sum over time of the number of dies at work (one at work for 1 ps adds 1).
+    /// Sum over time of the number of dies at work (one die at work for 1 ps adds 1).
     pub die_time: u128,
     /// Time in which at least one die was at work.
     pub active: Dur,
     /// Most dies at work at once.
     pub dies_max: u32,
-    /// Operations on tables in DRAM, where their commands are timed one by one.
+    /// Counts and times of the DRAM, if its commands are timed one by one.
     pub dram: Option<Box<DramStatistics>>,
     dies: u32,
     since: Ps,
@@ -39,7 +39,7 @@ pub struct OperationTimes {
 
 impl Default for OperationTimes {
     fn default() -> OperationTimes {
-        // it grows with what it holds: a drive that is only mounted has none of it
+        // the histogram grows with its times, so a drive that is only mounted has an empty one
         OperationTimes { histogram: Histogram::new(3).expect("three digits"), total: 0, max: 0 }
     }
 }
@@ -77,7 +77,7 @@ pub(crate) enum Resource {
 }
 
 impl Statistics {
-    /// Returns the busy time of a resource, to change.
+    /// Returns the busy time of a resource, to be changed.
     pub(crate) fn of(&mut self, resource: Resource) -> &mut Dur {
         match resource {
             Resource::Die(d) => &mut self.die_busy[d],
@@ -94,7 +94,7 @@ impl Statistics {
         }
     }
 
-    /// Starts counting anew at `now`; work under way keeps its resource.
+    /// Starts counting anew at `now`. Dies at work are still counted as at work.
     pub(crate) fn reset(&mut self, now: Ps) {
         let dies = self.dies;
         let dram = self.dram.is_some().then(Box::default);
@@ -103,7 +103,8 @@ impl Statistics {
         (self.dies, self.dies_max, self.since) = (dies, dies, now);
     }
 
-    /// Accounts for the time up to `now`; after it, `more` dies more (or fewer) are at work.
+    /// Accounts for the time up to `now`. From then on, `more` more dies are at work, or fewer if
+    /// it is negative.
     #[inline]
     pub(crate) fn dies_change(&mut self, now: Ps, more: i32) {
         let span = now.since(self.since);
@@ -116,8 +117,8 @@ impl Statistics {
         self.dies_max = self.dies_max.max(self.dies);
     }
 
-    /// Returns the mean number of dies at work while any was: the parallelism reached. Zero if none
-    /// ever was.
+    /// Returns the mean number of dies at work while at least one was: the parallelism reached.
+    /// Returns zero if no die was ever at work.
     pub fn mean_dies(&self) -> f64 {
         if self.active == Dur::ZERO { 0.0 } else { self.die_time as f64 / self.active.0 as f64 }
     }

@@ -11,7 +11,7 @@ use flashatlas_dram::{self as dram, Device, Rules, Timings};
 use flashatlas_types::flash_times::{T_ERASE, T_PROGRAM, T_READ};
 use flashatlas_types::{Class, ConfigError, Dur, MemoryKind, Param, Params};
 
-/// Suspension: which operations give way to host reads, and the times of it.
+/// Suspension: the operations that give way to host reads, and the times that this takes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Suspend {
     /// `true` if programs are suspended.
@@ -47,7 +47,7 @@ pub struct MemoryTimes {
     pub rate: u64,
 }
 
-/// Times and policies: everything that the engine needs to know of a drive's speed.
+/// Times and policies: all settings of a drive's speed that the engine uses.
 #[derive(Clone, Debug, Default)]
 pub struct Times {
     /// tR by page kind.
@@ -68,7 +68,8 @@ pub struct Times {
     pub suspend: Suspend,
     /// Rank of each [`Class`]: 0 goes first.
     pub rank: [u8; Class::ALL.len()],
-    /// Longest time that the first operation of a class is passed in a queue; 0 for no bound.
+    /// Longest time for which the first operation of a class in a queue lets other classes pass; 0
+    /// for no bound.
     pub passed_max: Dur,
     /// Times of SRAM, DRAM and NVM.
     pub memory: [MemoryTimes; 3],

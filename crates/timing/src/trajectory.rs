@@ -1,17 +1,17 @@
-//! One number for what the engine did on flash: it differs between two runs that differ in any
-//! flash operation, in its place, its time or its order.
+//! A hash of the engine's work on flash. It differs between two runs if any flash operation differs
+//! in its kind, place, time or order.
 
 use flashatlas_types::Ps;
 
-/// Hash of flash operations in the order of their ends. It distinguishes runs, and is no more than
-/// that: not a checksum against damage, and not the same number in another version of this file.
+/// Hash of flash operations in the order of their ends. Its only use is to distinguish runs. It is
+/// no checksum against damage, and another version of this file may give another number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Trajectory {
     operations: u64,
     hash: u64,
 }
 
-/// An odd number with as many ones as zeros, from the golden ratio.
+/// An odd number with about as many ones as zeros, from the golden ratio.
 const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
 
 impl Trajectory {

@@ -1,7 +1,8 @@
-//! The three orders that hold on a block whatever the priorities: a read of a page waits for that
-//! page's program, an erase for every earlier operation on its block, and the programs of one block
-//! start in order. A read of a page as it was waits for no program since, and an erase since then
-//! waits for the read.
+//! The three rules of order on a block, which priorities do not change.
+//!
+//! A read of a page waits for that page's program. An erase waits for every earlier operation on
+//! its block. The programs of a block start in order. A read that looks back waits for no program
+//! since the operation to which it looks back, but an erase since then waits for the read.
 
 use super::{NIL, Node, NodeKind, Nodes};
 use flashatlas_types::OpId;
@@ -9,7 +10,7 @@ use flashatlas_types::OpId;
 /// The unfinished operations on one block.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Unfinished {
-    /// Newest of its programs and erases.
+    /// Newest of the block's programs and erases.
     pub writers: u32,
     /// Number of erases that were issued so far.
     pub epoch: u32,
@@ -19,21 +20,21 @@ pub(super) struct Unfinished {
     pub draining: u32,
 }
 
-/// An erase that waits until the reads issued before it are complete. They are counted, not listed:
-/// a victim has hundreds.
+/// An erase that waits until the reads issued before it are complete. The reads are counted, not
+/// listed, because a victim has hundreds.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Draining {
     /// Epoch of the reads.
     pub epoch: u32,
     pub erase: u32,
     pub left: u32,
-    /// The next older one of the block: nearly always there is none.
+    /// The next older such erase of the block; nearly always [`NIL`].
     pub older: u32,
 }
 
 impl Node {
-    /// Returns the epoch of a read: the number of erases of its block that were issued before it. A
-    /// read has no neighbours.
+    /// Returns the epoch of a read: the number of erases of its block that were issued before it.
+    /// The field is free in a read, which has no neighbours.
     #[inline]
     pub(super) fn epoch(&self) -> u32 {
         self.following
@@ -67,8 +68,8 @@ impl Nodes {
         self.count_reader(n, block);
     }
 
-    /// Adds a read of a page as operation `seen` found it. The first unfinished erase since then
-    /// waits for the read, unless nothing holds the erase back any more.
+    /// Adds a read of a page as operation `seen` found it. If something still holds back the first
+    /// unfinished erase since then, that erase also waits for the read.
     pub(super) fn add_past_reader(&mut self, n: u32, block: u32, page: u32, seen: OpId) {
         if let Some(program) = self.program_of(block, page, seen) {
             self.wait(n, program);
@@ -92,8 +93,7 @@ impl Nodes {
         *self.nodes[n].epoch_mut() = unfinished.epoch;
     }
 
-    /// Makes an erase wait for the reads of its block so far; reads from now on belong to the next
-    /// epoch.
+    /// Makes an erase wait for the reads of its block so far. Later reads belong to the next epoch.
     pub(super) fn drain_readers(&mut self, erase: u32, block: u32) {
         let unfinished = &mut self.blocks[block as usize];
         let (epoch, left) = (unfinished.epoch, std::mem::take(&mut unfinished.readers));
@@ -105,8 +105,7 @@ impl Nodes {
         }
     }
 
-    /// Ends a read. Returns the erase that it was the last to hold back, if the erase waits for
-    /// nothing else.
+    /// Ends a read. Returns an erase if this read was the last operation that the erase waited for.
     pub(super) fn reader_done(&mut self, block: u32, epoch: u32) -> Option<u32> {
         let unfinished = &mut self.blocks[block as usize];
         if unfinished.epoch == epoch {
@@ -146,8 +145,8 @@ impl Nodes {
         }
     }
 
-    /// Takes a complete program or erase out of the list of its block, in which these were its
-    /// neighbours.
+    /// Takes a complete program or erase out of the list of its block, where `previous` and
+    /// `following` were its neighbours.
     pub(super) fn writer_done(&mut self, block: u32, previous: u32, following: u32) {
         if previous != NIL {
             self.at_mut(previous).following = following;
@@ -159,8 +158,8 @@ impl Nodes {
         }
     }
 
-    /// Notes that a program or erase has its die: the next one of its block may queue. Returns that
-    /// one if nothing else holds it back.
+    /// Notes that a program or erase has its die, so that the next one of its block may queue.
+    /// Returns the next one if nothing else holds it back.
     pub fn started(&mut self, n: u32) -> Option<u32> {
         let node = self.at_mut(n);
         assert!(!std::mem::replace(&mut node.halfway, true), "operation {} begins twice", node.id);

@@ -1,4 +1,4 @@
-//! Operations in the engine: flat storage, and which operation waits for which.
+//! Operations in the engine, in flat storage, and the waits between them.
 
 mod hazards;
 
@@ -30,7 +30,7 @@ pub(crate) enum NodeKind {
     AwaitSlots,
 }
 
-/// One operation that is not complete: a line of the processor's caches.
+/// One operation that is not complete, in one line of the processor's caches.
 #[derive(Clone, Debug)]
 #[repr(align(64))]
 pub(crate) struct Node {
@@ -45,24 +45,24 @@ pub(crate) struct Node {
     /// `true` for a read whose page is in the register, so that only the transfer is left, and for
     /// a program or an erase that has its die.
     pub halfway: bool,
-    /// Operation that follows once this one is complete, as the same node, and takes no time
-    /// ([`Nodes::follow`]); its value is the node's `value`.
+    /// Operation of no time that becomes this node once the node's own operation is complete
+    /// ([`Nodes::follow`]). Its value is the node's `value`.
     then: Option<NodeKind>,
     /// Number of the following operation less the number of this one.
     then_after: u8,
     pub die: u32,
     pub block: u32,
     pub page: u32,
-    /// Time of the timer or of the link; for a read or a program, time on the channel, with the
-    /// command of a program. The time of the cells is looked up when they begin.
+    /// Time of the timer or of the link. For a read or a program, time of the data on the channel;
+    /// for a program, with its command. The time of the cells is looked up when they begin.
     pub time: Dur,
     /// Tag of a command, or slots of the write cache.
     pub value: u64,
     /// Operations that this one still waits for.
     pub waiting: u32,
     waiters: Waiters,
-    /// Neighbours among the unfinished writers of the block. The newer one waits until this one has
-    /// its die. For a read, the second is its epoch ([`Node::epoch`]).
+    /// Neighbours among the unfinished programs and erases of the block. `following` waits until
+    /// this one has its die. For a read, `following` is its epoch ([`Node::epoch`]).
     previous: u32,
     following: u32,
     /// Next in the queue of a resource.
@@ -104,13 +104,13 @@ struct Edge {
     next: u32,
 }
 
-/// Limit of places, which are smaller: [`Waiters`] has a bit of each for itself, and the last one
-/// would be [`NIL`].
+/// Greatest number of places. [`Waiters`] uses the highest bit for itself, and the last place would
+/// be [`NIL`].
 const PLACES: usize = (1 << 31) - 1;
 
-/// Storage of things in places that are used again.
+/// Storage of things in places that are reused.
 ///
-/// The list of vacant places is kept apart: taking one must not wait for a cache miss among the
+/// The list of vacant places is separate, so that taking a place waits for no cache miss among the
 /// things.
 #[derive(Debug)]
 struct Slab<T> {
@@ -170,12 +170,12 @@ impl<T> std::ops::IndexMut<u32> for Slab<T> {
 pub(crate) struct Nodes {
     nodes: Slab<Node>,
     edges: Slab<Edge>,
-    /// Node of each unfinished operation, by number modulo the length (a power of two).
+    /// Node of each unfinished operation, at its number modulo the length (a power of two).
     ring: Vec<u32>,
     oldest: u64,
     newest: u64,
     blocks: Vec<Unfinished>,
-    /// Erases that wait for reads, found by their block: as many wait as collections are planned
+    /// Erases that wait for reads, found by their block: one for each collection that is planned
     /// ahead.
     draining: Slab<Draining>,
     pub live: usize,
@@ -208,10 +208,10 @@ impl Nodes {
         &mut self.nodes[n]
     }
 
-    /// Prefetches what the end of an operation needs: the operation that waits for it, and the next
-    /// one in its queue.
+    /// Prefetches the nodes that the end of an operation needs: the operation that waits for it,
+    /// and the next one in its queue.
     ///
-    /// The operation has begun the last of what it does before something else happens to it.
+    /// The caller has just started the cells or the transfer, so there is time until that end.
     #[inline]
     pub fn prefetch_end(&self, n: u32) {
         let node = &self.nodes[n];
@@ -242,7 +242,7 @@ impl Nodes {
         })
     }
 
-    /// Adds an operation and what it waits for; `describe` fills in the rest, in its place.
+    /// Adds an operation and its waits. `describe` fills in the rest of the node in its place.
     pub fn add(
         &mut self,
         id: OpId,
@@ -281,10 +281,10 @@ impl Nodes {
     }
 
     /// Lets an operation that takes no time and waits for `on` alone use the node of `on`. It is
-    /// complete right after `on`, in its place among what `on` releases.
+    /// complete right after `on`, in its order among the operations that `on` releases.
     ///
-    /// Returns `false` if that cannot be, for instance because their numbers lie far apart; nothing
-    /// was done then.
+    /// Returns `false`, and does nothing, if that is not possible, for instance because the two
+    /// numbers are far apart.
     pub fn follow(&mut self, id: OpId, work: NodeKind, value: u64, on: OpId) -> bool {
         let Some(n) = self.find(on) else { return false };
         let node = &mut self.nodes[n];
@@ -300,7 +300,7 @@ impl Nodes {
         true
     }
 
-    /// Enters an operation, so that it is found at this node from now on.
+    /// Enters an operation in the ring, so that it is found at this node.
     #[inline]
     fn enter(&mut self, id: OpId, n: u32) {
         let mask = self.ring.len() - 1;
@@ -308,7 +308,7 @@ impl Nodes {
         self.live += 1;
     }
 
-    /// Removes an operation that is complete, so that it is no longer found.
+    /// Removes a complete operation from the ring, so that it is no longer found.
     #[inline]
     fn leave(&mut self, id: OpId) {
         let mask = self.ring.len() - 1;
@@ -339,7 +339,7 @@ impl Nodes {
         let length = self.ring.len() * 2;
         let old = std::mem::replace(&mut self.ring, vec![NIL; length]);
         for number in self.oldest..=self.newest {
-            beat(1); // a hundred million lie between them when a command empties many blocks
+            beat(1); // a hundred million operations, if a command empties many blocks
             self.ring[number as usize & (length - 1)] = old[number as usize & (old.len() - 1)];
         }
     }
@@ -392,7 +392,7 @@ impl Nodes {
             ready.extend(self.release(waiter));
         }
         while e != NIL {
-            beat(1); // thousands may wait for one
+            beat(1); // thousands of operations may wait for one
             let Edge { to, for_follower, next } = self.edges[e];
             if for_follower {
                 self.edges[e] = Edge { to, for_follower: false, next: kept };
@@ -421,7 +421,7 @@ impl Nodes {
             *node = Node { value, waiters, ..Node::new(next, work, node.rank) };
             ready.push(n);
         } else {
-            assert!(kept == NIL, "somebody waits for what does not follow");
+            assert!(kept == NIL, "an operation waits for a follower that does not exist");
             self.nodes.free(n);
         }
         if ready.len() - first_ready > 1 {
@@ -463,8 +463,8 @@ mod tests {
     use super::*;
     use flashatlas_types::{Class, Plan, Tag};
 
-    /// An operation that follows as the same node is released, and releases others, as if it had
-    /// its own.
+    /// An operation that follows as the same node is released, and releases others, as if it had a
+    /// node of its own.
     #[test]
     fn a_follower_comes_after_its_operation_and_releases_what_waits_for_itself() {
         let (mut nodes, mut plan) = (Nodes::new(1), Plan::default());
@@ -498,7 +498,7 @@ mod tests {
         let follower = nodes.at(first);
         let found = (follower.id, follower.work, follower.value, nodes.find(work));
         assert_eq!(found, (complete, NodeKind::Complete, 7, None));
-        // one more waits for it, beside the one that waited when it was a follower
+        // one more operation waits for it, beside the one that waited when it was a follower
         let late = plan.push(delay, Class::HostRead, &[complete]);
         let (id, op, after) = plan.iter().nth(5).expect("the sixth");
         let late_node = nodes.add(id, op, after, |node| node.work = NodeKind::Timer);

@@ -1,4 +1,5 @@
-//! Every time and every resource rule of the engine: blocked one picosecond before, ready at it.
+//! Every time and every resource rule of the engine. Each test checks that an operation is not
+//! complete one picosecond before its time, and is complete at its time.
 //!
 //! Expected times are worked out by hand beside each test; a byte takes 1 ps on a channel (see
 //! `common`). Cache operations and suspension, the optional rules, are in `options.rs`.

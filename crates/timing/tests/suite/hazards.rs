@@ -1,6 +1,6 @@
-//! The three orders that hold whatever the priorities, and dependencies: a read of a page waits for
-//! that page's program, an erase for every earlier operation on its block, and the programs of one
-//! block start in order.
+//! Dependencies, and the three rules of order on a block, which priorities do not change. A read of
+//! a page waits for that page's program, an erase waits for every earlier operation on its block,
+//! and the programs of one block start in order.
 //!
 //! Expected times are worked out by hand beside each test; a byte takes 1 ps on a channel (see
 //! `common`).
@@ -9,7 +9,7 @@ use crate::common::{Player, board, expect_small, program, read, times, times_wit
 use flashatlas_timing::Engine;
 use flashatlas_types::{Class, Dur, OpId, OpKind, Plan, Ps, Tag};
 
-/// Die 0 is busy until 1100; what follows waits for it together.
+/// A read that keeps die 0 busy until 1100, so that the operations after it wait together.
 const BUSY: &str = "busy = read 0.7.0 x100\n";
 
 fn expect_behind_busy(script: &str, expected: &[(&str, u64)]) {
@@ -318,8 +318,8 @@ fn a_command_that_is_complete_at_once_is_an_event() {
     plan.push(OpKind::Delay(Dur(100)), Class::Idle, &[]);
     plan.push(OpKind::Complete(Tag(1)), Class::HostRead, &[]);
     engine.issue(Ps(5), &plan);
-    // whoever waits for the command goes from event to event: it must not pass the command for the
-    // delay, until 105
+    // a caller that waits for the command goes from event to event, so the command must come before
+    // the end of the delay at 105
     assert_eq!(engine.next_event(), Some(Ps(5)));
     let mut out = Vec::new();
     engine.advance(Ps(5), &mut out);

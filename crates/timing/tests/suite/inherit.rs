@@ -1,6 +1,6 @@
-//! A read of the map that a host read waits for is a host read itself: expected times are worked
-//! out by hand beside each test. tR is 1000 ps, tPROG 5000, a byte takes 1 ps on a channel; to stop
-//! takes 50, to go on 20.
+//! Tests that a read of the map is a host read itself once a host read waits for it. Expected times
+//! are worked out by hand beside each test. tR is 1000 ps, tPROG 5000 ps, and a byte takes 1 ps on
+//! a channel. A suspension takes 50 ps, and a resume 20 ps.
 
 use crate::common::{board, expect, expect_small, times, times_with};
 use flashatlas_timing::{Suspend, Times};
@@ -32,13 +32,13 @@ fn a_map_read_suspends_once_a_host_read_waits_for_it() {
     // m 1150-2150, out until 2250; a 2250 + 20 + 4000; h on die 1 from 2250 on: 3250, 3350
     let script = format!("{PROGRAM} m = read 0.1.0 x100 map\nh = read 1.1.0 x100 after m");
     expect_suspends(&script, &[("m", 2_250), ("a", 6_270), ("h", 3_350)], 1);
-    // without a host read m waits for a: 5100-6200
+    // without a host read, m waits for a: 5100-6200
     expect_suspends(
         &format!("{PROGRAM} m = read 0.1.0 x100 map"),
         &[("a", 5_100), ("m", 6_200)],
         0,
     );
-    // so it does where a write waits for it: what it lacks is read for nobody
+    // m also waits for a if only a write waits for m, because that read is not for a host
     for write in ["program 1.1.0 x100", "in x100", "delay 5", "read 1.1.0 x100 gc"] {
         let script = format!("{PROGRAM} m = read 0.1.0 x100 map\nh = {write} after m");
         expect_suspends(&script, &[("a", 5_100), ("m", 6_200)], 0);
@@ -84,7 +84,7 @@ fn a_map_read_that_is_under_way_only_changes_its_rank() {
     // when both wait for the channel already, from 1000 on: m goes before g all the same
     let script = script.replace("at 600", "at 1200");
     expect(&four, times(), &script, &[("m", 2_600), ("g", 2_700), ("h", 3_700)]);
-    // without h they leave as they came
+    // without h they leave in the order in which they came
     let script = script.split("at 1200").next().unwrap();
     expect(&four, times(), script, &[("g", 2_600), ("m", 2_700)]);
 }
@@ -107,7 +107,7 @@ fn what_the_host_read_waits_through_hands_it_on() {
     // the end of a read
     let script = format!("{PROGRAM} m = read 0.1.0 x100 map\nh = complete host_read after m");
     expect_suspends(&script, &[("m", 2_250), ("h", 2_250)], 1);
-    // not the end of a write: the drive does not know of a read that is sent after it
+    // not the end of a write: the drive does not have the read that is sent after it
     let script = format!(
         "{PROGRAM} m = read 0.1.0 x100 map
         c = complete host_write after m

@@ -1,5 +1,5 @@
-//! The rules that a drive switches on: cache read, cache program, suspension. Blocked one
-//! picosecond before, ready at it.
+//! The rules that a drive switches on: cache read, cache program, suspension. Each test checks that
+//! an operation is not complete one picosecond before its time, and is complete at its time.
 //!
 //! Expected times are worked out by hand beside each test; a byte takes 1 ps on a channel (see
 //! `common`).

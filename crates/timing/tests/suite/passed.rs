@@ -1,6 +1,6 @@
-//! Priorities age: an operation that is the first of its class in a queue is passed for no longer
-//! than `passed_max`, and then waits for no more than what is under way and the first of each other
-//! class that is overdue as well.
+//! The bound `passed_max`. The first operation of a class in a queue lets other classes pass for no
+//! longer than that. It then waits only for the operation under way, and for the first operation of
+//! each other class that is overdue as well.
 
 use crate::common::{board, expect, expect_small, times, times_with};
 use flashatlas_timing::{Suspend, Times};

@@ -1,5 +1,5 @@
 //! Critical paths beside arithmetic by hand: the steps follow each other without a gap, and each
-//! belongs to whoever is to blame.
+//! has the reason that caused it.
 //!
 //! tR is 1000 ps, tPROG 5000, tBERS 20000, a byte takes 1 ps on a channel.
 
@@ -78,7 +78,7 @@ fn a_path_goes_through_what_was_waited_for_and_begins_with_the_request() {
     let data = flash(&mut player, read(0, 0, 10), Cause::Host, &[map, delay]);
     player.issue(400);
     player.finish();
-    // the page of the map was on its way since 0: what it did before the request is not its fault
+    // the page of the map was on its way since 0: the time before the request is on no path
     let expected = [(1_050, Reason::Map), (2_050, Reason::Read), (2_060, Reason::Channel)];
     assert_eq!(steps(&player, data, 400, 2_060), expected);
     let late = [(2_050, Reason::Read), (2_060, Reason::Channel)];

@@ -1,8 +1,8 @@
-//! The engine against the naive simulator of `naive`: random plans on small boards, and every
-//! operation is complete at the same picosecond in both; so are the busy times.
+//! The engine against the naive simulator of `naive`, on random plans for small boards. Every
+//! operation must be complete at the same picosecond in both, and the busy times must be equal.
 //!
-//! Cases grow with their number, so the first that fails is a small one; its message holds all of
-//! it.
+//! Cases grow with their number, so the first case that fails is a small one. The message of its
+//! failure has the whole case.
 
 use crate::common::{Player, block, board, times_with};
 use crate::naive::{Naive, Step, Totals};
@@ -101,8 +101,7 @@ fn random_steps(rng: &mut Rng, family: Family, dies: u32, count: u64) -> Vec<Ste
                 2 if family.map => OpKind::Complete(Tag(u64::MAX - i)),
                 _ => random_kind(rng, family, dies),
             };
-            // programs and erases that call themselves host reads are not a thing that a drive
-            // issues
+            // a drive issues no programs and erases of class host read
             let lowest = if matches!(kind, OpKind::Read { .. }) { 0 } else { 1 };
             let some = if family.map { 2 } else { 5 };
             let class = Class::ALL[(lowest + rng.below(some - lowest)) as usize];
@@ -113,7 +112,8 @@ fn random_steps(rng: &mut Rng, family: Family, dies: u32, count: u64) -> Vec<Ste
             };
             let (kind, after) = match kind {
                 OpKind::Read { die, block, page, level, bytes, .. } if family.past => {
-                    // what waits for nothing: an erase could wait for what waits for the erase
+                    // this read names no operation: otherwise it could wait for the erase that
+                    // waits for it
                     let back = rng.below(i.min(12) + 1) as u32;
                     (OpKind::Read { die, block, page, level, bytes, back }, Vec::new())
                 }
@@ -205,7 +205,7 @@ fn compare(family: Family) {
     }
     assert_eq!(suspends > CASES / 10, family.suspend, "{}: {suspends} suspensions", family.name);
     assert_eq!(passed > CASES / 10, family.passed, "{}: {passed} went first", family.name);
-    // pages as they were are read by what waits for nothing: few chains are left
+    // reads of pages as they were name no operation, so few chains are left
     let enough = family.past || raised.0 > CASES / 4 && raised.1 > CASES / 20;
     assert!(enough || !family.map, "{}: {raised:?} reads of the map", family.name);
 }

@@ -1,8 +1,8 @@
 //! Plans in a short notation, played on an engine.
 //!
-//! A script is a text of lines. `at 500` says when the operations below it are issued (after the
-//! events of that instant); every other line is one operation,
-//! `name = what where how after other names`:
+//! A script is a text of lines. `at 500` is the time at which the operations below it are issued,
+//! after the events of that instant. Every other line is one operation, `name = what where how
+//! after other names`:
 //!
 //! ```text
 //! at 0
@@ -107,7 +107,7 @@ impl Player {
             *back *= 2;
         }
         let op = self.plan.push(kind, class, after);
-        // as the end of a host read it would raise the reads of the map behind it
+        // with class host read, it would raise the reads of the map that it waits for
         self.plan.push(OpKind::Complete(Tag(op.0)), Class::HostWrite, &[op]);
         op
     }
@@ -239,7 +239,7 @@ fn operation(words: &[&str]) -> (OpKind, Class) {
         "delay" => (OpKind::Delay(Dur(number().into())), Class::HostWrite),
         "join" => (OpKind::Join, Class::HostWrite),
         "free" => (OpKind::FreeSlots(number()), Class::HostWrite),
-        // its tag is none of those by which it is known here
+        // its tag is not the number of any operation of the script
         "complete" => (OpKind::Complete(Tag(u64::MAX)), Class::HostWrite),
         "await" => (OpKind::AwaitSlots(number().into()), Class::HostWrite),
         other => panic!("no operation is called `{other}`"),

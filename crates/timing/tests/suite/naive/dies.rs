@@ -4,8 +4,8 @@ use super::{AT_WORK, End, Naive, Stage, Where};
 use flashatlas_types::OpKind;
 
 impl Naive<'_> {
-    /// Returns the operation that has the cells: from its command on and, if it does not use the
-    /// register, until its data has left.
+    /// Returns the operation that has the cells. It has them from its command on until its data has
+    /// left, or until it moves to the register.
     pub(super) fn in_cells(&self, die: u32) -> Option<usize> {
         use Stage::{Cells, Command, Load, Out, Sensed};
         self.on_die(die, &[Command, Load, Cells, Sensed, Out])

@@ -4,15 +4,15 @@ use super::{AT_WORK, End, Naive, Stage, Where, place};
 use flashatlas_types::{Class, OpKind};
 
 impl Naive<'_> {
-    /// Raises the reads of the map that an operation waits for when it is issued, if it is of a
-    /// host read.
+    /// Raises the reads of the map that an operation waits for, if the operation belongs to a host
+    /// read.
     pub(super) fn raise_for(&mut self, op: usize) {
         let kind = self.steps[op].kind;
         let to_host = matches!(kind, OpKind::Link { inbound: false, .. } | OpKind::Complete(_));
         if self.steps[op].class != Class::HostRead || !(self.is_read(op) || to_host) {
             return;
         }
-        // everything before it that it waits for, from the newest on
+        // all earlier operations that it waits for, from the newest on
         let mut waits = vec![false; op + 1];
         waits[op] = true;
         for later in (0..=op).rev() {
@@ -38,8 +38,8 @@ impl Naive<'_> {
         (0..seen).rev().find(|&i| self.is_program(i) && place(self.steps[i].kind) == page)
     }
 
-    /// Handles a read that has left its die. Returns `true` if the operation that rests there
-    /// resumes a little later.
+    /// Handles a read that has left its die. Returns `true` if the suspended operation on the die
+    /// resumes by a later event of this instant.
     pub(super) fn waits_to_resume(&mut self, read: usize) -> bool {
         let die = self.die(read);
         let alone = self.on_die(die, AT_WORK);

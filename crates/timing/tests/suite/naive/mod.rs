@@ -1,42 +1,46 @@
 //! A naive simulator that shares no code with the engine. It keeps one stage for each operation in
-//! a plain list and finds everything else (who has a die, who is first in a queue, who waits for
-//! whom) by scanning that list anew each time. Its rules, which are the specification:
+//! a plain list. It finds everything else by scanning that list anew each time: which operation has
+//! a die, which is first in a queue, which waits for which. These rules are the specification:
 //!
-//! 1. An operation is *released* when all that it names are complete, a read also when the programs
-//!    of its page before it are, an erase when every operation on its block before it is; a program
-//!    or an erase moreover not before all programs and erases of its block before it have had their
-//!    die. A read of a page as it was `back` operations ago waits for the programs until then
-//!    alone; of the erases of its block since then, the first that is not complete is not released
-//!    before the read is complete, unless it was released already. What awaits slots is released
-//!    once as many have been freed.
-//! 2. Released operations arrive in the order in which they were released, those released by one
-//!    step in order of number; each takes effect before the next arrives. Operations issued
-//!    together are issued one by one.
-//! 3. A die and a bus serve by class, then by arrival. With a bound on passing, those classes come
-//!    before all others whose first operation has been that for as long as the bound or longer, and
-//!    of these the one whose first operation has been that for longest. An operation is the first
-//!    of its class from its arrival on, or from when the last of those before it left the queue.
-//! 4. What happens at one instant happens in the order in which it was begun. What an event frees
-//!    goes at once to what already waits for it, before anything that the event released arrives.
+//! 1. An operation is *released* when all operations that it names are complete. A read also waits
+//!    until the earlier programs of its page are complete, and an erase until every earlier
+//!    operation on its block is complete. A program or an erase also waits until all earlier
+//!    programs and erases of its block have had their die. A read of a page as it was `back`
+//!    operations ago waits only for the programs until then. The first erase of its block since
+//!    then that is not complete waits for the read, unless the erase was released already. An
+//!    operation that awaits slots is released once that number of slots has been freed.
+//! 2. Released operations arrive in the order in which they were released. Operations that one step
+//!    releases arrive in the order of their numbers. Each takes effect before the next arrives.
+//!    Operations issued together are issued one by one.
+//! 3. A die and a bus serve by class, then by arrival. With a bound on passing, a class is overdue
+//!    if its first operation has been the first for at least the bound. Overdue classes come before
+//!    all others. The one whose first operation has been the first for the longest time comes
+//!    before the other overdue ones. An operation is the first of its class from its arrival on, or
+//!    from the time at which the last operation before it left the queue.
+//! 4. Events of one instant happen in the order in which they were begun. A resource that an event
+//!    frees goes at once to an operation that already waits for it, before the operations that the
+//!    event released arrive.
 //! 5. A transfer or a command that takes no time does not wait for its bus.
-//! 6. Cache read: a sensed page moves to the register when that is free; the die then begins with a
-//!    read, if one is next, before the page asks for the channel. Any other operation waits until
+//! 6. Cache read: a sensed page moves to the register when the register is free. If a read is next,
+//!    the die then begins it before the page asks for the channel. Any other operation waits until
 //!    the register is free.
-//! 7. Cache program: while a program is in the cells, and neither the register is taken nor an
-//!    operation rests, a program that is next takes the register. When the cells end it goes on,
+//! 7. Cache program: a program that is next takes the register while another program is in the
+//!    cells, if the register is free and no operation is suspended. When the cells end, it goes on
 //!    before all others.
-//! 8. Suspension: when a host read arrives, or cells begin while one waits; not during a read, not
-//!    while the register is taken, and only if more time is left than the latency. Host reads, and
-//!    nothing else, go before the operation resumes. It resumes for good at the first chance after
-//!    the shorter one of the bounds on passing and on suspension.
-//! 9. When a read of class host read is issued, or data to the host or the end of a command of this
-//!    class, each unfinished read of class map that it waits for becomes a host read, in order of
-//!    number. It waits for what it names and, a read, for the newest program of its page, and for
-//!    what these wait for; what waits for the end of a command waits for that alone. A read that
-//!    stands in a queue arrives there anew. On a die a program may then be loaded ahead, or an
-//!    operation be suspended. When it leaves a die where nothing but an operation that rests is
-//!    left, that one resumes by an event of this instant that begins then: what the read released
-//!    comes before.
+//! 8. Suspension: a host read suspends the operation in the cells when the read arrives, or when
+//!    the cells begin while the read waits. A read is not suspended. Nothing is suspended while the
+//!    register is taken, or if no more time is left than the latency. Only host reads go before the
+//!    operation resumes. The operation resumes for good at the first chance after the shorter one
+//!    of the bounds on passing and on suspension.
+//! 9. Inheritance: a read, data to the host, or the end of a command raises reads of the map when
+//!    it is issued, if its class is host read. Each unfinished read of class map that it waits for
+//!    becomes a host read, in order of number. It waits for the operations that it names, for the
+//!    newest program of its page if it is a read, and for the operations that these wait for. An
+//!    operation that waits for the end of a command waits for that end alone. A raised read that
+//!    stands in a queue arrives there anew. On a die, a program may then be loaded ahead, or an
+//!    operation may be suspended. If only a suspended operation is left on the die that a raised
+//!    read leaves, that operation resumes by an event of this instant that begins then. So the
+//!    operations that the read released come before it.
 
 mod dies;
 mod inherit;
@@ -44,7 +48,8 @@ mod inherit;
 use flashatlas_timing::Times;
 use flashatlas_types::{Class, OpKind};
 
-/// One operation: when it is issued, what it is, what it waits for (by number in the list).
+/// One operation: the time of its issue, its kind and class, and the numbers in the list of the
+/// operations that it waits for.
 #[derive(Clone, Debug)]
 pub struct Step {
     pub at: u64,
@@ -69,7 +74,7 @@ enum Stage {
     Sensed,
     /// In the register, and the cells are taken.
     Loaded,
-    /// Being suspended; suspended.
+    /// About to stop for a host read, and stopped.
     Stopping,
     Resting,
     /// A timer or the host link.
@@ -87,10 +92,10 @@ const AT_WORK: &[Stage] = {
 struct State {
     stage: Stage,
     class: Class,
-    /// `true` if it was of class map before.
+    /// `true` if the operation is a read of the map that became a host read.
     raised: bool,
     in_register: bool,
-    /// Order of arrival at its die, or at its bus, and the time of the arrival.
+    /// Order of arrival at the operation's die or bus, and the time of the arrival.
     arrival: u64,
     arrived_at: u64,
     bus: Option<usize>,
@@ -98,7 +103,7 @@ struct State {
     cells_from: u64,
     left: u64,
     suspended: u32,
-    /// Time at which it was stopped last.
+    /// Time at which the operation was last suspended.
     stopped_at: u64,
     done: u64,
 }
@@ -111,8 +116,9 @@ enum End {
     Timer,
 }
 
-/// Work of the resources: busy times of the cells of each die, of each channel and then of each way
-/// of the link; sum over time of the dies at work; time in which any was; suspensions.
+/// Work of the resources: busy times of the cells of each die, and of each channel and then of each
+/// way of the link; sum over time of the dies at work; time in which at least one die was at work;
+/// suspensions.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct Totals {
     pub die_busy: Vec<u64>,
@@ -132,7 +138,7 @@ pub struct Naive<'a> {
     arrivals: u64,
     ops: Vec<State>,
     released: Vec<usize>,
-    /// Erases, and the reads of their blocks as they were that hold each.
+    /// Pairs of an erase and a read of a page as it was that holds the erase back.
     held: Vec<(usize, usize)>,
     /// Work under way, each with the time of its end, in the order in which it was begun.
     pending: Vec<(u64, End, usize)>,
@@ -314,9 +320,9 @@ impl Naive<'_> {
             })
     }
 
-    /// Holds an erase for a read of a page as it was, which is issued now, until the read is
-    /// complete. The erase is the first of its block since then that is not complete; one that was
-    /// released is not held.
+    /// Holds an erase back until a read of a page as it was, which is issued now, is complete. The
+    /// erase is the first of its block since then that is not complete. An erase that was released
+    /// is not held back.
     fn hold(&mut self, read: usize) {
         let OpKind::Read { back: back @ 1.., block, .. } = self.steps[read].kind else { return };
         let erase = (read - back as usize + 1..read).find(|&i| {
@@ -439,14 +445,14 @@ impl Naive<'_> {
         among.iter().copied().min_by_key(|&i| (self.rank(i), self.ops[i].arrival))
     }
 
-    /// Returns the operation of a queue that goes next, of all that stand there.
+    /// Returns the operation that goes next among the operations of a queue.
     fn next(&mut self, queued: Vec<usize>, queue: Where) -> Option<usize> {
         let first = self.first(&queued)?;
         let bound = self.t.passed_max.0;
         if bound == 0 {
             return Some(first);
         }
-        // the first of each class, and since when it is the first
+        // the first of each class, and the time since which it is the first
         let firsts = Class::ALL.into_iter().filter_map(|class| {
             let those: Vec<usize> =
                 queued.iter().copied().filter(|&i| self.ops[i].class == class).collect();

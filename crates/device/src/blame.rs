@@ -1,13 +1,14 @@
-//! The setting that an error of several keys is blamed on.
+//! Search for the setting that is to blame for an error of several keys.
 //!
-//! A check of several keys names one of them. That one may stand in the preset while another one
-//! has changed. A configuration is a base (a preset, or a file that builds on none) with
-//! settings over it, one key each: the lines of a file that builds on a preset, then `--set`.
+//! A check of several keys names one of them. The named key may be in the preset, while the user
+//! has changed another one. A configuration is a base with settings over it. The base is a preset,
+//! or a file that builds on no preset. Each setting has one key: first the lines of a file that
+//! builds on a preset, then `--set`.
 
 use crate::params::SET;
 use flashatlas_types::{ConfigError, RawConfig};
 
-/// A key that was written over a base, with its text.
+/// A key that is set over a base, with its text.
 #[derive(Clone, Debug)]
 pub(crate) struct Setting(RawConfig);
 
@@ -39,7 +40,7 @@ impl Setting {
     }
 }
 
-/// Returns `base` with `settings` over it, each over those before.
+/// Returns `base` with `settings` over it, each over the earlier ones.
 ///
 /// # Errors
 /// Returns the errors of [`one_capacity`].
@@ -55,7 +56,7 @@ pub(crate) fn laid<'a>(
     Ok(raw)
 }
 
-/// Returns `error` of `base` with `settings` over it, blamed on the last setting that it needs.
+/// Returns `error` of `base` with `settings` over it, blamed on the last setting that causes it.
 ///
 /// `refused` returns the error of a configuration. The error stays as it is if the base has it
 /// without settings, or if its key is one of the settings.
@@ -72,7 +73,7 @@ pub(crate) fn blamed(
     if fails(&[]) {
         return error;
     }
-    // one after the other is left out for good where the error stays without it
+    // each setting in turn is left out; it stays left out if the error remains without it
     let mut causes: Vec<&Setting> = settings.iter().collect();
     let mut at = 0;
     while at < causes.len() {
@@ -91,7 +92,7 @@ pub(crate) fn blamed(
     if keys.clone().any(|key| key == error.key) {
         return error;
     }
-    // what was said last is what the user looks at
+    // the user looks at the last setting
     let Some(last) = keys.next_back() else { return error };
     let ConfigError { key, why, nearest, allowed, .. } = error;
     let mut with = whole.text(last).unwrap_or_default().to_owned();
@@ -112,7 +113,7 @@ fn place(raw: &RawConfig, key: &str) -> String {
     }
 }
 
-/// Removes from `raw` the parameter of the capacity that `over` replaces with the other one.
+/// Removes from `raw` one of the two parameters of capacity if `over` sets the other one.
 fn one_capacity(raw: &mut RawConfig, over: &RawConfig) -> Result<(), ConfigError> {
     let keys = ["drive.logical_pages", "drive.over_provisioning"];
     let given = keys.map(|key| over.text(key).is_some_and(|text| text != "0"));

@@ -1,11 +1,11 @@
 //! The write cache: mapping units in the controller's memory that are not on flash yet, least
 //! recently written first.
 //!
-//! A unit that was written in part knows which of its sectors it holds. The others are fetched when
-//! it leaves, and only if nobody wrote them in the meantime. Its slot is free again when the
-//! program that took it to flash is complete. A write that needs slots waits until operations have
-//! freed as many as were taken before, whichever these are: no write waits for one die while
-//! another has freed slots.
+//! A unit that was written in part has a list of the sectors that it holds. The other sectors are
+//! fetched when the unit leaves, unless the host has written them in the meantime. The unit's slot
+//! is free again when the program that took the unit to flash is complete. A write that needs slots
+//! waits until operations have freed enough slots of the cache. Any slots count, so no write waits
+//! for one die while another has freed slots.
 
 use flashatlas_types::{Lpn, OpId, Stamp};
 use rustc_hash::FxHashMap;
@@ -20,7 +20,8 @@ pub struct CacheEntry {
     pub lpn: Lpn,
     /// Stamp of the unit as a read must return it.
     pub stamp: Stamp,
-    /// Stamp of the unit on flash when the entry was made; a fetch of missing sectors must find it.
+    /// Stamp of the unit on flash when the entry was made. A fetch of missing sectors must find
+    /// this stamp.
     pub base: Stamp,
     /// Sectors of the unit that are here.
     pub present: u128,
@@ -35,7 +36,8 @@ pub struct CacheEntry {
 /// A unit whose program is planned: its slot holds the data until the program is complete.
 #[derive(Clone, Copy, Debug)]
 struct LeavingUnit {
-    /// Operations that brought its sectors: from the host, and from flash if some were missing.
+    /// Operations that brought the unit's sectors: from the host, and from flash if some were
+    /// missing.
     arrived: [OpId; 2],
     /// Operation before which its program is planned.
     before: OpId,
@@ -47,7 +49,8 @@ pub struct WriteCache {
     capacity: u32,
     /// Slots taken so far.
     taken: u64,
-    /// Slots that operations of plans free; and, counted apart, slots that were free at once.
+    /// Slots that operations of plans free, and, in a count of their own, slots that were free at
+    /// once.
     freed: u64,
     freed_at_once: u64,
     index: FxHashMap<Lpn, u32>,
@@ -61,7 +64,7 @@ pub struct WriteCache {
     upcoming: [Upcoming; 2],
     /// Limits on dirty units and on units on their way to flash.
     pub limits: Limits,
-    /// `true` if there were more dirty units than `limits.high`, and they have not been
+    /// `true` if the number of dirty units was above `limits.high` and has not fallen to
     /// `limits.low` since.
     pub too_full: bool,
 }
@@ -79,10 +82,11 @@ impl Upcoming {
     const NONE: Upcoming = Upcoming { last: NIL, count: 0 };
 }
 
-/// Returns the number of listed units on their way to flash at which all of them are looked at
-/// again, if `listed` are left now.
+/// Returns the length of the list of leaving units at which complete ones are removed next, if
+/// `listed` units are in it now.
 ///
-/// The number is twice `listed` and at least 128, so that looking does not cost more than listing.
+/// The length is twice `listed` and at least 128, so that the removal does not cost more than the
+/// listing.
 fn leaving_limit(listed: usize) -> usize {
     2 * listed.max(64)
 }
@@ -92,7 +96,7 @@ fn leaving_limit(listed: usize) -> usize {
 pub struct Limits {
     /// Number of dirty units above which units begin to leave.
     pub high: u32,
-    /// Number of dirty units at which units cease to leave.
+    /// Number of dirty units at which units stop leaving.
     pub low: u32,
     /// Greatest number of units on their way to flash.
     pub ahead: u32,
@@ -125,7 +129,7 @@ impl WriteCache {
     pub fn leave(&mut self, lpn: Lpn, arrived: [OpId; 2], before: OpId, oldest_unfinished: OpId) {
         if self.leaving.len() >= self.leaving_limit {
             self.leaving.retain(|_, unit| unit.before > oldest_unfinished);
-            // one old operation may keep all of them
+            // one old operation may keep all units in the list
             self.leaving_limit = leaving_limit(self.leaving.len());
         }
         self.leaving.insert(lpn, LeavingUnit { arrived, before });
@@ -245,8 +249,8 @@ impl WriteCache {
         Some(CacheEntry { bytes, ..self.entries[e as usize].clone() })
     }
 
-    /// Returns another of the `distance` pages that leave next, or `None` if all were returned.
-    /// Each page is returned once for either `purpose` (0 or 1).
+    /// Returns one of the `distance` pages that leave next, or `None` if all were returned already.
+    /// Each page is returned once for each `purpose` (0 or 1).
     ///
     /// The pages serve as hints only: if pages were written again, some are not returned at all.
     pub fn upcoming(&mut self, purpose: usize, distance: u32) -> Option<Lpn> {
@@ -321,7 +325,7 @@ mod tests {
         assert_eq!((cache.free_slots(), cache.leaving(0), cache.leaving(1)), (1, 2, 1));
         // the fourth unit needs the slot that the operation frees
         assert_eq!((cache.take_slots(1), cache.free_slots()), (1, 0));
-        // and the fifth needs no other, for this one is free at once
+        // the fifth waits for no further operation, because this slot is free at once
         cache.release(OpId::NONE, 1);
         assert_eq!(cache.take_slots(1), 1);
     }
@@ -338,11 +342,12 @@ mod tests {
         };
         (1..=5).for_each(|lpn| put(&mut cache, lpn));
         assert_eq!((shown(&mut cache, 0), shown(&mut cache, 0)), (vec![1, 2, 3], vec![]));
-        // the two oldest leave: two more come near, for the other purpose all of them
+        // the two oldest leave: two more are shown for the first purpose, and all three for the
+        // other
         cache.remove(Lpn(1)).unwrap();
         cache.remove(Lpn(2)).unwrap();
         assert_eq!((shown(&mut cache, 0), shown(&mut cache, 1)), (vec![4, 5], vec![3, 4, 5]));
-        // one that was shown is written again: it leaves later, and is shown again
+        // a page that was shown is written again: it leaves later, and is shown again
         cache.touch(Lpn(4)).unwrap();
         cache.remove(Lpn(3)).unwrap();
         assert_eq!(shown(&mut cache, 0), [4]);
@@ -351,7 +356,7 @@ mod tests {
         put(&mut cache, 6);
         cache.remove(Lpn(5)).unwrap();
         assert_eq!(shown(&mut cache, 0), [6]);
-        // nothing is left, and all begins anew
+        // no page is left, and the walk begins anew
         cache.remove(Lpn(6)).unwrap();
         assert_eq!(shown(&mut cache, 0), [0; 0]);
         (7..=8).for_each(|lpn| put(&mut cache, lpn));
@@ -360,7 +365,7 @@ mod tests {
 
     #[test]
     fn what_leaves_is_looked_at_a_few_times_each_whatever_is_unfinished() {
-        // operation 1 is never complete: nothing can be forgotten
+        // operation 1 is never complete, so no unit can be removed from the list
         let mut cache = WriteCache::new(8, LIMITS, 0);
         let mut limits = 0;
         for n in 1..=100_000 {
@@ -369,7 +374,7 @@ mod tests {
             limits += usize::from(cache.leaving_limit != before);
         }
         assert_eq!(limits, 10, "from 128 on, twice as many each time: 2^17 is more than all");
-        // all are complete, and the next look forgets them
+        // all operations are complete, and the next look removes their units
         for n in 100_001..=140_000 {
             cache.leave(Lpn(n), [OpId::NONE; 2], OpId(u64::from(n) + 1), OpId(100_001));
         }

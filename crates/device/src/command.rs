@@ -15,8 +15,8 @@ pub enum Cmd<'a> {
         sectors: u32,
     },
     /// Read sectors with the map entries that the host has (HPB READ; see [`crate::hpb`]). A drive
-    /// that does not believe an entry, or hands out no map, reads as for [`Cmd::Read`]: entries
-    /// change times and counters, never data.
+    /// that refuses an entry, or hands out no map, reads as for [`Cmd::Read`]. Entries change times
+    /// and counters, never data.
     HpbRead {
         /// First sector.
         lba: Lba,
@@ -44,14 +44,14 @@ pub enum Cmd<'a> {
         sectors: u32,
         /// `true` if the data must be durable when the command is complete (FUA).
         fua: bool,
-        /// Name of what is written; stamps are made from it (see [`Stamp::whole`] and
+        /// Name of the content; stamps are made from the name (see [`Stamp::whole`] and
         /// [`Stamp::overwritten`]).
         content: u64,
         /// The bytes, if the drive keeps bytes.
         data: Option<&'a [u8]>,
     },
-    /// Write whole mapping units whose stamps the layer itself states, because it moves or gathers
-    /// them.
+    /// Write whole mapping units that a layer moves or gathers, with the stamps that the layer
+    /// gives.
     WriteUnits {
         /// First sector.
         lba: Lba,
@@ -62,7 +62,8 @@ pub enum Cmd<'a> {
         /// The bytes, if the drive keeps bytes.
         data: Option<&'a [u8]>,
     },
-    /// Forget the mapping units that lie wholly inside the range; the drive ignores the rest of it.
+    /// Unmap the mapping units that are wholly inside the range. The drive ignores the rest of the
+    /// range.
     Trim {
         /// First sector.
         lba: Lba,
@@ -89,7 +90,7 @@ impl Cmd<'_> {
 
     /// Returns `true` if the command changes data or makes changes durable.
     ///
-    /// If such a command fails half-way, a layer does not know what was done.
+    /// If such a command fails half-way, a layer cannot tell which changes were made.
     pub fn changes(&self) -> bool {
         matches!(self, Cmd::Write { .. } | Cmd::WriteUnits { .. } | Cmd::Trim { .. } | Cmd::Flush)
     }
@@ -104,8 +105,8 @@ impl Cmd<'_> {
 
     /// Returns an error if a command asks for a part of the map that does not exist.
     ///
-    /// The device hands out `subregions` subregions and `regions` regions: none if it hands out no
-    /// map.
+    /// The device hands out `subregions` subregions and `regions` regions. Both are 0 if it hands
+    /// out no map.
     ///
     /// # Errors
     /// Returns [`SubmitError::NoMap`] if the subregion or the region is not handed out.
@@ -128,7 +129,7 @@ pub struct Done {
     pub at: Ps,
 }
 
-/// Data and notice that a command returns, known at submission ("decide now, time later").
+/// Data and notice that a command returns. They are known at submission ("decide now, time later").
 #[derive(Clone, Debug, Default)]
 pub struct Reply {
     /// The stamp of each mapping unit that the range touches, in order.
@@ -137,13 +138,13 @@ pub struct Reply {
     pub bytes: Vec<u8>,
     /// The entries of a subregion of the map, in the order of its pages.
     pub entries: Vec<u64>,
-    /// Notice about the map in the response to any command; it reaches the host when the command is
+    /// Notice about the map in the response to the command. It reaches the host when the command is
     /// complete.
     pub notice: Option<Box<Notice>>,
 }
 
 impl Reply {
-    /// Forgets what the last command returned, and keeps the buffers.
+    /// Removes the data of the last command, and keeps the buffers.
     pub fn clear(&mut self) {
         self.stamps.clear();
         self.bytes.clear();
@@ -154,9 +155,9 @@ impl Reply {
 
 /// Reason why a command was not accepted.
 ///
-/// Nothing of the command was carried out, unless an [`FtlError`] stopped it half-way: then every
-/// later command gets the same error until the drive is switched off and on again. A read of data
-/// that cannot be read changes nothing, and other commands may follow.
+/// A refused command has done nothing, unless an [`FtlError`] stopped it half-way. After such an
+/// error, every later command gets the same error until the drive is switched off and on again. A
+/// read of data that cannot be read changes nothing, and other commands may follow.
 #[non_exhaustive]
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum SubmitError {

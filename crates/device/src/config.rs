@@ -25,8 +25,8 @@ pub struct DriveConfig {
     pub params: Params,
     /// Parts that the names in the configuration choose from.
     pub registry: Registry,
-    /// Keys of the drive that were left out, because a setting has chosen away the part that they
-    /// belong to (a scheme, map store, victim policy, classifier or layer).
+    /// Keys of the drive that were left out, because a setting has chosen another part in place of
+    /// the one that they belong to (a scheme, map store, victim policy, classifier or layer).
     pub dropped: Vec<String>,
 }
 
@@ -64,7 +64,7 @@ impl DriveConfig {
         for setting in settings {
             over.push(Setting::parse(setting)?);
         }
-        // what no line can be blamed for is said of the file
+        // an error that no line causes gets the place of the file
         let of_file = |mut e: ConfigError| {
             if e.place.is_empty() && e.why.starts_with("is not given") && file.is_some() {
                 e.why += "; give it, or begin with a preset (base = \"tiny\" in [drive])";
@@ -137,12 +137,14 @@ impl DriveConfig {
         self.registry.layers_named(self.params.get(LAYERS)).expect("the configuration is checked")
     }
 
-    /// Returns the number of drives at the bottom: one, unless a layer is over several.
+    /// Returns the number of drives at the bottom. There is one, unless a layer is over several
+    /// drives.
     pub fn drives(&self) -> u32 {
         layer::drives_below(&self.layers(), &self.params)
     }
 
-    /// Returns an error if the layers are over several drives, because `what` holds one drive.
+    /// Returns an error if the layers are over several drives, because `what` has room for one
+    /// drive.
     ///
     /// # Errors
     /// Returns an error that names the layers, if they are over several drives.
@@ -166,8 +168,7 @@ impl DriveConfig {
             .expect("the configuration is checked")
     }
 
-    /// Returns the most that mounts of all layers read and write, apart from the mount of the
-    /// drive.
+    /// Returns the greatest work of a mount of all layers, without the mount of the drives.
     pub fn layers_limit(&self) -> LayerLimit {
         let (layers, drive) =
             (self.layers(), DeviceShape::of(&self.layout().expect("the configuration is checked")));
@@ -179,7 +180,7 @@ impl DriveConfig {
                 &self.params,
                 &LayersBelow { shape, layers: layers_beneath, registry: &self.registry },
             );
-            // each of the devices right below does what those beneath it do
+            // each device right below repeats the mounts of all layers beneath it
             let devices = u64::from(layers[at].build.count(&self.params));
             LayerLimit {
                 reads: devices * sum.reads + one.reads,
@@ -188,8 +189,8 @@ impl DriveConfig {
         })
     }
 
-    /// Reads a preset. Every value but `drive.summary` must name its source: words and flags as
-    /// well as numbers.
+    /// Reads a preset. Every value except `drive.summary` must name its source, whether it is a
+    /// word, a flag or a number.
     ///
     /// # Errors
     /// Returns an error for a fault of the syntax, or for the first value without a source.
@@ -209,9 +210,10 @@ impl DriveConfig {
     ///
     /// # Errors
     /// Returns an error if the parameters of the shape do not fit each other, the allocation order
-    /// is unknown, or the mapping unit is no whole number of 512-byte sectors. Also if there is no
-    /// logical unit, or more than the flash holds or the scheme can keep, or if the write-back
-    /// cache has fewer than two frames, `cache.low` above `cache.high`, or units above 64 KiB.
+    /// is unknown, or the mapping unit is no whole number of 512-byte sectors. Returns an error if
+    /// there is no logical unit, or if there are more than the flash holds or the scheme can keep.
+    /// For a write-back cache, returns an error if it has fewer than two frames, if `cache.low` is
+    /// above `cache.high`, or if units are larger than 64 KiB.
     pub fn layout(&self) -> Result<Layout, ConfigError> {
         let p = &self.params;
         let geometry = Geometry {
@@ -290,7 +292,7 @@ impl DriveConfig {
         if layout.unit_sectors() > 128 {
             return Err(ConfigError::new(
                 "map.unit",
-                "the write cache knows the sectors of units up to 64 KiB",
+                "the write cache tracks the sectors of units up to 64 KiB only",
             ));
         }
         Ok(())
@@ -299,9 +301,9 @@ impl DriveConfig {
     /// Builds the drive, blank and at time zero.
     ///
     /// # Errors
-    /// Returns an error for a fault that [`DriveConfig::load`] could not know: a spare area that is
-    /// too small, factory-bad blocks that leave too little room, or tables for which the system
-    /// hands out no memory.
+    /// Returns an error for a fault that [`DriveConfig::load`] cannot find: a spare area that is
+    /// too small, factory-bad blocks that leave too little room, or tables for which the system has
+    /// no memory.
     pub fn build(&self, seed: Seed) -> Result<Ssd, ConfigError> {
         self.must_have_room(1, None)?;
         Ssd::new(self, seed)
@@ -317,7 +319,7 @@ impl DriveConfig {
         Stack::over(drives.collect::<Result<_, _>>()?, self)
     }
 
-    /// Returns the medium that `image` describes, if it can be a medium of this drive.
+    /// Returns the medium that `image` describes, if the image fits this drive.
     ///
     /// # Errors
     /// Returns the contradiction between image and drive, in words.
@@ -382,8 +384,8 @@ impl DriveConfig {
     }
 }
 
-/// Adds to an error about an unknown name which other kind of part has this name and which key
-/// chooses that part.
+/// Adds a hint to an error about an unknown name, if a part of another kind has this name: the kind
+/// of that part and the key that chooses it.
 fn elsewhere(registry: &Registry, raw: &RawConfig, mut error: ConfigError) -> ConfigError {
     let Some(name) = raw.text(&error.key).filter(|name| error.why.contains(&format!("`{name}`")))
     else {

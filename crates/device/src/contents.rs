@@ -1,11 +1,11 @@
 //! Contents that the digests of a layer stand for.
 //!
 //! A simulation keeps a stamp of 32 bits for the bytes of a mapping unit (see [`Stamp`]). A layer
-//! may gather several pages of its own in one unit, or write records of its own. When it reads, it
-//! gets the stamp of the unit back and must know what is there: this table leads from a stamp to
-//! the content that it is the digest of. The table is part of the simulation of *data*, not of the
-//! layer's memory: a stamp that a drive returns after a power failure is looked up here, as the
-//! bytes would be read.
+//! may gather several pages of its own in one unit, or write records of its own. When the layer
+//! reads, it gets the stamp of the unit back and needs the content. This table leads from a stamp
+//! to the content that it stands for. The table is part of the simulation of *data*, not of the
+//! layer's memory. After a power failure, a layer still looks up the stamps that a drive returns,
+//! as it would read the bytes.
 
 use flashatlas_types::Stamp;
 use rustc_hash::FxHashMap;
@@ -40,7 +40,7 @@ impl Contents {
     pub fn compose(&mut self, held: UnitContent) -> Stamp {
         loop {
             self.next += 1;
-            // few of 2^32 stamps are taken: a second round is rare
+            // few of the 2^32 stamps are taken, so a second round is rare
             let stamp = Stamp::whole(COMPOSED | self.next, 0);
             if let Entry::Vacant(free) = self.held.entry(stamp) {
                 free.insert(held);
@@ -90,12 +90,12 @@ impl Contents {
         self.held.is_empty()
     }
 
-    /// Forgets all stamps but the ones that a device still holds.
+    /// Removes all stamps except the ones that a device still holds.
     pub fn retain(&mut self, held: impl Fn(Stamp) -> bool) {
         self.held.retain(|&stamp, _| held(stamp));
     }
 
-    /// Adds everything that `other` knows.
+    /// Adds all contents of `other`.
     pub fn learn(&mut self, other: &Contents) {
         self.held.extend(other.held.iter().map(|(&stamp, held)| (stamp, held.clone())));
         self.next = self.next.max(other.next);
@@ -113,7 +113,7 @@ mod tests {
             let stamp = contents.compose(UnitContent::Bytes(Arc::from(n.to_le_bytes())));
             assert_eq!(contents.get(stamp), Some(&UnitContent::Bytes(Arc::from(n.to_le_bytes()))));
         }
-        // about 200,000^2 / 2^33 = 4.7 of them would have, were they not chosen
+        // without the choice, about 200,000^2 / 2^33 = 4.7 stamps would stand for two things
         assert_eq!(contents.len(), 200_000);
         assert!(contents.next > 200_000, "{} names for {} stamps", contents.next, contents.len());
     }

@@ -1,8 +1,8 @@
 //! Interfaces that a drive and a layer over it share: commands ([`Device`]), power ([`PowerCycle`])
-//! and a look behind the commands ([`Inspect`]).
+//! and inspection without commands ([`Inspect`]).
 //!
-//! A drive implements all three. A layer implements [`Device`] and [`Layer`]; power and inspection
-//! reach the drive through it.
+//! A drive implements all three. A layer implements [`Device`] and [`Layer`], and gets the other
+//! two from [`Layer`].
 
 use crate::{Cmd, Contents, DeviceShape, Done, DriveConfig, LayerReport, Reply, Ssd, SubmitError};
 use flashatlas_types::{Lpn, Ps, Seed, Stamp, StampSum, Tag, Violation};
@@ -16,7 +16,7 @@ pub struct Submission<'a> {
     pub tag: Tag,
     /// The command.
     pub cmd: Cmd<'a>,
-    /// Commands that it waits for. A tag that is not in flight counts as complete.
+    /// Commands that this one waits for. A tag that is not in flight counts as complete.
     pub after: &'a [Tag],
 }
 
@@ -51,8 +51,8 @@ pub trait Device: Send {
         reply: &mut Reply,
     ) -> Result<(), SubmitError>;
 
-    /// Prepares for reads of these mapping units. The device may load what is known of them from
-    /// memory now, all at once, rather than one by one later; nothing else changes.
+    /// Prepares for reads of these mapping units. The device may load its table entries of them
+    /// from memory now, all at once, rather than one by one later. Nothing else changes.
     fn prefetch(&self, units: &[Lpn]) {
         let _ = units;
     }
@@ -66,8 +66,8 @@ pub trait Device: Send {
     /// Runs as [`Device::advance`] does, but no further than the first instant at which commands
     /// complete.
     ///
-    /// Returns the time that it came to: `until` if no command completes before, or the time of the
-    /// last event if `until` is [`Ps::MAX`].
+    /// Returns the time of the device after that: `until` if no command completes by then, or the
+    /// time of the last event if `until` is [`Ps::MAX`].
     fn advance_to_completion(&mut self, until: Ps, out: &mut Vec<Done>) -> Ps {
         let (before, mut now) = (out.len(), Ps::ZERO);
         while out.len() == before
@@ -83,11 +83,11 @@ pub trait Device: Send {
         until
     }
 
-    /// Offers the time from `now` until `until`, in which the host asks for nothing, to background
+    /// Offers the time from `now` until `until`, in which the host sends no command, to background
     /// work.
     ///
     /// # Errors
-    /// Returns an error if background work finds a fault that it has no answer to.
+    /// Returns an error if background work finds a fault that it cannot handle.
     fn idle(&mut self, now: Ps, until: Ps) -> Result<(), SubmitError>;
 
     /// Returns the shape that the device exports.
@@ -104,14 +104,14 @@ pub trait Device: Send {
     }
 }
 
-/// Life of a device: how it is brought into a state, and what becomes of it when the power fails.
+/// Power of a device, and preparation of a state without simulated time.
 pub trait PowerCycle {
-    /// Makes commands take effect without any time passing and without completions, if `on`. This
-    /// brings a device into a state.
+    /// Makes commands take effect in no time and without completions, if `on`. A caller brings a
+    /// device into a state this way.
     fn set_instant(&mut self, on: bool);
 
-    /// Switches the power on again: everything in memory is gone, and the device mounts what is on
-    /// the medium. `config` is the configuration of the device.
+    /// Switches the power on again. Everything in memory is lost, and the device mounts the content
+    /// of the medium. `config` is the configuration of the device.
     ///
     /// # Errors
     /// Returns an error if the medium cannot be mounted. The device is of no use then.
@@ -128,7 +128,7 @@ pub trait PowerCycle {
     fn into_drives(self: Box<Self>) -> Vec<Ssd>;
 }
 
-/// Look of a simulator into a device, at no cost and behind the back of its commands.
+/// Inspection of a device by the simulator, without commands and in no time.
 pub trait Inspect {
     /// Checks the rules of everything below, in O(n).
     ///
@@ -136,17 +136,17 @@ pub trait Inspect {
     /// Returns the first rule that does not hold.
     fn check(&self) -> Result<(), Violation>;
 
-    /// Returns the stamp that a mapping unit holds, looked up behind the device's back: without an
-    /// operation, in no time.
+    /// Returns the stamp that a mapping unit holds. The lookup causes no operation and takes no
+    /// time.
     ///
     /// # Errors
     /// Returns an error if a map points to something that cannot be read, or to another unit.
     fn peek_stamp(&self, unit: Lpn) -> Result<Stamp, SubmitError>;
 
-    /// Fills `stamps` with what the units from `first` on hold, as [`Inspect::peek_stamp`] finds
-    /// it.
+    /// Fills `stamps` with the stamps of the units from `first` on, as [`Inspect::peek_stamp`]
+    /// does.
     ///
-    /// The units are loaded from memory together, and many thousands by all cores.
+    /// The units are loaded from memory together, and by all cores if there are many thousands.
     ///
     /// # Errors
     /// Returns the error of [`Inspect::peek_stamp`] for the first unit that cannot be read.
@@ -155,18 +155,17 @@ pub trait Inspect {
     /// Returns the sum of all units, as pairs of a unit and its stamp, without the units that hold
     /// [`Stamp::ZERO`].
     ///
-    /// The stamps are the ones that [`Inspect::peek_stamp`] returns, if [`Inspect::check`] finds
-    /// nothing. Returns `None` if the sum takes as long as looking at each unit.
+    /// The stamps are the ones that [`Inspect::peek_stamp`] returns, if [`Inspect::check`] finds no
+    /// fault. Returns `None` if the sum takes as long as looking at each unit.
     fn sum_of_stamps(&self) -> Option<StampSum>;
 
     /// Returns `true` if trims do not outlive a power failure.
     fn forgets_trims(&self) -> bool;
 
-    /// Shows what the digests of layers stand for (see [`Contents`]): of each layer that composes
-    /// what it writes, from the top down.
+    /// Calls `look` with the [`Contents`] of each layer that composes units, from the top down.
     fn each_contents(&mut self, look: &mut dyn FnMut(&mut Contents));
 
-    /// Returns what each layer counted and keeps in the host's memory, from the top down.
+    /// Returns the counters and the memory tables of each layer, from the top down.
     ///
     /// Below a layer over several devices, the layers of all devices are reported as one.
     fn reports(&self) -> Vec<LayerReport>;
@@ -174,10 +173,10 @@ pub trait Inspect {
     /// Sets every counter to zero; what the device holds does not change.
     fn reset_counters(&mut self);
 
-    /// Returns the drives at the bottom: one, unless a layer is over several.
+    /// Returns the drives at the bottom. There is one, unless a layer is over several drives.
     fn drives(&self) -> Vec<&Ssd>;
 
-    /// Returns the drives at the bottom, to change.
+    /// Returns the drives at the bottom, to be changed.
     fn drives_mut(&mut self) -> Vec<&mut Ssd>;
 
     /// Returns the drive at the bottom, or the first of several.
@@ -192,8 +191,8 @@ pub trait Storage: Device + PowerCycle + Inspect {}
 
 impl<S: Device + PowerCycle + Inspect> Storage for S {}
 
-/// A layer: a device that owns the next one, or several that are alike. The next devices answer for
-/// everything that the layer does not define.
+/// A layer: a device that owns the next device, or several next devices that are alike. The next
+/// devices answer for everything that the layer does not define.
 pub trait Layer: Device {
     /// Returns the next devices: at least one, and exactly one if the layer is built as
     /// [`crate::Build::Over`].
@@ -209,20 +208,20 @@ pub trait Layer: Device {
     fn own_failure(&self) -> Option<SubmitError>;
 
     /// Returns the error that stopped this layer or one below, if there is one. A layer that goes
-    /// on without a failed device says so here.
+    /// on without a failed device must override this function.
     fn failure(&self) -> Option<SubmitError> {
         self.own_failure().or_else(|| self.lower().iter().find_map(|device| device.failure()))
     }
 
-    /// Powers on the next devices, as [`PowerCycle::power_on`] does, and then mounts what the layer
-    /// finds there.
+    /// Powers on the next devices, as [`PowerCycle::power_on`] does, and then mounts the layer's
+    /// data on them.
     ///
     /// # Errors
     /// Returns an error if a device or the layer cannot be mounted.
     fn power_on(&mut self, config: &DriveConfig, seed: Seed) -> Result<(), SubmitError>;
 
-    /// Makes commands instant, as [`PowerCycle::set_instant`] does; the layer tells the next
-    /// devices.
+    /// Makes commands instant, as [`PowerCycle::set_instant`] does. The layer calls the next
+    /// devices too.
     fn set_instant(&mut self, on: bool);
 
     /// Checks the rules of this layer's own tables, in O(n).
@@ -234,7 +233,8 @@ pub trait Layer: Device {
     }
 
     /// Checks this layer's own rules and the rules of everything below, as [`Inspect::check`] does.
-    /// A layer that goes on without a failed device leaves that device out.
+    /// A layer that goes on without a failed device overrides this function to leave that device
+    /// out.
     ///
     /// # Errors
     /// Returns the first rule that does not hold.
@@ -263,12 +263,12 @@ pub trait Layer: Device {
         self.lower().iter().any(|device| device.forgets_trims())
     }
 
-    /// Returns what the digests of this layer stand for, if it composes what it writes.
+    /// Returns the contents that the stamps of this layer stand for, if it composes units.
     fn own_contents(&mut self) -> Option<&mut Contents> {
         None
     }
 
-    /// Returns what this layer counted and keeps in the host's memory.
+    /// Returns the counters and the memory tables of this layer.
     fn report(&self) -> LayerReport;
 
     /// Sets this layer's counters to zero.
@@ -337,7 +337,7 @@ impl<L: Layer> Inspect for L {
         let mut lower = self.lower().iter().map(|device| device.reports());
         reports.extend(lower.next().into_iter().flatten());
         for others in lower {
-            // the devices are alike: their layers stand at the same places
+            // the devices are alike, so their layers are at the same places
             reports[1..].iter_mut().zip(&others).for_each(|(sum, other)| sum.add(other));
         }
         reports

@@ -1,16 +1,16 @@
-//! Layers that a host puts over a drive: their entries in a registry, their reports, and the
-//! reasons why one cannot go on.
+//! Layers that a host puts over a drive: their entries in a registry, their reports and their
+//! errors.
 
 use crate::{DeviceShape, DriveConfig, Registry, Storage, SubmitError};
 use flashatlas_types::{ConfigError, Mechanism, Note, ParamDef, Params};
 
 /// Devices that a layer is put on.
 pub struct LayersBelow<'a> {
-    /// Shape that they export.
+    /// Shape that these devices export.
     pub shape: DeviceShape,
-    /// The layers there, from the top down.
+    /// Layers below, from the top down.
     pub layers: &'a [&'static LayerDef],
-    /// Parts that names choose from.
+    /// Parts that the names in the configuration choose from.
     pub registry: &'a Registry,
 }
 
@@ -30,8 +30,7 @@ pub type BuildOver = fn(&DriveConfig, Box<dyn Storage>) -> Result<Box<dyn Storag
 pub type BuildOverSeveral =
     fn(&DriveConfig, Vec<Box<dyn Storage>>) -> Result<Box<dyn Storage>, SubmitError>;
 
-/// Function that puts a layer over what is below and mounts what is there, or formats what is
-/// blank.
+/// Function that puts a layer over one or several devices, and mounts them, or formats blank ones.
 ///
 /// Commands are instant meanwhile ([`crate::PowerCycle::set_instant`]), both on the lower devices
 /// and on the new layer.
@@ -39,7 +38,7 @@ pub type BuildOverSeveral =
 pub enum Build {
     /// Over one device.
     Over(BuildOver),
-    /// Over several that are alike: a tree of drives.
+    /// Over several devices that are alike: a tree of drives.
     OverSeveral {
         /// Function that returns the number of devices.
         count: fn(&Params) -> u32,
@@ -73,17 +72,17 @@ pub struct LayerDef {
     pub paper: &'static str,
     /// Parameters of the layer itself.
     pub params: &'static [ParamDef],
-    /// Function that returns the shape which the layer exports, or why it cannot be put on what is
-    /// below.
+    /// Function that returns the shape that the layer exports, or the reason why it cannot be put
+    /// over the devices below.
     pub fits: fn(&Params, &LayersBelow<'_>) -> Result<DeviceShape, ConfigError>,
     /// Function that builds the layer.
     pub build: Build,
-    /// Function that returns the most that a mount does on all devices right below.
+    /// Function that returns the greatest work of a mount on all devices right below.
     pub mount_limit: fn(&Params, &LayersBelow<'_>) -> LayerLimit,
     /// Settings with which the layer takes each of its paths on a drive of a few hundred pages;
     /// each setting is tried at every power failure.
     pub small: &'static [&'static [&'static str]],
-    /// Mechanisms that its paper describes and a run may or may not reach, each with its counter.
+    /// Mechanisms of the layer's paper that a run may or may not reach, each with its counter.
     pub mechanisms: &'static [Mechanism],
 }
 
@@ -92,7 +91,7 @@ flashatlas_types::entry!(LayerDef, "layer", "layers");
 /// Returns the shape that `layers` export over a drive that exports `drive`.
 ///
 /// # Errors
-/// Returns an error for the first layer, from the bottom up, that cannot be put where it is.
+/// Returns an error for the first layer, from the bottom up, that does not fit the layers below.
 pub fn exported(
     layers: &[&'static LayerDef],
     registry: &Registry,
@@ -114,8 +113,8 @@ pub struct LayerReport {
     pub layer: &'static str,
     /// Counters by name.
     pub counters: Vec<(&'static str, u64)>,
-    /// Units that the layer answered without asking the lower device, because nobody had written
-    /// them.
+    /// Units that the layer answered without a command to the lower device, because nobody had
+    /// written them.
     pub unmapped_units: u64,
     /// Tables in the host's memory, with their bytes.
     pub memory: Vec<(&'static str, u64)>,
@@ -140,7 +139,7 @@ impl LayerReport {
 /// Reason why a layer cannot go on.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum LayerError {
-    /// The lower device holds what this layer did not write. Nothing was changed.
+    /// The lower device holds data that this layer did not write. Nothing was changed.
     Foreign {
         /// Name of the layer.
         layer: &'static str,

@@ -1,10 +1,10 @@
 //! The drive as a host sees it: commands in, completions out.
 //!
 //! [`Ssd`] is the controller: it splits requests into mapping units, keeps the write cache, merges
-//! partial units, and puts the FTL, the medium and the timing engine together. [`Layer`] is what a
-//! host puts over a drive, or over several; [`Stack`] is a drive, or several, with the layers over
-//! them. [`config`] builds all of them from a preset, a file and single settings, out of the parts
-//! that a [`Registry`] names. [`params`] declares the settings.
+//! partial units, and puts the FTL, the medium and the timing engine together. A [`Layer`] is a
+//! device that a host puts over one or several drives. A [`Stack`] is one or several drives with
+//! the layers over them. [`config`] builds all of them from a preset, a file and single settings,
+//! out of the parts that a [`Registry`] names. [`params`] declares the settings.
 //!
 //! ```
 //! use flashatlas_device::{Cmd, Registry, Reply};

@@ -59,7 +59,7 @@ pub(crate) const ALLOCATION: Param<Text> = Param::text(
 pub(crate) const LOGICAL_PAGES: Param<u64> = Param::int(
     "drive.logical_pages",
     0,
-    // more than the flash has is refused with the unit that fits: see `DriveConfig::layout`
+    // `DriveConfig::layout` refuses more units than the flash holds
     1 << 40,
     "mapping units that the drive exports; 0: from drive.over_provisioning",
 )
@@ -93,14 +93,14 @@ pub(crate) const CACHE_HIGH: Param<f64> = Param::ratio(
 .or("0.75");
 
 pub(crate) const CACHE_LOW: Param<f64> =
-    Param::ratio("cache.low", 0.0, 1.0, "share at which they stop leaving").or("0.5");
+    Param::ratio("cache.low", 0.0, 1.0, "share of the cache at which units stop leaving").or("0.5");
 
 pub(crate) const CACHE_AHEAD: Param<u32> = Param::int(
     "cache.ahead",
     1,
     1 << 20,
-    "frames of each lane that may be on their way from the cache to flash; once there are as \
-     many, units leave only if a write needs their room",
+    "frames of each lane that may be on their way from the cache to flash; at this number, units \
+     leave only if a write needs their room",
 )
 .or("4");
 
@@ -170,7 +170,7 @@ pub fn common_params() -> Vec<&'static ParamDef> {
         .collect()
 }
 
-/// Checks `raw` against everything that the drive's parts declare, and returns the values.
+/// Checks `raw` against all parameters that the drive's parts declare, and returns the values.
 pub(crate) fn resolve(registry: &Registry, raw: &RawConfig) -> Result<Params, ConfigError> {
     let (scheme, defs) = declared(registry, raw)?;
     raw.resolve(&defs, |key| owner(registry, key, scheme))
@@ -180,8 +180,8 @@ pub(crate) fn resolve(registry: &Registry, raw: &RawConfig) -> Result<Params, Co
 const CHOICES: [&str; 6] =
     ["ftl.scheme", "map.store", "map.policy", "ftl.victim", "ftl.classifier", "layers"];
 
-/// Removes from `raw` the keys of the drive that belong to parts which `--set` has chosen away, and
-/// returns them. Keys of `--set` itself stay.
+/// Removes from `raw` the keys of parts that `--set` has replaced with other parts, and returns
+/// these keys. Keys of `--set` itself stay.
 pub(crate) fn drop_of_others(
     registry: &Registry,
     raw: &mut RawConfig,
@@ -232,7 +232,7 @@ fn declared(
     Ok((scheme.name, defs))
 }
 
-/// Returns the part that a key would belong to if the part were in use, in words.
+/// Returns the part that declares a key but is not in use, in words.
 fn owner(registry: &Registry, key: &str, scheme: &str) -> Option<String> {
     let has = |params: &[ParamDef]| params.iter().any(|p| p.key == key);
     if let Some(v) = registry.ftl.victims.iter().find(|v| has(v.params)) {

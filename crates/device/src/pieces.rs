@@ -29,7 +29,7 @@ pub enum Content<'a> {
 }
 
 impl Content<'_> {
-    /// Returns the stamp of a piece's unit after the write, over its stamp `old`.
+    /// Returns the stamp of a piece's unit after the write, if its stamp was `old` before.
     pub fn stamp(&self, piece: &Piece, old: Stamp, unit_sectors: u32) -> Stamp {
         match *self {
             Content::Named(name) => piece.stamp(old, name, unit_sectors),
@@ -53,7 +53,7 @@ impl Piece {
         ones << self.first
     }
 
-    /// Returns the stamp of the unit after this piece of write `content`, over its stamp `old`.
+    /// Returns the stamp of the unit after this piece of write `content`, if it was `old` before.
     fn stamp(&self, old: Stamp, content: u64, unit_sectors: u32) -> Stamp {
         if self.is_whole(unit_sectors) {
             Stamp::whole(content, self.offset)
@@ -68,8 +68,8 @@ impl Piece {
 pub fn units(lba: Lba, sectors: u32, unit_sectors: u32) -> Range<u64> {
     let unit = u64::from(unit_sectors);
     let end = lba.0 + u64::from(sectors) + unit - 1;
-    // units are nearly always powers of two, and a 64-bit division is the slowest instruction of a
-    // request
+    // nearly all unit sizes are powers of two, and a 64-bit division is the slowest instruction of
+    // a request
     if unit.is_power_of_two() {
         lba.0 >> unit.trailing_zeros()..end >> unit.trailing_zeros()
     } else {
@@ -115,10 +115,9 @@ pub fn slice_of<'d>(data: &'d [u8], piece: &Piece) -> &'d [u8] {
     &data[start..start + (piece.sectors * SECTOR_BYTES) as usize]
 }
 
-/// Returns a unit with the bytes of a piece in their place, over the bytes that were there, or
-/// zeros.
+/// Returns a unit with the bytes of a piece in their place, over the bytes `under`, or over zeros.
 ///
-/// The unit `under` is written over in place if nobody else has it.
+/// The bytes `under` are overwritten in place if they have no other owner.
 pub fn placed(bytes: &[u8], piece: &Piece, under: Option<Arc<[u8]>>, unit: usize) -> Arc<[u8]> {
     let mut unit = match under {
         Some(held) => held,
@@ -130,7 +129,7 @@ pub fn placed(bytes: &[u8], piece: &Piece, under: Option<Arc<[u8]>>, unit: usize
     unit
 }
 
-/// Fills the sectors that an entry lacks from the bytes under it.
+/// Fills the sectors that an entry lacks from the bytes `under`.
 pub fn merge_under(entry: &mut CacheEntry, under: Option<&[u8]>) {
     if let (Some(bytes), Some(under)) = (&mut entry.bytes, under) {
         let bytes = Arc::make_mut(bytes);

@@ -1,4 +1,4 @@
-//! The drives that come with the project: `devices/*.toml`, every number with its source.
+//! The drives that come with the project: `devices/*.toml`, in which every value names its source.
 
 /// One preset.
 pub struct Preset {

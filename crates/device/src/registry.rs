@@ -12,8 +12,8 @@ use flashatlas_types::{ConfigError, Entries, Entry, ParamDef};
 
 /// Presets, the parts of FTLs, and layers, each by its name.
 ///
-/// Code that needs one of these lists is given it here; a configuration remembers the registry that
-/// it was made with.
+/// Code that needs one of these lists gets the registry as an argument, and a configuration keeps
+/// the registry that it was made with.
 #[derive(Clone, Copy)]
 pub struct Registry {
     /// The drives that have a name.
@@ -49,8 +49,8 @@ pub enum Part {
 impl Registry {
     /// Returns the same registry with one more part.
     ///
-    /// From then on this part is like the parts that come with the project: it is chosen by name,
-    /// its parameters are checked and listed, and errors suggest its name.
+    /// The new part is like the parts that come with the project: a name chooses it, its parameters
+    /// are checked and listed, and errors suggest its name.
     ///
     /// # Errors
     /// Returns an error if a part of its kind has this name already, or if a part that may be in
@@ -79,8 +79,10 @@ impl Registry {
         Ok(self)
     }
 
-    /// Returns the part that declares the key of `param`, one of the parameters of `own`, with
-    /// another type, range or text: every drive, or a part that may be in use together with `own`.
+    /// Returns the part that declares the key of `param` with another type, range or text.
+    ///
+    /// `param` is a parameter of `own`. The answer is a part that may be in use together with
+    /// `own`, or "every drive" for a parameter that all drives have.
     ///
     /// A drive has one part of most kinds, so two parts of such a kind may give a key two meanings.
     /// Layers are stacked, and the parameters of all hash functions are known together, so two of

@@ -1,7 +1,7 @@
-//! Memory for the tables of a drive, asked for before they are made.
+//! Check that the system has memory for the tables of a drive, before they are made.
 //!
-//! A refusal of memory for a table ends the process: no error of it can be caught. So the system is
-//! asked first whether it would hand the memory out, and the memory is returned untouched.
+//! If the system refuses the memory for a table, the process ends, and no code can catch the error.
+//! So this check first reserves the memory, and returns it untouched.
 
 use crate::DriveConfig;
 use crate::params::{BLOCKS, LOGICAL_PAGES};
@@ -12,8 +12,8 @@ use std::hint::black_box;
 /// the map.
 const TABLES: [u64; 4] = [8, 8, 4, 4];
 
-/// Number of units below which the system is not asked: their tables are smaller than what any
-/// process takes.
+/// Number of units below which nothing is checked, because any process takes more memory than their
+/// tables.
 const ASKED_FROM: u64 = 4 << 20;
 
 impl DriveConfig {
@@ -21,8 +21,9 @@ impl DriveConfig {
     /// `free` is the number of bytes that are available, if it is known.
     ///
     /// # Errors
-    /// Returns an error that names `drive.blocks`, and the largest drive whose tables fit all
-    /// together. The system hands out tables one by one that have no room beside each other.
+    /// Returns an error that names `drive.blocks`, and the largest drive whose tables fit in one
+    /// piece of memory. The system may grant each table alone, even if all tables together do not
+    /// fit.
     pub fn must_have_room(&self, drives: u32, free: Option<u64>) -> Result<(), ConfigError> {
         let units = u64::from(self.layout()?.slots()) * u64::from(drives);
         if units < ASKED_FROM || are_handed_out(&TABLES.map(|bytes| units * bytes)) {
@@ -49,7 +50,7 @@ impl DriveConfig {
     }
 
     /// Returns the number of blocks in a plane with which the drive takes `free` bytes, if it takes
-    /// `needed` bytes as it is. The number is at most the drive's own.
+    /// `needed` bytes with its own number. The result is at most the drive's own number.
     pub fn blocks_in(&self, free: u64, needed: u64) -> u32 {
         let blocks = u128::from(self.params.get(BLOCKS)) * u128::from(free) / u128::from(needed);
         u32::try_from(blocks).map_or(self.params.get(BLOCKS), |n| n.min(self.params.get(BLOCKS)))
@@ -78,7 +79,8 @@ fn are_handed_out(tables: &[u64]) -> bool {
     tables.iter().all(|&bytes| {
         let mut table = Vec::new();
         let enough = usize::try_from(bytes).is_ok_and(|n| table.try_reserve_exact(n).is_ok());
-        // black_box: a table that nobody uses is else left out, and with it the question
+        // black_box: otherwise the compiler leaves out a table that nobody uses, and its
+        // reservation too
         held.push(black_box(table));
         enough
     })

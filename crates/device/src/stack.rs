@@ -5,7 +5,7 @@ use flashatlas_nand::{Counters, Medium};
 use flashatlas_types::{ConfigError, Lba, Lpn, Ps, Seed, Stamp, Tag};
 use std::ops::{Deref, DerefMut};
 
-/// A drive with the layers that its configuration names, or as many drives as they need.
+/// A drive, or the drives that the layers need, with the layers that the configuration names.
 pub struct Stack {
     top: Box<dyn Storage>,
     bare: bool,
@@ -21,7 +21,7 @@ impl Stack {
     /// Returns the fault that a layer found below.
     ///
     /// # Panics
-    /// Panics if there are not [`DriveConfig::drives`] drives.
+    /// Panics if the number of drives is not [`DriveConfig::drives`].
     pub fn over(drives: Vec<Ssd>, config: &DriveConfig) -> Result<Stack, ConfigError> {
         assert_eq!(drives.len(), config.drives() as usize, "drives under the layers");
         let layers = config.layers();
@@ -56,8 +56,8 @@ impl Stack {
         self.bare
     }
 
-    /// Switches the power off and on again. Everything in the memory of the drive and of the host
-    /// is lost, and what is on the medium is mounted.
+    /// Switches the power off and on again. Everything in the memory of the drives and of the host
+    /// is lost, and the media are mounted.
     ///
     /// # Errors
     /// Returns an error if the medium cannot be mounted.
@@ -75,7 +75,7 @@ impl Stack {
     /// Returns an error if one of the media cannot be mounted. The stack is of no use then.
     ///
     /// # Panics
-    /// Panics if commands are in flight, or if there are not as many media as drives.
+    /// Panics if commands are in flight, or if the number of media is not the number of drives.
     pub fn remount(
         &mut self,
         media: impl IntoIterator<Item = Medium>,
@@ -91,8 +91,7 @@ impl Stack {
         self.top.power_on(config, seed)
     }
 
-    /// Lets everything that is under way come to its end, and returns the time of that end. No
-    /// command may be in flight.
+    /// Lets all work under way end, and returns the time of that end. No command may be in flight.
     pub fn drain(&mut self) -> Ps {
         let mut done = Vec::new();
         while let Some(at) = self.top.next_event() {
@@ -104,9 +103,9 @@ impl Stack {
 
     /// Writes every mapping unit once, in ascending order, in no time, and makes it durable.
     ///
-    /// `content` names what is written to each unit. `go_on` is told now and then how many units
-    /// were written, and stops the filling if it answers `false`. Returns `true` if all were
-    /// written.
+    /// `content` returns the name of each unit's content. `go_on` is called now and then with the
+    /// number of written units, and stops the filling if it returns `false`. Returns `true` if all
+    /// units were written.
     ///
     /// # Errors
     /// Returns an error if the drive cannot hold the units.
@@ -151,7 +150,7 @@ impl Stack {
         self.ssd_mut().fill_blank(&|lpn| Stamp::whole(content(lpn), 0), go_on)
     }
 
-    /// Forgets a unit, in no time.
+    /// Trims a unit, in no time.
     ///
     /// # Errors
     /// Returns an error if the map cannot be updated.
@@ -178,21 +177,22 @@ impl Stack {
         self.submit(Ps::ZERO, PREPARING, Cmd::Flush, &mut Reply::default())
     }
 
-    /// Returns the counts of what was done to the cells of all its drives.
+    /// Returns the sum of the flash counters of all drives.
     pub fn flash_counters(&self) -> Counters {
         let mut sum = Counters::default();
         self.drives().into_iter().for_each(|drive| sum.add(&drive.medium().counters));
         sum
     }
 
-    /// Returns what the digests of its layers stand for, layer by layer (see [`Contents`]).
+    /// Returns the contents that the stamps of the layers stand for, layer by layer (see
+    /// [`Contents`]).
     pub fn contents(&mut self) -> Vec<Contents> {
         let mut all = Vec::new();
         self.each_contents(&mut |contents| all.push(contents.clone()));
         all
     }
 
-    /// Adds what the same layers of another stack knew, as [`Stack::contents`] returned it.
+    /// Adds the contents of the same layers of another stack, as [`Stack::contents`] returned them.
     pub fn learn(&mut self, contents: &[Contents]) {
         let mut known = contents.iter();
         self.each_contents(&mut |own| {

@@ -3,7 +3,7 @@
 //! An entry is a number of 64 bits, of which 8 or 4 bytes travel ([`Protect::entry_bytes`]). The
 //! host stores it and does not read it.
 //!
-//! | `hpb.protect` | bits 63 to 0 | chance that a forgery is believed |
+//! | `hpb.protect` | bits 63 to 0 | chance that a forgery is accepted |
 //! |---|---|---|
 //! | `plain` | 36 zeros, 28 of the place (the paper's 4 bytes) | certain |
 //! | `tagged` | 28 of the place, 8 of the generation, 28 of a tag | 1 in 2^28 |
@@ -14,7 +14,7 @@
 //! bytes has no room for a tag. With `encrypted`, a Feistel network of eight rounds encrypts the
 //! entry. Its round function is SipHash-2-4 of unit, page, round and the other half of the block. A
 //! changed entry decrypts to another place and generation. Either the generation is wrong, or the
-//! spare area there names another page, but for the chance in the table.
+//! spare area there names another page, except with the chance in the table.
 
 use flashatlas_types::{Lpn, Ppn, Rng, Seed};
 use siphasher::sip::SipHasher24;
@@ -30,7 +30,7 @@ const TAG_BITS: u32 = 28;
 const UNIT: u8 = 0;
 const ROUNDS: u8 = 8;
 
-/// Number of slots from which on a drive is refused. With fewer slots, an entry has room for each
+/// Least number of slots for which a drive is refused. With fewer slots, an entry has room for each
 /// place.
 pub const SLOTS_MAX: u32 = PLACE;
 
@@ -60,8 +60,7 @@ impl Protect {
         if matches!(self, Protect::Tagged) { 8 } else { 4 }
     }
 
-    /// Returns the number of generations of a subregion before a number comes again; 1 if there are
-    /// none.
+    /// Returns the number of different generations of a subregion; 1 if entries have no generation.
     pub const fn generations(self) -> u32 {
         match self {
             Protect::Plain => 1,
@@ -70,7 +69,7 @@ impl Protect {
         }
     }
 
-    /// Returns the number of hashes that it takes to make or to check an entry.
+    /// Returns the number of hashes that making or checking an entry takes.
     pub const fn hashes(self) -> u64 {
         match self {
             Protect::Plain => 0,
@@ -80,12 +79,12 @@ impl Protect {
     }
 }
 
-/// Reason why an entry is not believed. The drive then serves the read by its own map.
+/// Reason why an entry is refused. The drive then serves the read by its own map.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Refusal {
     /// The entry's subregion was never handed out.
     Inactive,
-    /// The subregion, or the page itself, has changed since it was handed out.
+    /// The subregion, or the page itself, has changed since the subregion was handed out.
     Dirty,
     /// The entry is of an earlier generation or, if it was encrypted, has been changed.
     Stale,
@@ -142,8 +141,8 @@ impl Sealer {
         sealer
     }
 
-    /// Replaces the key: no entry that was made before is genuine any more. With
-    /// [`Protect::Plain`] this changes nothing, because such entries have no key.
+    /// Replaces the key, so that no earlier entry is genuine any more. With [`Protect::Plain`] this
+    /// changes nothing, because such entries have no key.
     pub fn new_key(&mut self) {
         let mut draw = || self.keys.below(1 << 32) << 32 | self.keys.below(1 << 32);
         self.hash = SipHasher24::new_with_keys(draw(), draw());
@@ -173,7 +172,7 @@ impl Sealer {
     /// current generation of the page's subregion.
     ///
     /// # Errors
-    /// Returns [`Refusal::Tampered`] or [`Refusal::Stale`] if the entry is not believed.
+    /// Returns [`Refusal::Tampered`] or [`Refusal::Stale`] if the entry is refused.
     pub fn open(&self, lpn: Lpn, entry: u64, generation: u8) -> Result<Ppn, Refusal> {
         let place = match self.protect {
             Protect::Plain => u32::try_from(entry)
@@ -182,8 +181,7 @@ impl Sealer {
                 .ok_or(Refusal::Tampered)?,
             Protect::Tagged => {
                 let head = entry >> TAG_BITS;
-                // one comparison of whole numbers takes the same time however much of the tag is
-                // right
+                // one comparison of whole numbers takes the same time for every wrong tag
                 if self.tag(lpn, head) ^ (entry & ((1 << TAG_BITS) - 1)) != 0 {
                     return Err(Refusal::Tampered);
                 }
@@ -217,7 +215,8 @@ impl Sealer {
     fn feistel(&self, lpn: Lpn, block: u32, rounds: impl Iterator<Item = u8>) -> u32 {
         let (mut left, mut right) = ((block >> 16) as u16, block as u16);
         for round in rounds {
-            // an even round changes the left half, an odd one the right: each undoes itself
+            // an even round changes the left half, and an odd round the right half; each round
+            // undoes itself
             let (from, to) = if round % 2 == 0 { (right, &mut left) } else { (left, &mut right) };
             let mut message = [0; 8];
             (message[0], message[1]) = (UNIT, round);
@@ -266,8 +265,8 @@ mod tests {
                     Err(Refusal::Stale),
                     "{protect:?}"
                 );
-                // every bit is turned, and the entry is tried for another page; if one opens all
-                // the same, it yields another place
+                // every bit is flipped, and the entry is tried for another page; a forgery that
+                // opens yields another place
                 let forged =
                     (0..64).map(|bit| (lpn, entry ^ 1 << bit)).chain([(Lpn(lpn.0 + 1), entry)]);
                 for (lpn, entry) in forged {
@@ -276,8 +275,8 @@ mod tests {
                     opened += u32::from(found.is_ok());
                 }
             }
-            // a tag is met by chance once in 2^28; of encrypted entries one in 16 has the right
-            // generation, and its place is still wrong
+            // a forged tag matches once in 2^28; a forged encrypted entry has the right generation
+            // once in 16, and its place is still wrong
             let chance = if protect == Protect::Encrypted { 2000 * 33 / 16 } else { 0 };
             assert!(opened.abs_diff(chance) <= chance / 10, "{protect:?}: {opened} of {chance}");
             let entry = sealer.seal(Lpn(1), Ppn(1), 0);

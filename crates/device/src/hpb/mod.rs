@@ -1,12 +1,14 @@
 //! The drive's side of HPB, the map cached in host memory (Jeong et al., *Improving Flash Storage
 //! Performance by Caching Address Mapping Table in Host Memory*, HotStorage 2017): the paper's
-//! "device-side L2P manager". It hands out subregions of the map, knows which have changed since,
-//! tells the host of changes, and decides which of the entries that come back it believes.
+//! "device-side L2P manager". It hands out subregions of the map, tracks which have changed since,
+//! and tells the host of changes. It decides which of the entries that come back with reads it
+//! accepts.
 //!
-//! The paper verifies nothing ("further works"). Here a read gets the same data whatever the host
-//! sends with it (R7 of `docs/RELIABILITY.md`), unless `hpb.protect = plain` and the host forges
-//! entries: an entry is believed only if it was made by this drive for this page ([`entry`]), in
-//! the generation in which its subregion was handed out last, and nothing there has changed since.
+//! The paper verifies nothing ("further works"). Here a read gets the same data with any entries
+//! that the host sends (R7 of `docs/RELIABILITY.md`), unless `hpb.protect = plain` and the host
+//! forges entries. An entry is accepted only under three conditions. This drive made it for this
+//! page ([`entry`]). It is of the generation in which its subregion was handed out last. The map
+//! there has not changed since.
 
 pub mod entry;
 mod notices;
@@ -43,8 +45,8 @@ pub struct Terms {
     pub piggyback: bool,
     /// `true` if the host decides what it caches.
     pub host_controls: bool,
-    /// Number of reads without a believed entry after which a subregion that the host does not have
-    /// is worth fetching.
+    /// Number of reads without an accepted entry after which a subregion that the host does not
+    /// have is worth fetching.
     pub activation_reads: u32,
     /// Number of such reads after which a subregion that has changed is worth fetching again.
     pub refresh_reads: u32,
@@ -52,7 +54,7 @@ pub struct Terms {
     pub pairs: usize,
     /// Greatest number of changed entries that wait for a response.
     pub changes: usize,
-    /// Sectors of the longest read that brings entries along.
+    /// Sectors of the longest read that may bring entries along.
     pub max_sectors: u32,
     /// Greatest number of regions that the drive has the host cache at once.
     pub active_regions: u32,
@@ -120,7 +122,7 @@ impl Terms {
 /// State of a subregion, as the drive knows it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum SubregionState {
-    /// Never handed out under this key: no entry of it is genuine.
+    /// Never handed out under this key, so no entry of the subregion is genuine.
     Unknown,
     /// Handed out, and unchanged since.
     Clean,
@@ -132,12 +134,13 @@ enum SubregionState {
 struct Subregion {
     state: SubregionState,
     generation: u8,
-    /// Number of reads without a believed entry since it was handed out or the host was told of it.
+    /// Number of reads without an accepted entry since the subregion was handed out or the host was
+    /// told of it.
     reads: u32,
-    /// `true` if the host was told to fetch it and has not yet done so.
+    /// `true` if the host was told to fetch the subregion and has not yet done so.
     told: bool,
-    /// Number of times that it was handed out, and of changed entries since then that the host does
-    /// not have.
+    /// Number of times that the subregion was handed out, and number of entries changed since then
+    /// that the host does not have.
     times: u32,
     waiting: u32,
     /// `true` if more entries have changed than could wait: the host must fetch the subregion.
@@ -157,9 +160,9 @@ const NEW: Subregion = Subregion {
 /// Counters of the L2P manager.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct HpbCounters {
-    /// Entries that were believed.
+    /// Entries that were accepted.
     pub valid_entries: u64,
-    /// Entries that were not believed, by [`Refusal`].
+    /// Entries that were refused, by [`Refusal`].
     pub refused: [u64; Refusal::ALL.len()],
     /// Subregions that were handed out.
     pub exported_entries: u64,
@@ -202,8 +205,8 @@ impl Manager {
         }
     }
 
-    /// Starts over with a new key, because the power was off or no generation is left. All that
-    /// hosts have is worth nothing, and they are told.
+    /// Starts over with a new key, because the power was off or no generation is left. All entries
+    /// that the host has are void, and the host is told.
     pub fn restart(&mut self) {
         self.sealer.new_key();
         self.subregions.fill(NEW);
@@ -247,7 +250,7 @@ impl Manager {
         self.terms.by_page && self.changed.contains(lpn.0 as usize)
     }
 
-    /// Makes stale everything that was handed out of a subregion.
+    /// Makes all entries stale that were handed out for a subregion.
     fn next_generation(&mut self, subregion: u32) {
         let generations = self.terms.protect.generations();
         let group = &mut self.subregions[subregion as usize];
@@ -255,17 +258,17 @@ impl Manager {
         if next < generations {
             group.generation = next as u8;
         } else if generations > 1 {
-            // its entries of the first generation would be genuine again
+            // entries of the first generation would be genuine again
             self.counters.resets += 1;
             self.restart();
         }
     }
 
-    /// Returns the place of a page if `entry` is believed. The spare area there has yet to confirm
-    /// it.
+    /// Returns the place of a page in `entry`, if the entry passes its checks. The spare area at
+    /// the place must still confirm it.
     ///
     /// # Errors
-    /// Returns the reason why the entry is not believed, and counts it.
+    /// Returns the reason why the entry is refused, and counts it.
     pub fn open(&mut self, lpn: Lpn, entry: u64, slots: u32) -> Result<Ppn, Refusal> {
         let group = self.subregions[self.terms.subregion_of(lpn) as usize];
         let opened = match group.state {
@@ -282,26 +285,26 @@ impl Manager {
         opened
     }
 
-    /// Notes that a page was read without a believed entry and its map entry was looked up. The
-    /// host may want its subregion.
+    /// Notes that a page was read without an accepted entry and its map entry was looked up. The
+    /// host may want the page's subregion.
     pub fn missed(&mut self, lpn: Lpn) {
         let index = self.terms.subregion_of(lpn);
         let changed = self.has_changed(lpn);
         let group = &mut self.subregions[index as usize];
-        // the drive alone knows what has changed; but entries that wait for a response need no
+        // only the drive can tell what has changed; but entries that wait for a response need no
         // fetch
         let (enough, ours) = if changed || group.state == SubregionState::Dirty {
             (self.terms.refresh_reads, !self.terms.piggyback || group.lost)
         } else {
-            // a host in control counts by itself; a host that has the subregion and does not use it
-            // may have dropped it
+            // a host in control counts its reads itself; a host that was given the subregion and
+            // sends no entries may have dropped it
             (self.terms.activation_reads, !self.terms.host_controls)
         };
         if !ours {
             return;
         }
         group.reads += 1;
-        // a host that was told and did not fetch had no room then
+        // a host that was told and did not fetch the subregion had no room for it then
         if group.reads >= if group.told { 8 * enough } else { enough } {
             (group.told, group.reads) = (true, 0);
             self.notices.activate(index);
@@ -314,7 +317,7 @@ impl Manager {
         self.notices.touch(self.terms.subregion_of(lpn) / self.terms.subregions);
     }
 
-    /// Hands a subregion to the host: appends the entries of its pages, which `place` finds.
+    /// Hands a subregion to the host: appends the entries of its pages. `place` finds the pages.
     pub fn export_entries(
         &mut self,
         subregion: u32,
@@ -324,7 +327,7 @@ impl Manager {
         self.counters.exported_entries += 1;
         let pages = self.terms.pages(subregion);
         if self.terms.by_page && self.forget_changes(pages.clone()) {
-            // what the host had of the changed pages is genuine in this generation
+            // the host's old entries of the changed pages are genuine in this generation
             self.next_generation(subregion);
         }
         self.notices.forget(pages.clone());
@@ -357,7 +360,7 @@ impl Manager {
             self.notices.drop_region(region);
             let first = (region * self.terms.subregions) as usize;
             let end = self.subregions.len().min(first + self.terms.subregions as usize);
-            // what was handed out stays genuine: changes must be known as before
+            // entries that were handed out stay genuine, so changes must be tracked as before
             self.subregions[first..end]
                 .iter_mut()
                 .for_each(|group| (group.told, group.reads) = (false, 0));
@@ -388,8 +391,8 @@ impl Manager {
 
     /// Notes that the response to `tag` has reached the host.
     ///
-    /// If the response took along the last changed entries of a subregion, the subregion becomes
-    /// clean only now: until then the host reads by the entries that they replace.
+    /// If the response had the last changed entries of a subregion, the subregion becomes clean
+    /// only now. Until now, the host used the entries that they replace.
     #[inline]
     pub fn reached(&mut self, tag: Tag) {
         if self.on_the_way.is_empty() {

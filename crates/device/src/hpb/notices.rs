@@ -15,7 +15,7 @@ const NAMED_MAX: usize = 2;
 /// Notice in a response to a host that caches the map.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Notice {
-    /// `true` if everything that the host has is worth nothing (operation 2 in JEDEC's sense data).
+    /// `true` if all entries that the host has are void (operation 2 in JEDEC's sense data).
     pub reset: bool,
     /// Subregions that the host should fetch, numbered over all regions.
     pub active: SmallVec<[u32; 2]>,
@@ -58,7 +58,7 @@ impl Notices {
         }
     }
 
-    /// Discards all waiting notices and enqueues a reset: nothing else is worth telling.
+    /// Discards all waiting notices and enqueues a reset, which makes the others void.
     pub fn reset(&mut self) {
         self.active.clear();
         self.inactive.clear();
@@ -70,8 +70,8 @@ impl Notices {
 
     /// Enqueues a subregion that the host should fetch.
     ///
-    /// If the host already caches as many regions as it may, it is told to drop the least recently
-    /// read one.
+    /// If the host already caches the greatest number of regions, it is told to drop the least
+    /// recently read one.
     pub fn activate(&mut self, subregion: u32) {
         let region = subregion / self.subregions;
         if !self.regions.contains(region) && self.regions.len() == self.regions_max {
@@ -119,7 +119,7 @@ impl Notices {
         Some(true)
     }
 
-    /// Forgets changes of pages that go to the host in another way.
+    /// Removes the changes of pages whose entries go to the host in another way.
     pub fn forget(&mut self, pages: Range<u32>) {
         if !self.changes.is_empty() {
             self.changes.retain(|lpn| !pages.contains(&lpn.0));

@@ -7,7 +7,8 @@ pub const REGION: Param<u64> = Param::bytes(
     "hpb.region",
     512,
     1 << 40,
-    "bytes of the drive that a region covers: the host drops regions (JEDEC: bHPBRegionSize)",
+    "bytes of the drive that a region covers; the host drops whole regions (JEDEC: \
+     bHPBRegionSize)",
 )
 .or("16MiB");
 
@@ -16,8 +17,8 @@ pub const SUBREGION: Param<u64> = Param::bytes(
     "hpb.subregion",
     512,
     1 << 40,
-    "bytes that a subregion covers: the host fetches all of it at once, and one changed entry \
-     makes all of it stale (the paper's group; 16 MB: one of its map pages)",
+    "bytes that a subregion covers; the host fetches a whole subregion at once, and one changed \
+     entry makes all its entries stale (the paper's group; 16 MB: one of its map pages)",
 )
 .or("16MiB");
 
@@ -34,8 +35,8 @@ pub const CONTROL: Param<Text> = Param::choice(
 pub const UPDATE: Param<Text> = Param::choice(
     "hpb.update",
     &["fetch", "piggyback"],
-    "way of changed entries to the host: it fetches the subregion (`fetch`), or they come with \
-     responses (`piggyback`, only with hpb.protect = plain)",
+    "way of changed entries to the host: the host fetches the subregion (`fetch`), or responses \
+     bring the entries (`piggyback`, only with hpb.protect = plain)",
 )
 .or("fetch");
 
@@ -91,7 +92,7 @@ pub const ACTIVE_REGIONS: Param<u32> = Param::int(
     "hpb.active_regions",
     0,
     1 << 20,
-    "greatest number of regions that the drive has the host cache at once; 0: all",
+    "greatest number of regions that the drive tells the host to cache at once; 0: all",
 )
 .or("0");
 

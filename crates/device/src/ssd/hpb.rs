@@ -13,8 +13,8 @@ use flashatlas_types::{
     Cause, Class, Dur, FtlError, Lpn, MediumError, OpId, OpKind, Ppn, Ps, Seed, Tag,
 };
 
-/// Returns a function that finds the place of a page on flash as a map entry states it. A page that
-/// waits in a page buffer has no place yet.
+/// Returns a function that finds the place of a page on flash for its map entry. A page that waits
+/// in a page buffer has no place yet.
 fn place(ftl: &dyn Ftl) -> impl Fn(Lpn) -> Option<Ppn> + '_ {
     |lpn| match ftl.peek(lpn) {
         Place::Flash(ppn) => Some(ppn),
@@ -53,7 +53,7 @@ impl Ssd {
         }
     }
 
-    /// Carries out READ BUFFER: reads the map pages, makes entries of them, and sends all over the
+    /// Carries out READ BUFFER: reads the map pages, makes the entries, and sends them over the
     /// link.
     pub(super) fn read_buffer(
         &mut self,
@@ -70,7 +70,8 @@ impl Ssd {
         let hashing = hpb.hashing(count);
         let mut ready = self.with_ftl(now, |ftl, cx| ftl.export_entries(cx, pages)).map_err(
             |error| match error {
-                // the drive can do without what it cannot read, as long as nobody needs it
+                // the drive can go on without a map page that it cannot read, as long as no command
+                // needs it
                 FtlError::Medium(MediumError::Unreadable(_) | MediumError::Damaged(_)) => error,
                 other => self.fail(other),
             },
@@ -93,8 +94,8 @@ impl Ssd {
         self.complete(tag, Class::HostRead, &[command]);
     }
 
-    /// Reads a unit at the place in the entry that came with the read, if the entry is believed.
-    /// Returns `Ok(None)` if the unit is to be looked up.
+    /// Reads a unit at the place in the entry that came with the read, if the entry is accepted.
+    /// Returns `Ok(None)` if the unit must be looked up in the map.
     ///
     /// `short` is `true` if the read could have brought entries along.
     pub(super) fn read_by_entry(
@@ -107,7 +108,7 @@ impl Ssd {
         let Some(hpb) = &mut self.hpb else { return Ok(None) };
         hpb.read(piece.lpn);
         let stands = self.ftl.peek(piece.lpn);
-        // what waits to be programmed is found in the drive's memory, as ever
+        // a unit that waits to be programmed is read from the drive's memory, with or without HPB
         if let Place::Buffer(_) = stands {
             return Ok(None);
         }
@@ -122,7 +123,7 @@ impl Ssd {
         let looked_at = !matches!(opened, Err(Refusal::Inactive | Refusal::Dirty));
         let hashing = if looked_at { hpb.hashing(1) } else { Dur::ZERO };
         if hashing > Dur::ZERO {
-            // whether it is believed or not: nothing is read before that is known
+            // the check takes this time whatever its result, and every read waits for it
             self.command.first =
                 self.plan.push(OpKind::Delay(hashing), Class::HostRead, &[self.command.first]);
         }
@@ -146,8 +147,8 @@ impl Ssd {
 
     /// Returns the unit in a slot of a data block, if its spare area names this page.
     ///
-    /// If the write cache has a part of the page, the unit must be the version that this part was
-    /// written over.
+    /// If the write cache has a part of the page, the unit must be the version on which this part
+    /// was written.
     fn confirmed(&self, ppn: Ppn, lpn: Lpn) -> Option<Unit> {
         let data = self.medium.oob_role(self.layout.block_of(ppn)) != OobRole::MAP;
         let unit = unit_at(&self.medium, ppn, lpn).ok().filter(|_| data)?;
@@ -155,7 +156,8 @@ impl Ssd {
         cached.is_none_or(|entry| entry.base == unit.stamp).then_some(unit)
     }
 
-    /// Reads a page that proves to be another one; the lookup of the right one waits for this read.
+    /// Reads a slot that holds another page than the entry claims. The lookup of the right page
+    /// waits for this read.
     fn read_in_vain(&mut self, now: Ps, ppn: Ppn) -> Result<(), FtlError> {
         let (frame, slot) = (self.layout.frame_of(ppn), 1 << (ppn.0 % self.layout.slots_per_frame));
         let after = [self.command.first];

@@ -1,4 +1,4 @@
-//! Look of a simulator into a drive.
+//! Inspection of a drive by the simulator.
 
 use super::{DeviceCounters, Ssd};
 use crate::interface::TOGETHER;
@@ -18,7 +18,8 @@ impl Inspect for Ssd {
     }
 
     fn peek_stamps(&self, first: Lpn, stamps: &mut [Stamp]) -> Result<(), SubmitError> {
-        // the tables say where units are one after the other; what is there lies anywhere in memory
+        // the tables with the places are in the order of the units, but the states of the places
+        // are spread over memory
         let mut places = Vec::with_capacity(stamps.len());
         for (unit, stamp) in (first.0..).map(Lpn).zip(&mut *stamps) {
             let place;
@@ -82,7 +83,8 @@ impl Inspect for Ssd {
 }
 
 impl Ssd {
-    /// Returns the stamp that a unit holds, with [`Ppn::NONE`]; or, for a unit on flash, its place.
+    /// Returns the stamp of a unit in memory, or the place of a unit on flash. The other value is
+    /// zero or [`Ppn::NONE`].
     fn held_or_place(&self, unit: Lpn) -> (Stamp, Ppn) {
         if let Some(entry) = self.cache.as_ref().and_then(|cache| cache.get(unit)) {
             return (entry.stamp, Ppn::NONE);
@@ -95,13 +97,13 @@ impl Ssd {
     }
 }
 
-/// Number of units below which looking at them takes less time than starting a thread.
+/// Number of units below which the lookup takes less time than starting a thread.
 const WORTH_A_THREAD: usize = 1 << 14;
 
 /// Looks up the stamps of the consecutive units that are on flash.
 ///
-/// Units of one window of the medium are looked at one after the other: what is known of its slots
-/// lies in few pages of memory.
+/// Units of one window of the medium are looked up one after the other, because the state of its
+/// slots is in few pages of memory.
 fn stamps_at(
     medium: &Medium,
     first: Lpn,

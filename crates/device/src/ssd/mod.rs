@@ -1,4 +1,4 @@
-//! The controller of a drive: splits commands into mapping units, merges partial ones, keeps the
+//! The controller of a drive. It splits commands into mapping units, merges partial ones, keeps the
 //! write cache, and hands plans to the timing engine.
 
 mod hpb;
@@ -40,7 +40,7 @@ pub struct DeviceCounters {
     pub cache_evictions: u64,
     /// Units whose missing sectors were fetched from flash.
     pub rmw_units: u64,
-    /// Units at the ends of trims that were not covered whole, and so were ignored.
+    /// Units at the ends of trims that were ignored because the trim did not cover them whole.
     pub trim_partial_units: u64,
     /// Units trimmed.
     pub trimmed_units: u64,
@@ -52,29 +52,29 @@ struct ControllerSettings {
     keep_bytes: bool,
 }
 
-/// State of one command while it is decided; empty or stale between commands.
+/// State of one command while its plan is made; empty or stale between commands.
 #[derive(Default)]
 struct CommandState {
     /// Number of the command.
     number: u64,
     /// First operation of the command: the controller's work on it.
     first: OpId,
-    /// The number of the last program on the medium before its plan.
+    /// The number of the last program on the medium before the command's plan.
     programs_before: u64,
-    /// Number of its mapping units that follow the one at hand.
+    /// Number of the command's mapping units after the current one.
     ahead: u32,
-    /// Operations that it was sent after.
+    /// Operations that the command waits for, because the host sent it after other commands.
     sent_after: SmallVec<[OpId; 4]>,
     /// Programs that took host data to flash.
     programmed: Vec<Programmed>,
     /// Pages whose map entry the FTL changed.
     remapped: Vec<Lpn>,
-    /// Units on their way from the cache to the FTL, and what brings them.
+    /// Units on their way from the cache to the FTL, and the operations that bring them.
     run: Vec<Unit>,
     ready: Vec<OpId>,
     /// Units of `run`, each with the operations that bring its sectors.
     leaving: Vec<(Lpn, [OpId; 2])>,
-    /// Notice in its response.
+    /// Notice in the command's response.
     notice: Option<Box<Notice>>,
 }
 
@@ -84,8 +84,8 @@ struct InFlight {
     outstanding: usize,
     /// Operation that completes each command, if a layer sends commands after others.
     awaited: Option<FxHashMap<Tag, OpId>>,
-    /// Programs of host data that the next FLUSH waits for, and the number of them above which
-    /// complete ones are left out.
+    /// Programs of host data that the next FLUSH waits for, and the length of this list above which
+    /// complete ones are removed.
     unflushed: Vec<OpId>,
     unflushed_limit: usize,
     /// Commands that the engine completed; empty between calls.
@@ -122,7 +122,7 @@ pub struct Ssd {
     instant: bool,
     /// Manager that exports entries of the map, if a host caches them.
     hpb: Option<Box<Manager>>,
-    /// Error that stopped the drive: what it keeps in memory is of no account, and every command
+    /// Error that stopped the drive. Its tables in memory are not valid any more, and every command
     /// gets this error.
     failed: Option<FtlError>,
 }
@@ -133,7 +133,7 @@ impl Ssd {
         &self.layout
     }
 
-    /// Returns the medium, to look at.
+    /// Returns the medium, for inspection.
     pub fn medium(&self) -> &Medium {
         &self.medium
     }
@@ -143,7 +143,7 @@ impl Ssd {
         self.ftl.report()
     }
 
-    /// Shows every block: its role in the FTL, and the number of its valid slots.
+    /// Calls `visit` with every block, its role in the FTL and the number of its valid slots.
     pub fn for_each_block(&self, visit: &mut dyn FnMut(BlockId, Role, u32)) {
         self.ftl.for_each_block(visit);
     }
@@ -160,12 +160,12 @@ impl Ssd {
             .map_or(0, |c| u64::from(c.capacity()) * u64::from(self.layout.unit_bytes))
     }
 
-    /// Returns how busy the resources were.
+    /// Returns the busy times of the resources.
     pub fn statistics(&mut self) -> Statistics {
         self.engine.statistics()
     }
 
-    /// Returns one number that stands for every flash operation so far and the time of its end.
+    /// Returns a hash of all flash operations so far and the times of their ends.
     pub fn trajectory(&self) -> Trajectory {
         self.engine.trajectory()
     }
@@ -185,8 +185,7 @@ impl Ssd {
         self.cache.as_ref().map_or(0, |c| u64::from(c.len()))
     }
 
-    /// Lets everything that is under way come to its end, and returns the time of that end. No
-    /// command may be in flight.
+    /// Lets all work under way end, and returns the time of that end. No command may be in flight.
     pub fn drain(&mut self) -> Ps {
         let awaited = self.in_flight.awaited.as_ref().map_or(0, FxHashMap::len);
         assert!(
@@ -200,13 +199,13 @@ impl Ssd {
         self.engine.now()
     }
 
-    /// Remembers from now on the operation that completes each command in flight: a layer above
+    /// Begins to keep the operation that completes each command in flight, for a layer above that
     /// sends commands after others.
     pub fn keep_awaited(&mut self) {
         self.in_flight.awaited = Some(FxHashMap::default());
     }
 
-    /// Returns what the oldest unfinished operations wait for.
+    /// Returns a list of the oldest unfinished operations, for messages.
     pub fn explain(&self) -> String {
         self.engine.explain()
     }
@@ -216,8 +215,8 @@ impl Ssd {
         self.engine.unfinished() > 0
     }
 
-    /// Returns the unit that a page holds, looked up behind the drive's back: without an operation,
-    /// in no time. A unit on flash or in the cache comes without its bytes.
+    /// Returns the unit that a page holds. The lookup causes no operation and takes no time. A unit
+    /// on flash or in the cache comes without its bytes.
     ///
     /// Returns `Ok(None)` if nobody wrote the page.
     ///
@@ -239,8 +238,8 @@ impl Ssd {
         }
     }
 
-    /// Returns the place where the FTL has the newest version of a page, looked up behind the
-    /// drive's back. The write cache is not asked.
+    /// Returns the place where the FTL has the newest version of a page. The lookup causes no
+    /// operation, and ignores the write cache.
     pub fn place(&self, lpn: Lpn) -> Place {
         self.ftl.peek(lpn)
     }
@@ -271,21 +270,22 @@ impl Ssd {
         done
     }
 
-    /// Notes an error that leaves tables half changed, and returns it: the drive cannot go on.
+    /// Notes an error that leaves tables half changed, so that the drive cannot go on. Returns the
+    /// error.
     fn fail(&mut self, error: FtlError) -> FtlError {
         self.failed = Some(error.clone());
         self.take_back();
         error
     }
 
-    /// Forgets the last plan, which was issued.
+    /// Clears the last plan, which was issued.
     fn begin_plan(&mut self) {
         self.plan.clear();
         self.command.programs_before = self.medium.sequence();
     }
 
-    /// Begins a command and returns its first operation, the controller's work on it. Everything
-    /// else waits for this operation.
+    /// Begins a command and returns its first operation, the controller's work on it. All other
+    /// operations of the command wait for this operation.
     fn begin(&mut self) -> OpId {
         self.command.number += 1;
         self.command.first = match self.settings.command_time {
@@ -314,7 +314,7 @@ impl Ssd {
         self.with_ftl(now, |ftl, cx| ftl.flush(cx))
     }
 
-    /// Lets the plan of a command happen, now that it is decided.
+    /// Hands the complete plan of a command to the timing engine.
     fn issue(&mut self, now: Ps, reply: &mut Reply) {
         reply.notice = self.command.notice.take();
         if self.instant {

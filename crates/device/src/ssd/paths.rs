@@ -5,7 +5,7 @@ use flashatlas_timing::Step;
 use flashatlas_types::{Ps, Tag};
 
 impl Ssd {
-    /// Keeps what critical paths are made of from now on; nothing may be under way.
+    /// Begins to keep the steps of critical paths. No operation may be under way.
     pub fn keep_paths(&mut self) {
         self.engine.keep_paths();
     }
@@ -16,7 +16,8 @@ impl Ssd {
         self.engine.path(tag, at, since)
     }
 
-    /// Forgets what ended before `before`: no path that begins earlier will be asked for.
+    /// Drops the record of operations that ended before `before`. The caller asks for no path that
+    /// begins earlier.
     pub fn forget_paths(&mut self, before: Ps) {
         self.engine.forget_paths(before);
     }

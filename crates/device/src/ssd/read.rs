@@ -14,13 +14,14 @@ use flashatlas_types::{
 
 use smallvec::SmallVec;
 
-/// Operations that one group or command waits for; few requests need more.
+/// Operations that one group or command waits for. Few requests wait for more than six.
 type Waits = SmallVec<[OpId; 6]>;
 
 /// Slots of one frame that the command reads together.
 pub(super) struct FrameRead {
     frame: FrameId,
-    /// Operation that found the units in this frame, if they have a newer place since.
+    /// Operation that found the units in this frame, if the FTL has copied them to another place
+    /// since.
     seen: Option<OpId>,
     slots: u64,
     part: ReadPart,
@@ -30,7 +31,8 @@ pub(super) struct FrameRead {
 
 pub(super) type FrameReads = SmallVec<[FrameRead; 2]>;
 
-/// Number of frames, among those that the command already reads, in which a frame is looked for.
+/// Number of the newest frame reads of the command that are searched for the frame of the next
+/// unit.
 const GROUPS_BACK: usize = 8;
 
 impl Ssd {
@@ -52,7 +54,8 @@ impl Ssd {
         while let Some(piece) = rest.next() {
             let entry = entries.next().copied();
             self.command.ahead = rest.size_hint().0 as u32;
-            // the cache may hold all of it, or a part that is still on its way
+            // the cache may hold the whole piece, or a part of it, perhaps still on its way from
+            // the host
             if let Some(held) = self.cached(piece.lpn) {
                 waits.push(held.ready);
                 if answer_from(held, &piece, reply) {
@@ -92,7 +95,7 @@ impl Ssd {
         if sectors_at_hand > 0 {
             sent.push(self.send(sectors_at_hand, &waits));
         } else {
-            // what is read waits for the command's first operation by itself
+            // the reads wait for the command's first operation anyway
             for &op in waits.iter().filter(|&&op| op != command || groups.is_empty()) {
                 sent.push(op);
             }
@@ -113,8 +116,8 @@ impl Ssd {
         self.cache.as_ref()?.get(lpn)
     }
 
-    /// Finds a unit on flash or in the FTL's page buffer; what the cache holds of it is laid over
-    /// the result.
+    /// Finds a unit on flash or in the FTL's page buffer, with the sectors that the cache holds
+    /// laid over it.
     fn read_flash(
         &mut self,
         now: Ps,
@@ -131,7 +134,7 @@ impl Ssd {
             Place::Flash(ppn) => {
                 let arrived = self.on_its_way(piece.lpn, ppn);
                 if arrived.is_none() {
-                    // mostly the map was looked up once the command had begun
+                    // most lookups of the map wait for the command's first operation already
                     let begun = self.plan.waits_for(located.ready, command);
                     let command = if begun { OpId::NONE } else { command };
                     self.join_group(groups, ppn, piece, [command, located.ready]);
@@ -150,8 +153,8 @@ impl Ssd {
         })
     }
 
-    /// Returns a unit on flash. If its bytes are damaged, the drive does not go on: a mount finds
-    /// out what else is there of the unit.
+    /// Returns a unit on flash. If its bytes are damaged, the drive stops, and a mount finds out
+    /// which other versions of the unit are there.
     fn unit_on_flash(&mut self, ppn: Ppn, lpn: Lpn) -> Result<Unit, FtlError> {
         unit_at(&self.medium, ppn, lpn).map_err(|error| match error {
             FtlError::Medium(MediumError::Damaged(_)) => self.fail(error),
@@ -160,15 +163,16 @@ impl Ssd {
     }
 
     /// Returns the operations that brought the sectors of a unit, if its program is not complete.
-    /// Its slot of the cache holds the sectors until then, and a read need not wait for flash.
+    /// The unit's slot of the cache holds the sectors until then, so a read need not wait for
+    /// flash.
     fn on_its_way(&self, lpn: Lpn, ppn: Ppn) -> Option<[OpId; 2]> {
         let arrived = self.cache.as_ref()?.left(lpn)?;
         let program = self.unfinished_program(ppn, OpId(u64::MAX))?;
         self.source(ppn, program).is_none().then_some(arrived)
     }
 
-    /// Returns the program of a slot's frame that comes before operation `before`, if the program
-    /// is not complete.
+    /// Returns the newest program of a slot's frame before operation `before`, if it is not
+    /// complete.
     fn unfinished_program(&self, ppn: Ppn, before: OpId) -> Option<OpId> {
         let frame = self.layout.frame_of(ppn);
         let block = self.layout.block_of_frame(frame);
@@ -179,18 +183,20 @@ impl Ssd {
     }
 
     /// Returns the slot from which `program` copied the unit in a slot, and the operation that read
-    /// it there.
+    /// the unit there.
     fn source(&self, ppn: Ppn, program: OpId) -> Option<(Ppn, OpId)> {
         self.copies.source(ppn.0 % self.layout.slots_per_frame, program)
     }
 
     /// Returns the place where a unit is read, and the operation that found it there.
     ///
-    /// A unit is read at its place. But until the program that copies it there is complete, it is
-    /// read where it was before, unless the read also waits for an operation on flash (in `after`):
-    /// an erase of the old place waits for the read, and that operation could wait for the erase.
+    /// A unit is read at its place. While the program that copies it there is not complete, it is
+    /// read at its old place instead. But this is not possible if the read also waits for an
+    /// operation on flash (in `after`). An erase of the old place waits for the read, and that
+    /// operation could wait for the erase.
     pub(super) fn readable(&self, ppn: Ppn, after: &[OpId]) -> (Ppn, Option<OpId>) {
-        // a program of this plan is not issued: what the engine has of the page is an older one
+        // a program of this plan is not issued yet: a program of this page in the engine is an
+        // older one
         let frame = self.layout.frame_of(ppn);
         let issued = |number| number <= self.command.programs_before;
         if !self.medium.frame_sequence(frame).is_ok_and(issued) {
@@ -208,10 +214,10 @@ impl Ssd {
         }
     }
 
-    /// Returns the sectors that the cache holds of a page over what was found below, or just what
-    /// was found if the cache holds none.
+    /// Returns the unit that was found below the cache, with the sectors that the cache holds laid
+    /// over it.
     ///
-    /// The cached unit itself stays as it is: only the pages of this read were sensed.
+    /// The cached unit itself does not change, because only the pages of this read were sensed.
     pub(super) fn under_cached(&self, lpn: Lpn, found: Option<Unit>) -> Option<Unit> {
         let Some(entry) = self.cached(lpn) else { return found };
         self.assert_base(entry, found.as_ref().map_or(Stamp::ZERO, |u| u.stamp));

@@ -1,5 +1,4 @@
-//! Ways to bring a drive into a state, in no simulated time: mounting, switching off and on,
-//! filling.
+//! Changes of a drive's state in no simulated time: mounting, switching off and on, filling.
 
 use super::{CommandState, ControllerSettings, DeviceCounters, InFlight, Ssd};
 use crate::cache::{Limits, WriteCache};
@@ -16,7 +15,7 @@ use flashatlas_types::{
 };
 use std::sync::Arc;
 
-/// Returns the FTL of a drive, with tables built from what is on the medium.
+/// Returns the FTL of a drive, with tables built from the content of the medium.
 pub(crate) fn mount(
     config: &DriveConfig,
     seed: Seed,
@@ -40,8 +39,8 @@ pub(crate) fn mount(
     config.scheme().mount(&config.scheme_config(), &mut cx, seed)
 }
 
-/// Returns the empty write cache of a drive, or `None` if writes go straight through. A cache
-/// before it, which is lost, had freed `freed` slots.
+/// Returns the empty write cache of a drive, or `None` if the drive writes through. Operations of
+/// an earlier, lost cache have freed `freed` slots.
 fn write_cache(config: &DriveConfig, layout: &Layout, freed: u64) -> Option<WriteCache> {
     let p = &config.params;
     (p.get(CACHE_MODE) == "write-back").then(|| {
@@ -56,8 +55,8 @@ fn write_cache(config: &DriveConfig, layout: &Layout, freed: u64) -> Option<Writ
     })
 }
 
-/// Returns an error if the logical pages do not fit what the factory-bad blocks leave. These are
-/// taken as spread evenly over the lanes.
+/// Returns an error if the logical pages do not fit the blocks that are not factory-bad. The check
+/// takes the bad blocks as spread evenly over the lanes.
 fn fits_good_blocks(
     config: &DriveConfig,
     layout: &Layout,
@@ -107,7 +106,7 @@ impl Ssd {
         Ssd::on(medium, config, seed)
     }
 
-    /// Returns a drive of the configuration `config` that mounts what is on `medium`, which has its
+    /// Returns a drive of the configuration `config` that mounts `medium`. The medium has its
     /// layout.
     pub(crate) fn on(
         mut medium: Medium,
@@ -156,13 +155,13 @@ impl Ssd {
         mount_time(&self.times, &self.layout, &self.ftl.report().mount)
     }
 
-    /// Cuts the power: nothing is done any more until the medium is mounted again.
+    /// Cuts the power. The drive does nothing more until the medium is mounted again.
     pub(crate) fn power_off(&mut self) {
         self.medium.power_off();
     }
 
-    /// Replaces the medium of this drive with another, which was switched off and is yet to be
-    /// mounted.
+    /// Replaces the medium of this drive with another, which was switched off. The caller mounts
+    /// it.
     pub(crate) fn replace_medium(&mut self, medium: Medium) {
         self.medium = medium;
     }
@@ -173,7 +172,7 @@ impl Ssd {
     }
 
     /// Switches the power off and on again. The write cache and every table in the controller's
-    /// memory are lost, and the FTL mounts what is on the medium.
+    /// memory are lost, and the FTL mounts the medium.
     ///
     /// `config` is the configuration of the drive.
     ///
@@ -189,8 +188,8 @@ impl Ssd {
 
     /// Replaces the medium of this drive with another, which was switched off, and mounts it.
     ///
-    /// The drive is then as [`DriveConfig::build_on`] builds it, in a controller that exists
-    /// already. `config` is the configuration of the drive and of the medium.
+    /// The drive is then as [`DriveConfig::build_on`] builds it, but reuses this controller.
+    /// `config` is the configuration of the drive and of the medium.
     ///
     /// # Errors
     /// Returns an error if the FTL cannot mount. The drive is of no use then.
@@ -228,8 +227,8 @@ impl Ssd {
         Ok(())
     }
 
-    /// Returns the medium, to inject faults into (`flashatlas_nand::faults`) and to keep a journal
-    /// of what is done to it.
+    /// Returns the medium, for injected faults (`flashatlas_nand::faults`) and for a journal of its
+    /// changes.
     ///
     /// The drive's answers after a cut mean nothing: mount the medium that [`Ssd::into_medium`]
     /// returns.
@@ -243,8 +242,8 @@ impl Ssd {
         self.medium
     }
 
-    /// Writes every logical page once, in ascending order, in no time. `stamp` returns what each
-    /// page holds.
+    /// Writes every logical page once, in ascending order, in no time. `stamp` returns the stamp of
+    /// each page.
     ///
     /// # Errors
     /// Returns an error if the drive cannot hold the pages.
@@ -255,8 +254,8 @@ impl Ssd {
     /// Fills the drive as [`Ssd::fill`] does, unless it is stopped. Returns `true` if all pages
     /// were written.
     ///
-    /// `go_on` is told now and then how many pages were written, and stops the filling if it
-    /// answers `false`.
+    /// `go_on` is called now and then with the number of written pages, and stops the filling if it
+    /// returns `false`.
     ///
     /// # Errors
     /// Returns the errors of [`Ssd::fill`].
@@ -287,11 +286,11 @@ impl Ssd {
         Ok(true)
     }
 
-    /// Fills a blank drive as [`Ssd::fill_while`] does but faster, if the scheme knows without its
-    /// tables what that leaves on flash.
+    /// Fills a blank drive as [`Ssd::fill_while`] does but faster, if the scheme can compute the
+    /// content of the flash without its tables.
     ///
-    /// The drive must be power cycled afterwards. Returns `Some(true)` if it is full, `Some(false)`
-    /// if `go_on` stopped the work, and `None` if nothing was done.
+    /// The drive must be power cycled afterwards. Returns `Some(true)` if the drive is full,
+    /// `Some(false)` if `go_on` stopped the work, and `None` if nothing was done.
     pub fn fill_blank(
         &mut self,
         stamp: &(dyn Fn(Lpn) -> Stamp + Sync),
@@ -300,12 +299,11 @@ impl Ssd {
         self.ftl.fill_blank(&mut self.medium, stamp, go_on)
     }
 
-    /// Brings a blank drive into the steady state that uniform random writes of single units lead
-    /// to.
+    /// Brings a blank drive into the steady state of uniform random writes of single units.
     ///
-    /// `stamp` returns what each page holds. `go_on` is told how many pages were placed; if it
-    /// answers `false`, the work stops and the result is `false`, too. The drive must be power
-    /// cycled afterwards.
+    /// `stamp` returns the stamp of each page. `go_on` is called with the number of placed pages.
+    /// If it returns `false`, the work stops, and the result is `false`, too. The drive must be
+    /// power cycled afterwards.
     ///
     /// # Errors
     /// Returns an error if the scheme or its victim policy has no model of that state.
@@ -338,7 +336,7 @@ impl Ssd {
         made
     }
 
-    /// Forgets a page, in no time.
+    /// Trims a page, in no time.
     ///
     /// # Errors
     /// Returns an error if the map cannot be updated.
@@ -350,8 +348,7 @@ impl Ssd {
         Ok(())
     }
 
-    /// Brings the write cache, the page buffers and the map to where they survive, in no time, as a
-    /// FLUSH does.
+    /// Makes the write cache, the page buffers and the map durable, in no time, as a FLUSH does.
     ///
     /// # Errors
     /// Returns an error if there is no space.

@@ -1,4 +1,4 @@
-//! The write path: into the cache and out of it, or straight through; partial units are merged on
+//! The write path: into the cache and out of it, or straight to flash. Partial units are merged on
 //! the way.
 
 use super::Ssd;
@@ -12,8 +12,8 @@ use flashatlas_nand::Unit;
 use flashatlas_types::{Cause, Class, FtlError, Lba, Lpn, OpId, OpKind, Ps, SeededBug, Stamp, Tag};
 use smallvec::{SmallVec, smallvec};
 
-/// Number of units before one leaves the cache at which the memory is asked for what it will
-/// change.
+/// Distance, in units that leave the cache first, at which the table entries of a unit are
+/// prefetched.
 const EXPECTED: u32 = 8;
 
 /// Purposes for which units are shown before they leave ([`crate::cache::WriteCache::upcoming`]).
@@ -68,7 +68,7 @@ impl Ssd {
         let cache = self.cache.as_ref().expect("write-back");
         if cache.free_slots() == 0 && cache.get(pieces[0].lpn).is_none() {
             let is_full = |ssd: &Ssd| ssd.cache.as_ref().is_some_and(|c| c.free_slots() == 0);
-            // what leaves may wait in buffers until there is a frame for each of several streams
+            // units that leave may wait in buffers until a frame of their stream is full
             while is_full(self) && self.dirty_units() > 0 {
                 self.evict(now, self.layout.slots_per_frame)?;
             }
@@ -90,8 +90,8 @@ impl Ssd {
         Ok(count)
     }
 
-    /// Sends the least recently written units of a cache that is too full to flash: as many as the
-    /// drive can take now, a frame or more at a time.
+    /// Sends the least recently written units to flash if the cache is too full. It sends the units
+    /// that the drive can take now, once the drive can take a frame.
     fn relieve(&mut self, now: Ps) -> Result<(), FtlError> {
         let cache = self.cache.as_mut().expect("write-back");
         let Limits { high, low, ahead } = cache.limits;
@@ -124,7 +124,7 @@ impl Ssd {
         let unit_sectors = self.layout.unit_sectors();
         let cache = self.cache.as_mut().expect("write-back");
         let mut after: SmallVec<[OpId; 8]> = smallvec![command];
-        // a slot that is in use may still wait for data that this write leaves in place
+        // a slot that is in use may still wait for data that this write does not overwrite
         after.extend(pieces.iter().filter_map(|p| cache.get(p.lpn)).map(|entry| entry.ready));
         let need = cache.take_slots((pieces.len() + 1 - after.len()) as u32);
         if need > self.engine.freed_slots() {
@@ -164,8 +164,8 @@ impl Ssd {
         Ok(arrived)
     }
 
-    /// Writes without a cache: fetches what a partial unit lacks, programs, and pads the last
-    /// frame. Returns the operations that the write waits for.
+    /// Writes without a cache: fetches the sectors that a partial unit lacks, programs, and pads
+    /// the last frame. Returns the operations that the write waits for.
     fn write_through(
         &mut self,
         now: Ps,
@@ -234,16 +234,16 @@ impl Ssd {
 
     /// Sends the `count` least recently written units to the FTL.
     ///
-    /// Consecutive pages go together. As long as the cache is too full, pages that follow the last
-    /// one go with it.
+    /// Consecutive pages go together. As long as the cache has more than `limits.low` units, pages
+    /// that follow the last one go with it.
     pub(super) fn evict(&mut self, now: Ps, count: u32) -> Result<(), FtlError> {
         self.leaving_together(|ssd, run, ready| ssd.evict_runs(now, count, run, ready))?;
         self.prefetch_evictions();
         Ok(())
     }
 
-    /// Lends `work` the lists of the units that leave together and of what they wait for. If `work`
-    /// fails, [`Ssd::fail`] finds the units that were on their way.
+    /// Lends `work` the lists of the units that leave together and of the operations that they wait
+    /// for. If `work` fails, [`Ssd::fail`] finds the units that were on their way.
     fn leaving_together(
         &mut self,
         work: impl FnOnce(&mut Ssd, &mut Vec<Unit>, &mut Vec<OpId>) -> Result<(), FtlError>,
@@ -256,7 +256,7 @@ impl Ssd {
     }
 
     /// Puts units that were on their way to flash when the drive failed back into the write cache,
-    /// so that what was acknowledged can still be looked at.
+    /// so that acknowledged data can still be inspected.
     pub(super) fn take_back(&mut self) {
         let all = all_sectors(self.layout.unit_sectors());
         for unit in self.command.run.drain(..) {
@@ -292,8 +292,8 @@ impl Ssd {
         self.send_run(now, run, ready)
     }
 
-    /// Asks the memory for what the FTL will change for the units that leave the cache next. For
-    /// the units after them it asks for their map entries, which lead to it.
+    /// Prefetches the tables that the FTL will change for the units that leave the cache next. For
+    /// the units after them, it prefetches the map entries, which lead to these tables.
     fn prefetch_evictions(&mut self) {
         let Some(cache) = &mut self.cache else { return };
         while let Some(lpn) = cache.upcoming(PLACE, EXPECTED) {
@@ -342,7 +342,7 @@ impl Ssd {
         Ok(())
     }
 
-    /// Asserts that a fetch found what the stamp of the cached unit was built on.
+    /// Asserts that a fetch found the stamp on which the stamp of the cached unit was built.
     pub(super) fn assert_base(&self, entry: &CacheEntry, found: Stamp) {
         assert!(
             entry.base == found,
@@ -374,8 +374,8 @@ impl Ssd {
         Ok(())
     }
 
-    /// Makes programs that took host data to flash free its cache slots and belong to the next
-    /// FLUSH.
+    /// Makes programs of host data free the cache slots of that data, and adds them to the programs
+    /// that the next FLUSH waits for.
     pub(super) fn settle(&mut self) {
         let mut programmed = std::mem::take(&mut self.command.programmed);
         for same in programmed.chunk_by(|a, b| a.op == b.op) {
@@ -406,8 +406,8 @@ impl Ssd {
         self.in_flight.unflushed.clone()
     }
 
-    /// Forgets programs that are complete, so that the list stays in proportion to what is in
-    /// flight.
+    /// Removes complete programs from the list, so that its length stays in proportion to the
+    /// programs in flight.
     pub(super) fn prune_unflushed(&mut self) {
         if self.in_flight.unflushed.len() > self.in_flight.unflushed_limit {
             self.in_flight.unflushed.retain(|&op| !self.engine.is_complete(op));

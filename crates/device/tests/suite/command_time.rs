@@ -1,4 +1,4 @@
-//! Nothing that a command causes begins before the controller has handled the command.
+//! No operation of a command begins before the controller has handled the command.
 
 use flashatlas_device::{Cmd, Device, DriveConfig, Registry, Reply, Ssd};
 use flashatlas_types::{Dur, Lba, OpId, OpKind, Ps, Rng, Seed, Tag};

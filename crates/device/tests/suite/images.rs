@@ -1,5 +1,5 @@
-//! Media as a damaged or hostile checkpoint may hold them: refused in words, or mounted; never a
-//! panic.
+//! Media from damaged or hostile checkpoints. Each is refused with a message or mounted, and none
+//! causes a panic.
 
 use flashatlas_device::Registry;
 use flashatlas_device::{Cmd, Device, DriveConfig, Inspect, PowerCycle, Reply, Ssd};
@@ -150,8 +150,8 @@ fn damaged_media_are_refused_or_mounted() {
     assert!(refused > least && mounted > least, "{refused} {mounted}, at least {least}");
 }
 
-/// A mount may change the medium (it erases what is dead, and finishes what was cut); a second one
-/// finds the same drive.
+/// A mount may change the medium: it erases dead blocks and finishes work that was cut. A second
+/// mount finds the same drive.
 #[test]
 fn a_second_mount_finds_what_the_first_left() {
     for settings in DRIVES {

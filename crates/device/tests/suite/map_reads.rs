@@ -1,5 +1,5 @@
-//! A read whose entry of the map is on flash, while its die programs: the read of the map stops the
-//! program as the read of the page does.
+//! A read whose map entry is on flash, on a die that programs. The read of the map suspends the
+//! program, as the read of the page does.
 
 use flashatlas_device::{Cmd, Device, Registry, Reply, Ssd};
 use flashatlas_types::{Class, Lba, OpKind, Ps, Seed, Tag};
@@ -71,9 +71,9 @@ fn read_behind_a_program(store: &str, cache_bytes: &str, suspend: &str) -> u64 {
     until_complete(&mut drive, 1002).since(arrives).0
 }
 
-/// All in microseconds. The command takes 5. A read takes 0.2 on the channel and 50 in the cells. A
-/// page of the map is 16 KiB at 1.6 GB/s, 10.24, and a unit 4 KiB, 2.56. At 7 GB/s the link takes
-/// 0.585143 for a unit; a picosecond begun counts as a whole one.
+/// All times are in microseconds. The command takes 5. A read takes 0.2 on the channel and 50 in
+/// the cells. A page of the map is 16 KiB at 1.6 GB/s, 10.24, and a unit 4 KiB, 2.56. At 7 GB/s the
+/// link takes 0.585143 for a unit; a picosecond begun counts as a whole one.
 #[test]
 fn a_read_that_misses_the_map_waits_for_no_program() {
     let alone = 5_000_000

@@ -1,11 +1,11 @@
-//! Contents of slots, and the place of their bytes: memory, or an image.
+//! Contents of slots, and the place of their bytes, which is memory or an image.
 
 use crate::{Change, Medium, Oob, Unit};
 use flashatlas_types::{BlockId, FrameId, MediumError, Ppn, Stamp};
 use std::fmt::Debug;
 use std::sync::Arc;
 
-/// A place for the bytes that a medium does not hold in memory.
+/// A place for the bytes that a medium does not keep in memory.
 pub trait Contents: Debug + Send + Sync {
     /// Returns the bytes that program `sequence` left in a slot, or `Ok(None)` if it left none.
     ///
@@ -15,8 +15,8 @@ pub trait Contents: Debug + Send + Sync {
 }
 
 impl Medium {
-    /// Returns the content of a slot, without an operation: the controller looks at data that a
-    /// counted read brought in.
+    /// Returns the content of a slot, without an operation. A counted read has brought the data
+    /// into the controller before.
     ///
     /// # Errors
     /// Returns [`MediumError::Unreadable`] unless the slot's frame is programmed and, where bytes
@@ -49,8 +49,8 @@ impl Medium {
         let held = self.bytes.get(&ppn).cloned();
         let frame = self.layout.frame_of(ppn);
         if let Some(elsewhere) = &self.elsewhere {
-            // a frame that is not there yet may hold units without bytes: copies of pages that a
-            // precondition left
+            // a frame that is not kept there yet may hold units without bytes: copies of pages that
+            // a precondition wrote
             if held.is_some() || self.not_elsewhere.contains(&frame) {
                 return Ok(held);
             }
@@ -60,8 +60,8 @@ impl Medium {
         spare.map(|_| held).ok_or(MediumError::Unreadable(frame))
     }
 
-    /// Returns the bytes of the map page that begins in a slot, without an operation. No byte is
-    /// believed unless the checksum matches the page's stamp.
+    /// Returns the bytes of the map page that begins in a slot, without an operation. The bytes are
+    /// returned only if their checksum matches the page's stamp.
     ///
     /// # Errors
     /// Returns [`MediumError::Unreadable`] unless the slot's frame is programmed, and
@@ -75,7 +75,7 @@ impl Medium {
         Ok(bytes)
     }
 
-    /// Forgets the bytes of a block, if any are kept.
+    /// Drops the bytes of a block, if any are kept.
     pub(crate) fn drop_bytes(&mut self, block: BlockId) {
         let (slot, frame) = (self.layout.block_slot(block).0, self.layout.frame_in(block, 0).0);
         (slot..slot + self.layout.slots_per_block).for_each(|s| drop(self.bytes.remove(&Ppn(s))));
@@ -90,8 +90,8 @@ impl Medium {
         self.elsewhere = Some(contents);
     }
 
-    /// Drops the bytes of data that these changes programmed from memory, now that they are kept
-    /// elsewhere. They stay if their frame was programmed again since.
+    /// Drops the bytes of data that these changes programmed from memory, because they are now kept
+    /// elsewhere. The bytes of a frame stay if the frame was programmed again since.
     pub fn let_go(&mut self, changes: &[Change]) {
         for change in changes {
             let Change::Program { frame, sequence, .. } = *change else { continue };

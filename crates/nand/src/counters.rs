@@ -11,9 +11,9 @@ pub struct Counters {
     pub programs: [u64; Cause::ALL.len()],
     /// Blocks erased, by [`Cause`].
     pub erases: [u64; Cause::ALL.len()],
-    /// Blocks whose place a spare block took.
+    /// Blocks that a spare block replaced.
     pub replaced_blocks: u64,
-    /// Slots programmed without data because a frame had to go out before it was full.
+    /// Slots programmed without data, because their frame had to be programmed before it was full.
     pub padded_slots: u64,
 }
 
@@ -25,7 +25,7 @@ impl Counters {
         Cause::ALL.iter().map(|&c| (c.name(), table[c as usize])).filter(|&(_, n)| n > 0)
     }
 
-    /// Adds the counts of other cells.
+    /// Adds the counts of another medium.
     pub fn add(&mut self, other: &Counters) {
         let tables = [
             (&mut self.reads, &other.reads),

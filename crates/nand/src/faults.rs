@@ -1,49 +1,49 @@
-//! Faults: the remains of an operation in which the power fails, and failures of the parts
-//! themselves.
+//! Faults: the state that an operation leaves if the power fails in it, and failures of the flash
+//! parts themselves.
 //!
-//! - *Cut before* and *cut after*: nothing, or all of the operation ([`Medium::redo`]).
+//! - *Cut before* and *cut after*: the operation has done nothing, or all of its work
+//!   ([`Medium::redo`]).
 //! - *Torn program, garbage*: the page is not erased any more, and neither its data nor its spare
-//!   area pass their checks. The arrays hold another page's content in its place: a scheme that
-//!   believes a torn frame is found out.
-//! - *Torn program, part*: the first pages of a frame (or the first part of a page) are as they
-//!   should be, and the rest is erased. The record in the spare area is spread over the whole frame
-//!   and has one checksum, so the frame is not believed; its content would be right.
-//! - *Torn program, once*: the program came so far that the page can be read when the power is
-//!   back, and then never again. A controller finds out by reading such a page twice
-//!   ([`Medium::reread`]).
-//! - *Torn erase*: some pages of the block are erased and the others are not: none can be read,
-//!   none may be programmed before the block is erased again.
+//!   area pass their checks. The arrays hold another page's content in its place, so that tests
+//!   find a scheme that accepts a torn frame.
+//! - *Torn program, part*: the first pages of a frame (or the first part of a page) are correct,
+//!   and the rest is erased. The record in the spare area is spread over the whole frame and has
+//!   one checksum. So the frame is not accepted, although the content of its first part is correct.
+//! - *Torn program, once*: the page can be read once when the power is back, and then never again.
+//!   A controller detects this by reading such a page twice ([`Medium::reread`]).
+//! - *Torn erase*: some pages of the block are erased and the others are not. No page can be read,
+//!   and no page may be programmed before the block is erased again.
 //! - *Paired pages*: on flash with several bits a cell, a torn program of an upper page destroys
-//!   the pages of the same cells that were programmed before it: on this flash, the pages just
-//!   before it in the block.
+//!   the pages of the same cells that were programmed before it. On this flash, they are the pages
+//!   just before it in the block.
 //! - *Program failure*: the part reports that a program failed. The frame holds nothing; other
 //!   pages of the block can be read, and its next program and its next erase fail.
-//! - *Erase failure*: the part reports it, as it does at the end of a block's endurance. No page of
-//!   the block can be read, and the next erase fails, too.
+//! - *Erase failure*: the part reports that an erase failed, as at the end of a block's endurance.
+//!   No page of the block can be read, and the next erase fails, too.
 //! - *Grown bad blocks*: the effect of such failures. A spare block takes the place of the block
 //!   ([`crate::spares`]). If none is left, a block that cannot be erased is bad, and a failed
 //!   program is an error.
 //! - *Factory-bad blocks*: see [`Medium::new`].
 //! - *Uncorrectable read*: a page that was programmed cannot be read any more ([`Medium::decay`]).
-//!   Errors that the controller corrects are not modelled: nobody above could tell.
-//! - *NVM*: see [`crate::nvm`]: stores that no fence followed are lost or torn, line by line.
+//!   Errors that the controller corrects are not modelled, because no layer above could see them.
+//! - *NVM*: stores that no fence followed are lost or torn, line by line (see [`crate::nvm`]).
 
 use crate::journal::Change;
 use crate::{FrameState, Medium};
 use flashatlas_types::{BlockId, FrameId};
 
-/// The remains of an operation in which the power fails.
+/// The state that an operation leaves if the power fails in it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Torn {
-    /// Program: nothing that can be read.
+    /// Program: the frame cannot be read.
     Garbage,
-    /// Program: the first part of the frame.
+    /// Program: only the first part of the frame is written.
     Part,
-    /// Program: readable once.
+    /// Program: the frame can be read once.
     Once,
-    /// Program: garbage, and the pages of the same cells are gone.
+    /// Program: the frame cannot be read, nor can the earlier pages of the same cells.
     Paired,
-    /// Erase: some of the pages.
+    /// Erase: only some of the pages are erased.
     Erase,
     /// Store or fence: lines are new, old or torn as this number draws them.
     Lines(u8),
@@ -107,8 +107,8 @@ impl Medium {
         }
     }
 
-    /// Tears a frame, as a power failure during its program does. The frame is not erased and holds
-    /// nothing that may be believed.
+    /// Tears a frame, as a power failure during its program does. The frame is not erased, and its
+    /// content must not be used.
     pub fn tear(&mut self, frame: FrameId) {
         let block = self.layout.block_of_frame(frame);
         let index = self.layout.index_in(block, frame);
@@ -153,7 +153,7 @@ impl Medium {
         }
     }
 
-    /// Makes every frame unreadable that can be read only once.
+    /// Makes every frame that can be read only once unreadable.
     pub fn fade(&mut self) {
         while let Some(&frame) = self.fading.last() {
             self.reread(frame);
@@ -182,7 +182,7 @@ impl Medium {
         self.blocks[block.0 as usize].program_fails
     }
 
-    /// Returns whether the program at hand, in `block`, fails.
+    /// Returns whether the current program, in `block`, fails.
     #[inline]
     pub(crate) fn program_fails(&mut self, block: BlockId) -> bool {
         match self.failing_program {
@@ -199,7 +199,7 @@ impl Medium {
         self.failing_erase = erases + 1;
     }
 
-    /// Returns whether the erase at hand, of `block`, fails.
+    /// Returns whether the current erase, of `block`, fails.
     pub(crate) fn erase_fails(&mut self, block: BlockId) -> bool {
         if self.failing_erase > 0 {
             self.failing_erase -= 1;

@@ -33,7 +33,7 @@ const _: () = assert!(size_of::<Op>() <= 48, "operations are copied on the hot p
 
 impl Flash<'_> {
     /// Reads slots of one frame (bit `i` of `slots` is slot `i`). It adds one operation for each
-    /// die that holds any of them.
+    /// die that has a part of these slots.
     ///
     /// # Errors
     /// Returns [`MediumError::Unreadable`] if the frame is erased or torn.
@@ -49,11 +49,11 @@ impl Flash<'_> {
         self.read_as_it_was(frame, slots, part, cause, after, None)
     }
 
-    /// Reads a frame as operation `seen` of this or an earlier plan found it, if one is given.
+    /// Reads a frame as operation `seen`, of this or an earlier plan, found it.
     ///
     /// Operations that were planned for the frame since and are not complete come after the read
-    /// (see [`OpKind::Read::back`]). The medium has been through them already, so it is not checked
-    /// that the frame can be read. Without `seen` it is [`Flash::read`].
+    /// (see [`OpKind::Read::back`]). The medium has carried them out already, so this function does
+    /// not check that the frame can be read. Without `seen` it does the same as [`Flash::read`].
     ///
     /// # Errors
     /// Returns the errors of [`Flash::read`] if `seen` is `None`.
@@ -93,7 +93,7 @@ impl Flash<'_> {
     }
 
     /// Opens an erased block for a role, before its first page is programmed. The spare area of
-    /// each page will have the role. It is no operation of the flash.
+    /// each page will have the role. Opening is no operation of the flash.
     ///
     /// # Panics
     /// Panics if the block is not erased.
@@ -101,16 +101,16 @@ impl Flash<'_> {
         self.medium.open(block, role);
     }
 
-    /// Programs `frame` with `units` (missing ones are padding), with one operation for each die
-    /// under it. Returns the first slot and the operation.
+    /// Programs `frame` with `units`, with one operation for each die under it. Slots without a
+    /// unit are padding. Returns the first slot and the operation.
     ///
     /// # Errors
     /// Returns [`MediumError::ProgramFailed`] if no spare block takes the place of a block in which
     /// programs fail ([`crate::spares`]), and [`MediumError::PowerLost`] if the power fails.
     ///
     /// # Panics
-    /// Panics if the frame is not erased, its block is bad, or it is out of order ([`Medium`]
-    /// asserts it).
+    /// Panics if the frame is not erased, its block is bad, or the program is out of order
+    /// ([`Medium`] asserts it).
     #[inline]
     pub fn program<'u>(
         &mut self,
@@ -186,7 +186,7 @@ fn gang(
     plan.join(class, &ids[..layout.dies_per_frame as usize])
 }
 
-/// The place of the part of a frame on its `index`-th die, in the numbers of the plan.
+/// The place of a frame's part on one of its dies, in the numbers of the plan.
 struct DiePlace {
     die: u32,
     block: u32,
@@ -213,8 +213,9 @@ fn read_kind(layout: &Layout, frame: FrameId, index: u32, bytes: u32, back: u32)
     OpKind::Read { die, block, page, level, bytes, back }
 }
 
-/// Returns how many pages of the frame's `die`-th die `slots` touch, and the bytes that they
-/// transfer: whole units if a unit fits in a page, whole pages if a unit is larger.
+/// Returns the number of pages that `slots` touch on the frame's `die`-th die, and the number of
+/// bytes that they transfer. Whole units are transferred if a unit fits in a page, and whole pages
+/// if a unit is larger.
 fn touched(layout: &Layout, die: u32, slots: u64, part: ReadPart) -> (u32, u32) {
     let (unit, page) = (u64::from(layout.unit_bytes), u64::from(layout.geometry.page_bytes));
     let planes = u64::from(layout.span.planes);

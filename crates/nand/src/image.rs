@@ -18,7 +18,7 @@ pub struct Image {
     pub erases: Vec<u32>,
     /// Write pointer of each block.
     pub next: Vec<u32>,
-    /// Bits: [`BAD`], [`ERASE_FAILS`], [`PROGRAM_FAILS`].
+    /// Health of each block, as bits: [`BAD`], [`ERASE_FAILS`], [`PROGRAM_FAILS`].
     pub health: Vec<u8>,
     /// Spare blocks that each lane has left.
     pub spares: Vec<u32>,
@@ -28,7 +28,7 @@ pub struct Image {
     pub state: Vec<u8>,
     /// Low 32 bits of each frame's program sequence.
     pub sequence_low: Vec<u32>,
-    /// The 8 bits above.
+    /// High 8 bits of each frame's program sequence.
     pub sequence_high: Vec<u8>,
     /// The logical page in each slot.
     pub lpns: Vec<u32>,
@@ -38,11 +38,11 @@ pub struct Image {
     pub sequence: u64,
     /// First slot of each map page that is kept, ascending.
     pub map_slots: Vec<u32>,
-    /// Their bytes, all pages of one length.
+    /// Bytes of these map pages, which all have one length.
     pub map_bytes: Vec<u8>,
     /// The bytes of the byte-addressable memory.
     pub nvm: Vec<u8>,
-    /// Stores to each of its lines.
+    /// Stores to each line of the byte-addressable memory.
     pub nvm_wear: Vec<u32>,
 }
 
@@ -57,7 +57,7 @@ impl Medium {
     /// Turns this medium into its arrays.
     ///
     /// # Panics
-    /// Panics if the medium keeps bytes: an image holds stamps.
+    /// Panics if the medium keeps bytes, because an image has stamps only.
     pub fn into_image(self) -> Image {
         assert!(!self.rules.keep_bytes, "an image holds no bytes");
         let mut map_slots: Vec<u32> = self.bytes.keys().map(|ppn| ppn.0).collect();
@@ -201,8 +201,8 @@ impl Medium {
 }
 
 impl Medium {
-    /// Sets the erases and the health of a block to the values kept elsewhere, for a medium that is
-    /// laid out anew with [`Medium::redo`].
+    /// Sets the erases and the health of a block, for a medium that is rebuilt with
+    /// [`Medium::redo`].
     pub fn lay_block(&mut self, block: BlockId, erases: u32, health: u8) {
         self.erases[block.0 as usize] = erases;
         let state = &mut self.blocks[block.0 as usize];
@@ -211,7 +211,8 @@ impl Medium {
         state.program_fails = health & PROGRAM_FAILS != 0;
     }
 
-    /// Sets the spare blocks that a lane has left, for the same use.
+    /// Sets the number of spare blocks that a lane has left, for a medium that is rebuilt with
+    /// [`Medium::redo`].
     pub fn lay_spares(&mut self, lane: LaneId, left: u32) {
         self.spares[lane.0 as usize] = left.min(self.rules.spare_blocks);
     }

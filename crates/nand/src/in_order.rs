@@ -1,19 +1,20 @@
-//! A blank medium filled in ascending order of pages. It then holds the same as after single
-//! programs; as nothing comes between them, the cores share the work.
+//! Fill of a blank medium in ascending order of pages. The medium then has the same content as
+//! after single programs. No other operation comes between these programs, so the cores share the
+//! work.
 
 use crate::medium::{Block, FrameState};
 use crate::{Medium, OobRole};
 use flashatlas_types::{BlockId, Cause, Layout, Lpn, Stamp, at_once, share};
 use std::ops::Range;
 
-/// The number of times that the caller is asked whether to go on. It is lower if there would be
-/// fewer than [`TOGETHER`] units each time.
+/// The number of times that the caller is asked whether to go on. It is smaller if the units
+/// between two questions would be fewer than [`TOGETHER`].
 const TIMES: u32 = 64;
 
 /// The least number of units that are programmed at a time.
 const TOGETHER: u32 = 1 << 18;
 
-/// The number of units below which the work takes less time than a thread to start.
+/// The number of units below which the work takes less time than the start of a thread.
 const WORTH_A_THREAD: usize = 1 << 14;
 
 /// The cells of a lane, and its blocks in the order in which they are programmed.
@@ -73,12 +74,12 @@ impl Medium {
     }
 
     /// Programs every logical unit of an untouched medium, in ascending order and for the host, a
-    /// frame of each lane in turn. Returns `false` if `go_on` stopped it.
+    /// frame of each lane in turn. Returns `false` if `go_on` stopped the work.
     ///
     /// The units go into the blocks of `order`, lane by lane. The last frame is padded. `stamp`
     /// returns the content of each unit. `go_on` is called now and then with the number of
-    /// programmed units, and stops the work by returning `false`. A medium that was stopped is of
-    /// no use.
+    /// programmed units, and stops the work by returning `false`. The medium is of no use after
+    /// that.
     ///
     /// # Panics
     /// Panics if something was done to the medium before, a block is of another lane, or there are
@@ -89,7 +90,7 @@ impl Medium {
         stamp: &(dyn Fn(Lpn) -> Stamp + Sync),
         go_on: &mut dyn FnMut(u64) -> bool,
     ) -> bool {
-        assert!(self.is_untouched(), "a medium that was used is filled as if it were blank");
+        assert!(self.is_untouched(), "only an untouched medium is filled in order");
         let layout = self.layout.clone();
         let (units, slots) = (layout.logical_units, layout.slots_per_frame);
         let frames = units.div_ceil(slots);

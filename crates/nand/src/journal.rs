@@ -1,8 +1,8 @@
-//! A record of the changes of a medium, of which any part can be done again on a copy. So power
-//! cuts are enumerated without running a workload more than once.
+//! A record of the changes of a medium. Any part of these changes can be repeated on a copy, so
+//! power cuts are enumerated with a single run of a workload.
 //!
 //! A medium that keeps a journal notes every change that it carries out. [`Medium::redo`] carries a
-//! change out on another medium in the same state; [`crate::faults`] leaves it half done.
+//! change out on another medium in the same state, and [`crate::faults`] leaves a change half done.
 
 use crate::{Medium, OobRole, Unit};
 use flashatlas_types::{BlockId, FrameId};
@@ -31,7 +31,7 @@ pub enum Change {
     Erase(BlockId),
     /// The erase of a block failed: none of its pages can be read, and the next erase fails, too.
     EraseFailed(BlockId),
-    /// A spare block has taken over the number and the content of this one ([`crate::spares`]).
+    /// A spare block has taken the number and the content of this one ([`crate::spares`]).
     Replaced {
         /// The block.
         block: BlockId,
@@ -50,21 +50,21 @@ pub enum Change {
     },
     /// All stored bytes became durable.
     Fence,
-    /// A FLUSH or a write with FUA ended here: commands sent after its answer count on everything
-    /// before.
+    /// A FLUSH or a write with FUA ended here. Commands after its completion rely on all earlier
+    /// changes.
     Promised,
 }
 
 impl Change {
     /// Returns `true` if the change takes time on a part, so that the power can fail in it. The
-    /// others happen in the controller's memory.
+    /// other changes happen in the controller's memory.
     pub fn is_operation(&self) -> bool {
         !matches!(self, Change::Open(..) | Change::Number(_) | Change::Promised)
     }
 }
 
 impl Medium {
-    /// Starts a journal: every change from now on is noted.
+    /// Starts a journal, which notes every later change.
     pub fn keep_journal(&mut self) {
         self.journal = Some(Vec::new());
     }
@@ -80,7 +80,7 @@ impl Medium {
         self.journal.take().unwrap_or_default()
     }
 
-    /// Notes the drive's answer that everything so far is durable.
+    /// Notes that the drive has promised that all data so far is durable.
     pub fn promise(&mut self) {
         self.note(|| Change::Promised);
     }
@@ -104,8 +104,8 @@ impl Medium {
         self.note(|| change);
     }
 
-    /// Does a change again that was done to another medium in the same state. It takes no power and
-    /// counts nothing.
+    /// Repeats a change of another medium that was in the same state. It draws no power and changes
+    /// no counter.
     pub fn redo(&mut self, change: &Change) {
         match *change {
             Change::Open(block, role) => self.blocks[block.0 as usize].role = role,

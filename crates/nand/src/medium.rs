@@ -33,13 +33,14 @@ pub enum FrameState {
     Erased = 0,
     /// Holds data.
     Programmed = 1,
-    /// A program was cut: the frame holds nothing that may be believed, and takes no program.
+    /// A program or an erase was cut: the frame's content must not be used, and it takes no
+    /// program.
     Torn = 2,
 }
 
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Block {
-    /// Frames below this one were programmed or torn (strict order: the next frame to program).
+    /// Index one past the last frame that is not erased (strict order: the next frame to program).
     pub next: u32,
     pub bad: bool,
     /// The next erase fails.
@@ -62,16 +63,17 @@ pub struct Medium {
     /// Program sequence of each frame, 40 bits in two arrays: 5 bytes a frame rather than 8.
     pub(crate) sequence_low: Vec<u32>,
     pub(crate) sequence_high: Vec<u8>,
-    /// The logical page and the content stamp of each slot, side by side: a reader of one wants the
-    /// other. They are arrays, because arrays of zeros cost nothing before they are written to.
+    /// The logical page and the content stamp of each slot, side by side, because a reader of one
+    /// needs the other. They are arrays, because arrays of zeros take no memory before they are
+    /// written to.
     pub(crate) slots: Vec<[u32; 2]>,
-    /// Bytes of slots, of map pages always, of others if `keep_bytes`; encoded spare areas of
-    /// frames if `keep_bytes`.
+    /// Bytes of slots: always of map pages, and of other pages if `keep_bytes`. The next field has
+    /// the encoded spare areas of frames if `keep_bytes`.
     pub(crate) bytes: FxHashMap<Ppn, Arc<[u8]>>,
     pub(crate) spare: FxHashMap<FrameId, Vec<u8>>,
-    /// The place of the bytes of data, and of their spare areas, that are not in memory.
+    /// The place of the bytes of data that are not in memory, and of their spare areas.
     pub(crate) elsewhere: Option<Arc<dyn Contents>>,
-    /// Frames that were programmed and are not there yet: what is there at their place is older.
+    /// Frames that were programmed and are not in `elsewhere` yet, where their old content is.
     pub(crate) not_elsewhere: FxHashSet<FrameId>,
     pub(crate) sequence: u64,
     pub(crate) power: Power,
@@ -81,13 +83,13 @@ pub struct Medium {
     pub(crate) journal: Option<Vec<Change>>,
     /// Frames that can be read once more (see [`crate::faults`]).
     pub(crate) fading: Vec<FrameId>,
-    /// Programs up to and including the one that fails; 0: none does.
+    /// Number of programs up to and including the one that fails; 0 if no program fails.
     pub(crate) failing_program: u64,
-    /// The same for erases.
+    /// Number of erases up to and including the one that fails; 0 if no erase fails.
     pub(crate) failing_erase: u64,
     /// Spare blocks that each lane has left (see [`crate::spares`]).
     pub(crate) spares: Vec<u32>,
-    /// The byte-addressable memory; empty where the drive has none.
+    /// The byte-addressable memory; empty if the drive has none.
     pub nvm: Nvm,
     /// Counts since the last reset.
     pub counters: Counters,
@@ -96,15 +98,15 @@ pub struct Medium {
 /// Slots of a window ([`Medium::window`]).
 const WINDOW: u32 = 1 << 16;
 
-/// Returns whether a torn frame is believed: never, but for the seeded bug.
+/// Returns whether a torn frame is read as if it were programmed, which only the seeded bug does.
 #[inline(always)]
 fn believed(state: FrameState) -> bool {
     SeededBug::AcceptTorn.is_active() && state == FrameState::Torn
 }
 
 impl Medium {
-    /// Builds a new, erased drive. `factory_bad` of a million blocks of each plane are bad on
-    /// average. A lane loses as many FTL blocks as its worst plane.
+    /// Builds a new, erased drive. On average, `factory_bad` of a million blocks of each plane are
+    /// bad. The worst plane of a lane decides how many FTL blocks the lane loses.
     ///
     /// # Errors
     /// Returns an error if the spare area cannot hold the OOB record.
@@ -188,7 +190,7 @@ impl Medium {
         }
     }
 
-    /// Loads from memory all that is known of a slot that is about to be read. It changes nothing.
+    /// Loads the state of a slot that is about to be read from memory. It changes nothing.
     #[inline]
     pub fn prefetch(&self, ppn: Ppn) {
         let frame = self.layout.frame_of(ppn).0 as usize;
@@ -204,7 +206,7 @@ impl Medium {
     }
 
     /// Returns the number of windows of the slots of a drive. The state of the slots of one window
-    /// lies in few pages of memory.
+    /// is in few pages of memory.
     pub fn windows(layout: &Layout) -> usize {
         layout.slots().div_ceil(WINDOW) as usize
     }
@@ -245,8 +247,8 @@ impl Medium {
         self.blocks[block.0 as usize].next
     }
 
-    /// Returns the role for which a block was opened, as the spare areas of its pages have it. It
-    /// is [`OobRole::default`] while the block is erased and nobody has opened it.
+    /// Returns the role for which a block was opened, as the spare areas of its pages have it. The
+    /// role is [`OobRole::default`] while the block is erased and not opened.
     #[inline]
     pub fn oob_role(&self, block: BlockId) -> OobRole {
         self.blocks[block.0 as usize].role
@@ -301,7 +303,7 @@ impl Medium {
         self.sequence
     }
 
-    /// Takes a number for something that is ordered with programs and is none.
+    /// Takes a number for an event that is no program but is ordered with the programs.
     pub fn take_number(&mut self) -> u64 {
         self.sequence += 1;
         let number = self.sequence;
@@ -317,7 +319,7 @@ impl Medium {
         }
     }
 
-    /// Returns the program sequence of a frame: when it was programmed.
+    /// Returns the program sequence of a frame: the number of its program.
     ///
     /// # Errors
     /// Returns [`MediumError::Unreadable`] unless the frame is programmed.
@@ -391,8 +393,8 @@ impl Medium {
         })
     }
 
-    /// Programs a frame with at most as many units as it has slots; the others are padding. Returns
-    /// its first slot.
+    /// Programs a frame with units, at most one for each slot. The other slots are padding. Returns
+    /// the frame's first slot.
     ///
     /// # Errors
     /// Returns [`MediumError::ProgramFailed`] if the program fails. The frame then holds nothing,
@@ -400,7 +402,7 @@ impl Medium {
     /// power fails.
     ///
     /// # Panics
-    /// Panics if the block is bad, the frame is not erased, or it is out of order under
+    /// Panics if the block is bad, the frame is not erased, or the program is out of order under
     /// [`ProgramOrder::Strict`].
     pub(crate) fn program<'a>(
         &mut self,
@@ -511,8 +513,8 @@ impl Medium {
         }
     }
 
-    /// Checks the O(n) rules: nothing lies beyond a block's write pointer, and a block without one
-    /// is all erased.
+    /// Checks, in O(n), that each block's write pointer is one past the block's last frame that is
+    /// not erased.
     ///
     /// # Errors
     /// Returns the first rule that does not hold.

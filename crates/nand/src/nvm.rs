@@ -1,21 +1,21 @@
 //! Byte-addressable non-volatile memory beside the flash: its content, the effect of a power cut,
 //! and its wear.
 //!
-//! A store is visible at once and durable at the next fence. Fault, when the power fails: each
-//! 64-byte line that was stored to since the last fence holds the new bytes, the old ones, or is
-//! torn (new up to some word of 8 bytes, old from there on).
+//! A store is visible at once and durable at the next fence. If the power fails, each 64-byte line
+//! that was stored to since the last fence has the new bytes or the old bytes, or it is torn: new
+//! up to some word of 8 bytes, old from there on.
 //!
 //! The outcome is drawn for each line from the address, the number of stores so far, and a number
-//! that the caller may give. So a cut repeats, and can be made otherwise. Words are never torn: the
-//! parts write 8 bytes at once.
+//! that the caller may give. So a cut can be repeated, and can be varied by the number. Words are
+//! never torn, because the parts write 8 bytes at once.
 
 use crate::{Change, Flash};
 use flashatlas_types::{Class, MediumError, MemoryKind, OpId, OpKind};
 
-/// Bytes that are written back, lost and worn together.
+/// Bytes of a line, which are written back, lost and worn together.
 pub const LINE_BYTES: u64 = 64;
 
-/// Bytes that are never torn.
+/// Bytes of a word, which is never torn.
 const WORD_BYTES: u64 = 8;
 
 /// Loads, stores and fences of the memory since the last reset.
@@ -29,7 +29,7 @@ pub struct NvmCounters {
     pub fences: u64,
 }
 
-/// A stretch of bytes as it was before a store that no fence has followed.
+/// The old bytes of a store that no fence has followed.
 #[derive(Clone, Debug)]
 struct Unfenced {
     address: u64,
@@ -160,8 +160,8 @@ impl Flash<'_> {
         Ok(self.plan.push(kind, Class::Map, after))
     }
 
-    /// Makes everything that was stored durable: the write-back of the last lines takes one store's
-    /// latency.
+    /// Makes all stored bytes durable. The write-back of the last lines takes the latency of one
+    /// store.
     ///
     /// # Errors
     /// Returns [`MediumError::PowerLost`] if the power fails.
@@ -173,7 +173,7 @@ impl Flash<'_> {
         Ok(self.plan.push(kind, Class::Map, after))
     }
 
-    /// Loads from the drive's NVM: the bytes are in [`Nvm::bytes`].
+    /// Loads from the drive's NVM. [`Nvm::bytes`] returns the bytes.
     pub fn nvm_load(&mut self, bytes: u32, after: &[OpId]) -> OpId {
         self.medium.nvm.counters.loaded += u64::from(bytes);
         let kind = OpKind::Memory { kind: MemoryKind::Nvm, accesses: 1, bytes, write: false };

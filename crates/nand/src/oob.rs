@@ -1,9 +1,9 @@
 //! The out-of-band record of a frame: the logical pages in it, the role of its block, the number of
 //! its program, and a checksum.
 //!
-//! Bytes, little-endian: magic `FA`, version 2, number of slots, role of the block (1), sequence
-//! (7), logical page numbers (4 each, all ones for padding), CRC-32C of all before (4). See
-//! `docs/FORMATS.md`.
+//! The record is little-endian: magic `FA`, version 2, number of slots, role of the block (1 byte),
+//! sequence (7 bytes), logical page numbers (4 bytes each, all ones for padding), CRC-32C of all
+//! earlier bytes (4 bytes). See `docs/FORMATS.md`.
 
 use flashatlas_types::Lpn;
 
@@ -19,11 +19,11 @@ impl OobRole {
     /// A block of map pages. The logical page numbers in its spare areas are numbers of map pages.
     pub const MAP: OobRole = OobRole(255);
 
-    /// A block in which data and pages of a firmware's own may follow each other. The firmware's
+    /// A block that may have data pages and pages of a firmware's own, in any order. The firmware's
     /// pages name no logical page, and their bytes are kept.
     pub const MIXED: OobRole = OobRole(254);
 
-    /// Returns whether pages of such a block may have bytes if data is stamps.
+    /// Returns whether pages of a block of this role may have bytes although data has stamps only.
     pub(crate) fn has_bytes(self) -> bool {
         self == OobRole::MAP || self == OobRole::MIXED
     }
@@ -34,19 +34,19 @@ impl OobRole {
 pub struct Oob {
     /// The role for which the block was opened.
     pub role: OobRole,
-    /// The number of the program; programs of the drive are numbered from 1. Of two copies of a
-    /// page, the one with the larger number is newer.
+    /// The number of the program; programs of the drive are numbered from 1. The copy of a page
+    /// with the largest number is the newest.
     pub sequence: u64,
     /// The logical page in each slot, [`Lpn::NONE`] for padding.
     pub lpns: Vec<Lpn>,
 }
 
-/// The reason why a spare area is not believed.
+/// The reason why a spare area is not accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OobError {
-    /// No record of this project and version.
+    /// The bytes are no record of this project and version.
     Foreign,
-    /// Shorter than it says.
+    /// The bytes are shorter than their record.
     Truncated,
     /// The checksum does not match.
     Checksum,
@@ -88,7 +88,7 @@ impl Oob {
         out
     }
 
-    /// Reads a record. Nothing of it is believed unless the checksum matches.
+    /// Reads a record. It is accepted only if the checksum matches.
     ///
     /// # Errors
     /// Returns an [`OobError`] for anything that [`Oob::encode`] did not write.

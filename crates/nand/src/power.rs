@@ -1,24 +1,24 @@
 //! Fault: the power fails.
 //!
-//! A cut falls after a number of programs, erases, and stores and fences of the byte-addressable
+//! A cut comes after a number of programs, erases, and stores and fences of the byte-addressable
 //! memory, in the order in which the scheme asked for them. The operation in which the power fails
-//! is begun and not finished: a program leaves a torn page, an erase has not yet changed a cell, a
-//! store is not fenced (see [`crate::nvm`]).
+//! begins but does not end. A program leaves a torn page, an erase has not yet changed a cell, and
+//! a store is not fenced (see [`crate::nvm`]).
 //!
 //! This operation and every later one end with [`flashatlas_types::MediumError::PowerLost`], which
-//! travels up through the scheme. The state that the scheme still holds in memory is of no account:
-//! the next thing to look at the medium is a mount.
+//! travels up through the scheme. The state of the scheme in memory is of no use then, and a mount
+//! is the next to read the medium.
 
 use crate::{FrameState, Medium, Nvm, OobRole};
 use flashatlas_types::{BlockId, FrameId, MediumError};
 
 const PROGRAMMED: u8 = FrameState::Programmed as u8;
 
-/// The number of operations until the power is off, with the one in which it fails.
+/// The number of operations until the power is off, including the one in which it fails.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Power(u64);
 
-/// The operation that changes cells in whose middle the power failed.
+/// The program or erase in which the power failed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Cut {
     /// A program of this frame.
@@ -32,9 +32,9 @@ pub enum Cut {
 pub(crate) enum Draw {
     /// The operation is carried out.
     On,
-    /// The power fails in it.
+    /// The power fails in the operation.
     Fails,
-    /// There was no power when it was asked for.
+    /// There was no power for the operation.
     Off,
 }
 
@@ -60,8 +60,8 @@ impl Power {
 }
 
 impl Medium {
-    /// Makes the power fail after `operations` more programs, erases, stores and fences, in the
-    /// next one. [`Medium::restore_power`] ends it.
+    /// Makes the power fail in the operation after `operations` more programs, erases, stores and
+    /// fences. [`Medium::restore_power`] turns the power on again.
     pub fn cut_power_after(&mut self, operations: u64) {
         (self.power, self.cut) = (Power(operations + 1), None);
     }
@@ -77,7 +77,7 @@ impl Medium {
     }
 
     /// Draws power for one operation of the flash and notes it as `cut` if the power fails in it.
-    /// NVM then loses what was not fenced.
+    /// NVM then loses stores that were not fenced.
     #[inline]
     pub(crate) fn draw_power_for(&mut self, cut: Cut) -> Draw {
         let draw = self.draw_power();
@@ -87,7 +87,8 @@ impl Medium {
         draw
     }
 
-    /// Draws power for one operation of the flash. If it fails, NVM loses what was not fenced.
+    /// Draws power for one operation of the flash. If the power fails, NVM loses stores that were
+    /// not fenced.
     #[inline]
     pub(crate) fn draw_power(&mut self) -> Draw {
         let draw = self.power.draw();
@@ -101,7 +102,7 @@ impl Medium {
     pub(crate) fn nvm_operation(&mut self, work: impl FnOnce(&mut Nvm)) -> Result<(), MediumError> {
         let draw = self.power.draw();
         if draw != Draw::Off {
-            // the store in which the power fails has begun: none of its lines is fenced
+            // the store in which the power fails has begun, but none of its lines is fenced
             work(&mut self.nvm);
         }
         match draw {
@@ -117,8 +118,8 @@ impl Medium {
     /// Turns the power off. Bytes of the byte-addressable memory that were stored and not fenced
     /// are lost or torn.
     ///
-    /// The controller forgets what it knew of the medium: the number of the last program (beyond
-    /// what can be read), and the roles of blocks of which no page can be read.
+    /// The controller loses its tables of the medium: the number of the last program, unless a
+    /// readable page has it, and the roles of blocks without a readable page.
     pub fn power_off(&mut self) {
         self.power_off_drawing(0);
     }

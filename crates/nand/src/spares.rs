@@ -1,17 +1,17 @@
-//! Spare blocks: parts have more blocks than they are sold with, and the lowest layer of the
-//! controller puts them in the place of blocks that fail. Layers above notice only the time: the
-//! block keeps its number.
+//! Spare blocks: parts have more blocks than their stated capacity needs, and the lowest layer of
+//! the controller replaces blocks that fail with them. Layers above see only the time that this
+//! takes, because the block keeps its number.
 //!
-//! - A *program* fails: all readable pages of the block are copied to a spare one, spare areas and
-//!   all. The spare block takes the number of the failed one, and the program is done again there.
-//!   Pages that could not be read cannot be read in the copy.
-//! - An *erase* fails: an erased spare block takes the number.
+//! - A *program* fails: all readable pages of the block are copied to a spare block, with their
+//!   spare areas. The spare block takes the number of the failed block, and the program is repeated
+//!   there. Pages that could not be read cannot be read in the copy.
+//! - An *erase* fails: an erased spare block takes the number of the failed block.
 //! - If no spare block is left, a failed erase makes the block bad and the scheme is told; a failed
 //!   program is an error.
 //!
-//! The copy counts once its entry is in the table of replaced blocks. A power failure before
-//! leaves the failed block as it is: the next program of it fails, and the replacement begins anew.
-//! That table, like the firmware, is not simulated and costs nothing.
+//! The copy is valid once its entry is in the table of replaced blocks. A power failure before that
+//! leaves the failed block as it is. The next program of the block fails, and the replacement
+//! begins anew. The table, like the firmware, is not simulated and takes no time.
 
 use crate::journal::Change;
 use crate::medium::Block;
@@ -25,8 +25,7 @@ impl Medium {
         self.spares[lane.0 as usize]
     }
 
-    /// Puts a spare block in the place of one in which the program of `failed`, or an erase,
-    /// failed.
+    /// Replaces a block in which the program of `failed`, or an erase, failed with a spare block.
     ///
     /// # Errors
     /// Returns [`MediumError::EraseFailed`] or [`MediumError::ProgramFailed`] if no spare block is
@@ -77,8 +76,8 @@ impl Medium {
 }
 
 impl Flash<'_> {
-    /// Copies the block of a frame whose program failed to a spare block and puts it in the place
-    /// of the failed one. Returns the operation that the next program waits for.
+    /// Copies the block of a frame whose program failed to a spare block, which replaces it.
+    /// Returns the operation that the next program waits for.
     pub(crate) fn copy_to_spare(
         &mut self,
         failed: FrameId,

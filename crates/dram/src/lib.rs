@@ -1,9 +1,9 @@
 //! DRAM, command by command: the limits of a device's banks and buses ([`timings`]), and an engine
 //! that issues activations, precharges, reads and writes as early as these allow ([`engine`]).
 //!
-//! Accesses are served in order or through a queue ([`queue`]). If a device comes back to a state
-//! in which it was before, a table serves it ([`Transitions`]). The paper's own table of latencies
-//! is a reference beside it ([`paper_table`]).
+//! Accesses are served in order or through a queue ([`queue`]). If a device returns to an earlier
+//! state, a table gives the times ([`Transitions`]). The paper's own table of latencies is a
+//! reference for the engine ([`paper_table`]).
 //!
 //! ```
 //! use flashatlas_dram::{Dram, PRESETS, Rules};

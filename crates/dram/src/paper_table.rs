@@ -1,9 +1,9 @@
 //! Song et al. (2019), Fig. 6, taken literally: the latency of one read, by the number of reads
 //! since its bank was last used.
 //!
-//! It is kept beside the engine as a reference. It assumes that every read in between took exactly
-//! DL, so that it charges overlapping row misses twice: a set spread over four banks and read in
-//! rotation comes out slower than a set in a single bank.
+//! This table is a reference for the engine. It assumes that every read in between took exactly DL,
+//! and so it counts overlapping row misses twice. By this table, a set that is spread over four
+//! banks and read in rotation is slower than a set in a single bank.
 
 use super::Timings;
 
@@ -27,9 +27,9 @@ pub const fn latency(t: &Timings, class: usize) -> u32 {
     if class < 4 { row_change(t, class as u32 + 1) } else { t.dl }
 }
 
-/// A sorter of reads, one after the other, into the classes.
+/// A sorter of reads into the classes.
 pub struct Classifier {
-    /// Row and number of the last read of each bank; a number of 0 where there was none.
+    /// Row and number of the last read of each bank. The number is 0 if there was none.
     last: Vec<(u32, u64)>,
     reads: u64,
 }
@@ -40,8 +40,8 @@ impl Classifier {
         Classifier { last: vec![(0, 0); banks as usize], reads: 0 }
     }
 
-    /// Returns the class of the first of the next `count` reads, all of one row: the others hit it.
-    /// The first read of a bank is a row change of the class "earlier".
+    /// Returns the class of the first of the next `count` reads. All are of one row, so the others
+    /// hit it. The first read of a bank is a row change of the class "earlier".
     #[inline]
     pub fn read(&mut self, bank: u8, row: u32, count: u64) -> usize {
         let number = self.reads + 1;

@@ -1,10 +1,11 @@
 //! The queue of a memory controller: accesses wait in it, and the one that suits the device best is
 //! served next (Rixner, Dally, Kapasi, Mattson and Owens, *Memory Access Scheduling*, ISCA 2000).
 //!
-//! The engine puts the precharge and the activation of an access before the reads of earlier served
-//! accesses, if it was known by then. So "first ready" is a question of its first read: the access
-//! that could read earliest goes next; of several, one whose row is open; of these, the oldest. An
-//! access that never is the earliest waits as long as others come.
+//! The engine puts the precharge and the activation of an access before the reads of accesses that
+//! were served earlier, if the access was known by then. So the clock of its first read or write
+//! decides whether an access is "first ready". The access with the earliest clock goes next. Among
+//! several with the same clock, an access whose row is open goes first, and then the oldest. An
+//! access that is never the earliest waits as long as others come.
 
 use super::{Command, Dram, Served};
 use flashatlas_types::DramAccess;
@@ -56,8 +57,8 @@ impl Queue {
         self.waiting.push(Waiting { access, owner, from: from.max(self.room) });
     }
 
-    /// Serves one burst, or returns `None` if none waits. It passes each command to `see` as it is
-    /// issued.
+    /// Serves one burst, or returns `None` if none waits. The function passes each command to `see`
+    /// as it is issued.
     pub fn serve_one(
         &mut self,
         dram: &mut Dram,

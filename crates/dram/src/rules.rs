@@ -1,4 +1,5 @@
-//! Constraints that hold beside the paper's. Each is a switch, because the paper leaves them out.
+//! Constraints in addition to the paper's. Each can be switched off, because the paper leaves it
+//! out.
 
 use flashatlas_types::ConfigError;
 
@@ -11,7 +12,8 @@ pub struct Rules {
     pub rrd: bool,
     /// tFAW: at most four activations in this time.
     pub faw: bool,
-    /// tCCD_L: between bursts of one bank group. Off: the gap between different groups holds.
+    /// tCCD_L: between bursts of one bank group. If it is off, the gap between different groups
+    /// holds.
     pub ccd_l: bool,
     /// A refresh every tREFI.
     pub refresh: bool,
@@ -45,7 +47,7 @@ impl Rules {
         command_bus: false,
     };
 
-    /// Reads `all`, `none`, or names with commas between them; under the key `dram.constraints`.
+    /// Parses the value of `dram.constraints`: `all`, `none`, or names separated by commas.
     ///
     /// # Errors
     /// Returns an error that names the constraint that does not exist, and lists all that do.

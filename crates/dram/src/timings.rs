@@ -4,7 +4,7 @@ use crate::{PRESETS, Rules};
 use flashatlas_types::params::concat;
 use flashatlas_types::{ConfigError, Param, ParamDef, Params, Text};
 
-/// The banks of a device, and what one burst carries.
+/// The banks of a device, and the size of a burst.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Device {
     /// Bank groups.
@@ -55,13 +55,13 @@ pub struct Timings {
     pub dl: u32,
     /// Read to read (write to write), different bank groups.
     pub ccd_s: u32,
-    /// The same, one bank group.
+    /// Read to read (write to write), one bank group.
     pub ccd_l: u32,
     /// Activation to precharge.
     pub ras: u32,
     /// Activation to activation, different bank groups.
     pub rrd_s: u32,
-    /// The same, one bank group.
+    /// Activation to activation, one bank group.
     pub rrd_l: u32,
     /// Time in which there are at most four activations.
     pub faw: u32,
@@ -71,7 +71,7 @@ pub struct Timings {
     pub wr: u32,
     /// End of written data to read, different bank groups.
     pub wtr_s: u32,
-    /// The same, one bank group.
+    /// End of written data to read, one bank group.
     pub wtr_l: u32,
     /// Refresh to refresh, on average.
     pub refi: u32,

@@ -1,41 +1,41 @@
 //! A table of transitions: the answers of a device to accesses that it served before, in the same
 //! relative state.
 //!
-//! Lookups are much alike. Each visits the banks of a set in the order in which the one before left
-//! them, and finds other rows open. So a device comes back to few relative states, and the step
-//! from each is known once it was worked out. The engine works out new steps and steps with a
-//! refresh. It works out everything if states do not come back: there are too many if banks are
-//! drawn at random one by one.
+//! Lookups are much alike. Each visits the banks of a set in the order in which the lookup before
+//! left them, and finds other rows open. So a device returns to few relative states, and the engine
+//! works out most steps only once. It works out every step with a refresh. It works out all steps
+//! if states do not return. This happens if banks are drawn at random one by one, because there are
+//! too many states then.
 
 use crate::engine::{Relative, WINDOW};
 use crate::{Dram, Served};
 use flashatlas_types::DramAccess;
 use rustc_hash::FxHashMap;
 
-/// The most accesses of an operation that a transition can have.
+/// The largest number of accesses of an operation that is in the table.
 const ACCESSES: usize = 8;
 
-/// Bits of one of them.
+/// Bits of one access.
 const BITS: usize = 128 / ACCESSES;
 
-/// The number of hits that make up for one miss, which takes longer than a hit and than the engine
-/// alone.
+/// The number of hits that make up for one miss. A miss takes longer than a hit, and longer than
+/// the engine alone.
 const WORTH: i64 = 8;
 
-/// The most that hits can make up for: a table is given up after an eighth as many misses in turn.
+/// The largest lead of hits over misses. A table is given up after an eighth of this number of
+/// misses in a row.
 const CREDIT: i64 = 1 << 15;
 
-/// The most states of a table, and the most steps known of each.
+/// The largest number of states of a table, and of steps from each state.
 const STATES: usize = 1 << 14;
 const STEPS: usize = 64;
 
-/// The step that follows on some accesses in one state, in clocks from the newest read or write
-/// before.
+/// The result of some accesses in one state, in clocks from the newest read or write before them.
 #[derive(Clone, Copy, Debug)]
 struct Step {
     /// The accesses, and which of them find their row open.
     accesses: u128,
-    /// The clock from which on they were known.
+    /// The clock from which on the accesses were known.
     from: i64,
     last: i64,
     data: i64,
@@ -48,9 +48,10 @@ struct Step {
 /// A DRAM device that serves as [`Dram::serve_all`] does, from a table where it can.
 #[derive(Debug)]
 pub struct Transitions {
-    /// The device, up to date but for times. If `at` is given, its state has the times.
+    /// The device. If `at` is given, the times of the device are out of date, and that state has
+    /// them.
     dram: Dram,
-    /// State of the device, where it stands in the table.
+    /// State of the device, if it is in the table.
     at: Option<usize>,
     /// Newest read or write.
     column: i64,
@@ -95,7 +96,7 @@ impl Transitions {
         &mut self.dram
     }
 
-    /// Serves accesses as [`Dram::serve_all`] does, but nobody sees the commands.
+    /// Serves accesses as [`Dram::serve_all`] does, but without showing the commands.
     #[inline]
     pub fn serve_all(&mut self, accesses: &[DramAccess], from: i64) -> Served {
         if self.credit < 0 {
@@ -109,7 +110,7 @@ impl Transitions {
         let since = (from - column).max(-WINDOW);
         let mut steps = self.states[at].1.iter();
         let step = steps.find(|step| step.accesses == described && step.from == since);
-        // its last access begins no later than this: none meets a refresh
+        // the last access begins no later than `step.data`, so no access meets a refresh
         match step.filter(|step| !self.dram.is_refresh_due(column + step.data)) {
             Some(step) => {
                 self.hits += 1;
@@ -130,8 +131,8 @@ impl Transitions {
         }
     }
 
-    /// Opens the rows of accesses. Returns which of them found theirs open, and the row that each
-    /// found.
+    /// Opens the rows of accesses. Returns which accesses found their row open, and the row that
+    /// each access found.
     #[inline]
     fn open_rows(&mut self, accesses: &[DramAccess], described: u128) -> (u128, [u32; ACCESSES]) {
         let (mut found, mut before) = (0, [0; ACCESSES]);
@@ -191,8 +192,8 @@ impl Transitions {
     }
 }
 
-/// Returns accesses in numbers, without whether their rows are open; `None` if they have no
-/// numbers.
+/// Returns accesses encoded as one number, or `None` if they do not fit. The bits that mark open
+/// rows are zero.
 #[inline]
 fn describe(accesses: &[DramAccess]) -> Option<u128> {
     let plain = |access: &DramAccess| access.bank < 16 && access.bursts < 256;

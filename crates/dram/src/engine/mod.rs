@@ -1,25 +1,24 @@
 //! The engine: every command as early as the device and the order of accesses allow.
 //!
-//! Accesses are served in order. Of each, the precharge (where another row is open), the activation
-//! (where its row is not) and the reads or writes are put, one after the other, into the earliest
-//! clock that
+//! Accesses are served in order. An access needs a precharge if another row is open, an activation
+//! if its own row is not open, and its reads or writes. Each of these commands in turn gets the
+//! earliest clock that
 //! - the timings allow after everything that was issued for earlier accesses,
 //! - is free on the command bus,
 //! - and comes neither before the access was known, nor more than [`WINDOW`] clocks before the
 //!   newest read or write.
 //!
-//! So commands for one access overlap with the data of earlier ones: without constraints beside
-//! Table I this is the recurrence behind the paper's Fig. 6,
-//! `CAS[t] = max(CAS[t-1] + CCD, on a row miss: CAS_last(bank) + RTP + RP + RCD)`. Reads, writes
-//! and activations keep the order of accesses. An activation that waits holds back no data of the
-//! next one thereby as long as tRRD is not above tCCD; where it is (lpddr4-3200), a controller that
-//! let activations overtake each other could be some clocks faster. Rows stay open until another
-//! row of their bank is needed.
+//! So the commands of one access overlap with the data of earlier accesses. If only the constraints
+//! of Table I hold, this is the recurrence behind the paper's Fig. 6, `CAS[t] = max(CAS[t-1] + CCD,
+//! on a row miss: CAS_last(bank) + RTP + RP + RCD)`. Reads, writes and activations keep the order
+//! of accesses. This order delays no data as long as tRRD is at most tCCD. With a larger tRRD
+//! (lpddr4-3200), a controller that let activations overtake each other could be some clocks
+//! faster. Rows stay open until another row of their bank is needed.
 //!
-//! A refresh that is due goes before an access whose data bus slot would come at its time or later:
-//! all banks are precharged, and rest for tRFC. Of the refreshes in a long rest only the first and
-//! the last are shown, all are counted. After an access that is longer than tREFI, those that it
-//! held up follow one before each of the next accesses.
+//! A refresh that is due goes before an access whose data bus slot would come at the time of the
+//! refresh or later. All banks are precharged, and then rest for tRFC. In a long rest, all
+//! refreshes are counted, but only the first and the last are shown. An access that is longer than
+//! tREFI holds up refreshes, and one of them goes before each of the next accesses.
 
 mod relative;
 
@@ -27,12 +26,12 @@ use super::{Device, Rules, Timings};
 use flashatlas_types::DramAccess;
 pub(crate) use relative::Relative;
 
-/// The number of clocks before the newest read or write at which a precharge may still be put.
+/// The largest number of clocks by which a command may come before the newest read or write.
 pub const WINDOW: i64 = 1024;
 
-/// Long ago.
+/// A clock before all others.
 const NEVER: i64 = i64::MIN / 4;
-/// No row is open.
+/// Row number of a bank without an open row.
 const CLOSED: u32 = u32::MAX;
 
 /// The work of a command.
@@ -44,7 +43,7 @@ pub enum CommandKind {
     Precharge,
     /// A burst towards the controller.
     Read,
-    /// A burst from it.
+    /// A burst from the controller.
     Write,
     /// Close every bank.
     PrechargeAll,
@@ -70,7 +69,7 @@ pub struct Command {
 pub struct Served {
     /// Clock of its last read or write.
     pub last: i64,
-    /// Clock at which the last of its data is over.
+    /// Clock at which all its data has been transferred.
     pub data: i64,
 }
 
@@ -78,9 +77,9 @@ pub struct Served {
 struct Bank {
     row: u32,
     group: u32,
-    /// The first clock at which it may be precharged.
+    /// The first clock at which the bank may be precharged.
     precharge: i64,
-    /// The first clock at which it may be activated, while no row is open.
+    /// The first clock at which the bank may be activated, while no row is open.
     activate: i64,
 }
 
@@ -88,7 +87,7 @@ struct Bank {
 /// group, or in any.
 #[derive(Clone, Copy, Debug)]
 struct Allowed {
-    /// A read, a write.
+    /// For a read, and for a write.
     column: [i64; 2],
     activate: i64,
 }
@@ -108,11 +107,11 @@ impl Allowed {
 struct Gaps {
     /// To a read, and to a write.
     any: [i64; 2],
-    /// The same in its bank group.
+    /// To a read, and to a write, of the same bank group.
     group: [i64; 2],
-    /// To the end of its data.
+    /// To the end of the burst's data.
     data: i64,
-    /// To the precharge of its bank.
+    /// To the precharge of the burst's bank.
     precharge: i64,
 }
 
@@ -141,7 +140,7 @@ impl Gaps {
     }
 }
 
-/// A DRAM device and what was issued to it.
+/// A DRAM device in the state that its commands have left.
 #[derive(Clone, Debug)]
 pub struct Dram {
     timings: Timings,
@@ -150,7 +149,8 @@ pub struct Dram {
     groups: Vec<Allowed>,
     any: Allowed,
     bus: Option<CommandBus>,
-    /// Clocks of 0 to 16 bursts, counted from the first one, as bits; 0 if they take more than 64.
+    /// Clocks of 0 to 16 bursts, counted from the first burst, as bits. The value is 0 if they take
+    /// more than 64 clocks.
     paces: [u64; 17],
     /// Last read or write.
     column: i64,
@@ -228,8 +228,8 @@ impl Dram {
         at + i64::from(self.timings.ccd_s) >= self.refresh
     }
 
-    /// Serves an access that is known from clock `from` on (0 or later). It passes each command to
-    /// `see` as it is issued.
+    /// Serves an access that is known from clock `from` on (0 or later). The function passes each
+    /// command to `see` as it is issued.
     #[inline]
     pub fn serve(
         &mut self,
@@ -248,8 +248,8 @@ impl Dram {
             column = column.max(opened + i64::from(self.timings.rcd));
         }
         let what = if access.write { CommandKind::Write } else { CommandKind::Read };
-        // later bursts follow at the pace of one bank: nothing was issued yet that could be in
-        // their way
+        // later bursts follow at the pace of one bank, because no command that could delay them was
+        // issued yet
         let pace = i64::from(self.timings.ccd_l);
         let last = column + pace * i64::from(access.bursts - 1);
         if let Some(bus) = &mut self.bus {
@@ -274,7 +274,7 @@ impl Dram {
     }
 
     /// Serves the accesses of one operation that is known from clock `from` on. A dependent access
-    /// starts when all that was loaded before it is there.
+    /// starts when the data of all earlier loads has arrived.
     ///
     /// Returns the last read or write, and the end of all data.
     #[inline]
@@ -304,7 +304,7 @@ impl Dram {
         self.any.column[kind].max(self.groups[group as usize].column[kind])
     }
 
-    /// Opens a row, closing another where need be; returns the clock of its activation.
+    /// Opens a row, after closing another one if needed. Returns the clock of the activation.
     fn open(&mut self, bank: u8, row: u32, earliest: i64, see: &mut impl FnMut(Command)) -> i64 {
         let Bank { row: open, group, precharge, activate } = self.banks[usize::from(bank)];
         let mut closed = activate;
@@ -391,7 +391,8 @@ impl Dram {
             if from < self.refresh {
                 return;
             }
-            // nobody sees the refreshes of a long rest, but the last
+            // the refreshes between the first and the last of a long rest are counted, but not
+            // shown
             let rest = (from - self.refresh) / refi;
             self.refreshes += rest as u64;
             self.refresh += rest * refi;
@@ -399,8 +400,8 @@ impl Dram {
     }
 }
 
-/// Takes the first free clock of the command bus from `from` on and returns it; `from` itself if
-/// the bus is not modelled.
+/// Takes the first free clock of the command bus from `from` on and returns it. Returns `from`
+/// itself if the bus is not modelled.
 #[inline]
 fn slot(bus: &mut Option<CommandBus>, from: i64) -> i64 {
     match bus {
@@ -409,16 +410,16 @@ fn slot(bus: &mut Option<CommandBus>, from: i64) -> i64 {
     }
 }
 
-/// The clocks of the last [`SLOTS`] that have a command.
+/// The command bus: the last [`SLOTS`] clocks, as bits that are set if the clock has a command.
 #[derive(Clone, Debug)]
 struct CommandBus {
     taken: [u64; (SLOTS / 64) as usize],
-    /// The newest clock with a command: later ones are free, and their bits are stale until then.
+    /// The newest clock with a command. Later clocks are free, and their bits are stale.
     newest: i64,
 }
 
-/// The number of clocks that the command bus remembers: the window, and as many again for
-/// activations that come after the newest read.
+/// The number of clocks that the command bus keeps: the window, and the same number for activations
+/// that come after the newest read.
 const SLOTS: i64 = 2 * WINDOW;
 
 impl CommandBus {
@@ -431,7 +432,7 @@ impl CommandBus {
     fn first_free(&mut self, from: i64) -> i64 {
         let mut at = from;
         while at <= self.newest {
-            debug_assert!(self.newest - at < SLOTS, "a clock that the command bus has forgotten");
+            debug_assert!(self.newest - at < SLOTS, "a clock that the command bus no longer keeps");
             let taken = &mut self.taken[word(at)];
             let free = !*taken >> (at & 63);
             if free != 0 {
@@ -446,14 +447,15 @@ impl CommandBus {
         at
     }
 
-    /// Takes `slots` from clock `at` on. The last of them is `last`, later than every clock that
-    /// was taken.
+    /// Takes the clocks whose bits are set in `slots`, counted from clock `at`. The last of them is
+    /// `last`, which is later than every clock taken before.
     #[inline]
     fn take_all(&mut self, at: i64, slots: u64, last: i64) {
         self.reach(last);
         let shift = (at & 63) as u32;
         self.taken[word(at)] |= slots << shift;
-        // the rest lies in the next word; in two steps, for a shift by 64 is none
+        // the rest is in the next word; it is shifted in two steps, because 64 bits are too many
+        // for one shift
         self.taken[word(at + 64)] |= (slots >> 1) >> (63 - shift);
     }
 

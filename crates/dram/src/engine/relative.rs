@@ -1,8 +1,8 @@
-//! A device as the next access finds it, with every time counted from the newest read or write.
+//! State of a device before its next access, with every time counted from the newest read or write.
 //!
-//! Two devices in one relative state serve the same accesses in the same clocks from there on, as
-//! long as no refresh is due. Times that can make no difference any more have one value: a clock
-//! before which no command is put, or one that another limit outlasts.
+//! Two devices in the same relative state serve the same accesses in the same clocks, as long as no
+//! refresh is due. Times that make no difference any more are replaced by a common value. This
+//! value is the clock before which no command is put, or the later clock of another limit.
 
 use super::{Allowed, Bank, CLOSED, CommandBus, Dram, NEVER, WINDOW};
 
@@ -11,7 +11,8 @@ use super::{Allowed, Bank, CLOSED, CommandBus, Dram, NEVER, WINDOW};
 pub(crate) struct Relative(Box<[i32]>);
 
 impl Dram {
-    /// Returns the relative state. Which banks have an open row is part of it, but not which row.
+    /// Returns the relative state. It tells which banks have an open row, but not the number of the
+    /// row.
     ///
     /// # Panics
     /// Panics if nothing was served yet.
@@ -23,7 +24,8 @@ impl Dram {
         let mut all = Vec::with_capacity(2 * self.banks.len() + 3 * self.groups.len() + 16);
         let mut first = i32::MAX;
         for bank in &self.banks {
-            // an activation waits for the one before, and a refresh comes after the newest read
+            // an activation waits for the activation before, and a refresh comes after the newest
+            // read
             let from = match bank.row {
                 CLOSED => since(bank.activate).max(activate.min(1)),
                 _ => since(bank.precharge),
@@ -51,8 +53,8 @@ impl Dram {
         Relative(all.into())
     }
 
-    /// Takes up a state of this device whose newest read or write was at clock `column`. Open rows,
-    /// the due refresh and the counts stay as they are.
+    /// Sets the times of this device from a relative state whose newest read or write was at clock
+    /// `column`. Open rows, the due refresh and the counts do not change.
     pub(crate) fn take_up(&mut self, Relative(state): &Relative, column: i64) {
         let mut state = state.iter().copied();
         let mut number = || state.next().expect("a state of this device");

@@ -5,9 +5,9 @@ use super::brute_force::{random_device, rules};
 use flashatlas_dram::{Device, Dram, PRESETS, Rules, Timings, Transitions};
 use flashatlas_types::{DramAccess, Rng, Seed};
 
-/// A kind of operations: the banks that they visit in turn (0: some at random, for which a table is
-/// given up), the bursts and rows to draw from, the accesses in a million that are writes or wait
-/// for earlier ones, and the longest gap between operations.
+/// A kind of operations: the banks that they visit in turn (0: banks at random, for which a table
+/// is given up), the bursts and rows to draw from, the accesses in a million that are writes or
+/// wait for earlier accesses, and the longest gap between operations.
 struct Kind {
     name: &'static str,
     banks: u64,
@@ -66,7 +66,7 @@ impl Pair {
             let counts = (self.plain.activations, self.plain.refreshes);
             assert_eq!(self.table.counts(), counts, "{what}");
             if rng.chance(2_000) {
-                // the device itself is asked in between
+                // the device itself serves an operation in between
                 let one = [access(rng.below(64), rng)];
                 let served = self.table.dram().serve_all(&one, from, &mut |_| {});
                 assert_eq!(served, self.plain.serve_all(&one, from, &mut |_| {}), "{what}");

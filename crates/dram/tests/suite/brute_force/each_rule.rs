@@ -1,4 +1,4 @@
-//! Each constraint alone decides a command, worked out by hand.
+//! Tests in which one constraint alone decides a command, worked out by hand.
 
 use super::Pair;
 use CommandKind::{Activate, Precharge, PrechargeAll, Read, Refresh, Write};
@@ -34,7 +34,8 @@ fn write(bank: u8, row: u32) -> Step {
 }
 
 /// Checks that `why` alone decides the last `what` of the last step, and that it comes at `clock`.
-/// The checker takes it at this clock and refuses it one clock before and one clock after.
+/// The checker accepts the command at this clock and refuses it one clock before and one clock
+/// after.
 fn decides(t: Timings, rules: &str, steps: &[Step], what: CommandKind, clock: i64, why: &str) {
     assert_eq!(t.check(), Ok(()));
     let mut pair = Pair::new(&DEVICE, &t, Rules::parse(rules).unwrap());

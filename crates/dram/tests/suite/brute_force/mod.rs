@@ -1,17 +1,18 @@
-//! A checker of the DRAM engine that shares no thought with it.
+//! A checker of the DRAM engine that works in another way than the engine.
 //!
-//! It keeps the commands of the past in a plain list and holds each new one against all of them,
-//! whether they lie before or after it in time. It tries every earlier clock. Its rules, which are
-//! the specification:
+//! It keeps the past commands in a plain list and compares each new command with all of them,
+//! whether they are before or after it in time. It tries every earlier clock for the new command.
+//! Its rules, which are the specification:
 //!
-//! 1. Commands to one bank keep the order in which they were decided, and are as far apart as
-//!    [`Checker::between`] says.
+//! 1. Commands to one bank keep the order in which they were decided, and are at least as far apart
+//!    as [`Checker::between`] returns.
 //! 2. A refresh is due every tREFI. It goes before an access that is known, or whose data bus slot
-//!    would come, at that time or later, and after the newest read or write, with all rows closed.
-//!    Others that are due when the access is known follow it, of which the last is shown and the
-//!    rest are counted.
-//! 3. A read or a write comes after all others, an activation not before another. Nothing comes
-//!    before its access is known, nor more than `WINDOW` clocks before the newest read or write.
+//!    would come, at that time or later. It comes after the newest read or write, with all rows
+//!    closed. If more refreshes are due when the access is known, they follow it: the last of them
+//!    is shown, and the rest are counted.
+//! 3. A read or a write comes after all other reads and writes, and an activation not before
+//!    another activation. No command comes before its access is known, nor more than `WINDOW`
+//!    clocks before the newest read or write.
 //! 4. Every command has the first clock that all this leaves.
 
 mod each_rule;
@@ -100,7 +101,7 @@ impl Checker {
         [one, nothing]
     }
 
-    /// Returns the rules that a new command breaks beside a command of the past.
+    /// Returns the rules that a new command breaks because of a past command.
     fn clash(&self, old: &Command, new: &Command) -> [Option<&'static str>; 4] {
         let (a, b) = if new.at < old.at { (new, old) } else { (old, new) };
         let broken =
@@ -166,7 +167,7 @@ impl Checker {
         if let Some(why) = self.reasons(new).next() {
             return Err(format!("{new:?} breaks {why}"));
         }
-        // what is in the way at one clock mostly is at the next
+        // a rule that is broken at one clock is mostly broken at the next one, too
         let mut obstacle = None;
         for at in self.floor(new.what).0..new.at {
             let sooner = Command { at, ..new };
@@ -189,8 +190,7 @@ impl Checker {
             Precharge => self.open[bank] = None,
             PrechargeAll => self.open.fill(None),
             Refresh => {
-                // refreshes that the present access finds past, with another behind them, pass
-                // unseen
+                // refreshes in the past of the present access are not shown, except the last one
                 let more = (self.from - self.due()) / i64::from(self.timings.refi);
                 self.refreshes += more.max(1) as u64;
             }
@@ -275,9 +275,9 @@ impl Pair {
     }
 }
 
-/// Kinds of streams: banks to draw from (0: one after the other), rows, bursts, writes in a
-/// million, and the longest gap between arrivals. With gaps there are long rests, too, and accesses
-/// that are longer than the window.
+/// Kinds of streams: banks to draw from (0: one bank after the other), rows, bursts, writes in a
+/// million, and the longest gap between arrivals. Streams with gaps also have long rests, and
+/// accesses that are longer than the window.
 const KINDS: &[(u64, u64, u64, u32, u64)] = &[
     (64, 1 << 14, 1, 0, 0),
     (64, 2, 1, 300_000, 0),
@@ -331,7 +331,7 @@ pub fn rules(bits: u64) -> Rules {
 fn presets_obey() {
     let mut rng = Rng::stream(Seed(1), "presets obey");
     for preset in PRESETS {
-        // none, all, each alone, and some others
+        // no rule, all rules, each rule alone, and some other sets
         let alone = (0..6).map(|bit| 1 << bit);
         let random: Vec<u64> = (0..8).map(|_| rng.below(64)).collect();
         for bits in [0, 63].into_iter().chain(alone).chain(random) {

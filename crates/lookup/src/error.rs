@@ -21,17 +21,17 @@ pub enum LookupError {
         /// Bits of the field.
         bits: u32,
     },
-    /// A file begins there already.
+    /// A file begins at the address already.
     Exists {
         /// The address.
         la: u32,
     },
-    /// No file begins there.
+    /// No file begins at the address.
     Missing {
         /// The address.
         la: u32,
     },
-    /// A row of a block table is not what it must be.
+    /// A row of a block table is not in the state that the operation needs.
     Row {
         /// The page.
         pn: u32,

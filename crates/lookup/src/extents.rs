@@ -1,19 +1,19 @@
-//! The tables under a drive that is asked for any page.
+//! The tables of a drive, which looks up any page of an extent.
 //!
 //! What the paper calls a file is an extent here: logical pages that were written one after the
-//! other, inside a window of a few pages. The paper looks files up by their beginnings alone; a
-//! drive is asked for pages in the middle, too. Such a page is not in the LPMT. A bit map has one
-//! bit for each page, set if an extent begins there; one burst of it shows where the extent of a
-//! page begins. That beginning is looked up instead, and followed.
+//! other, inside a window of a few pages. The paper looks files up by their beginnings only, but a
+//! drive also needs pages in the middle. Such a page is not in the LPMT. A bit map has one bit for
+//! each page, which is set if an extent begins there. One burst of the bit map shows where the
+//! extent of a page begins. The engine then looks up this beginning, and follows the links to the
+//! page.
 
 use crate::LookupError;
 use crate::tables::{Memory, Pn, SearchResult, Tables};
 use flashatlas_types::Violation;
 
 /// Reason why an operation of the tables cannot fail here: [`crate::tables::TableShape::holds_any`]
-/// was asked, and the caller states where a page is and where it goes.
-const ROOM: &str =
-    "tables that hold any addresses, a page that is where it is said to be, and a free one";
+/// was checked, and the caller gives the right place of a page and a free place for it.
+const ROOM: &str = "tables that hold any addresses, the right place of a page, and a free place";
 
 /// Pages, found by any address.
 pub struct Extents {
@@ -25,7 +25,7 @@ pub struct Extents {
     starts: Vec<u64>,
     /// The page that was written last: the next one may continue its extent.
     written: Option<u32>,
-    /// Counts of what was done so far.
+    /// Counts so far.
     pub counts: Counts,
 }
 
@@ -34,7 +34,7 @@ struct Searched {
     /// Result of the search under the page's own address.
     own: SearchResult,
     pn: Option<Pn>,
-    /// `true` if the beginning of its extent was searched for, too.
+    /// `true` if the beginning of the page's extent was searched for, too.
     second: bool,
     /// Steps along block tables.
     walked: u64,
@@ -43,11 +43,11 @@ struct Searched {
 /// Costs of extents beside the first search.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct Counts {
-    /// Searches for the beginning of an extent, after one for the page itself had failed.
+    /// Searches for the beginning of an extent, after the search for the page itself had failed.
     pub second_searches: u64,
     /// Steps along block tables.
     pub walked: u64,
-    /// Pages that were linked to the one before.
+    /// Pages that were linked to the page before them.
     pub continued: u64,
 }
 
@@ -148,7 +148,8 @@ impl Extents {
     /// Notes that a page was written to `pn` or, with `None`, is no longer mapped. Returns its
     /// earlier place.
     ///
-    /// With `links` the page may continue the extent of the page before, if that was written last.
+    /// With `links`, the page may continue the extent of the page before it, if that page was
+    /// written last.
     pub fn write(
         &mut self,
         la: u32,
@@ -199,14 +200,15 @@ impl Extents {
         if !links || self.written != Some(before) || !self.share_window(before, la) {
             return None;
         }
-        // the engine has just written it, and knows where
+        // the engine has just written this page, so it needs no timed search
         let last = self.peek(before)?;
         let ends = self.tables.blocks.next(last).is_none();
         self.counts.continued += u64::from(ends);
         ends.then_some(last)
     }
 
-    /// Moves a page. The caller knows where it is, and the links lead on from there.
+    /// Moves a page from `old` to `new`. The links lead from `old` to the page's neighbours or its
+    /// entry.
     ///
     /// # Errors
     /// Returns the errors of [`Tables::relocate`].

@@ -1,10 +1,10 @@
 //! The hardware lookup engine of Song et al., An implementation of low latency address-mapping
-//! logic for SSD controllers (2019): a set-associative table from logical addresses to pages (LPMT)
-//! with block tables (BT) behind it, in the banks of a DRAM, whose order of visits follows the
-//! banks' recent use.
+//! logic for SSD controllers (2019): a set-associative table from logical addresses to pages
+//! (LPMT), with block tables (BT) behind it. The tables are in the banks of a DRAM. The order in
+//! which the engine visits the banks follows their recent use.
 //!
-//! [`tables`] answer, and show what they touch; [`probe`] finds the bank and row of it, and the
-//! order in which it is read; [`flashatlas_dram`] finds the times.
+//! [`tables`] answers lookups, and shows which items they touch. [`probe`] finds the banks and rows
+//! of these items, and the order in which they are read. [`flashatlas_dram`] finds the times.
 //!
 //! ```
 //! use flashatlas_lookup::hashes::STANDARD;

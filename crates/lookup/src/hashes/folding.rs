@@ -34,8 +34,7 @@ const FOLD: Param<Text> = Param::choice(
     "lookup.fold",
     &["sum", "xor", "boundary"],
     "operation by which `folding` joins the parts: their `sum`, their exclusive or (`xor`), or \
-     the sum with each second part turned round, bit by bit, as if folded over its edge \
-     (`boundary`)",
+     the sum with the bits of each second part reversed, as if folded over its edge (`boundary`)",
 )
 .or("sum");
 
@@ -43,7 +42,7 @@ const FOLD_BITS: Param<u32> = Param::int(
     "lookup.fold_bits",
     0,
     31,
-    "bits of a part, from the lowest on; 0: as many as a set number has",
+    "bits of a part, from the lowest on; 0: the number of bits of a set's number",
 )
 .or("0");
 

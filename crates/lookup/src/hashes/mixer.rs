@@ -20,7 +20,7 @@ impl Hash for Mixer {
     #[inline]
     fn key(&self, la: u32) -> u32 {
         let x = mix(u64::from(la));
-        // the highest bits; in two steps, for a single set has none
+        // the highest bits; shifted in two steps, because a single set needs a shift by 64 bits
         ((x >> 1) >> (63 - self.set_bits)) as u32
     }
 }

@@ -1,6 +1,6 @@
 //! Hash functions from a logical address to a set of the primary LPMT. The paper (Song et al. 2019)
-//! names four and defines none: each file names the textbook definition that it takes. Each
-//! function has one file, and one line here; others are added to a registry.
+//! names four functions and defines none of them, so each file names the textbook definition that
+//! it uses. Each function has one file, and one line here. A program may add others to a registry.
 
 mod division;
 mod folding;
@@ -16,7 +16,8 @@ pub trait Hash: Send {
     fn key(&self, la: u32) -> u32;
 }
 
-/// Builder of a hash function, from the bits of an address and the bits of a set's number.
+/// Builder of a hash function from its parameters, the number of bits of an address, and the number
+/// of bits of a set's number.
 pub type Build = dyn Fn(&Params, u32, u32) -> Result<Box<dyn Hash>, ConfigError> + Send + Sync;
 
 /// One hash function of the registry.
@@ -29,7 +30,8 @@ pub struct HashDef {
     pub paper: &'static str,
     /// Parameters of the function itself.
     pub params: &'static [ParamDef],
-    /// Function that builds it for addresses of `la_bits` bits and `2^set_bits` sets.
+    /// Function that builds the hash function for addresses of `la_bits` bits and `2^set_bits`
+    /// sets.
     pub build: &'static Build,
 }
 
@@ -50,8 +52,8 @@ pub const HASH: Param<Text> = Param::part(
 )
 .or("folding");
 
-/// Returns the parameters of every function of `hashes`: a comparison of functions may set the
-/// parameters of all.
+/// Returns the parameters of every function of `hashes`, because a comparison of functions may set
+/// the parameters of all.
 pub fn params(hashes: Entries<HashDef>) -> impl Iterator<Item = &'static ParamDef> {
     hashes.iter().flat_map(|hash| hash.params)
 }

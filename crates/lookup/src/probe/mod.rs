@@ -20,13 +20,9 @@ pub(crate) const POLICY: Param<Text> = Param::name(
 )
 .or("dynamic");
 
-pub(crate) const BANKS: Param<u32> = Param::int(
-    "lookup.banks",
-    1,
-    64,
-    "banks that hold the LPMT (`single` has one, whatever this says)",
-)
-.or("4");
+pub(crate) const BANKS: Param<u32> =
+    Param::int("lookup.banks", 1, 64, "banks that hold the LPMT (with `single` always one)")
+        .or("4");
 
 pub(crate) const SPREAD: Param<u32> = Param::int(
     "lookup.spread",
@@ -73,8 +69,8 @@ pub(crate) const CHAIN: Param<Text> = Param::choice(
 pub(crate) const SECONDARY: Param<Text> = Param::choice(
     "lookup.secondary",
     &["shared", "apart"],
-    "banks of the secondary LPMT: the same as of the primary one (`shared`), or as many others \
-     (`apart`)",
+    "banks of the secondary LPMT: the banks of the primary one (`shared`), or the same number of \
+     other banks (`apart`)",
 )
 .or("shared");
 

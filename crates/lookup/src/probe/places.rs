@@ -1,4 +1,4 @@
-//! Banks and rows of everything that the tables hold.
+//! Banks and rows of the items of the tables.
 
 use super::policies::{POLICIES, PolicyDef};
 use crate::probe::{BANKS, BLOCK_TABLES, POLICY, SECONDARY, SET_TO_BANK, SPREAD};
@@ -6,7 +6,7 @@ use crate::tables::TableShape;
 use flashatlas_dram::Device;
 use flashatlas_types::{ConfigError, DramAccess, Params};
 
-/// Items of one size, row after row, from bank to bank.
+/// Places of items of one size, which fill one row of each bank in turn.
 #[derive(Clone, Copy, Debug)]
 pub struct Linear {
     first_bank: u32,
@@ -269,7 +269,7 @@ impl Places {
         self.bursts[stripe as usize]
     }
 
-    /// Returns where the data of a way ends: the bank of the set, counted from its first, and the
+    /// Returns the end of a way's data: the bank of the set, counted from its first bank, and the
     /// burst in that bank.
     #[inline]
     pub fn way(&self, way: u32) -> (u32, u16) {

@@ -1,4 +1,4 @@
-//! From the items that an operation touches to accesses to banks, in order.
+//! Translation of the items that an operation touches into accesses to banks, in order.
 
 use super::places::policy;
 use super::{Order, Places, Recency};
@@ -35,8 +35,8 @@ impl OpenRows {
 
 /// Scheduler that turns lookups and changes into accesses.
 ///
-/// It decides on the order of banks when an operation begins, from the activations that its own
-/// accesses need. Activations for refreshes are not among them.
+/// It decides on the order of a set's banks when the set is scanned, from the activations that its
+/// own accesses need. Activations that only a refresh makes necessary are not counted.
 #[derive(Clone, Debug)]
 pub struct Scheduler {
     places: Places,
@@ -45,16 +45,17 @@ pub struct Scheduler {
     scan: Scan,
     /// Number of reads that are under way when the data of one comes back.
     late: u32,
-    /// Every bank, group after group, each in the order of its last visit.
+    /// All banks, group by group. The banks of a group are in the order of their last visits.
     visits: Vec<u8>,
     open: OpenRows,
     row_of_table: u32,
     rows: u32,
     /// The operation's accesses so far.
     pub(crate) accesses: Vec<DramAccess>,
-    /// `true` if something was loaded that the next access depends on.
+    /// `true` if the operation has loaded an item that the next access depends on.
     loaded: bool,
-    /// `true` if the last load was a set: the next set of its chain may follow without waiting.
+    /// `true` if the last load was a set. The next set of its chain may then follow without
+    /// waiting.
     chain: bool,
     chain_waits: bool,
     /// Number of sets scanned so far, by all operations.
@@ -140,7 +141,7 @@ impl Scheduler {
     }
 }
 
-/// Limit of a read of a set that does not go to its end.
+/// Limit of the reads of a set that stop before its end.
 struct Limit {
     /// Place of the wanted entry: its bank, counted from the set's first, and the burst that
     /// completes it.

@@ -4,7 +4,7 @@ use flashatlas_dram::queue::ServedBurst;
 use flashatlas_dram::{Command, Dram, Queue, Served, Transitions};
 use flashatlas_types::DramAccess;
 
-/// Commands so far, if somebody asked for them.
+/// Commands so far, if they are kept.
 #[derive(Default)]
 pub(super) struct CommandLog(Option<Vec<Command>>);
 
@@ -44,8 +44,8 @@ impl CommandLog {
 
     /// Returns all commands, in the order of their clocks.
     ///
-    /// The engine decides some of them later than others that follow on the bus: it opens a row
-    /// while earlier reads are under way.
+    /// The engine issues some commands later than others that follow them on the bus, because it
+    /// opens a row while earlier reads are under way.
     pub fn in_order(self) -> Vec<Command> {
         let mut commands = self.0.unwrap_or_default();
         commands.sort_by_key(|command| command.at);

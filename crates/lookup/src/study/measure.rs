@@ -12,7 +12,7 @@ pub struct Tenth {
     pub lookups: u64,
     /// Bursts that they read.
     pub reads: u64,
-    /// Clocks from the last read before the tenth to its own last.
+    /// Clocks from the last read before the tenth to the tenth's own last read.
     pub clocks: u64,
     /// Clocks by the paper's table.
     pub paper_clocks: u64,
@@ -37,8 +37,8 @@ pub struct Summary {
     pub classes: [u64; CLASSES.len()],
     /// Percentiles of the service, in clocks: 50, 90, 99, 99.9, 100.
     pub service: [u64; 5],
-    /// The same percentiles of the latency: from when a lookup is known until its data is there.
-    /// Zero if all lookups are known at once.
+    /// The same percentiles of the latency, which is the time from when a lookup is known until its
+    /// data has arrived. Zero if all lookups are known at once.
     pub latency: [u64; 5],
     /// Mean latency in clocks.
     pub latency_mean: f64,
@@ -64,9 +64,9 @@ pub struct Summary {
     pub lpmt_bytes: u64,
     /// Bytes of DRAM rows under the block tables.
     pub block_table_bytes: u64,
-    /// Bytes of the LPMT with every field as wide as it must be.
+    /// Bytes of the LPMT if every field has its least width.
     pub lpmt_packed_bytes: u64,
-    /// The same of the block tables.
+    /// Bytes of the block tables if every field has its least width.
     pub block_table_packed_bytes: u64,
 }
 

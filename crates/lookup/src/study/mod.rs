@@ -237,7 +237,7 @@ impl Study {
             _ => None,
         };
         let shape = match &flat {
-            // the tables are there, and as small as can be
+            // the tables exist, but are as small as possible
             Some(_) => TableShape {
                 set_bits: 0,
                 ways: 1,
@@ -294,15 +294,15 @@ impl Study {
 
     /// Serves requests, in order.
     ///
-    /// Requests that find their entry in a primary set are searched for together, many at once, and
-    /// then timed one by one: so the processor waits for one set while it searches others.
+    /// Requests that find their entry in a primary set are searched for together, and then timed
+    /// one by one. So the processor searches other sets while it waits for one.
     ///
     /// # Errors
     /// Returns an error if the tables have no room for one of them.
     pub fn ask_all(&mut self, asks: &[LookupRequest]) -> Result<(), LookupError> {
         let mut primary = [None; AT_ONCE];
         for some in asks.chunks(AT_ONCE) {
-            // only a deletion takes an entry away from where it was found
+            // only a deletion can move an entry from the place where it was found
             let moves = some.iter().any(|ask| matches!(ask, LookupRequest::Delete(_)));
             if self.all_pages || self.flat.is_some() || moves {
                 some.iter().try_for_each(|&ask| self.ask(ask))?;
@@ -386,7 +386,7 @@ impl Study {
         Ok(())
     }
 
-    /// Changes the tables, once the last lookup has shown how.
+    /// Changes the tables, after the lookup that decided on the change.
     fn change(&mut self, change: TableChange) -> Result<(), LookupError> {
         if !self.timed_changes {
             return change.carry_out(&mut self.tables, &mut ());

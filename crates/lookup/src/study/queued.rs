@@ -9,11 +9,11 @@ use std::collections::VecDeque;
 
 /// A lookup with reads that wait.
 struct OpenLookup {
-    /// Number of its bursts that were not served yet.
+    /// Number of the lookup's bursts that were not served yet.
     left: u64,
     /// End of the data of the bursts that were served.
     loaded: i64,
-    /// `true` if its first read was served.
+    /// `true` if the lookup's first read was served.
     begun: bool,
     hit: bool,
 }
@@ -21,7 +21,7 @@ struct OpenLookup {
 /// The queue, and the lookups that have reads in it.
 pub(super) struct Queued {
     queue: Queue,
-    /// Lookups from the oldest that is not complete on.
+    /// Lookups, beginning with the oldest that is not complete.
     open: VecDeque<OpenLookup>,
     /// Number of the first of these lookups.
     first: u64,
@@ -90,7 +90,7 @@ impl Queued {
         true
     }
 
-    /// Serves whatever waits.
+    /// Serves all bursts that wait.
     pub fn drain(&mut self, (dram, log): (&mut Dram, &mut CommandLog), measure: &mut Measure) {
         while self.serve(dram, log, measure) {}
     }

@@ -1,5 +1,5 @@
-//! The block tables: one for each flash block, one row for each of its pages. Rows link the pages
-//! of a file both ways, and the first leads back to its LPMT entry.
+//! The block tables. There is one table for each flash block, with one row for each page. Rows link
+//! the pages of a file both ways, and the row of the first page leads back to the LPMT entry.
 
 use super::pack::Writer;
 use super::{Location, Pn, TableShape};

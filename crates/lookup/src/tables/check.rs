@@ -1,4 +1,4 @@
-//! The rules of the tables: every link leads there and back.
+//! The rules of the tables: every link has a link back.
 
 use super::{Location, Tables};
 use flashatlas_types::Violation;

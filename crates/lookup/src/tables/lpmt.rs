@@ -1,4 +1,5 @@
-//! The LPMT: sets of entries, primary ones found by key, and secondary ones that lengthen them.
+//! The LPMT: primary sets of entries, which are found by key, and secondary sets that lengthen
+//! them.
 
 use super::pack::{Reader, Writer};
 use super::{BlockTables, Memory, Pn, TableShape};
@@ -21,9 +22,9 @@ pub struct Location {
 pub enum SearchResult {
     /// The entry.
     At(Location),
-    /// No entry: the first invalid way on the chain, and its last set.
+    /// No entry was found. The fields are the first invalid way of the chain, and its last set.
     Nowhere {
-        /// Place at which an entry needs no other set, if there is one.
+        /// Free place for an entry in a set of the chain, if there is one.
         free: Option<Location>,
         /// The last set of the chain.
         tail: u32,
@@ -99,7 +100,8 @@ impl Lpmt {
         let mut set = key;
         loop {
             let ways = self.ways(set);
-            // all ways are compared, as in hardware: where the entry is, no branch can guess
+            // all ways are compared, as in hardware, because no branch prediction can guess the
+            // entry's way
             let hits = ways
                 .iter()
                 .rev()
@@ -185,8 +187,8 @@ impl Lpmt {
         usize::from(set >= self.shape.sets())
     }
 
-    /// Clears an entry, and frees a secondary set that is empty then. In dense chains the last
-    /// entry takes the place, and the first page of its file is told.
+    /// Clears an entry, and frees a secondary set that is empty then. In dense chains, the last
+    /// entry of the chain moves to this place, and the row of its file's first page is updated.
     pub(super) fn remove(
         &mut self,
         at: Location,
@@ -310,7 +312,7 @@ impl Lpmt {
     }
 }
 
-/// A set taken apart again.
+/// The fields of a packed set.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Unpacked {
     /// Address, first page and S of each valid way.

@@ -1,8 +1,8 @@
 //! The tables of Song et al. (2019), section 2.1: the LPMT, which leads from a logical address to
 //! the first page of a file, and the block tables, which link the pages of a file.
 //!
-//! Every operation is written once, here, and shows a [`Memory`] what it reads and writes in the
-//! tables. So the same code answers, is timed, and is checked.
+//! Every operation has one implementation, which shows a [`Memory`] its loads and stores in the
+//! tables. So the code that answers lookups is also timed and checked.
 
 mod block_tables;
 mod check;
@@ -20,8 +20,8 @@ use crate::hashes::Hash;
 /// Page number: a block table and a row in it, as `table << row_bits | row`.
 pub type Pn = u32;
 
-/// Observer of what an operation touches, in order. Each load but the first, and each store,
-/// depends on what the loads before it have found.
+/// Observer of the loads and stores of an operation, in order. Each load except the first, and each
+/// store, depends on the data of the earlier loads.
 pub trait Memory {
     /// Notes that the ways of a set are compared, and one of them may `hit`. `set` counts secondary
     /// sets after the primary ones.
@@ -44,7 +44,7 @@ pub trait Memory {
     fn load_starts(&mut self, la: u32) {
         let _ = la;
     }
-    /// Notes that one of these bits is stored.
+    /// Notes that the bit of an address that marks the beginning of an extent is stored.
     fn store_start(&mut self, la: u32) {
         let _ = la;
     }
@@ -190,7 +190,7 @@ impl Tables {
         Ok(last)
     }
 
-    /// Deletes the file that begins at `la`. `pages` is shown each of its pages.
+    /// Deletes the file that begins at `la`. Calls `pages` with each of its pages.
     ///
     /// # Errors
     /// Returns an error if there is no such file.
@@ -237,7 +237,7 @@ impl Tables {
         Ok(at)
     }
 
-    /// Makes a page the last of its file; the page that followed it is on its own.
+    /// Makes a page the last of its file, by cutting the link to the page that followed it.
     fn cut_after(&mut self, pn: Pn, memory: &mut impl Memory) {
         self.blocks.make_last(pn);
         memory.store_row(pn);
@@ -279,7 +279,7 @@ impl Tables {
     }
 
     /// Joins two files: the file whose first page is `first` becomes the rest of the file whose
-    /// last page is `last`. Its entry is gone.
+    /// last page is `last`. The second file's entry is removed.
     ///
     /// # Errors
     /// Returns an error if `last` is no last page, if `first` is no first page, or if both are
@@ -316,8 +316,8 @@ impl Tables {
 
     /// Moves a page from `old` to `new`, whose row must be free.
     ///
-    /// Its neighbours, or its LPMT entry, are told. The links lead there without a lookup, which is
-    /// the purpose of PPid.
+    /// The page's neighbours, or its LPMT entry, are updated. The links lead to them without a
+    /// lookup, which is the purpose of PPid.
     ///
     /// # Errors
     /// Returns an error if `old` holds no page, or the row of `new` is taken or out of range.

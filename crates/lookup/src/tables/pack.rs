@@ -1,5 +1,5 @@
-//! Fields side by side, from the lowest bit of the first byte on, with nothing in between: the
-//! tables as the hardware holds them.
+//! Packing of the tables as the hardware holds them: fields side by side, from the lowest bit of
+//! the first byte on, without gaps.
 
 /// Returns the number of bits that a number up to `largest` needs: at least one.
 pub const fn bits_for(largest: u64) -> u32 {
@@ -49,7 +49,7 @@ impl<'a> Reader<'a> {
         Reader { bytes, bits: 0 }
     }
 
-    /// Returns the next `bits` bits, or `None` behind the end.
+    /// Returns the next `bits` bits, or `None` beyond the end.
     pub fn take(&mut self, bits: u32) -> Option<u64> {
         let mut value = 0;
         for i in 0..bits {

@@ -8,8 +8,8 @@ const SETS: Param<u64> = Param::int(
     "lookup.sets",
     0,
     1 << 28,
-    "sets of the primary LPMT, a power of two; 0: as many as hold every address once (the paper: \
-     131072)",
+    "sets of the primary LPMT, a power of two; 0: the least number that holds every address once \
+     (the paper: 131072)",
 )
 .or("0");
 
@@ -19,7 +19,7 @@ const SECONDARY_SETS: Param<u64> = Param::int(
     "lookup.secondary_sets",
     0,
     1 << 28,
-    "sets of the secondary LPMT, at most as many as primary ones; 0: as many",
+    "sets of the secondary LPMT, at most the number of primary sets; 0: this number",
 )
 .or("0");
 
@@ -50,13 +50,13 @@ pub struct TableShape {
     pub block_tables: u32,
     /// Rows of a block table: pages of a block.
     pub rows: u32,
-    /// `true` if chains keep all their sets full but the last.
+    /// `true` if all sets of a chain except the last are kept full.
     pub dense: bool,
 }
 
 impl TableShape {
-    /// Shape of the paper (Table II): 2^17 sets of 8 entries, as many secondary ones, addresses of
-    /// 20 bits, 4096 block tables of 256 rows.
+    /// Shape of the paper (Table II): 2^17 sets of 8 entries, 2^17 secondary sets, addresses of 20
+    /// bits, 4096 block tables of 256 rows.
     pub const PAPER: TableShape = TableShape {
         set_bits: 17,
         ways: 8,
@@ -72,7 +72,7 @@ impl TableShape {
     ///
     /// # Errors
     /// Returns an error if a number of sets is no power of two, or if there are more secondary sets
-    /// than primary ones. [`TableShape::check`] finds whether the rest can be held.
+    /// than primary ones. [`TableShape::check`] checks the other sizes.
     pub fn from_params(
         params: &Params,
         addresses: u64,
@@ -124,7 +124,8 @@ impl TableShape {
     /// have one key.
     ///
     /// # Errors
-    /// Returns an error that names the size that is too small, with the smallest that is not.
+    /// Returns an error that names the size that is too small, and the smallest size that is large
+    /// enough.
     pub fn holds_any(&self, files: u64) -> Result<(), ConfigError> {
         let ways = u64::from(self.ways);
         let (primary, secondary) =
@@ -240,8 +241,8 @@ impl TableShape {
         3 + self.ppid_bits() + self.pn_bits()
     }
 
-    /// Returns the bytes of the LPMT and of the block tables (with their WP), if every field is as
-    /// wide as it must be and nothing is in between.
+    /// Returns the bytes of the LPMT and of the block tables (with their WP), if every field has
+    /// its least width and there are no gaps.
     pub fn packed_bytes(&self) -> (u64, u64) {
         let set =
             |secondary| u64::from(self.ways * self.entry_bits() + self.header_bits(secondary));

@@ -1,5 +1,5 @@
-//! Values that were worked out apart from the engine: in closed form from the recurrence, and in
-//! the definition of each hash.
+//! Values that were worked out without the engine: in closed form from the recurrence, and from the
+//! definition of each hash.
 
 use flashatlas_dram::{CommandKind, Dram, PRESETS, Queue, Rules};
 use flashatlas_lookup::hashes::STANDARD;
@@ -72,11 +72,11 @@ fn a_queue_takes_the_open_row_first() {
     assert_eq!(served, [(0, first), (2, first + 4), (1, first + 4 + 23)]);
 }
 
-/// With a queue of 32 bursts, four lookups, sets in one bank each are as good as sets over all
-/// banks: the reads of another lookup are there when a bank must be closed. A single bank stays as
-/// it was, for rows come in no other order. The data bus alone takes 32 clocks. Ramulator 2.1
-/// (commit c5b1c3a, `FRFCFSRowHit`, a queue of 32) took 33.1 clocks for sets in one of four banks,
-/// and 34.4 with refreshes, where 43.7 and 45.4 are taken in order.
+/// With a queue of 32 bursts, which is four lookups, sets in one bank each are as good as sets over
+/// all banks, because the reads of another lookup are ready when a bank must be closed. A single
+/// bank is not faster, because its rows come in the same order. The data bus alone takes 32 clocks.
+/// Ramulator 2.1 (commit c5b1c3a, `FRFCFSRowHit`, a queue of 32) took 33.1 clocks for sets in one
+/// of four banks, and 34.4 with refreshes, where 43.7 and 45.4 are taken in order.
 #[test]
 fn a_queue_makes_up_for_the_order_of_banks() {
     const QUEUE: &str = "lookup.queue=32";
@@ -169,7 +169,7 @@ fn keys() {
     assert_eq!(key("folding fold=xor", top + 345), 345 ^ 5);
     // 9 bits: 0x0a3 | 0x1ff << 9 | 2 << 18
     assert_eq!(key("folding fold_bits=9", 0x0a3 + (0x1ff << 9) + (2 << 18)), 0x0a3 + 0x1ff + 2);
-    // the second part is turned round: 0b000000011 becomes 0b110000000
+    // the bits of the second part are reversed: 0b000000011 becomes 0b110000000
     assert_eq!(key("folding fold=boundary fold_bits=9", 1 + (3 << 9)), 1 + 0b1_1000_0000);
     // Lin (1963): 345 in base 10 is 3 x 121 + 4 x 11 + 5 in base 11
     assert_eq!(key("radix", 345), 412);

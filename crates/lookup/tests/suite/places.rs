@@ -1,5 +1,5 @@
-//! No two things lie in the same place: every set of both tables, every row of the block tables and
-//! every word of the bit map, in many layouts.
+//! No two items have the same place. The items are every set of both tables, every row of the block
+//! tables and every word of the bit map, in many layouts.
 
 use flashatlas_dram::{Device, PRESETS};
 use flashatlas_lookup::hashes::STANDARD;

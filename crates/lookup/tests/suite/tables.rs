@@ -1,4 +1,4 @@
-//! The tables against a dictionary, bit by bit, and with what they refuse.
+//! The tables against a dictionary, their packed bits, and the operations that they refuse.
 
 use flashatlas_lookup::hashes::Hash;
 use flashatlas_lookup::tables::{BlockTables, Location, Lpmt, Pn, TableShape, Tables};
@@ -6,7 +6,7 @@ use flashatlas_lookup::{Extents, LookupError};
 use flashatlas_types::{Rng, Seed};
 use std::collections::BTreeMap;
 
-/// The address modulo a number: chains as long as a test wants them.
+/// The address modulo a number, so that chains are as long as a test needs.
 struct Modulo(u32);
 
 impl Hash for Modulo {
@@ -49,7 +49,7 @@ fn same(tables: &Tables, files: &Dictionary, addresses: u32) {
     }
 }
 
-/// Returns a free page, if one is found: never a page that the dictionary holds.
+/// Returns a free page, if one is found. It is never a page that the dictionary has.
 fn free_page(tables: &Tables, rng: &mut Rng) -> Option<Pn> {
     (0..20).map(|_| rng.below(16 * 8) as Pn).find(|&pn| !tables.blocks.is_valid(pn))
 }

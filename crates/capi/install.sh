@@ -7,7 +7,7 @@ built=$1
 mkdir -p "$2/lib/pkgconfig" "$2/include"
 prefix=$(cd "$2" && pwd)
 version=$(sed -n 's/^version = "\(.*\)"/\1/p' "$here/../../Cargo.toml" | head -n 1)
-# The number in the name is that of the C ABI (build.rs): programs look for it.
+# The number in the name is the version of the C ABI (build.rs); programs look for that name.
 install -m 644 "$built/libflashatlas_capi.a" "$prefix/lib/libflashatlas.a"
 if [ -f "$built/libflashatlas_capi.so" ]; then
   install -m 755 "$built/libflashatlas_capi.so" "$prefix/lib/libflashatlas.so.1"

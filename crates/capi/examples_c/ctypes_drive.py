@@ -128,13 +128,13 @@ class Drive:
             self.fa.fa_string_free(text)
 
     def close(self) -> None:
-        """Free it."""
+        """Free the drive."""
         self.fa.fa_drive_free(self.drive)
         self.drive = ctypes.c_void_p()
 
 
 def main(library: str) -> None:
-    """Write every place of a small drive, read it back, and show what that took."""
+    """Write 100 pages of a small drive, read them back, and print the record of the drive."""
     drive = Drive(library, "tiny", "nand.data=ram", "cache.mode=write-through")
     pages = {lba: bytes([lba % 251]) * (4 * SECTOR) for lba in range(0, 400, 4)}
     for lba, data in pages.items():

@@ -14,11 +14,11 @@
 
 enum { SECTORS = 8, BYTES = SECTORS * FA_SECTOR_BYTES };
 
-/* One of the places in the queue; its number is the tag. */
+/* A slot of the queue; the number of the slot is the tag of its command. */
 struct slot {
   int reads;
   uint64_t place;
-  uint32_t version; /* of the place, when the command was submitted */
+  uint32_t version; /* version of the place when the command was submitted */
   unsigned char data[BYTES];
 };
 
@@ -41,7 +41,7 @@ static uint64_t below(uint64_t bound) {
   return (state * 0x2545F4914F6CDD1DULL >> 32) % bound;
 }
 
-/* What version `version` of a place holds: zeros before the first write. */
+/* Fills `data` with the content of a place at `version`: zeros before the first write. */
 static void pattern(unsigned char *data, uint64_t place, uint32_t version) {
   memset(data, 0, BYTES);
   if (version == 0) return;

@@ -1,5 +1,4 @@
-// What a power failure leaves of a drive, in C++: what was flushed is there, and what is refused is
-// an exception.
+// A power failure of a drive, in C++: flushed data survives, and a refused call is an exception.
 //
 //     c++ raii.cc $(pkg-config --cflags --libs flashatlas) -o raii && ./raii
 
@@ -21,7 +20,7 @@ static uint64_t carry_out(fa::Drive &drive, uint64_t now, const fa_command &comm
   }
 }
 
-// The bytes of a sector; `now` goes on to when they were read.
+// Returns the bytes of a sector, and sets `now` to the time at which the read is complete.
 static std::vector<unsigned char> bytes_of(fa::Drive &drive, uint64_t &now, uint64_t lba) {
   std::vector<unsigned char> room(FA_SECTOR_BYTES);
   drive.submit(now, 1, fa::read(lba, 1), room.data());

@@ -55,7 +55,7 @@ class DriveTarget : public sc_core::sc_module {
     sc_core::sc_event *complete;        // of b_transport
   };
 
-  // The command of a payload, submitted now. Says in the payload what is wrong with it.
+  // Submits the command of a payload now. On an error the payload gets the response status.
   bool submit(tlm::tlm_generic_payload &payload, const InFlight &of) {
     const uint64_t address = payload.get_address();
     const unsigned length = payload.get_data_length();
@@ -88,7 +88,7 @@ class DriveTarget : public sc_core::sc_module {
     return true;
   }
 
-  // One event at a time: what completes may free others, and the next submission may be earlier.
+  // One event at a time: a completion may let others submit, before the event after it.
   void schedule() {
     const uint64_t at = drive_.next_event();
     wake_.cancel();
@@ -109,10 +109,10 @@ class DriveTarget : public sc_core::sc_module {
   }
 
   void b_transport(tlm::tlm_generic_payload &payload, sc_core::sc_time &delay) {
-    wait(delay);  // a drive decides in the order of time: what the initiator ran ahead is made up
+    wait(delay);  // the drive takes commands in the order of time, so no initiator may be ahead
     delay = sc_core::SC_ZERO_TIME;
     sc_core::sc_event complete;
-    // as many as the drive takes at once; the others wait here
+    // at most `queue_depth` transactions are in flight; the others wait here
     while (in_flight_.size() >= drive_.geometry().queue_depth) wait(freed_);
     if (submit(payload, InFlight{nullptr, &complete})) wait(complete);
     freed_.notify(sc_core::SC_ZERO_TIME);
@@ -176,7 +176,7 @@ class DriveTarget : public sc_core::sc_module {
   sc_core::sc_event wake_, freed_, answered_;
 };
 
-// Payloads of nb_transport are counted; these are freed when the last user lets go of them.
+// The payloads of nb_transport have a count of users: a payload is freed when its last one leaves.
 class Freed : public tlm::tlm_mm_interface {
  public:
   void free(tlm::tlm_generic_payload *payload) override {

@@ -1,6 +1,6 @@
 /*
- * libflashatlas for C++: a drive is an object that is moved and not copied, and what goes wrong is
- * an exception. Everything is in this header, over flashatlas.h. C++11.
+ * libflashatlas for C++11: a drive is an object that can be moved and not copied, and errors are
+ * exceptions. This header wraps flashatlas.h and needs no other file.
  *
  * SPDX-License-Identifier: MIT OR Apache-2.0
  */
@@ -18,7 +18,7 @@
 
 namespace flashatlas {
 
-// What a call came to, where that is not FA_SUCCESS.
+// The code and the text of a call that did not return FA_SUCCESS.
 class Error : public std::runtime_error {
  public:
   Error(fa_code code, const std::string &what) : std::runtime_error(what), code_(code) {}
@@ -28,7 +28,7 @@ class Error : public std::runtime_error {
   fa_code code_;
 };
 
-// A command of each kind: what is not set is zero.
+// A command; the other fields are zero. The functions below make a command of each kind.
 inline fa_command command(fa_op op, uint64_t lba, uint32_t sectors) {
   fa_command made;
   std::memset(&made, 0, sizeof made);
@@ -42,7 +42,7 @@ inline fa_command read(uint64_t lba, uint32_t sectors) {
   return command(FA_OP_READ, lba, sectors);
 }
 
-// `data` has the bytes of the sectors where the drive keeps bytes, and is null elsewhere.
+// `data` has the bytes of the sectors if the drive keeps bytes, and is null otherwise.
 inline fa_command write(uint64_t lba, uint32_t sectors, const void *data = nullptr,
                         bool fua = false) {
   fa_command made = command(FA_OP_WRITE, lba, sectors);
@@ -66,7 +66,7 @@ class Drive {
                  uint64_t seed = 1)
       : drive_(create(preset.c_str(), nullptr, settings, seed)) {}
 
-  // A drive that a text describes, as a drive file does; `name` is for messages.
+  // A drive from the text of a drive file; messages call it `name`.
   static Drive from_toml(const std::string &toml, const std::vector<std::string> &settings = {},
                          uint64_t seed = 1, const std::string &name = "drive.toml") {
     return Drive(create(name.c_str(), toml.c_str(), settings, seed));
@@ -91,8 +91,8 @@ class Drive {
     check(fa_submit(drive_, now_ps, tag, &command, nullptr));
   }
 
-  // A read of bytes: `room` has space for those of the sectors. What it read is there at once; a
-  // host that models time looks at it when the command is complete.
+  // A read of bytes: `room` has space for the bytes of the sectors. The bytes are there when the
+  // call returns; a host that models time looks at them when the command is complete.
   void submit(uint64_t now_ps, uint64_t tag, const fa_command &command, void *room) {
     fa_reply reply;
     std::memset(&reply, 0, sizeof reply);
@@ -105,14 +105,14 @@ class Drive {
     check(fa_submit(drive_, now_ps, tag, &command, &reply));
   }
 
-  // When something happens next; FA_NEVER: nothing will.
+  // Returns the time of the next event, or FA_NEVER if there is none.
   uint64_t next_event() const {
     uint64_t at = FA_NEVER;
     check(fa_next_event(drive_, &at));
     return at;
   }
 
-  // Let everything happen up to `until_ps`. What is complete, in the order of time.
+  // Lets everything happen up to `until_ps`. Returns the complete commands, in the order of time.
   std::vector<fa_done> advance(uint64_t until_ps) {
     std::vector<fa_done> done;
     fa_done some[64];
@@ -131,7 +131,7 @@ class Drive {
   void power_cut(uint64_t now_ps) { check(fa_power_cut(drive_, now_ps)); }
   void power_cut_after(uint64_t operations) { check(fa_power_cut_after(drive_, operations)); }
 
-  // Returns from when on it takes commands.
+  // Returns the time from which the drive takes commands.
   uint64_t power_on(uint64_t now_ps) {
     uint64_t ready = 0;
     check(fa_power_on(drive_, now_ps, &ready));
@@ -151,7 +151,7 @@ class Drive {
     return found;
   }
 
-  // For calls in C.
+  // Returns the pointer for calls of the C interface.
   fa_drive *get() const noexcept { return drive_; }
 
  private:

@@ -1,4 +1,4 @@
-//! The C ABI, as `flashatlas.h` has it: the header is made of this file.
+//! The C ABI. `flashatlas.h` is generated from this file.
 //!
 //! The same safety rules hold for all functions: a pointer is null or points to its type, strings
 //! end with a zero, a buffer has the room that the argument beside it names, a drive was made by
@@ -15,7 +15,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 /// The version of this interface; `fa_drive_abi` returns the library's own.
 pub const FA_DRIVE_ABI: u32 = 1;
 
-/// No time: nothing is going to happen.
+/// A time that never comes: the time of the next event of a drive that has none.
 pub const FA_NEVER: u64 = 0xFFFF_FFFF_FFFF_FFFF;
 
 /// Bytes of a sector.
@@ -39,7 +39,7 @@ pub enum FaCode {
     FA_ERR_RANGE = 2,
     /// This drive, or this version of the library, cannot carry out the call.
     FA_ERR_UNSUPPORTED = 3,
-    /// The drive takes no more commands: as many as it takes are in flight.
+    /// The queue is full: `queue_depth` commands are in flight.
     FA_ERR_QUEUE_FULL = 4,
     /// The time lies before a time that the drive has reached, or after `FA_LATEST`.
     FA_ERR_TIME = 5,
@@ -57,7 +57,7 @@ pub enum FaCode {
     FA_ERR_BUSY = 10,
     /// A rule of the drive does not hold: this is a defect of the simulator.
     FA_ERR_CHECK = 11,
-    /// The simulator failed: the drive takes no call any more but `fa_drive_free`.
+    /// The simulator failed. Every later call on the drive gets this code: free the drive.
     FA_ERR_PANIC = 12,
 }
 
@@ -75,8 +75,8 @@ pub enum FaOp {
     FA_OP_TRIM = 4,
 }
 
-/// A command. Set all of it to zero first: a field that is not supported yet must be 0, and is an
-/// error otherwise.
+/// A command. Set all of it to zero first: in a field that is not supported yet, every value but 0
+/// is an error.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct FaCommand {
@@ -161,11 +161,11 @@ pub struct FaDrive {
     pub(crate) drive: Drive,
     /// Text of the last call that failed.
     pub(crate) error: CString,
-    /// `true` if it panicked.
+    /// `true` if a call on this drive panicked.
     pub(crate) poisoned: bool,
 }
 
-/// Returns `FA_DRIVE_ABI` of the library: the version of this interface that it has.
+/// Returns the version of this interface that the library has: its `FA_DRIVE_ABI`.
 #[unsafe(no_mangle)]
 pub extern "C" fn fa_drive_abi() -> u32 {
     FA_DRIVE_ABI
@@ -185,9 +185,9 @@ pub extern "C" fn fa_version() -> *const c_char {
 /// Makes a drive: blank, switched on, at time zero.
 ///
 /// `preset` names a drive that comes with the project (`tiny`). If `toml` is not null, it is the
-/// text of a drive file, which may build on a preset with `base`; messages then call the drive
-/// `preset`. `settings` are `count` texts of the form `key=value`. Returns null if the drive cannot
-/// be made, and writes the reason to `error`: at most `room` bytes with the zero.
+/// text of a drive file, and `preset` is only the name of the drive in messages. The file may build
+/// on a preset with `base`. `settings` are `count` texts of the form `key=value`. Returns null if
+/// the drive cannot be made, and writes the reason to `error`: at most `room` bytes with the zero.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fa_drive_create(
     preset: *const c_char,
@@ -205,7 +205,7 @@ pub unsafe extern "C" fn fa_drive_create(
             return Err(refuse(FaCode::FA_ERR_ARGUMENT, "`settings` is null"));
         }
         let one = |i| {
-            // SAFETY: there are `count` of them, each of which ends with a zero
+            // SAFETY: `settings` has `count` strings, and each string ends with a zero
             let setting = unsafe { string(*settings.add(i), "settings")? };
             given(setting, "settings").map(str::to_owned)
         };
@@ -233,9 +233,9 @@ pub unsafe extern "C" fn fa_drive_create(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fa_drive_free(drive: *mut FaDrive) {
     if !drive.is_null() {
-        // SAFETY: it was made by `Box::into_raw`, and this is the last use of it
+        // SAFETY: `drive` was made by `Box::into_raw`, and this is the last use of it
         let of = unsafe { Box::from_raw(drive) };
-        // nobody is left to tell
+        // no drive is left whose error could tell of a panic
         let _ = catch_unwind(AssertUnwindSafe(|| drop(of)));
     }
 }
@@ -267,9 +267,9 @@ pub unsafe extern "C" fn fa_drive_geometry(
 /// Submits a command at `now_ps`.
 ///
 /// The effect of the command is decided at once; `fa_advance` reports its completion. `tag` names
-/// the command until it is fetched there: no other command in flight has the same tag, and its
-/// highest bit is 0. `now_ps` is not before the last submission, and not before a time that
-/// `fa_advance` has handled.
+/// the command until `fa_advance` fetches it: no other command in flight may have the same tag, and
+/// the highest bit of a tag is 0. `now_ps` is at or after the last submission, and at or after the
+/// times that `fa_advance` has handled.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fa_submit(
     drive: *mut FaDrive,
@@ -302,10 +302,10 @@ pub unsafe extern "C" fn fa_next_event(drive: *mut FaDrive, at_ps: *mut u64) -> 
 /// Lets everything happen up to and including `until_ps`, and fetches the commands that are
 /// complete by then.
 ///
-/// At most `room` commands are fetched, in the order of time, and `count` is their number in
-/// `done`; the others come first in the next call. With `FA_NEVER` the drive runs until every
-/// command is complete, and no further, for a host that waits; the drive's own work goes on after
-/// that. `FA_ERR_POWER_LOST` can come of a layer that writes meanwhile: the commands in `done` are
+/// The call writes at most `room` commands to `done`, in the order of time, and their number to
+/// `count`. The next call begins with the other ones. `FA_NEVER` is for a host that waits: the
+/// drive runs until every command is complete, and no further. Its own work goes on in later calls.
+/// The result can be `FA_ERR_POWER_LOST` if a layer writes meanwhile: the commands in `done` are
 /// complete all the same.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fa_advance(
@@ -337,7 +337,7 @@ pub unsafe extern "C" fn fa_advance(
 
 /// Passes idle time: the host asks for nothing from `now_ps` until `until_ps`.
 ///
-/// Collection in idle time may use it. Nothing happens while commands are in flight.
+/// Collection in idle time may use this time. The call does nothing while commands are in flight.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fa_idle(drive: *mut FaDrive, now_ps: u64, until_ps: u64) -> c_int {
     // SAFETY: as the caller promises
@@ -356,18 +356,18 @@ pub unsafe extern "C" fn fa_fill(drive: *mut FaDrive) -> c_int {
 /// Cuts the power at `now_ps`.
 ///
 /// Commands that are complete by then can still be fetched. The others never complete, and
-/// everything in the memory of the drive and its layers is lost. Real media may have all, some or
-/// nothing of the writes in flight: this one has what the drive had sent to flash.
+/// everything in the memory of the drive and its layers is lost. Of the writes in flight, real
+/// media may hold all, some or none. This medium holds those that the drive had sent to flash.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fa_power_cut(drive: *mut FaDrive, now_ps: u64) -> c_int {
     // SAFETY: as the caller promises
     unsafe { on(drive, |drive| drive.power_cut(now_ps)) }
 }
 
-/// Cuts the power after `operations` more programs, erases and stores to NVM, in the next one.
+/// Cuts the power in the operation that follows `operations` more programs, erases and NVM stores.
 ///
-/// A program then leaves a torn page; an erase has not begun. The call that needs the operation
-/// gets `FA_ERR_POWER_LOST`.
+/// If that operation is a program, it leaves a torn page; an erase has not begun. The call that
+/// needs the operation gets `FA_ERR_POWER_LOST`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fa_power_cut_after(drive: *mut FaDrive, operations: u64) -> c_int {
     // SAFETY: as the caller promises
@@ -376,7 +376,7 @@ pub unsafe extern "C" fn fa_power_cut_after(drive: *mut FaDrive, operations: u64
 
 /// Switches the power on at `now_ps`: the drive mounts what is on the medium.
 ///
-/// The drive takes commands from `ready_ps` on, which is an estimate. `ready_ps` may be null.
+/// The drive takes commands from `ready_ps` on. This time is an estimate. `ready_ps` may be null.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fa_power_on(
     drive: *mut FaDrive,
@@ -438,22 +438,22 @@ pub unsafe extern "C" fn fa_record_json(drive: *mut FaDrive, json: *mut *mut c_c
 /// Writes the content of the drive to the file `path`.
 ///
 /// `fa_checkpoint_load`, here or in another process, and `flashatlas run --precondition
-/// checkpoint:FILE` read it. No command may be in flight. The drive is switched off, with
-/// everything made durable, and on again, in no simulated time: from here on it does what a drive
-/// does that loads the file. Counters begin anew, and a cut that was asked for
-/// (`fa_power_cut_after`) is forgotten. The file is written as `path`.new and replaces an older one
-/// once it is whole. The result is `FA_ERR_UNSUPPORTED` for drives with layers or with bytes
-/// (`nand.data=ram`).
+/// checkpoint:FILE` read it. No command may be in flight. The call makes everything durable and
+/// switches the drive off and on, in no simulated time. From then on the drive does the same as a
+/// drive that loaded the file. Counters start at zero, and a cut that `fa_power_cut_after` asked
+/// for is cancelled. The call writes `path`.new, and renames it to `path` once the file is whole.
+/// The result is `FA_ERR_UNSUPPORTED` for drives with layers or with bytes (`nand.data=ram`).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fa_checkpoint_save(drive: *mut FaDrive, path: *const c_char) -> c_int {
     // SAFETY: as the caller promises
     unsafe { on(drive, |drive| drive.save(given(string(path, "path")?, "path")?)) }
 }
 
-/// Replaces the content of the drive by a checkpoint's; its clock and its settings stay.
+/// Loads the content of a checkpoint into the drive; clock and settings stay.
 ///
-/// No command may be in flight. A file of a drive whose settings place pages on flash otherwise is
-/// refused with the setting, and a damaged file with the byte; the drive is then unchanged.
+/// No command may be in flight. If the settings of the saved drive place pages on flash
+/// differently, the call refuses the file and names the setting. If the file is damaged, the call
+/// refuses it and names the byte. The drive is then unchanged.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fa_checkpoint_load(drive: *mut FaDrive, path: *const c_char) -> c_int {
     // SAFETY: as the caller promises
@@ -462,11 +462,11 @@ pub unsafe extern "C" fn fa_checkpoint_load(drive: *mut FaDrive, path: *const c_
 
 /// Adds the parts of a shared library that was made with `flashatlas_plugin.h`.
 ///
-/// Every drive that is made in this process afterwards knows their names. The reason for a failure
-/// goes to `error`, as for `fa_drive_create`. A callback that has not returned for 30 s ends the
-/// process. From the first call on the library handles SIGSEGV, SIGBUS, SIGFPE, SIGILL and SIGABRT,
-/// to name the callback that they came in; a host that needs its own handlers must not use
-/// plug-ins.
+/// Every drive that is made in this process afterwards can use them by name. The reason for a
+/// failure goes to `error`, as for `fa_drive_create`. A callback that has not returned for 30 s
+/// ends the process. From the first call on, the library handles SIGSEGV, SIGBUS, SIGFPE, SIGILL
+/// and SIGABRT, to name the callback that raised the signal. A host that needs its own handlers
+/// must not use plug-ins.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fa_plugin_load(
     path: *const c_char,
@@ -487,7 +487,7 @@ pub unsafe extern "C" fn fa_plugin_load(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fa_string_free(string: *mut c_char) {
     if !string.is_null() {
-        // SAFETY: it was made by `CString::into_raw`
+        // SAFETY: `string` was made by `CString::into_raw`
         drop(unsafe { CString::from_raw(string) });
     }
 }

@@ -1,4 +1,4 @@
-//! Checkpoints of a drive that rests: files as `flashatlas run` reads and writes them.
+//! Checkpoints of an idle drive, in the file format of `flashatlas run`.
 
 use crate::abi::FaCode;
 use crate::command::{Refusal, refuse};
@@ -12,7 +12,9 @@ use flashatlas_types::{Lpn, Stamp};
 use std::fs::File;
 use std::io::{BufReader, BufWriter, Write};
 
-/// Writes that the drive may number between two of its programs.
+/// Bits by which a medium's sequence number is shifted to get the number of the next write.
+///
+/// The drive uses no number twice while it numbers at most 2^20 writes for each program.
 const NUMBERS: u32 = 20;
 
 fn failed(path: &str, why: impl std::fmt::Display) -> Refusal {
@@ -43,7 +45,7 @@ impl Drive {
         let expected: Result<Vec<Stamp>, _> =
             (0..units).map(|lpn| stack.peek_stamp(Lpn(lpn))).collect();
         let expected = expected.map_err(|error| self.refused(error))?;
-        // the place is tried before the drive is switched off
+        // a file that cannot be created is an error while the drive is still on
         let beside = format!("{path}.new");
         let file = File::create(&beside).map_err(|error| failed(&beside, error))?;
         let Power::On(stack) = std::mem::replace(&mut self.power, Power::Gone("saving".into()))
@@ -58,7 +60,7 @@ impl Drive {
         let written = written.and_then(|()| out.flush()).and_then(|()| out.get_ref().sync_all());
         let kept = written.and_then(|()| std::fs::rename(&beside, path));
         if kept.is_err() {
-            // what was begun is of no use
+            // an incomplete file is of no use
             let _ = std::fs::remove_file(&beside);
         }
         self.go_on_from(image, &expected)?;
@@ -75,8 +77,9 @@ impl Drive {
         self.go_on_from(image, &expected)
     }
 
-    /// Switches the drive on over the content of an image: after a load, and after a save, so that
-    /// both go on alike.
+    /// Switches the drive on over the content of an image.
+    ///
+    /// A save does this as a load does, so that the drive behaves the same after both.
     fn go_on_from(&mut self, image: Image, expected: &[Stamp]) -> Result<(), Refusal> {
         self.writes = image.sequence << NUMBERS;
         let mounted = self.config.medium_from(image).and_then(|medium| {

@@ -1,4 +1,4 @@
-//! Commands of a host, checked: nothing that is asked for is silently left out.
+//! Checks of a host's commands: a field that the drive would ignore is an error.
 
 use crate::abi::{FaCode, FaCommand, FaOp, FaReply};
 use flashatlas_device::{Cmd, DeviceShape, Reply};
@@ -7,9 +7,9 @@ use flashatlas_types::{HostOp, Lba, SECTOR_BYTES};
 /// Reason why a call was refused.
 #[derive(Debug)]
 pub struct Refusal {
-    /// For programs.
+    /// Code, for programs.
     pub code: FaCode,
-    /// For people: one sentence without a full stop.
+    /// Text, for people: one sentence without a full stop.
     pub text: String,
 }
 
@@ -177,7 +177,7 @@ pub fn has_room(
         let units = (lba.0 + u64::from(sectors)).div_ceil(unit) - lba.0 / unit;
         let room = reply.stamp_room;
         if (room as u64) < units {
-            return Err(argument(format!("`stamp_room` is {room}, and the read has {units}")));
+            return Err(argument(format!("`stamp_room` is {room}; the read has {units} stamps")));
         }
     }
     Ok(())
@@ -186,7 +186,7 @@ pub fn has_room(
 /// Puts the result of a read into `place`.
 ///
 /// # Safety
-/// `has_room` agreed, and the buffers of `place` have the room that it says.
+/// `has_room` returned `Ok` for `place`, and the buffers of `place` have the room that it states.
 pub unsafe fn put(place: &mut FaReply, reply: &Reply) {
     if !place.data.is_null() {
         assert!(reply.bytes.len() <= place.data_room, "a read returned more than its range");

@@ -1,7 +1,7 @@
 //! One drive under a host that keeps the clock.
 //!
 //! Every call of the host has a time. Before a command is submitted, everything up to this time
-//! happens; commands that complete meanwhile wait until they are fetched. A command is in flight
+//! happens. A command that completes meanwhile waits until the host fetches it, and is in flight
 //! until then.
 
 use crate::abi::{FA_LATEST, FA_NEVER, FaCode, FaCommand, FaDone, FaGeometry, FaReply};
@@ -15,7 +15,7 @@ use flashatlas_types::{Dur, HostOp, Ps, SECTOR_BYTES, Seed, Tag};
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 
-/// Writes that the drive numbers by itself have numbers from here on.
+/// Smallest content number that the drive gives to a write.
 const CONTENT: u64 = 1 << 60;
 
 /// Smallest content number of `fa_fill`.
@@ -38,17 +38,17 @@ pub struct Drive {
     shape: DeviceShape,
     keeps_bytes: bool,
     queue_depth: u32,
-    /// No call may be earlier than this.
+    /// The time that the drive has reached: no call may be earlier.
     pub(crate) clock: Ps,
     in_flight: FxHashMap<u64, InFlight>,
-    /// Number of commands among these that are not complete.
+    /// Number of commands in `in_flight` that are not complete.
     incomplete: usize,
-    /// Complete, and not fetched.
+    /// Commands that are complete and not fetched.
     waiting: VecDeque<Done>,
     /// Commands that an event completed; empty between calls.
     arrived: Vec<Done>,
     reply: Reply,
-    /// Numbers of the writes that the host does not number.
+    /// Number, above `CONTENT`, of the next write that the host does not number.
     pub(crate) writes: u64,
     pub(crate) tally: Tally,
 }
@@ -62,7 +62,7 @@ fn powered(power: &mut Power) -> Result<&mut Stack, Refusal> {
     }
 }
 
-/// Moves everything in memory to where it survives, in no simulated time.
+/// Makes everything in memory durable, in no simulated time.
 pub(crate) fn make_durable(stack: &mut Stack) -> Result<(), SubmitError> {
     stack.set_instant(true);
     let durable = stack.make_durable();
@@ -101,7 +101,7 @@ impl Drive {
         })
     }
 
-    /// Returns the shape that it exports.
+    /// Returns the shape that the host sees.
     pub fn geometry(&self) -> FaGeometry {
         FaGeometry {
             sectors: self.shape.sectors,
@@ -137,7 +137,7 @@ impl Drive {
     /// Submits a command: `fa_submit`.
     ///
     /// # Safety
-    /// The buffers of `command` and `place` are null or as long as these say.
+    /// The buffers of `command` and `place` are null or as long as the two structures say.
     pub unsafe fn submit(
         &mut self,
         now: u64,
@@ -217,12 +217,11 @@ impl Drive {
         waiting.into_iter().chain(next).min().map_or(FA_NEVER, |at| at.0)
     }
 
-    /// Lets everything happen up to and including `until`, or until all commands are complete
-    /// (`FA_NEVER`).
+    /// Lets everything happen up to and including `until`.
     ///
-    /// Without power nothing happens.
+    /// With `FA_NEVER` this ends when all commands are complete. Without power nothing happens.
     pub fn run(&mut self, until: u64) -> Result<(), Refusal> {
-        // each round handles an event; those that a plan makes are limited by its operations
+        // the loop ends: each round handles one event, and a plan has at most one per operation
         while (until != FA_NEVER || self.incomplete > 0)
             && let Power::On(stack) = &mut self.power
             && let Some(at) = stack.next_event().filter(|at| at.0 <= until)
@@ -264,7 +263,7 @@ impl Drive {
         worked.map_err(|error| self.refused(error))
     }
 
-    /// Forgets the commands in flight that a cut loses.
+    /// Removes the commands in flight that a cut loses: those that are not complete.
     pub(crate) fn forget_in_flight(&mut self) {
         self.in_flight.retain(|_, of| of.complete);
         self.incomplete = 0;
@@ -286,7 +285,7 @@ impl Drive {
     /// Fills the drive: `fa_fill`.
     pub fn fill(&mut self) -> Result<(), Refusal> {
         let stack = self.rest()?;
-        // what is in the write cache is older than what is written here, which goes past it
+        // the fill goes past the write cache, so the older data in the cache leaves it first
         let filled = make_durable(stack)
             .and_then(|()| stack.fill_while(|lpn| FILLED + u64::from(lpn.0), &mut |_| true))
             .map(|_| ());

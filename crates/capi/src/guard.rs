@@ -1,5 +1,4 @@
-//! The way across the interface: pointers and strings come in, codes and texts go out, and no panic
-//! does.
+//! Checks at the interface: pointers and strings come in, codes and texts go out, panics do not.
 
 use crate::abi::{FaCode, FaDrive};
 use crate::command::{Refusal, refuse};
@@ -48,7 +47,7 @@ pub unsafe fn on(
     if of.poisoned {
         return FaCode::FA_ERR_PANIC as c_int;
     }
-    // a drive that panicked is not used again, so no one sees what it was left in
+    // no call uses the drive after a panic, so nobody sees the state that the panic left
     match catch_unwind(AssertUnwindSafe(|| work(&mut of.drive))) {
         Ok(Ok(())) => FaCode::FA_SUCCESS as c_int,
         Ok(Err(refusal)) => of.say(refusal),
@@ -78,7 +77,7 @@ pub unsafe fn string<'a>(string: *const c_char, name: &str) -> Result<Option<&'a
     string.map(Some).map_err(refused)
 }
 
-/// Copies the text of a refusal to `error`, as much of it as has room, if there is no drive to ask.
+/// Copies as much of a refusal's text to `error` as has room, for calls that return no drive.
 ///
 /// # Safety
 /// `error` is null or has room for `room` bytes.
@@ -103,7 +102,7 @@ mod tests {
     use super::*;
     use crate::abi::{fa_check, fa_drive_error, fa_drive_free, fa_is_on};
 
-    /// Nothing that a host can do is known to panic: the drive is made to.
+    /// No call of a host is known to panic, so the test panics in the drive's place.
     #[test]
     fn a_panic_is_a_code_and_the_drive_takes_no_more_calls() {
         let made = Drive::new("tiny", None, &[], 1).unwrap_or_else(|e| panic!("{}", e.text));
@@ -126,7 +125,7 @@ mod tests {
         let refusal = refuse(FaCode::FA_ERR_ARGUMENT, "a…b");
         for (room, expected) in [(1, ""), (2, "a"), (4, "a"), (5, "a…"), (9, "a…b")] {
             let mut place = [1; 9];
-            // SAFETY: it has that room
+            // SAFETY: `place` has at least `room` bytes
             unsafe { put_error(&refusal, place.as_mut_ptr(), room) };
             // SAFETY: it ends with a zero
             let got = unsafe { CStr::from_ptr(place.as_ptr()) };

@@ -2,11 +2,11 @@
 //!
 //! `include/flashatlas.h` is the interface, and `src/abi.rs` the same in Rust. The host keeps the
 //! clock: it submits a command at a time of its own, asks when something happens next, and fetches
-//! what is complete (`drive.rs`). A drive is a value. Nothing is shared between two of them, and
-//! the same calls give the same answers.
+//! what is complete (`drive.rs`). Two drives share no state, and the same calls give the same
+//! answers.
 //!
-//! A mistake of the host is a code and a sentence, and changes nothing. A panic below is caught at
-//! the interface; the drive then takes no further command.
+//! A call with a mistake returns a code, leaves a sentence, and changes nothing. A panic of the
+//! simulator is caught at the interface; the drive then takes no further command.
 
 #[allow(non_camel_case_types, reason = "constants are named as C names them")]
 pub mod abi;

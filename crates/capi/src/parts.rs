@@ -1,4 +1,4 @@
-//! Parts of others, from shared libraries: for every drive that is made afterwards.
+//! Parts from plug-ins, for every drive that is made after the plug-in was loaded.
 
 use crate::abi::FaCode;
 use crate::command::{Refusal, refuse};
@@ -9,11 +9,10 @@ use flashatlas_types::Entries;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// A callback of a part that has not returned for so long ends the process, with a line that names
-/// it.
+/// Time that a callback of a part may take: a longer one ends the process, and a line names it.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Parts that the names of drives choose from, with the added ones.
+/// Parts that the settings of a drive can name, with the added ones.
 static PARTS: Mutex<Parts> = Mutex::new(Parts {
     drives: flashatlas_host::STANDARD,
     workloads: flashatlas_workload::Registry::STANDARD,
@@ -21,12 +20,12 @@ static PARTS: Mutex<Parts> = Mutex::new(Parts {
     added: &[],
 });
 
-/// Returns the parts that there are now.
+/// Returns the current parts.
 pub fn parts() -> Parts {
     *PARTS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Returns the registry that drives choose from now.
+/// Returns the current registry, which new drives choose from.
 pub fn registry() -> Registry {
     parts().drives
 }
@@ -43,7 +42,7 @@ pub fn load(path: &str) -> Result<(), Refusal> {
         digest: library.digest,
     };
     let mut parts = PARTS.lock().unwrap_or_else(PoisonError::into_inner);
-    // all of its parts or none
+    // all parts of the library are added or none
     let mut each = library.parts.iter();
     let with = each.try_fold(*parts, |parts, &part| parts.with(AnyPart::Drive(part), &origin));
     *parts = with.map_err(|error| refused(format!("{path}: {error}")))?;

@@ -9,17 +9,17 @@ use flashatlas_types::{Dur, Ps};
 
 /// State of the power.
 pub enum Power {
-    /// There is.
+    /// The power is on.
     On(Stack),
     /// The power is off.
     Off {
-        /// The cells of the drive; of each drive, if a layer is over several.
+        /// One medium for each drive: a layer may stand over several drives.
         media: Vec<Medium>,
-        /// The contents that the digests of layers stand for: they are data, as the cells are.
+        /// Contents that the digests of layers stand for. Like the media, they survive a power cut.
         contents: Vec<Contents>,
     },
-    /// There is no drive, for this reason: a mount or the return from a checkpoint failed. Also a
-    /// placeholder while the state changes.
+    /// There is no drive any more, and this is the reason: a mount failed, also one after a
+    /// checkpoint. The state is also a placeholder while the power changes.
     Gone(String),
 }
 
@@ -70,7 +70,7 @@ impl Drive {
         }
     }
 
-    /// Returns a mounted controller whose engine knows nothing of what was under way.
+    /// Mounts `media` and returns the drive, without any command that was in flight before.
     pub(crate) fn mounted(
         &self,
         mut media: Vec<Medium>,
@@ -82,7 +82,7 @@ impl Drive {
             let ssd = self.config.build_on(medium, self.seed).map_err(|e| e.to_string())?;
             return Stack::over(vec![ssd], &self.config).map_err(|e| e.to_string());
         }
-        // layers mount what they read, and must know what its digests stand for before they do
+        // layers read digests while they mount, so they must have the contents first
         let mut stack = self.config.build_stack(self.seed).map_err(|e| e.to_string())?;
         stack.learn(contents);
         stack.remount(media, &self.config, self.seed).map_err(|e| e.to_string())?;

@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 /// The shape of the record.
 const SCHEMA: &str = "flashatlas.drive/1";
 
-/// Three significant digits: a percentile is off by at most 0.1 %.
+/// Significant digits of a latency: with three, a percentile is off by at most 0.1 %.
 const DIGITS: u8 = 3;
 
 /// Commands of one kind.
@@ -19,10 +19,10 @@ struct Commands {
     submitted: u64,
     bytes: u64,
     completed: u64,
-    /// Picoseconds.
+    /// Sum of the latencies, in picoseconds.
     total: u128,
     max: Dur,
-    /// Nanoseconds.
+    /// Latencies, in nanoseconds.
     latencies: Histogram<u64>,
 }
 
@@ -111,7 +111,7 @@ fn since_power_on(stack: &Stack) -> Value {
         "free_blocks": ftl.free_blocks,
         "map": { "hits": ftl.map.hits, "misses": ftl.map.misses },
         "layers": stack.reports().into_iter().map(layer).collect::<Map<String, Value>>(),
-        // as text: many readers of JSON know no whole numbers of 64 bits
+        // the hash is a text, because many readers of JSON have no integers of 64 bits
         "trajectory": {
             "operations": trajectory.operations(), "hash": format!("{:016x}", trajectory.hash()),
         },

@@ -33,7 +33,7 @@ made(const FlashAtlasDriveParams &p)
     }
 }
 
-// Ticks are picoseconds unless somebody changed it, and then times would mean something else.
+// gem5's ticks are picoseconds by default, as the drive's times are. Other ticks are an error.
 uint64_t
 now()
 {
@@ -120,19 +120,19 @@ FlashAtlasDrive::begin(uint64_t submitted)
     const uint32_t tag = (submitted >> 32) & TAG_MASK;
     const auto op = static_cast<fa_op>(submitted & 0xff);
     const bool moves = op == FA_OP_READ || op == FA_OP_WRITE;
-    // what cannot be moved is not allocated either
+    // the check comes before the allocation: `count` can be any number
     if (inFlight.count(tag) || count > drive.geometry().sectors) {
         completions.push_back((1ULL << 63) | (uint64_t(tag) << 32) | FA_ERR_ARGUMENT);
         return;
     }
     auto made = std::make_unique<Command>();
-    // the registers of the range belong to the other commands
+    // a flush has no range, so it ignores the registers LBA and COUNT
     made->command = op == FA_OP_FLUSH
                         ? flashatlas::flush()
                         : flashatlas::command(op, lba, static_cast<uint32_t>(count));
     made->command.fua = (submitted >> 8) & 1;
     made->address = address;
-    // a drive that keeps stamps moves bytes that nobody looks at
+    // if the drive keeps stamps, the bytes are moved all the same, and their values do not matter
     made->data.resize(moves ? count * FA_SECTOR_BYTES : 0);
     Command &command = *made;
     inFlight[tag] = std::move(made);

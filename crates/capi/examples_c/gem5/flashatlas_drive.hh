@@ -5,8 +5,8 @@
 //
 //   0x00  SECTORS    read: sectors of 512 bytes
 //   0x08  LBA        first sector of the next command
-//   0x10  COUNT      its sectors
-//   0x18  ADDRESS    its buffer, a physical address
+//   0x10  COUNT      number of sectors of the next command
+//   0x18  ADDRESS    buffer of the next command, a physical address
 //   0x20  SUBMIT     write: op (fa_op) in bits 0 to 7, fua in bit 8, tag in bits 32 to 63
 //   0x28  COMPLETED  read: takes the next completion: bit 63 says that there is one, the tag is in
 //                    bits 32 to 62, and a fa_code is in bits 0 to 31
@@ -54,13 +54,13 @@ class FlashAtlasDrive : public DmaDevice
         std::vector<uint8_t> data;
     };
 
-    // The command that the registers describe. A write fetches its data first.
+    // Begins the command that the registers describe. A write fetches its data first.
     void begin(uint64_t submitted);
-    // It goes to the drive now.
+    // Submits the command to the drive, at the current tick.
     void submit(uint32_t tag);
-    // The drive's next event is due.
+    // Handles the drive's next event, which is due.
     void advance();
-    // The host hears of it.
+    // Puts the completion of the command into COMPLETED.
     void finish(uint32_t tag, int code);
     void scheduleNext();
     void writeRecord() const;

@@ -1,4 +1,4 @@
-//! Any calls of a host in any order: nothing is a panic, a command that completes was submitted and
+//! Any calls of a host in any order: no call panics, a command that completes was submitted and
 //! is not early, every rule holds, and reads return what was written.
 
 use crate::hosted::{Hosted, SECTOR, command, create, reply, write};
@@ -125,7 +125,7 @@ impl Host {
                 let outcome = self.drive.submit(self.now, tag, &one, None);
                 if self.came_to(outcome) {
                     self.in_flight.insert(tag, self.now);
-                    // what of it is forgotten depends on the unit of the topmost device
+                    // the unit of the topmost device decides which sectors are trimmed
                     self.holds.extend(range.map(|at| (at, None)));
                 }
             }

@@ -1,4 +1,4 @@
-//! Results that a host gets: geometry, bytes, times, numbers, and the same again.
+//! Results that a host gets: geometry, bytes, times and counters, the same in every run.
 
 use crate::hosted::{Hosted, SECTOR, command, create, create_of, reply, write};
 use flashatlas_capi::abi::*;
@@ -62,7 +62,7 @@ fn stamps_stand_for_bytes_where_none_are_kept() {
     now = drive.carry_out(now, &whole, None);
     let [_, second] = stamps(&mut now);
     assert!(none == 0 && first != 0 && second != 0 && first != second);
-    // a host's own name for what it writes gives the same stamp whenever that is
+    // with a content number of the host, two writes have the same stamp
     whole.content = 5;
     now = drive.carry_out(now, &whole, None);
     let named = stamps(&mut now);
@@ -81,7 +81,7 @@ fn a_read_of_flash_takes_what_the_drive_file_says() {
     assert_eq!(took, 76_200_000);
 }
 
-/// The device itself, without a host around it, is asked for the same.
+/// The same commands go to the device itself, without the C interface.
 #[test]
 fn the_drive_is_the_device_that_the_rest_of_the_project_runs() {
     let hpb = ["hpb.region=16KiB", "hpb.subregion=8KiB"];
@@ -133,8 +133,9 @@ fn commands_in_flight_share_the_drive() {
     assert!(done[1].1 - now < 2 * alone, "{done:?}, one alone {alone} ps");
 }
 
-/// Commands that complete before a submission are fetched by the next call, at their own times, in
-/// order, and at most as many as there is room for.
+/// Commands that complete before a submission wait for the next call of `fa_advance`.
+///
+/// It fetches them in order, with their own times, and at most as many as it has room for.
 #[test]
 fn completions_wait_until_they_are_fetched() {
     let drive = tiny(&[], 1);
@@ -205,7 +206,7 @@ fn two_drives_in_turn_do_what_each_does_alone() {
     assert_ne!(alone[0].1, alone[1].1, "the two loads are the same: they prove nothing");
 }
 
-/// Write-through, so each write of a unit is one program, and one of half a unit is one, too.
+/// With write-through, a write of a unit is one program, and so is a write of half a unit.
 #[test]
 fn the_record_counts_commands_and_flash_and_begins_anew() {
     let drive = tiny(&["cache.mode=write-through"], 1);

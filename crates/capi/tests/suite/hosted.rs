@@ -1,4 +1,4 @@
-//! A drive through the C functions, with what the tests ask of it.
+//! A drive behind the C functions, with helpers for the tests.
 
 use flashatlas_capi::abi::*;
 use serde_json::Value;
@@ -37,7 +37,7 @@ pub fn command(op: FaOp, lba: u64, sectors: u32) -> FaCommand {
     }
 }
 
-/// Returns a reply into these buffers.
+/// Returns a reply that puts its result into these buffers.
 pub fn reply(data: &mut [u8], stamps: &mut [u32]) -> FaReply {
     FaReply {
         data: if data.is_empty() { null_mut() } else { data.as_mut_ptr().cast::<c_void>() },
@@ -160,7 +160,7 @@ impl Hosted {
         self.carry_out(now, &write(lba, data), None)
     }
 
-    /// Reads `sectors` sectors; `now` goes on.
+    /// Reads `sectors` sectors, and sets `now` to the time at which the read was complete.
     pub fn read(&self, now: &mut u64, lba: u64, sectors: usize) -> Vec<u8> {
         let mut data = vec![0xEE; sectors * SECTOR];
         let mut reply = reply(&mut data, &mut []);
@@ -206,7 +206,7 @@ impl Hosted {
         }
     }
 
-    /// Returns the shape that it exports.
+    /// Returns the shape that the host sees.
     pub fn geometry(&self) -> FaGeometry {
         let mut geometry = FaGeometry::default();
         // SAFETY: it is a drive

@@ -26,7 +26,7 @@ const HARD: &[&str] = &[
 const HPB: &[&str] =
     &["layers=hpb-host", "map.store=dftl", "hpb.region=16KiB", "hpb.subregion=8KiB"];
 
-/// Cache, flush, FUA: whatever is promised, and nothing of what is only in the cache.
+/// Flushed data and FUA writes are on the medium, and data that was only in the cache is not.
 #[test]
 fn a_mount_finds_what_was_flushed_and_not_what_was_in_the_cache() {
     let stacks: [&[&str]; 5] =
@@ -112,8 +112,8 @@ fn without_power_every_call_says_so() {
     drive.carry_out(ready, &read, None);
 }
 
-/// After each number of operations: the command that needs the next one says that the power failed,
-/// and what was flushed before is there after the mount.
+/// For each number of operations: the command that needs the next operation reports that the power
+/// failed, and after the mount the drive has everything that was flushed before.
 #[test]
 fn a_cut_after_so_many_operations_takes_nothing_that_was_flushed() {
     let mut cuts = 0;
@@ -146,7 +146,7 @@ fn a_cut_after_so_many_operations_takes_nothing_that_was_flushed() {
         for unit in (0..flushed).filter(|unit| unit % 3 != 2) {
             assert_eq!(drive.read(&mut now, unit * 4, 4), page(unit), "cut {operations}: {unit}");
         }
-        // it is a drive as before, and does not fail again
+        // the drive works as before, and the power does not fail again
         for unit in 100..140 {
             now = drive.write(now, unit * 4, &page(unit));
         }

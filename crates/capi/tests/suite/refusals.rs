@@ -1,4 +1,4 @@
-//! Every kind of bad input is a code and a sentence, and changes nothing.
+//! Every kind of bad input gets a code and a sentence, and changes nothing.
 
 use crate::hosted::{Hosted, SECTOR, command, create, create_of, reply, write};
 use flashatlas_capi::abi::*;
@@ -147,7 +147,7 @@ fn bytes_that_are_missing_or_have_no_room_are_refused() {
     refused(&command(READ, 0, 5), Some(&mut place), "`data_room` is 2048, and the read");
     let mut place = reply(&mut [], &mut stamps);
     // sectors 3 to 8 are in three units
-    refused(&command(READ, 3, 6), Some(&mut place), "`stamp_room` is 2, and the read has 3");
+    refused(&command(READ, 3, 6), Some(&mut place), "`stamp_room` is 2; the read has 3 stamps");
     let mut place = reply(&mut room, &mut []);
     refused(&write(0, &data), Some(&mut place), "only a read puts something");
     let mut place = reply(&mut room, &mut []);
@@ -176,7 +176,7 @@ fn times_tags_and_a_full_queue_are_refused_and_the_drive_goes_on() {
     let last = drive.advance(FA_NEVER).unwrap()[1].1;
     refused(last - 1, 3, FaCode::FA_ERR_TIME, "which the drive has reached");
     drive.submit(last, 3, &read, None).unwrap();
-    // the latest time that there is does not overflow anything
+    // at the latest time nothing overflows
     drive.advance(FA_NEVER).unwrap();
     drive.carry_out(FA_LATEST, &read, None);
     // SAFETY: it is a drive

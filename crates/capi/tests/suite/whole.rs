@@ -1,4 +1,4 @@
-//! Checkpoints of the whole, and parts of others.
+//! Checkpoints of a drive, and parts from plug-ins.
 
 use crate::build::succeeds;
 use crate::hosted::{Hosted, command, create, reply};
@@ -22,7 +22,7 @@ fn load(drive: &Hosted, path: &Path) -> Result<(), String> {
     drive.outcome(unsafe { fa_checkpoint_load(drive.0, text(path).as_ptr()) }).map_err(|e| e.1)
 }
 
-/// Writes, trims, FLUSHes and reads; returns when it ends, and the stamps that were read.
+/// Writes, trims, flushes and reads; returns the time of the end, and the stamps that were read.
 fn work(drive: &Hosted, mut now: u64, from: u64, commands: u64) -> (u64, Vec<u32>) {
     let mut read = Vec::new();
     let units = drive.geometry().sectors / 4;
@@ -63,7 +63,7 @@ fn a_drive_that_was_saved_and_one_that_was_loaded_go_on_alike() {
         let file = folder.path().join(format!("{n}.ckpt"));
         let drive = create("tiny", settings, 7).unwrap_or_else(|e| panic!("{e}"));
         let (end, _) = work(&drive, 0, 0, 3000);
-        // what collection still does then has an end, too
+        // by this time, collection that is still under way has ended, too
         let now = end + 1_000_000_000_000;
         save(&drive, &file).unwrap();
         let other = create("tiny", settings, 7).unwrap();

@@ -1,5 +1,6 @@
-//! A drive that begins as a checkpoint. A checkpoint has stamps and no bytes: data from before
-//! serving reads as zeros.
+//! Drives that start from a checkpoint.
+//!
+//! A checkpoint has stamps and no bytes: data from before serving reads as zeros.
 
 use flashatlas_nand::image::Image;
 use flashatlas_nand::{Change, FrameState, Medium, OobRole, Unit};
@@ -10,7 +11,7 @@ use std::sync::Arc;
 pub enum Laid {
     /// Frame whose program was cut.
     Torn,
-    /// The number of its program, and the content of its slots.
+    /// Frame with the number of its program and the content of its slots.
     Holds(u64, Vec<Unit>),
 }
 
@@ -44,7 +45,7 @@ pub fn frames_of<'a>(
     })
 }
 
-/// Lays out on a blank medium the content of `held`.
+/// Lays out the content of `held` on a blank medium.
 pub fn lay(held: &Image, medium: &mut Medium) {
     let layout = medium.shared_layout();
     for (at, (&erases, &health)) in held.erases.iter().zip(&held.health).enumerate() {

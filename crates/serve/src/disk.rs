@@ -11,13 +11,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// Storage of an image. Writes become durable in any order, and none is certain to be durable
 /// before [`Disk::sync`] has returned.
 pub trait Disk: Send + Sync {
-    /// Returns its length in bytes.
+    /// Returns the length of the disk in bytes.
     ///
     /// # Errors
     /// Returns the error of the host.
     fn length(&self) -> io::Result<u64>;
 
-    /// Sets its length to `length` bytes; added bytes read as zeros.
+    /// Sets the length of the disk to `length` bytes; added bytes read as zeros.
     ///
     /// # Errors
     /// Returns the error of the host.
@@ -26,7 +26,7 @@ pub trait Disk: Send + Sync {
     /// Reads `out.len()` bytes from `at` on.
     ///
     /// # Errors
-    /// Returns the error of the host, and an error if the disk ends before.
+    /// Returns the error of the host, and an error if the disk ends within the range.
     fn read_at(&self, out: &mut [u8], at: u64) -> io::Result<()>;
 
     /// Writes `bytes` from `at` on.
@@ -38,7 +38,7 @@ pub trait Disk: Send + Sync {
     /// Makes all writes durable.
     ///
     /// # Errors
-    /// Returns the error of the host: then nothing is known of what was written.
+    /// Returns the error of the host: then it is unknown which of the writes are durable.
     fn sync(&self) -> io::Result<()>;
 }
 
@@ -86,7 +86,7 @@ impl<D: Disk + ?Sized> Disk for Box<D> {
     }
 }
 
-/// A disk in memory, which outlives the drives that are kept on it: all clones are one disk.
+/// A disk in memory. All clones are one disk, so a test can keep it when a drive on it ends.
 #[derive(Clone, Default)]
 pub struct Memory(Arc<Mutex<Vec<u8>>>);
 
@@ -133,16 +133,17 @@ impl Disk for Memory {
     }
 }
 
-/// Opens the disk of an image, once it is certain that there is a drive for it.
+/// Function that opens the disk of an image. It is called once the drive is known to be valid.
 pub type Open<'a> = Box<dyn FnOnce() -> Result<Box<dyn Disk>, ServeError> + 'a>;
 
-/// Returns a function that opens the image of a plan, locked, and makes it if it is missing.
+/// Returns a function that opens and locks the image of a plan, and makes a missing file.
+///
 /// Returns `None` if the plan has no image in a file.
 pub fn on_file(plan: &ServeSpec) -> Option<Open<'_>> {
     plan.image.as_deref().map(|path| opening(path, locked))
 }
 
-/// Opens the file at `path` like that, as the disk of an image.
+/// Returns a function that opens the file at `path` with `open`, as the disk of an image.
 pub fn opening(path: &Path, open: fn(&Path) -> Result<File, ImageError>) -> Open<'_> {
     Box::new(move || {
         let file = open(path).map_err(|error| ServeError::Image(path.to_path_buf(), error))?;
@@ -158,14 +159,14 @@ pub fn locked(path: &Path) -> Result<File, ImageError> {
     let is_new = !path.exists();
     let file = File::options().read(true).write(true).create(true).truncate(false).open(path)?;
     if is_new {
-        // its name is durable before anything in it is
+        // the name of the file becomes durable before its content
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
         File::open(folder.unwrap_or(Path::new(".")))?.sync_all()?;
     }
     unless_in_use(file.try_lock(), file)
 }
 
-/// Opens the file at `path` to be looked at: nobody may change it meanwhile.
+/// Opens the file at `path` for reading, with a lock so that no server changes it meanwhile.
 ///
 /// # Errors
 /// Returns the error of the host, and [`ImageError::InUse`].

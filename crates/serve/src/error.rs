@@ -7,7 +7,7 @@ use std::io;
 pub enum ImageError {
     /// The file cannot be read or written.
     Io(io::Error),
-    /// The file is something else, or was written by another version; in words.
+    /// The file is no image, or an image of another version; the text says why.
     Foreign(String),
     /// The image is of another drive.
     OtherDrive {
@@ -18,7 +18,7 @@ pub enum ImageError {
         /// The value of this drive.
         expected: String,
     },
-    /// Another process has it open.
+    /// Another process has the image open.
     InUse,
     /// The image holds a drive, and another one was to be laid out in it.
     Holds,

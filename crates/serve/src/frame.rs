@@ -6,10 +6,11 @@ use flashatlas_types::{FrameId, Lpn, Stamp};
 
 /// Bytes before the descriptions of the slots.
 pub const HEAD_BYTES: usize = 24;
-/// Bytes for a slot beside its content, and the most that a map page has beside its entries.
+/// Bytes of the description of a slot.
 pub const SLOT_BYTES: usize = 16;
+/// Largest number of bytes that a map page has beside its entries.
 pub const EXTRA_BYTES: usize = 64;
-/// The length of a slot without bytes.
+/// Length that stands for a slot without bytes.
 const NO_BYTES: u32 = u32::MAX;
 
 /// States of a frame.
@@ -67,8 +68,9 @@ fn sum(bytes: &[u8], frame: FrameId) -> u32 {
 }
 
 impl Head {
-    /// Encodes the head as bytes: `slots` slots, of which `units` are the first and the others
-    /// padding.
+    /// Encodes the head and the descriptions of `slots` slots into `out`.
+    ///
+    /// The first slots have `units`; the others are padding.
     pub fn encode(self, frame: FrameId, slots: usize, units: &[Unit], out: &mut Vec<u8>) {
         let padding = Unit { lpn: Lpn::NONE, stamp: Stamp::ZERO, bytes: None };
         out.clear();
@@ -122,7 +124,7 @@ impl<'a> Frame<'a> {
         })
     }
 
-    /// Returns `true` if it holds a part of a map rather than data.
+    /// Returns `true` if the frame holds a part of a map rather than data.
     pub fn holds_map(&self) -> bool {
         let names_none = || self.slots.len() >= SLOT_BYTES && word(self.slots, 0) == Lpn::NONE.0;
         self.head.role == OobRole::MAP || self.head.role == OobRole::MIXED && names_none()

@@ -8,12 +8,12 @@ use serde_json::{Map, Value};
 use std::io;
 
 const MAGIC: [u8; 8] = *b"FAIMAGE\n";
-/// The sign that stands there while an image is made: a process that ended then leaves it.
+/// First bytes of an image that is being made. They stay if the process ends meanwhile.
 pub const MAKING: [u8; 8] = *b"FAMAKING";
 const VERSION: u32 = 2;
 /// Bytes before the text.
 pub const HEADER_BYTES: usize = 24;
-/// Bytes of the text at most.
+/// Largest number of bytes of the text.
 const TEXT_MAX: usize = 1 << 20;
 
 /// The key of a header that is no setting of a drive.
@@ -77,7 +77,7 @@ pub fn header_bytes(text: &[u8]) -> Vec<u8> {
     head
 }
 
-/// Returns `true` if the making of an image on `disk` was cut: then nothing is in it.
+/// Returns `true` if the making of the image on `disk` was cut. Such an image is empty.
 ///
 /// # Errors
 /// Returns the error of the host.

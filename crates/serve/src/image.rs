@@ -4,19 +4,20 @@
 //! The bytes are described in `docs/FORMATS.md`. These rules make the file consistent:
 //!
 //! - Changes are written in the order in which the drive made them. A process that is killed leaves
-//!   a beginning of them, as a power failure does.
+//!   the first of them, as a power failure does.
 //! - A frame's head carries the number of erases of its block. If the block has been erased since,
 //!   its frames count as erased, although nothing of them was overwritten.
 //! - All writes are made durable before the file marks a block as erased, before the content of NVM
-//!   changes, and before a page of the map is written. A host may lose any part of what it had not
-//!   written back: no page is lost that had been moved away from an erased block, no map leads to
-//!   data that is not there, and no map vouches for a part that is lost.
+//!   changes, and before a page of the map is written. So a host that fails may lose any part of
+//!   what it had not written back, and three things still hold. The pages that were moved out of an
+//!   erased block are there. The data that the map points to is there. The parts of the map that
+//!   another part vouches for are there.
 //! - A mark has the last program up to which everything was durable, and the blocks that may have
-//!   been erased since. The content of frames that the mark covers is looked at when it is read;
-//!   only the content of other frames is looked at when the image is opened.
+//!   been erased since. Frames that the mark covers have their content checked when it is read, the
+//!   other frames when the image is opened.
 //!
-//! Nothing in a file is trusted: a frame whose head or content does not match its checksum is a
-//! page that cannot be read, and the scheme mounts what is there as after a power failure.
+//! Checksums guard everything in a file: a frame whose head or content does not match its checksum
+//! is a page that cannot be read. The scheme mounts the rest as after a power failure.
 
 use crate::aged::{Laid, frames_of, lay};
 use crate::disk::Disk;
@@ -36,7 +37,7 @@ use std::sync::Arc;
 /// Findings of a mount of an image.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Found {
-    /// Frames that hold something that does not match its checksum, of those that were looked at.
+    /// Frames whose head, or whose content if it was checked, does not match its checksum.
     pub damaged: Vec<FrameId>,
     /// Records of blocks that do not match their checksums; the frames of such a block show its
     /// state.
@@ -48,9 +49,9 @@ pub struct Found {
 /// Parts of an image that are checked when it is opened.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verify {
-    /// Heads of frames, and the content of those that may not have been durable.
+    /// Heads of all frames, and the content of frames that the mark does not cover.
     New,
-    /// The content of all.
+    /// Heads and content of all frames.
     All,
 }
 
@@ -67,22 +68,23 @@ pub struct Image<D> {
     /// Frames whose heads matched no checksum when the image was opened, by block: the number of
     /// erases in them is lost, so an erase must write over them.
     damaged: FxHashMap<BlockId, Vec<FrameId>>,
-    /// Frames whose content matched no checksum then: the first write marks them as torn.
+    /// Frames whose content did not match its checksum then: the next sync marks them as torn.
     torn: Vec<FrameId>,
     spares: Vec<u32>,
     /// Stores to NVM that no fence followed.
     stores: Vec<(u64, Vec<u8>)>,
-    /// Something was written since the file was last made durable.
+    /// `true` if something was written since the last sync.
     unsynced: bool,
     /// The mark in the file.
     mark: Mark,
-    /// The last program that was written, and the last one that was durable at the last sync.
+    /// The last program that was written.
     written: u64,
+    /// The last program that was written before the last sync.
     durable: u64,
-    /// The block whose erase was written since then.
+    /// The block whose erase was written since the last sync.
     erased: u32,
     buffer: Vec<u8>,
-    /// `true` if it was made when it was opened.
+    /// `true` if the image was made when it was opened.
     is_new: bool,
 }
 
@@ -90,9 +92,9 @@ impl<D: Disk + 'static> Image<D> {
     /// Opens the image on `disk` for a drive, and lays out its content on the drive's blank
     /// `medium`.
     ///
-    /// Makes an image if there is none, or one whose making was cut; a new image holds the content
-    /// of `aged`. `on_flash` are the drive's parameters that decide what is where. The content of
-    /// data stays on `disk`, to be read when it is needed.
+    /// Makes a new image if there is none, or if the making of this one was cut; a new image holds
+    /// the content of `aged`. `on_flash` are the parameters that decide the places of pages on
+    /// flash. The bytes of data stay on `disk` and are read when they are needed.
     ///
     /// # Errors
     /// Returns an error if the file is no image of this drive, or if it holds a drive while `aged`
@@ -156,7 +158,7 @@ impl<D: Disk + 'static> Image<D> {
                 format!("it has {length} bytes, an image of this drive {}: it was cut", places.end);
             return Err(ImageError::Foreign(why));
         }
-        // of a process that was killed the host may have kept what it has not written back
+        // the host may still hold writes of a killed process that are not durable
         image.disk.sync()?;
         let found = image.lay_out(medium, verify)?;
         (image.written, image.durable) = (medium.sequence(), medium.sequence());
@@ -278,7 +280,7 @@ impl<D: Disk + 'static> Image<D> {
             medium.redo(&Change::Store { address: 0, bytes: nvm });
             medium.redo(&Change::Fence);
         }
-        // programs that follow have numbers for which the mark does not vouch
+        // later programs have numbers after the mark's, so the mark does not cover them
         medium.redo(&Change::Number(self.mark.sequence));
         Ok(found)
     }
@@ -339,9 +341,9 @@ impl<D: Disk + 'static> Image<D> {
         }
     }
 
-    /// Returns the units of a frame, with bytes if they are of a map.
+    /// Returns the units of a frame, with bytes if the frame holds a part of a map.
     ///
-    /// Returns `None` if the content must be looked at and is not what was written.
+    /// Returns `None` if the content must be checked and does not match its checksums.
     fn units(&self, frame: FrameId, read: &Frame<'_>, vouched: bool) -> Option<Vec<Unit>> {
         let (places, disk) = (&self.places, &*self.disk);
         let keeps = read.holds_map();
@@ -393,7 +395,7 @@ impl<D: Disk + 'static> Image<D> {
         Ok(())
     }
 
-    /// Makes everything durable, and marks it so: the next mount looks at no content.
+    /// Makes everything durable, and marks it so: the next mount need not check content of data.
     ///
     /// # Errors
     /// Returns the errors of [`Image::sync`].
@@ -407,8 +409,7 @@ impl<D: Disk + 'static> Image<D> {
         Ok(())
     }
 
-    /// Marks that something in the image is not what was written: the next mount looks at
-    /// everything.
+    /// Removes the mark because something in the image may be wrong: the next mount checks all.
     ///
     /// # Errors
     /// Returns the errors of [`Image::sync`].
@@ -419,7 +420,7 @@ impl<D: Disk + 'static> Image<D> {
 
     pub(crate) fn write_change(&mut self, change: &Change) -> io::Result<()> {
         match change {
-            // in the controller's memory, until the first program of the block says it
+            // the role is in the controller's memory until the block's first program writes it
             Change::Open(block, role) => self.roles[block.0 as usize] = *role,
             Change::Number(_) => {}
             Change::Program { frame, sequence, units } => {
@@ -473,7 +474,7 @@ impl<D: Disk + 'static> Image<D> {
         Ok(())
     }
 
-    /// Writes the erase of a block: its frames are of an earlier time from now on.
+    /// Writes the erase of a block: from then on its frames have an older number of erases.
     fn write_erased(&mut self, block: BlockId) -> io::Result<()> {
         self.sync_before_erase(block.0)?;
         let at = block.0 as usize;

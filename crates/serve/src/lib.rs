@@ -1,8 +1,8 @@
 //! A drive with real bytes, for servers of block devices: commands by byte ranges, bytes in memory
 //! or in an image file, times of the simulated drive, power failures.
 //!
-//! The binding of an NBD server calls [`Server`] from any number of threads. The server knows no
-//! socket and no clock: the binding has a [`Clock`].
+//! The binding of an NBD server calls [`Server`] from any number of threads. The binding has the
+//! socket, and gives the server a [`Clock`].
 
 mod aged;
 mod disk;

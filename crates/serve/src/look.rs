@@ -1,4 +1,4 @@
-//! A look at an image, which stays as it is.
+//! Descriptions of an image, which stays unchanged.
 
 use crate::disk::{Disk, opening, to_look_at};
 use crate::error::ImageError;
@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-/// Frames and blocks that are named at most; all are counted.
+/// Largest number of damaged frames, and of damaged blocks, that are named; all are counted.
 const NAMED: usize = 1000;
 
 /// Returns a description of an image from its header.
@@ -81,8 +81,8 @@ fn is_empty(value: &Value) -> bool {
 ///
 /// The description has the header, blocks and frames by state, erases, damage, the findings of the
 /// mount, and the units that hold something. `sound` is `true` if nothing is damaged or lost.
-/// Without `plan.drive` the drive is the header's; `plan.set` comes after the header's settings.
-/// The file stays as it is.
+/// Without `plan.drive` the header names the drive, and `plan.set` comes after its settings. The
+/// file stays unchanged.
 ///
 /// # Errors
 /// Returns a [`ServeError`] if the file is no image of this drive, or cannot be mounted.

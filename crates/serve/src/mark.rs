@@ -1,14 +1,16 @@
-//! The mark of what was durable in an image: the next mount need not look at that again.
+//! Mark of what was durable in an image: the next mount need not check that content.
 
 use crate::frame::{long, word};
 use crate::places::MARK_BYTES;
 use flashatlas_types::BlockId;
 
-/// No block.
+/// Number that stands for no block.
 pub const NONE: u32 = u32::MAX;
 
-/// Mark of what was durable when it was written: frames up to a program, but for blocks that may
-/// have been erased since.
+/// Mark of what was durable when the mark was written.
+///
+/// It covers the frames up to program `sequence`, but not the blocks of `erased`, which may have
+/// been erased since.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Mark {
     pub sequence: u64,

@@ -63,8 +63,9 @@ struct KeptOn<'a> {
 }
 
 impl KeptOn<'_> {
-    /// Removes an image that was made for a drive which did not begin: the next start may be
-    /// another drive's. After a power failure it stays, as was asked for.
+    /// Removes a new image if its drive did not start: the next start may be of another drive.
+    ///
+    /// After a power failure the image stays, because the plan asked for the failure.
     fn undo(&mut self, error: &ServeError, was_there: bool) {
         let made = self.image.as_ref().is_some_and(Image::is_new);
         if let (Some(path), false) = (&self.plan.image, was_there)
@@ -93,7 +94,7 @@ impl KeptOn<'_> {
         let own = loaded.map_err(RunError::from)?;
         let (held, origin) = checkpointed(&own, self.env.added, &mut BufReader::new(file))
             .map_err(|error| RunError::Checkpoint { path: named.clone(), error: error.into() })?;
-        // the rules of flash are checked on a medium that is let go
+        // this medium only checks that the content keeps the rules of flash
         own.medium_from(held.clone()).map_err(|why| {
             RunError::Unusable(format!("{named}: no state that a drive can be in: {why}"))
         })?;
@@ -124,9 +125,9 @@ impl Kept<ServeError> for KeptOn<'_> {
         let inner = medium.layout();
         if config.shape().unit_sectors * SECTOR_BYTES < inner.unit_bytes {
             let why = format!(
-                "with an image the pages of a layer must be whole mapping units ({} bytes): what \
-                 it puts together in one it knows only while it runs. Take a smaller map.unit, or \
-                 larger pages of the layer",
+                "with an image the pages of a layer must be whole mapping units ({} bytes): a \
+                 layer that puts several pages into one unit has their places only while it runs. \
+                 Take a smaller map.unit, or larger pages of the layer",
                 inner.unit_bytes
             );
             return Err(RunError::Unusable(why).into());
@@ -153,8 +154,10 @@ impl Kept<ServeError> for KeptOn<'_> {
     }
 }
 
-/// Returns the parameters that an image must share: what is where on flash, the capacity, and the
-/// layers with their settings.
+/// Returns the parameters that a drive must share with its image.
+///
+/// These are the parameters that decide the places of pages on flash, the capacity, and the layers
+/// with their settings.
 fn identity(config: &DriveConfig, on_flash: &Map<String, Value>) -> Map<String, Value> {
     let mut all = on_flash.clone();
     all.insert(CAPACITY.into(), config.shape().sectors.into());

@@ -20,7 +20,7 @@ pub const STANDARD_PARTS: Parts = Parts {
     added: &[],
 };
 
-/// After so long a callback of a plug-in that has not returned ends the server.
+/// Time that a callback of a plug-in may take: a longer one ends the server.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Loads a shared library made with `flashatlas_plugin.h`, and returns its parts and their origin.
@@ -30,7 +30,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 pub fn library(path: &Path, patience: Duration) -> Result<(Vec<AnyPart>, Origin), String> {
     let said = |error: std::io::Error| format!("{}: {error}", path.display());
     let bytes = std::fs::read(path).map_err(said)?;
-    // a bare name would be looked for where the system keeps its libraries
+    // the system would look for a bare name in its own folders of libraries
     let absolute = std::fs::canonicalize(path).map_err(said)?;
     let shown = absolute.to_string_lossy();
     let named = |error: PluginError| error.to_string().replace(&*shown, &path.to_string_lossy());
@@ -55,14 +55,14 @@ pub fn with_plugins(paths: &[PathBuf]) -> Result<Parts, String> {
     })
 }
 
-/// Requests come from clients: no trace is opened.
+/// Opener that opens nothing: requests come from clients, not from a trace.
 struct NoFiles;
 
 impl Opener for NoFiles {
     fn open(&self, path: &str) -> io::Result<Stream> {
         Err(io::Error::new(
             io::ErrorKind::Unsupported,
-            format!("{path}: a served drive opens none"),
+            format!("{path}: a served drive opens no trace"),
         ))
     }
 

@@ -10,9 +10,11 @@ use std::sync::Arc;
 
 /// Size of the header, and alignment of the parts behind it.
 const PAGE: u64 = 4096;
-/// Bytes of the mark, of a record of a block, and of a lane.
+/// Bytes of the mark.
 pub const MARK_BYTES: usize = 24;
+/// Bytes of the record of a block.
 pub const BLOCK_BYTES: usize = 32;
+/// Bytes of the record of a lane.
 pub const LANE_BYTES: usize = 16;
 
 /// Places in the file of an image.
@@ -24,8 +26,9 @@ pub struct Places {
     pub nvm: u64,
     heads: u64,
     contents: u64,
-    /// Bytes of a frame's head, and of its content.
+    /// Bytes of a frame's head.
     pub head_bytes: usize,
+    /// Bytes of a frame's content.
     pub content_bytes: u64,
     pub end: u64,
 }
@@ -84,7 +87,7 @@ impl Places {
     }
 }
 
-/// The content of slots, where a medium does not hold it in memory.
+/// Content of slots that the medium does not hold in memory.
 pub struct OnDisk<D> {
     pub disk: Arc<D>,
     pub layout: Arc<Layout>,

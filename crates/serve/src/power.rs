@@ -8,8 +8,7 @@ use flashatlas_types::{FrameId, LaneId, Rng};
 use std::io;
 
 impl<D: Disk + 'static> Image<D> {
-    /// Handles a power failure of `medium`: keeps what `mode` says of earlier operations and of the
-    /// one in which the power failed.
+    /// Handles a power failure of `medium`: writes what `mode` keeps of its operations.
     ///
     /// # Errors
     /// Returns an error if the file takes no more.
@@ -44,10 +43,10 @@ impl<D: Disk + 'static> Image<D> {
         frames.map(FrameId).try_for_each(|frame| self.write_torn(frame))
     }
 
-    /// Writes the changes before a random point between two promises of the drive.
+    /// Writes the changes up to a random promise of the drive, and some of those up to the next.
     ///
-    /// Everything up to the first promise is written, and nothing from the second one on: a layer
-    /// had sent the rest after its answer.
+    /// Nothing after the second promise is written: a layer sent the rest only after the answer of
+    /// this promise.
     fn write_some(&mut self, changes: &[Change], rng: &mut Rng) -> io::Result<()> {
         let between: Vec<&[Change]> = changes.split_inclusive(|c| *c == Change::Promised).collect();
         let fails = rng.below(between.len().max(1) as u64) as usize;

@@ -1,4 +1,4 @@
-//! Description of a drive, in the end and meanwhile, as one object for the program that writes it.
+//! Descriptions of a drive while it is served and at the end, each as one JSON object.
 
 use crate::image::Found;
 use crate::notes::REPLIES_LATE;
@@ -10,7 +10,7 @@ use flashatlas_types::{Note, NoteValue, Ps, SECTOR_BYTES};
 use hdrhistogram::Histogram;
 use serde_json::{Value, json};
 
-/// Replies that are later than that share of the drive's own latency are worth a note.
+/// Share of the drive's own latency: replies with a larger delay get a note.
 const LATE_SHARE: f64 = 0.1;
 
 /// Measurements of serving.
@@ -39,11 +39,10 @@ fn of_late(late: &Histogram<u64>) -> Option<Value> {
     })
 }
 
-/// Returns the note that replies were late, if their p99 delay is more than a tenth of a latency's
-/// p99.
+/// Returns the note that replies were late, if their p99 delay is over a tenth of the drive's p99.
 ///
-/// The latency is the smallest p99 of an operation in `found`, the findings of the metrics: there
-/// the delay weighs most.
+/// The drive's p99 is the smallest of its operations in `found`, the findings of the metrics: the
+/// delay weighs most for this operation.
 pub fn late_note(late: &Histogram<u64>, found: &Value) -> Option<Note> {
     let p99 = late.value_at_quantile(0.99);
     let ops = found.get("latency_ns")?.as_object()?;
@@ -119,7 +118,7 @@ fn table(table: &Table) -> Value {
     let column = |(name, column): &(String, Column)| {
         let values = match column {
             Column::Int(values) => json!(values),
-            // what is not there is NaN, which JSON has not: null
+            // a missing value is NaN; JSON has no NaN, so it becomes null
             Column::Float(values) => json!(values),
             Column::Words { of, codes } => {
                 json!(codes.iter().map(|&code| of[code as usize]).collect::<Vec<_>>())

@@ -7,14 +7,15 @@ use std::fs::File;
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 
-/// A trace that is being written, in the compact format. It takes its name when it is whole.
+/// A trace that is being written, in the compact format. The file gets its name at the end.
 pub struct Recorder {
     path: PathBuf,
     partial: PathBuf,
-    /// Gone once nothing more can be written.
+    /// The sink, or the error after which nothing more is written.
     sink: Result<Box<dyn RecordSink>, String>,
-    /// Times of the first request and of the last.
+    /// Time of the first request, on the server's clock.
     first: Option<Ps>,
+    /// Time of the last request, counted from the first.
     last: Ps,
 }
 
@@ -39,7 +40,7 @@ impl Recorder {
     pub fn put(&mut self, request: &Request, at: Ps) {
         let Ok(sink) = &mut self.sink else { return };
         let first = *self.first.get_or_insert(at);
-        // requests are kept in the order of the drive's lock, in which they may have come otherwise
+        // requests are kept in the order in which they got the drive's lock, not as they arrived
         self.last = self.last.max(Ps(at.0.saturating_sub(first.0)));
         let request = Request { at: self.last, ..*request };
         if let Err(error) = sink.put(&Record { request, device: 0 }) {

@@ -16,7 +16,7 @@ use hdrhistogram::Histogram;
 use serde_json::Value;
 use std::sync::Arc;
 
-/// Nanoseconds after which a reply that is later counts as being so late: an hour.
+/// Largest delay of a reply, in nanoseconds: an hour. A longer delay is counted as an hour.
 const LATE_MAX: u64 = 3_600_000_000_000;
 
 /// The clock of the program that serves.
@@ -60,7 +60,7 @@ pub struct Server<C> {
     outstanding: AtomicUsize,
     /// Writes of clients with FUA.
     fua_writes: AtomicU64,
-    /// The power is to fail.
+    /// `true` if the power is to fail in the next operation of the flash.
     cut: AtomicBool,
     state: Mutex<State>,
 }
@@ -132,7 +132,7 @@ impl<C: Clock> Server<C> {
         &self.found
     }
 
-    /// Returns the reason why nothing is served any more, if so.
+    /// Returns the reason why nothing is served any more, or `None` while the drive is served.
     pub fn gone(&self) -> Option<Refused> {
         self.lock().gone.clone()
     }
@@ -180,7 +180,7 @@ impl<C: Clock> Server<C> {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        // a broken rule of the drive is a panic: what it has done until then is not to be used
+        // a panic means that a rule of the drive was broken: its state is wrong from then on
         self.state.lock().unwrap_or_else(|poisoned| {
             let mut state = poisoned.into_inner();
             state.live = None;
@@ -217,7 +217,7 @@ impl<C: Clock> Server<C> {
     /// Writes `data` at `offset`; with `fua` it is durable when this returns.
     ///
     /// # Errors
-    /// Returns [`Refused`] if the command is not carried out; then nothing is known of the range.
+    /// Returns [`Refused`] if the command is not carried out; the content of the range is unknown.
     pub fn write(&self, data: &[u8], offset: u64, fua: bool) -> Result<(), Refused> {
         if data.is_empty() {
             return Ok(());
@@ -232,7 +232,7 @@ impl<C: Clock> Server<C> {
         !self.plan.ignore_flush && !self.plan.ignore_fua
     }
 
-    /// Makes every write durable that was answered.
+    /// Makes every answered write durable.
     ///
     /// # Errors
     /// Returns [`Refused`] if the command is not carried out.
@@ -246,7 +246,7 @@ impl<C: Clock> Server<C> {
 
     /// Trims a range: reads of its units return zeros from then on, until the power fails.
     ///
-    /// Parts of units stay.
+    /// Units that lie only partly in the range stay as they are.
     ///
     /// # Errors
     /// Returns [`Refused`] if the command is not carried out.
@@ -258,7 +258,7 @@ impl<C: Clock> Server<C> {
         if fua && self.hears_fua() { self.flush() } else { Ok(()) }
     }
 
-    /// Writes zeros; if the drive keeps trims and `may_trim`, whole units are trimmed.
+    /// Writes zeros, or trims whole units if `may_trim` and if trims survive a power failure.
     ///
     /// # Errors
     /// Returns [`Refused`] if the command is not carried out.
@@ -326,7 +326,7 @@ impl<C: Clock> Server<C> {
         done
     }
 
-    /// Carries out a command at once, with as many in flight on the drive as clients wait for.
+    /// Carries out a command at once; the drive has as many in flight as clients wait for.
     ///
     /// The effect of a command is decided when it is submitted, so nobody waits for simulated time.
     fn at_once(
@@ -381,7 +381,7 @@ impl<C: Clock> Server<C> {
         self.end_in(&environment(&STANDARD_PARTS, &self.plan))
     }
 
-    /// Ends serving as [`Server::end`], of a drive with the parts of `env`.
+    /// Ends serving like [`Server::end`], for a drive with the parts of `env`.
     pub fn end_in(&self, env: &Environment<'_>) -> Ended {
         let mut state = self.lock();
         let recorded = state.recorder.take().map(Recorder::finish);

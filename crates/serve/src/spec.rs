@@ -9,7 +9,7 @@ use std::path::PathBuf;
 #[derive(Clone, Copy, PartialEq, Debug, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Time {
-    /// At once. Simulated time goes on with the commands: as many are in flight as clients have.
+    /// Replies go out at once. The drive has as many commands in flight as the clients.
     #[default]
     None,
     /// Replies go out when the simulated drive would have answered, slower by this factor.
@@ -20,11 +20,11 @@ pub enum Time {
 #[derive(Clone, Copy, PartialEq, Debug, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CutMode {
-    /// Everything before the operation in which it falls, and nothing of that.
+    /// Everything before the operation in which the power fails, and nothing of that operation.
     #[default]
     Prefix,
-    /// Everything before it; of that, if it is a program, a page that cannot be read, of an erase a
-    /// block of such pages.
+    /// Everything before that operation. A cut program leaves a page that cannot be read, and a cut
+    /// erase leaves a block of such pages.
     Torn,
     /// A first part of the operations that no FLUSH has made durable yet, on each lane: programs on
     /// one die may be there while older ones on another are not. If a layer sends FLUSHes or FUA of
@@ -47,7 +47,7 @@ pub struct ServeSpec {
     /// The image; bytes are in memory only without one.
     #[serde(default)]
     pub image: Option<PathBuf>,
-    /// The checkpoint that the drive begins as, if there is no image or a new one.
+    /// The checkpoint that the drive starts from, if it has no image or a new one.
     #[serde(default)]
     pub checkpoint: Option<PathBuf>,
     /// The origin of the checkpoint, for the record.
@@ -56,20 +56,20 @@ pub struct ServeSpec {
     /// The time at which replies go out.
     #[serde(default)]
     pub time: Time,
-    /// Number of flash operations, the mount's included, after which the power fails in the next.
+    /// Number of flash operations, the mount's included, before the one in which the power fails.
     #[serde(default)]
     pub cut_after: Option<u64>,
     /// Seconds of the server's clock after which the power fails in the next operation of the
     /// flash.
     #[serde(default)]
     pub cut_at: Option<f64>,
-    /// The state that this power failure leaves.
+    /// The state that a power failure leaves.
     #[serde(default)]
     pub cut_mode: CutMode,
-    /// A FLUSH is answered and not carried out, and FUA is not heard: for tests that must fail.
+    /// `true`: FLUSH is answered and not carried out, FUA is ignored. For tests that must fail.
     #[serde(default)]
     pub ignore_flush: bool,
-    /// FUA is not heard, FLUSH is: for tests that must fail.
+    /// `true`: FUA is ignored, and FLUSH is carried out. For tests that must fail.
     #[serde(default)]
     pub ignore_fua: bool,
     /// File for the requests of clients, as a trace.
@@ -99,12 +99,12 @@ const fn seed() -> u64 {
 /// Reason why nothing can be served.
 #[derive(Debug)]
 pub enum ServeError {
-    /// The drive.
+    /// Error of the drive or of the plan.
     Run(RunError),
-    /// The image, by its path.
+    /// Error of the image at this path.
     Image(PathBuf, ImageError),
-    /// The power failed while the drive was mounted, as was asked for; the image is as that left
-    /// it.
+    /// The power failed while the drive was mounted, as the plan asked for. The image has what the
+    /// failure left.
     PowerLost,
 }
 
@@ -129,7 +129,7 @@ impl From<RunError> for ServeError {
 /// Reason why a command is not carried out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refused {
-    /// The range is not one of whole sectors of the drive.
+    /// The range does not consist of whole sectors of the drive.
     Range(String),
     /// The power failed, now or earlier.
     PowerLost,

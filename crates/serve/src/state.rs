@@ -1,4 +1,5 @@
-//! A drive that is powered on: its image follows it, and it may lose its power or give up.
+//! A drive that is powered on, with the image that gets its changes. The power or the drive may
+//! fail.
 
 use crate::disk::Disk;
 use crate::image::Image;
@@ -9,12 +10,12 @@ use flashatlas_sim::{Live, RunError};
 use flashatlas_types::{FtlError, HostOp, Ps, Request, Rng};
 use hdrhistogram::Histogram;
 
-/// Changes of the medium that wait in memory for the next FLUSH at most.
+/// Largest number of the medium's changes that wait in memory for the next FLUSH.
 const PENDING_MAX: usize = 4096;
 
-/// A drive, and where it is kept.
+/// A drive, its image, and the reason of its end.
 pub struct State {
-    /// Gone once the power has failed, or the drive gave up.
+    /// The drive, or `None` once serving has ended or failed.
     pub live: Option<Live>,
     pub image: Option<Image<Box<dyn Disk>>>,
     pub gone: Option<Refused>,
@@ -35,7 +36,7 @@ impl State {
             .ok_or_else(|| gone.clone().unwrap_or_else(|| Refused::Failed("it has ended".into())))
     }
 
-    /// Lets simulated time go on.
+    /// Advances simulated time to `until`.
     pub fn advance(&mut self, until: Ps) -> Result<(), Refused> {
         let advanced = self.on()?.advance(until);
         advanced.map_err(|error| self.refused(&error))?;
@@ -88,7 +89,9 @@ impl State {
         Err(Refused::PowerLost)
     }
 
-    /// Carries out a client's command of a time of the server's clock, and records it if asked to.
+    /// Carries out a client's command and records it, if a trace is recorded.
+    ///
+    /// The command came at `at` of the server's clock.
     pub fn of_client(
         &mut self,
         request: &Request,
@@ -121,7 +124,7 @@ impl State {
         self.lost_power()?;
         let durable = request.op == HostOp::Flush || request.fua;
         if let Err(why) = self.persist(durable) {
-            // what the host has written of it nobody knows: the next mount looks
+            // it is unknown which part the host has written: the next mount checks
             (self.live, self.gone) = (None, Some(Refused::Failed(why.clone())));
             return Err(Refused::Failed(why));
         }

@@ -1,5 +1,6 @@
-//! Locks and atomics that threads share: of the standard library, or of shuttle if it draws the
-//! order in which threads go on (`tests/interleavings.rs`).
+//! Locks and atomics that threads share, from the standard library or from shuttle.
+//!
+//! Shuttle draws the order in which threads go on (`tests/interleavings.rs`).
 
 #[cfg(feature = "interleavings")]
 pub use shuttle::sync::{

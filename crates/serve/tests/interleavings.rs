@@ -14,7 +14,7 @@ use shuttle::{Config, Runner};
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 
-/// Time stands still but where somebody sleeps, and others go on meanwhile.
+/// A clock that advances only when a thread sleeps; other threads go on meanwhile.
 #[derive(Default)]
 struct Sleeping(AtomicU64);
 

@@ -1,4 +1,4 @@
-//! Drives that begin as a checkpoint holds them: full, and reading as zeros.
+//! Drives that start from a checkpoint: they are full, and the data reads as zeros.
 
 use crate::{Still, begin, drives, plan};
 use flashatlas_crash::subject::over_tiny;
@@ -9,7 +9,7 @@ use serde_json::json;
 use std::fs;
 use std::path::Path;
 
-/// Fills a drive and keeps it in `folder`; returns the plan of a new image that begins as it.
+/// Saves a full drive in `folder`, and returns the plan of a new image that starts from it.
 fn filled(config: &DriveConfig, folder: &Path) -> ServeSpec {
     preconditioned(config, folder, "fill").unwrap_or_else(|e| panic!("{e}"))
 }
@@ -45,8 +45,10 @@ fn reads_as(server: &Server<Still>, from: u64, byte: u8) -> bool {
     })
 }
 
-/// Every unit was written once, and no byte of it was kept: all is allocated, and zeros. The same
-/// in memory and in an image, which is sound, and is mounted the next time without the checkpoint.
+/// A drive from a full checkpoint has all units allocated and reads as zeros.
+///
+/// This holds in memory and in an image. The image is sound, and the next mount needs no
+/// checkpoint.
 #[test]
 fn every_scheme_and_store_begins_full() {
     let (mut tried, mut unequal) = (0, Vec::new());
@@ -56,7 +58,7 @@ fn every_scheme_and_store_begins_full() {
         let aged = filled(config, folder.path());
         let begun = Server::begin(&ServeSpec { image: None, ..aged.clone() }, Still::default());
         if let Err(why) = begun {
-            // the format of checkpoints has map pages of one length: said, and nothing is served
+            // checkpoints have map pages of one length: the error says so, and nothing is served
             assert!(why.to_string().contains("map pages in ascending slots"), "{name}: {why}");
             unequal.push(name.clone());
             continue;
@@ -131,8 +133,9 @@ fn what_is_no_checkpoint_or_of_another_drive_leaves_no_image() {
     assert!(!aged.image.unwrap().exists(), "nothing is left of the attempt");
 }
 
-/// A process that was killed while it made an image left a file with that sign; a file of zeros is
-/// somebody's.
+/// A process that was killed while it made an image leaves a file that begins with `FAMAKING`.
+///
+/// A file of zeros does not, and may be a file of the user.
 #[test]
 fn an_image_whose_making_was_cut_is_made_anew() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,6 +1,7 @@
-//! Aged drives under writes, trims and reads of any sectors, beside an array of bytes: pages that a
-//! precondition left without bytes are collected, and programmed again, together with pages that
-//! clients wrote.
+//! Aged drives under writes, trims and reads of any sectors, compared with an array of bytes.
+//!
+//! Collection moves pages that a precondition left without bytes together with pages that clients
+//! wrote.
 
 use crate::aged::preconditioned;
 use crate::sectors::SECTOR;
@@ -16,7 +17,7 @@ use tempfile::tempdir;
 /// Bytes that are written, as a multiple of the flash: every block is collected several times.
 const TIMES: u64 = 4;
 
-/// Erases of a block, on average, that this must come to.
+/// Least number of erases of a block, on average, that the test must reach.
 const ERASES: u64 = 3;
 
 /// Place of the image, and the presence of FLUSH and FUA among the commands.
@@ -67,7 +68,7 @@ impl Client {
         fua: bool,
     ) -> Result<(), Refused> {
         self.writes += 1;
-        // no two writes have a sector in common: a stale page is not taken for the right one
+        // no two writes write the same bytes, so a stale page differs from the right one
         let data: Vec<u8> = self.writes.to_le_bytes().into_iter().cycle().take(bytes).collect();
         self.expected[at..at + bytes].copy_from_slice(&data);
         self.trimmed[at / SECTOR..(at + bytes) / SECTOR].fill(false);
@@ -121,7 +122,7 @@ impl Client {
         Ok(())
     }
 
-    /// Writes to everything that is trimmed, so that the next mount finds one thing alone.
+    /// Writes all trimmed sectors, so that a mount can find only one content for each.
     fn write_trimmed(&mut self, server: &Server<Still>) -> Result<(), Refused> {
         for at in 0..self.trimmed.len() {
             if self.trimmed[at] {

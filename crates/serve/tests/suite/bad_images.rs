@@ -1,4 +1,4 @@
-//! Images that are none, or of another drive, or damaged: a clear word, and never wrong bytes.
+//! Files that are no image, of another drive, or damaged: a clear error, and never wrong bytes.
 
 use crate::{Still, begin, plan};
 use flashatlas_device::DriveConfig;
@@ -63,9 +63,10 @@ fn what_is_no_image_of_this_drive_is_left_alone() {
     assert!(refused(&plan).contains("byte 16: the header does not match its checksum"));
 }
 
-/// Bytes of the image change behind the drive's back. What is read then is what was written, an
-/// older version of it that the mount says is one, or an error, after which the drive does not go
-/// on; the next mount looks at everything and says what is damaged.
+/// Bytes of the image change while no drive is on it.
+///
+/// A read then returns what was written, or an older version if the mount reported damage. Or the
+/// read fails and the drive stops; the next mount checks everything and reports the damage.
 #[test]
 fn a_damaged_image_is_reported_and_never_answered_with_bytes_of_something_else() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,5 +1,5 @@
-//! The host's disk takes no more: what was not written is not acknowledged, and what was
-//! acknowledged as durable is there when the disk works again.
+//! The host's disk fails: no lost write is acknowledged, and data that was acknowledged as durable
+//! is there when the disk works again.
 
 use crate::{drives, plan, powered_on};
 use flashatlas_serve::{Disk, Memory, ServeSpec};
@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
-/// Disk that fails after a number of writes, or of syncs, and from then on.
+/// Disk that takes a number of writes and a number of syncs, and fails from then on.
 #[derive(Clone)]
 struct Failing {
     disk: Memory,
@@ -62,8 +62,7 @@ impl Disk for Failing {
     }
 }
 
-/// A disk that fills up while an image is made on it: nothing is left that the next start would
-/// refuse, be it of another drive.
+/// A disk fills up while an image is made on it: any drive can start on the file that is left.
 #[test]
 fn an_image_that_cannot_be_made_leaves_nothing() {
     let mut all = drives().into_iter().filter(|(_, config)| config.layers().is_empty());
@@ -139,7 +138,7 @@ fn play(plan: &ServeSpec, blank: &Memory, failing: (i64, i64)) -> bool {
 #[test]
 fn a_disk_that_fails_ends_serving_and_loses_nothing_that_was_durable() {
     let mut failed = 0;
-    // a layer knows nothing of the disk
+    // layers do not use the disk, so drives without layers are enough
     for (_, config) in drives().into_iter().filter(|(name, _)| name.starts_with('-')) {
         let plan = plan(&config, Path::new("in memory"));
         let blank = Memory::default();

@@ -1,5 +1,6 @@
-//! A server that is killed, or whose drive loses its power, and one that comes after it on the same
-//! image: what was flushed is there, every sector is one that was written, and nothing else.
+//! A server that is killed, or whose drive loses its power, and the next server on the same image.
+//!
+//! What was flushed is there, and every sector holds what one of the writes wrote.
 
 use crate::sectors::Sectors;
 use crate::{Still, drives, drives_on, plan, powered_on};
@@ -65,7 +66,7 @@ fn nothing_that_was_flushed_is_lost_on_any_drive() {
     let mut durable = 0;
     let mut refused = Vec::new();
     let image = folder.path().join("drive.img");
-    // on one die, and on four, of which each comes to another point
+    // on one die, and on four: a failure finds each of the four at another point
     let on_each = drives().into_iter().zip(drives_on("lanes"));
     for (number, ((name, config), (_, on_four))) in on_each.enumerate() {
         let plan_of = |config| plan(config, &image);

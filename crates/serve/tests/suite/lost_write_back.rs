@@ -1,5 +1,6 @@
-//! The host itself fails: of what was written to the image and not synced, any part is lost. The
-//! drive is mounted from what is left, and every unit holds a version that the model allows.
+//! The host itself fails, and loses any part of what was written to the image and not synced.
+//!
+//! The drive is mounted from what is left, and every unit holds a version that the model allows.
 
 use crate::sectors::Sectors;
 use crate::{drives, drives_on, plan, powered_on};
@@ -17,8 +18,9 @@ use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-/// A disk that remembers what was not synced, of a host that fails now and then. All clones are one
-/// disk.
+/// A disk of a host that fails now and then: it keeps durable bytes apart from unsynced writes.
+///
+/// All clones are one disk.
 #[derive(Clone, Default)]
 struct Remembering(Arc<Mutex<Remembered>>);
 
@@ -30,7 +32,7 @@ struct Remembered {
     pending: Vec<(u64, Vec<u8>)>,
     /// Draws the failures of the host; `None`: it never fails.
     failures: Option<Rng>,
-    /// Disks that it left when it failed in a sync.
+    /// Disks that the host left when it failed.
     left: Vec<Remembering>,
 }
 
@@ -86,8 +88,9 @@ impl Remembering {
         self.0.lock().unwrap()
     }
 
-    /// Lets the host fail now, too, perhaps; returns the disks that failures have left since the
-    /// last call.
+    /// Returns the disks that failures have left since the last call.
+    ///
+    /// The host may fail once more in this call.
     fn left(&self) -> Vec<Remembering> {
         let mut now = self.now();
         now.fail(3);
@@ -98,7 +101,7 @@ impl Remembering {
 impl Remembered {
     /// Lets the host fail, one time in `one_in`.
     ///
-    /// Each write that was not synced is there, is not, or is there up to a sector of its own.
+    /// Each write that was not synced is there, is lost, or is there up to a random sector.
     fn fail(&mut self, one_in: u64) {
         let Some(rng) = &mut self.failures else { return };
         if rng.below(one_in) > 0 {
@@ -253,8 +256,10 @@ fn a_host_that_loses_any_part_of_its_cache_loses_nothing_that_was_flushed() {
     assert!(examined > 1000, "{examined}");
 }
 
-/// A client's command may be several of a layer, each of which waits for what the drive promised of
-/// the last: that order is kept by the host's disk, too.
+/// The host's disk keeps the order of the commands of a layer.
+///
+/// A layer may send several commands for one of a client, and wait for the drive's promise after
+/// each.
 #[test]
 fn a_host_that_loses_any_part_of_its_cache_loses_nothing_of_layers_either() {
     let mut examined = 0;
@@ -288,7 +293,7 @@ fn a_host_that_loses_any_part_of_its_cache_loses_nothing_of_layers_either() {
     assert!(examined > 100, "{examined}");
 }
 
-/// Programs and erases fail, and spare blocks take the places of theirs: the image has it all.
+/// Programs and erases fail, and spare blocks replace the failed blocks: the image has all of this.
 #[test]
 fn blocks_that_fail_and_are_replaced_are_in_the_image() {
     let mut replaced = 0;

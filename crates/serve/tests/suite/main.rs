@@ -40,7 +40,7 @@ fn plan(config: &DriveConfig, image: &Path) -> ServeSpec {
     serde_json::from_value(plan).expect("a plan")
 }
 
-/// A clock that stands still but where somebody sleeps.
+/// A clock that advances only when a thread sleeps.
 #[derive(Default)]
 struct Still(AtomicU64);
 

@@ -1,5 +1,6 @@
-//! A power failure that loses any beginning of each lane, beside FLUSHes that a layer sent: what
-//! was sent after the answer of one is never there without what came before it.
+//! A power failure that loses a random last part of each lane's operations.
+//!
+//! What a layer sent after the answer of a FLUSH or FUA is never there without what came before.
 
 use crate::drives_on;
 use flashatlas_crash::recording::{SEED, held};
@@ -21,9 +22,9 @@ fn mounted(config: &DriveConfig, disk: Memory) -> (Stack, Image<Memory>) {
     (drive, image)
 }
 
-/// Returns `true` for each of units 0 and 1 that is there after a power failure that a seed draws.
+/// Returns whether units 0 and 1 are there after a power failure that `seed` draws.
 ///
-/// They were written in this order, each with FUA, as a layer does within one command of a client.
+/// The units were written in this order, each with FUA, as a layer does for a client's command.
 fn left(config: &DriveConfig, seed: u64) -> (bool, bool) {
     let disk = Memory::default();
     let (mut drive, mut image) = mounted(config, disk.clone());

@@ -7,7 +7,7 @@ use flashatlas_types::Rng;
 
 pub const SECTOR: usize = 512;
 
-/// Returns a sector as write `number` leaves it; 0 is zeros.
+/// Returns the content of a sector after write `number`; for 0 it is zeros.
 fn sector(number: u64, at: usize) -> Vec<u8> {
     match number {
         0 => vec![0; SECTOR],
@@ -17,7 +17,7 @@ fn sector(number: u64, at: usize) -> Vec<u8> {
     }
 }
 
-/// Numbers of the writes that each sector may hold; the last is what it holds now.
+/// Numbers of the writes that each sector may hold; the last number is the present content.
 pub struct Sectors {
     versions: Vec<Vec<u64>>,
     writes: u64,
@@ -34,7 +34,7 @@ impl Sectors {
 
     /// Returns the number of the write that each sector holds on a drive just powered on.
     ///
-    /// Returns an error if a sector holds none that it may hold.
+    /// Returns an error if a sector holds a write that it may not hold.
     pub fn found(&self, server: &Server<Still>) -> Result<Vec<u64>, Refused> {
         let mut all = vec![0; server.bytes() as usize];
         server.read(&mut all, 0)?;

@@ -12,8 +12,7 @@ fn plan(time: serde_json::Value) -> ServeSpec {
     serde_json::from_value(json!({ "drive": "tiny", "set": set, "time": time })).unwrap()
 }
 
-/// Returns the latency of one read of what was written before: on the wall clock, and the drive's
-/// own.
+/// Returns the latency of one read, in picoseconds of the clock and in the drive's nanoseconds.
 fn read_takes(slower: f64) -> (u64, f64) {
     let clock = Arc::new(Still::default());
     let server =
@@ -90,8 +89,9 @@ fn notes(record: &serde_json::Value, code: &str) -> Vec<serde_json::Value> {
     all.filter(|note| note["code"] == code).cloned().collect()
 }
 
-/// A page is sensed in 50 us, and each sleep is 70 us longer than it should be: what a client
-/// measures is more than twice what the drive takes, which is said before the numbers.
+/// A page is sensed in 50 us, and each sleep is 70 us too long.
+///
+/// So a client measures more than twice the drive's latency, and a note says so.
 #[test]
 fn late_replies_are_a_note_with_both_times() {
     let clock = Arc::new(Sleepy(Still::default()));
@@ -118,8 +118,9 @@ fn late_replies_are_a_note_with_both_times() {
     assert_eq!(notes(&record, "replies-late").len(), 0);
 }
 
-/// A client waits for each reply: nothing arrives faster than the drive is done, however large the
-/// share of the last command in the whole is.
+/// A client waits for each reply, so commands do not arrive faster than the drive completes them.
+///
+/// This holds even if the last command takes nearly all of the time.
 #[test]
 fn one_flush_is_no_host_that_outruns_the_drive() {
     for time in [json!("none"), json!({ "real": 1.0 })] {
@@ -153,8 +154,10 @@ fn at_once_no_time_passes_for_the_client_and_depths_are_those_of_the_clients() {
     assert!(record["trace"]["format"] == "served" && record["waf"].as_f64().unwrap() > 0.99);
 }
 
-/// Tags are used again as soon as a command is complete, and whoever waits for one may be asleep
-/// then: each gets the reply of its own.
+/// Every client gets the reply of its own command.
+///
+/// The drive uses a tag again as soon as its command is complete, and the client that waits for it
+/// may be asleep then.
 #[test]
 fn many_clients_in_real_time_all_have_their_replies() {
     let clock = Arc::new(Still::default());

@@ -1,4 +1,4 @@
-//! Commands of a layer, which are complete when commands to the lower device are.
+//! Tracker of commands from above: each is complete when its commands to the lower device are.
 
 use flashatlas_device::Done;
 use flashatlas_types::{Ps, Tag};
@@ -6,16 +6,16 @@ use smallvec::SmallVec;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-/// Commands from above in flight, and the commands that each waits for.
+/// Commands from above in flight, and the commands to the lower device that each waits for.
 #[derive(Default)]
 pub(crate) struct CompletionTracker {
     flights: Vec<Flight>,
     vacant: Vec<u32>,
-    /// Flights that wait for each command to the lower device, from tag `base` on; `None` for
-    /// commands that are complete.
+    /// For each command to the lower device, from tag `base` on, the flights that wait for it;
+    /// `None` for commands that are complete.
     waiting: VecDeque<Option<SmallVec<[u32; 2]>>>,
     base: u64,
-    /// Flights that are complete at a time of their own.
+    /// Flights that wait for no command, and are complete at a given time.
     due: BinaryHeap<Reverse<(Ps, u64, u32)>>,
     sequence: u64,
 }
@@ -27,8 +27,10 @@ struct Flight {
 }
 
 impl CompletionTracker {
-    /// Notes a command that was sent to the lower device. Tags ascend, few are left out, and most
-    /// commands are complete in order.
+    /// Notes a command that was sent to the lower device.
+    ///
+    /// Tags must ascend. The table stays short if few tags are left out and most commands are
+    /// complete in order.
     #[inline]
     pub fn sent(&mut self, below: Tag) {
         if self.waiting.is_empty() {
@@ -50,7 +52,7 @@ impl CompletionTracker {
         self.place(below).is_some_and(|place| self.waiting.get(place).is_some_and(Option::is_some))
     }
 
-    /// Forgets a command that the lower device refused.
+    /// Removes a command that the lower device refused.
     pub fn refused(&mut self, below: Tag) {
         let flights = self.take(below);
         assert!(
@@ -59,8 +61,9 @@ impl CompletionTracker {
         );
     }
 
-    /// Makes the command `tag` complete when all commands of `below` that are in flight are; if
-    /// none is, at `alone`.
+    /// Makes the command `tag` complete when all commands of `below` in flight are complete.
+    ///
+    /// If none of them is in flight, it is complete at `alone`.
     pub fn wait(&mut self, tag: Tag, below: &[Tag], alone: Ps) {
         let flight = match self.vacant.pop() {
             Some(flight) => flight,
@@ -84,8 +87,9 @@ impl CompletionTracker {
         }
     }
 
-    /// Ends a command to the lower device, and returns the flights that wait for it, or `None` if
-    /// the command is not in flight.
+    /// Ends a command to the lower device, and returns the flights that wait for it.
+    ///
+    /// Returns `None` if the command is not in flight.
     #[inline]
     fn take(&mut self, below: Tag) -> Option<SmallVec<[u32; 2]>> {
         let place = self.place(below)?;
@@ -97,8 +101,9 @@ impl CompletionTracker {
         flights
     }
 
-    /// Gives up commands to the lower device that will not be complete. Flights that wait for
-    /// nothing else are complete at `at`.
+    /// Ends commands to the lower device that will never be complete.
+    ///
+    /// Flights that wait for nothing else are complete at `at`.
     pub fn abandon(&mut self, which: impl Fn(Tag) -> bool, at: Ps) {
         let end = self.base + self.waiting.len() as u64;
         for below in (self.base..end).map(Tag).filter(|&tag| which(tag)) {
@@ -140,14 +145,13 @@ impl CompletionTracker {
         }
     }
 
-    /// Returns the time at which the next command is complete that waits for a time of its own, or
-    /// `None` if no command does.
+    /// Returns the time of the first command in `due`, if there is any.
     #[inline]
     pub fn next_due(&self) -> Option<Ps> {
         self.due.peek().map(|Reverse((at, ..))| *at)
     }
 
-    /// Completes the commands that wait for a time up to `until`. Returns `true` if there were any.
+    /// Completes the commands that are due up to `until`, and returns `true` if there were any.
     #[inline]
     pub fn complete_due(&mut self, until: Ps, out: &mut Vec<Done>) -> bool {
         let before = out.len();

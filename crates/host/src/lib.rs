@@ -1,7 +1,7 @@
-//! Layers that a host puts over a drive. Each is a [`Device`](flashatlas_device::Device) that owns
-//! the next one, or several. A layer is a folder or file here and a line in [`LAYERS`].
+//! Layers that a host puts over a drive. A layer is a [`Device`](flashatlas_device::Device) that
+//! owns the device below, or several. Each layer has a folder here and an entry in [`LAYERS`].
 //!
-//! [`wire`] encodes the commands of a layer and a drive.
+//! [`wire`] encodes the commands between a layer and a drive.
 //!
 //! ```
 //! use flashatlas_host::STANDARD;

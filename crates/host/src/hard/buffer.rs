@@ -12,11 +12,11 @@ pub(super) struct Buffer {
     pub stamps: Vec<Stamp>,
     /// Bytes of the pages, if the layer keeps bytes.
     bytes: Option<Vec<u8>>,
-    /// Time at which its first page came.
+    /// Time at which the first page came.
     pub since: Ps,
-    /// Commands that its write to the drive waits for: reads of what pages lacked.
+    /// Commands that the write to the drive waits for, such as reads of the rest of partial pages.
     pub after: Vec<Tag>,
-    /// The write to the drive, once it is sent.
+    /// Tag of the write to the drive, reserved when the buffer is opened.
     pub tag: Tag,
     /// An earlier write that must be complete before this buffer exists.
     pub admitted_by: Option<Tag>,
@@ -64,10 +64,10 @@ impl Buffer {
         self.bytes.as_ref().map(|b| &b[place * self.page_bytes..(place + 1) * self.page_bytes])
     }
 
-    /// Puts a page in its place or, if it has none, in the next place.
+    /// Puts a page in its place, or in the next free place if it has none.
     ///
     /// # Panics
-    /// Panics if there is no next place.
+    /// Panics if no place is free.
     pub fn put(&mut self, lpn: u32, stamp: Stamp, bytes: Option<&[u8]>) {
         let place = match self.find(lpn).filter(|_| lpn != NONE) {
             Some(place) => place,
@@ -87,8 +87,9 @@ impl Buffer {
         }
     }
 
-    /// Drops a page that was trimmed or is written elsewhere. Its place stays taken. Returns `true`
-    /// if the buffer held the page.
+    /// Drops a page that was trimmed or is written elsewhere; its place stays taken.
+    ///
+    /// Returns `true` if the buffer held the page.
     pub fn drop_page(&mut self, lpn: u32) -> bool {
         let place = self.find(lpn);
         if let Some(place) = place {
@@ -100,7 +101,7 @@ impl Buffer {
         place.is_some()
     }
 
-    /// Pads the buffer, hands out its pages, stamps and bytes, and leaves it empty.
+    /// Pads the buffer, returns its pages, stamps and bytes, and leaves it empty.
     pub fn take(&mut self) -> (Vec<u32>, Vec<Stamp>, Option<Vec<u8>>) {
         self.lpns.resize(self.pages, NONE);
         self.stamps.resize(self.pages, Stamp::ZERO);

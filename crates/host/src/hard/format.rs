@@ -1,5 +1,6 @@
-//! Data on the lower device, byte by byte (`docs/FORMATS.md`): four kinds of record, each in a
-//! superpage of its own with the same header.
+//! Records on the lower device (`docs/FORMATS.md`): each is in a superpage of its own.
+//!
+//! All kinds of record have the same header.
 
 use super::settings::{Areas, HEADER_BYTES};
 use flashatlas_types::SECTOR_BYTES;
@@ -11,11 +12,11 @@ const VERSION: u16 = 1;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u16)]
 pub(super) enum Kind {
-    /// Places of all areas; written once.
+    /// The parameters that set the places of all areas; written once.
     Superblock = 1,
-    /// Changes of the map since the record before, of a whole segment.
+    /// Changes of the map since the previous record, at the end of a segment.
     Summary = 2,
-    /// Changes of the map since the record before, of a segment that is still open.
+    /// Changes of the map since the previous record, within a segment.
     Journal = 3,
     /// The header of a checkpoint.
     Checkpoint = 4,
@@ -27,7 +28,7 @@ pub(super) enum Kind {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Record {
     pub kind: Kind,
-    /// Number of a log record; generation of a checkpoint and its chunks.
+    /// Number of a log record, or generation of a checkpoint and its chunks.
     pub sequence: u64,
     pub words: Vec<u32>,
 }
@@ -35,7 +36,7 @@ pub(super) struct Record {
 /// Reason why bytes are no record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum NoRecord {
-    /// All zero: nobody wrote them.
+    /// The bytes are all zero: nothing was written there.
     Blank,
     /// The bytes do not begin as a record.
     Foreign,
@@ -124,9 +125,9 @@ pub(super) fn superblock(areas: &Areas) -> [(&'static str, u32); 5] {
 /// A change of the map, as a log record holds it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Change<'a> {
-    /// A superpage was written: the logical page of each of its pages, [`u32::MAX`] for none.
+    /// A superpage that was written, with the logical page of each page ([`u32::MAX`]: none).
     Written(u32, &'a [u32]),
-    /// A trim: its first page, and its number of pages.
+    /// A trim, by its first page and its number of pages.
     Trimmed(u32, u32),
 }
 
@@ -143,7 +144,7 @@ pub(super) fn push(words: &mut Vec<u32>, change: Change<'_>) {
     }
 }
 
-/// Returns the changes in a log record; `None` in place of a change that is impossible.
+/// Returns the changes in a log record, with `None` in place of an invalid change.
 pub(super) fn changes<'a>(
     mut words: &'a [u32],
     areas: &'a Areas,

@@ -1,16 +1,18 @@
-//! The log, by which the map survives: a ring of records with the changes since the last
-//! checkpoint, and two checkpoints of the whole map that are written in turn.
+//! The log, which keeps the map on the drive.
+//!
+//! It is a ring of records with the changes since the last checkpoint, and two checkpoints of the
+//! whole map that are written in turn.
 //!
 //! A record is written when a segment of superpages is full (a *summary*), at a FLUSH or FUA (a
-//! *journal* of the segment that is open), when superpages that were vacated are needed, and when
-//! it can hold no more. Everything that a record maps is made durable before the record. The record
-//! itself is durable (FUA) before a superpage that it vacates is written again, and before the
-//! command that asked for the record is complete. So a mount believes every record that it can
-//! read. Nothing is lost of what a torn record would have said: it was not promised.
+//! *journal* of the segment that is open), when vacated superpages are needed, and when the record
+//! can hold no more changes. Everything that a record maps is made durable before the record. The
+//! record itself is durable (FUA) before a superpage that it vacates is written again, and before
+//! the command that asked for the record is complete. So a mount can rely on every record that it
+//! can read. A torn record loses no promised data: its command was not complete.
 //!
 //! A checkpoint is begun when half of the ring is used, and written a few superpages at a time
-//! beside the records that follow. Its chunks may have changes that are newer than its beginning:
-//! the records from there on repeat these changes, in order.
+//! beside the records that follow. Its chunks may have changes that came after it was begun. The
+//! records from the beginning of the checkpoint on repeat these changes, in order.
 
 use super::Hard;
 use super::format::{Change, Kind, Record, push};
@@ -27,19 +29,20 @@ const SLACK: u32 = 3;
 pub(super) struct Log {
     /// Changes since the last record.
     pending: Vec<u32>,
-    /// Superpages written since then.
+    /// Number of superpages written since the last record.
     superpages: u32,
     /// Number of the next record.
     pub next: u64,
-    /// First record that a mount goes through: the records before it are in the checkpoint.
+    /// First record that a mount replays: the changes of the records before are in the checkpoint.
     pub start: u64,
     /// Generation of the complete checkpoint; 0 if there is none yet.
     pub generation: u64,
     /// The last record or checkpoint that was sent.
     last: Option<Tag>,
-    /// Trims that told the drive which superpages the last records vacated.
+    /// Trims of superpages that the last records vacated.
     trims: Vec<Tag>,
-    /// Number of free superpages, at the end of the list, that wait for `last` and for `trims`.
+    /// Number of superpages at the end of the free list: a write to them waits for `last` and
+    /// `trims`.
     fresh: usize,
     checkpoint: Option<Checkpoint>,
 }
@@ -56,8 +59,8 @@ impl Log {
         Log { start, next, generation, ..Log::default() }
     }
 
-    /// Returns the number of changes that fit into the next record, of superpages with `pages`
-    /// pages each. (A trim is as long as a superpage of 1.)
+    /// Returns the number of changes of superpages with `pages` pages that the next record has room
+    /// for. (A trim takes as much room as a superpage of one page.)
     pub fn room(&self, areas: &Areas, pages: u32) -> usize {
         (areas.chunk_entries as usize - self.pending.len()) / (1 + pages as usize)
     }
@@ -68,8 +71,9 @@ impl Log {
         self.superpages += u32::from(matches!(change, Change::Written(..)));
     }
 
-    /// Returns the commands that a write to free superpages waits for, if it leaves `left`
-    /// superpages free behind it.
+    /// Returns the commands that a write to free superpages waits for.
+    ///
+    /// The write leaves `left` superpages free.
     pub fn freed_by(&mut self, left: usize) -> SmallVec<[Tag; 2]> {
         let waits = left < self.fresh;
         self.fresh = self.fresh.min(left);
@@ -87,8 +91,9 @@ impl Log {
 }
 
 impl Hard {
-    /// Makes sure that the next record has room for a change of a superpage with `pages` pages. The
-    /// change itself is made later.
+    /// Makes room in the next record for a change of a superpage with `pages` pages.
+    ///
+    /// The caller makes the change itself later.
     pub(super) fn log_room(&mut self, now: Ps, pages: u32) -> Result<(), SubmitError> {
         if self.log.room(&self.areas, pages) == 0 {
             self.record(now)?;
@@ -96,7 +101,7 @@ impl Hard {
         Ok(())
     }
 
-    /// Writes a record for a segment that is full: its summary.
+    /// Writes the summary of the segment, if the segment is full.
     pub(super) fn close_segment(&mut self, now: Ps) -> Result<(), SubmitError> {
         if self.log.superpages >= self.settings.segment {
             self.record(now)?;
@@ -104,7 +109,7 @@ impl Hard {
         Ok(())
     }
 
-    /// Makes durable whatever was written so far. Returns the command whose completion promises it.
+    /// Makes all writes so far durable, and returns the command that completes when they are.
     pub(super) fn make_durable(&mut self, now: Ps) -> Result<Tag, SubmitError> {
         if !self.log.pending.is_empty() {
             return self.record(now);
@@ -114,11 +119,10 @@ impl Hard {
         self.lower.flush(now, &after)
     }
 
-    /// Writes the changes since the last record. The superpages that they vacated are free then.
+    /// Writes a record of the changes since the last one, and frees the superpages they vacated.
     pub(super) fn record(&mut self, now: Ps) -> Result<Tag, SubmitError> {
         if self.log.next - self.log.start >= u64::from(self.areas.ring) {
-            // mounts have cut checkpoints short until no place is left: what is durable now needs
-            // no record
+            // mounts abandoned checkpoints until the ring was full: a checkpoint frees its places
             self.lower.flush(now, self.log.last.as_slice())?;
             self.write_checkpoint(now, self.areas.chunks)?;
         }
@@ -143,7 +147,7 @@ impl Hard {
         let used = (self.log.next - self.log.start) as u32;
         assert!(used <= self.areas.ring, "{used} records in a ring of {}", self.areas.ring);
         if self.log.checkpoint.is_some() || used >= self.areas.ring / 2 {
-            // it is done when the ring is nearly full, wherever it was begun
+            // the checkpoint must be complete when the ring is nearly full
             let done = self.log.checkpoint.as_ref().map_or(0, |c| c.next_chunk);
             let places = self.areas.ring.saturating_sub(used + SLACK).max(1);
             self.write_checkpoint(now, (self.areas.chunks - done).div_ceil(places))?;
@@ -152,7 +156,7 @@ impl Hard {
         Ok(tag)
     }
 
-    /// Sends a FLUSH, so that what was written before is durable before what is written next.
+    /// Sends a FLUSH, so that earlier writes are durable before the next write.
     fn flush_before(&mut self, now: Ps, unless: SeededBug) -> Result<Tag, SubmitError> {
         if unless.is_active() {
             Ok(self.log.last.unwrap_or(Tag(0)))
@@ -161,8 +165,7 @@ impl Hard {
         }
     }
 
-    /// Frees the superpages that are empty according to the log, and lets the lower device forget
-    /// them.
+    /// Frees the superpages that the log records as empty, and trims them on the lower device.
     fn free_vacated(&mut self, now: Ps, record: Tag) -> Result<(), SubmitError> {
         let mut vacated = std::mem::take(&mut self.map.vacated);
         vacated.sort_unstable();
@@ -178,8 +181,7 @@ impl Hard {
         Ok(())
     }
 
-    /// Writes `parts` parts of the checkpoint. After its last part it takes the place of the
-    /// checkpoint before.
+    /// Writes `parts` parts of the checkpoint, which is valid after its last part.
     fn write_checkpoint(&mut self, now: Ps, parts: u32) -> Result<(), SubmitError> {
         let begun = self.log.checkpoint.take();
         let Checkpoint { start, next_chunk } =

@@ -66,7 +66,7 @@ impl LowerDevice {
         }
     }
 
-    /// Forgets what was in flight when the power failed.
+    /// Drops the commands that were in flight when the power failed.
     pub fn forget_flights(&mut self) {
         self.completions = CompletionTracker::default();
         self.unflushed.clear();
@@ -94,8 +94,10 @@ impl LowerDevice {
         Lba(u64::from(superpage) * u64::from(self.superpage_sectors))
     }
 
-    /// Reads sectors. What they hold is in [`LowerDevice::pages_read`] and
-    /// [`LowerDevice::bytes_read`] until the next command.
+    /// Reads sectors.
+    ///
+    /// Until the next command, [`LowerDevice::pages_read`] and [`LowerDevice::bytes_read`] return
+    /// the result.
     pub fn read(
         &mut self,
         now: Ps,
@@ -109,8 +111,10 @@ impl LowerDevice {
         self.send(now, tag, Cmd::Read { lba: Lba(lba), sectors }, after)
     }
 
-    /// Returns the stamps of the layer's pages that the last read touched, which was of `sectors`
-    /// sectors from `lba` on. A page that this layer did not write is an error.
+    /// Returns the stamps of the layer's pages that the last read touched.
+    ///
+    /// That read was of `sectors` sectors from `lba` on. A page that this layer did not write is an
+    /// error.
     pub fn pages_read(
         &self,
         lba: u64,
@@ -155,7 +159,7 @@ impl LowerDevice {
         &self.reply.bytes
     }
 
-    /// Returns the stamp that the page at sector `lba` holds, looked up behind the device's back.
+    /// Returns the stamp of the page at sector `lba`, without a command to the device.
     pub fn page_held(&self, lba: u64) -> Result<Stamp, SubmitError> {
         let units: Result<Vec<Stamp>, SubmitError> =
             units(Lba(lba), self.page_sectors, self.unit_sectors)
@@ -177,7 +181,7 @@ impl LowerDevice {
         let mut stamps = std::mem::take(&mut self.stamps);
         stamps.clear();
         if self.unit_sectors <= self.page_sectors {
-            // a unit holds a page, or a part of one: it has the page's stamp
+            // a unit that holds a page or a part of a page has the page's stamp
             let each = (self.page_sectors / self.unit_sectors) as usize;
             stamps.extend(pages.flat_map(|&stamp| std::iter::repeat_n(stamp, each)));
         } else {
@@ -226,8 +230,7 @@ impl LowerDevice {
         self.send(now, tag, cmd, after)
     }
 
-    /// Returns the bytes of a superpage, or `Ok(None)` if it holds something that is no record of
-    /// this layer.
+    /// Returns the bytes of a superpage, or `Ok(None)` if it holds no record of this layer.
     pub fn read_record(&mut self, now: Ps, superpage: u32) -> Result<Option<Vec<u8>>, SubmitError> {
         let (lba, sectors) = (self.first_sector(superpage), self.superpage_sectors);
         self.read(now, lba.0, sectors, &[])?;
@@ -237,13 +240,13 @@ impl LowerDevice {
         Ok(self.contents.record(&self.reply.stamps, self.unit_sectors * SECTOR_BYTES))
     }
 
-    /// Returns the first of the device's sectors that holds anything, to within a few.
+    /// Returns the first sector of the first superpage of the device that holds anything.
     pub fn first_used(&mut self, now: Ps) -> Result<Option<u64>, SubmitError> {
         let all = self.device.sectors();
         let step = u64::from(self.superpage_sectors);
         for lba in (0..all).step_by(step as usize) {
             self.read(now, lba, step.min(all - lba) as u32, &[])?;
-            // a superblock that was not written whole may have left units of zeros
+            // a superblock that was only partly written may have left units of zeros
             let zeros = |&stamp: &Stamp| match self.contents.get(stamp) {
                 Some(UnitContent::Bytes(bytes)) => bytes.is_empty(),
                 _ => stamp == Stamp::ZERO,
@@ -269,7 +272,7 @@ impl LowerDevice {
         waits.extend_from_slice(after);
         let tag = self.reserve_tag();
         if !self.instant {
-            self.unflushed.push(tag); // what this one waits for, the next does, too
+            self.unflushed.push(tag); // the next FLUSH waits for everything that this one waits for
         }
         self.send(now, tag, Cmd::Flush, &waits)
     }
@@ -288,8 +291,9 @@ impl LowerDevice {
         self.send(now, tag, Cmd::Trim { lba, sectors }, after)
     }
 
-    /// Lets the device run up to and including `until`. Commands from above that are complete with
-    /// it go to `out`.
+    /// Lets the device run up to and including `until`.
+    ///
+    /// Adds the commands from above that are complete then to `out`.
     #[inline]
     pub fn advance(&mut self, until: Ps, out: &mut Vec<Done>) {
         self.device.advance(until, &mut self.done);
@@ -307,7 +311,7 @@ impl LowerDevice {
         }
     }
 
-    /// Forgets the stamps that the device no longer holds, when they have become many.
+    /// Removes the contents of stamps that the device no longer holds, once there are many.
     pub fn forget_stale(&mut self) {
         let units = self.device.shape().units();
         if self.contents.len() > 2 * units as usize + (1 << 16) {

@@ -1,23 +1,23 @@
 //! The mapping tables (HARD, Fig. 14.2): pages to virtual pages and back, and the list of virtual
 //! superpages (VSPs) with the valid pages of each.
 //!
-//! A superpage is *free*, *closed* or *vacated*. A closed one was written and holds valid pages. In
-//! a vacated one nothing is valid any more, but a mount would still find the mapping that
-//! contradicts this. So it may not be written before the log has recorded the change.
+//! A superpage is *free*, *closed* or *vacated*. A closed superpage holds valid pages. A vacated
+//! superpage holds none any more, but a mount would still find mappings to it. So it may not be
+//! written before the log has recorded that it is vacated.
 
 use super::settings::Areas;
 use flashatlas_ftl::victims::{Candidates, LaneShape, Moment, VictimDef, VictimPolicy};
 use flashatlas_types::{RawConfig, Rng, Seed, Violation};
 use std::collections::VecDeque;
 
-/// No page.
+/// Number that stands for no page.
 pub(super) const NONE: u32 = u32::MAX;
 
 /// The tables.
 pub(super) struct Map {
     /// Virtual page of each logical page, counted from the first data superpage.
     forward: Vec<u32>,
-    /// Logical page that was written to each virtual page. Stale if `forward` points elsewhere.
+    /// Logical page that was written to each virtual page; stale if `forward` points elsewhere.
     reverse: Vec<u32>,
     /// Number of valid pages of each superpage.
     valid: Vec<u32>,
@@ -25,9 +25,9 @@ pub(super) struct Map {
     pub free: VecDeque<u32>,
     pub vacated: Vec<u32>,
     policy: Box<dyn VictimPolicy>,
-    /// Number of times that each superpage was written over, which stands for its erases.
+    /// Number of writes of each superpage, in place of the number of erases.
     rewrites: Vec<u32>,
-    /// Amount written so far, and the time at which the command at hand came.
+    /// Number of pages written so far, and the time at which the current command came.
     pub at: Moment,
 }
 
@@ -86,8 +86,9 @@ impl Map {
         all.filter(|&(vpn, lpn)| lpn != NONE && self.forward[lpn as usize] == vpn)
     }
 
-    /// Notes that a free superpage was written: its pages hold the logical pages `lpns`, [`NONE`]
-    /// for padding.
+    /// Notes that the logical pages `lpns` were written to a free superpage.
+    ///
+    /// [`NONE`] in `lpns` stands for padding.
     pub fn written(&mut self, superpage: u32, lpns: &[u32]) {
         let first = superpage * self.pages;
         let mut valid = 0;
@@ -113,7 +114,7 @@ impl Map {
         self.tell_policy(superpage);
     }
 
-    /// Forgets the place of a page that was trimmed.
+    /// Removes the mapping of a page that was trimmed.
     pub fn trimmed(&mut self, lpn: u32) {
         self.invalidate(lpn);
         self.forward[lpn as usize] = NONE;
@@ -132,8 +133,7 @@ impl Map {
         }
     }
 
-    /// Returns the superpage to reclaim next, with the number of its valid pages, or `None` if
-    /// there is no such superpage.
+    /// Returns the superpage to reclaim next and the number of its valid pages, if there is one.
     pub fn victim(&mut self) -> Option<(u32, u32)> {
         let lane = Candidates {
             valid: &self.valid,
@@ -144,20 +144,19 @@ impl Map {
         self.policy.pick(&lane).map(|superpage| (superpage, self.valid[superpage as usize]))
     }
 
-    /// Makes the policy name another superpage than this one, until this one is put back.
+    /// Keeps the policy from picking this superpage again, until it is put back.
     pub fn set_aside(&mut self, superpage: u32) {
         self.policy.removed(superpage);
     }
 
-    /// Lets the policy name the superpages again that were set aside.
+    /// Lets the policy pick the superpages again that were set aside.
     pub fn put_back(&mut self, aside: &[u32]) {
         for &superpage in aside {
             self.tell_policy(superpage);
         }
     }
 
-    /// Tells the policy of a closed superpage; it learns of padding as of pages that became
-    /// invalid.
+    /// Reports a closed superpage to the policy, and its padding as pages that became invalid.
     fn tell_policy(&mut self, superpage: u32) {
         self.policy.closed(superpage, self.pages, self.at);
         let valid = self.valid[superpage as usize];
@@ -177,8 +176,9 @@ impl Map {
         4 * (self.forward.len() + self.reverse.len()) as u64
     }
 
-    /// Returns the greatest number of bytes of the list of superpages. What the victim policy keeps
-    /// besides is not counted.
+    /// Returns the greatest number of bytes of the list of superpages.
+    ///
+    /// The victim policy's own tables are not counted.
     pub fn list_bytes(&self) -> u64 {
         4 * self.valid.len() as u64 + 4 * (self.free.capacity() + self.vacated.capacity()) as u64
     }

@@ -1,12 +1,13 @@
 //! HARD, a host driver that turns small random writes into superpage writes (Jang and Shin, *HARD:
-//! Host-Level Address Remapping Driver for Solid-State Disk*, chapter 14): a drive that maps
-//! superpages reads and programs a whole one for every small write, so the host gathers small
-//! writes in a *virtual superpage* (VSP), writes that whole to an address of its own choice, and
-//! keeps the map from the file system's pages to where they went.
+//! Host-Level Address Remapping Driver for Solid-State Disk*, chapter 14).
 //!
-//! What the paper leaves open and a power failure needs is here as well: the map is kept on the
-//! drive itself, as checkpoints and a ring of log records ([`log`]), and a superpage whose pages
-//! all moved is written again only when the log says so.
+//! A drive that maps superpages reads and programs a whole superpage for every small write. So the
+//! host gathers small writes in a *virtual superpage* (VSP), and writes the whole VSP to an address
+//! of its own choice. It keeps the map from the file system's pages to their places.
+//!
+//! The paper does not treat power failures. Here the map is kept on the drive itself, as
+//! checkpoints and a ring of log records ([`log`]). A superpage whose pages all moved is written
+//! again only when the log has recorded these moves.
 //!
 //! [`write`] gathers and dispatches, [`read`] looks up and splits, [`reclaim`] makes room (the
 //! paper's VAR), [`mount`] reads what is on the drive.
@@ -90,7 +91,7 @@ pub const DEF: LayerDef = LayerDef {
     ],
 };
 
-/// Returns the earlier of two times, if there is any.
+/// Returns the earlier of two times, either of which may be `None`.
 fn earlier(one: Option<Ps>, other: Option<Ps>) -> Option<Ps> {
     match (one, other) {
         (Some(one), Some(other)) => Some(one.min(other)),
@@ -103,18 +104,21 @@ fn earlier(one: Option<Ps>, other: Option<Ps>) -> Option<Ps> {
 struct Counters {
     /// Pages that went through the merge buffer.
     merged_pages: u64,
-    /// Pages of those that replaced one still there.
+    /// Pages that replaced an older version in the merge buffer.
     replaced_pages: u64,
     /// Writes of less than a page, for which the rest was read.
     partial_pages: u64,
     /// Superpages that a request covered whole.
     direct_superpages: u64,
-    /// Superpages dispatched, by the reason: full, flushed, or timed out.
+    /// Superpages dispatched because they were full.
     full: u64,
+    /// Superpages dispatched because of a FLUSH or FUA.
     flushed: u64,
+    /// Superpages dispatched by the timer.
     timed_out: u64,
-    /// Pages without content in them, and pages reclaimed into them.
+    /// Pages without content in dispatched superpages.
     padded_pages: u64,
+    /// Reclaimed pages in dispatched superpages.
     filled_pages: u64,
     /// Entries looked up or changed.
     lookups: u64,
@@ -146,7 +150,7 @@ struct Hard {
     /// Commands that the current command waits for.
     sent_after: SmallVec<[Tag; 4]>,
     counters: Counters,
-    /// Latest time that the layer heard of.
+    /// Latest time that the layer was called with.
     latest: Ps,
     /// Error that stopped the layer: every command gets it.
     failed: Option<SubmitError>,
@@ -156,12 +160,11 @@ impl Hard {
     /// Returns the time at which the timer dispatches the buffer, if the timer runs.
     fn timer(&self) -> Option<Ps> {
         let runs = !self.buffer.is_empty() && !self.lower.instant && self.failed.is_none();
-        // what was gathered while no time passed is due at once
+        // pages that were gathered while no time passed are due at once
         runs.then(|| self.buffer.since.after(self.settings.dispatch_after).max(self.latest))
     }
 
-    /// Returns the next time at which the layer has something to do that the lower device knows
-    /// nothing of.
+    /// Returns the next event of the layer itself, without the lower device.
     fn own_event(&self) -> Option<Ps> {
         earlier(self.lower.completions.next_due(), self.timer())
     }
@@ -198,8 +201,9 @@ impl Hard {
         }
     }
 
-    /// Makes the command `tag` complete when the commands `lower` are, and those that it was sent
-    /// after, and its `lookups` lookups were made.
+    /// Makes the command `tag` complete when `lower` and the commands that it was sent after are.
+    ///
+    /// If there are none in flight, the command takes the time of its `lookups` lookups.
     fn complete(&mut self, now: Ps, tag: Tag, lower: &[Tag], lookups: u32) {
         self.counters.lookups += u64::from(lookups);
         if !self.lower.instant {
@@ -244,7 +248,7 @@ impl Device for Hard {
     }
 
     fn advance(&mut self, until: Ps, out: &mut Vec<Done>) {
-        // only what the layer itself has to do at a time of its own divides the way to `until`
+        // the lower device runs to each event of the layer itself, and at last to `until`
         while let Some(at) = self.own_event().filter(|&at| at <= until) {
             self.latest = self.latest.max(at);
             self.lower.advance(at, out);
@@ -257,7 +261,7 @@ impl Device for Hard {
     fn idle(&mut self, now: Ps, until: Ps) -> Result<(), SubmitError> {
         self.latest = self.latest.max(now);
         let (mut at, mut none) = (now, Vec::new());
-        // what the layer has under way comes first: the lower device is idle only after it
+        // the layer's own work comes first: the lower device is idle only after it
         while let Some(event) = self.next_event().filter(|&event| event <= until)
             && !(self.lower.completions.is_idle() && self.buffer.is_empty())
         {
@@ -315,13 +319,13 @@ impl Layer for Hard {
             self.lower.forget_flights(); // they never complete
         }
         if on && self.lower.completions.is_in_flight(self.buffer.tag) {
-            self.lower.completions.refused(self.buffer.tag); // what is gathered goes out later
+            self.lower.completions.refused(self.buffer.tag); // the gathered pages are sent later
         }
         assert!(self.lower.completions.is_idle(), "commands are in flight");
         self.lower.instant = on;
         self.lower.device.set_instant(on);
         if !on && !self.buffer.is_empty() {
-            self.buffer.tag = self.lower.reserve_tag(); // it was opened while nothing was in flight
+            self.buffer.tag = self.lower.reserve_tag(); // the buffer has no tag in flight yet
         }
     }
 

@@ -1,5 +1,7 @@
-//! Mounting: superblock, newest checkpoint, the records after it. Nothing is written but the
-//! superblock of a blank device, so a mount may be cut anywhere, and a second one finds the same.
+//! Mounting: reads the superblock, the newest checkpoint, and the records after it.
+//!
+//! A mount writes only the superblock of a blank device. So the power may fail at any point of a
+//! mount, and the next mount finds the same.
 
 use super::buffer::Buffer;
 use super::format::{Change, Kind, NoRecord, Record, changes, superblock};
@@ -61,8 +63,9 @@ impl Hard {
         Ok(())
     }
 
-    /// Returns the first record after the newest checkpoint, the checkpoint's generation, and its
-    /// map; an empty map if there is none yet.
+    /// Returns the first record after the newest checkpoint, the checkpoint's generation and map.
+    ///
+    /// The map is empty if there is no checkpoint yet.
     fn newest_checkpoint(&mut self) -> Result<(u64, u64, Vec<u32>), SubmitError> {
         let mut newest: Option<Record> = None;
         for which in 0..2 {
@@ -100,7 +103,7 @@ impl Hard {
         Ok((u64::from(low) | u64::from(high) << 32, generation, forward))
     }
 
-    /// Carries out the records from `start` on. Returns the number of the next record.
+    /// Applies the records from `start` on to the map, and returns the number of the next record.
     fn replay(&mut self, start: u64, forward: &mut [u32]) -> Result<u64, SubmitError> {
         let (mut next, mut ended) = (start, false);
         for sequence in start..start + u64::from(self.areas.ring) {
@@ -116,8 +119,8 @@ impl Hard {
                     }
                     next = sequence + 1;
                 }
-                // records are durable in order: a record that is newer than a gap shows that the
-                // gap is damage
+                // records become durable in order: a record after a gap shows that the record in
+                // the gap was damaged
                 Ok(record) if log(&record) && record.sequence > next => {
                     return Err(damaged(&format!(
                         "log record {next} is missing, {} is there",
@@ -131,7 +134,7 @@ impl Hard {
     }
 }
 
-/// Carries out a change on the map alone.
+/// Applies a change to the map.
 fn carry_out(change: Change<'_>, pages: u32, forward: &mut [u32]) {
     match change {
         Change::Written(superpage, lpns) => {

@@ -1,5 +1,5 @@
-//! Reads: each page is looked up; pages that follow each other on the lower device are read
-//! together, so one request may become several (the 5 % that reads lose in the paper).
+//! Reads: each page is looked up, and pages that follow each other on the lower device are read
+//! together. So one request may become several (reads are 5 % slower for this in the paper).
 
 use super::Hard;
 use flashatlas_device::pieces::{Piece, pieces};
@@ -51,7 +51,7 @@ impl Hard {
         Ok(())
     }
 
-    /// Answers with a page from the merge buffer, or with one that nobody wrote.
+    /// Answers with a page from the merge buffer, or with zeros for a page that was never written.
     fn answer(
         &mut self,
         piece: &Piece,
@@ -73,7 +73,7 @@ impl Hard {
             self.counters.unmapped_units += 1;
         } else {
             self.counters.buffer_hits += 1;
-            // a page that is still being read in part arrives with that read
+            // a partial page in the buffer is whole only after the read of its rest
             waits.extend_from_slice(&self.buffer.after);
         }
     }

@@ -1,5 +1,6 @@
-//! Virtual address reclamation (HARD, Fig. 14.3): valid pages of superpages that lost many are read
-//! and written together to a free superpage; the superpages that they came from are free then.
+//! Virtual address reclamation (HARD, Fig. 14.3): valid pages of superpages with many invalid pages
+//! are read and written together to a free superpage. The superpages that they came from are then
+//! free.
 
 use super::Hard;
 use super::lower::Data;
@@ -20,7 +21,7 @@ struct Moving {
 impl Hard {
     /// Makes room, so that a superpage can be written.
     pub(super) fn make_room(&mut self, now: Ps) -> Result<(), SubmitError> {
-        // each round empties a superpage: as many rounds as superpages are enough
+        // one round for each superpage is enough, because each round empties one
         for _ in 0..=self.areas.data {
             let (free, vacated) = (self.map.free.len() as u32, self.map.vacated.len() as u32);
             if free <= RECLAIM && vacated > 0 {
@@ -56,7 +57,7 @@ impl Hard {
             if !all {
                 break;
             }
-            self.map.set_aside(victim); // so that the policy names another
+            self.map.set_aside(victim); // so that the policy picks another
             aside.push(victim);
         }
         self.map.put_back(&aside);
@@ -100,8 +101,7 @@ impl Hard {
         Ok(())
     }
 
-    /// Fills the places left in the merge buffer with the valid pages of superpages that are empty
-    /// then.
+    /// Fills the free places of the merge buffer with all valid pages of other superpages.
     pub(super) fn fill(&mut self, now: Ps) -> Result<(), SubmitError> {
         let mut aside = Vec::new();
         while let Some((victim, valid)) =
@@ -109,7 +109,7 @@ impl Hard {
         {
             let newer = |(_, lpn)| self.buffer.find(lpn).is_some();
             if valid == 0 || self.map.valid_pages(victim).any(newer) {
-                break; // what is gathered replaces some of its pages: it is emptier soon
+                break; // the buffer replaces some of its pages, so it has fewer valid pages soon
             }
             let mut moving = Moving::default();
             self.pick_up(now, victim, valid as usize, &mut moving)?;

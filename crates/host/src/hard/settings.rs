@@ -8,8 +8,8 @@ const SUPERPAGE: Param<u32> = Param::bytes(
     "hard.superpage",
     1024,
     16 << 20,
-    "bytes of a virtual superpage, which the lower device maps together (`flashatlas probe \
-     superpage` finds their number; HARD, section 14.3: 16 KB)",
+    "bytes of a virtual superpage, which the lower device maps as one (`flashatlas probe \
+     superpage` measures this number; HARD, section 14.3: 16 KB)",
 )
 .or("16KiB");
 
@@ -118,12 +118,14 @@ pub(super) const PARAMS: &[ParamDef] = &[
 /// Bytes of the header of each record.
 pub(super) const HEADER_BYTES: u32 = 32;
 
-/// Number of free superpages at which vacated ones are freed: reclamation writes to one before it
-/// vacates another.
+/// Number of free superpages at which vacated ones are freed.
+///
+/// Reclamation writes to a free superpage before it vacates another.
 pub(super) const RECLAIM: u32 = 2;
 
-/// Places of all areas, in superpages of the lower device: the superblock, two checkpoints of the
-/// map, the ring of log records, data.
+/// Places of all areas, counted in superpages of the lower device.
+///
+/// The areas are the superblock, two checkpoints of the map, the ring of log records, and data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Areas {
     pub page_sectors: u32,
@@ -131,20 +133,20 @@ pub(super) struct Areas {
     pub pages: u32,
     /// Superpages of the device.
     pub superpages: u32,
-    /// Superpages of map in a checkpoint, after its header.
+    /// Superpages of a checkpoint after its header.
     pub chunks: u32,
-    /// Map entries in each.
+    /// Map entries in a chunk.
     pub chunk_entries: u32,
     /// Records in the ring.
     pub ring: u32,
-    /// Superpages for data: the last ones.
+    /// Superpages for data, at the end of the device.
     pub data: u32,
     /// Pages that are exported.
     pub exported: u32,
 }
 
 impl Areas {
-    /// Returns the areas that the parameters set on a device, or the reason why there can be none.
+    /// Returns the areas that the parameters set on a device, or the reason why they do not fit.
     pub fn new(params: &Params, lower: &LayersBelow<'_>) -> Result<Areas, ConfigError> {
         let (superpage, page) = (params.get(SUPERPAGE), params.get(PAGE));
         let unit = lower.shape.unit_sectors * SECTOR_BYTES;

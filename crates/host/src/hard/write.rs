@@ -1,4 +1,4 @@
-//! Writes: whole superpages go straight through, everything else is gathered; trims and FLUSHes.
+//! Writes, trims and FLUSHes: whole superpages are written directly, smaller writes are gathered.
 
 use super::Hard;
 use super::format::Change;
@@ -142,7 +142,7 @@ impl Hard {
         Ok(())
     }
 
-    /// Begins to gather a new superpage. The number of superpages under way is limited.
+    /// Begins to gather a new superpage, which may have to wait for an earlier superpage write.
     fn open_buffer(&mut self, now: Ps) {
         self.forget_written();
         let surplus = (self.sent.len() + 1).checked_sub(self.settings.buffers);
@@ -151,7 +151,7 @@ impl Hard {
         self.buffer.tag = self.lower.reserve_tag();
     }
 
-    /// Forgets superpage writes that are complete, which makes room for others.
+    /// Removes superpage writes that are complete, which makes room for others.
     fn forget_written(&mut self) {
         let completions = &self.lower.completions;
         while self.sent.front().is_some_and(|&tag| !completions.is_in_flight(tag)) {
@@ -159,8 +159,9 @@ impl Hard {
         }
     }
 
-    /// Sends the superpage that is being gathered to the drive. Places that are left are filled
-    /// with reclaimed pages, or padded.
+    /// Sends the gathered superpage to the drive.
+    ///
+    /// Its free places are filled with reclaimed pages, or padded.
     pub(super) fn dispatch(&mut self, now: Ps) -> Result<(), SubmitError> {
         self.make_room(now)?;
         if self.settings.fill && !self.buffer.is_full() {
@@ -180,7 +181,7 @@ impl Hard {
         self.close_segment(now)
     }
 
-    /// Writes a superpage to a free one, and enters it in the map.
+    /// Writes pages to a free superpage, and enters them in the map.
     pub(super) fn send_superpage(
         &mut self,
         now: Ps,
@@ -199,7 +200,7 @@ impl Hard {
         Ok(())
     }
 
-    /// Enters in map and log what a superpage holds now.
+    /// Enters the pages of a superpage that was written in the map and the log.
     fn enter(&mut self, superpage: u32, lpns: &[u32]) {
         self.map.written(superpage, lpns);
         self.log.note(Change::Written(superpage, lpns));
@@ -209,8 +210,9 @@ impl Hard {
         }
     }
 
-    /// Takes at most `most` free superpages that follow each other. Returns the first, their
-    /// number, and the commands that a write to them waits for.
+    /// Takes at most `most` consecutive free superpages.
+    ///
+    /// Returns the first superpage, their number, and the commands that a write to them waits for.
     fn take_free(&mut self, most: u32) -> (u32, u32, SmallVec<[Tag; 2]>) {
         let first = self.map.free.pop_front().expect("reclamation left one");
         let mut count = 1;
@@ -232,7 +234,7 @@ impl Hard {
         let whole = || {
             pieces(lba, sectors, page_sectors).filter(|p| p.is_whole(page_sectors)).map(|p| p.lpn.0)
         };
-        // a record that is written for lack of room must not free what this trim vacates
+        // room comes before the trim: a record without the trim must not free what the trim vacates
         self.log_room(now, 1)?;
         let (mut first, mut count) = (NONE, 0);
         for lpn in whole() {
@@ -250,8 +252,10 @@ impl Hard {
         Ok(())
     }
 
-    /// Makes everything durable. What was gathered is sent, the log records where everything is,
-    /// and the lower device makes both durable.
+    /// Makes everything durable.
+    ///
+    /// The gathered superpage is sent, the log records the changes of the map, and the lower device
+    /// makes both durable.
     pub(super) fn flush(&mut self, now: Ps, tag: Tag) -> Result<(), SubmitError> {
         if !self.buffer.is_empty() {
             self.counters.flushed += 1;

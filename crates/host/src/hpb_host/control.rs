@@ -1,6 +1,6 @@
-//! Decisions that the host makes by itself: which regions leave and, in host control, which
-//! subregions are worth fetching (the counters, thresholds and timers of the driver of Linux,
-//! `drivers/ufs/core/ufshpb.c`).
+//! Decisions of the host: which regions it drops and, in host control, which subregions it fetches.
+//!
+//! Counters, thresholds and timers are as in the driver of Linux, `drivers/ufs/core/ufshpb.c`.
 
 use super::HpbHost;
 use super::regions::SubregionState;
@@ -8,8 +8,9 @@ use flashatlas_types::{Lpn, Ps};
 use std::ops::Range;
 
 impl HpbHost {
-    /// Makes room in memory for one more subregion by dropping regions that were not read longest.
-    /// Returns `true` if there is room.
+    /// Makes room in memory for one more subregion, and returns `true` if there is room.
+    ///
+    /// Drops the least recently read regions.
     pub(super) fn make_room(&mut self, now: Ps, subregion: u32) -> bool {
         let region = self.regions.region_of(subregion);
         let mut reads_max = u32::MAX;
@@ -36,10 +37,10 @@ impl HpbHost {
         }
     }
 
-    /// Drops regions until the memory limit, which may have shrunk, is kept.
+    /// Drops regions until the host keeps within the memory limit, which may have shrunk.
     pub(super) fn keep_within_limit(&mut self, now: Ps) {
         while self.regions.is_over_limit() {
-            // what is being fetched comes first
+            // regions that are being fetched are not dropped: the limit waits for them
             let Some(victim) = self.regions.victim(None, u32::MAX) else { return };
             self.counters.pressure_evictions += 1;
             self.evict(now, victim);
@@ -81,7 +82,7 @@ impl HpbHost {
         }
     }
 
-    /// Counts a write of pages: earlier reads of their subregions count no more.
+    /// Counts a write of pages: it sets the number of reads of their subregions to zero.
     pub(super) fn count_write(&mut self, pages: &Range<u32>) {
         if !self.settings.terms.host_controls {
             return;
@@ -96,7 +97,7 @@ impl HpbHost {
         }
     }
 
-    /// Begins a region's timer.
+    /// Starts a region's timer when its first subregion gets memory.
     pub(super) fn arm_timer(&mut self, now: Ps, region: u32) {
         let (timeout, expiries) = (self.settings.read_timeout, self.settings.timeout_expiries);
         let region = self.regions.region(region);
@@ -105,8 +106,10 @@ impl HpbHost {
         }
     }
 
-    /// Looks at clocks: for memory that shrinks, timers of regions, and pinned regions at the very
-    /// start. Sets the time of the next look.
+    /// Does what depends on the time, and sets the time of the next call.
+    ///
+    /// These are changes of the memory limit, timers of regions, and the fetch of pinned regions at
+    /// the very start.
     pub(super) fn look_around(&mut self, now: Ps) {
         let pressure = &self.settings.memory;
         let reached =
@@ -135,7 +138,7 @@ impl HpbHost {
             if now < of.expires {
                 continue;
             }
-            // what was being fetched when it expired is dropped later
+            // subregions that are being fetched stay until a later expiry
             of.expiries = of.expiries.saturating_sub(1);
             if !of.written && of.expiries > 0 {
                 of.expires = now.after(timeout);

@@ -1,10 +1,10 @@
-//! The link between host and drive: all that they tell each other of the map travels as the bytes
-//! of a wire format ([`crate::wire`]), and what arrives was decoded from these bytes.
+//! The link between host and drive: all messages about the map travel as the bytes of a wire format
+//! ([`crate::wire`]), and the receiver gets what was decoded from these bytes.
 //!
-//! A format has words for only a part of that. The rest travels in JEDEC's format. That is READ
-//! BUFFER and WRITE BUFFER under each format; and, in the paper's format, notices that name more
-//! than one group, regions to be dropped, or a reset. A read without entries is not encoded, nor is
-//! a response without a notice: any drive has these.
+//! A format encodes only a part of the messages. The others travel in JEDEC's format: READ BUFFER
+//! and WRITE BUFFER under each format and, in the paper's format, notices that name more than one
+//! group, regions to be dropped, or a reset. Reads without entries and responses without a notice
+//! are not encoded: they are the same with every drive.
 
 use crate::wire::jedec::{HpbRead, NOTICE_MAX, Operation, READ_ID_MAX, ReadBuffer, WriteBuffer};
 use crate::wire::{Cdb, ReadFlags, WireError, jedec, paper, samsung};
@@ -26,7 +26,7 @@ pub(super) const WIRE: Param<Text> = Param::choice(
 const BLOCKS_MAX: u64 = 255;
 /// The logical unit of a drive, which has one.
 const LUN: u8 = 0;
-/// Task tag of responses, which find their commands without it here.
+/// Task tag of responses: the link does not use it.
 const TASK_TAG: u8 = 0;
 /// Value for a missing entry, in entries of 4 bytes.
 const NO_SHORT_ENTRY: u32 = u32::MAX;
@@ -51,8 +51,9 @@ impl WireFormat {
         }
     }
 
-    /// Returns an error unless everything that host and drive tell each other has bytes in this
-    /// format. Reads bring entries for at most `pages` pages.
+    /// Returns an error unless this format can encode the messages between host and drive.
+    ///
+    /// Reads have entries for at most `pages` pages.
     ///
     /// # Errors
     /// Returns an error that names the key that does not go with the format.
@@ -87,12 +88,13 @@ pub(super) struct Link {
     subregions: u32,
     /// Number of the last read whose entries were sent ahead.
     read_id: u8,
-    /// Data that is under way.
+    /// Data of the command that is being carried.
     data: Vec<u8>,
     /// Entries that arrived with a read.
     entries: Vec<u64>,
-    /// Commands that were encoded, and all bytes.
+    /// Number of commands that were encoded.
     pub commands: u64,
+    /// Number of bytes of commands, data and responses.
     pub bytes: u64,
 }
 
@@ -117,8 +119,9 @@ impl Link {
         decoded(decode(cdb))
     }
 
-    /// Carries a read of consecutive pages from `first` on, with an entry for each. Returns the
-    /// entries that the drive gets.
+    /// Carries a read of consecutive pages from `first` on, with an entry for each.
+    ///
+    /// Returns the entries that the drive gets.
     pub fn read<'a>(&'a mut self, first: Lpn, entries: &'a [u64]) -> &'a [u64] {
         let flags = ReadFlags::default();
         self.entries.clear();
@@ -144,7 +147,7 @@ impl Link {
         &self.entries
     }
 
-    /// Carries the first entry with the read; if there are more, sends all of them ahead.
+    /// Carries the first entry with the read; if there are several, sends all of them ahead.
     fn read_by_jedec(&mut self, first: Lpn, entries: &[u64]) {
         let (flags, lba) = (ReadFlags::default(), first.0);
         let blocks = entries.len() as u8;
@@ -211,8 +214,9 @@ impl Link {
         notice
     }
 
-    /// Carries a response UPIU with one group and entries; if there is more to tell, sense data as
-    /// well.
+    /// Carries a response UPIU with one group and entries.
+    ///
+    /// A notice with more than that is carried in sense data as well.
     fn notice_by_paper(&mut self, notice: &Notice) -> Notice {
         let mut pairs = std::mem::take(&mut self.data);
         pairs.clear();
@@ -270,7 +274,7 @@ impl Link {
     }
 }
 
-/// Returns the entries of `width` bytes in what arrived.
+/// Returns the entries of `width` bytes that `data` holds.
 fn unpack(data: &[u8], width: usize) -> impl Iterator<Item = u64> + '_ {
     data.chunks_exact(width).map(|bytes| match *bytes {
         [a, b, c, d] => lengthen(u32::from_be_bytes([a, b, c, d])),
@@ -278,7 +282,7 @@ fn unpack(data: &[u8], width: usize) -> impl Iterator<Item = u64> + '_ {
     })
 }
 
-/// Returns what was just encoded, decoded.
+/// Returns the decoded value; an error is a panic, because the link itself encoded the bytes.
 fn decoded<T>(result: Result<T, WireError>) -> T {
     result.unwrap_or_else(|error| panic!("what was encoded is not of the format: {error}"))
 }

@@ -1,11 +1,11 @@
 //! HPB, the host's side (Jeong et al., *Improving Flash Storage Performance by Caching Address
 //! Mapping Table in Host Memory*, HotStorage 2017; states and thresholds as in
 //! `drivers/ufs/core/ufshpb.c` of Linux 5.15 to 6.4). The host keeps subregions of the drive's map
-//! in its own memory and sends the entry of a page along when it reads the page. This saves the
-//! drive a look at its map on flash. The drive's side is in [`flashatlas_device::hpb`].
+//! in its own memory, and sends the entry of a page with each read of the page. This saves the
+//! drive a read of its map on flash. The drive's side is in [`flashatlas_device::hpb`].
 //!
-//! [`regions`] is what the host knows, [`requests`] how it learns it, [`control`] what it decides
-//! by itself, and [`link`] the bytes in which it talks with the drive.
+//! [`regions`] holds the entries, [`requests`] fetches them, [`control`] makes the host's own
+//! decisions, and [`link`] encodes what host and drive send each other.
 
 mod control;
 mod link;
@@ -117,27 +117,29 @@ const OWN: u64 = 1 << 63;
 #[derive(Clone, Copy, Default)]
 struct Counters {
     reads: u64,
-    /// Reads that brought entries along.
+    /// Reads with entries.
     hits: u64,
-    /// Reads that did not bring entries along, by [`Miss`].
+    /// Reads without entries, by [`Miss`].
     misses: [u64; Miss::ALL.len()],
     map_requests: u64,
     map_bytes: u64,
-    /// Subregions that were fetched again although they were there.
+    /// Valid subregions that were fetched again.
     refetches: u64,
     notices_active: u64,
     notices_inactive: u64,
     notices_reset: u64,
     pairs: u64,
-    /// Regions dropped for others; because the drive asked for it; because memory ran short;
-    /// because their timer expired.
+    /// Regions dropped to make room for others.
     evictions: u64,
+    /// Regions dropped because the drive asked for it.
     inactivated: u64,
+    /// Regions dropped because the memory limit shrank.
     pressure_evictions: u64,
+    /// Regions dropped because their timer expired.
     expired: u64,
-    /// Subregions that were worth fetching but had no memory; subregions that the drive could not
-    /// read.
+    /// Subregions that were to be fetched but had no room in memory.
     no_room: u64,
+    /// Subregions that the drive could not read.
     failed_requests: u64,
 }
 
@@ -151,7 +153,7 @@ struct HpbHost {
     counters: Counters,
     /// `true` if no time passes and responses arrive at once.
     instant: bool,
-    /// Time at which clocks are looked at next.
+    /// Time from which the next command makes the host look at its clocks.
     look_at: Ps,
     started: bool,
     failed: Option<SubmitError>,
@@ -234,7 +236,7 @@ impl Device for HpbHost {
             self.look_around(now);
         }
         match cmd {
-            // a host above knows no map: this layer does
+            // entries from a layer above are dropped: this layer sends its own
             Cmd::Read { lba, sectors } | Cmd::HpbRead { lba, sectors, .. } => {
                 self.read(now, tag, (lba, sectors), after, reply)?;
             }
@@ -260,7 +262,7 @@ impl Device for HpbHost {
     fn advance(&mut self, until: Ps, out: &mut Vec<Done>) {
         if self.requests.expects_any() {
             let mut done = std::mem::take(&mut self.done);
-            // one event after the other: what the host sends after one event takes part in the next
+            // one event at a time: the host may send commands after an event, before the next one
             while self.requests.expects_any()
                 && let Some(at) = self.device.next_event().filter(|&at| at <= until)
             {
@@ -269,7 +271,7 @@ impl Device for HpbHost {
             }
             self.done = done;
         }
-        // nothing arrives any more but what is for the layer above
+        // from here on only commands from above complete
         self.device.advance(until, out);
     }
 
@@ -288,7 +290,7 @@ impl Device for HpbHost {
 
     fn idle(&mut self, now: Ps, until: Ps) -> Result<(), SubmitError> {
         let (mut at, mut none) = (now, Vec::new());
-        // what the layer has under way comes first: the drive is idle only after it
+        // the layer's own commands come first: the drive is idle only after them
         while self.requests.own_in_flight()
             && let Some(event) = self.next_event().filter(|&event| event <= until)
         {

@@ -25,14 +25,14 @@ pub(super) struct Subregion {
     pub state: SubregionState,
     /// `true` if the subregion waits for its turn to be fetched.
     pub queued: bool,
-    /// `true` if it changed while it was being fetched: it is fetched again.
+    /// `true` if the subregion must be fetched again once it has arrived.
     pub again: bool,
     /// Number of reads, if the host counts them.
     pub reads: u32,
-    /// Number of the command with which its entries were made.
+    /// Number of the command that fetched the entries.
     pub made: u64,
     pub entries: Vec<u64>,
-    /// Pages that were written or trimmed since.
+    /// Pages that were written or trimmed since the fetch.
     pub dirty: FixedBitSet,
 }
 
@@ -40,23 +40,24 @@ pub(super) struct Subregion {
 #[derive(Clone, Copy, Default)]
 pub(super) struct Region {
     pub pinned: bool,
-    /// Number of its subregions that have memory.
+    /// Number of the region's subregions that have memory.
     pub held: u32,
     /// Number of reads, if the host counts them.
     pub reads: u32,
-    /// `true` if it was written since it was fetched.
+    /// `true` if the region was written since a subregion of it was fetched.
     pub written: bool,
-    /// `true` if all of it must be fetched again when it is read next.
+    /// `true` if its valid subregions must be fetched again at the next read of the region.
     pub update: bool,
-    /// Time at which its timer expires, and the number of times that it may.
+    /// Time at which the region's timer expires.
     pub expires: Ps,
+    /// Number of times that the timer may still expire.
     pub expiries: u32,
 }
 
 /// Reason why a read goes without entries.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Miss {
-    /// The read is longer than reads that bring entries along.
+    /// The read is longer than reads with entries may be.
     Long,
     /// The read reaches into another subregion.
     Crosses,
@@ -94,9 +95,11 @@ pub(super) struct Regions {
     regions: Vec<Region>,
     /// Regions with memory that are not pinned, in the order of their last read.
     lru: IndexList,
-    /// Numbers of subregions that have memory, that may have it, and that had it at most.
+    /// Number of subregions that have memory.
     used: u32,
+    /// Number of subregions that may have memory.
     pub limit: u32,
+    /// Greatest number of subregions that had memory at once.
     most: u32,
 }
 
@@ -146,8 +149,7 @@ impl Regions {
         self.regions[region as usize].held > 0
     }
 
-    /// Returns the regions with memory that are not pinned, the one that was not read longest
-    /// first.
+    /// Returns the regions with memory that are not pinned, the least recently read one first.
     pub fn active(&self) -> Vec<u32> {
         self.lru.iter().collect()
     }
@@ -184,7 +186,7 @@ impl Regions {
         }
     }
 
-    /// Marks pages that are written or trimmed: what is known of them is of no use any more.
+    /// Marks pages that are written or trimmed: their entries are stale.
     pub fn mark(&mut self, pages: Range<u32>) {
         let mut page = pages.start;
         while page < pages.end {
@@ -199,7 +201,7 @@ impl Regions {
         }
     }
 
-    /// Replaces the entry of a page by one that came by itself.
+    /// Replaces the entry of a page by one that came with the response to command `made`.
     pub fn replace(&mut self, lpn: Lpn, entry: u64, made: u64) {
         let index = self.terms.subregion_of(lpn);
         let subregion = &mut self.subregions[index as usize];
@@ -209,7 +211,7 @@ impl Regions {
         }
     }
 
-    /// Clears the mark of a page: what is known of it is newer than what was written to it.
+    /// Clears the mark of a page whose entry is newer than the last write to the page.
     pub fn clean(&mut self, lpn: Lpn) {
         let index = self.terms.subregion_of(lpn);
         self.subregions[index as usize]
@@ -250,9 +252,10 @@ impl Regions {
         }
     }
 
-    /// Returns the region to drop for another, or `None` if no region fits. It is the least
-    /// recently read region other than `but` that had at most `reads_max` reads and of which
-    /// nothing is being fetched.
+    /// Returns the region to drop for another, or `None` if no region may be dropped.
+    ///
+    /// It is the least recently read of the regions that are not `but`, had at most `reads_max`
+    /// reads, and have no subregion that is being fetched.
     pub fn victim(&self, but: Option<u32>, reads_max: u32) -> Option<u32> {
         let issued = |r: u32| {
             self.of_region(r).any(|s| self.subregions[s as usize].state == SubregionState::Issued)
@@ -290,8 +293,7 @@ impl Regions {
         }
     }
 
-    /// Returns the greatest number of bytes in use at once: of entries, and of the bits beside
-    /// them.
+    /// Returns the greatest numbers of bytes in use at once: for entries, and for bits of pages.
     pub fn most_bytes(&self) -> (u64, u64) {
         let (entries, bits) = self.terms.host_bytes();
         (u64::from(self.most) * entries, u64::from(self.most) * bits)

@@ -8,11 +8,11 @@ use flashatlas_types::{Lpn, Ps, Tag};
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 
-/// A subregion on its way.
+/// A fetch of a subregion that is under way.
 struct Fetch {
     tag: Tag,
     subregion: u32,
-    /// The number of the command.
+    /// The number of the command that fetches.
     made: u64,
     entries: Vec<u64>,
 }
@@ -24,14 +24,14 @@ pub(super) struct Requests {
     fetches: Vec<Fetch>,
     /// Notices in the responses to commands in flight, with the number of each command.
     notices: FxHashMap<Tag, (u64, Box<Notice>)>,
-    /// Regions that are being given back.
+    /// Commands that give a region back.
     returning: Vec<Tag>,
     /// Number of commands so far.
     pub sent: u64,
 }
 
 impl Requests {
-    /// Returns `true` if something will arrive that the host must look at when it does.
+    /// Returns `true` if a command is in flight whose completion the host must handle.
     #[inline]
     pub fn expects_any(&self) -> bool {
         self.own_in_flight() || !self.notices.is_empty()
@@ -49,7 +49,7 @@ impl HpbHost {
         Tag(OWN | self.requests.sent)
     }
 
-    /// Notes that a command was accepted. The notice in its response becomes known when it arrives.
+    /// Notes that a command was accepted, and keeps the notice of its response until it completes.
     #[inline]
     pub(super) fn sent(&mut self, now: Ps, tag: Tag, reply: &mut Reply) {
         self.requests.sent += 1;
@@ -96,7 +96,7 @@ impl HpbHost {
             let subregion = self.regions.subregion(index);
             subregion.queued = false;
             if subregion.state != SubregionState::Invalid {
-                continue; // it was dropped since
+                continue; // the subregion was dropped since
             }
             subregion.state = SubregionState::Issued;
             subregion.dirty.clear();
@@ -118,7 +118,7 @@ impl HpbHost {
         }
     }
 
-    /// Gives back a region that was dropped without the drive's knowledge.
+    /// Gives back a region that the host dropped by its own decision.
     pub(super) fn give_back(&mut self, now: Ps, region: u32) {
         let tag = self.own_tag();
         let region = self.link.give_back(region);
@@ -128,8 +128,9 @@ impl HpbHost {
         }
     }
 
-    /// Sends a command of the layer itself. The layer does without what is refused: the host's part
-    /// of the map is there to save time.
+    /// Sends a command of the layer itself.
+    ///
+    /// A refused command is no failure of the layer: the host's part of the map only saves time.
     fn send_own(&mut self, now: Ps, tag: Tag, cmd: Cmd<'_>) -> Result<Reply, SubmitError> {
         let mut reply = Reply::default();
         self.device.submit(now, tag, cmd, &mut reply)?;
@@ -137,8 +138,9 @@ impl HpbHost {
         Ok(reply)
     }
 
-    /// Handles commands that are complete at `now`: commands from above go up, and the notices in
-    /// their responses are applied.
+    /// Handles the commands in `done`, which are complete at `now`.
+    ///
+    /// Commands from above go to `out`, and the notices in the responses are applied.
     pub(super) fn arrived(&mut self, now: Ps, done: &mut Vec<Done>, out: &mut Vec<Done>) {
         for d in done.drain(..) {
             if d.tag.0 & OWN == 0 {
@@ -179,7 +181,7 @@ impl HpbHost {
         }
         for &region in &notice.inactive {
             self.counters.notices_inactive += 1;
-            // a host in control drops what it wants; pinned regions stay
+            // in host control only the host drops regions; pinned regions always stay
             if !host_controls && !self.regions.region(region).pinned {
                 self.counters.inactivated += u64::from(self.regions.is_active(region));
                 self.regions.drop_region(region);
@@ -199,7 +201,7 @@ impl HpbHost {
         for &(lpn, entry) in &notice.pairs {
             self.counters.pairs += 1;
             self.replace(lpn, entry, made);
-            // responses to earlier commands may arrive later, with older news of the page
+            // responses to earlier commands may arrive later, with older entries of the page
             self.drop_stale_pairs(made, |pair| pair != lpn);
         }
     }
@@ -215,10 +217,10 @@ impl HpbHost {
         }
     }
 
-    /// Replaces the entry of a page, which came by itself with the response to command `made`.
+    /// Replaces the entry of a page by one that came with the response to command `made`.
     fn replace(&mut self, lpn: Lpn, entry: u64, made: u64) {
         let index = self.settings.terms.subregion_of(lpn);
-        // the entries being fetched were made before the page changed: the new entry waits for them
+        // a fetch under way has the old entry of the page: the new entry replaces it there
         if let Some(fetch) =
             self.requests.fetches.iter_mut().find(|f| f.subregion == index && f.made < made)
         {
@@ -229,7 +231,7 @@ impl HpbHost {
         }
     }
 
-    /// Removes pairs that are not `still` of use from earlier responses that are on their way.
+    /// Removes pairs for which `still` is `false` from responses to commands before `made`.
     fn drop_stale_pairs(&mut self, made: u64, still: impl Fn(Lpn) -> bool) {
         for (number, notice) in self.requests.notices.values_mut() {
             if *number < made {
@@ -238,7 +240,7 @@ impl HpbHost {
         }
     }
 
-    /// Forgets every entry: the drive has a new key, and they are worth nothing.
+    /// Drops or refetches all entries from before command `made`: the drive has a new key.
     fn forget_entries(&mut self, made: u64) {
         for fetch in self.requests.fetches.iter().filter(|fetch| fetch.made < made) {
             self.regions.subregion(fetch.subregion).again = true;
@@ -255,7 +257,7 @@ impl HpbHost {
         }
     }
 
-    /// Notes that the command which is sent next writes or trims pages.
+    /// Notes that the next command writes or trims `pages`.
     pub(super) fn written(&mut self, pages: std::ops::Range<u32>) {
         self.regions.mark(pages.clone());
         if !self.requests.notices.is_empty() {

@@ -37,9 +37,8 @@ const REQUESTS: Param<u32> =
 
 const REMARK: Param<bool> = Param::flag(
     "hpb.remark",
-    "pages that are written while a subregion is on its way are not read by the entries that \
-     arrive; false: as in the driver of Linux, which forgets such writes, so that only the drive \
-     notices",
+    "true: the host does not use fetched entries of pages that were written during the fetch; \
+     false: it uses them, as the driver of Linux does, and the drive must refuse them",
 )
 .or("true");
 
@@ -244,8 +243,7 @@ impl HpbSettings {
         })
     }
 
-    /// Returns the host memory that a subregion takes: its entries, and a bit for each that was
-    /// written over.
+    /// Returns the host memory of a subregion in bytes: its entries, and a bit for each page.
     pub fn subregion_bytes(&self) -> u64 {
         let (entries, bits) = self.terms.host_bytes();
         entries + bits
@@ -256,12 +254,12 @@ impl HpbSettings {
         (self.pinned_regions * self.terms.subregions).min(self.terms.subregion_count())
     }
 
-    /// Returns `true` if a read that takes the time of one command may take several.
+    /// Returns `true` if the wire format has several commands for a read that is timed as one.
     pub fn sends_pages_one_by_one(&self) -> bool {
         self.read_pages > 1 && matches!(self.wire, WireFormat::Paper | WireFormat::Samsung)
     }
 
-    /// Returns `true` if a host that forges entries could read something other than the page.
+    /// Returns `true` if a host with forged entries could read other data than the page's.
     pub fn trusts_the_host(&self) -> bool {
         self.terms.protect == Protect::Plain
     }

@@ -1,4 +1,4 @@
-//! The units that the drives of a mirror are known to hold alike.
+//! Table of the units that are known to be the same on all drives of a mirror (*alike*).
 
 use std::ops::Range;
 
@@ -6,9 +6,9 @@ use std::ops::Range;
 pub(super) struct Alike {
     words: Vec<u64>,
     units: u32,
-    /// Number of units that are unsure.
+    /// Number of units that may differ between drives (*unsure* units).
     unsure: u32,
-    /// Unit before which none is unsure.
+    /// Unit before which no unit is unsure.
     from: u32,
 }
 
@@ -49,8 +49,9 @@ impl Alike {
         }
     }
 
-    /// Returns the first unsure units from `least` on that follow each other, at most `most` units,
-    /// or `None` if no unit from there on is unsure.
+    /// Returns the first run of unsure units from `least` on, at most `most` units.
+    ///
+    /// Returns `None` if no unit from `least` on is unsure.
     pub fn next_unsure(&mut self, least: u32, most: u32) -> Option<Range<u32>> {
         if self.unsure == 0 {
             return None;

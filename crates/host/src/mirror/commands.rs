@@ -1,4 +1,4 @@
-//! The way of a command: a read goes to one drive, a change to all.
+//! Commands of a mirror: a read goes to one drive, a change to all drives.
 
 use super::copies::{Failed, MOST, Sent, State, is_power_lost};
 use super::{DEF, Mirror};
@@ -16,7 +16,7 @@ impl Mirror {
         first as u32..(end as u32).max(first as u32)
     }
 
-    /// Takes out the drives that were to fail by now.
+    /// Takes out the drives that `mirror.lose` makes fail by `now`.
     pub(super) fn lose(&mut self, now: Ps) -> Result<(), SubmitError> {
         while let Some(&(at, drive)) = self.losses.last()
             && at <= now
@@ -30,7 +30,7 @@ impl Mirror {
         Ok(())
     }
 
-    /// Returns the drive that reads of units known to be alike go to next.
+    /// Returns the drive for the next read of units that are alike: the one with the least to do.
     pub(super) fn choose(&mut self) -> usize {
         let usable = self.copies.those(|state| state != State::Out);
         let drives = self.copies.devices.len();
@@ -41,7 +41,7 @@ impl Mirror {
         self.turn
     }
 
-    /// Reads from one drive; what it cannot read is read unit by unit from the next drive that can.
+    /// Reads from one drive; if it cannot read, reads each unit from a drive that can.
     pub(super) fn read(
         &mut self,
         now: Ps,
@@ -53,7 +53,7 @@ impl Mirror {
         let parts: SmallVec<[Piece; 4]> = pieces(lba, sectors, self.shape.unit_sectors).collect();
         let whole = self.read_some(now, range, after, reply, parts.len() == 1);
         match whole {
-            // what one drive cannot read means nothing for the rest, which may be newer there
+            // only the unit that fails is read from another drive: the rest may be newer here
             Err(error) if parts.len() > 1 && !is_power_lost(&error) => {}
             done => return done,
         }
@@ -68,8 +68,7 @@ impl Mirror {
         Ok(sent)
     }
 
-    /// Reads as [`Mirror::read`] does, but only from the first drive that is asked, unless `others`
-    /// may answer for it.
+    /// Reads a range from one drive or, if `others` is set, from the next drives if it cannot read.
     fn read_some(
         &mut self,
         now: Ps,
@@ -111,7 +110,7 @@ impl Mirror {
         Err(error.expect("no drive could read"))
     }
 
-    /// Repairs units: drives that could not read them get them from one that could.
+    /// Repairs units: copies them from a drive that could read them to drives that could not.
     pub(super) fn repair(
         &mut self,
         now: Ps,

@@ -21,8 +21,7 @@ pub(super) type Failed = SmallVec<[(usize, SubmitError); 2]>;
 pub(super) enum State {
     /// The drive has every write.
     Current,
-    /// The drive missed writes once, and gets all of them again. What it holds counts only in units
-    /// that are known to be alike.
+    /// The drive missed writes, and gets copies of all units. Only units that are alike count.
     Behind,
     /// The drive is not used any more.
     Out,
@@ -32,12 +31,13 @@ pub(super) enum State {
 pub(super) struct Copies {
     pub devices: Vec<Box<dyn Storage>>,
     pub states: Vec<State>,
-    /// Drive that is right if drives differ, while it is current.
+    /// Drive whose content counts if drives differ, as long as it is current.
     pub first: usize,
-    /// Drives on which the last mount found damage: if drives may differ, none of these is
-    /// believed, unless it is the first.
+    /// `true` for each drive on which the last mount found damage.
+    ///
+    /// Where drives may differ, a read does not fall back to these drives.
     pub damaged: Vec<bool>,
-    /// `true` if all drives held the same at some time since they were mounted.
+    /// `true` if all drives had the same content at some time since they were mounted.
     pub alike: bool,
     pub completions: CompletionTracker,
     pub instant: bool,
@@ -49,13 +49,13 @@ pub(super) struct Copies {
     /// Sectors that the mirror exports; the superblock lies behind them.
     sectors: u64,
     keep_bytes: bool,
-    /// Superblocks under way: whatever the host is promised next waits for them.
+    /// Superblock writes in flight: the completion of every change waits for them.
     barrier: Sent,
-    /// Round of the last tag: tags ascend, and name the drive that a command went to.
+    /// Number from which the last tag was made, together with the number of its drive.
     round: u64,
-    /// Superblocks written.
+    /// Number of superblocks written.
     pub superblocks: u64,
-    /// Drives that were taken out.
+    /// Number of drives that were taken out.
     pub dropped: u64,
 }
 
@@ -86,7 +86,7 @@ impl Copies {
         }
     }
 
-    /// Forgets what was in flight when the power failed.
+    /// Drops the commands that were in flight when the power failed.
     pub fn forget_flights(&mut self) {
         self.completions = CompletionTracker::default();
         self.in_flight.fill(0);
@@ -108,17 +108,18 @@ impl Copies {
         (0..self.devices.len()).filter(|&drive| wanted(self.states[drive])).collect()
     }
 
-    /// Returns the drive that is right if drives differ, or `None` if no drive is left.
+    /// Returns the drive whose content counts if drives differ, or `None` if none is current.
     pub fn first(&self) -> Option<usize> {
         let current = |drive: usize| self.states[drive] == State::Current;
         Some(self.first).filter(|&first| current(first)).or_else(|| {
-            // a drive that takes the place of one that failed
+            // another current drive takes the place of a first drive that failed
             (0..self.states.len()).find(|&drive| current(drive))
         })
     }
 
-    /// Sends a command to a drive. It waits there for the commands in `after` that went to the same
-    /// drive.
+    /// Sends a command to a drive.
+    ///
+    /// There it waits for the commands of `after` that went to the same drive.
     pub fn send(
         &mut self,
         drive: usize,
@@ -140,14 +141,14 @@ impl Copies {
         Ok(tag)
     }
 
-    /// Returns the superblocks under way: whatever is promised waits for these, too.
+    /// Returns the superblock writes in flight, which every change has to wait for.
     pub fn barrier(&mut self) -> &[Tag] {
         let completions = &self.completions;
         self.barrier.retain(|tag| completions.is_in_flight(*tag));
         &self.barrier
     }
 
-    /// Takes drives out: from now on the mirror promises everything without them.
+    /// Takes drives out; if one of them was current, writes new superblocks to the others.
     ///
     /// # Errors
     /// Returns the error of the last drive if no drive is left, and an error if the power fails.
@@ -172,7 +173,7 @@ impl Copies {
         Ok(())
     }
 
-    /// Notes that all drives in use hold the same: each is current.
+    /// Notes that all drives in use have the same content: each is current.
     pub fn are_alike(&mut self) {
         self.alike = true;
         self.damaged.fill(false);
@@ -181,7 +182,7 @@ impl Copies {
         }
     }
 
-    /// Gives up the commands that a drive will not complete any more.
+    /// Ends the commands that a stopped drive will never complete.
     pub fn abandon(&mut self, drive: usize, now: Ps) {
         if self.devices[drive].next_event().is_none() {
             let drives = self.devices.len() as u64;
@@ -190,7 +191,7 @@ impl Copies {
         }
     }
 
-    /// Tells every current drive which drives are current. Returns the drives that cannot be told.
+    /// Writes to every current drive which drives are current, and returns the drives that failed.
     ///
     /// # Errors
     /// Returns an error if the power fails.
@@ -249,7 +250,7 @@ impl Copies {
         Ok(bytes.map_or(Found::Foreign, |bytes| Superblock::decode(&bytes[..BYTES])))
     }
 
-    /// Continues the numbers of changes after the superblocks of the current drives.
+    /// Sets the number of the last change of members, as the newest superblock has it.
     pub fn continue_from(&mut self, events: u64) {
         self.events = events;
     }

@@ -1,21 +1,22 @@
-//! A mirror over several drives that are alike: every write goes to all of them, a read to one, and
-//! the others can do what one of them cannot (RAID 1: Patterson, Gibson and Katz, *A Case for
-//! Redundant Arrays of Inexpensive Disks*, SIGMOD 1988). Below it stands one drive, or layers over
-//! one drive, for each copy: a tree.
+//! A mirror over several drives of the same configuration (RAID 1: Patterson, Gibson and Katz, *A
+//! Case for Redundant Arrays of Inexpensive Disks*, SIGMOD 1988).
 //!
-//! Three things make it a mirror that survives power failures:
+//! Every write goes to all drives. A read goes to one drive, and to another if the first one fails.
+//! Below the mirror stands one drive, or layers over one drive, for each copy.
 //!
-//! - A drive that fails a write is taken *out*, and the others are told so ([`superblock`]) before
-//!   the host is promised anything more. A mount believes the last such change; a drive that it
-//!   leaves out is *behind*.
+//! Three rules make the mirror survive power failures:
+//!
+//! - A drive that fails a write is taken *out*. The superblocks of the others record this
+//!   ([`superblock`]) before the next write, trim or FLUSH is complete. A mount follows the last
+//!   such record; a drive that it does not name is *behind*.
 //! - After a power failure drives may differ in what was not flushed. Until a unit is known to be
-//!   alike on all of them ([`alike`]), it is read from one drive alone, the *first*: the current
+//!   the same on all drives ([`alike`]), it is read from one drive alone, the *first*: the current
 //!   drive that the superblocks name.
 //! - In idle time ([`resync`]) such units are copied from that drive to the others, and a drive
 //!   that was behind is current again.
 //!
-//! The drives keep their own order: a command that waits for another waits for its part on the same
-//! drive.
+//! There is no order between drives: a command that waits for another waits only for its part on
+//! the same drive.
 
 mod alike;
 mod commands;
@@ -92,7 +93,7 @@ struct Mirror {
     losses: Vec<(Ps, usize)>,
     counters: Counters,
     failed: Option<SubmitError>,
-    /// Latest time that the drives were told of.
+    /// Latest time that the mirror was called with.
     latest: Ps,
     done: Vec<Done>,
     reply: Reply,
@@ -130,7 +131,7 @@ impl Mirror {
         Ok(mirror)
     }
 
-    /// Takes out the drives that stopped while nobody asked anything of them.
+    /// Takes out the drives that failed between commands.
     fn look_around(&mut self, now: Ps) {
         for drive in self.copies.those(|state| state != State::Out) {
             if let Some(error) = self.copies.devices[drive].failure() {
@@ -175,7 +176,7 @@ impl Device for Mirror {
                 self.counters.reads += 1;
                 self.read(now, (lba, sectors), &waits, reply)
             }
-            // no drive's map is the map of the mirror
+            // the mirror has no map to hand out
             Cmd::ReadBuffer { .. } | Cmd::WriteBuffer { .. } => {
                 cmd.asks_within(0, 0).map(|()| Sent::new())
             }
@@ -236,7 +237,7 @@ impl Device for Mirror {
         if let Some(error) = &self.failed {
             return Err(error.clone());
         }
-        // code that looks at the drives meanwhile has advanced them
+        // the drives may have been advanced beyond `now`, for example by a sample
         let now = now.max(self.latest);
         if now >= until {
             return Ok(());
@@ -260,7 +261,7 @@ impl Mirror {
         self.lose(now)?;
         let at = self.resync(now, until)?;
         if self.copies.is_busy() {
-            return Ok(()); // the time is over
+            return Ok(()); // copies are still under way at `until`
         }
         let mut failed = SmallVec::new();
         for drive in self.copies.those(|state| state != State::Out) {
@@ -337,7 +338,7 @@ impl Layer for Mirror {
             let mut held =
                 used.iter().map(|&drive| self.copies.devices[drive].peek_stamp(Lpn(unit)));
             let Some(first) = held.next() else { return Ok(()) };
-            // a page that cannot be read any more is none that differs
+            // a unit that a drive cannot read does not count as a difference
             let same = held.all(|other| first.is_err() || other.is_err() || first == other);
             Violation::unless(same, "drives hold alike what is known to be", || {
                 format!("unit {unit} differs between drives {used:?}")

@@ -1,5 +1,4 @@
-//! Copying of units that drives may hold differently, in idle time, from the first current drive to
-//! the others.
+//! Resync in idle time: copies units that may differ from the first drive to the others.
 
 use super::Mirror;
 use super::copies::{Failed, MOST, Sent, State, is_power_lost};
@@ -9,8 +8,9 @@ use smallvec::SmallVec;
 use std::ops::Range;
 
 impl Mirror {
-    /// Copies units until all are known to be alike or the time is over. Returns the time at which
-    /// the last copy was complete, or `until` if it is still under way.
+    /// Copies units until all are known to be alike or the time is over.
+    ///
+    /// Returns the time at which the last copy was complete, or `until` if it is still under way.
     pub(super) fn resync(&mut self, now: Ps, until: Ps) -> Result<Ps, SubmitError> {
         let (mut at, mut from_unit, mut most) = (now, 0, self.resync_units);
         while self.resync_units > 0
@@ -29,8 +29,8 @@ impl Mirror {
                     self.counters.resynced_units += u64::from(units.end - units.start);
                 }
                 Err(error) if is_power_lost(&error) => return Err(error),
-                // what the first drive cannot read stays as it is, unit by unit; a read will report
-                // it
+                // from here on units are copied one by one: a unit that the first drive cannot read
+                // is left as it is, and a read reports it
                 Err(_) if units.end - units.start > 1 => {
                     (from_unit, most) = (units.start, 1);
                     continue;
@@ -40,7 +40,7 @@ impl Mirror {
             at = self.wait(at, until);
         }
         if self.alike.unsure() == 0 && !self.copies.alike {
-            // a drive is current once what it holds is durable
+            // a drive is current once its copies are durable
             self.change(at, Cmd::Flush, &[])?;
             at = self.wait(at, until);
             if self.copies.is_busy() {
@@ -56,8 +56,7 @@ impl Mirror {
 
     /// Reads units of a drive and writes them to others.
     ///
-    /// The writes are sent along with the reads: in simulated time the reads come first only if the
-    /// caller waits for them.
+    /// The writes do not wait for the read in simulated time.
     pub(super) fn copy(
         &mut self,
         now: Ps,
@@ -73,7 +72,8 @@ impl Mirror {
         let mut failed = Failed::new();
         let (stamps, bytes) = (reply.stamps, reply.bytes);
         for &drive in to {
-            // what nobody wrote is trimmed, where trims last; each run has a command of its own
+            // units that were never written are trimmed, if trims survive a power failure on the
+            // drive; each run of units has a command of its own
             let trims = !self.copies.devices[drive].forgets_trims();
             let is_trimmed = |stamp: &Stamp| trims && *stamp == Stamp::ZERO;
             let mut from = 0;
@@ -107,8 +107,7 @@ impl Mirror {
         Ok((sent, failed))
     }
 
-    /// Lets everything that is under way come to its end. Returns the time of that end, at most
-    /// `until`.
+    /// Waits until all commands are complete, and returns the time of that, at most `until`.
     fn wait(&mut self, mut at: Ps, until: Ps) -> Ps {
         let mut none = Vec::new();
         while self.copies.is_busy() {

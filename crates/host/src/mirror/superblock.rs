@@ -1,4 +1,4 @@
-//! Record that a mirror keeps on each of its drives: which drives are current.
+//! Superblock that a mirror keeps on each of its drives: it names the current drives.
 
 /// Bytes of a superblock.
 pub(super) const BYTES: usize = 36;
@@ -17,11 +17,12 @@ pub(super) struct Superblock {
     pub index: u8,
     /// A bit for each drive that is current.
     pub members: u32,
-    /// Drive that is right if drives differ.
+    /// Drive whose content counts if drives differ.
     pub first: u8,
-    /// `true` if the drives were alike at some time since they were mounted: they differ at most in
-    /// what was not flushed since. If it is `false`, no other drive may become the first unless the
-    /// first fails.
+    /// `true` if the drives were alike at some time since they were mounted.
+    ///
+    /// Then they differ at most in what was not flushed since. If it is `false`, another drive
+    /// becomes the first only if the first fails.
     pub alike: bool,
     /// Number that grows with every change of `members` or `first`: a drive with a smaller number
     /// has missed a change.
@@ -33,9 +34,9 @@ pub(super) struct Superblock {
 /// Contents found at the place of a superblock.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Found {
-    /// Nobody wrote there.
+    /// Nothing was written there.
     Blank,
-    /// Something else.
+    /// Something that is no superblock.
     Foreign,
     /// A superblock.
     Superblock(Superblock),
@@ -57,8 +58,7 @@ impl Superblock {
         bytes
     }
 
-    /// Returns what a unit that begins with `bytes` holds: nothing, a superblock, or something
-    /// else.
+    /// Decodes the content of a unit that begins with `bytes`.
     pub fn decode(bytes: &[u8]) -> Found {
         if bytes.iter().all(|&b| b == 0) {
             return Found::Blank;

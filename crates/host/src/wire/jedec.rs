@@ -9,7 +9,7 @@ pub use super::samsung::ReadBuffer;
 
 const HPB_READ: u8 = 0xf8;
 const WRITE_BUFFER: u8 = 0xfa;
-/// The largest number of an HPB READ whose entries were sent before (HPB 2.0).
+/// The largest number that links an HPB READ to entries that were sent ahead (HPB 2.0).
 pub const READ_ID_MAX: u8 = 0x7f;
 
 /// HPB READ.
@@ -23,7 +23,7 @@ pub struct HpbRead {
     pub entry: u64,
     /// Logical blocks, at least 1.
     pub blocks: u8,
-    /// Number of the entries that were sent before; 0 if none were.
+    /// Number of the entries that were sent ahead; 0 if none were.
     pub read_id: u8,
 }
 
@@ -31,7 +31,7 @@ impl HpbRead {
     /// Returns the bytes of the command.
     ///
     /// # Panics
-    /// Panics if there are no blocks, or the number of the entries is above 7Fh.
+    /// Panics if `blocks` is 0 or `read_id` is above 7Fh.
     pub fn encode(&self) -> Cdb {
         assert!(self.blocks > 0 && self.read_id <= READ_ID_MAX, "{self:?}");
         let mut bytes = [0; 16];
@@ -64,8 +64,7 @@ impl HpbRead {
         })
     }
 
-    /// Returns the same command with the bytes of the entry in reverse order, as some devices want
-    /// it.
+    /// Returns the command with the bytes of the entry reversed, as some devices want it.
     #[must_use]
     pub fn with_entry_swapped(self) -> HpbRead {
         HpbRead { entry: self.entry.swap_bytes(), ..self }
@@ -75,7 +74,7 @@ impl HpbRead {
 /// WRITE BUFFER: the host gives parts of the map back, or sends entries ahead of a read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum WriteBuffer {
-    /// One region.
+    /// The host gives back one region.
     Inactivate(u16),
     /// The entries of a read of several blocks come in the data of this command (HPB 2.0; Linux
     /// spoke it from 5.16 to 6.1 at most).
@@ -87,7 +86,7 @@ pub enum WriteBuffer {
         /// Bytes of entries, 8 each.
         bytes: u16,
     },
-    /// All regions.
+    /// The host gives back all regions.
     InactivateAll,
 }
 
@@ -95,7 +94,7 @@ impl WriteBuffer {
     /// Returns the bytes of the command.
     ///
     /// # Panics
-    /// Panics if the number of a read is not 1 to 7Fh.
+    /// Panics if `read_id` is not 1 to 7Fh.
     pub fn encode(&self) -> Cdb {
         let mut bytes = [0; 16];
         bytes[0] = WRITE_BUFFER;
@@ -147,11 +146,11 @@ impl WriteBuffer {
 /// Kind of a device's notice about its map.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Operation {
-    /// Nothing.
+    /// No notice.
     None,
     /// Regions are to be cached, or dropped.
     RegionUpdate,
-    /// The device was reset: whatever the host has is stale.
+    /// The device was reset: all entries of the host are stale.
     DeviceReset,
 }
 
@@ -176,8 +175,9 @@ pub struct Notice {
 }
 
 impl Notice {
-    /// Returns a notice of subregions to be read, each as its region and its number there, and of
-    /// regions to be dropped.
+    /// Returns a notice of subregions to read and of regions to drop.
+    ///
+    /// A subregion is named by its region and its number there.
     ///
     /// # Panics
     /// Panics if there are more than two of a kind.
@@ -194,12 +194,12 @@ impl Notice {
         notice
     }
 
-    /// Returns the subregions to be read, each as its region and its number there.
+    /// Returns the subregions to read, each by its region and its number there.
     pub fn active(&self) -> &[(u16, u16)] {
         &self.active.0[..usize::from(self.active.1)]
     }
 
-    /// Returns the regions to be dropped.
+    /// Returns the regions to drop.
     pub fn inactive(&self) -> &[u16] {
         &self.inactive.0[..usize::from(self.inactive.1)]
     }

@@ -1,6 +1,7 @@
-//! The bytes in which a host hands map entries back to a drive (HPB), in three formats, each named
-//! after its origin. Numbers are big-endian. Nothing is allocated; what was decoded is encoded to
-//! the same bytes again.
+//! Wire formats in which a host sends map entries back to a drive (HPB).
+//!
+//! There are three formats, each named after its origin. Numbers are big-endian. Encoding a decoded
+//! command gives the same bytes again. Nothing is allocated.
 //!
 //! | | CDB of a read | how entries come to the host |
 //! |---|---|---|
@@ -140,8 +141,9 @@ impl ReadFlags {
 pub(crate) mod tests {
     use super::{Cdb, WireError};
 
-    /// Asserts that every length but the right one is refused, and every bit of `reserved` (byte
-    /// and mask), alone.
+    /// Asserts that `decode` refuses every other length, and every flip of one bit of `reserved`.
+    ///
+    /// `reserved` has pairs of a byte's number and a mask of bits.
     pub fn refuses<T: std::fmt::Debug>(
         good: &[u8],
         reserved: &[(usize, u8)],
@@ -166,8 +168,9 @@ pub(crate) mod tests {
         }
     }
 
-    /// Asserts that any CDB, after `fix` has put in place what a format wants, is refused or
-    /// encoded again to the same bytes.
+    /// Asserts that any CDB is refused, or encoded again to the same bytes.
+    ///
+    /// `fix` sets the bytes of a CDB that the format prescribes.
     pub fn canonical<T>(
         decode: impl Fn(&[u8]) -> Result<T, WireError>,
         encode: impl Fn(&T) -> Cdb,

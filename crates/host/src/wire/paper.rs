@@ -1,11 +1,12 @@
 //! The format of the paper (Jeong et al., *Improving Flash Storage Performance by Caching Address
-//! Mapping Table in Host Memory*, HotStorage 2017, "Delivering L2P Hints" and "L2P Cache Updates"):
-//! a READ(16) whose address has 4 bytes, for an entry of 4 bytes before it, and a response UPIU
-//! that names a group of the map that has changed, or brings entries along.
+//! Mapping Table in Host Memory*, HotStorage 2017, "Delivering L2P Hints" and "L2P Cache Updates").
+//!
+//! A READ(16) has an entry of 4 bytes and then an address of 4 bytes. A response UPIU names a group
+//! of the map that has changed, or has entries, or both.
 //!
 //! The paper's figures leave field widths of the response open. Here the group number takes bytes
-//! 12 to 15, and an entry and its address take 4 bytes each. Bits 0 and 1 of "HPB Device Info" show
-//! which of the two is there.
+//! 12 to 15, and an entry and its address take 4 bytes each. Bit 0 of "HPB Device Info" shows that
+//! there is a group, bit 1 that there are entries.
 
 use super::{Cdb, ReadFlags, WireError, cdb, must_be, reserved, u16_at, u32_at, u64_at};
 
@@ -30,7 +31,7 @@ impl Read16 {
     /// Returns the bytes of the command.
     ///
     /// # Panics
-    /// Panics if the address does not fit beside an entry, or a small number is too large.
+    /// Panics if the address does not fit beside an entry, or a field is too large for its bits.
     pub fn encode(&self) -> Cdb {
         assert!(self.group < 32, "the group number is 0 to 31");
         let mut bytes = [0; 16];
@@ -106,8 +107,9 @@ pub struct Response<'a> {
 }
 
 impl<'a> Response<'a> {
-    /// Returns a good response to `tag`, which names a group or brings along `pairs`: addresses and
-    /// entries, 8 bytes for each pair.
+    /// Returns a good response to `tag`, with a group, with `pairs`, or with both.
+    ///
+    /// Each pair is an address and an entry in 8 bytes.
     ///
     /// # Panics
     /// Panics if `pairs` are no whole number of pairs, or more than a data segment holds.
@@ -130,7 +132,7 @@ impl<'a> Response<'a> {
         }
     }
 
-    /// Returns the addresses and entries that came along.
+    /// Returns the addresses and entries in the response.
     pub fn pairs(&self) -> impl Iterator<Item = (u32, u32)> + 'a {
         self.pairs.chunks_exact(PAIR_BYTES).map(|pair| (u32_at(pair, 0), u32_at(pair, 4)))
     }
@@ -218,7 +220,7 @@ mod tests {
     use super::super::tests::{canonical, refuses};
     use super::*;
 
-    /// Worked out from the table "READ16 CDB for HPB".
+    /// The bytes follow the table "READ16 CDB for HPB".
     #[test]
     fn a_read_with_an_entry() {
         let read = Read16 {
@@ -244,7 +246,7 @@ mod tests {
         assert_eq!(read.encode(), bytes);
     }
 
-    /// Worked out from the figure "Response UPIU for HPB".
+    /// The bytes follow the figure "Response UPIU for HPB".
     #[test]
     fn a_response_names_a_group_and_brings_entries() {
         let pairs = [0, 0, 0, 7, 0, 0, 0x12, 0x34];

@@ -1,6 +1,7 @@
-//! The format of Samsung's driver of 2018 (HPB 1.3.5, OpenMPDK HPBDriver): a READ(16) whose address
-//! has 4 bytes and is followed by an entry of 8, marked by 11h in byte 14, for one block of 4 KB;
-//! and READ BUFFER F9h for a subregion of the map.
+//! The format of Samsung's driver of 2018 (HPB 1.3.5, OpenMPDK HPBDriver).
+//!
+//! A READ(16) of one block of 4 KB has an address of 4 bytes and an entry of 8 bytes, and is marked
+//! by 11h in byte 14. READ BUFFER F9h reads a subregion of the map.
 
 use super::{Cdb, ReadFlags, WireError, cdb, must_be, reserved, u16_at, u24_at, u32_at, u64_at};
 

@@ -42,7 +42,7 @@ fn stacks(drive: &[&str]) -> Vec<DriveConfig> {
     configs
 }
 
-/// Contents that a drive without layers would have.
+/// Contents of a drive without layers, which every stack must have.
 struct Model {
     stamps: Vec<Stamp>,
     bytes: Option<Vec<u8>>,
@@ -286,8 +286,9 @@ fn layers_change_no_data() {
     assert_eq!(tested.len(), LAYERS.len(), "some layer is tested on no drive: {tested:?}");
 }
 
-/// A checkpoint of several parts is written beside the records that follow, and begun anew after
-/// each mount: the ring of records never runs over.
+/// The ring of records never overflows, although a checkpoint of several parts takes long.
+///
+/// Its parts are written beside the records that follow, and each mount begins it anew.
 #[test]
 fn a_checkpoint_keeps_ahead_of_the_ring() {
     let drive = [
@@ -338,8 +339,9 @@ fn a_checkpoint_keeps_ahead_of_the_ring() {
     );
 }
 
-/// Work in idle time may end after the time that it was given. What is gathered afterwards, in no
-/// time, is sent when that time has come, and not before.
+/// Work in idle time may end later than the idle time.
+///
+/// Pages that are gathered afterwards in no simulated time are sent only when that time has come.
 #[test]
 fn what_is_gathered_after_idle_time_is_sent_after_it() {
     let settings = [

@@ -1,5 +1,5 @@
-//! A mirror goes on without a drive, mends what one cannot read, believes the drives that have
-//! every write, and touches nothing that is not its own.
+//! A mirror goes on without a drive and repairs units that a drive cannot read. It reads only from
+//! drives with every write, and never writes to a foreign drive.
 
 use flashatlas_device::{Cmd, Contents, Device, DriveConfig, PowerCycle, Reply, Stack};
 use flashatlas_host::STANDARD;
@@ -19,7 +19,7 @@ fn built(config: &DriveConfig) -> Stack {
     stack
 }
 
-/// Returns a host that knows what the digests on other drives stand for.
+/// Returns a stack with the contents that the digests on other drives stand for.
 fn knowing(config: &DriveConfig, contents: &[Contents]) -> Stack {
     let mut stack = config.build_stack(Seed(1)).unwrap();
     stack.learn(contents);
@@ -70,7 +70,7 @@ fn what_one_drive_cannot_read_another_can_and_it_is_written_again() {
     };
     assert_eq!(read(&mut stack, 9), Stamp::whole(7, 0));
     assert_eq!((counter(&stack, "read_errors"), counter(&stack, "repaired_units")), (1, 1));
-    // from now on the first drive has it again, in another place
+    // from now on the first drive has the unit again, in another place
     assert_eq!(read(&mut stack, 9), Stamp::whole(7, 0));
     assert_eq!((counter(&stack, "read_errors"), counter(&stack, "dropped")), (1, 0));
     let drive = &stack.drives()[0];
@@ -90,7 +90,7 @@ fn a_drive_that_was_left_out_is_behind_until_it_is_copied_to() {
     flush(&mut stack);
     assert_eq!((counter(&stack, "dropped"), counter(&stack, "current_drives")), (1, 1));
     assert_eq!(read(&mut stack, 1), Stamp::whole(6, 0));
-    // the first drive mounts, and has nothing of that: it is not believed
+    // the first drive mounts without these writes: the mirror does not read from it
     stack.set_instant(false);
     stack.power_cycle(&config, Seed(1)).unwrap();
     stack.set_instant(true);
@@ -235,7 +235,7 @@ fn idle_time_that_is_looked_at_in_parts_goes_on_where_it_was() {
     stack.set_instant(false);
     stack.power_cycle(&config, Seed(1)).unwrap();
     let mut done = Vec::new();
-    // like a run that samples in between: it begins at the same time again
+    // a run that samples in idle time calls `idle` several times with the same beginning
     for part in 1..=40 {
         let until = Ps::ZERO.after(Dur::from_us(part * 500));
         stack.idle(Ps::ZERO, until).unwrap();
@@ -275,7 +275,7 @@ fn a_power_failure_while_time_passes_is_that_of_all_drives() {
     ]);
     let mut stack = config.build_stack(Seed(1)).unwrap();
     let (mut reply, mut done) = (Reply::default(), Vec::new());
-    // HARD gathers this, and sends it when a millisecond has passed
+    // HARD gathers this write, and sends it after a millisecond
     let write = Cmd::Write { lba: Lba(0), sectors: UNIT, fua: false, content: 1, data: None };
     stack.submit(Ps::ZERO, Tag(1), write, &mut reply).unwrap();
     stack.drives_mut()[0].faults().cut_power_after(0);

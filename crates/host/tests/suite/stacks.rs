@@ -1,4 +1,4 @@
-//! The stacks that can work, what a mount leaves alone, and the time that a layer takes.
+//! Stacks that are allowed, media that a mount does not touch, and the time that a layer takes.
 
 use flashatlas_device::{Cmd, DriveConfig, Reply, Stack, SubmitError};
 use flashatlas_host::STANDARD;
@@ -73,8 +73,9 @@ fn a_file_may_name_layers_in_a_list() {
     assert!(said.starts_with("mine.toml:1:"), "{said}");
 }
 
-/// Mounts another medium under a stack, which must refuse it and program nothing. Returns the
-/// message of the refusal.
+/// Mounts another medium under a stack, and returns the message of the refusal.
+///
+/// The stack must refuse the medium and program nothing.
 fn refused(config: &DriveConfig, medium: &Medium) -> String {
     let mut stack = config.build_stack(Seed(1)).unwrap();
     let said = stack.remount([medium.clone()], config, Seed(1)).map(drop).unwrap_err().to_string();
@@ -118,8 +119,7 @@ fn records_of_another_layout_are_left_alone() {
     stack.remount([medium], &config, Seed(1)).unwrap();
 }
 
-/// A record that is full when a trim comes is written before the trim: it must not free what the
-/// trim vacates.
+/// A full record is written before the next trim, and must not free what the trim vacates.
 #[test]
 fn a_trim_waits_for_a_record_of_its_own() {
     let drive = [
@@ -149,7 +149,7 @@ fn a_trim_waits_for_a_record_of_its_own() {
         send(&mut stack, Cmd::Trim { lba: Lba(2 * n), sectors: 1 });
     }
     send(&mut stack, Cmd::Trim { lba: Lba(300), sectors: 200 });
-    // what is written now goes to superpages that are free, and none of it is durable
+    // these writes go to free superpages, and none of them is durable
     for n in 0..75 {
         let write = Cmd::Write {
             lba: Lba(600 + 2 * n),
@@ -169,8 +169,7 @@ fn a_trim_waits_for_a_record_of_its_own() {
     }
 }
 
-/// Returns the times at which `writes` pages that are written at once are complete, in
-/// microseconds.
+/// Writes `writes` pages at once, and returns the times of their completions in microseconds.
 fn completions(more: &[&str], writes: u64) -> Vec<u64> {
     let more = [&["cache.mode=write-through"], more].concat();
     let mut stack = hard(&more).unwrap().build_stack(Seed(1)).unwrap();
@@ -200,7 +199,7 @@ fn time_is_what_the_settings_say() {
         [7],
         "in the buffer"
     );
-    // a buffer at a time: each superpage is written after the one before, and takes the same time
+    // with one buffer, superpages are written one after the other, and each takes the same time
     let narrow = completions(&["hard.complete=written", "hard.buffers=1"], 12);
     let wide = completions(&["hard.complete=written", "hard.buffers=64"], 12);
     assert!(narrow.chunks(2).all(|pair| pair[0] == pair[1]), "{narrow:?}");
@@ -230,7 +229,7 @@ fn a_read_that_fails_leaves_nothing_behind() {
     stack.set_instant(true);
 }
 
-/// With bytes, a mount has only what is on the drive: the layer and its table of digests are gone.
+/// With bytes, a mount needs only the drive, and not the layer's table of digests.
 #[test]
 fn a_mount_needs_the_drive_alone() {
     let config = hard(&["nand.data=ram"]).unwrap();

@@ -1,5 +1,4 @@
-//! Input that is refused, and the words of the refusal; input that is not refused fits the bytes of
-//! the formats.
+//! Bad input is refused with a clear message, and all other input can be encoded in the formats.
 
 use super::{config, lba, stack, write};
 use flashatlas_device::{Cmd, Device, Reply, Stack, SubmitError};
@@ -95,13 +94,13 @@ fn there_is_no_map_where_none_is_handed_out() {
     };
     assert_eq!(ask(Cmd::ReadBuffer { subregion: 31 }), "subregion 31 of the map: there are 31");
     assert_eq!(ask(Cmd::WriteBuffer { region: Some(16) }), "region 16 of the map: there are 16");
-    // above the layer that plays the host, and on a drive without one
+    // HPB commands from above the host's layer, and to a drive without this layer
     let none = SubmitError::NoMap { what: "subregion", number: 0, count: 0 };
     assert_eq!(submit(&mut with, Cmd::ReadBuffer { subregion: 0 }), Err(none.clone()));
     let mut without = STANDARD.load("tiny", None, &[]).unwrap().build_stack(Seed(1)).unwrap();
     assert_eq!(submit(&mut without, Cmd::ReadBuffer { subregion: 0 }), Err(none.clone()));
     assert!(none.to_string().contains("hands out no map"));
-    // a read with an entry is a read
+    // without the layer, a read with an entry is a plain read
     submit(&mut without, write(0, 7)).unwrap();
     let mut reply = Reply::default();
     without

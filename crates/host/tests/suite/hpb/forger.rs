@@ -1,4 +1,4 @@
-//! A host that sends whatever it likes.
+//! A host that sends any entries, also forged ones.
 
 use super::{PAGES, SUBREGION, config, counter};
 use flashatlas_device::hpb::NO_ENTRY;
@@ -7,7 +7,7 @@ use flashatlas_ftl::Place;
 use flashatlas_types::{Lba, Lpn, Ps, Seed, Stamp, Tag};
 use proptest::prelude::*;
 
-/// A drive whose host is the test: it keeps every entry that it ever got, and sends what it likes.
+/// A drive under a test that keeps every entry it ever got, and sends any entries.
 struct Forger {
     stack: Stack,
     config: DriveConfig,
@@ -121,13 +121,13 @@ enum Step {
     PowerCycle,
     /// Read a page with these 8 bytes.
     Send(u32, u64),
-    /// Read the page of an entry that was seen before, with the entry: the number counts back.
+    /// Read the page of an earlier entry with this entry: the number counts back from the last.
     Replay(usize),
-    /// The same with bits turned over, and for another page.
+    /// Read the page of an earlier entry with the entry, some of its bits flipped.
     Flip(usize, u64),
+    /// Read another page with an earlier entry.
     Splice(usize, u32),
-    /// Read consecutive pages with the entries that these numbers count back to, whatever their
-    /// pages.
+    /// Read consecutive pages with earlier entries of any pages.
     Long(u32, Vec<usize>),
 }
 
@@ -228,8 +228,7 @@ fn play(more: &[&str], steps: &[Step], other: &[(u32, u64)]) -> Result<(), TestC
     Ok(())
 }
 
-/// Returns entries of a drive with other keys, whose pages have the same places as on the drive
-/// under test.
+/// Returns entries of a drive with another key and the same places of pages.
 fn of_another(settings: &[&str]) -> Vec<(u32, u64)> {
     let mut other = Forger::new(&[settings, &["hpb.key=2"]].concat());
     (0..PAGES).for_each(|page| other.write(page));
@@ -272,7 +271,7 @@ fn every_refusal_is_counted_by_its_reason() {
         host.fetch(0);
         let (_, first) = host.seen[3];
         assert!(host.is_right(3, first) && counter(&host.stack, "valid_entries") == 1, "{protect}");
-        // a page beside it is written: the whole subregion is dirty until it is fetched again
+        // a write of another page makes the whole subregion dirty until it is fetched again
         host.write(4);
         assert!(host.is_right(3, first) && refused(&host, "dirty") == 1, "{protect}");
         host.fetch(0);
@@ -299,8 +298,8 @@ fn every_refusal_is_counted_by_its_reason() {
             assert!(host.is_right(3, now ^ 1) && refused(&host, "tampered") == 1);
             assert!(host.is_right(5, now) && refused(&host, "tampered") == 2, "spliced");
         } else {
-            // a changed entry decrypts to anything: most have another generation, the others no
-            // place or the place of another page
+            // a changed entry decrypts to random bits: most results have another generation, the
+            // others have no valid place or the place of another page
             (0..1000).for_each(|n| assert!(host.is_right(3, (now ^ (n + 1)) & 0xffff_ffff)));
             let all: u64 =
                 ["stale", "out_of_range", "elsewhere"].iter().map(|why| refused(&host, why)).sum();
@@ -310,7 +309,7 @@ fn every_refusal_is_counted_by_its_reason() {
     }
 }
 
-/// Map pages have numbers, too: the place of map page 3 is no place of page 3.
+/// A forged entry with the place of map page 3 is not accepted for data page 3.
 #[test]
 fn a_map_page_is_not_taken_for_data() {
     let mut host = Forger::new(&["hpb.protect=plain", "cache.mode=write-through"]);
@@ -322,8 +321,7 @@ fn a_map_page_is_not_taken_for_data() {
     assert_eq!(counter(&host.stack, "valid_entries"), 1);
 }
 
-/// A page that waits for others of its frame has left the write cache, but its entry has not
-/// changed yet.
+/// A page that has left the write cache and waits for others of its frame still has its old entry.
 #[test]
 fn a_page_in_the_page_buffer_is_read_from_there() {
     let mut host = Forger::new(QUARTERS);
@@ -345,8 +343,7 @@ fn a_page_in_the_page_buffer_is_read_from_there() {
     assert!(seen > 0, "it was never there");
 }
 
-/// `plain` promises no safety from forgers, as `docs/RELIABILITY.md` says: a forged entry of an old
-/// version is believed.
+/// With `plain` the drive accepts a forged entry of an old version (`docs/RELIABILITY.md`).
 #[test]
 fn without_protection_a_forger_reads_what_was() {
     let mut host = Forger::new(&["hpb.protect=plain", "cache.mode=write-through"]);
@@ -359,8 +356,7 @@ fn without_protection_a_forger_reads_what_was() {
     assert!(!host.is_right(3, old), "the old version still stands on flash, and names the page");
 }
 
-/// The numbers of generations come again, but entries that were handed out long ago do not become
-/// genuine with them.
+/// Entries from long ago stay invalid when the numbers of generations are used again.
 #[test]
 fn generations_that_come_again_reset_the_host() {
     for (protect, generations) in [("tagged", 256), ("encrypted", 16)] {
@@ -383,7 +379,7 @@ fn generations_that_come_again_reset_the_host() {
     }
 }
 
-/// Only the version of a page that a part in the write cache was written over is believed.
+/// A read of a partly cached page accepts only the version that the cached part was written over.
 #[test]
 fn an_old_version_is_not_laid_under_what_the_cache_holds() {
     let mut host = Forger::new(&["hpb.protect=plain"]);

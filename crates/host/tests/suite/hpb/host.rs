@@ -1,4 +1,4 @@
-//! Both sides with an honest host: when subregions are fetched, and which ones leave.
+//! Both sides with an honest host: when subregions are fetched, and which ones are dropped.
 
 use super::{DRIVE, SUBREGION, config, counter, lba, stack, write};
 use flashatlas_device::{Cmd, Device, Done, PowerCycle, Reply, Stack};
@@ -6,7 +6,7 @@ use flashatlas_host::STANDARD;
 use flashatlas_nand::OobRole;
 use flashatlas_types::{Lpn, Ppn, Ps, Seed, Stamp, Tag};
 
-/// A host that plays in time.
+/// A host in simulated time.
 struct Host {
     stack: Stack,
     now: Ps,
@@ -59,8 +59,9 @@ impl Host {
     }
 }
 
-/// Returns pages that are in different map pages. With three map pages in memory, each look at the
-/// map is a flash read.
+/// Returns pages in different map pages.
+///
+/// The drive keeps three map pages in memory, so each lookup of such a page is a flash read.
 fn far(n: u32) -> u32 {
     n % 15 * 2 * SUBREGION + n / 15
 }
@@ -137,7 +138,7 @@ fn a_drive_in_control_recommends_what_is_read() {
     );
     host.read(far(0));
     assert_eq!((host.count("valid_entries"), host.count("refused_dirty")), (2, 2));
-    // the host knows what it wrote itself
+    // the host marks the pages that it writes itself
     host.write(far(0));
     host.read(far(0));
     assert_eq!(host.count("miss_dirty"), 1);
@@ -153,7 +154,7 @@ fn only_the_page_that_changed_is_dirty_where_pages_are_known() {
     assert_eq!((host.count("valid_entries"), host.count("refused_dirty")), (1, 0));
 }
 
-/// Memory for two subregions of regions with one each.
+/// Host memory for two subregions, in regions of one subregion each.
 const TWO: &[&str] = &["hpb.region=32KiB", "hpb.host_bytes=272", "hpb.activation_reads=1"];
 
 #[test]
@@ -282,10 +283,10 @@ fn timers_drop_what_was_written_and_later_everything() {
     assert_eq!(at(&mut host, 36), 2, "the timer of the other expired for the third time");
 }
 
-/// 16 ms to make the entries of a subregion.
+/// Hash time with which the drive takes 16 ms to make the entries of a subregion.
 const SLOW: &str = "hpb.hash_time=1ms";
 
-/// While a subregion is on its way, a page of it is written, and then entries from before arrive.
+/// A page is written while its subregion is being fetched: the entries that arrive are older.
 #[test]
 fn what_is_written_while_entries_arrive_is_not_read_by_them() {
     for (remark, known) in [("true", true), ("false", false)] {
@@ -328,11 +329,11 @@ fn entries_that_come_with_responses_keep_the_host_up_to_date() {
         host.write(far(0));
         host.settle();
     }
-    // the change is decided with the write, whose own response takes it along
+    // the write changes the entry at once, and its own response has the new entry
     host.read(far(0));
     assert_eq!((host.count("map_requests"), host.count("pairs"), host.count("hits")), (1, 5, 1));
     assert_eq!((host.count("valid_entries"), host.count("refused_dirty")), (1, 0));
-    // more than may wait: the subregion is fetched
+    // more changes than the drive may keep: the subregion is fetched
     let mut host = Host::new(&[
         "hpb.activation_reads=1",
         "hpb.refresh_reads=1",
@@ -360,7 +361,7 @@ fn entries_that_come_with_responses_keep_the_host_up_to_date() {
     assert_eq!(host.count("hits"), 2);
 }
 
-/// A response that takes longer brings old news when a later one has brought new.
+/// A late response has an older entry of a page than a response that arrived before it.
 #[test]
 fn responses_that_arrive_late_are_overtaken() {
     let mut host = Host::new(&[
@@ -372,7 +373,7 @@ fn responses_that_arrive_late_are_overtaken() {
     ]);
     host.read(0);
     host.settle();
-    // of two changes the response takes one along; the other comes with a long read
+    // the response has one of the two new entries; the other comes with a long read
     host.submit(2, Cmd::Write { lba: lba(0), sectors: 8, fua: false, content: 5000, data: None });
     host.wait(2);
     host.submit(5, Cmd::Read { lba: lba(100), sectors: 400 });
@@ -405,7 +406,7 @@ fn only_as_many_map_requests_are_under_way_as_may_be() {
     }
 }
 
-/// The power of the drive fails under a host that goes on.
+/// The power of the drive fails, and the host goes on with its old entries.
 #[test]
 fn a_drive_that_was_off_tells_the_host_so() {
     let config = config(&["hpb.activation_reads=1", "cache.mode=write-through"]).unwrap();
@@ -424,7 +425,7 @@ fn a_drive_that_was_off_tells_the_host_so() {
     assert_eq!(host.count("valid_entries"), 2, "it was fetched again, under the new key");
 }
 
-/// The host does without a subregion of which a map page cannot be read; what can be read is read.
+/// A host reads pages without entries if a map page of their subregion cannot be read.
 #[test]
 fn a_map_page_that_cannot_be_read_stops_nobody() {
     let mut host = Host::new(&["hpb.activation_reads=1", "hpb.region=1MiB", "hpb.subregion=1MiB"]);
@@ -457,7 +458,7 @@ fn what_has_changed_is_refreshed_where_pages_are_known_as_where_they_are_not() {
                 host.settle();
             }
             assert_eq!(host.count("map_requests"), 1, "{dirty}, {control}");
-            // the drive changes a place behind the host's back
+            // the drive moves a page, and the host does not get the new entry
             let place = host.stack.ssd().place(Lpn(far(0)));
             host.number += 1;
             let number = host.number;
@@ -491,7 +492,7 @@ fn the_layer_forgets_what_it_was_about_when_the_power_fails() {
     host.stack.power_cycle(&config, Seed(1)).unwrap();
     host.stack.reset_counters();
     for n in 0..4 {
-        // its own commands take their time again, and are nobody else's
+        // the layer's own commands take time again, and are not reported to the host above
         host.submit(n, Cmd::Read { lba: lba(far(0)), sectors: 4 });
         host.wait(n);
         host.settle();

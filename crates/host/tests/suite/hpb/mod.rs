@@ -1,5 +1,6 @@
-//! R7 of RELIABILITY.md: whatever the host sends with a read, the read returns what it would return
-//! without. Also what the two sides of HPB do to keep this promise, and to be fast.
+//! R7 of RELIABILITY.md: a read with any entries returns the same data as a read without entries.
+//!
+//! The tests also check how the two sides of HPB keep this promise, and how they save time.
 
 mod bad_input;
 mod forger;
@@ -10,7 +11,9 @@ use flashatlas_device::{Cmd, DriveConfig, Stack};
 use flashatlas_host::STANDARD;
 use flashatlas_types::{Lba, Seed};
 
-/// 496 pages of 2 KiB in 31 subregions of 16; map pages of 16 entries, 3 of them in memory.
+/// Drive of 496 pages of 2 KiB in 31 subregions of 16 pages.
+///
+/// Its map pages have 16 entries each, and 3 of them fit into memory.
 const DRIVE: &[&str] = &[
     "drive.blocks=24",
     "map.unit=2KiB",

@@ -40,7 +40,7 @@ impl Player {
         self.in_flight.push(tag);
     }
 
-    /// Reads, and compares the result with what is there, looked up behind the drive's back.
+    /// Reads, and compares the result with the content of the medium.
     fn read(&mut self, tag: u64, lba: Lba, sectors: u32) {
         let unit = u64::from(self.stack.unit_sectors());
         let pages = lba.0 / unit..(lba.0 + u64::from(sectors)).div_ceil(unit);
@@ -138,8 +138,7 @@ impl Player {
         self.stack.check().unwrap_or_else(|v| panic!("{}: {v}", self.what));
     }
 
-    /// Asserts that both sides, each for itself, count the same. Returns the number of entries that
-    /// the drive believed.
+    /// Asserts that the counters of both sides agree, and returns the number of accepted entries.
     fn compare_counts(&self) -> u64 {
         let count = |name: &str| counter(&self.stack, name);
         let sum = |of: &str, names: &[&str]| {
@@ -232,8 +231,7 @@ fn honest_hosts_read_what_the_drive_holds() {
     assert!(valid_entries.iter().all(|&n| n > 1000), "{valid_entries:?}");
 }
 
-/// Entries, requests, returned regions and notices travel as bytes: what arrives is what would have
-/// arrived without them, and the hosts do the same at the same times.
+/// With each wire format, the hosts do the same at the same times as with `hpb.wire=off`.
 #[test]
 fn a_wire_format_changes_nothing() {
     const HOST: &[&str] = &[
@@ -281,8 +279,9 @@ fn a_wire_format_changes_nothing() {
     }
 }
 
-/// A page leaves the write cache while the map that has its old place is on its way: the response
-/// to another write takes its new entry along, and is there first.
+/// A page leaves the write cache while a fetch with its old place is under way.
+///
+/// The response to another write has the new entry, and arrives before the fetch.
 #[test]
 fn an_entry_that_overtakes_a_fetch_is_not_lost() {
     let settings = [
@@ -305,7 +304,7 @@ fn an_entry_that_overtakes_a_fetch_is_not_lost() {
     assert_eq!(player.reply.stamps, [Stamp::whole(7777, 0)]);
 }
 
-/// The flash is read, and data is sent, only after every entry of the request was checked.
+/// A read of flash and its transfer begin only after every entry of the request was checked.
 #[test]
 fn each_check_is_waited_for() {
     let time = |hash: &str| {

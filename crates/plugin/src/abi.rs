@@ -1,4 +1,4 @@
-//! The C ABI, as `flashatlas_plugin.h` has it: the header is made of this file.
+//! The C ABI. `flashatlas_plugin.h` is generated from this file.
 
 use std::ffi::{c_char, c_void};
 
@@ -8,7 +8,7 @@ pub const FA_ABI_VERSION: u32 = 1;
 /// No page: the answer to a lookup of a page that was never written, or was trimmed.
 pub const FA_NOWHERE: u32 = 0xFFFF_FFFF;
 
-/// No block: the answer of a victim policy that has none to offer.
+/// No block: the answer of a victim policy if no block can be collected.
 pub const FA_NO_BLOCK: u32 = 0xFFFF_FFFF;
 
 /// A fault: a policy or a classifier cannot answer, and its callback `fault` returns the reason.
@@ -20,7 +20,7 @@ pub const FA_NO_STREAM: i32 = -1;
 /// No age: the same cases as `FA_NO_STREAM`.
 pub const FA_NO_AGE: u64 = 0xFFFF_FFFF_FFFF_FFFF;
 
-/// Result of a call. A plug-in hands every result but `FA_OK` up to FlashAtlas as it is, unless it
+/// Result of a call. A plug-in returns every result but `FA_OK` to FlashAtlas unchanged, unless it
 /// can handle the result.
 #[repr(u32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,12 +36,12 @@ pub enum FaStatus {
     FA_PROGRAM_FAILED = 3,
     /// The erase failed: the block is bad from now on.
     FA_ERASE_FAILED = 4,
-    /// The power is gone: answer with this at once.
+    /// The power is gone: the callback must return this result at once.
     FA_POWER_LOST = 5,
     /// The call breaks a rule of flash, or of this interface: the run ends with an error that names
     /// the rule.
     FA_REFUSED = 6,
-    /// The plug-in failed; it has told the reason to `fail` of the host.
+    /// The plug-in failed, and has called `fail` of the host with the reason.
     FA_FAILED = 7,
 }
 
@@ -107,11 +107,11 @@ pub struct FaValue {
 pub struct FaPart {
     /// Kind of the part: a `fa_kind`.
     pub kind: u32,
-    /// The name by which it is chosen.
+    /// The name by which drive files choose the part.
     pub name: *const c_char,
     /// A summary of one line.
     pub summary: *const c_char,
-    /// The paper that describes it, or `none`.
+    /// The paper that describes the part, or `none`.
     pub paper: *const c_char,
     /// Parameters of the part.
     pub params: *const FaParam,
@@ -146,7 +146,7 @@ pub struct FaMoment {
     pub now_ps: u64,
 }
 
-/// Lane from which a victim policy picks. Its blocks are numbered from 0.
+/// Lane from which a victim policy picks. The blocks of a lane are numbered from 0.
 #[repr(C)]
 pub struct FaCandidates {
     /// Valid slots by block; they have a meaning for closed blocks only.
@@ -161,13 +161,13 @@ pub struct FaCandidates {
     pub at: FaMoment,
 }
 
-/// A victim policy: it picks the closed block of a lane that is collected next. Each lane has its
-/// own.
+/// A victim policy: it picks the closed block of a lane that is collected next. Each lane has a
+/// policy of its own.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct FaVictim {
-    /// Makes a policy for a lane of `blocks` blocks of `slots` slots each. `seed` is the policy's
-    /// own.
+    /// Makes a policy for a lane of `blocks` blocks of `slots` slots each. Each policy gets another
+    /// `seed`.
     pub create: Option<
         unsafe extern "C" fn(
             values: *const FaValue,
@@ -203,20 +203,20 @@ pub struct FaSorted {
     pub age: u64,
     /// The stream of the block that holds this version, or `FA_NO_STREAM`.
     pub stream: i32,
-    /// True if this is a stream of collection.
+    /// True if `stream` is a stream of collection.
     pub collected: bool,
 }
 
 /// A block that was collected.
 #[repr(C)]
 pub struct FaCollected {
-    /// The stream that wrote it, or `FA_NO_STREAM`.
+    /// The stream that wrote the block, or `FA_NO_STREAM`.
     pub stream: i32,
-    /// True if this is a stream of collection.
+    /// True if `stream` is a stream of collection.
     pub collected: bool,
     /// Pages that the host wrote since the block was opened.
     pub age: u64,
-    /// Slots that were valid when it was picked.
+    /// Slots that were valid when the block was picked.
     pub valid: u32,
     /// Slots of a block.
     pub slots: u32,
@@ -230,7 +230,7 @@ pub struct FaClassifier {
     pub host_streams: u32,
     /// Streams of collection.
     pub collection_streams: u32,
-    /// True if it needs ages and streams, which takes tables of the drive.
+    /// True if the classifier needs ages and streams, for which the drive keeps tables.
     pub history: bool,
     /// Makes a classifier for `pages` logical pages and `streams` streams.
     pub create: Option<
@@ -245,7 +245,7 @@ pub struct FaClassifier {
     pub moved: Option<unsafe extern "C" fn(classifier: *mut c_void, page: *const FaSorted) -> u32>,
     /// Notes that a block was collected and is erased. May be absent; needs `history`.
     pub erased: Option<unsafe extern "C" fn(classifier: *mut c_void, block: *const FaCollected)>,
-    /// Returns the bytes of its tables in the drive. May be absent.
+    /// Returns the bytes of the classifier's tables in the drive. May be absent.
     pub memory: Option<unsafe extern "C" fn(classifier: *mut c_void) -> u64>,
     /// Returns the reason for the answer `FA_FAULT`. May be absent.
     pub fault: Option<unsafe extern "C" fn(classifier: *mut c_void) -> *const c_char>,
@@ -261,7 +261,7 @@ pub enum FaState {
     FA_DATA = 1,
     /// The page holds bytes of the plug-in's own.
     FA_OWN = 2,
-    /// The page was being programmed when the power failed, or could be read and cannot any more: a
+    /// The page cannot be read: the power failed during its program, or it was damaged later. A
     /// drive cannot tell the two apart.
     FA_TORN = 3,
 }
@@ -322,9 +322,9 @@ pub struct FaMap {
     /// Pointer of FlashAtlas' own.
     pub context: *mut c_void,
     /// Adds `accesses` accesses of `bytes` bytes each to a table in memory (a `fa_memory`), after
-    /// the earlier ones.
+    /// the earlier accesses.
     ///
-    /// Accesses are the cost of the call. Accesses of `set` during a mount cost nothing.
+    /// The accesses are the only cost of the call. During a mount, accesses of `set` cost nothing.
     pub access: unsafe extern "C" fn(
         map: *const FaMap,
         memory: u32,
@@ -336,10 +336,10 @@ pub struct FaMap {
 
 /// A map store: the logical-to-physical map of page mapping in memory, and the cost of its lookups.
 ///
-/// FlashAtlas keeps the true map beside it; an answer that differs ends the run with an error that
-/// names the page. Nothing of the map is on flash: a mount finds pages by their spare areas and
-/// reports them by `set`, in ascending order. For a map with pages on flash write a whole FTL here,
-/// or a store in Rust.
+/// FlashAtlas keeps a map of its own beside the store. An answer that differs from this map ends
+/// the run with an error that names the page. Nothing of the store is on flash: a mount finds pages
+/// by their spare areas, and calls `set` for each in ascending order. For a map with pages on
+/// flash, write a whole FTL (`fa_ftl`), or a store in Rust.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct FaStore {
@@ -364,11 +364,11 @@ pub struct FaStore {
         Option<unsafe extern "C" fn(store: *mut c_void, tables: *mut FaTable, room: u32) -> u32>,
 }
 
-/// Functions for an FTL: the same for as long as the drive is on.
+/// Functions for an FTL. They do not change while the drive is on.
 ///
-/// Every call acts at once, and is an operation that takes time in the simulation. An operation
-/// waits for the one before it, as in firmware that does one thing after the other, unless `after`
-/// was called.
+/// Every call acts at once, and adds an operation that takes time in the simulation. An operation
+/// waits for the operation before it, as in firmware with a single thread, unless `after` was
+/// called.
 #[repr(C)]
 pub struct FaHost {
     /// Pointer of FlashAtlas' own.
@@ -376,9 +376,8 @@ pub struct FaHost {
     /// Reads bytes of a page.
     ///
     /// This is one operation of the flash: it transfers the whole page, even if few bytes are
-    /// wanted. The first 32 bytes of a page of data are a token for `program`, and the others are
-    /// 0. The result for a page that is erased or torn is `FA_UNREADABLE`; `spare` can tell the two
-    /// apart.
+    /// wanted. The first 32 bytes of a page of data are a token for `program`, and the other bytes
+    /// are 0. The result for an erased or a torn page is `FA_UNREADABLE`; `spare` tells them apart.
     pub read: unsafe extern "C" fn(
         host: *const FaHost,
         page: u32,
@@ -386,14 +385,14 @@ pub struct FaHost {
         bytes: u32,
         buffer: *mut c_void,
     ) -> FaStatus,
-    /// Programs a page with a page of bytes, once after each erase and in ascending order in its
-    /// block.
+    /// Programs a page with a page of bytes.
     ///
-    /// Pages may be left out. If the bytes begin as `data` of `write`, they stand for this data,
-    /// which is then the newest version of its logical page. If they were read from a page of data,
-    /// they are a copy of it. All other bytes are the plug-in's own. A block in which a program
-    /// failed takes no more programs and no erase; `is_bad` is true for it once an erase has been
-    /// refused.
+    /// A page is programmed at most once after each erase. The pages of a block are programmed in
+    /// ascending order, and pages may be left out. If the bytes begin as `data` of `write`, they
+    /// stand for this data, which is then the newest version of its logical page. If they were read
+    /// from a page of data, they are a copy of this page. All other bytes are the plug-in's own. A
+    /// block in which a program failed takes no more programs and no erase; `is_bad` is true for it
+    /// once an erase has been refused.
     pub program:
         unsafe extern "C" fn(host: *const FaHost, page: u32, data: *const c_void) -> FaStatus,
     /// Reads a page and programs its content, of any kind, into another page.
@@ -404,8 +403,8 @@ pub struct FaHost {
     pub erase: unsafe extern "C" fn(host: *const FaHost, block: u32) -> FaStatus,
     /// Reads the spare area of a page.
     ///
-    /// This takes the time of a read during a mount. Later it is free, since a drive would know the
-    /// answer.
+    /// During a mount this takes the time of a read. Later it takes no time, since a drive would
+    /// have the answer in memory.
     pub spare:
         unsafe extern "C" fn(host: *const FaHost, page: u32, spare: *mut FaSpare) -> FaStatus,
     /// Returns true if a block is bad.
@@ -422,11 +421,10 @@ pub struct FaHost {
     ),
     /// Returns the number of the last operation.
     pub last: unsafe extern "C" fn(host: *const FaHost) -> u64,
-    /// Sets the operations that the next operation waits for, instead of the one before it; 0
-    /// stands for none.
+    /// Sets the operations that the next operation waits for, instead of the operation before it.
     ///
-    /// Data also waits for its arrival, and an erase for the programs and copies that superseded
-    /// pages of its block.
+    /// 0 stands for no operation. A program of data also waits until the data has arrived, and an
+    /// erase for the programs and copies that superseded pages of its block.
     pub after: unsafe extern "C" fn(host: *const FaHost, operations: *const u64, count: u32),
     /// Returns the simulated time, in picoseconds.
     pub now: unsafe extern "C" fn(host: *const FaHost) -> u64,
@@ -434,8 +432,8 @@ pub struct FaHost {
     pub fail: unsafe extern "C" fn(host: *const FaHost, why: *const c_char),
     /// Returns zeroed memory that is accounted for, or null if there is none.
     ///
-    /// Memory that is not released when `destroy` returns is reported as leaked. It has no other
-    /// use: `malloc` does as well.
+    /// Memory that is not released when `destroy` returns is reported as leaked. This report is the
+    /// only difference from `malloc`, which may be used as well.
     pub allocate: unsafe extern "C" fn(host: *const FaHost, bytes: u64) -> *mut c_void,
     /// Releases memory that `allocate` returned.
     pub release: unsafe extern "C" fn(host: *const FaHost, memory: *mut c_void),
@@ -445,9 +443,9 @@ pub struct FaHost {
 ///
 /// Its callbacks get the host of the drive and return a `fa_status`. The host may be used during a
 /// call and not between two calls. FlashAtlas keeps a map of its own beside the FTL's. The run ends
-/// with an error that names the callback, the page and the block if `locate` returns another place
-/// than the newest version's, if an erase loses a newest version, or if a page is programmed twice
-/// or out of order.
+/// with an error if `locate` does not return the place of the newest version, if an erase
+/// loses a newest version, or if a page is programmed twice or out of order. The error names the
+/// callback, the page and the block.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct FaFtl {
@@ -456,8 +454,9 @@ pub struct FaFtl {
     /// True if the spare areas of data hold all that a mount needs: a FUA write then needs no
     /// `flush`.
     pub recovers_from_spare_areas: bool,
-    /// Returns 0 if a drive of this shape can work; otherwise writes the reason to `why`, which has
-    /// room for `room` bytes. May be absent.
+    /// Returns 0 if the FTL can work on a drive of this shape. May be absent.
+    ///
+    /// Otherwise it writes the reason to `why`, which has room for `room` bytes.
     pub fits: Option<
         unsafe extern "C" fn(
             shape: *const FaShape,
@@ -466,12 +465,12 @@ pub struct FaFtl {
             room: u32,
         ) -> i32,
     >,
-    /// Switches the drive on: builds the tables from the flash, which may be erased or left by a
-    /// power failure.
+    /// Switches the drive on: builds the tables from the flash, which may be erased or in the state
+    /// that a power failure left.
     ///
-    /// Returns null if the mount failed: `fail` was told the reason, or the power is lost again.
-    /// Afterwards FlashAtlas asks `locate` for every page once, at no cost; a place that cannot be
-    /// read counts as lost.
+    /// Returns null if the mount failed: `fail` was called with the reason, or the power failed
+    /// again. After a mount FlashAtlas calls `locate` once for every page, at no cost; a page whose
+    /// place cannot be read counts as lost.
     pub mount: Option<
         unsafe extern "C" fn(
             host: *const FaHost,
@@ -490,10 +489,9 @@ pub struct FaFtl {
             page: *mut u32,
         ) -> u32,
     >,
-    /// Writes a logical page: `data` must be programmed when this returns; the last program of it
-    /// counts.
+    /// Writes a logical page: `data` must be programmed when this returns; its last program counts.
     ///
-    /// An error that cannot be handled is handed up as it came, such as `FA_UNREADABLE` of a copy.
+    /// An error that the FTL cannot handle is returned unchanged, as `FA_UNREADABLE` of a copy.
     pub write: Option<
         unsafe extern "C" fn(
             ftl: *mut c_void,

@@ -12,12 +12,13 @@ struct Sorter {
     who: &'static str,
     ops: FaClassifier,
     classifier: *mut c_void,
-    /// Streams of each kind.
+    /// Number of streams of host writes.
     host: u32,
+    /// Number of streams of collection.
     collection: u32,
 }
 
-// SAFETY: as of a victim policy
+// SAFETY: as for a victim policy
 unsafe impl Send for Sorter {}
 
 /// Returns the definition of a classifier with these callbacks.
@@ -49,7 +50,7 @@ pub fn definition(common: Common, ops: FaClassifier) -> Result<ClassifierDef, Pl
         if classifier.is_null() {
             PartFault::raise(who, "`create` answers with null");
         }
-        // what declares nothing has as many of both
+        // a classifier that declares no streams has the same number of both kinds
         let host = if ops.host_streams > 0 { ops.host_streams } else { streams };
         Box::new(Sorter { who, ops, classifier, host, collection: streams }) as Box<dyn Classifier>
     };
@@ -139,7 +140,7 @@ impl Classifier for Sorter {
 impl Drop for Sorter {
     fn drop(&mut self) {
         let _call = watch::enter(self.who, "destroy", 0);
-        // SAFETY: nobody else has it
+        // SAFETY: this is the last use of the classifier
         unsafe { self.ops.destroy.expect("checked")(self.classifier) };
     }
 }

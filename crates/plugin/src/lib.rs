@@ -2,10 +2,10 @@
 //! ABI.
 //!
 //! `python/flashatlas/include/flashatlas_plugin.h` is the interface, and `src/abi.rs` the same in
-//! Rust. A plug-in is loaded once and stays; its parts are added to a registry and are then like
-//! the others. What a plug-in does wrong with the flash is an error that names the plug-in, the
-//! call and the block (`firmware`). Where it ends the process or never returns, a line says in
-//! which call and when (`watch`). A wild write into memory of this process is not caught.
+//! Rust. A plug-in is loaded once and stays loaded. Its parts are added to a registry, and are then
+//! used like the other parts. If a plug-in breaks a rule of flash, an error names the plug-in, the
+//! call and the block (`firmware`). If it ends the process or never returns, a line names the call
+//! and the simulated time (`watch`). A wild write into memory of this process is not caught.
 
 #[allow(non_camel_case_types, reason = "constants are named as C names them")]
 pub mod abi;

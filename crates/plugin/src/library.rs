@@ -1,4 +1,4 @@
-//! Opening a shared library, and what it says it has.
+//! Opening a shared library, and reading the definitions of its parts.
 
 use crate::abi::{
     FA_ABI_VERSION, FaClassifier, FaFtl, FaKind, FaPart, FaPlugin, FaStore, FaVictim,
@@ -34,9 +34,9 @@ impl std::error::Error for PluginError {}
 /// A library that was opened. It stays open.
 #[derive(Clone)]
 pub struct Library {
-    /// The name that it gives itself.
+    /// The name that the library states.
     pub name: &'static str,
-    /// The version that it gives itself.
+    /// The version that the library states.
     pub version: &'static str,
     /// `sha256:` and the digest of the file.
     pub digest: String,
@@ -96,7 +96,7 @@ pub(crate) fn fault(who: &'static str, callback: &str, now: Ps, why: Option<*con
     PartFault::raise(who, format!("`{callback}`{at}: {}", why.unwrap_or("it says no more")))
 }
 
-/// Returns an error unless these callbacks are there.
+/// Returns an error if one of these callbacks is null.
 pub(crate) fn required(who: &str, callbacks: &[(&str, bool)]) -> Result<(), PluginError> {
     match callbacks.iter().find(|(_, there)| !there) {
         None => Ok(()),
@@ -112,14 +112,14 @@ pub(crate) fn required(who: &str, callbacks: &[(&str, bool)]) -> Result<(), Plug
 /// lasts for `patience` ends the process.
 ///
 /// # Errors
-/// Returns an error if the library cannot be opened, if it is none of this interface or of another
-/// version of it, or if a part of it is declared wrongly.
+/// Returns an error if the library cannot be opened, if it does not have this version of the
+/// interface, or if a part of it is declared wrongly.
 pub fn load(path: &str, bytes: &[u8], patience: Duration) -> Result<Library, PluginError> {
     let wrong = |why: String| PluginError::new(format!("{path}: {why}"));
     // SAFETY: code of the user's own choice runs in this process, which is what a plug-in is for
     let library = unsafe { libloading::Library::new(path) }
         .map_err(|error| wrong(format!("cannot be opened as a shared library: {error}")))?;
-    // SAFETY: the symbol has this type by the header, which is all that anybody can know of it
+    // SAFETY: the header declares the symbol with this type; nothing else can be checked
     let entry =
         unsafe { library.get::<unsafe extern "C" fn() -> *const FaPlugin>(b"flashatlas_plugin") };
     let entry = *entry.map_err(|_| {
@@ -129,7 +129,7 @@ pub fn load(path: &str, bytes: &[u8], patience: Duration) -> Result<Library, Plu
                 .into(),
         )
     })?;
-    // what it says lies in it
+    // the texts and callbacks lie in the library, so it stays loaded
     std::mem::forget(library);
     watch::begin(patience);
     // SAFETY: as above
@@ -142,7 +142,7 @@ pub fn load(path: &str, bytes: &[u8], patience: Duration) -> Result<Library, Plu
             plugin.abi_version
         )));
     }
-    // SAFETY: a plug-in of this version says what the header says
+    // SAFETY: a plug-in of this version has the structures of the header
     unsafe {
         let name = text(path, "name", plugin.name)?;
         let version = text(path, "version", plugin.version)?;

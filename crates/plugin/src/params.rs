@@ -4,11 +4,12 @@ use crate::abi::{FaParam, FaType, FaValue};
 use crate::library::{PluginError, text};
 use flashatlas_types::{ParamDef, ParamKind, Params, Value};
 
-/// Largest whole number that a bound, which is a `double`, says exactly.
+/// Largest bound of a whole number: a bound is a `double`, which is exact up to here.
 const WHOLE_MAX: f64 = 9_007_199_254_740_992.0;
 
-/// Returns the declarations of a part; they live for ever, because registries hand out `'static`
-/// ones.
+/// Returns the declarations of a part.
+///
+/// They are never freed, because registries hand out `'static` declarations.
 ///
 /// # Safety
 /// `params` is null or points to `count` declarations, whose texts end with a zero byte.

@@ -1,6 +1,7 @@
-//! Map stores of plug-ins: the map as the plug-in has it, in its own memory. FlashAtlas keeps the
-//! truth beside it, and compares every answer. Nothing of such a map is on flash: a mount looks at
-//! the spare areas of data.
+//! Map stores of plug-ins, which keep the map in the plug-in's own memory.
+//!
+//! FlashAtlas keeps a true map beside it, and compares every answer. Nothing of the plug-in's map
+//! is on flash: a mount reads the spare areas of data.
 
 use crate::abi::{FA_NOWHERE, FaMap, FaStore};
 use crate::library::{Common, PluginError, required};
@@ -14,7 +15,7 @@ use flashatlas_types::{
 };
 use std::ffi::c_void;
 
-/// The most accesses of one call: one that never ends would fill the memory of the simulator.
+/// Largest number of accesses in one call: an endless loop would fill the simulator's memory.
 const ACCESSES_MAX: usize = 1 << 16;
 
 /// The map of one drive.
@@ -29,8 +30,8 @@ struct Store {
     mounting: bool,
 }
 
-// SAFETY: a plug-in is called by one thread at a time for each thing that it made, and says in its
-// header that it keeps nothing by thread
+// SAFETY: one thread at a time calls a plug-in for each object that it made, and by the header a
+// plug-in keeps no state by thread
 unsafe impl Send for Store {}
 
 /// Returns the definition of a store with these callbacks.
@@ -76,7 +77,7 @@ pub fn definition(common: Common, ops: FaStore) -> Result<MapStoreDef, PluginErr
 /// Adds accesses to a map: the callback `access`.
 ///
 /// # Safety
-/// `map` is what a call got, during that call.
+/// `map` is the pointer that a callback got, and that callback has not returned.
 unsafe extern "C" fn access(
     map: *const FaMap,
     memory: u32,
@@ -86,7 +87,7 @@ unsafe extern "C" fn access(
 ) {
     // SAFETY: as above; the context is the list of this call
     let list = unsafe { &mut *(*map).context.cast::<Vec<OpKind>>() };
-    // what is no memory is found when the list is looked at
+    // an invalid memory is recorded as NVM, and reported when the call returns
     let kind = tables::memory_of(memory).unwrap_or(MemoryKind::Nvm);
     if list.len() <= ACCESSES_MAX {
         list.push(OpKind::Memory { kind, accesses, bytes, write });
@@ -94,9 +95,9 @@ unsafe extern "C" fn access(
 }
 
 impl Store {
-    /// Calls `work` with a map that takes accesses, and puts these into the plan.
+    /// Calls `work` with a map that records accesses, and puts the accesses into the plan.
     ///
-    /// The accesses come one after the other, behind `after`. Returns the answer of `work`, and the
+    /// The accesses run one after the other, after `after`. Returns the answer of `work` and the
     /// last access.
     fn call<T>(
         &mut self,
@@ -267,7 +268,7 @@ impl MapStore for Store {
 impl Drop for Store {
     fn drop(&mut self) {
         let _call = watch::enter(self.who, "destroy", 0);
-        // SAFETY: nobody else has it
+        // SAFETY: this is the last use of the store
         unsafe { self.ops.destroy.expect("checked")(self.store) };
     }
 }

@@ -6,10 +6,10 @@ use crate::watch;
 use flashatlas_ftl::MemoryUse;
 use flashatlas_types::{MemoryKind, PartFault};
 
-/// The most that are read.
+/// Largest number of tables of a part; more are ignored.
 const TABLES_MAX: usize = 64;
 
-/// Returns the memory of this number, if there is one.
+/// Returns the kind of memory with this number, if there is one.
 pub fn memory_of(memory: u32) -> Option<MemoryKind> {
     match memory {
         m if m == FaMemory::FA_SRAM as u32 => Some(MemoryKind::Sram),
@@ -18,7 +18,9 @@ pub fn memory_of(memory: u32) -> Option<MemoryKind> {
     }
 }
 
-/// Returns the tables that `tables` fills in; it gets the room for them and returns their number.
+/// Returns the tables that `tables` fills in.
+///
+/// `tables` gets an array and its length, and returns the number of tables.
 pub fn read(who: &'static str, tables: impl FnOnce(*mut FaTable, u32) -> u32) -> Vec<MemoryUse> {
     let none = FaTable { name: std::ptr::null(), memory: 0, bytes: 0 };
     let mut all = [none; TABLES_MAX];

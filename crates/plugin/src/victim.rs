@@ -14,8 +14,8 @@ struct Victim {
     policy: *mut c_void,
 }
 
-// SAFETY: a plug-in is called by one thread at a time for each thing that it made, and says in its
-// header that it keeps nothing by thread
+// SAFETY: one thread at a time calls a plug-in for each object that it made, and by the header a
+// plug-in keeps no state by thread
 unsafe impl Send for Victim {}
 
 /// Returns the definition of a policy with these callbacks.
@@ -102,7 +102,7 @@ impl VictimPolicy for Victim {
 impl Drop for Victim {
     fn drop(&mut self) {
         let _call = watch::enter(self.who, "destroy", 0);
-        // SAFETY: nobody else has it
+        // SAFETY: this is the last use of the policy
         unsafe { self.ops.destroy.expect("checked")(self.policy) };
     }
 }

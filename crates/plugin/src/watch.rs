@@ -1,5 +1,4 @@
-//! Watch over the calls of plug-ins: prints the call under way when a plug-in never returns or ends
-//! the process.
+//! Watch over the calls of plug-ins: if a call never returns or ends the process, a line names it.
 
 use std::cell::Cell;
 use std::io::Write;
@@ -7,22 +6,22 @@ use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, Once};
 use std::time::Duration;
 
-/// Time between two looks of the watch.
+/// Time between two checks of the watch.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// Milliseconds after which a plug-in that has not returned never will.
+/// Milliseconds that a call may take before it counts as one that never returns.
 static PATIENCE: AtomicU64 = AtomicU64::new(0);
 
 /// The exit code of a process that a watchdog ends.
 pub const EXIT: i32 = 70;
 
-/// The call that a thread is in. A name is the address of a static string and its length.
+/// The current call of a thread. A name is the address of a static string and its length.
 #[derive(Default)]
 struct Slot {
     part: (AtomicPtr<u8>, AtomicUsize),
     callback: (AtomicPtr<u8>, AtomicUsize),
     now: AtomicU64,
-    /// Calls so far; odd while in one.
+    /// Number of entries and exits so far; it is odd during a call.
     calls: AtomicU64,
 }
 
@@ -30,7 +29,7 @@ struct Slot {
 static SLOTS: Mutex<Vec<Arc<Slot>>> = Mutex::new(Vec::new());
 
 thread_local! {
-    /// Leaked once a thread: a signal handler may look at it at any time.
+    /// Slot of this thread. It is never freed, since a signal handler may read it at any time.
     static MINE: Cell<Option<&'static Slot>> = const { Cell::new(None) };
 }
 
@@ -80,7 +79,7 @@ impl Slot {
         if at.is_null() {
             return "";
         }
-        // SAFETY: stored together by `enter`, from a static string; at worst a line is mixed of two
+        // SAFETY: `enter` stores both from a static string; at worst a line mixes two names
         unsafe { std::str::from_utf8_unchecked(std::slice::from_raw_parts(at, len)) }
     }
 
@@ -92,9 +91,9 @@ impl Slot {
     }
 }
 
-/// Watches this process: a call that lasts for `patience` ends it with [`EXIT`].
+/// Watches this process: a call that lasts for `patience` ends the process with [`EXIT`].
 ///
-/// A signal inside of a call ends it as it would without the watch, after a line that names the
+/// A signal in a call ends the process as it would without the watch, after a line that names the
 /// call.
 pub fn begin(patience: Duration) {
     static BEGUN: Once = Once::new();
@@ -105,8 +104,8 @@ pub fn begin(patience: Duration) {
             .spawn(look)
             .expect("a thread more");
         for signal in [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGABRT] {
-            // SAFETY: the handler calls only what may be called in one; it runs once, on its own
-            // stack where the thread has one
+            // SAFETY: the handler calls only functions that are allowed in a signal handler. It
+            // runs once, and on the signal stack if the thread has one
             unsafe {
                 let mut action: libc::sigaction = std::mem::zeroed();
                 action.sa_sigaction = on_signal as extern "C" fn(libc::c_int) as usize;
@@ -134,14 +133,14 @@ fn look() {
                 let _ = slot.describe(&mut line);
                 let _ = writeln!(line, " has not returned for {patience:?}");
                 line.print();
-                // SAFETY: nothing of this process can go on; what is not written is not wanted
+                // SAFETY: the process cannot go on, and no buffer has to be written
                 unsafe { libc::_exit(EXIT) };
             }
         }
     }
 }
 
-/// A line in memory that is there already, as signal handlers need it.
+/// A line in memory that needs no allocation, because signal handlers must not allocate.
 struct Line {
     text: [u8; 400],
     len: usize,
@@ -168,7 +167,7 @@ impl Write for Line {
 
 impl Line {
     fn print(&self) {
-        // SAFETY: the line is this long; standard error may be closed, and then nobody reads it
+        // SAFETY: the line has this length; if standard error is closed, the line is lost
         unsafe { libc::write(2, self.text.as_ptr().cast(), self.len) };
     }
 }

@@ -1,4 +1,4 @@
-//! The functions of `fa_host` as C calls them: each finds its call, and lets no panic out.
+//! The functions of `fa_host`, which C calls: each finds the current session, and catches panics.
 
 use super::host::{HostCell, Session, Wrong};
 use crate::abi::{FaHost, FaSpare, FaStatus};
@@ -8,7 +8,7 @@ use std::ffi::{CStr, c_char, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 
-/// Bytes before each allocation that say how long it is; allocations stay aligned.
+/// Bytes before each allocation, which hold its length; with 16 bytes allocations stay aligned.
 const HEADER: usize = 16;
 
 /// Returns the functions that a firmware gets, for a cell at `context`.
@@ -32,12 +32,12 @@ pub(super) fn table(context: *mut c_void) -> FaHost {
     }
 }
 
-/// Serves a function of the host: `serve` gets the call that is under way.
+/// Serves a function of the host: `serve` gets the session of the current call.
 ///
-/// No panic leaves it, since no C code could let one through.
+/// A panic does not leave this function, because it must not pass through C code.
 ///
 /// # Safety
-/// `host` is the one that the firmware was given.
+/// `host` is the host that the firmware was given.
 unsafe fn serve<T>(
     host: *const FaHost,
     function: &'static str,
@@ -46,7 +46,7 @@ unsafe fn serve<T>(
 ) -> T {
     // SAFETY: the context is the cell, which lives as long as the firmware
     let cell = unsafe { &*(*host).context.cast::<HostCell>() };
-    // SAFETY: set for as long as the session lives, and nobody else touches it meanwhile
+    // SAFETY: the pointer is set only while the session lives, and nothing else uses it meanwhile
     let Some(session) = (unsafe { cell.session.get().cast::<Session<'_, '_>>().as_mut() }) else {
         cell.stray.set(Some(function));
         return otherwise;

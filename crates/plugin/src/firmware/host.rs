@@ -1,4 +1,4 @@
-//! Drive as its firmware reaches it, and the results of the firmware's calls.
+//! Sessions: one call of the firmware, and the functions of the drive that it uses meanwhile.
 
 use super::functions;
 use super::shadow::Shadow;
@@ -23,22 +23,23 @@ use std::panic::resume_unwind;
 use std::ptr;
 use std::sync::Arc;
 
-/// Operations in one call, for each page of the drive, and beside that: more is a loop.
+/// Operations of one call for each page of the drive: a call with more counts as an endless loop.
 const PER_PAGE: u64 = 64;
+/// Operations that every call may have, however small the drive is.
 const AT_LEAST: u64 = 1 << 16;
 
-/// Target of `fa_host` while the firmware lives: an address that does not move.
+/// Target of the pointer in `fa_host`: its address stays the same while the firmware lives.
 pub(super) struct HostCell {
     pub host: FaHost,
     /// The call that is being served; null between calls.
     pub(super) session: Cell<*mut c_void>,
-    /// The function that was called where no call was being served.
+    /// The function of the host that the firmware called between two of its calls.
     pub(super) stray: Cell<Option<&'static str>>,
     pub(super) allocations: Cell<u64>,
     pub(super) allocated: Cell<u64>,
 }
 
-/// Operations that an operation waits for: seldom more than its data, and an erase.
+/// Operations that an operation waits for: mostly at most the arrival of data and an erase.
 pub(super) type Waits = SmallVec<[OpId; 4]>;
 
 /// Counts of a firmware's work since the counters were reset.
@@ -55,7 +56,7 @@ pub(super) struct State {
     pub shadow: Shadow,
     /// The last operation, which the next one waits for.
     pub chain: OpId,
-    /// Writes so far, which tell their data apart.
+    /// Number of writes so far, which tells the data of two writes apart.
     pub writes: u64,
     pub counts: Counts,
     pub mount: MountReport,
@@ -67,7 +68,7 @@ pub(super) struct Session<'a, 'b> {
     pub cx: &'a mut FtlContext<'b>,
     pub state: &'a mut State,
     pub callback: &'static str,
-    /// The cause of data, of copies and erases, and of pages of the firmware's own.
+    /// The causes of three kinds of operations: data, copies and erases, the firmware's own pages.
     pub causes: [Cause; 3],
     /// The unit that is written, and the operation that its program waits for.
     pub unit: Option<(&'a Unit, OpId)>,
@@ -75,20 +76,20 @@ pub(super) struct Session<'a, 'b> {
     pub programmed: bool,
     /// `true` during the mount.
     pub mounting: bool,
-    /// Looked up behind the drive's back: nothing is counted, nothing takes time.
+    /// `true` if the call is not part of the simulation: nothing is counted, nothing takes time.
     pub silent: bool,
     /// The operations that the next operation waits for instead of the last one.
     pub(super) after: Option<Waits>,
     operations: u64,
-    /// The last error of the medium, which the firmware may hand up.
+    /// The last error of the medium, which the firmware may return.
     said: Option<(FaStatus, MediumError)>,
-    /// The fault of this call, whatever the firmware answers.
+    /// The fault of this call, which counts more than the firmware's answer.
     pub(super) wrong: Option<Wrong>,
     /// The reason that the firmware has given for `FA_FAILED`.
     pub why: Option<String>,
 }
 
-/// Reason why a call cannot be answered, whatever the firmware answers.
+/// Reason why a call fails, whatever the firmware answers.
 pub(super) enum Wrong {
     Fault(String),
     Medium(MediumError),
@@ -113,7 +114,7 @@ impl HostCell {
         (self.allocated.get(), self.allocations.get())
     }
 
-    /// Returns the function of the host that was called outside of any call since the last look.
+    /// Returns the function that the firmware called between two calls, and clears it.
     pub fn stray(&self) -> Option<&'static str> {
         self.stray.take()
     }
@@ -145,7 +146,7 @@ impl<'a, 'b> Session<'a, 'b> {
     /// Calls the firmware.
     ///
     /// # Errors
-    /// Returns an error of the medium that no firmware can handle: the power is gone.
+    /// Returns the error that no firmware can handle: the power is gone.
     ///
     /// # Panics
     /// Panics with a [`PartFault`] for a fault of the firmware.
@@ -170,7 +171,7 @@ impl<'a, 'b> Session<'a, 'b> {
         }
     }
 
-    /// Returns the error of the medium that `answer` hands up, if there is one.
+    /// Returns the last error of the medium if `answer` is its status.
     pub fn medium_error(&self, answer: u32) -> Option<MediumError> {
         self.said.filter(|&(status, _)| status as u32 == answer).map(|(_, error)| error)
     }
@@ -234,8 +235,9 @@ impl<'a, 'b> Session<'a, 'b> {
         Err(self.refuse(format!("{function} of block {block}, the drive has 0 to {}", blocks - 1)))
     }
 
-    /// Returns the content of a buffer to be programmed: the unit, its place before, and the
-    /// operation that brings it.
+    /// Returns the content of a buffer that is to be programmed.
+    ///
+    /// This is the unit, the place that it was read from, and the operation with which it arrives.
     pub(super) fn content(&mut self, data: &[u8]) -> Result<(Unit, Option<Ppn>, OpId), FaStatus> {
         let Some(token) = Token::decode(data) else {
             let (lpn, stamp) = (Lpn::NONE, Stamp(crc32c::crc32c(data)));
@@ -304,7 +306,8 @@ impl<'a, 'b> Session<'a, 'b> {
             self.state.counts.own_programs += 1;
         } else if from_host {
             self.state.shadow.moved(unit.lpn, frame, op, oldest);
-            // written again, as after a checkpoint that failed: the page counts once, by the last
+            // the firmware may program the data again, as after a failed checkpoint of its own:
+            // only the last program counts
             match self.cx.programmed.last_mut().filter(|_| self.programmed) {
                 Some(before) => before.op = op,
                 None => self.cx.programmed.push(Programmed { op, units: 1 }),
@@ -313,7 +316,7 @@ impl<'a, 'b> Session<'a, 'b> {
         } else {
             self.state.counts.copies += 1;
             let newest = self.state.shadow.newest.get(unit.lpn.0 as usize).copied();
-            // of two copies of one version either may be the one that is copied on
+            // if a version has two copies, the firmware may copy either
             let medium = &*self.cx.flash.medium;
             let same = |at: Ppn| medium.unit(at).is_ok_and(|there| there == *unit);
             if newest.and_then(Ppn::mapped).is_some_and(|at| Some(at) == from || same(at)) {

@@ -1,10 +1,10 @@
-//! Whole FTLs of plug-ins: firmware in C or C++ that is run, timed, checked and cut as our own
-//! schemes are.
+//! Whole FTLs of plug-ins: firmware in C or C++ that is run, timed, checked and cut like the
+//! schemes of the project.
 //!
-//! FlashAtlas keeps a map of its own beside the firmware's, from the programs that it saw
-//! ([`shadow`]). The run ends with an error that names the plug-in, the callback and the block if a
-//! page is programmed twice or out of order, if an erase loses a page, or if an answer is not the
-//! newest version.
+//! FlashAtlas keeps a map of its own beside the firmware's, made from the firmware's programs
+//! ([`shadow`]). The run ends with an error if a page is programmed twice or out of order, if an
+//! erase loses a page, or if an answer is not the newest version. The error names the plug-in, the
+//! callback and the block.
 
 mod functions;
 mod host;
@@ -43,7 +43,7 @@ struct Firmware {
     data: Vec<u8>,
 }
 
-// SAFETY: a plug-in is called by one thread at a time for each thing that it made
+// SAFETY: one thread at a time calls a plug-in for each object that it made
 unsafe impl Send for Firmware {}
 
 /// Returns the definition of a scheme with these callbacks.
@@ -76,7 +76,7 @@ pub fn definition(common: Common, ops: FaFtl) -> Result<SchemeDef, PluginError> 
                 Ok(Box::new(Firmware::mount(who, ops, &values, cx)?) as Box<dyn Ftl>)
             },
         )),
-        // nobody but the firmware knows which of them place pages
+        // any of the parameters may decide the places of pages: only the firmware could tell
         on_flash: keys.leak(),
         mount_limit: &|_, layout| {
             let (blocks, frames) = (u64::from(layout.blocks()), u64::from(layout.frames()));
@@ -179,12 +179,13 @@ impl Firmware {
         Ok(firmware)
     }
 
-    /// Learns the firmware's map after a mount, since this map counts: asks for every page once, at
-    /// no cost.
+    /// Fills the shadow map from the firmware's map after a mount.
+    ///
+    /// Asks for every page once, at no cost.
     fn learn(&mut self, cx: &mut FtlContext<'_>) -> Result<(), FtlError> {
         let chain = self.state.chain;
         for lpn in (0..self.state.shadow.layout.logical_units).map(Lpn) {
-            // what cannot be read is lost, and the mount has counted it
+            // a page that cannot be read is lost, and the mount has counted it
             let place = match self.ask(cx, lpn, true) {
                 Err(FtlError::Medium(MediumError::Unreadable(_) | MediumError::Damaged(_))) => {
                     continue;
@@ -209,7 +210,7 @@ impl Firmware {
         Ok(())
     }
 
-    /// Asks the firmware for the place of a page, and returns its own answer.
+    /// Asks the firmware for the place of a page, and returns the answer unchecked.
     fn ask(&mut self, cx: &mut FtlContext<'_>, lpn: Lpn, silent: bool) -> Result<Ppn, FtlError> {
         let (ops, ftl) = (self.ops, self.ftl);
         let frames = self.state.shadow.layout.frames();
@@ -227,10 +228,10 @@ impl Firmware {
         Ok(if page == FA_NOWHERE { Ppn::NONE } else { Ppn(page) })
     }
 
-    /// Returns `true` if `found` will do instead of `newest`, the place that was programmed last.
+    /// Returns `true` if `found` is a valid answer instead of `newest`, the place programmed last.
     ///
-    /// It will do if it holds the same version; it is the newest place from then on. It will also
-    /// do if the page was lost before a mount.
+    /// It is valid if it holds the same version: then it is the newest place from then on. It is
+    /// also valid if the page was lost before a mount.
     fn is_as_good(&mut self, cx: &FtlContext<'_>, lpn: Lpn, found: Ppn, newest: Ppn) -> bool {
         let Some(found) = found.mapped() else { return false };
         let Ok(here) = cx.flash.medium.unit(found) else { return newest == Ppn::NONE };
@@ -255,7 +256,7 @@ impl Firmware {
     }
 }
 
-/// Checks the answer of a callback: any but `FA_OK` ends the run, or is the medium's error.
+/// Checks the answer of a callback: any but `FA_OK` is an error of the drive, or ends the run.
 fn answered(session: &mut Session<'_, '_>, answer: u32) -> Result<(), FtlError> {
     const OK: u32 = FaStatus::FA_OK as u32;
     const NO_SPACE: u32 = FaStatus::FA_NO_SPACE as u32;
@@ -279,7 +280,7 @@ fn answered(session: &mut Session<'_, '_>, answer: u32) -> Result<(), FtlError> 
 
 impl Ftl for Firmware {
     fn locate(&mut self, cx: &mut FtlContext<'_>, lpn: Lpn) -> Result<Located, FtlError> {
-        // a lookup begins with its command, whatever the firmware does beside
+        // a lookup begins with its command, and does not wait for other work of the firmware
         let chain = std::mem::replace(&mut self.state.chain, cx.command);
         let found = self.ask(cx, lpn, false)?;
         let ready = std::mem::replace(&mut self.state.chain, chain);
@@ -413,7 +414,7 @@ impl Drop for Firmware {
         {
             let _call = watch::enter(who, "destroy", 0);
             let host: *const FaHost = &raw const self.cell.host;
-            // SAFETY: nobody else has it
+            // SAFETY: this is the last use of the firmware
             unsafe { self.ops.destroy.expect("checked")(self.ftl, host) };
         }
         if let (bytes @ 1.., pieces) = self.cell.allocated() {

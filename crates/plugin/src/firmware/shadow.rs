@@ -1,5 +1,6 @@
-//! Shadow map: the newest version of each logical page, as FlashAtlas saw it programmed. The
-//! answers of a firmware are compared with it.
+//! Shadow map: the place of the newest version of each logical page, from the firmware's programs.
+//!
+//! The answers of the firmware are compared with it.
 
 use flashatlas_ftl::blocks::{Blocks, check_names};
 use flashatlas_ftl::{Place, Role, Superseded};
@@ -12,12 +13,12 @@ pub(super) struct Shadow {
     pub newest: Vec<Ppn>,
     pub blocks: Blocks,
     pub superseded: Superseded,
-    /// The last erase of each block, for which its programs wait.
+    /// The last erase of each block: the block's programs wait for it.
     pub erased: Vec<OpId>,
 }
 
 impl Shadow {
-    /// Returns the shadow of a drive of which only its flash is known.
+    /// Returns the shadow map of a drive before its mount: every page is nowhere.
     pub fn new(medium: &Medium) -> Shadow {
         let layout = medium.layout().clone();
         let mut shadow = Shadow {
@@ -33,7 +34,7 @@ impl Shadow {
         shadow
     }
 
-    /// Sets the role of a block that is not bad, by how much of it is programmed.
+    /// Sets the role of a block from its number of programmed pages, unless the block is bad.
     pub fn programmed(&mut self, medium: &Medium, block: BlockId) {
         if self.blocks.role(block) != Role::Bad {
             let role = match medium.write_pointer(block) {
@@ -53,7 +54,7 @@ impl Shadow {
         self.blocks.set_valid(slot);
     }
 
-    /// Notes that a page is nowhere from now on; `program` superseded it, or none did.
+    /// Notes that a page is nowhere from now on; `program` superseded it, if it is not `NONE`.
     pub fn forget(&mut self, lpn: Lpn, program: OpId, oldest_unfinished: OpId) {
         let newest = &mut self.newest[lpn.0 as usize];
         let Some(old) = newest.mapped() else { return };

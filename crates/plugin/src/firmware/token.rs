@@ -1,9 +1,10 @@
-//! Tokens that stand for the data of a host in the buffers of a firmware: the simulator keeps
-//! contents as stamps, and a firmware moves them without looking.
+//! Tokens that stand for the data of the host in the buffers of a firmware.
+//!
+//! The simulator keeps contents as stamps, and a firmware moves data without looking at it.
 
 use flashatlas_types::{Lpn, Ppn};
 
-/// First bytes of a buffer that holds data rather than bytes of the firmware's own.
+/// First bytes of a buffer with data of the host, in contrast to the firmware's own bytes.
 const MAGIC: [u8; 16] = *b"\xF1ashAtlas: data\0";
 
 /// Bytes of a token.
@@ -14,9 +15,9 @@ pub(super) const TOKEN_BYTES: usize = 32;
 pub(super) struct Token {
     /// The logical page.
     pub lpn: Lpn,
-    /// The place where it was read; `Ppn::NONE`: it comes from the host.
+    /// The place that the data was read from; `Ppn::NONE`: the data comes from the host.
     pub from: Ppn,
-    /// The number of the program that put it there, or of the write.
+    /// The number of the program at `from`, or of the host's write.
     pub number: u64,
 }
 

@@ -90,9 +90,9 @@ fn what_a_firmware_may_do_is_no_error() {
     let good = "done = host->program(host, page, data);";
     let more = "if (done == FA_OK && in->open[HOST].next + 1 < ftl->shape.pages)";
     for bad in [
-        // the data again, as after a checkpoint that failed; the last program counts
+        // programs the data again, as after a checkpoint that failed; the last program counts
         "{ in->open[HOST].next++; page++; done = host->program(host, page, data); }",
-        // a second copy, and the first is used on
+        // makes a second copy, and goes on with the first one
         "{ in->open[HOST].next++; host->copy(host, page, page + 1); }",
     ] {
         let text = page_with(good, &format!("{good} {more} {bad}"));
@@ -120,7 +120,7 @@ fn calls_outside_of_a_call_are_named() {
 
 #[test]
 fn a_firmware_that_forgets_is_found_by_the_cuts() {
-    // the newest version is no longer told from older ones
+    // the mount no longer prefers the newest version of a page to older ones
     let bad = page_with("&& spare.sequence > newest[spare.lpn]", "&& newest[spare.lpn] == 0");
     let registry = build::registry(&build::loaded(&bad));
     let plan =

@@ -1,4 +1,4 @@
-//! Compiling plug-ins, loading them, and running what they bring.
+//! Compiling plug-ins, loading them, and running their parts.
 
 use flashatlas_device::Registry;
 use flashatlas_host::STANDARD;
@@ -13,7 +13,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::Duration;
 
-/// Longest time of a call here.
+/// Longest time that a call of a plug-in may take in these tests.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Returns the folder of the headers.
@@ -21,14 +21,14 @@ pub fn include() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../python/flashatlas/include")
 }
 
-/// Returns the text of an example, which is the template of a scheme in C, too.
+/// Returns the text of an example from the templates for parts in C.
 pub fn example(name: &str) -> String {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../python/flashatlas/templates/c");
     let path = folder.join(name);
     std::fs::read_to_string(path).unwrap()
 }
 
-/// Compiles a text in a file of its own: no library is opened twice under one name.
+/// Compiles a text into a library with a new name, so that no name is opened twice.
 pub fn with(compiler: &str, name: &str, text: &str, more: &[&str]) -> Result<PathBuf, String> {
     static NUMBER: AtomicU32 = AtomicU32::new(0);
     let n = NUMBER.fetch_add(1, Relaxed);

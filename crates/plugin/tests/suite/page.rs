@@ -1,4 +1,4 @@
-//! The example: page mapping in C, beside our own.
+//! The example, page mapping in C, compared with the project's own page mapping.
 
 use crate::build;
 use flashatlas_crash::{CrashSpec, run as crash};
@@ -20,7 +20,7 @@ fn page_mapping_in_c_costs_what_our_own_does() {
     };
     let (own, c) = (record("page"), record("page-c"));
     let waf = |r: &serde_json::Value| r["waf"].as_f64().unwrap();
-    // both are greedy with two frontiers; reserves and ties differ
+    // both are greedy with two frontiers, but they differ in their reserves and in ties
     assert!((waf(&c) / waf(&own) - 1.0).abs() < 0.1, "{} {}", waf(&c), waf(&own));
     assert_eq!(c["oracle"]["violations"], 0);
     assert!(c["scheme"]["copies"].as_u64().unwrap() > 1000, "{}", c["scheme"]);

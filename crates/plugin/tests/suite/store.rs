@@ -1,4 +1,4 @@
-//! A map store in C: the template, beside the built-in `dram`; and what one may do wrong.
+//! A map store in C: the template compared with the built-in `dram`, and stores with faults.
 
 use crate::build::{self, loaded, played, registry};
 use flashatlas_crash::{CrashSpec, run as crash};

@@ -1,4 +1,4 @@
-//! Origin of this module, for its records: a digest of the sources, and the commit.
+//! Origin of this module, for run records: a digest of the sources, and the commit.
 #![allow(clippy::disallowed_methods)]
 
 use sha2::{Digest, Sha256};
@@ -12,7 +12,7 @@ const SOURCES: &[&str] = &["Cargo.lock", "Cargo.toml", "crates", "devices", "pap
 fn main() {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let root = here.join("../..");
-    // a crate that is built by itself, out of a registry, is its own root
+    // a crate from a registry is built without the rest of the project, and is its own root
     let alone = SOURCES.iter().any(|name| !root.join(name).exists());
     let (root, sources) = if alone { (here.to_owned(), &["src"][..]) } else { (root, SOURCES) };
     let mut files = Vec::new();
@@ -45,7 +45,7 @@ fn main() {
     }
 }
 
-/// Collects the files of a path that the module is compiled from; tests are no part of it.
+/// Collects the files below a path that the module is compiled from, without tests.
 fn gather(path: &Path, files: &mut Vec<PathBuf>) {
     let compiled = ["rs", "toml", "lock"];
     if path.is_dir() {
@@ -62,8 +62,7 @@ fn gather(path: &Path, files: &mut Vec<PathBuf>) {
 
 /// Returns the commit of the repository at `root`, with `+` if its sources differ from it.
 ///
-/// For a source distribution, which is no repository, returns `FLASHATLAS_COMMIT` of the
-/// environment.
+/// In a source distribution there is no repository: returns the environment's `FLASHATLAS_COMMIT`.
 fn commit(root: &Path) -> Option<String> {
     println!("cargo::rerun-if-env-changed=FLASHATLAS_COMMIT");
     if !root.join(".git").exists() {

@@ -1,4 +1,4 @@
-//! `flashatlas check`: what a part promises, tried; and the swarm.
+//! `flashatlas check`: tests of the promises of a part, and the swarm.
 
 use crate::environment::parts;
 use crate::{InputError, guarded};
@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use serde_json::json;
 use std::time::Instant;
 
-/// Tries the promises of the part called `name`; returns the report (JSON).
+/// Tests the promises of the part called `name`; returns the report (JSON).
 ///
 /// `progress(phase, done, share)` is called after each promise. Releases the interpreter's lock.
 #[pyfunction]
@@ -41,7 +41,7 @@ pub fn all_parts() -> String {
 
 /// Runs `count` cases of the swarm from `first` on; returns the tally and the findings (JSON).
 ///
-/// With `seconds`, it stops when this time is over. Releases the interpreter's lock.
+/// With `seconds`, the swarm stops when this time is over. Releases the interpreter's lock.
 #[pyfunction]
 #[pyo3(signature = (first, count, seconds, progress=None))]
 pub fn run_swarm(

@@ -1,4 +1,4 @@
-//! `flashatlas crash`: a plan in, a report out.
+//! `flashatlas crash`: power failures by a plan, with a report.
 
 use crate::environment::environment;
 use crate::{InputError, guarded};
@@ -7,8 +7,9 @@ use flashatlas_sim::{Progress, RunError};
 use pyo3::prelude::*;
 use serde_json::{Value, json};
 
-/// Tries the power failures of a plan (JSON of a `CrashSpec`); returns the report (JSON) with its
-/// duration.
+/// Tries the power failures of a plan (JSON of a `CrashSpec`).
+///
+/// Returns the report (JSON), to which the duration is added.
 ///
 /// `progress(phase, done, share)` is called now and then. Releases the interpreter's lock.
 #[pyfunction]

@@ -1,4 +1,4 @@
-//! A drive in the process of whoever uses it (`python/flashatlas/device.py`).
+//! A drive within the process of its user (`python/flashatlas/device.py`).
 
 use crate::environment::environment;
 use crate::{DriveError, InputError, PowerLost, guarded, to_python};
@@ -10,11 +10,12 @@ use flashatlas_types::Ps;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-/// Operations of the flash for which there is power where no cut was asked for: what is left of
-/// them says how many there were.
+/// Number of flash operations before the power fails, if no cut was asked for.
+///
+/// The number that is left shows how many operations there were.
 const ENOUGH: u64 = 1 << 62;
 
-/// Time goes on with the commands: nobody looks at a clock.
+/// Clock that stands still: simulated time advances with the commands.
 struct NoClock;
 
 impl Clock for NoClock {
@@ -31,7 +32,7 @@ pub struct Device {
     plan: ServeSpec,
     memory: Memory,
     server: Option<Server<NoClock>>,
-    /// Operations that there was power for, and those that were counted before that was set.
+    /// Operations until the power fails, when this was last set, and those counted before.
     power: (u64, u64),
 }
 
@@ -55,8 +56,7 @@ impl Device {
 
     /// Mounts the image; with `cut_after`, the power fails after this number of flash operations.
     ///
-    /// Returns what could not be read of the image: the numbers of frames, and of blocks with a
-    /// damaged record.
+    /// Returns the numbers of damaged frames of the image, and of blocks with a damaged record.
     fn power_on(
         &mut self,
         py: Python<'_>,
@@ -72,7 +72,7 @@ impl Device {
             Ok(Server::begin_on(plan, &environment(), Some(open), NoClock))
         })?;
         if matches!(begun, Ok(_) | Err(ServeError::PowerLost)) {
-            // from now on it begins as the image holds it
+            // from now on the image decides the content, not the precondition
             self.plan.checkpoint = None;
             self.plan.precondition = Precondition::None;
         }

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::sync::RwLock;
 use std::time::Duration;
 
-/// Parts of this process: a registry is a value, and the choice of the one in use is what changes.
+/// Parts of this process. A registry itself never changes: an added part replaces the registry.
 struct Present {
     parts: &'static Parts,
     /// Parts that were added to the standard ones, in order.
@@ -28,7 +28,7 @@ impl Present {
 static PRESENT: RwLock<Present> =
     RwLock::new(Present { parts: &STANDARD_PARTS, added: Vec::new() });
 
-/// Returns the parts that there are now.
+/// Returns the current parts.
 pub fn parts() -> &'static Parts {
     PRESENT.read().expect("nobody panics with it").parts
 }
@@ -48,8 +48,8 @@ pub fn environment() -> Environment<'static> {
 
 /// Adds parts: all of them, or none.
 ///
-/// With `replace`, parts of the same kind and name that were added before go. If all parts are
-/// there already from the same file, nothing changes.
+/// With `replace`, the parts replace earlier added parts of the same kind and name. If all parts
+/// were added before from the same file, nothing changes.
 ///
 /// # Errors
 /// Returns the errors of [`Parts::with`].
@@ -72,7 +72,7 @@ pub fn add(all: &[AnyPart], origin: &Origin, replace: bool) -> Result<(), Config
     Ok(())
 }
 
-/// Keeps the first `first` of the added parts; the later ones go.
+/// Keeps the first `first` of the added parts, and removes the later ones.
 #[pyfunction]
 pub fn keep_parts(first: usize) {
     let mut present = PRESENT.write().expect("nobody panics with it");

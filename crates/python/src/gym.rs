@@ -1,8 +1,8 @@
 //! Decisions of a run, one at a time: environments for learning (`python/flashatlas/gym.py`).
 //!
-//! The run has a thread of its own. Where it wants to know which block to collect, into which
-//! stream a page goes, or whether a map page stays in memory, it sends what it knows and waits for
-//! an answer; [`Episode::step`] gives that and waits for the next question, without the
+//! The run has a thread of its own. At a decision it sends an observation and waits for an answer.
+//! The decision is which block to collect, into which stream a page goes, or whether a map page
+//! stays in memory. [`Episode::step`] gives the answer and waits for the next question, without the
 //! interpreter's lock.
 
 use crate::environment::environment;
@@ -21,14 +21,16 @@ use std::thread::JoinHandle;
 /// Candidates that an observation shows.
 const CANDIDATES: usize = 8;
 
-/// Numbers for each of them: share of valid slots, age since it closed and since it last changed,
-/// erases beside the mean.
+/// Numbers for each candidate block in an observation.
+///
+/// These are the share of valid slots, the ages since the block closed and since it last changed,
+/// and the difference of its erases from the mean.
 const FEATURES: usize = 4;
 
 /// Streams that pages are placed in.
 const STREAMS: u32 = 4;
 
-/// Message of the run: a question, or its end.
+/// Message of the run: a question, or the end of the run.
 enum Message {
     Question { observation: Vec<f32>, choices: u32, reward: f32 },
     End { outcome: Box<Result<Outcome, RunError>>, reward: f32 },
@@ -53,8 +55,9 @@ impl Link {
     }
 }
 
-/// Looks at an empty channel before a thread goes to sleep: the other side mostly answers within
-/// microseconds, which is less than waking a thread takes.
+/// Number of polls of an empty channel before a thread goes to sleep.
+///
+/// The other side mostly answers within microseconds, faster than a thread can be woken.
 const LOOKS: u32 = 1000;
 
 /// Returns the next message of a channel.
@@ -71,15 +74,15 @@ fn heard<T>(channel: &Receiver<T>) -> Result<T, RecvError> {
 
 type Shared = Arc<Mutex<Link>>;
 
-/// Returns an age as a number from 0 to 1: its doublings, at most sixteen.
+/// Returns an age as a number from 0 to 1: its logarithm to base 2, at most 16, divided by 16.
 fn age(pages: u64) -> f32 {
     ((pages + 1) as f32).log2().min(16.0) / 16.0
 }
 
-/// Asks which of a lane's emptiest blocks is collected.
+/// Victim policy that asks which of a lane's emptiest blocks is collected.
 struct Asking {
     link: Shared,
-    /// Clocks at which blocks closed and changed, of closed ones.
+    /// For each closed block, the clocks at which it closed and last changed.
     closed: Vec<Option<(u64, u64)>>,
 }
 
@@ -129,7 +132,7 @@ impl VictimPolicy for Asking {
     }
 }
 
-/// Asks into which stream a page of the host goes.
+/// Classifier that asks into which stream a page of the host goes.
 struct Placing {
     link: Shared,
     pages: u32,
@@ -166,15 +169,15 @@ impl Classifier for Placing {
     }
 }
 
-/// Hits that are worth a reward of 1.
+/// Number of hits that gives a reward of 1.
 const HITS: f32 = 16.0;
 
-/// Asks whether a map page that was looked up stays in memory where another one must leave.
+/// Cache policy that asks whether a missed map page stays in memory if another one must leave.
 struct Admitting {
     link: Shared,
-    /// Clock of the last miss of each map page, and how many there were.
+    /// Clock of the last miss of each map page, and the number of its misses.
     missed: Vec<Option<(u64, u32)>>,
-    /// The same of accesses that found the page.
+    /// Clock of the last hit of each map page.
     used: Vec<Option<u64>>,
 }
 
@@ -208,7 +211,7 @@ pub struct Episode {
     answers: Option<SyncSender<u32>>,
     messages: Mutex<Receiver<Message>>,
     thread: Option<JoinHandle<()>>,
-    /// `true` if the end was heard.
+    /// `true` if the message of the run's end has arrived.
     ended: bool,
 }
 
@@ -229,7 +232,7 @@ impl Episode {
         let link: Shared = Arc::new(Mutex::new(Link { ask, answers: hear, reward: 0.0 }));
         let last = link.clone();
         let registry = *environment().registry;
-        // definitions live for ever: one for each episode, of some hundred bytes
+        // definitions are never freed: each episode leaks one, of some hundred bytes
         let added = match kind {
             "collection" => {
                 spec.set.push("ftl.victim=environment".into());
@@ -250,7 +253,7 @@ impl Episode {
             let environment = Environment { registry: &registry, ..environment() };
             let outcome = Box::new(run(&spec, &environment, &mut |_| true));
             let reward = last.lock().map_or(0.0, |link| link.reward);
-            // nobody listens to an episode that was closed
+            // if the episode was closed, nothing receives the message
             let _ = end.send(Message::End { outcome, reward });
         });
         let messages = Mutex::new(messages);
@@ -262,7 +265,7 @@ impl Episode {
         self.next(py)
     }
 
-    /// Answers the question at hand; returns the next one.
+    /// Answers the current question, and returns the next one.
     fn step(&mut self, py: Python<'_>, answer: u32) -> PyResult<Step> {
         let sent = self.answers.as_ref().and_then(|answers| answers.send(answer).ok());
         if sent.is_none() {
@@ -271,13 +274,13 @@ impl Episode {
         self.next(py)
     }
 
-    /// Ends the run, wherever it is.
+    /// Ends the run at its next question.
     fn close(&mut self, py: Python<'_>) {
         self.answers = None;
         let (thread, ended) = (self.thread.take(), self.ended);
         py.detach(|| {
             if let Some(thread) = thread.filter(|_| !ended) {
-                // definitions keep their end of the channel for ever: the last message is the end
+                // the leaked definition keeps the channel open: the loop ends at `Message::End`
                 let messages = self.messages.lock().expect("one at a time");
                 while let Ok(Message::Question { .. }) = messages.recv() {}
                 let _ = thread.join();
@@ -305,7 +308,7 @@ impl Episode {
 
 impl Drop for Episode {
     fn drop(&mut self) {
-        // the run ends at its next question, for which there is no answer
+        // the run ends at its next question, because it gets no answer
         self.answers = None;
     }
 }

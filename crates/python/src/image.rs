@@ -1,4 +1,4 @@
-//! `flashatlas image`: a look at the flash of a served drive.
+//! `flashatlas image`: descriptions of the image of a served drive.
 
 use crate::{InputError, guarded};
 use flashatlas_serve::{ServeError, ServeSpec, check, info};
@@ -28,7 +28,7 @@ pub fn image_info(py: Python<'_>, path: &str) -> PyResult<String> {
 
 /// Returns the findings of a mount of an image (JSON, see `flashatlas_serve::check`).
 ///
-/// `plan` is the JSON of a `ServeSpec`. The file stays as it is. Releases the interpreter's lock.
+/// `plan` is the JSON of a `ServeSpec`. The file stays unchanged. Releases the interpreter's lock.
 #[pyfunction]
 pub fn image_check(py: Python<'_>, plan: &str) -> PyResult<String> {
     let plan: ServeSpec =

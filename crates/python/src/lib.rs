@@ -1,8 +1,7 @@
-//! The Python binding: one function for each thing the library does, JSON in and out, and nothing
-//! that decides.
+//! The Python binding: one function for each task of the library, with JSON in and out.
 //!
-//! This is an edge: it opens files and looks at the clock (for progress and wall time), which
-//! nothing below does.
+//! The binding makes no decisions of the simulation. It opens files and reads the clock (for
+//! progress and wall time), which no crate below does.
 #![allow(clippy::disallowed_methods)]
 
 mod check;
@@ -51,7 +50,7 @@ create_exception!(
     flashatlas,
     PowerLost,
     DriveError,
-    "The power of a drive failed, as was asked for; its image is as that left it."
+    "The power of a drive failed, as was asked for; its image has what the failure left."
 );
 create_exception!(
     flashatlas,
@@ -76,9 +75,11 @@ const BUILD: Build<'static> = Build {
     commit: option_env!("FLASHATLAS_COMMIT"),
 };
 
-/// Returns an [`InputError`] with what else is known of it, as attributes: `field`, `place` (where
-/// a setting was written), `allowed` (whether the message lists what may be given), and
-/// `on_command_line`, the message as the command line spells options.
+/// Returns an [`InputError`] with attributes.
+///
+/// The attributes are `field`, `place` (where a setting was written), `allowed` (whether the
+/// message lists the allowed values), and `on_command_line`, the message with options as the
+/// command line spells them.
 fn input_error(error: &RunError) -> PyErr {
     let raised = InputError::new_err(error.to_string());
     let (place, allowed) = match error {
@@ -95,15 +96,17 @@ fn input_error(error: &RunError) -> PyErr {
     set.err().unwrap_or(raised)
 }
 
-/// Returns the error that an option cannot be used. Options in the text `why` stand in angle
-/// quotes: `‹mode=closed›`.
+/// Returns the error that an option cannot be used.
+///
+/// Options in the text `why` are in angle quotes: `‹mode=closed›`.
 #[pyfunction]
 fn about(option: &str, why: &str) -> PyErr {
     input_error(&RunError::option(option.to_owned(), why))
 }
 
-/// Returns the one of `names` that is closest to `got`, if any is close enough to be a slip of the
-/// hand; upper and lower case are alike.
+/// Returns the name of `names` that is closest to `got`, if one is close enough for a typing error.
+///
+/// Upper and lower case count as the same.
 #[pyfunction]
 fn nearest(got: &str, names: Vec<String>) -> Option<String> {
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
@@ -124,8 +127,9 @@ fn to_python(error: &RunError) -> PyErr {
     }
 }
 
-/// Calls back into Python at most every [`PROGRESS_EVERY`]; remembers the exception that stopped
-/// the run.
+/// Caller of the progress function, at most every [`PROGRESS_EVERY`].
+///
+/// It keeps the exception that stopped the run.
 struct Reporter {
     function: Option<Py<PyAny>>,
     last: Instant,
@@ -154,8 +158,10 @@ impl Reporter {
     }
 }
 
-/// Returns what looks for signals of the user, at most every [`PROGRESS_EVERY`]: `false` once a
-/// handler of them raised an exception, which is put into `heard`.
+/// Returns a function that checks for signals of the user, at most every [`PROGRESS_EVERY`].
+///
+/// The function returns `false` once a signal handler raised an exception, which it puts into
+/// `heard`.
 fn signals(heard: Arc<Mutex<Option<PyErr>>>) -> impl FnMut() -> bool + 'static {
     let mut last = Instant::now();
     move || {
@@ -280,17 +286,16 @@ fn check_drive(drive: &str, drive_toml: Option<&str>, settings: Vec<String>) -> 
     Ok(layout.map_err(|error| to_python(&error.into()))?.to_string())
 }
 
-/// Returns everything that has a name, with its parameters (JSON).
+/// Returns everything that a run can name, with its parameters (JSON).
 ///
-/// These are drives, schemes, victim policies, classifiers, map stores, formats, generators and
+/// This includes drives, schemes, victim policies, classifiers, map stores, formats, generators and
 /// metrics.
 #[pyfunction]
 fn registries() -> PyResult<String> {
     Ok(names::all().map_err(|e| InternalError::new_err(e.to_string()))?.to_string())
 }
 
-/// Returns the picoseconds of a time, or the bytes of a size, as settings write them: `25us`,
-/// `4KiB`.
+/// Returns the picoseconds of a time such as `25us`, or the bytes of a size such as `4KiB`.
 #[pyfunction]
 fn quantity(text: &str) -> PyResult<u64> {
     flashatlas_types::quantity::quantity(text, true)
@@ -298,7 +303,7 @@ fn quantity(text: &str) -> PyResult<u64> {
         .map_err(InputError::new_err)
 }
 
-/// Returns a count as people write it: `100k`, `1e6`.
+/// Returns the number that a count such as `100k` or `1e6` stands for.
 #[pyfunction]
 fn count(text: &str) -> PyResult<u64> {
     flashatlas_types::quantity::count(text).map_err(InputError::new_err)
@@ -344,8 +349,9 @@ fn build() -> String {
     .to_string()
 }
 
-/// Returns the options of a run (JSON) without the rest of [`registries`]: a command line needs
-/// them at every start.
+/// Returns the options of a run (JSON), without the rest of [`registries`].
+///
+/// The command line needs them at every start.
 #[pyfunction]
 fn run_options() -> String {
     names::run_options().to_string()
@@ -359,7 +365,7 @@ pub struct Extension {
     pub parts: Vec<AnyPart>,
 }
 
-/// Fills a native module: the whole binding, with the parts of an extension if there is one.
+/// Fills a native module with the whole binding, and with the parts of an extension, if any.
 ///
 /// # Errors
 /// Returns an error if names or keys of the parts clash.

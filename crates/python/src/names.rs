@@ -1,4 +1,4 @@
-//! The registries as JSON, from which help texts and the parameter reference are made.
+//! The registries as JSON, for help texts and the parameter reference.
 
 use crate::environment::environment;
 use crate::papers::PAPERS;
@@ -137,7 +137,7 @@ pub fn notes() -> Value {
     .collect()
 }
 
-/// Returns everything that has a name.
+/// Returns everything that a run can name, with its parameters.
 pub fn all() -> Result<Value, ConfigError> {
     let ftl = environment().registry.ftl;
     let drives: Vec<Value> =

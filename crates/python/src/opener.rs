@@ -1,5 +1,6 @@
-//! Sources that a run may open: files, standard input, and tables, which Python turns into
-//! delimited text.
+//! Sources that a run may open: files, standard input, and tables.
+//!
+//! Python turns tables into delimited text.
 
 use flashatlas_sim::{Opener, input::Stream, trace_files};
 use pyo3::prelude::*;
@@ -12,8 +13,7 @@ use std::sync::{Arc, Mutex};
 /// The name of standard input.
 const STDIN: &str = "-";
 
-/// Returns `True` if a trace is in files: neither standard input nor a table that Python holds, nor
-/// a part of one.
+/// Returns `True` if every part of a trace is a file, not standard input or a table of Python.
 #[pyfunction]
 pub fn is_file(path: &str) -> bool {
     let file = |path: &str| path != STDIN && !path.starts_with(TABLE);
@@ -68,14 +68,13 @@ impl Opener for ThisProcess {
     }
 }
 
-/// The files in one folder, and nothing else of this process: what a bundle of somebody else may
-/// read.
+/// Opener of the files in one folder and nothing else, for bundles from other people.
 pub struct Confined {
     root: PathBuf,
 }
 
 impl Confined {
-    /// Returns what opens the files in the folder `root` only.
+    /// Returns an opener of the files in the folder `root`.
     ///
     /// # Errors
     /// Returns an error if `root` does not exist.
@@ -94,7 +93,7 @@ impl Confined {
 
 impl Opener for Confined {
     fn open(&self, path: &str) -> io::Result<Stream> {
-        // before the system is asked: whether a file is there is no business of a bundle either
+        // the check comes first: a bundle must not learn whether a file outside exists
         let outside = || io::Error::new(io::ErrorKind::PermissionDenied, OUTSIDE);
         if path == STDIN || path.starts_with(TABLE) || !self.holds(path).unwrap_or(false) {
             return Err(outside());
@@ -129,7 +128,7 @@ pub fn names_beside(path: &str) -> Vec<String> {
     entries.filter_map(|entry| entry.file_name().into_string().ok()).collect()
 }
 
-/// Returns `True` if `path` is read as a table: Python holds it, or the file begins as one.
+/// Returns `True` if `path` is a table of Python, or a file that begins like a table.
 #[pyfunction(name = "is_table")]
 pub fn is_table_at(path: &str) -> io::Result<bool> {
     Ok(path.starts_with(TABLE) || is_table(&File::open(path)?)?)
@@ -141,8 +140,7 @@ fn is_table(file: &File) -> io::Result<bool> {
     Ok(TABLE_MAGICS.iter().any(|magic| head[..read].starts_with(magic)))
 }
 
-/// Standard input as far as it was read, in a file without a name: a run reads a trace more than
-/// once.
+/// Copy of standard input in a file without a name: a run reads a trace more than once.
 static SPOOLED: Mutex<Option<Arc<File>>> = Mutex::new(None);
 
 fn standard_input() -> io::Result<Stream> {
@@ -159,7 +157,7 @@ fn standard_input() -> io::Result<Stream> {
     Ok((Box::new(FromStart { file, at: 0 }), Some(length)))
 }
 
-/// A reader that a signal of the user ends, rather than one that tries again.
+/// A reader that ends at a signal of the user, where the reader below would try again.
 struct Interruptible<R>(R);
 
 impl<R: Read> Read for Interruptible<R> {
@@ -169,7 +167,7 @@ impl<R: Read> Read for Interruptible<R> {
     }
 }
 
-/// A file that others read, too.
+/// A reader of a shared file, with a position of its own.
 struct FromStart {
     file: Arc<File>,
     at: u64,

@@ -1,6 +1,6 @@
 //! Published experiments that the project repeats: `papers/*/experiment.toml`.
 
-/// Folder and file of each.
+/// Name of the folder and text of the file of each experiment.
 pub const PAPERS: &[(&str, &str)] = &[
     ("0-hybrid-nvm", include_str!("../papers/0-hybrid-nvm/experiment.toml")),
     ("1-mast", include_str!("../papers/1-mast/experiment.toml")),

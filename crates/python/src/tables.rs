@@ -1,14 +1,15 @@
-//! Tables as Python takes them: each column as the bytes of an Arrow buffer.
+//! Tables for Python: each column is the bytes of an Arrow buffer.
 
 use flashatlas_sim::{Column, Table};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-/// Name of a column; `int64`, `float64` (absent: NaN) or `dictionary` (with `uint8` indices); its
-/// buffer, little-endian; the words of a dictionary.
+/// Column of a table: name, type, buffer (little-endian), and the words of a dictionary.
+///
+/// The type is `int64`, `float64` (NaN for a missing value) or `dictionary` (with `uint8` indices).
 pub type PyColumn<'py> = (String, &'static str, Bound<'py, PyBytes>, Vec<&'static str>);
 
-/// Name and columns.
+/// Table: name and columns.
 pub type PyTable<'py> = (&'static str, Vec<PyColumn<'py>>);
 
 pub fn to_python<'py>(py: Python<'py>, tables: &[Table]) -> Vec<PyTable<'py>> {

@@ -1,4 +1,4 @@
-//! Traces for Python: summed up, copied to other formats, and as tables.
+//! Traces for Python: summaries, conversions to other formats, and tables.
 
 use crate::environment::environment;
 use crate::opener::{is_file, names_beside};
@@ -79,20 +79,21 @@ pub fn trace_files(name: &str) -> PyResult<Vec<String>> {
     flashatlas_sim::trace_files(name).map_err(|e| crate::to_python(&e))
 }
 
-/// Returns the name of the trace that `name` stands for: a file of one CPU stands for all files
-/// beside it.
+/// Returns the name of the trace that `name` stands for.
+///
+/// A file of one CPU stands for the files of all CPUs in its folder.
 #[pyfunction]
 pub fn whole_trace(name: &str) -> PyResult<String> {
     flashatlas_sim::whole_trace(name, &names_beside).map_err(|e| crate::to_python(&e))
 }
 
-/// Returns the name that the trace called `name` has if its files are `files`.
+/// Returns the name of the trace `name` with `files` in place of its files.
 #[pyfunction]
 pub fn trace_with_files(name: &str, files: Vec<String>) -> PyResult<String> {
     flashatlas_sim::trace_with_files(name, &files).map_err(|e| crate::to_python(&e))
 }
 
-/// Returns statistics of how a trace comes back to the same pages (JSON).
+/// Returns statistics of the reuse of pages in a trace (JSON).
 ///
 /// An entry of the map maps `page_bytes`, and a map page has `entries` entries. Releases the
 /// interpreter's lock.
@@ -137,13 +138,13 @@ pub fn trace_reuse(
     Ok(value.to_string())
 }
 
-/// Returns the inputs of this process for traces.
+/// Returns a reader of traces with the files and formats of this process.
 fn inputs(reading: &Reading) -> Result<Inputs<'static>, RunError> {
     let Environment { opener, workloads, .. } = environment();
     Ok(Inputs::new(opener, workloads, reading.options()?))
 }
 
-/// A part of a trace: times in picoseconds from its first record.
+/// Bounds of a part of a trace, as options: times count from the first record.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct TraceSlice {
@@ -183,12 +184,12 @@ impl TraceSlice {
 fn part(path: &str, reading: &Reading, bounds: Bounds) -> Result<Input<'static>, RunError> {
     let inputs = inputs(reading)?;
     let mut input = inputs.trace(path, reading.format.as_deref(), bounds == Bounds::default())?;
-    // where pauses are cut, a time depends on all records before it
+    // if pauses are cut, a time depends on all records before it
     let by_index = reading.time_gap_max.is_none() && bounds.from > Ps::ZERO;
     if input.format == "atlas" && input.compression == "none" && by_index && is_file(path) {
         let io = |error| RunError::Io { path: path.to_owned(), error };
         let mut file = File::open(path).map_err(io)?;
-        // a pipe has no index to go by, and is read from its start
+        // a pipe cannot seek to its index, so it is read from its start
         if file.metadata().map_err(io)?.is_file() {
             let position = atlas::seek(&mut file, bounds.from).map_err(|error| {
                 RunError::Trace { path: path.to_owned(), error: Box::new(error) }
@@ -208,7 +209,7 @@ fn part(path: &str, reading: &Reading, bounds: Bounds) -> Result<Input<'static>,
     Ok(input)
 }
 
-/// Stands in while a source is wrapped.
+/// Source without records, in place of a source that is being wrapped.
 struct EmptySource;
 
 impl RecordSource for EmptySource {
@@ -233,8 +234,8 @@ impl RecordSource for EmptySource {
 
 /// Writes a trace, or a part of it, to `to` in `format`.
 ///
-/// Returns the numbers of records written and of what was lost (JSON). Releases the interpreter's
-/// lock.
+/// Returns the number of records written, and what was dropped or rounded (JSON). Releases the
+/// interpreter's lock.
 #[pyfunction]
 #[pyo3(signature = (path, reading, to, format, compression, lossy, bounds, progress=None))]
 #[allow(clippy::too_many_arguments)]
@@ -305,7 +306,7 @@ fn convert(
     }))
 }
 
-/// Reads a trace in batches.
+/// Reader of a trace in batches.
 #[pyclass]
 pub struct TraceReader(Mutex<Input<'static>>);
 

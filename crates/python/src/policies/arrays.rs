@@ -1,5 +1,4 @@
-//! Numbers that Rust writes and numpy reads where they are: no copy, and nothing that could be
-//! freed under a view.
+//! Arrays that Rust writes and numpy reads without a copy; a view keeps the memory alive.
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -7,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64};
 
-/// One array, as its memory is shared.
+/// Shared memory of one array.
 #[derive(Clone)]
 enum Shared {
     Bytes(Arc<[AtomicU8]>),
@@ -21,10 +20,9 @@ pub struct PyArray(Shared);
 
 #[pymethods]
 impl PyArray {
-    /// Returns the address and the type of the array, as numpy's array interface (version 3) has
-    /// them.
+    /// Returns the address and the type of the array, in numpy's array interface (version 3).
     ///
-    /// The policy may write into bytes alone.
+    /// The policy may write only arrays of bytes.
     #[getter]
     fn __array_interface__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let (at, len, typestr, read_only) = match &self.0 {

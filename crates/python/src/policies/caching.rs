@@ -1,5 +1,7 @@
-//! A policy of the map's cache in Python. It is asked at every miss, or keeps tables by map page;
-//! after a batch of misses it changes them.
+//! A policy of the map's cache in Python.
+//!
+//! The policy is asked at every miss. Or it keeps tables by map page, and changes them after a
+//! batch of misses.
 
 use super::tables::Learning;
 use super::{Described, leaked, raised, values};
@@ -12,7 +14,7 @@ struct Keeper {
     who: &'static str,
     policy: Py<PyAny>,
     pages: u32,
-    /// By map page: whether it stays, and how many behind it are loaded along.
+    /// For each map page: whether it stays in memory, and how many pages after it are prefetched.
     learning: Learning,
     hears_hits: bool,
 }
@@ -40,8 +42,9 @@ pub fn definition(described: Described, params: &'static [ParamDef]) -> CachePol
 }
 
 impl Keeper {
-    /// Asks Python about a page: returns `true` if it stays, and adds to `ahead` what is loaded
-    /// along.
+    /// Asks Python about a page, and returns `true` if the page stays in memory.
+    ///
+    /// Adds the pages that are prefetched to `ahead`.
     fn ask(&self, access: &MapAccess, ahead: &mut Vec<u32>) -> bool {
         Python::attach(|py| {
             let MapAccess { page, clock, change, room, most, .. } = *access;

@@ -1,5 +1,7 @@
-//! A classifier in Python. It is asked for every page, or keeps a table of streams by logical page;
-//! after a batch of writes it changes the table.
+//! A classifier in Python.
+//!
+//! The classifier is asked for every page. Or it keeps tables of streams by logical page, and
+//! changes them after a batch of writes.
 
 use super::tables::Learning;
 use super::{Described, leaked, raised, values};
@@ -8,7 +10,7 @@ use flashatlas_ftl::classifiers::{Classifier, ClassifierDef, Collected, Page, St
 use flashatlas_types::{MemoryKind, ParamDef, Params, PartFault};
 use pyo3::prelude::*;
 
-/// `age` of a page that nobody wrote.
+/// `age` of a page that was never written.
 const NEVER: u64 = u64::MAX;
 
 struct Sorter {
@@ -49,7 +51,7 @@ pub fn definition(described: Described, params: &'static [ParamDef]) -> Classifi
     }
 }
 
-/// Returns a stream as Python has it: streams of collection are negative, from -1 on; or `None`.
+/// Returns the number of a stream for Python: streams of collection count down from -1.
 fn numbered(stream: Option<Stream>) -> Option<i64> {
     stream.map(|stream| match stream {
         Stream::Host(n) => i64::from(n),

@@ -1,5 +1,6 @@
-//! Victim policies, classifiers and policies of the map's cache in Python
-//! (`python/flashatlas/parts.py` is their other side).
+//! Victim policies, classifiers and policies of the map's cache in Python.
+//!
+//! The Python side is `python/flashatlas/parts.py`.
 
 mod arrays;
 mod caching;
@@ -21,11 +22,11 @@ pub use tables::PyTables;
 pub use victim::PyLane;
 
 thread_local! {
-    /// The exception behind the fault that is on its way up.
+    /// The exception that caused the fault which ends the run.
     static RAISED: RefCell<Option<PyErr>> = const { RefCell::new(None) };
 }
 
-/// Returns the error for a fault of a part, with the exception behind it as its cause.
+/// Returns the error for a fault of a part, with the exception that led to it as its cause.
 pub fn part_error(fault: &PartFault) -> PyErr {
     let Some(cause) = RAISED.take() else { return PartError::new_err(fault.to_string()) };
     Python::attach(|py| {
@@ -52,7 +53,7 @@ fn raised(who: &str, method: &str, now: Option<Ps>, py: Python<'_>, error: PyErr
     PartFault::raise(who, format!("`{method}`{at} raised\n{}", text.trim_end()))
 }
 
-/// A parameter as Python declares it: key, kind, least, most, default, what it means.
+/// A parameter as Python declares it: key, kind, least, most, default, description.
 type Declared = (String, String, f64, f64, String, String);
 
 fn declared(params: Vec<Declared>) -> PyResult<&'static [ParamDef]> {
@@ -103,13 +104,13 @@ pub struct Described {
     params: Vec<Declared>,
     /// Distribution, version, digest.
     origin: (String, String, String),
-    /// Makes one.
+    /// Function that makes a policy.
     make: Py<PyAny>,
-    /// Streams of both kinds, for a classifier. `history`: a classifier wants ages, or a cache
-    /// policy hits. `batch`: number of writes or misses that it learns from at a time; 0: it is
-    /// asked every time.
+    /// Streams of host writes and of collection, for a classifier.
     streams: Option<(u32, u32)>,
+    /// `true` if a classifier needs ages, or a cache policy needs hits.
     history: bool,
+    /// Number of writes or misses that the policy learns from at a time; 0: it is asked every time.
     batch: usize,
 }
 
@@ -130,7 +131,7 @@ pub fn add_policy(described: Described, replace: bool) -> PyResult<()> {
     add(&[AnyPart::Drive(part)], &origin, replace).map_err(|e| InputError::new_err(e.to_string()))
 }
 
-/// Leaks a text for definitions, which live for ever.
+/// Leaks a text for a definition, which is never freed.
 fn leaked(text: &str) -> &'static str {
     text.to_owned().leak()
 }

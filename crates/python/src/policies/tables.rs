@@ -1,5 +1,6 @@
-//! Policies that learn: two tables by page, which they write, and a log of the events since they
-//! last did.
+//! Tables of policies that learn: two tables by page, which the policy writes, and a log of events.
+//!
+//! The log has the events since the policy last changed the tables.
 
 use super::arrays::{Bytes, Longs, PyArray, Words};
 use pyo3::prelude::*;
@@ -7,7 +8,7 @@ use pyo3::prelude::*;
 /// The tables and the log of one policy, as Python sees them.
 #[pyclass(frozen, name = "Tables")]
 pub struct PyTables {
-    /// Pages that there is an element for.
+    /// Number of pages, each with an element in the tables.
     #[pyo3(get)]
     pages: u32,
     tables: [Bytes; 2],
@@ -29,7 +30,9 @@ impl PyTables {
     }
 }
 
-/// The same in Rust. With a batch of 0 there is nothing: the policy is asked every time.
+/// The tables and the log of one policy, as Rust sees them.
+///
+/// With a batch of 0 they are empty, and the policy is asked every time.
 pub struct Learning {
     tables: [Bytes; 2],
     log: (Words, Longs),
@@ -38,7 +41,7 @@ pub struct Learning {
 }
 
 impl Learning {
-    /// Returns tables of these first values for `pages` pages, and a log of `batch` events.
+    /// Returns tables for `pages` pages, filled with `first`, and a log of `batch` events.
     pub fn new(pages: u32, first: [u8; 2], batch: usize) -> Learning {
         let by_page = if batch > 0 { pages as usize } else { 0 };
         Learning {

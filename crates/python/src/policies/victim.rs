@@ -1,5 +1,4 @@
-//! A victim policy in Python: events are written into arrays, and the policy is called when it
-//! picks.
+//! A victim policy in Python: events are written into arrays, and only a pick calls the policy.
 
 use super::arrays::{Longs, PyArray, Words};
 use super::{Described, leaked, raised, values};
@@ -11,7 +10,7 @@ use std::collections::VecDeque;
 /// `closed_at` of blocks that are no candidates.
 const NEVER: u64 = u64::MAX;
 
-/// Lane as its policy sees it.
+/// A lane as the policy in Python sees it.
 #[pyclass(frozen, name = "Lane")]
 pub struct PyLane {
     /// Slots of a block.
@@ -21,7 +20,7 @@ pub struct PyLane {
     erases: Words,
     closed_at: Longs,
     changed_at: Longs,
-    /// Clock and simulated time.
+    /// Two numbers: clock and simulated time.
     now: Longs,
 }
 
@@ -50,16 +49,16 @@ impl PyLane {
 struct Victim {
     who: &'static str,
     policy: Py<PyAny>,
-    /// Shared with `lane`.
+    /// Valid slots by block. The arrays here are shared with the policy's `PyLane`.
     valid: Words,
     erases: Words,
     closed_at: Longs,
     changed_at: Longs,
     now: Longs,
     slots: u32,
-    /// Closed since the last pick: their erases are not in the array yet.
+    /// Blocks that were closed since the last pick: their erases are not in the array yet.
     fresh: Vec<u32>,
-    /// Blocks that the policy named and that nobody has taken.
+    /// Blocks that the policy picked and that were not returned yet.
     chosen: VecDeque<u32>,
 }
 
@@ -156,7 +155,7 @@ impl VictimPolicy for Victim {
             }
             self.chosen.extend(picked);
         });
-        // a policy may name one that frees nothing, as those that draw at random do
+        // a policy may pick a block without an invalid slot, for example if it picks at random
         self.chosen.pop_front()
     }
 }

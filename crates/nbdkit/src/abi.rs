@@ -1,6 +1,7 @@
-//! `struct nbdkit_plugin` of API version 2, as nbdkit 1.30 and later declare it. New fields come
-//! only at its end, and its first field is its size: a newer nbdkit takes it as it is, an older one
-//! ignores the fields that it does not know.
+//! `struct nbdkit_plugin` of API version 2, as nbdkit 1.30 and later declare it.
+//!
+//! New versions add fields only at the end, and the first field is the size of the structure. So a
+//! newer nbdkit accepts this structure, and an older one ignores fields that it does not have.
 
 use std::ffi::{c_char, c_int, c_void};
 
@@ -16,7 +17,7 @@ pub const PARALLEL: c_int = 3;
 pub const MAY_TRIM: u32 = 1;
 /// Writes of this call must be durable when it returns.
 pub const FUA: u32 = 2;
-/// FUA is carried out by the plugin.
+/// The plugin carries out FUA itself.
 pub const FUA_NATIVE: c_int = 2;
 /// A range holds nothing, and reads as zeros.
 pub const HOLE_AND_ZERO: u32 = 3;
@@ -71,11 +72,11 @@ pub struct Plugin {
     pub block_size: Option<unsafe extern "C" fn(Handle, *mut u32, *mut u32, *mut u32) -> c_int>,
 }
 
-// SAFETY: it holds functions, and texts that never change.
+// SAFETY: the structure holds functions and constant texts, which never change.
 unsafe impl Sync for Plugin {}
 
 unsafe extern "C" {
-    /// Sets the reason for which a call failed, as `printf`.
+    /// Sets the reason for which a call failed, with the arguments of `printf`.
     pub fn nbdkit_error(format: *const c_char, ...);
     /// Sets the number of `errno` that a client sees.
     pub fn nbdkit_set_error(number: c_int);

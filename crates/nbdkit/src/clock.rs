@@ -1,14 +1,14 @@
-//! The clock of the machine: with the binding of Python and the benches the only one.
+//! The clock of the machine. Besides this crate, only the Python binding and the benches use it.
 
 use flashatlas_serve::Clock;
 use flashatlas_types::Ps;
 use std::time::{Duration, Instant};
 
-/// Time since it was made.
+/// Clock that counts from the time at which it was made.
 pub struct Wall(Instant);
 
 impl Wall {
-    /// Returns a clock that begins now.
+    /// Returns a clock that begins to count now.
     #[allow(clippy::disallowed_methods, reason = "replies are held until the drive would answer")]
     pub fn begin() -> Wall {
         Wall(Instant::now())

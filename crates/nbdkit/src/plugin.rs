@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, Once, OnceLock, PoisonError};
 use std::time::Duration;
 
-/// A line on standard error, where it can be written: a panic must not reach C.
+/// Writes a line to standard error and ignores errors, because a panic must not reach C.
 macro_rules! say {
     ($($text:tt)*) => {
         _ = writeln!(std::io::stderr(), $($text)*)
@@ -28,9 +28,9 @@ macro_rules! say {
 /// [`ServeSpec::cut_at`]).
 const POWER_LOST: c_int = 9;
 
-/// Set by SIGUSR1: the power is to fail.
+/// `true` after SIGUSR1: the power is to fail.
 static CUT: AtomicBool = AtomicBool::new(false);
-/// Set by SIGUSR2: serving ends now, whoever is connected. nbdkit itself waits for its clients.
+/// `true` after SIGUSR2: serving ends at once, while nbdkit itself would wait for its clients.
 static END: AtomicBool = AtomicBool::new(false);
 /// Runs the end of serving once.
 static ENDED: Once = Once::new();
@@ -46,7 +46,7 @@ struct Served {
 
 /// Time between two writes of the drive's state to the file of the plan.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
-/// Time between two looks at the request to end.
+/// Time between two checks of [`END`].
 const LISTEN_EVERY: Duration = Duration::from_millis(50);
 
 pub static PLUGIN: Plugin = Plugin {
@@ -116,7 +116,7 @@ fn complain(number: c_int, why: &str) -> c_int {
     -1
 }
 
-/// Carries out a call; a broken rule of the drive is a panic, which must not reach C.
+/// Carries out a call, and catches the panic that a broken rule of the drive causes.
 fn call(work: impl FnOnce(&Server<Wall>) -> Result<(), Refused>) -> c_int {
     let Some(Served { server, .. }) = SERVED.get() else {
         return complain(libc::EIO, "nothing is served");
@@ -149,7 +149,7 @@ fn call(work: impl FnOnce(&Server<Wall>) -> Result<(), Refused>) -> c_int {
     }
 }
 
-/// Ends the process as pulling the plug does: no client hears anything any more.
+/// Ends the process like a power failure: clients get no more replies.
 fn power_lost() -> ! {
     say!("flashatlas: the power has failed");
     // SAFETY: ends the process; the image was written, nothing else is to be kept
@@ -208,7 +208,7 @@ unsafe extern "C" fn get_ready() -> c_int {
             for block in &found.damaged_blocks {
                 say!("flashatlas: the image's record of block {block} is damaged");
             }
-            // threads that are made from here on wake up when they asked to, not 50 us later
+            // threads made from here on wake up at the time they asked for, not 50 us later
             // SAFETY: changes the slack of this thread's timers
             unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
             let (cut, end_now) = (cut as extern "C" fn(c_int), end_now as extern "C" fn(c_int));
@@ -237,14 +237,14 @@ fn begin(path: &std::path::Path) -> Result<Served, String> {
     }
 }
 
-/// Starts the threads that stay: one waits for the end, another looks at the drive.
+/// Starts two threads: one waits for [`END`], the other writes the state of the drive to a file.
 unsafe extern "C" fn after_fork() -> c_int {
     std::thread::spawn(|| {
         while !END.load(Ordering::Relaxed) {
             std::thread::sleep(LISTEN_EVERY);
         }
         end();
-        // SAFETY: ends the process; everything is closed, and clients hear that they are alone
+        // SAFETY: ends the process; everything is closed, and clients lose their connections
         unsafe { libc::_exit(0) }
     });
     if let Some(Served { server, plan: ServeSpec { live: Some(path), .. }, .. }) = SERVED.get() {
@@ -374,7 +374,7 @@ fn finish() {
     if let Some(why) = said.complaint {
         say!("flashatlas: {why}");
         if server.gone() == Some(Refused::PowerLost) {
-            power_lost(); // in the last FLUSH
+            power_lost(); // the power failed in the last FLUSH
         }
     }
     if let (Some(path), Some(found)) = (&plan.record, said.record)

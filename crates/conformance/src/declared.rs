@@ -13,7 +13,7 @@ fn is_name(name: &str) -> bool {
         && name.starts_with(|c: char| c.is_ascii_lowercase())
 }
 
-/// Returns summary, source and parameters of a part.
+/// Returns the summary, the source and the parameters of a part.
 fn said(
     trial: &Trial<'_>,
     part: AnyPart,
@@ -53,19 +53,19 @@ pub fn check(trial: &mut Trial<'_>, part: AnyPart) {
         }
         let (summary, source, params) = said(trial, part);
         if summary.trim().is_empty() || summary.contains('\n') {
-            return wrong("the summary is no line of text".into());
+            return wrong("the summary must be one line of text".into());
         }
         if source.is_some_and(|source| source.trim().is_empty()) {
-            return wrong("where it is described is empty; `none` is an answer".into());
+            return wrong("the source is empty: expected a paper or a document, or `none`".into());
         }
         for param in &params {
             if param.doc.trim().is_empty() {
-                return wrong(format!("{}: it is not said what it means", param.key));
+                return wrong(format!("parameter {} has no description", param.key));
             }
             if let Some(default) = param.default
                 && let Err(error) = param.parse(default)
             {
-                return wrong(format!("its default: {error}"));
+                return wrong(format!("the default of a parameter: {error}"));
             }
         }
         Ok(format!("name, summary, source, {} parameters", params.len()))

@@ -11,10 +11,10 @@ use flashatlas_types::{Rng, Seed};
 use serde_json::{Value, json};
 use std::io;
 
-/// A way to use a part: settings of a drive.
+/// Settings of a drive that uses a part.
 type Settings = Vec<String>;
 
-/// More flash for as many pages: reserves need it, whatever the part.
+/// Settings with more flash for the same number of logical pages, because parts keep reserves.
 const MORE: &[&str] = &["drive.blocks=64", "drive.logical_pages=640"];
 
 /// Refuses to open a file: no run of this suite reads one.
@@ -37,7 +37,7 @@ fn command(spec: &Value) -> String {
     )
 }
 
-/// Returns the settings under which a part is tried, each of which chooses it.
+/// Returns the variants of settings under which a part is tried. Each variant chooses the part.
 pub(crate) fn ways(parts: &Parts, part: Part) -> Vec<Settings> {
     let (_, name) = part.named();
     let own = |key: &str, small: &[&[&str]]| -> Vec<Settings> {
@@ -69,7 +69,7 @@ pub(crate) fn ways(parts: &Parts, part: Part) -> Vec<Settings> {
         }
         Part::Hash(_) => roomy(own("lookup.hash", &[]), &[MORE, &["map.store=lpmt"]].concat()),
         Part::Layer(def) => {
-            // a layer may need a store that hands its map out
+            // a layer may not fit the default store
             let fits = |more: &[&str]| -> Vec<Settings> {
                 let ways = roomy(roomy(own("layers", def.small), MORE), more);
                 let loads = |way: &Settings| parts.drives.load("tiny", None, way).is_ok();
@@ -82,7 +82,7 @@ pub(crate) fn ways(parts: &Parts, part: Part) -> Vec<Settings> {
     }
 }
 
-/// Returns a run in which every read is compared.
+/// Returns the specification of a run, which compares every read.
 fn spec(trial: &Trial<'_>, part: Part, set: &[String], workload: &str, timed: bool) -> Value {
     let drive = if let Part::Preset(def) = part { def.name } else { "tiny" };
     json!({
@@ -141,7 +141,7 @@ pub fn check(trial: &mut Trial<'_>, part: Part) {
         return;
     }
     if let Part::Hash(def) = part {
-        trial.promise("sets that there are", "", |trial| keys(trial, def));
+        trial.promise("sets that exist", "", |trial| keys(trial, def));
     }
     let requests = trial.effort.requests;
     let each = |trial: &Trial<'_>, workload: &str, timed: bool| -> Result<u64, (String, String)> {
@@ -180,7 +180,7 @@ pub fn check(trial: &mut Trial<'_>, part: Part) {
             let way: Settings = way.iter().cloned().chain(["nand.endurance=12".into()]).collect();
             let spec = spec(trial, part, &way, &worn, false);
             match played(trial, &spec) {
-                // it ends for lack of blocks, and says so
+                // the drive ran out of blocks and reported this
                 Err(error) if error.kind() == "drive" => {}
                 other => drop(right(&spec, other)?),
             }
@@ -188,7 +188,7 @@ pub fn check(trial: &mut Trial<'_>, part: Part) {
         Ok("every read right until no block was left".into())
     });
     if trial.is_broken() {
-        let why = "another promise is broken: power failures would show that again";
+        let why = "another promise is broken: power failures would show the same fault";
         trial.not_tried("power failures", why);
         return;
     }
@@ -196,9 +196,9 @@ pub fn check(trial: &mut Trial<'_>, part: Part) {
     trial.promise("power failures of mounts", "", |trial| cuts(trial, part, &ways[0], 2));
 }
 
-/// Checks that a hash function names sets that exist, and the same set for an address every time.
+/// Checks that a hash function maps each address to one set, and that this set exists.
 ///
-/// It tries tables of every size that the function takes.
+/// The check covers every table size that the function takes, up to 2^31 addresses and 2^24 sets.
 fn keys(trial: &Trial<'_>, def: &HashDef) -> Tried {
     let rerun = format!("flashatlas lookup --set lookup.hash={}", def.name);
     let wrong = |found: String| Err((found, rerun.clone()));
@@ -232,18 +232,18 @@ fn keys(trial: &Trial<'_>, def: &HashDef) -> Tried {
         }
     }
     match sizes {
-        0 => wrong("it takes no size of tables".into()),
+        0 => wrong("the function takes no table size".into()),
         _ => Ok(format!("{asked} addresses in tables of {sizes} sizes")),
     }
 }
 
-/// Runs the same twice; the records must be equal byte by byte.
+/// Runs the same specification twice, and checks that the two records are equal.
 fn twice(trial: &Trial<'_>, part: Part, way: &Settings, workload: &str) -> Tried {
     let spec = spec(trial, part, way, workload, true);
     let (one, two) = (played(trial, &spec), played(trial, &spec));
     let (one, two) = (right(&spec, one)?, right(&spec, two)?);
     if one == two {
-        return Ok("two records, equal byte by byte".into());
+        return Ok("two equal records".into());
     }
     let differs = one.as_object().and_then(|record| {
         record.iter().find(|&(key, value)| two[key] != *value).map(|(key, _)| key.clone())
@@ -295,15 +295,15 @@ fn cuts(trial: &Trial<'_>, part: Part, way: &Settings, depth: u32) -> Tried {
     let rerun = format!("flashatlas crash --depth {depth}{args}");
     let (mut cuts, mut unfit) = (0, Vec::new());
     for geometry in GEOMETRIES {
-        // as `make crash` does: shapes with pages of the same cells have open findings at depth 2
-        // (docs/RELIABILITY.md)
+        // `make crash` skips the other shapes, too: at depth 2, shapes whose pages share cells have
+        // open findings (docs/RELIABILITY.md)
         if depth > 1 && geometry.name != "square" {
             continue;
         }
         plan.geometries = vec![geometry.name.into()];
         let report = match flashatlas_crash::run(&trial.parts.drives, &plan, &mut |_, _| true) {
             Ok(report) => report,
-            // a part need not take every shape
+            // a part may refuse some shapes
             Err(why) if why.starts_with("no drive like") => {
                 unfit.push(why);
                 continue;

@@ -66,7 +66,7 @@ pub enum Outcome {
     Broken {
         /// Description of what was found.
         found: String,
-        /// A command that shows it again.
+        /// A command that shows the fault again.
         rerun: String,
     },
     /// The promise could not be tried.
@@ -121,7 +121,7 @@ impl std::fmt::Display for Report {
     }
 }
 
-/// Tries promises one by one, and writes down their outcomes.
+/// Tries promises one by one, and records their outcomes.
 struct Trial<'a> {
     parts: &'a Parts,
     effort: Effort,
@@ -130,14 +130,14 @@ struct Trial<'a> {
     stopped: bool,
 }
 
-/// Outcome of a trial: what was tried, or what was found and the command that shows it again.
+/// Outcome of a trial: what was tried, or the fault and the command that shows it again.
 type Tried = Result<String, (String, String)>;
 
 impl Trial<'_> {
-    /// Tries one promise; a fault that a part raises breaks it.
+    /// Tries one promise. The promise is broken if a part raises a fault.
     fn promise(&mut self, promise: &'static str, rerun: &str, work: impl FnOnce(&Self) -> Tried) {
         if self.stopped {
-            return self.not_tried(promise, "it was stopped");
+            return self.not_tried(promise, "the suite was stopped");
         }
         let tried = PartFault::catching(|| work(self))
             .unwrap_or_else(|fault| Err((fault.to_string(), rerun.to_owned())));
@@ -210,7 +210,7 @@ pub fn check(
 }
 
 /// Makes one test, `conformance`, that fails if a part breaks a promise of its kind. The first
-/// argument is an expression for the [`Parts`] that hold the part, the second is the part's name.
+/// argument is an expression for the [`Parts`] that hold the part. The second is the part's name.
 ///
 /// ```ignore
 /// flashatlas::conformance!(my_registry().parts(), "newest");

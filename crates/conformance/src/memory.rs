@@ -1,9 +1,9 @@
-//! Unreported memory of a part: bytes on the heap that its reports leave out, counted.
+//! Unreported memory of a part: the bytes on the heap that its reports leave out.
 //!
-//! Reports are of the drive's tables, and the simulator's differ: it has structures around them,
-//! and knows things that a drive would have to look up. So the suite looks at what *grows* with the
-//! drive. A drive could not do without a table with some bytes for each page, even if no report
-//! names the table.
+//! Reports count the tables that a real drive would have. The simulator's heap also has structures
+//! around these tables, and facts that a drive would have to look up. So the suite compares two
+//! drives of different sizes, and counts only the memory that *grows* with the drive. A real drive
+//! would need a table with some bytes for each page, too, so a report must name such a table.
 
 use crate::drives;
 use flashatlas_crash::model::Step;
@@ -12,15 +12,17 @@ use flashatlas_device::Part;
 use flashatlas_sim::{AnyPart, Parts};
 use flashatlas_types::ConfigError;
 
-/// Bytes for each logical page of the drive that a part may keep and not report: knowledge of the
-/// simulator about a map on flash, links of lists, hash tables with room.
+/// Bytes for each logical page of the drive that a part need not report.
+///
+/// The simulator uses them for its copies of map entries on flash, for the links of lists, and for
+/// the spare room of hash tables.
 pub const FREE_BYTES: f64 = 128.0;
 
 /// Numbers of blocks of the two drives.
 const BLOCKS: [u32; 2] = [256, 4096];
 const PAGES_A_BLOCK: u32 = 4;
 
-/// Memory of a drive that was written over.
+/// Memory of a drive after every page was written once.
 struct Use {
     heap: f64,
     reported: f64,
@@ -29,8 +31,8 @@ struct Use {
 
 /// Returns the memory on the heap and in the reports of a drive with these settings.
 ///
-/// Every page is written once: overwritten pages lie on flash for a while, and what is on flash is
-/// on the heap.
+/// Every page is written only once. Overwritten pages would stay on flash for a while, and the
+/// content of the flash is on the heap, too.
 fn used(
     parts: &Parts,
     set: &[String],
@@ -61,7 +63,7 @@ fn used(
     Ok(Use { heap, reported: (ftl + layers) as f64, pages: units.into() })
 }
 
-/// Returns the unreported bytes of a drive, for each page by which it is larger.
+/// Returns the unreported bytes that each additional page of a drive costs.
 fn unreported(parts: &Parts, set: &[String], live: &dyn Fn() -> usize) -> Result<f64, ConfigError> {
     let small = used(parts, set, BLOCKS[0], live)?;
     let large = used(parts, set, BLOCKS[1], live)?;
@@ -69,11 +71,10 @@ fn unreported(parts: &Parts, set: &[String], live: &dyn Fn() -> usize) -> Result
     Ok(grown / (large.pages - small.pages))
 }
 
-/// Returns the unreported bytes of a part for each page of the drive, above page mapping's with its
-/// map in DRAM.
+/// Returns the unreported bytes of a part for each page of the drive.
 ///
-/// `live` returns the bytes of the heap that are in use, from an allocator that counts; nothing
-/// else may allocate meanwhile.
+/// The unreported bytes of page mapping with its map in DRAM are subtracted. `live` returns the
+/// number of heap bytes in use, from a counting allocator. Nothing else may allocate meanwhile.
 ///
 /// # Errors
 /// Returns an error if a drive does not take the part.

@@ -6,10 +6,10 @@ use flashatlas_types::{RawConfig, Rng, Seed};
 use flashatlas_workload::{FormatDef, GeneratorDef, ReadOptions, RecordSource, Start};
 use std::io::Cursor;
 
-/// Most records that are read of a source.
+/// Maximum number of records that are read from one trace or generator.
 const MOST: usize = 5000;
 
-/// Texts that are no trace, or almost none: a reader answers with records or an error.
+/// Returns bytes that are no valid trace. A reader must answer with records or an error.
 fn garbage(seed: u64) -> Vec<Vec<u8>> {
     let mut rng = Rng::stream(Seed(seed), "conformance.garbage");
     let mut all: Vec<Vec<u8>> = vec![
@@ -39,7 +39,7 @@ pub fn check_format(trial: &mut Trial<'_>, def: &'static FormatDef) {
         let defaults =
             RawConfig::default().resolve(&def.params.iter().collect::<Vec<_>>(), |_| None);
         let Ok(params) = defaults else {
-            return Ok("nothing: a parameter of it has no default".into());
+            return Ok("nothing, because a parameter has no default".into());
         };
         let options = ReadOptions::default();
         let (mut read, mut errors) = (0u64, 0u64);
@@ -63,15 +63,15 @@ pub fn check_format(trial: &mut Trial<'_>, def: &'static FormatDef) {
                 }
             }
         }
-        Ok(format!("{read} records and {errors} errors of texts that are none"))
+        Ok(format!("{read} records and {errors} errors from damaged bytes"))
     });
 }
 
 /// Reason why a generator has no records.
 enum Refused {
-    /// The generator does not take the drive.
+    /// The generator refuses the drive.
     Drive(String),
-    /// The generator goes wrong.
+    /// The generator breaks its promise.
     Wrong(String),
 }
 
@@ -104,7 +104,7 @@ fn generated(def: &'static GeneratorDef, sectors: u64, seed: u64) -> Result<Vec<
     Ok(all)
 }
 
-/// Checks that a generator stays on the drive, and makes the same requests twice.
+/// Checks that a generator stays on the drive, and repeats its requests for the same seed.
 pub fn check_generator(trial: &mut Trial<'_>, def: &'static GeneratorDef) {
     let rerun = format!("flashatlas workloads {}", def.name);
     trial.promise("requests on the drive, the same twice", &rerun, |trial| -> Tried {
@@ -113,7 +113,7 @@ pub fn check_generator(trial: &mut Trial<'_>, def: &'static GeneratorDef) {
         // drives of 8 MiB to 1 TiB
         for sectors in [1 << 14, 1 << 21, 1 << 31] {
             let one = match generated(def, sectors, seed) {
-                // what needs more room than a drive has says so
+                // a generator may refuse a drive that is too small, but not the largest
                 Err(Refused::Drive(_)) if sectors < 1 << 31 => continue,
                 one => one.map_err(|e| (e.text(), rerun.clone()))?,
             };
@@ -133,11 +133,11 @@ pub fn check_generator(trial: &mut Trial<'_>, def: &'static GeneratorDef) {
     });
 }
 
-/// Notes why it is not tried that a metric only observes.
+/// Notes why no trial checks that a metric only observes the run.
 pub fn check_metric(trial: &mut Trial<'_>, def: &'static MetricDef) {
     if METRICS.iter().any(|own| own.name == def.name) {
-        trial.not_tried("observes", "it is in every record that tests look at");
+        trial.not_tried("observes", "the tests of FlashAtlas check records with this metric");
         return;
     }
-    trial.not_tried("observes", "metrics get shared references: they cannot change anything");
+    trial.not_tried("observes", "a metric gets shared references and cannot change the run");
 }

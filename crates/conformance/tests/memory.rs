@@ -1,4 +1,4 @@
-//! Tables that grow with the drive are reported: counted by an allocator, for every part.
+//! Every part reports its tables that grow with the drive. An allocator counts the bytes.
 
 use flashatlas_conformance::memory::{FREE_BYTES, beside_reports, countable};
 use flashatlas_device::Part;
@@ -16,7 +16,7 @@ static HEAP: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 /// Returns the bytes of the heap in use.
 fn live() -> usize {
     let stats = HEAP.stats();
-    // what grows in place is among these
+    // `bytes_allocated` includes the growth of allocations in place
     stats.bytes_allocated.saturating_sub(stats.bytes_deallocated)
 }
 
@@ -29,17 +29,17 @@ fn standard() -> Parts {
     }
 }
 
-/// Parts for which more is on the heap that is no table of theirs, and how much at most.
+/// Parts with more unreported bytes than [`FREE_BYTES`], and their limits in bytes for each page.
 const MORE: &[(&str, f64)] = &[
-    // it writes a map page for nearly every page of the fill; their contents are the flash's
+    // it writes a map page for nearly every page of the fill, and the heap has their contents
     ("learnedftl", 600.0),
-    // its superpages go to a drive that is larger by what it keeps free, with a map of its own
+    // it stores superpages on a drive that is larger by its reserve and has a map of its own
     ("hard", 400.0),
-    // the other drives with their own tables: reports are of the first
+    // its other drives have tables of their own, and reports cover only the first drive
     ("mirror", 300.0),
 ];
 
-/// Classifier with a table of `BYTES` bytes for each page, which it reports or does not.
+/// Classifier with a table of `BYTES` bytes for each page, which it reports if `REPORTS`.
 struct Hoards<const BYTES: usize, const REPORTS: bool>(Vec<[u8; BYTES]>);
 
 impl<const BYTES: usize, const REPORTS: bool> Classifier for Hoards<BYTES, REPORTS> {
@@ -75,7 +75,7 @@ macro_rules! hoards {
 hoards!(SILENT, "silent", false);
 hoards!(HONEST, "honest", true);
 
-/// One test: others would allocate beside it.
+/// The only test of this file, because other tests would allocate at the same time.
 #[test]
 fn tables_that_grow_are_reported() {
     let parts = standard();
@@ -85,7 +85,7 @@ fn tables_that_grow_are_reported() {
         let beside = beside_reports(&parts, part, &live).unwrap_or_else(|e| panic!("{name}: {e}"));
         assert!(
             beside <= most,
-            "{kind} `{name}`: {beside:.0} bytes for each page that no report names, of {most}"
+            "{kind} `{name}`: {beside:.0} unreported bytes for each page, {most} at most"
         );
     }
     let origin = Origin { distribution: "test".into(), version: "0".into(), digest: "none".into() };
@@ -95,5 +95,5 @@ fn tables_that_grow_are_reported() {
     };
     let (silent, honest) = (beside(&SILENT), beside(&HONEST));
     assert!((silent - 200.0).abs() < 8.0, "a table of 200 bytes a page is seen: {silent}");
-    assert!(honest.abs() < 8.0, "what is reported is not: {honest}");
+    assert!(honest.abs() < 8.0, "a reported table is not counted: {honest}");
 }

@@ -89,13 +89,15 @@ impl Mirrored {
     }
 }
 
-/// Counts the blocks that went bad or were replaced, which failed programs and erases leave.
+/// Counts the blocks that are bad, refuse programs, or were replaced.
 fn failed(medium: &Medium, layout: &Layout) -> u64 {
     let bad = |b: &BlockId| medium.is_bad(*b) || medium.refuses_programs(*b);
     (0..layout.blocks()).map(BlockId).filter(bad).count() as u64 + medium.counters.replaced_blocks
 }
 
-/// Runs a case on a given drive, to try again what was found once.
+/// Runs a case with the given features on a given drive.
+///
+/// Tests use it to repeat the conditions of earlier findings.
 pub fn run_on(config: &DriveConfig, features: &[Feature], id: u64) -> (Tally, Option<Finding>) {
     let rng = Rng::stream(Seed(id), "swarm");
     Case::new(config.clone(), features.to_vec(), rng).run(id)
@@ -152,11 +154,10 @@ impl Case {
         }
     }
 
-    /// Returns `true` if the drive collects in single mode and draws its victims at random, so that
-    /// they may fill its reserve.
+    /// Returns `true` if random victims may fill the reserve of the drive.
     ///
-    /// After a power failure such a drive may have no room: docs/RELIABILITY.md describes this open
-    /// point.
+    /// This is so if the drive collects in single mode and draws its victims at random. It may then
+    /// have no room after a power failure: docs/RELIABILITY.md describes this open point.
     fn may_fill_its_reserve(&self) -> bool {
         let is = |key: &str, values: &[&str]| {
             let value = self.config.pairs().find(|(k, _)| *k == key);
@@ -276,20 +277,20 @@ impl Case {
         Ok(())
     }
 
-    /// Returns `true` if the model knows what a mirror may hold after its first drive has failed.
+    /// Returns `true` if the model covers a mirror whose first drive has failed.
     ///
-    /// The model does not know it under another layer, which uses pages of the mirror for units of
-    /// its own. Nor does it know it after writes of parts of units, because each drive writes a
-    /// part into the version that it has.
+    /// The model does not cover a mirror under another layer, because that layer stores units of
+    /// its own in the mirror's pages. It does not cover writes of parts of units, because each
+    /// drive writes a part into its own version of the unit.
     fn follows_older(&self) -> bool {
         self.config.layers()[0].name == "mirror" && !self.has(Feature::Parts)
     }
 
-    /// Returns the stamps of all units, or an error if a unit cannot be read or holds a stamp that
-    /// is not allowed.
+    /// Returns the stamps of all units, and checks that they are allowed.
     ///
-    /// `model` allows stamps. For a mirror and with `older`, [`Mirrored::may_hold`] does so: units
-    /// that were not flushed may then be older again.
+    /// `model` decides which stamps are allowed. For a mirror with `older` set,
+    /// [`Mirrored::may_hold`] decides, because units that were not flushed may then hold older
+    /// versions. Returns an error if a unit cannot be read, or holds a stamp that is not allowed.
     fn compare(
         &mut self,
         drive: &Stack,
@@ -321,7 +322,7 @@ impl Case {
         Ok(all)
     }
 
-    /// Arms a failure of one of the next operations, or of the power in one of them, now and then.
+    /// Arms, at random, a program, erase or power failure in one of the next operations.
     fn arm(&mut self, drive: &mut Stack) {
         if self.has(Feature::FailingPrograms) && self.rng.below(150) == 0 {
             let after = self.rng.below(6);
@@ -338,9 +339,10 @@ impl Case {
 
     /// Switches the drive off and on, and returns the model of its units.
     ///
-    /// Returns `Ok(None)` if the mount ends as [`Case::may_end`] allows, or if the model does not
-    /// know what a mirror may hold now. Returns an error if the mount fails otherwise, if a table
-    /// breaks a rule, or if a unit holds a stamp that is not allowed.
+    /// Returns `Ok(None)` if the mount fails with an error that [`Case::may_end`] allows, or if the
+    /// model does not cover the mirror any more ([`Case::follows_older`]). Returns an error if the
+    /// mount fails otherwise, if a table breaks a rule, or if a unit holds a stamp that is not
+    /// allowed.
     fn remount(
         &mut self,
         drive: &mut Stack,

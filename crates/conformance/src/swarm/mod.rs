@@ -1,5 +1,5 @@
-//! Parts together: schemes, stores, layers, policies, shapes of drives, parameters anywhere in
-//! their ranges, and faults while the drive runs, all drawn from a number.
+//! Random combinations of parts. A number draws schemes, stores, layers, policies, shapes of
+//! drives, parameters anywhere in their ranges, and faults while the drive runs.
 //!
 //! Each number leaves out a random half of the features ([`Feature`]): a feature that is always
 //! there hides the faults that it prevents (Groce et al., Swarm testing, ISSTA 2012). Every read is
@@ -24,7 +24,7 @@ pub use case::run_on;
 /// Steps of a case.
 const STEPS: u64 = 500;
 
-/// Feature that a case has or leaves out.
+/// Feature that a case has or lacks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Feature {
@@ -88,12 +88,12 @@ pub struct Tally {
     pub compared: u64,
     /// Mounts after power failures and restarts.
     pub mounts: u64,
-    /// Programs and erases that failed.
+    /// Blocks that were bad or replaced at the end of a case, after failed programs and erases.
     pub failed_operations: u64,
-    /// Cases that ended because the drive had lost too many blocks.
+    /// Cases that ended early because the drive had lost blocks or had no room.
     pub out_of_blocks: u64,
-    /// Cases in which a drive of a mirror failed before the others were like it, so that what had
-    /// not been flushed could be older again.
+    /// Failures of the first drive of a mirror while units could differ from drive to drive. Units
+    /// that had not been flushed could then hold older versions again.
     pub older: u64,
 }
 
@@ -113,7 +113,7 @@ impl Tally {
 /// A case that went wrong.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// The number that draws it again.
+    /// Number that draws the case again.
     pub id: u64,
     /// The fault, in words.
     pub found: String,
@@ -130,7 +130,7 @@ pub struct Swarm {
 }
 
 impl Swarm {
-    /// Cases over the parts of this registry.
+    /// Returns the cases over the parts of a registry.
     pub fn over(registry: &Registry) -> Swarm {
         Swarm { registry: *registry, subjects: subjects(registry) }
     }
@@ -167,7 +167,7 @@ impl Swarm {
         (tally, found)
     }
 
-    /// Returns the case of a number, or `None` if no drive takes what was drawn.
+    /// Returns the case that a number draws, or `None` if no drive takes the drawn parts.
     fn draw(&self, id: u64) -> Option<Case> {
         let mut rng = Rng::stream(Seed(id), "swarm");
         let mut features = FEATURES.to_vec();
@@ -220,7 +220,7 @@ impl Swarm {
         Some(Case::new(config, features, rng))
     }
 
-    /// Adds a setting, and returns `true`; leaves it out and returns `false` if no drive takes it.
+    /// Adds a setting if a drive takes it, and returns `true` if the setting was added.
     fn try_setting(&self, subject: &mut Subject, geometry: &Geometry, setting: String) -> bool {
         subject.more.push(setting);
         let fits = drive(subject, geometry, None).is_ok();
@@ -230,7 +230,9 @@ impl Swarm {
         fits
     }
 
-    /// Draws a value of a parameter; parts with a feature of their own are drawn there.
+    /// Draws a value of a parameter, such as the name of a map cache policy or hash function.
+    ///
+    /// Victim policies and classifiers have features of their own: [`Swarm::draw`] draws them.
     fn value(&self, rng: &mut Rng, def: &ParamDef) -> Option<String> {
         let names = match def.key {
             CachePolicyDef::KEY => self.registry.ftl.caching.names(),
@@ -258,7 +260,7 @@ fn pick<'a, T>(rng: &mut Rng, all: &'a [T]) -> &'a T {
     &all[rng.below(all.len() as u64) as usize]
 }
 
-/// Draws a value of a parameter: an end of its range, something near the lower end, or anything.
+/// Draws a value of a parameter: an end of its range, or a random distance from the lower end.
 fn value(rng: &mut Rng, def: &ParamDef) -> Option<String> {
     let anything = |rng: &mut Rng, low: u64, high: u64| match rng.below(4) {
         0 => low,

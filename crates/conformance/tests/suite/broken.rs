@@ -1,4 +1,4 @@
-//! Parts that break a promise each: the suite names it, with a command.
+//! Parts that each break one promise. The suite names the promise and a command.
 
 use crate::standard;
 use flashatlas_conformance::{Effort, Outcome, check};
@@ -14,7 +14,7 @@ enum Wrong {
     Astray,
     /// The policy offers nothing although blocks could be freed.
     Stingy,
-    /// The policy answers by its answers in other runs.
+    /// The policy's answers depend on earlier runs.
     Fickle,
 }
 

@@ -1,4 +1,4 @@
-//! The suite on our own parts, and on parts that break a promise each.
+//! The suite on our own parts, and on parts that each break one promise.
 
 mod broken;
 mod own_parts;

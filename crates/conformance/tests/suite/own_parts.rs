@@ -1,10 +1,10 @@
-//! Every part that comes with the project keeps what parts promise, by the call that anybody makes.
+//! Every part of the project keeps its promises, as the public call [`check`] tries them.
 
 use crate::standard;
 use flashatlas_conformance::{Effort, Outcome, all, check};
 use flashatlas_testing::proofs::one_in;
 
-/// In `make test` one part in six, whose power failures are `make crash`'s as well.
+/// `make test` tries one part in six. `make crash` also tries the power failures of parts.
 #[test]
 fn each_keeps_its_promises() {
     let parts = standard();

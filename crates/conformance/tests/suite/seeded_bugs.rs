@@ -1,10 +1,10 @@
-//! The swarm sees: with a seeded bug some of its cases find something, without one none does.
+//! The swarm finds seeded bugs. Without a bug, the same cases find nothing.
 
 use flashatlas_conformance::swarm::Swarm;
 use flashatlas_host::STANDARD;
 use flashatlas_types::SeededBug;
 
-/// Bugs, and cases within which one is found.
+/// Bugs, each with a number of cases that is enough to find it.
 const CASES: &[(SeededBug, u64)] = &[
     (SeededBug::SkipSequence, 40),
     (SeededBug::FlushWithoutCache, 40),
@@ -23,7 +23,7 @@ fn the_swarm_finds_seeded_bugs() {
         SeededBug::activate(None);
         (found.len(), found.first().map(|finding| finding.id))
     };
-    // what a bug breaks may panic; the swarm says so itself
+    // a bug may cause panics, which the swarm reports itself
     std::panic::set_hook(Box::new(|_| {}));
     assert_eq!(found(None, 40), (0, None));
     let unseen: Vec<String> = CASES

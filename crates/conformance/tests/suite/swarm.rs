@@ -1,4 +1,4 @@
-//! Findings of the swarm in our own parts: none.
+//! The swarm finds no fault in our own parts.
 
 use flashatlas_conformance::swarm::{Feature, Swarm, run_on};
 use flashatlas_host::STANDARD;
@@ -7,7 +7,7 @@ use flashatlas_testing::proofs::one_in;
 #[test]
 fn cases_keep_their_promises() {
     let swarm = Swarm::over(&STANDARD);
-    // on one core ten seconds of `make test`; `make swarm` goes on for an hour
+    // this takes ten seconds of `make test` on one core; `make swarm` takes an hour
     let count = if one_in() > 1 { 5_000 } else { 10_000 } / one_in() as u64;
     let (tally, found) = swarm.run_all(1..count + 1, &mut |_| true);
     assert!(found.is_empty(), "{} of {count}: {found:#?}", found.len());
@@ -23,7 +23,7 @@ fn a_number_draws_the_same_case_again() {
     }
 }
 
-/// Drives and features as long runs drew them when they found something, with other numbers.
+/// Tries drives and features with which long runs once found faults, with other numbers.
 #[test]
 fn what_was_found_once_is_not_found_again() {
     use Feature::{
@@ -31,16 +31,16 @@ fn what_was_found_once_is_not_found_again() {
         Trims, Wear,
     };
     let found: [(&str, &[Feature]); 4] = [
-        // pages of the map were written by a mount before the collection of map pages that the
-        // power failure had cut was done again: no room for them
+        // a power failure had cut a collection of map pages; the mount wrote map pages before it
+        // repeated this collection, and had no room for them
         (
             "drive.blocks=54 drive.channels=1 drive.logical_pages=106 drive.pages=4 drive.ways=1 \
              cache.bytes=512 cache.mode=write-through ftl.low_water=7 map.store=nvm-hybrid \
              map.segment_bytes=128 map.full_share=1 map.dense_share=0.9 nvm.bytes=4096",
             &[Idle, Cuts, Flushes, Wear, Classifier, Parameters],
         ),
-        // a mirror took a power failure that it saw while time passed for the end of one drive; and
-        // this drive's blocks, not the other's, decided whether the drive may be worn out
+        // a mirror saw a power failure while time passed, and treated it as the end of one drive;
+        // the blocks of this drive alone decided whether the drive may be worn out
         (
             "layers=mirror,hard drive.blocks=29 drive.channels=1 drive.logical_pages=64 \
              drive.pages=4 drive.ways=1 cache.mode=write-through hard.superpage=4096 \
@@ -50,8 +50,8 @@ fn what_was_found_once_is_not_found_again() {
              nand.endurance=4 nand.spare_blocks=3",
             &[Layers, FailingErases, Wear, Parameters, Cuts, Flushes, Idle],
         ),
-        // in the harness: where the first drive of a mirror wears out before the others are like
-        // it, what was not flushed may be older again
+        // a fault of the harness: if the first drive of a mirror wears out before the others match
+        // it, units that were not flushed may hold older versions again
         (
             "layers=mirror drive.blocks=34 drive.channels=1 drive.logical_pages=64 drive.pages=4 \
              drive.ways=1 cache.mode=write-through mirror.drives=3 mirror.reserve=32768 \

@@ -7,7 +7,7 @@ use std::path::Path;
 /// Returns the inputs of a fuzz target.
 ///
 /// # Panics
-/// Panics if there are fewer than `least`.
+/// Panics if there are fewer than `least` inputs.
 pub fn corpus(target: &str, least: usize) -> Vec<String> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(target);
     let mut files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|f| f.unwrap().path()).collect();
@@ -16,7 +16,7 @@ pub fn corpus(target: &str, least: usize) -> Vec<String> {
     files.iter().map(|path| std::fs::read_to_string(path).unwrap()).collect()
 }
 
-/// Returns `count` damaged copies of texts, each text in its turn.
+/// Returns `count` damaged copies of texts, and takes the texts in turn.
 pub fn copies<'a>(
     originals: &'a [String],
     count: usize,

@@ -1,4 +1,4 @@
-//! Layouts of small drives, for tests of what lies below a whole drive.
+//! Layouts of small drives, for tests that need no whole drive.
 
 use flashatlas_types::{AllocationOrder, Cell, Geometry, Layout, Span};
 

@@ -1,10 +1,10 @@
-//! Share of the cases that one run of the tests proves.
+//! Share of the random cases that one run of the tests tries.
 
-/// The environment variable with the distance of the sample: N tries one case in N. `make test`
-/// sets nothing, which means [`USUAL`]; `make test-full` sets 1.
+/// Environment variable with a number N: a run of the tests tries one case in N. `make test` sets
+/// 20 unless the caller sets another number; `make test-full` sets 1.
 pub const VARIABLE: &str = "FLASHATLAS_PROOFS";
 
-/// Distance of the sample if [`VARIABLE`] is not set.
+/// The number N if [`VARIABLE`] is not set or empty.
 pub const USUAL: usize = 20;
 
 /// Returns N: a run tries one case in N.

@@ -4,11 +4,11 @@ use std::path::Path;
 
 /// Compares the files and folders of `folder` with the `names` of its registry.
 ///
-/// A file that nobody lists is dead code, and no name stands twice. `mod`, `lib` and the `others`
-/// are no entries; names have hyphens where files have underscores.
+/// Each file must have exactly one name, because an unlisted file is dead code. The files `mod`,
+/// `lib` and `others` are ignored. A name has hyphens where its file has underscores.
 ///
 /// # Panics
-/// Panics if they differ, or the folder cannot be read.
+/// Panics if files and names differ, or if the folder cannot be read.
 pub fn assert_registered<'a>(
     folder: impl AsRef<Path>,
     others: &[&str],

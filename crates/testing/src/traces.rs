@@ -2,12 +2,12 @@
 
 use std::path::PathBuf;
 
-/// The environment variable that names their folder. Nothing is looked for elsewhere.
+/// Environment variable that names the folder of the traces. No other folder is searched.
 pub const VARIABLE: &str = "FLASHATLAS_TRACES";
 
 /// Returns the path of a trace under the folder that [`VARIABLE`] names.
 ///
-/// Prints a line and returns `None` if the trace is not there: the caller's test is to be skipped.
+/// If the trace is not there, prints a line and returns `None`. The caller then skips its test.
 pub fn path(name: &str) -> Option<PathBuf> {
     let Some(folder) = folder() else {
         eprintln!("skipped: {name}: {VARIABLE} names no folder of traces");

@@ -1,5 +1,5 @@
-//! Every cut of a recording: the changes are carried out again one by one on a copy of the media,
-//! and at each a copy of that copy loses its power.
+//! Every cut of a recording: the changes are carried out again one by one on a copy of the media.
+//! At each change, a copy of that copy loses its power.
 
 use crate::Failure;
 use crate::cut::{Cut, CutKind};
@@ -18,7 +18,7 @@ use std::ops::Range;
 /// Depth of an enumeration of cuts.
 #[derive(Clone, Copy, Debug)]
 pub struct Depth {
-    /// Cuts one after the other: 1, the workload; 2, the mount after it, too; and so on.
+    /// Number of cuts in a row: 1 cuts the workload, 2 also the mount after it, and so on.
     pub cuts: u32,
     /// Faults beside the cut itself.
     pub faults: Faults,
@@ -27,30 +27,29 @@ pub struct Depth {
 /// Counts of what was tried.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Tally {
-    /// States of the medium that were mounted, by how the power had failed: between two operations,
-    /// in one, after an acknowledgement that promised something.
+    /// States that were mounted after the power had failed between two operations.
     pub between: u64,
-    /// See `between`.
+    /// States that were mounted after the power had failed in an operation.
     pub torn: u64,
-    /// See `between`.
+    /// States that were mounted after the acknowledgement of a FLUSH or a FUA write.
     pub acknowledged: u64,
-    /// States among them in which something was under way, or acknowledged and not flushed.
+    /// States in which something was under way, or acknowledged and not flushed.
     pub dirty: u64,
-    /// States among them that a cut mount left.
+    /// States that a cut mount left.
     pub deeper: u64,
     /// States in which another subset of the operations in flight was carried out
     /// (`crate::in_flight`).
     pub reordered: u64,
     /// Parts that failed while the power was on (`crate::failing_runs`).
     pub failed_parts: u64,
-    /// Failures that were planned, and that the workload did not come to on a drive with a block
-    /// more.
+    /// Planned failures that did not happen. A drive with one more block did not reach the erase,
+    /// or a mount had moved the page.
     pub not_reached: u64,
     /// Mounts that ended in an error because a program had failed and no spare block was left.
     pub refused_mounts: u64,
-    /// Commands after which there were too many such states, so that some were drawn.
+    /// Commands after which there were too many subsets, so that some of them were drawn.
     pub sampled: u64,
-    /// Mounts, those after writing on among them.
+    /// Mounts, including the mounts after writing on.
     pub mounts: u64,
     /// Programs and erases of the longest mount.
     pub longest_mount: u64,
@@ -59,7 +58,7 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// States that were mounted and compared.
+    /// Returns the number of states that were mounted and compared.
     pub fn cuts(&self) -> u64 {
         self.between + self.torn + self.acknowledged + self.reordered
     }
@@ -82,29 +81,29 @@ impl Tally {
     }
 }
 
-/// Failures of one recording after which the rest of it is not looked at.
+/// Number of failures of a recording after which the rest of it is skipped.
 const ENOUGH: u64 = 3;
 
 /// Goes through the cuts of one drive.
 pub struct Enumerator<'c, 'f> {
     verifier: Verifier<'c>,
     depth: Depth,
-    /// Only this path of cuts, where one failure is run again.
+    /// The only path of cuts to examine, if one failure is run again.
     only: Option<&'f [Cut]>,
     /// Path to the present state: a failure of a part, if there was one, and cuts.
     path: Vec<Cut>,
-    /// Entries of `path` that are no cuts.
+    /// Number of entries of `path` that are failures of parts.
     parts: usize,
     /// A program failed for good.
     broken: bool,
     /// Units and drives that lost pages in the cuts so far.
     lost: Lost,
     damaged: BTreeSet<usize>,
-    /// `true` if the lowest layer is over several drives, and makes up for one of them.
+    /// `true` if the lowest layer is over several drives, and makes up for the loss of one.
     redundant: bool,
     /// Operations of the workload that are cut.
     window: Range<u32>,
-    /// Draws the cuts of the workload that are taken; of a mount all are.
+    /// Draw of the cuts of the workload. All cuts of a mount are tried.
     sample: Sample,
     tally: Tally,
     on_failure: &'f mut dyn FnMut(&[Cut], Failure),
@@ -232,7 +231,7 @@ impl<'c, 'f> Enumerator<'c, 'f> {
     /// Returns the ways in which a change may be left half done.
     fn torn(&self, media: &Media, change: &DriveChange) -> Vec<Torn> {
         let mut ways: Vec<Torn> = self.depth.faults.torn(media.layout(), &change.change).collect();
-        // what holds where a page is lost is said of drives on which all blocks work
+        // the promises about lost pages are for drives on which all blocks work
         ways.retain(|&torn| !(self.broken && torn == Torn::Paired));
         ways
     }
@@ -287,7 +286,7 @@ impl<'c, 'f> Enumerator<'c, 'f> {
         self.tally.deeper += u64::from(level > self.parts);
         self.path.push(cut);
         let depth = self.depth.cuts as usize + self.parts;
-        // what a mount found and another power failure took along, the next does not hear of again
+        // if the power fails in a mount that found damage, the next mount does not find it again
         let untold = self.redundant && !self.lost.is_nothing();
         let deeper = !untold && self.path.len() < depth
             || self.only.is_some_and(|only| only.len() > level + 1);
@@ -307,7 +306,7 @@ impl<'c, 'f> Enumerator<'c, 'f> {
     fn cut_mount(&mut self, mounted: Mounted, model: &crate::model::Model) {
         let known = self.verifier.knows_more(mounted.contents);
         let mut media = mounted.before.expect("it was asked for");
-        // the mount has read every page that it reads twice before it changes anything
+        // before its first change the mount has read pages that can be read only once
         media.fade();
         let operations = mounted.changes.iter().filter(|c| c.change.is_operation()).count();
         let mut after = 0;
@@ -337,7 +336,7 @@ impl<'c, 'f> Enumerator<'c, 'f> {
     }
 }
 
-/// Returns a number that a cut has in a run and when it is run again (FNV-1a of its identity).
+/// Returns a number for a cut, from the FNV-1a hash of its path: a rerun gets the same number.
 ///
 /// The number chooses how long the drive is written on.
 fn number(path: &[Cut]) -> u64 {

@@ -14,7 +14,7 @@ pub enum FailingPart {
     Erase,
     /// An erase, and there is no spare block: the drive goes on with a block less.
     EraseWithoutSpare,
-    /// Nothing: blocks are bad from the beginning.
+    /// No operation: blocks are bad from the beginning.
     FactoryBlocks,
     /// A page of a running drive: its reader gets an error.
     Page,

@@ -2,9 +2,9 @@
 //! blocks that were bad from the beginning, pages that cannot be read any more.
 //! [`flashatlas_nand::faults`] describes the effects of each.
 //!
-//! A workload runs once more for each failure, with the failure at some place of it, and the power
-//! fails at every operation around that place. Failures are spread over the workload, [`TRIES`] of
-//! a kind.
+//! For each failure the workload runs once more, with the failure at one place. After a failed
+//! program or erase, the power fails at each of the next operations. The places are spread over the
+//! workload, at most [`TRIES`] for each kind of failure.
 
 use crate::Failure;
 use crate::cut::{Cut, CutKind};
@@ -21,17 +21,18 @@ use flashatlas_nand::{Change, FrameState, Medium};
 use flashatlas_types::{FrameId, LaneId, Lpn};
 use std::collections::BTreeSet;
 
-/// Failures of one kind in one workload.
+/// Maximum number of failures of one kind that are tried in one workload.
 pub const TRIES: u32 = 4;
 
-/// The drive whose parts fail, where a layer is over several.
+/// Index of the drive whose parts fail, if a layer is over several drives.
 pub(crate) const FAILING: usize = 0;
 
-/// Operations after a failure at which the power fails.
+/// Number of operations, from the failed one on, at which the power fails.
 const WINDOW: u32 = 12;
 
-/// Returns the drive on which a failure is tried; it has a spare block, or more blocks, if the
-/// failure needs one.
+/// Returns the drive on which a failure is tried.
+///
+/// If the failure needs them, the drive has a spare block or more blocks.
 fn drive_for(part: FailingPart, config: &DriveConfig) -> Result<DriveConfig, String> {
     let blocks =
         |more: u64| format!("drive.blocks={}", u64::from(config.params.get(BLOCKS)) + more);
@@ -42,7 +43,7 @@ fn drive_for(part: FailingPart, config: &DriveConfig) -> Result<DriveConfig, Str
             let whole = config.layout().map_err(|e| e.to_string())?;
             let rates =
                 |rates: [u32; 4]| (2..9).flat_map(move |more| rates.map(|rate| (more, rate)));
-            // several large drives need fewer
+            // several large drives need lower rates
             let tries = rates([50_000, 100_000, 200_000, 300_000])
                 .chain(rates([5_000, 10_000, 20_000, 30_000]));
             for (more, rate) in tries {
@@ -83,18 +84,18 @@ pub struct Workload<'a> {
     pub config: &'a DriveConfig,
     /// The workload without failures.
     pub clean: &'a Recording,
-    /// `true` if every unit is written before.
+    /// `true` if every unit is written before the workload.
     pub filled: bool,
     /// Depth of the enumeration after each failure.
     pub depth: Depth,
-    /// `true` if bad blocks are tried from the beginning.
+    /// `true` to try a drive with factory-bad blocks.
     pub factory: bool,
     /// `true` if the drive has no block to lose.
     pub tight: bool,
-    /// Distance of a sample: one failure in `one_in` is tried, at least one of each kind, and one
-    /// cut in `one_in` after it.
+    /// Sampling: one failure in `one_in` is tried, but at least one in [`TRIES`]. After it, one cut
+    /// in `one_in` is tried.
     pub one_in: u32,
-    /// Name of the workload, which decides the draws.
+    /// Name of the workload; the sampling depends on it.
     pub name: &'a str,
 }
 
@@ -115,7 +116,7 @@ impl Workload<'_> {
             let fits = match part {
                 FailingPart::FactoryBlocks => self.factory,
                 FailingPart::EraseWithoutSpare => !self.tight,
-                // which of a layer's pages a page of the drive holds is not known here
+                // under layers, it is unknown which page of a layer a page of the drive holds
                 FailingPart::Page | FailingPart::PageBeforeMount => self.config.layers().is_empty(),
                 _ => true,
             };
@@ -158,8 +159,7 @@ impl Workload<'_> {
         tally
     }
 
-    /// Returns the frames of a switched-off drive that hold a newest version, or are in a block of
-    /// map pages.
+    /// Returns the programmed frames that hold the newest version of a unit, or a map page.
     fn relied_on(&self, medium: &Medium) -> Vec<FrameId> {
         let mut left = medium.clone();
         left.power_off();

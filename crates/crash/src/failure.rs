@@ -1,4 +1,4 @@
-//! Promises that do not hold, and how a broken rule becomes one.
+//! Promises that do not hold. A panic of the simulator's assertions becomes a broken promise, too.
 
 use flashatlas_types::PartFault;
 use std::cell::Cell;
@@ -20,7 +20,7 @@ impl Failure {
         Failure { promise, what }
     }
 
-    /// Returns the failure of a promise unless `holds`.
+    /// Returns the failure of a promise as an error unless `holds` is `true`.
     #[inline]
     pub fn unless(
         holds: bool,
@@ -43,8 +43,9 @@ thread_local! {
     static EXPECTED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Runs `work`, and turns a panic of the simulator's assertions into a failure; prints nothing of
-/// it.
+/// Runs `work`, and turns a panic of the simulator's assertions into a failure.
+///
+/// The message of the panic is not printed.
 pub(crate) fn guarded<T>(work: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {

@@ -4,14 +4,14 @@ use flashatlas_nand::{Change, Torn};
 use flashatlas_types::Layout;
 use std::fmt;
 
-/// One switch.
+/// Switch of one fault.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fault {
-    /// The power fails in a program: garbage.
+    /// The power fails in a program, which leaves garbage.
     TornGarbage,
-    /// The power fails in a program: a part of it.
+    /// The power fails in a program, of which a part is written.
     TornPart,
-    /// The power fails in a program, which can be read once.
+    /// The power fails in a program, whose page can be read once.
     TornOnce,
     /// The power fails in an erase.
     TornErase,
@@ -21,7 +21,7 @@ pub enum Fault {
     PairedPages,
     /// A program fails.
     ProgramFailure,
-    /// An erase fails, and a spare block takes the place.
+    /// An erase fails, and a spare block takes the block's place.
     EraseFailure,
     /// An erase fails, and the block is lost.
     GrownBad,
@@ -66,7 +66,7 @@ const SWITCHES: [(Fault, &str, &str); 11] = [
     (
         Fault::ProgramFailure,
         "program-failure",
-        "a program fails; with a spare block for the block, and without",
+        "a program fails, on a drive with a spare block and on a drive without",
     ),
     (
         Fault::EraseFailure,
@@ -108,9 +108,9 @@ impl Fault {
 pub struct Faults(u32);
 
 impl Faults {
-    /// No faults but the cut itself, between two operations.
+    /// No faults except the cut itself, between two operations.
     pub const NONE: Faults = Faults(0);
-    /// All of them.
+    /// All faults.
     pub const ALL: Faults = Faults((1 << SWITCHES.len()) - 1);
 
     /// Returns these switches with one more on.

@@ -1,19 +1,20 @@
-//! Cuts while operations are in flight on several dies. Not only a prefix of the plan may have been
-//! carried out, but any downward-closed subset of it: any set that holds, with an operation, all
-//! operations that it waits for.
+//! Cuts while operations are in flight on several dies. The operations that were carried out need
+//! not be a prefix of the plan. They may be any downward-closed subset of it: with each operation,
+//! the subset has all operations that this operation waits for.
 //!
-//! A workload is submitted in simulated time, several commands at once. After each submission the
-//! operations that are not complete are looked at, with the operations that each waits for. An
+//! A workload is submitted in simulated time, several commands at once. After each submission, this
+//! module looks at the incomplete operations, and at the operations that each of them waits for. An
 //! operation waits for its dependencies in the plan. A page is read after its program, and
-//! programmed after the erase of its block; a block is erased after everything else that was asked
-//! of it (the engine keeps all three). The pages of a block are programmed one after the other.
-//! Every such subset is a state that a cut may leave, and so is each subset with the operation torn
-//! that every die is busy with. If there are more than [`SUBSETS_MAX`] subsets, this number of them
-//! is drawn, and the tally counts the draw.
+//! programmed after the erase of its block. A block is erased after all earlier operations on it.
+//! The engine keeps these three orders. The pages of a block are programmed one after the other.
 //!
-//! A promise of a command counts as soon as all that its completion waits for is carried out. Work
-//! in idle time runs to its end; [`crate::enumerate`] has cuts of it, one operation after the
-//! other.
+//! A cut may leave each of these subsets. It may also leave a subset together with one torn
+//! operation on every busy die. If there are more than [`SUBSETS_MAX`] subsets, this number of them
+//! is tried: the empty subset, the full one, and random ones. The tally counts such samples.
+//!
+//! The promise of a command counts as soon as all operations that its completion waits for are
+//! carried out. Work in idle time runs to its end here. [`crate::enumerate`] cuts this work at each
+//! operation.
 
 use crate::cut::{Cut, CutKind};
 use crate::model::{Model, Step};
@@ -26,14 +27,13 @@ use flashatlas_nand::{Change, Medium, OobRole, Torn};
 use flashatlas_types::{BlockId, Dur, OpId, OpKind, Ps, Rng, Seed, Stamp, Tag};
 use std::collections::BTreeMap;
 
-/// Subsets that are tried after each command.
+/// Maximum number of subsets that are tried after each command.
 pub const SUBSETS_MAX: usize = 48;
 
 /// Commands in flight at once.
 const QUEUE_DEPTH: usize = 6;
 
-/// Operations that an operation waits for, as numbers of changes: they were not complete when it
-/// was planned.
+/// Numbers of the incomplete changes that an operation waits for.
 type Dependencies = Vec<u32>;
 
 fn merge(into: &mut Dependencies, from: &[u32]) {
@@ -54,7 +54,7 @@ enum BlockAccess {
 struct InFlightChange {
     number: u32,
     change: Change,
-    /// The role that its block was opened for, if it was opened just before.
+    /// Role that the block was opened for, if this change is the first after the opening.
     opened: Option<OobRole>,
     block: Option<BlockId>,
     die: u32,
@@ -72,7 +72,7 @@ struct Promise {
 /// The drive, and the states that a cut may leave.
 struct InFlightDrive {
     drive: Ssd,
-    /// Everything that is complete.
+    /// The medium with all complete changes, and no others.
     medium: Medium,
     flying: Vec<InFlightChange>,
     /// The operations that each incomplete operation waits for; its own change is among them.
@@ -80,9 +80,9 @@ struct InFlightDrive {
     /// For each block, the operations on it that are not complete.
     of_block: BTreeMap<BlockId, Vec<(OpId, BlockAccess)>>,
     versions: Vec<Vec<Stamp>>,
-    /// The oldest version that a unit may hold.
+    /// For each unit, the index of the oldest version that it may hold.
     floor: Vec<usize>,
-    /// The newest version that was acknowledged.
+    /// For each unit, the index of the newest version that was acknowledged.
     confirmed: Vec<usize>,
     writes: BTreeMap<u64, Vec<(u32, usize)>>,
     promises: Vec<Promise>,
@@ -93,7 +93,7 @@ struct InFlightDrive {
 
 /// Runs `steps` in simulated time, and examines the states that cuts may leave after each command.
 ///
-/// These are the states that `sample` draws, or the one that `only` names, if it is given.
+/// `sample` draws the states. If `only` is given, the other states are skipped.
 pub fn subsets(
     config: &DriveConfig,
     steps: &[Step],
@@ -144,8 +144,9 @@ pub fn subsets(
     tally
 }
 
-/// A subset of the changes in flight, by places in [`InFlightDrive::flying`], and the operations
-/// that are torn besides.
+/// The changes in flight that were carried out, and the changes that are torn.
+///
+/// Changes are named by their indices in [`InFlightDrive::flying`].
 struct CutState {
     done: Vec<bool>,
     torn: Vec<usize>,
@@ -365,8 +366,9 @@ impl InFlightDrive {
         completes
     }
 
-    /// Returns the states that a cut may leave now; draws some if there are more than
-    /// [`SUBSETS_MAX`].
+    /// Returns the states that a cut may leave now, or some of them.
+    ///
+    /// It draws subsets if there are more than [`SUBSETS_MAX`].
     fn states(&self, rng: &mut Rng, tally: &mut Tally) -> Vec<CutState> {
         let place: BTreeMap<u32, usize> =
             self.flying.iter().enumerate().map(|(i, f)| (f.number, i)).collect();

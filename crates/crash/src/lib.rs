@@ -1,7 +1,7 @@
-//! Every power failure of a drive, enumerated. A workload is carried out once; at each operation on
-//! flash and NVM a copy of the medium loses its power before it, in it and after it. The copy is
-//! mounted, every logical unit is compared with the versions that a reference model allows, the
-//! tables are checked, and the drive is written on. At depth 2 the mounts are cut, too.
+//! Enumeration of the power failures of a drive. A workload is carried out once. At each operation
+//! on flash and NVM, a copy of the medium loses its power before, during and after the operation.
+//! The copy is mounted, every logical unit is compared with the versions that a reference model
+//! allows, the tables are checked, and the drive is written on. At depth 2 the mounts are cut, too.
 //!
 //! [`run()`] goes through every scheme and map store of the registries ([`subject`]), on every
 //! geometry, under every workload ([`workloads`]).

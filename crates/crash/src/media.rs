@@ -1,8 +1,8 @@
 //! The media of a stack: the medium of its drive, or one of each drive if a layer is over several.
 //!
-//! The power fails for all at once. Drives order nothing between them while a command is under way:
-//! in every other command the changes of the first drive come first, in the others the changes of
-//! the last drive.
+//! The power fails for all drives at once. The order between changes of different drives is open
+//! while a command is under way. So the changes of the first drive come first in every other
+//! command, and the changes of the last drive in the commands between.
 
 use flashatlas_device::{Ssd, Stack};
 use flashatlas_nand::{Change, Counters, Medium, Torn};
@@ -12,7 +12,7 @@ use flashatlas_types::Layout;
 #[derive(Clone)]
 pub struct Media(Vec<Medium>);
 
-/// A change of one of them.
+/// A change of one of the media.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DriveChange {
     /// Index of the drive.
@@ -68,7 +68,7 @@ impl Media {
         self.0.iter_mut().for_each(|medium| medium.power_off_drawing(draw));
     }
 
-    /// Makes pages that can be read only once unreadable.
+    /// Makes all pages unreadable that can be read only once.
     pub fn fade(&mut self) {
         self.0.iter_mut().for_each(Medium::fade);
     }
@@ -85,7 +85,7 @@ impl Media {
         sum
     }
 
-    /// Returns the medium of a change.
+    /// Returns the medium that a change was made on.
     pub fn that_of(&self, done: &DriveChange) -> &Medium {
         &self.0[done.drive]
     }
@@ -98,7 +98,7 @@ impl Media {
 
 /// Appends the changes since the last call to `changes`, one of each drive in turn.
 ///
-/// If every drive did the same, this is the order in which it was done.
+/// If all drives made the same changes, this is the order in which they were made.
 pub fn take_journals_in_turn(stack: &mut Stack, changes: &mut Vec<DriveChange>) {
     let drives = stack.drives_mut().into_iter().enumerate();
     let mut noted: Vec<_> =
@@ -114,8 +114,9 @@ pub fn take_journals_in_turn(stack: &mut Stack, changes: &mut Vec<DriveChange>) 
     }
 }
 
-/// Appends the changes since the last call to `changes`, drive by drive, from the last one on if
-/// `backwards`.
+/// Appends the changes since the last call to `changes`, drive by drive.
+///
+/// With `backwards`, the last drive comes first.
 pub fn take_journals(stack: &mut Stack, backwards: bool, changes: &mut Vec<DriveChange>) {
     let mut drives: Vec<_> = stack.drives_mut().into_iter().enumerate().collect();
     if backwards {

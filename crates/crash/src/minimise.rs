@@ -1,5 +1,4 @@
-//! Making a failing workload short: steps are dropped for as long as some cut still breaks the same
-//! promise.
+//! Shortening of a failing workload: steps are dropped while a cut still breaks the same promise.
 
 use crate::Failure;
 use crate::cut::Cut;
@@ -8,22 +7,22 @@ use crate::model::Step;
 use crate::recording::Recording;
 use flashatlas_device::DriveConfig;
 
-/// The shortest workload that was found, and how it fails.
+/// The shortest failing workload that was found, and its failure.
 pub struct Minimal {
     /// The steps that are left.
     pub steps: Vec<Step>,
-    /// The cuts, one after the other.
+    /// The cut of the workload, of the mount after it, and so on.
     pub cuts: Vec<Cut>,
-    /// The failure after them.
+    /// The failure after these cuts.
     pub failure: Failure,
 }
 
-/// Runs of the workload at most.
+/// Maximum number of shorter workloads that are tried.
 const TRIES: u32 = 400;
 
-/// Drops steps, in halves first and singly at the end, while a cut of the rest breaks the same
-/// promise.
+/// Drops steps of a failing workload while a cut of the rest still breaks the same promise.
 ///
+/// The first tries drop half of the steps at once, the last ones a single step.
 /// Returns `None` if the workload does not fail.
 pub fn minimise(
     config: &DriveConfig,

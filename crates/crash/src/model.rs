@@ -1,9 +1,9 @@
 //! The reference model: what each logical unit may hold after a power failure.
 //!
 //! The model has an ordered list of versions of each unit: the version that was flushed last, then
-//! every later one. The last ones may be of a command that is under way at the end. After a cut any
-//! of them is right (promise R2); a FLUSH leaves the last one (R1, R3), and so does a FUA write for
-//! the units that it covers.
+//! every later one. The last versions may belong to a command that is still under way. After a cut,
+//! any version of the list is right (promise R2). A FLUSH leaves only the last version (R1, R3). A
+//! FUA write does the same for the units that it covers.
 
 use flashatlas_device::Cmd;
 use flashatlas_types::{Lba, Stamp};
@@ -17,10 +17,10 @@ pub enum Step {
         lba: u32,
         /// Number of sectors.
         sectors: u32,
-        /// Durable when complete.
+        /// `true` if the data is durable when the command is complete.
         fua: bool,
     },
-    /// Forget.
+    /// Trim.
     Trim {
         /// First sector.
         lba: u32,
@@ -34,9 +34,9 @@ pub enum Step {
         /// Number of sectors.
         sectors: u32,
     },
-    /// Make durable.
+    /// FLUSH.
     Flush,
-    /// The host asks for nothing for a while.
+    /// Idle time: the host sends no command for a while.
     Idle,
 }
 
@@ -55,8 +55,7 @@ impl Step {
         })
     }
 
-    /// Returns the units that it changes: all that a write touches, and all that a trim covers
-    /// whole.
+    /// Returns the units that a write touches, or that a trim covers whole; none for other steps.
     pub fn units(self, unit_sectors: u32) -> std::ops::Range<u32> {
         match self {
             Step::Write { lba, sectors, .. } => {
@@ -69,7 +68,7 @@ impl Step {
         }
     }
 
-    /// Returns the stamp that it leaves in one of its units, which held `old`.
+    /// Returns the stamp that the step leaves in one of its units, which held `old`.
     #[inline]
     pub fn stamp(self, unit: u32, unit_sectors: u32, content: u64, old: Stamp) -> Stamp {
         let Step::Write { lba, sectors, .. } = self else { return Stamp::ZERO };
@@ -107,7 +106,7 @@ pub struct Model {
     unit_sectors: u32,
     /// Number of the next write.
     content: u64,
-    /// Units of which more than one version is possible.
+    /// Number of units with more than one possible version.
     open: u32,
 }
 
@@ -120,7 +119,7 @@ impl Model {
         Model { content, ..model }
     }
 
-    /// Returns the same model; its next write has the number `content`.
+    /// Returns the same model, with the number `content` for its next write.
     #[must_use]
     pub fn numbered_from(&self, content: u64) -> Model {
         Model { content, ..self.clone() }
@@ -141,7 +140,7 @@ impl Model {
 
     /// Allows trims that do not outlive a mount.
     ///
-    /// A unit that is trimmed, or was when the last FLUSH came, may hold anything that it ever
+    /// A unit that was trimmed at the last FLUSH, or since then, may hold any version that it ever
     /// held.
     #[must_use]
     pub fn forgetting_trims(mut self) -> Model {
@@ -159,8 +158,9 @@ impl Model {
                 && self.older[unit as usize].contains(&stamp)
     }
 
-    /// Returns `true` if a unit ever held `stamp`, or if it is empty: it may come back if pages are
-    /// lost.
+    /// Returns `true` if a unit ever held `stamp`, or if `stamp` stands for an empty unit.
+    ///
+    /// If pages are lost, the unit may hold this stamp again.
     pub fn ever_held(&self, unit: u32, stamp: Stamp) -> bool {
         stamp == Stamp::ZERO
             || self.versions(unit).contains(&stamp)
@@ -188,8 +188,9 @@ impl Model {
         *self.versions[unit as usize].last().expect("a unit has a version")
     }
 
-    /// Returns `true` if a cut may leave more than one content: something is acknowledged or under
-    /// way and not flushed.
+    /// Returns `true` if a cut may leave one of several versions of a unit.
+    ///
+    /// A change of the unit is then under way, or acknowledged and not flushed.
     pub fn is_dirty(&self) -> bool {
         self.open > 0
     }
@@ -209,8 +210,9 @@ impl Model {
         }
     }
 
-    /// Notes that a unit was seen to hold `stamp`: it is the newest version, and no other is ruled
-    /// out.
+    /// Notes that a unit was seen to hold `stamp`, which becomes its newest version.
+    ///
+    /// The other versions stay possible.
     pub fn seen(&mut self, unit: u32, stamp: Stamp) {
         if self.newest(unit) != stamp {
             self.push(unit, stamp);
@@ -233,7 +235,9 @@ impl Model {
         self.end_where(step, |_| true);
     }
 
-    /// Ends a step as [`Model::end`]; rules out no version of units that `holds` denies.
+    /// Ends a step like [`Model::end`], but only for the units for which `holds` returns `true`.
+    ///
+    /// The other units keep all their versions.
     pub fn end_where(&mut self, step: Step, holds: impl Fn(u32) -> bool) {
         let units = match step {
             Step::Flush => 0..self.len(),

@@ -21,16 +21,16 @@ pub struct Recording {
     pub changes: Vec<DriveChange>,
     /// The commands.
     pub steps: Vec<Step>,
-    /// Changes when each command was acknowledged.
+    /// Number of changes when each command was acknowledged.
     pub ends: Vec<usize>,
     /// The model of the units when the journal began.
     pub model: Model,
     /// `true` if a program failed and no spare block took its place: the drive has one block less.
     pub broken: bool,
-    /// `true` if the last command ended in an error for this reason. Firmware may have an answer
-    /// instead.
+    /// `true` if the last command ended in an error because the drive is `broken`. Real firmware
+    /// might complete such a command.
     pub refused: bool,
-    /// Contents that the digests of its layers stand for.
+    /// Contents that the digests of the drive's layers stand for.
     pub contents: Vec<Contents>,
 }
 
@@ -45,10 +45,10 @@ pub(crate) fn held_before(filled: bool, unit: u32) -> Stamp {
 }
 
 impl Recording {
-    /// Runs `steps` on a new drive, written whole before if `filled`.
+    /// Runs `steps` on a new drive; with `filled`, every unit is written before.
     ///
-    /// Every read is compared. With `part`, one part fails: the number counts the parts of its kind
-    /// before it.
+    /// Every read is compared. With `part`, one part fails: the number counts the parts of this
+    /// kind before the part that fails.
     ///
     /// # Errors
     /// Returns an error if the drive fails, or a read returns something else, while the power is
@@ -71,7 +71,7 @@ impl Recording {
         let cannot = |e: flashatlas_types::ConfigError| Failure::new("R5", e.to_string());
         let drives = (0..config.drives()).map(|drive| config.build(SEED.of_drive(drive)));
         let mut drives = drives.collect::<Result<Vec<_>, _>>().map_err(cannot)?;
-        // what layers write when they find a blank drive is a part of the workload
+        // the writes of layers on a blank drive are a part of the workload
         drives.iter_mut().for_each(|drive| drive.faults().keep_journal());
         let mut base = Media::of_drives(&drives);
         let mut drive = Stack::over(drives, config).map_err(cannot)?;
@@ -146,7 +146,7 @@ impl Recording {
             })?;
         }
         drive.check().map_err(|v| Failure::new("R5", format!("power on: {v}")))?;
-        // where no command failed, everything that was written was there all the same
+        // no command failed, and all data was there, although a program may have failed
         let broken = matches!(part, Some((FailingPart::ProgramWithoutSpare, _)))
             && changes.iter().any(|c| matches!(c.change, Change::ProgramFailed(_)));
         let contents = drive.contents();
@@ -171,7 +171,7 @@ pub fn is_failed_program(error: &SubmitError) -> bool {
     matches!(error, SubmitError::Ftl(FtlError::Medium(MediumError::ProgramFailed(_))))
 }
 
-/// Returns `true` if a drive has no room: a drive that lost a block may have none.
+/// Returns `true` if a drive has no room, as it may happen after the loss of a block.
 pub fn is_without_room(error: &SubmitError) -> bool {
     matches!(error, SubmitError::Ftl(FtlError::NoSpace { .. }))
 }

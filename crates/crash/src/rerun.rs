@@ -1,4 +1,4 @@
-//! A failure again, by its identity.
+//! Rerun of one failure, which its identity names.
 
 use crate::Failure;
 use crate::cut::{Cut, CutKind, Id};
@@ -12,7 +12,7 @@ use crate::subject::{GEOMETRIES, Subject, candidates};
 use crate::workloads::{SEQUENCES, WORKLOADS};
 use flashatlas_device::Registry;
 
-/// Runs one failure again, and returns its finding, or `Ok(None)` if it does not fail any more.
+/// Runs one failure again, and returns its finding, or `Ok(None)` if nothing fails any more.
 ///
 /// # Errors
 /// Returns an error if the identity names something that does not exist.

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
-/// The name of the workload that is every short sequence of operations on a blank drive.
+/// Name of the workload with every short sequence of operations on a blank drive.
 pub const ALL_SEQUENCES: &str = "all";
 
 /// Specification of a run of power failures.
@@ -38,24 +38,24 @@ pub struct CrashSpec {
     pub workloads: Vec<String>,
     /// Settings of every drive; they override the settings of its variant.
     pub set: Vec<String>,
-    /// Cuts one after the other.
+    /// Number of cuts in a row: 1 cuts the workload, 2 also the mount after it, and so on.
     pub depth: u32,
     /// Names of faults, separated by commas.
     pub faults: String,
-    /// First seed, and how many.
+    /// First seed.
     pub seed: u64,
     /// Seeds for each workload.
     pub seeds: u64,
-    /// Steps of a workload, about.
+    /// Approximate number of steps of a workload.
     pub steps: u32,
-    /// Distance of a sample: one cut in `one_in` of each workload is taken, and one short sequence
-    /// in `one_in`; 1: all.
+    /// Sampling: of each workload one cut in `one_in` is taken, and one short sequence in `one_in`;
+    /// 1 takes all.
     pub one_in: u32,
     /// The share of the workloads that is run, and the number of shares: `1/4` to `4/4`.
     pub shard: Option<String>,
     /// Threads; 0: as many as there are cores.
     pub threads: usize,
-    /// `true` to make a workload that fails short.
+    /// `true` to shorten a workload that fails.
     pub minimise: bool,
 }
 
@@ -84,9 +84,9 @@ impl Default for CrashSpec {
 /// A failure, as a user sees it.
 #[derive(Clone, Debug, Serialize)]
 pub struct Finding {
-    /// For `--rerun`.
+    /// Identity of the failure, for `--rerun`.
     pub id: String,
-    /// Promise and finding.
+    /// The broken promise, and the finding.
     pub failure: String,
     /// A short workload that fails the same way, as lines to paste.
     pub minimal: Vec<String>,
@@ -95,7 +95,7 @@ pub struct Finding {
 /// One line of the table.
 #[derive(Clone, Debug, Serialize)]
 pub struct Row {
-    /// Layers, all variants; `-` without.
+    /// Layers, all variants; `-` if there are none.
     pub layers: String,
     /// Scheme, all variants.
     pub scheme: String,
@@ -113,23 +113,23 @@ pub struct Row {
 /// Findings of a run.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
-    /// By layers, scheme and store.
+    /// Rows by layers, scheme and store.
     pub rows: Vec<Row>,
     /// Failures, at most a few for each workload.
     pub found: Vec<Finding>,
-    /// `true` if it was stopped.
+    /// `true` if the run was stopped.
     pub stopped: bool,
 }
 
-/// The drives of a stack on a geometry, for workloads that are not tight and for those that are.
-/// Each is looked for once, by the first job that wants it.
+/// The two drives of a stack on a geometry: for workloads that are not tight, and for tight ones.
+/// The first job that needs a drive looks for it.
 pub(crate) type Drives = Arc<[OnceLock<Result<DriveConfig, String>>; 2]>;
 
-/// One recording to make and to go through.
+/// A workload to record and to cut, once for each seed.
 pub(crate) struct Job {
     pub stack: Subject,
     pub geometry: &'static Geometry,
-    /// `None`: all short sequences.
+    /// The workload; `None` for all short sequences.
     pub workload: Option<&'static Workload>,
     pub seeds: std::ops::Range<u64>,
     pub drives: Drives,
@@ -174,7 +174,9 @@ impl Job {
         self.workload.is_some_and(|w| w.filled)
     }
 
-    /// Returns the workload for runs in which parts fail; one part in `one_in` is drawn by a name.
+    /// Returns the workload for runs in which parts fail.
+    ///
+    /// One failure in `one_in` is tried; the sampling depends on `name`.
     pub fn parts<'a>(
         &self,
         config: &'a DriveConfig,
@@ -190,7 +192,7 @@ impl Job {
 
     /// Tries every cut of every seed, and returns the failures.
     ///
-    /// The first failure of the job is made short.
+    /// If `plan` asks for it, the workload of the first failure is shortened.
     fn run(
         &self,
         plan: &CrashSpec,
@@ -205,7 +207,8 @@ impl Job {
             if stop.load(Ordering::Relaxed) {
                 break;
             }
-            // of short sequences some are taken, whole; of others some cuts
+            // a sample takes some short sequences with all their cuts, and of other workloads some
+            // cuts
             let one_in = if self.workload.is_some() { plan.one_in } else { 1 };
             if self.workload.is_none() && !sequences.takes() {
                 continue;
@@ -231,7 +234,7 @@ impl Job {
                     note(&[], failure);
                 }
             }
-            // what is in flight is followed through one drive's plans
+            // operations in flight can be followed only in the plans of a single drive
             if self.geometry.parallel && self.stack.layers.is_empty() {
                 let mut note = |cuts: &[Cut], failure| failures.push((cuts.to_vec(), failure));
                 let (start, sample) = ((self.filled(), seed), sample("x"));
@@ -257,8 +260,9 @@ impl Job {
     }
 }
 
-/// Describes a workload that fails, as short as it could be made: the drive's settings, the steps,
-/// the cut, and the broken promise.
+/// Describes the shortest failing workload that was found, in lines.
+///
+/// The lines are the drive's settings, the steps, the cut, and the broken promise.
 pub(crate) fn minimal_lines(
     config: &DriveConfig,
     steps: &[Step],
@@ -313,7 +317,7 @@ pub(crate) fn bounded(steps: u32) -> Result<(), String> {
     }
 }
 
-/// Returns `true` if a name is among those given.
+/// Returns `true` if a name is among the given names, or if none is given.
 ///
 /// `page` stands for all its variants, `page.1` for the first, which is printed without a number.
 fn wanted(given: &[String], name: &str, with_variant: &str) -> bool {
@@ -379,14 +383,14 @@ fn jobs(registry: &Registry, plan: &CrashSpec) -> Result<Vec<Job>, String> {
     if jobs.is_empty() {
         return Err(format!(
             "no stack has scheme {}, store {} and layers {} together: stores are of page mapping \
-             alone, and behind a dot stands the number of a variant that there is",
+             alone, and the number behind a dot must be the number of a variant",
             named(&plan.schemes),
             named(&plan.stores),
             named(&plan.layers)
         ));
     }
     let (shard, of) = plan.shard.as_deref().map_or(Ok((1, 1)), parse_shard)?;
-    // jobs of one stack are neighbours: dealt out in turn, each share has some of every stack
+    // jobs of one stack are neighbours: dealing them out in turn gives each share some of them
     Ok(jobs.into_iter().skip(shard - 1).step_by(of).collect())
 }
 
@@ -456,15 +460,15 @@ impl Report {
         row.tally.add(tally);
     }
 
-    /// Failures of all rows.
+    /// Returns the number of failures in all rows.
     pub fn violations(&self) -> u64 {
         self.rows.iter().map(|r| r.tally.violations).sum()
     }
 }
 
-/// Returns `true` if the workload fails by power failures alone, one operation after the other.
+/// Returns `true` if power failures alone make a workload fail, with its operations in order.
 ///
-/// Such a workload can be made short.
+/// Only such a workload can be shortened.
 pub(crate) fn power_only(cuts: &[Cut]) -> bool {
     !matches!(cuts.first(), Some(Cut { how: CutKind::FailingPart(_) | CutKind::Subset(_), .. }))
 }

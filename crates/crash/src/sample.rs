@@ -2,9 +2,9 @@
 
 use flashatlas_types::{Rng, Seed};
 
-/// Draws one of each run of `one_in` candidates. Every part of a workload is cut somewhere, and
-/// candidates that recur with a period (the ways to tear a program, say) are met at several places
-/// of it.
+/// Draw of one candidate from each run of `one_in` candidates. Every part of a workload is cut
+/// somewhere. Of candidates that recur with a period, such as the ways to tear a program, the draw
+/// takes different ones in different runs.
 #[derive(Clone, Debug)]
 pub struct Sample {
     one_in: u32,

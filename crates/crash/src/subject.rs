@@ -1,6 +1,7 @@
-//! Subjects of the tests: every scheme of the registry, with every map store if it takes one, each
-//! in every variant that its definition names ([`flashatlas_ftl::SchemeDef::small`]), on every
-//! geometry. A new scheme or store is found here without being named.
+//! Subjects of the tests: every scheme of the registry, with every map store if it takes one, on
+//! every geometry. Schemes and stores are tried in every variant that their definitions name
+//! ([`flashatlas_ftl::SchemeDef::small`]). A scheme or store that is new in the registry becomes a
+//! subject by itself.
 
 use crate::workloads::Workload;
 use flashatlas_device::{Build, DriveConfig, LayerDef, Registry};
@@ -11,17 +12,17 @@ use flashatlas_types::{Entries, Value};
 pub struct Geometry {
     /// Name in the identity of a failure.
     pub name: &'static str,
-    /// One line.
+    /// Summary in one line.
     pub summary: &'static str,
-    /// Settings over the preset `tiny`: blocks of 8 pages of four sectors.
+    /// Settings over the preset `tiny`, which has blocks of 8 pages of four sectors.
     settings: &'static [&'static str],
-    /// Blocks of a die at least; more where a scheme needs more.
+    /// Minimum number of blocks of a die; a scheme may need more.
     blocks: u32,
     /// `true` if blocks are added until 3 % of over-provisioning are enough for a scheme's reserve.
     grows: bool,
     /// `true` if operations are in flight on several dies at once.
     pub parallel: bool,
-    /// The first of these units that the scheme takes.
+    /// Sizes of a mapping unit; the drive has the first size that the scheme takes.
     units: &'static [&'static str],
 }
 
@@ -69,14 +70,14 @@ pub struct Subject {
     pub registry: Registry,
     /// The layers, from the top down.
     pub layers: Vec<&'static LayerDef>,
-    /// Index of the variant in [`LayerDef::small`] of each layer; the last of a layer that has
-    /// fewer.
+    /// Index of the variant in [`LayerDef::small`] of each layer. A layer with fewer variants takes
+    /// its last one.
     pub layer_variant: usize,
     /// The scheme.
     pub scheme: &'static SchemeDef,
     /// Index of the variant in [`SchemeDef::small`].
     pub scheme_variant: usize,
-    /// The store's name, `-` for schemes without.
+    /// The store's name; `-` if the scheme has none.
     pub store: &'static str,
     /// Index of the store's variant.
     pub store_variant: usize,
@@ -91,7 +92,7 @@ impl Subject {
         variant(self.scheme.name, self.scheme_variant)
     }
 
-    /// Returns the names of the layers, joined by `+`, with their variant; `-` without.
+    /// Returns the names of the layers, joined by `+`, with their variant; `-` if there are none.
     pub fn layers_name(&self) -> String {
         match self.layers.iter().map(|l| l.name).collect::<Vec<_>>().join("+") {
             none if none.is_empty() => "-".into(),
@@ -99,7 +100,7 @@ impl Subject {
         }
     }
 
-    /// Returns `true` if a drive fits it: a variant of layers that fits none does not count.
+    /// Returns `true` if there are no layers, or if a drive of some geometry takes them.
     pub(crate) fn fits(&self) -> bool {
         self.layers.is_empty()
             || GEOMETRIES.iter().any(|geometry| drive(self, geometry, None).is_ok())
@@ -130,13 +131,13 @@ fn variant(name: &str, index: usize) -> String {
     if index == 0 { name.to_owned() } else { format!("{name}.{}", index + 1) }
 }
 
-/// Logical pages of drives under layers are a multiple of this: whole superpages of each variant.
+/// Divisor of the logical pages of drives under layers: whole superpages of each variant.
 const UNDER_LAYERS_UNITS: u32 = 16;
 
-/// Drives under layers: a scheme and a store. What is below a layer is tried on its own.
+/// Schemes and stores of the drives under layers. The others are tried only without layers.
 const UNDER_LAYERS: &[(&str, &str)] = &[("page", "dram"), ("page", "demand")];
 
-/// Returns every stack of different layers that some drive takes, up to two of them.
+/// Returns every stack of one layer or of two different layers.
 fn layer_stacks(layers: Entries<LayerDef>) -> Vec<Vec<&'static LayerDef>> {
     let one = layers.iter().map(|layer| vec![layer]);
     let two = layers.iter().flat_map(move |top| {
@@ -145,8 +146,9 @@ fn layer_stacks(layers: Entries<LayerDef>) -> Vec<Vec<&'static LayerDef>> {
     one.chain(two).collect()
 }
 
-/// Returns `true` if layers may be in this order over a page-mapped drive with this store, if it is
-/// large enough for anything.
+/// Returns `true` if layers may be in this order over a page-mapped drive with this store.
+///
+/// The check uses a drive that is large enough for every layer.
 fn make_sense(registry: &Registry, layers: &[&'static LayerDef], store: &str) -> bool {
     let names: Vec<&str> = layers.iter().map(|l| l.name).collect();
     let settings = [format!("map.store={store}"), format!("layers={}", names.join(","))];
@@ -161,8 +163,9 @@ pub fn subjects(registry: &Registry) -> Vec<Subject> {
     candidates(registry).into_iter().filter(Subject::fits).collect()
 }
 
-/// Returns all subjects, as [`subjects`], and those that no drive fits: finding this out takes a
-/// while.
+/// Returns all subjects, including the subjects that no drive fits.
+///
+/// [`subjects`] leaves these out, which takes a while.
 pub(crate) fn candidates(registry: &Registry) -> Vec<Subject> {
     let mut all = Vec::new();
     for scheme in registry.ftl.schemes.iter() {
@@ -203,13 +206,12 @@ pub(crate) fn candidates(registry: &Registry) -> Vec<Subject> {
     };
     let drives: Vec<Subject> = all.iter().filter(under).cloned().collect();
     for layers in layer_stacks(registry.layers) {
-        // of stacks of two the first variants: what a layer does by itself is tried without the
-        // other
+        // stacks of two take only the first variants, because each layer is also tried alone
         let several = layers.iter().any(|l| matches!(l.build, Build::OverSeveral { .. }));
         let most = match (layers.len(), several) {
             (1, _) => usize::MAX,
             (_, false) => 2,
-            // each drive is tried as often as there are drives
+            // several drives multiply the work
             (_, true) => 1,
         };
         let drives = if most == 1 { &drives[drives.len() - 1..] } else { &drives[..] };
@@ -224,8 +226,9 @@ pub(crate) fn candidates(registry: &Registry) -> Vec<Subject> {
 
 /// Returns the drive for a stack on a geometry under a workload.
 ///
-/// A tight workload gets as many logical pages as the scheme can do with. Another gets two thirds
-/// of them, but at least the fewest that the layers can do with (7 without layers).
+/// A tight workload gets the largest number of logical pages that the scheme takes. Any other
+/// workload gets two thirds of this number, but at least the smallest number that the layers take
+/// (7 without layers).
 ///
 /// # Errors
 /// Returns an error in words if no drive of this shape fits the stack.
@@ -363,7 +366,7 @@ mod tests {
                 layer.name
             );
         }
-        // of a sample each stack takes another geometry than the one before it
+        // in a sample, each stack takes another geometry than the stack before it
         let every = one_in().min(GEOMETRIES.len());
         for (number, stack) in stacks.iter().enumerate() {
             for geometry in GEOMETRIES.iter().skip(number % every).step_by(every) {

@@ -13,7 +13,8 @@ const PROGRESS_EVERY: Duration = Duration::from_millis(100);
 ///
 /// `work` may look at the flag that stops it. `progress` gets the number of results so far, on the
 /// calling thread, and stops the work by returning `false`. Returns the results by number, and
-/// `true` if the work was stopped. A panic in one piece of work stops the others and goes on here.
+/// `true` if the work was stopped. A panic in one piece of work stops the others, and then
+/// continues on the calling thread.
 pub fn each<T: Send>(
     count: usize,
     threads: usize,

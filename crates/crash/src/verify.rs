@@ -1,6 +1,6 @@
-//! Rules that must hold after a cut, tried on the drive itself: it mounts, its tables obey their
-//! rules, every unit holds a version that the model allows, a second mount finds the same, and it
-//! can be written on.
+//! Rules that must hold after a cut, tried on the drive itself. The drive mounts, its tables obey
+//! their rules, and every unit holds a version that the model allows. A second mount finds the same
+//! versions, and the drive takes more writes.
 
 use crate::media::{DriveChange, Media, take_journals};
 use crate::model::{Model, Step};
@@ -11,13 +11,13 @@ use flashatlas_ftl::MountLimit;
 use flashatlas_nand::{Change, Counters, FrameState, Medium};
 use flashatlas_types::{Cause, FrameId, FtlError, Ppn, Rng, Seed, Stamp};
 
-/// Cuts after which the drive is written on until it has collected for a while: one in this number.
+/// One cut in this number is followed by enough writes for the drive to collect for a while.
 const LONG_EVERY: u64 = 16;
 
-/// Digests of layers that a verifier remembers beside the workload's.
+/// Digests that a layer may know beside the digests of the workload.
 ///
-/// A layer itself forgets the digests that its drive does not hold when they become a few more;
-/// here the drive's medium is exchanged behind the layer's back.
+/// A layer itself drops digests that its drive no longer holds as soon as there are a few of them.
+/// Here it cannot, because the verifier exchanges the drive's medium without telling the layer.
 const LEARNT_MAX: usize = 1 << 15;
 
 /// Findings that a mount may have.
@@ -28,8 +28,9 @@ pub enum Remains {
     /// Pages that were relied on cannot be read: an older version of their content may come back,
     /// or none, and the mount reports damage (promise R6).
     Damaged(Lost),
-    /// A block takes no more programs and no spare block takes its place: flushed data is there, or
-    /// the mount is an error that reports this; nothing can be written on.
+    /// A block takes no more programs, and no spare block takes its place. Flushed data is there
+    /// after the mount, or the mount fails with an error that reports the failed block. The drive
+    /// takes no more writes.
     Broken,
 }
 
@@ -37,7 +38,7 @@ pub enum Remains {
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Lost {
     units: Vec<u32>,
-    /// A part of the map or of the trims is lost: trimmed data may come back.
+    /// `true` if a part of the map or of the trims is lost, so that trimmed data may come back.
     map: bool,
 }
 
@@ -61,21 +62,21 @@ impl Lost {
 
     /// Returns `true` if a unit may hold an older version, or none.
     ///
-    /// If the drive does not trust its map alone, a lost part of the map loses only trims.
+    /// If the drive does not trust its map alone, only trims are lost with a part of the map.
     fn excuses(&self, model: &Model, unit: u32, trusts_its_map: bool) -> bool {
         let of_map = trusts_its_map || model.versions(unit).contains(&Stamp::ZERO);
         self.units.contains(&unit) || self.map && of_map
     }
 }
 
-/// A drive for mounts, and what is written to it afterwards.
+/// Drive that mounts the media that cuts leave, and the writes that follow a mount.
 pub struct Verifier<'c> {
     config: &'c DriveConfig,
     /// Contents that the digests of layers stand for.
     contents: Vec<Contents>,
-    /// The same of a drive that could not be mounted: media that it mounted before hold them.
+    /// Contents that the last discarded drive knew. Media that it had mounted may hold them.
     learnt: Vec<Contents>,
-    /// The controller; taken out while a cut is examined, and left out when that failed.
+    /// The drive; `None` while a cut is examined, and after an examination that kept no drive.
     drive: Option<Stack>,
     short: Vec<Step>,
     long: Vec<Step>,
@@ -90,7 +91,7 @@ pub struct Verifier<'c> {
 /// Results of a mount.
 #[derive(Default)]
 pub struct Mounted {
-    /// The media before it, where they were asked for.
+    /// The media before the mount, if they were asked for.
     pub before: Option<Media>,
     /// Changes that the mount made.
     pub changes: Vec<DriveChange>,
@@ -121,11 +122,11 @@ impl<'c> Verifier<'c> {
         let expected = vec![Stamp::ZERO; units as usize];
         let limit = (config.scheme().mount_limit)(&config.scheme_config(), &layout);
         let layers = config.layers_limit();
-        // a layer that writes makes that durable, and so may the map below
+        // a layer that writes makes its data durable, which may make the map below durable, too
         let again = if layers.writes > 0 { limit.programs } else { 0 };
         let drives = u64::from(config.drives());
-        // where a layer writes, the drive may have to collect: two blocks, where the power failed
-        // as it did so
+        // a drive may have to collect for the writes of a layer: two blocks if the power failed
+        // during a collection
         let collected = 2 * layers.writes * u64::from(layout.frames_per_block);
         let limit = MountLimit {
             reads: drives * limit.reads + layers.reads + collected,
@@ -147,19 +148,19 @@ impl<'c> Verifier<'c> {
         }
     }
 
-    /// Takes note of the contents that digests stand for on the drives that are examined next.
+    /// Sets the contents that digests stand for on the drives that are examined next.
     pub fn knows(&mut self, contents: Vec<Contents>) {
         (self.contents, self.learnt, self.drive) = (contents, Vec::new(), None);
     }
 
-    /// Adds the contents that a mount wrote to the media, and returns what was known before.
+    /// Replaces the contents that digests stand for, and returns the earlier ones.
     pub fn knows_more(&mut self, contents: Vec<Contents>) -> Vec<Contents> {
         std::mem::replace(&mut self.contents, contents)
     }
 
-    /// Prepares for a medium of the workload, or of the mount that is cut.
+    /// Prepares for the next medium of the workload, or of the mount that is cut.
     ///
-    /// The media that were examined before no longer count.
+    /// A layer that has learnt too many contents from earlier media drops all of these contents.
     pub fn begin_again(&mut self) {
         let Some(drive) = &mut self.drive else { return };
         let mut known = self.contents.iter();
@@ -174,9 +175,9 @@ impl<'c> Verifier<'c> {
 
     /// Examines the state that a cut left on `media`, which were switched off.
     ///
-    /// `number` chooses how long the drive is written on. With `keep`, the media as they were and
-    /// the changes of the mount are returned. Returns `Ok(None)` if the drive could not be mounted,
-    /// which is allowed if programs fail.
+    /// `number` chooses how long the drive is written on. With `keep`, the result also has the
+    /// media before the mount, and the contents that digests stand for. Returns `Ok(None)` if the
+    /// mount fails and `remains` allows this, or if lost pages excuse the layers of the drive.
     ///
     /// # Errors
     /// Returns the first promise that does not hold.
@@ -227,13 +228,13 @@ impl<'c> Verifier<'c> {
         let before = keep.then(|| media.clone());
         media.keep_journals();
         let counted = media.counters();
-        // another drive does what a broken one cannot
+        // of several drives, another one does what the broken drive cannot do
         let may_refuse = *remains == Remains::Broken && self.config.drives() == 1;
         let mut drive = match self.mount(drive, media) {
             Err(error) if may_refuse && is_failed_program(&error) => {
                 return Ok(None);
             }
-            // its block cannot be erased, either: a drive without a block to lose has no room
+            // the failed block cannot be erased, either: a drive with no block to lose has no room
             Err(error) if may_refuse && is_without_room(&error) => {
                 return Ok(None);
             }
@@ -291,8 +292,8 @@ impl<'c> Verifier<'c> {
     /// Returns `true` if the drive's damage excuses its layers.
     ///
     /// A layer keeps no checksum of what it has written. If the lower drive loses a durable page
-    /// and has an older one in its place, this may be another page of the layer. It is the drive
-    /// that reports the damage.
+    /// and has an older page in its place, the older page may be another page of the layer. Only
+    /// the drive reports the damage.
     fn excuses_layers(&self, remains: &Remains) -> bool {
         matches!(remains, Remains::Damaged(_)) && !self.config.layers().is_empty()
     }
@@ -373,7 +374,7 @@ impl<'c> Verifier<'c> {
             match apply(&mut drive, step, content) {
                 Ok(_) => carry_out(&mut self.expected, step, unit_sectors, content),
                 Err(error) if refused(&error) => {
-                    // nobody can say what of the command was carried out
+                    // it is unknown which part of the command was carried out
                     unsure = step.units(unit_sectors);
                     break;
                 }
@@ -427,8 +428,9 @@ impl<'c> Verifier<'c> {
         self.compare(drive, "R5", "writing on")
     }
 
-    /// Returns an error unless every unit but those in `unsure` reads as expected, or fails with an
-    /// error that is `allowed`.
+    /// Returns an error unless every unit reads as expected, or fails with an `allowed` error.
+    ///
+    /// The units in `unsure` are not read.
     fn read_all(
         &self,
         drive: &mut Stack,

@@ -1,5 +1,5 @@
-//! Workloads: the commands of a host to a drive of a few blocks before its power fails. Each is one
-//! function and one line in [`WORKLOADS`].
+//! Workloads: the commands that a host sends to a drive of a few blocks before the power fails. A
+//! workload is one function and one entry in [`WORKLOADS`].
 
 use crate::model::Step;
 use flashatlas_types::{Rng, Seed};
@@ -10,7 +10,7 @@ pub struct WorkloadShape {
     pub units: u32,
     /// Sectors of a unit.
     pub unit_sectors: u32,
-    /// Steps, about.
+    /// Approximate number of steps.
     pub steps: u32,
 }
 
@@ -18,17 +18,16 @@ pub struct WorkloadShape {
 pub struct Workload {
     /// Name in the identity of a failure.
     pub name: &'static str,
-    /// One line.
+    /// Summary in one line.
     pub summary: &'static str,
     /// `true` if every unit is written before the first step; the power stays on until then.
     pub filled: bool,
-    /// `true` if the drive has the least over-provisioning that its scheme can do with, down to 3
-    /// %.
+    /// `true` if the drive has the least over-provisioning that its scheme takes, but at least 3 %.
     pub tight: bool,
     make: fn(&WorkloadShape, &mut Rng) -> Vec<Step>,
 }
 
-/// All workloads, but for the exhaustive one ([`exhaustive`]).
+/// All workloads except the exhaustive one ([`exhaustive`]).
 pub const WORKLOADS: &[Workload] = &[
     Workload {
         name: "sequential",
@@ -55,23 +54,23 @@ pub const WORKLOADS: &[Workload] = &[
     },
     Workload {
         name: "trim",
-        summary: "as many trims as writes, and FLUSHes after both",
+        summary: "more trims than writes, with FLUSHes in between",
         filled: true,
         tight: false,
         make: trim,
     },
     Workload {
         name: "collect",
-        summary: "random writes to a full drive at 3 % over-provisioning, or as little as the \
-                  scheme can do with",
+        summary: "random writes to a full drive at 3 % over-provisioning, or the least above it \
+                  that the scheme takes",
         filled: true,
         tight: true,
         make: collect,
     },
     Workload {
         name: "map-pages",
-        summary: "writes far apart, each to another map page, a FLUSH or FUA after each: map pages \
-                  rather than data",
+        summary: "writes and trims far apart, each in another map page, most of them durable at \
+                  once",
         filled: true,
         tight: false,
         make: map_pages,
@@ -193,7 +192,7 @@ fn map_pages(shape: &WorkloadShape, rng: &mut Rng) -> Vec<Step> {
     steps
 }
 
-/// The number of sequences that [`exhaustive`] knows.
+/// Number of sequences that [`exhaustive`] can return.
 pub const SEQUENCES: u64 = {
     let n = ALPHABET as u64;
     n + n * n + n * n * n + n * n * n * n
@@ -203,8 +202,8 @@ const ALPHABET: usize = 7;
 
 /// Returns a sequence of one to four operations on a blank drive, by number below [`SEQUENCES`].
 ///
-/// The operations are writes of two units and of a run over both, in part and FUA, a trim, a FLUSH,
-/// and idle time.
+/// The operations are a write of unit 0, a write of units 0 and 1, a FUA write of the last unit, a
+/// write over parts of units 0 and 1, a trim of unit 0, a FLUSH, and idle time.
 pub fn exhaustive(shape: &WorkloadShape, number: u64) -> Vec<Step> {
     let unit = shape.unit_sectors;
     let far = shape.units - 1;

@@ -1,4 +1,4 @@
-//! The power-failure enumerator, tried.
+//! Tests of the power-failure enumerator.
 
 mod damaged_plans;
 mod own_scheme;

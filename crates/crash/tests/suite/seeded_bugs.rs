@@ -1,5 +1,5 @@
-//! Each seeded bug is found; without one, the same runs find nothing. If one goes
-//! unseen, so would a bug like it.
+//! Each seeded bug is found. Without a bug, the same runs find nothing. If a seeded bug went
+//! unseen, a real bug like it would go unseen, too.
 
 use crate::trim_records::enumerate;
 use flashatlas_crash::{CrashSpec, run};

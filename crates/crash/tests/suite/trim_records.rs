@@ -1,5 +1,5 @@
-//! Trim records that take several frames, cut between them: on a drive whose bitmap of pages is
-//! longer than a frame.
+//! Cuts between the frames of a trim record, on a drive whose bitmap of pages is longer than a
+//! frame.
 
 use flashatlas_crash::cut::Cut;
 use flashatlas_crash::model::Step;

@@ -103,15 +103,16 @@ pub fn planned(spec: &RunSpec, env: &Environment<'_>) -> Result<Value, RunError>
     Ok(json!({ "config": config, "parts": parts, "files": files, "job": job, "layout": layout }))
 }
 
-/// Returns the counts of a drive by name: the units that it exports and the parts of its flash;
-/// also whether it `keeps_checkpoints`.
+/// Returns counts of a drive by name: the units that it exports, and the parts of its flash.
+///
+/// `keeps_checkpoints` is `true` if a checkpoint can hold the drive.
 ///
 /// # Errors
 /// Returns an error if no such drive can be made.
 pub fn layout(config: &DriveConfig) -> Result<Value, ConfigError> {
     let layout = config.layout()?;
     Ok(json!({
-        // a checkpoint holds a drive's stamps: no bytes, and nothing of what layers know
+        // a checkpoint holds the stamps of a drive, but neither bytes nor the tables of layers
         "keeps_checkpoints":
             config.params.get(DATA) == "none" && config.layers().is_empty(),
         "exported_bytes": config.shape().bytes(),

@@ -3,11 +3,10 @@
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-/// Returns the SHA-256 of the JSON text of a configuration, its keys in their own order (they are
-/// sorted).
+/// Returns the SHA-256 of the compact JSON text of a configuration, with its keys in their order.
 ///
-/// A precondition with a file counts by its kind alone: the path of a file is no part of a
-/// configuration. Nor is the interval at which a run looks at its drive.
+/// Of a precondition with a file only the kind counts, because the path of a file is no part of a
+/// configuration. The `interval` of the time series does not count, either.
 pub fn config_hash(config: &Value) -> String {
     let mut config = config.clone();
     if let Some(precondition) = config.get_mut("precondition")

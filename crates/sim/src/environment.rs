@@ -13,8 +13,8 @@ pub struct Build<'a> {
     pub version: &'a str,
     /// `sha256:` and the digest of its sources.
     pub sources: &'a str,
-    /// The commit that it was built from, with `+` behind it if the sources had been changed since;
-    /// `None` if there was no repository.
+    /// The commit that the program was built from, followed by `+` if the sources had been changed
+    /// after it; `None` if there was no repository.
     pub commit: Option<&'a str>,
 }
 

@@ -52,11 +52,11 @@ pub enum RunError {
     },
     /// The workload does not fit the drive.
     Fit(String),
-    /// Input is well formed and cannot be used all the same.
+    /// The input is well formed, but cannot be used.
     Unusable(String),
     /// The drive could not go on.
     Drive {
-        /// The request that it failed on, counted from 1.
+        /// The request on which the drive failed, counted from 1.
         request: u64,
         /// The reason.
         error: FtlError,
@@ -70,7 +70,7 @@ pub enum RunError {
         /// The error of the drive.
         error: FtlError,
     },
-    /// A command was refused that the replay believed to be inside the drive.
+    /// The drive refused a command, although the replay had checked its addresses.
     Refused {
         /// The request, counted from 1.
         request: u64,
@@ -90,7 +90,7 @@ pub enum RunError {
     Broken(Violation),
     /// A part broke its contract.
     Part(PartFault),
-    /// The user stopped it.
+    /// The user stopped the run.
     Interrupted,
 }
 
@@ -103,8 +103,8 @@ impl RunError {
 
     /// Returns a word for the kind of error.
     ///
-    /// The words are `input` (the user's to mend), `drive` (the model's answer), `part` (a bug of a
-    /// part), `internal` (a bug) and `interrupted`.
+    /// The words are `input` (the user can correct it), `drive` (the simulated drive cannot go on),
+    /// `part` (a bug of a part), `internal` (a bug of the simulator) and `interrupted`.
     pub fn kind(&self) -> &'static str {
         match self {
             RunError::Config(_)
@@ -130,7 +130,7 @@ impl RunError {
 }
 
 impl RunError {
-    /// Returns the option, the key or the file that is wrong, or `None` if it is none of them.
+    /// Returns the option, the key or the file that is wrong, or `None` if the error names none.
     pub fn field(&self) -> Option<&str> {
         match self {
             RunError::Option { option, .. } => Some(option),

@@ -1,5 +1,5 @@
 //! Reasons for latencies: the critical path of every request, summed by reason in bins of equal
-//! latency. At the end of a run the slowest requests can be told from the others.
+//! latency. So the record can compare the slowest requests with the others.
 
 use crate::RunError;
 use flashatlas_device::Stack;
@@ -13,17 +13,17 @@ use std::collections::BTreeMap;
 /// Reasons, each with a time in picoseconds.
 type Parts = [u128; Reason::ALL.len()];
 
-/// Requests whose critical paths are shown whole, each of a burst of its own.
+/// Number of requests whose critical paths are shown whole. Each is from another burst.
 const LONGEST: usize = 5;
 
-/// Bursts whose longest request is kept meanwhile: a request that joins two of them takes the place
-/// of both, and another burst is needed for it.
+/// Number of bursts whose longest request is kept during the run. They are more than [`LONGEST`],
+/// because a request that joins two bursts replaces both.
 const BURSTS: usize = 4 * LONGEST;
 
-/// Completions between two times at which the drives forget what nobody will ask for.
+/// Number of completions after which the drives drop the paths that are no longer needed.
 const FORGET_EVERY: u32 = 1024;
 
-/// Shares of the requests, by latency, whose parts are shown beside each other.
+/// Bands of the requests by latency: the name, and the share of the requests at its upper end.
 const BANDS: [(&str, f64); 5] =
     [("p0", 0.5), ("p50", 0.9), ("p90", 0.99), ("p99", 0.999), ("p99.9", 1.0)];
 
@@ -39,7 +39,7 @@ pub(crate) fn percentile(text: &str) -> Result<f64, RunError> {
     })
 }
 
-/// Requests of about one latency.
+/// Requests with nearly the same latency.
 #[derive(Clone, Default)]
 struct Bin {
     requests: u64,
@@ -52,7 +52,7 @@ impl Bin {
         self.parts.iter_mut().zip(other.parts).for_each(|(sum, part)| *sum += part);
     }
 
-    /// Returns mean times in nanoseconds; parts of no length stay out.
+    /// Returns mean times in nanoseconds, without parts that took no time.
     fn to_json(&self) -> Map<String, Value> {
         let mean = |ps: u128| ps as f64 / self.requests.max(1) as f64 / 1e3;
         let parts = Reason::ALL.iter().zip(self.parts).filter(|(_, part)| *part > 0);
@@ -75,10 +75,10 @@ struct Long {
     steps: Vec<Step>,
 }
 
-/// Keeps a request if it is the longest of its burst, the requests in the drive at the same time.
+/// Keeps a request if it is the longest of its burst.
 ///
-/// `longest` has one request of each burst, the longest first, and at most [`BURSTS`]. `steps`
-/// makes the path of a request that is kept.
+/// A burst is the requests that are in the drive at the same time. `longest` has one request of each
+/// burst, the longest first, and at most [`BURSTS`]. `steps` makes the path of a kept request.
 fn keep(
     longest: &mut Vec<Long>,
     op: HostOp,
@@ -135,7 +135,7 @@ impl Explain {
         })
     }
 
-    /// Forgets all requests so far.
+    /// Drops all requests so far.
     pub fn reset(&mut self) {
         self.ops = Default::default();
         self.longest.clear();
@@ -144,7 +144,7 @@ impl Explain {
     /// Adds a completed request of the measured part.
     pub fn note(&mut self, drive: &Stack, request: Completed) {
         let Completed { op, tag, arrived, submitted, at } = request;
-        // under layers a command of a drive completes it: one that did at that time
+        // under layers, a request completes with a command of some drive that ends at that time
         let tag = drive.is_bare().then(|| Tag(tag.into()));
         let paths = drive.drives().into_iter().filter_map(|ssd| ssd.path(tag, at, submitted));
         let path = paths.min_by_key(|steps| before_issue(steps));
@@ -170,10 +170,10 @@ impl Explain {
         });
     }
 
-    /// Forgets, in one of [`FORGET_EVERY`] calls, the paths that ended before `oldest`.
+    /// Drops, in one of [`FORGET_EVERY`] calls, the paths that ended before `oldest`.
     ///
-    /// `oldest` returns the time at which the oldest command in flight was submitted. Nobody asks
-    /// for older paths any more.
+    /// `oldest` returns the time at which the oldest command in flight was submitted. Older paths
+    /// are not needed any more.
     pub fn forget(&mut self, drive: &mut Stack, oldest: impl FnOnce() -> Ps) {
         self.until_forgotten -= 1;
         if self.until_forgotten == 0 {
@@ -198,7 +198,7 @@ impl Explain {
 
     /// Returns the mean times of the slowest requests and of each band.
     ///
-    /// Bins are whole: a bin that reaches beyond a percentile counts as above it.
+    /// Bins are not split: a bin that reaches beyond a percentile counts as above it.
     fn of_bins(&self, bins: &BTreeMap<u64, Bin>) -> Value {
         let total: u64 = bins.values().map(|bin| bin.requests).sum();
         let (mut slowest, mut from, mut bands) = (Bin::default(), None, Vec::new());
@@ -236,7 +236,7 @@ impl Long {
 
     /// Returns the steps with times from the request's arrival on.
     ///
-    /// Neighbouring steps of one reason become one.
+    /// Neighbouring steps with the same reason become one step.
     fn to_json(&self) -> Value {
         let ns = |at: Ps| at.since(self.arrived).0 as f64 / 1e3;
         let runs = self.steps.chunk_by(|one, next| one.reason == next.reason);

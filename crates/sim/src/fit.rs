@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 /// Sectors of the smallest extent that `compact` packs.
 pub(crate) const LEAST_EXTENT: u64 = 8;
-/// Sectors of the largest extent that `compact` packs; also of a checkpoint's, if it names no size.
+/// Sectors of the largest extent that `compact` packs, and of extents in old checkpoints.
 pub(crate) const LARGEST_EXTENT: u64 = 2048;
 
 /// Maps records to the drive.
@@ -24,7 +24,7 @@ pub(crate) struct Mapper {
 
 /// The extents that a workload touches.
 pub(crate) struct Extents {
-    /// Sectors of one.
+    /// Size of an extent, in sectors.
     size: u64,
     touched: BTreeSet<(u32, u64)>,
 }
@@ -42,10 +42,10 @@ impl Extents {
 
     /// Adds the extents that a record touches.
     ///
-    /// Returns `false` if they no longer fit `capacity` sectors: then there is no use in going on.
+    /// Returns `false` if the extents no longer fit `capacity` sectors.
     pub fn add(&mut self, record: &Record, capacity: u64) -> bool {
         let r = &record.request;
-        // trims of what nothing else touches need no place
+        // an extent that only trims touch needs no place
         if matches!(r.op, HostOp::Read | HostOp::Write) {
             let last = r.lba.0.saturating_add(u64::from(r.sectors)).saturating_sub(1);
             (r.lba.0 / self.size..=last / self.size).for_each(|e| {
@@ -79,7 +79,7 @@ impl Mapper {
         &self.extents
     }
 
-    /// Returns a mapper that packs as a checkpoint was packed.
+    /// Returns a mapper that places extents as they are placed in a checkpoint.
     ///
     /// # Errors
     /// Returns an error if the workload touches an extent that is not in the checkpoint.
@@ -136,8 +136,10 @@ impl Mapper {
         Ok(r)
     }
 
-    /// Address spaces overlap. A request that would cross the end of the drive starts at the
-    /// beginning instead, with its offset in a 4 KiB page.
+    /// Maps a request to its address modulo the capacity, so that address spaces overlap.
+    ///
+    /// A request that would cross the end of the drive starts in the first 4 KiB page instead, with
+    /// its offset in the page.
     fn wrap(&mut self, r: Request, number: u64) -> Result<Request, RunError> {
         let sectors = u64::from(r.sectors);
         let mut lba = r.lba.0 % self.capacity;
@@ -154,8 +156,9 @@ impl Mapper {
         Ok(Request { lba: Lba(lba), ..r })
     }
 
-    /// Returns the request at the places of its packed extents, or `None` for a trim of which
-    /// nothing is on the drive.
+    /// Returns the request at the places of its packed extents.
+    ///
+    /// Returns `None` for a trim if nothing that it covers is on the drive.
     ///
     /// Consecutive extents stay consecutive, so a request keeps its shape. A trim is cut to its
     /// first run of extents that something else touches.

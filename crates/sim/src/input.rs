@@ -1,5 +1,5 @@
-//! Traces as the edges hand them in: a name, and a way to open it (again). The library itself opens
-//! no file.
+//! Inputs of a run. The caller gives names, and a way to open files by name. The library itself
+//! opens no file.
 
 use crate::checkpoint::Checkpoint;
 use crate::fit::{Extents, LARGEST_EXTENT};
@@ -18,10 +18,10 @@ use std::sync::{Arc, Mutex};
 /// The format of a merge.
 pub(crate) const MERGED: &str = "merge";
 
-/// A byte stream with its length, where that is known.
+/// A byte stream with its length, if the length is known.
 pub type Stream = (Box<dyn Read + Send>, Option<u64>);
 
-/// The world outside: files by path, and environment variables.
+/// Access to the machine: files by path, environment variables, free memory.
 pub trait Opener: Sync {
     /// Opens `path` for reading from its start.
     ///
@@ -42,14 +42,15 @@ pub trait Opener: Sync {
         Vec::new()
     }
 
-    /// Returns the bytes of memory that a run may take (see [`crate::free_memory`]); `None` where
-    /// nobody knows.
+    /// Returns the bytes of memory that a run may take (see [`crate::free_memory`]); `None` if they
+    /// are unknown.
     fn free_memory(&self) -> Option<u64> {
         None
     }
 
-    /// Returns `true` if the user asked to stop; called now and then while a file is read in
-    /// advance.
+    /// Returns `true` if the user asked to stop.
+    ///
+    /// It is called now and then while a file is read in advance.
     fn stopped(&self) -> bool {
         false
     }
@@ -67,7 +68,7 @@ pub struct InputPart {
     pub path: String,
     /// Format of the file.
     pub format: &'static str,
-    /// `true` if its records name their operations.
+    /// `true` if the records name their operations.
     pub operations: bool,
     /// Length of the file in bytes, if known.
     pub length: Option<u64>,
@@ -75,11 +76,11 @@ pub struct InputPart {
     pub start_bytes: u64,
     /// Length of its range in bytes, if known.
     pub bytes: Option<u64>,
-    /// Passes over it, in a merge.
+    /// Number of passes over the file, in a merge.
     pub times: Option<u64>,
-    /// Requests of each pass, if not all.
+    /// Number of requests of each pass, if a pass leaves some out.
     pub requests: Option<u64>,
-    /// Ground for the reading, if it is a guess.
+    /// Reason for the choice of the format, if it is a guess.
     pub guess: Option<String>,
     /// The files: one, or one for each CPU.
     pub files: Vec<InputFile>,
@@ -89,7 +90,7 @@ pub struct InputPart {
 pub struct InputFile {
     /// Path of the file.
     pub path: String,
-    /// Hashes it as it is read.
+    /// Hash of the file as it is read, if a digest is wanted.
     tap: Option<Arc<Mutex<Tap>>>,
 }
 
@@ -125,14 +126,14 @@ pub struct Inputs<'a> {
     pub options: ReadOptions,
     /// Sectors of the drive, where there is one.
     pub capacity: Option<u64>,
-    /// Requests and end of files that were measured, by how they were opened.
+    /// Files that were measured. The key has the path, the format and the options of reading.
     pub(crate) measured: Arc<Measured>,
 }
 
-/// Requests of a file, and the sector behind its highest address.
+/// For each measured file, its number of requests and the sector behind its highest address.
 pub(crate) type Measured = Mutex<FxHashMap<String, (u64, u64)>>;
 
-/// Hashes everything that passes.
+/// Reader that hashes everything that is read through it.
 pub(crate) struct Tap {
     reader: Box<dyn Read + Send>,
     hash: Sha256,
@@ -168,7 +169,7 @@ impl<'a> Inputs<'a> {
         })
     }
 
-    /// Returns the inputs of no run: there is no drive, and no part that was added.
+    /// Returns inputs without a run: there is no drive, and there are no added parts.
     pub fn new(
         opener: &'a dyn Opener,
         workloads: flashatlas_workload::Registry,
@@ -178,7 +179,7 @@ impl<'a> Inputs<'a> {
         Inputs { opener, workloads, added: &[], options, capacity: None, measured }
     }
 
-    /// Returns a copy that shares what was measured.
+    /// Returns a copy that shares the measurements of files.
     pub(crate) fn again(&self) -> Inputs<'a> {
         Inputs { measured: Arc::clone(&self.measured), ..*self }
     }
@@ -389,7 +390,7 @@ impl Input<'_> {
                 ("format", part.format.into()),
                 ("rests_on", guess.as_str().into()),
             ]);
-            // copies are of one file
+            // copies of a part have the same note
             if !found.contains(&note) {
                 found.push(note);
             }
@@ -442,7 +443,7 @@ impl Input<'_> {
             one.insert("format".into(), part.format.into());
             let digests: Vec<String> =
                 part.files.iter().filter_map(InputFile::digest).collect::<Result<_, _>>()?;
-            // a copy is the file that was hashed before it
+            // a copy has the digest of the part before it, which is the same file
             let before = said.last().filter(|_| digests.is_empty());
             for key in ["digest", "files"] {
                 if let Some(value) = before.and_then(|one| one.get(key)) {

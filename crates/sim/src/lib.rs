@@ -1,5 +1,5 @@
-//! Replay: a workload against a device, every read checked, everything counted, one record at the
-//! end.
+//! Replay of a workload on a device. Every read is checked, everything is counted, and one record
+//! is returned at the end.
 //!
 //! ```
 //! use flashatlas_sim::metrics::METRICS;

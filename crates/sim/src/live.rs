@@ -1,8 +1,8 @@
-//! A run whose requests come from elsewhere, one by one, with the bytes that they carry: a drive
-//! that is served to real programs.
+//! A run whose requests come from outside, one by one, with their bytes: a drive that is served to
+//! real programs.
 //!
-//! Everything else is a run's: the oracle compares the stamp of every unit that is read, the
-//! metrics see every command, and the end is a record and its tables.
+//! Everything else is as in other runs: the oracle compares the stamp of every unit that is read,
+//! the metrics see every command, and the run ends with a record and its tables.
 
 use crate::checkpoint::{Checkpoint, CheckpointError, Header, on_flash};
 use crate::metrics::{Findings, Pace, Start};
@@ -23,13 +23,13 @@ use std::io::Read;
 
 /// Store of a drive's flash while the drive is off; `E` is its error.
 pub trait Kept<E> {
-    /// Lays out on a blank medium what is kept, and returns `true` if there was anything.
+    /// Writes the kept content to a blank medium, and returns `true` if there was any.
     ///
-    /// `on_flash` are the parameters of the drive that decide what is where on it. After `true` the
-    /// drive is mounted as after a power failure.
+    /// `on_flash` has the parameters of the drive that decide the places of pages on flash. If the
+    /// result is `true`, the drive is mounted as after a power failure.
     ///
     /// # Errors
-    /// Returns an error if what is kept is of another drive.
+    /// Returns an error if the kept content is of another drive.
     fn lay_out(
         &mut self,
         config: &DriveConfig,
@@ -44,11 +44,11 @@ pub trait Kept<E> {
     fn mount_failed(&mut self, medium: &mut Medium) -> Result<(), E>;
 }
 
-/// Origin of a checkpoint, for the record of a drive that begins as it.
+/// Origin of a checkpoint, for the record of a drive that begins with its content.
 #[derive(Clone, Debug)]
 pub struct Made(Header);
 
-/// Reads from a checkpoint what is on flash, and how the checkpoint was made.
+/// Reads the content of the flash from a checkpoint, and the origin of the checkpoint.
 ///
 /// # Errors
 /// Returns the errors of [`crate::checkpoint::load`].
@@ -62,7 +62,7 @@ pub fn checkpointed(
     Ok((checkpoint.image, Made(checkpoint.header)))
 }
 
-/// A drive under requests from elsewhere.
+/// A drive whose requests come from outside.
 pub struct Live {
     spec: RunSpec,
     config: DriveConfig,
@@ -70,12 +70,12 @@ pub struct Live {
     /// Content number of the next write: above every number that is on the drive.
     content: u64,
     awaited: Awaited,
-    /// The header of the checkpoint that it began as, where one was given.
+    /// Header of the checkpoint that the drive began with, if one was given.
     origin: Option<Header>,
 }
 
-/// Commands that somebody waits for. Tags are used again as soon as a command is complete; tickets
-/// are not.
+/// Commands that somebody waits for. A tag is used again as soon as its command is complete; a
+/// ticket is never used again.
 #[derive(Default)]
 struct Awaited {
     /// The ticket of the command that has each tag; 0 if nobody waits.
@@ -104,7 +104,7 @@ impl Awaited {
 }
 
 impl Live {
-    /// Powers a drive on, with what is `kept` of its flash.
+    /// Powers a drive on, with the `kept` content of its flash.
     ///
     /// # Errors
     /// Returns an error for a configuration that is no drive, an error of `kept`, and a medium that
@@ -114,7 +114,7 @@ impl Live {
         env: &Environment<'_>,
         kept: &mut impl Kept<E>,
     ) -> Result<Live, E> {
-        drawn_streams(); // what was drawn on this thread before is another run's
+        drawn_streams(); // streams drawn on this thread before belong to another run
         let config = env
             .registry
             .load(&spec.drive, spec.drive_toml.as_deref(), &spec.set)
@@ -127,7 +127,7 @@ impl Live {
         let mut oracle = Oracle::new(units, unit_sectors);
         let mut content = 1;
         if laid_out {
-            medium.keep_journal(); // what the mount changes is to be kept, too
+            medium.keep_journal(); // the changes of the mount are kept, too
             if let Err(error) = drive.remount([medium], &config, Seed(spec.seed)) {
                 kept.mount_failed(drive.ssd_mut().faults())?;
                 return Err(failed(0, error).into());
@@ -166,7 +166,7 @@ impl Live {
         &self.config
     }
 
-    /// Returns the drive, to be looked at and to be made to fail.
+    /// Returns the drive, to inspect it or to inject faults.
     pub fn drive(&mut self) -> &mut Stack {
         &mut self.player.drive
     }
@@ -237,7 +237,7 @@ impl Live {
         Ok((self.awaited.submitted(tag, waits), self.player.bytes_read()))
     }
 
-    /// Returns the completion time of a ticket's command if it is complete, and forgets it.
+    /// Returns the completion time of a ticket's command if it is complete, and drops the ticket.
     pub fn completed(&mut self, ticket: u64) -> Option<Ps> {
         self.awaited.done.remove(&ticket)
     }

@@ -1,8 +1,8 @@
 //! Several traces on one drive: `merge:FILE,key=value;FILE,key=value`.
 //!
-//! Each part has a range of the drive's addresses of its own, in which its address 0 is the start.
-//! Where a range ends that is not given follows from the highest address of the file, which is then
-//! read once before.
+//! Each part has its own range of the drive's addresses, and its address 0 is the start of this
+//! range. If the end of a range is needed and not given, it follows from the highest address of the
+//! file. The file is then read once before the run.
 
 use crate::RunError;
 use crate::input::{Input, InputPart, Inputs, MERGED};
@@ -11,13 +11,13 @@ use flashatlas_types::quantity::quantity;
 use flashatlas_types::{Dur, Param, ParamDef, Params, Ps, SECTOR_BYTES, Text};
 use flashatlas_workload::{Begin, Merge, MergePart, settings_of};
 
-/// Parts of a merge at most, copies among them: each keeps a file open.
+/// Maximum number of parts of a merge, including copies, because each keeps a file open.
 const MOST_PARTS: usize = 256;
 
 /// Ranges that follow from a file end at a multiple of this many sectors (1 MiB).
 const RANGE_STEP: u64 = 2048;
 
-/// Requests between two looks at whether the user stops it.
+/// Number of requests between two checks whether the user asked to stop.
 const LOOK_EVERY: u64 = 65_536;
 
 const AT: Param<Text> = Param::text(
@@ -81,7 +81,7 @@ const FORMAT: Param<Text> = Param::text(
 )
 .or("");
 
-/// A part with its settings read.
+/// A part of a merge, with parsed settings.
 struct Setup {
     path: String,
     format: Option<String>,
@@ -242,8 +242,10 @@ impl<'a> Inputs<'a> {
         })
     }
 
-    /// Opens a part, or one of its copies. `next` is the sector behind the part before; whether
-    /// another one is `followed` by where this one ends.
+    /// Opens a part, or one of its copies.
+    ///
+    /// `next` is the sector behind the part before. `followed` is `true` if the next part begins
+    /// where this one ends.
     fn part(
         &self,
         setup: &Setup,

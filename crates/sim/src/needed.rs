@@ -43,8 +43,8 @@ impl NeededPart {
 
     /// Returns the reason why a drive that this part wrote cannot be mounted, or `None`.
     ///
-    /// The part is missing from `added`, or is another. Parts that only decided where pages went,
-    /// such as a policy, are not needed any more.
+    /// The reason is that the part is missing from `added`, or has another digest. Parts that only
+    /// decided the places of pages, such as policies, are not needed for a mount.
     pub fn missing(&self, added: &[AddedPart]) -> Option<String> {
         if ![SchemeDef::KIND, MapStoreDef::KIND].contains(&self.kind.as_str()) {
             return None;

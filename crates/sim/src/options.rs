@@ -324,7 +324,7 @@ mod tests {
     use serde_json::{Value, json};
     use std::collections::BTreeSet;
 
-    /// The fields of `RunSpec` that are no options: the drive and what is changed of it.
+    /// The fields of `RunSpec` that are no options: the drive, its settings, and `reading`.
     const DRIVE: [&str; 4] = ["drive", "drive_toml", "set", "reading"];
 
     fn names(of: &Value) -> BTreeSet<&str> {

@@ -3,10 +3,10 @@
 use flashatlas_prefetch as prefetch;
 use flashatlas_types::{HostOp, Lpn, Request, Stamp, StampSum, at_once, share};
 
-/// Number of reads with wrong content that are described: the first ones.
+/// Number of units with wrong content that are described: the first ones.
 const DESCRIBED: usize = 3;
 
-/// Fewer units take less time than a thread to start.
+/// Number of units that are worth a thread: fewer take less time than the start of the thread.
 const WORTH_A_THREAD: usize = 1 << 18;
 
 /// The expected content of a drive.
@@ -17,7 +17,7 @@ pub(crate) struct Oracle {
     pub units_checked: u64,
     /// Units compared after the last request.
     pub units_swept: u64,
-    /// Units that held something else.
+    /// Units that held another stamp than expected.
     pub violations: u64,
     /// The first violations, in words.
     pub described: Vec<String>,
@@ -25,7 +25,7 @@ pub(crate) struct Oracle {
 
 impl Oracle {
     pub fn new(units: u32, unit_sectors: u32) -> Oracle {
-        // zeroed words, which cost no memory until they are written, taken over in place
+        // zeroed words take no memory until they are written, and become stamps in place
         let expected = vec![0; units as usize].into_iter().map(Stamp).collect();
         Oracle::expecting(expected, unit_sectors)
     }
@@ -89,10 +89,10 @@ impl Oracle {
         }
     }
 
-    /// Notes a request that was cut short, as [`Oracle::apply`]: a unit that still holds its old
-    /// version keeps it.
+    /// Notes a request that was cut short, like [`Oracle::apply`] for a whole request.
     ///
-    /// `held` looks at a unit, if it can.
+    /// A unit that still holds its old version must keep it. `held` returns the stamp of a unit, if
+    /// the unit can be read.
     pub fn apply_partly(&mut self, r: &Request, content: u64, held: impl Fn(Lpn) -> Option<Stamp>) {
         let units = r.lba.0 / self.unit_sectors
             ..(r.lba.0 + u64::from(r.sectors)).div_ceil(self.unit_sectors);
@@ -146,7 +146,7 @@ impl Oracle {
         }
     }
 
-    /// Returns the units that hold nothing.
+    /// Returns the units that must be empty.
     pub fn empty(&self) -> impl Iterator<Item = Lpn> + '_ {
         self.expected.iter().zip(0..).filter(|(e, _)| **e == Stamp::ZERO).map(|(_, lpn)| Lpn(lpn))
     }

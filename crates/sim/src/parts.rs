@@ -13,7 +13,7 @@ use flashatlas_workload::{FormatDef, GeneratorDef};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-/// Every registry of a run. A value never changes: adding a part makes another one.
+/// Every registry of a run. A value never changes: adding a part makes a new value.
 #[derive(Clone, Copy)]
 pub struct Parts {
     /// Presets, schemes, map stores, victim policies, classifiers, map cache policies, hash
@@ -73,9 +73,9 @@ any_part! {
 /// Origin of a part.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Origin {
-    /// The plug-in, crate or package that brought it.
+    /// The plug-in, crate or package that brought the part.
     pub distribution: String,
-    /// The version of that.
+    /// The version of the distribution.
     pub version: String,
     /// `sha256:` and the digest of its file or source.
     pub digest: String,
@@ -94,7 +94,7 @@ pub struct AddedPart {
 }
 
 impl AnyPart {
-    /// Returns its kind, in words, and its name.
+    /// Returns the kind of the part, in words, and its name.
     pub fn named(self) -> (&'static str, &'static str) {
         fn of<T: Entry>(def: &T) -> (&'static str, &'static str) {
             (T::KIND, def.name())

@@ -18,17 +18,17 @@ use flashatlas_types::{
 };
 use serde_json::Value;
 
-/// Drives with more mapping units are not swept one by one after the run.
+/// Maximum number of mapping units that are swept one by one after the run.
 const SWEEP_UNITS_MAX: u32 = 1 << 28;
 
-/// Blocks of an NVMe read or write at most (NVM Command Set 1.0, 3.2.4: NLB has 16 bits).
+/// Maximum number of blocks of an NVMe read or write (NVM Command Set 1.0, 3.2.4: NLB has 16 bits).
 const NVME_BLOCKS: u32 = 1 << 16;
 
-/// Units of each request that are loaded from memory before it comes: the rest of a long request
-/// lies beside them.
+/// Number of units of each request that are prefetched before the request is submitted. The other
+/// units of a long request lie beside them in memory.
 const EXPECTED_UNITS: u32 = 4;
 
-/// Units that are looked at together where all are.
+/// Number of units that a sweep reads together.
 const SWEPT_TOGETHER: u32 = 1 << 22;
 
 /// A command in flight.
@@ -63,7 +63,7 @@ pub(crate) struct Player {
     pub longer_than_nvme: u64,
     /// Commands that were complete.
     pub completed: u64,
-    /// The measured part has begun.
+    /// `true` if the measured part has begun.
     pub measuring: bool,
     /// End of a run whose drive wore out before the workload ended.
     pub worn_out: Option<WornOut>,
@@ -78,7 +78,8 @@ pub(crate) struct Player {
     vacant: Vec<u32>,
     measured_from: Ps,
     submitted_before: u64,
-    /// Commands in flight times time, since measuring began, and until when it is counted.
+    /// Commands in flight, summed over the picoseconds since measuring began, and the end of the
+    /// time that was counted.
     level_time: u128,
     level_until: Ps,
     /// The reading of the sampling clock at which a metric wants to look next.
@@ -92,7 +93,7 @@ pub(crate) struct Player {
 }
 
 impl Player {
-    /// Returns a player of no requests yet; `start` is what metrics begin with.
+    /// Returns a player before its first request; its metrics begin with `start`.
     pub fn new(drive: Stack, oracle: Oracle, measured: Entries<MetricDef>, start: Start) -> Player {
         let mut player = Player {
             drive,
@@ -139,7 +140,7 @@ impl Player {
         self.explain.as_ref().map(Explain::to_json)
     }
 
-    /// Forgets all measurements so far: the next request is the first that counts.
+    /// Drops all measurements so far: the next request is the first that counts.
     pub fn start_measuring(&mut self) {
         self.measuring = true;
         self.metrics = self.measured.iter().map(|m| (m.build)(self.start)).collect();
@@ -233,10 +234,9 @@ impl Player {
         Ok(tag)
     }
 
-    /// Loads what is known of the first units of each coming request into the CPU's caches, all at
-    /// once.
+    /// Prefetches table entries for the first units of each coming request, all at once.
     ///
-    /// Nothing else comes of it.
+    /// This has no other effect.
     pub fn prefetch<'a>(&mut self, requests: impl Iterator<Item = &'a Request>) {
         let (unit_sectors, end) = (u64::from(self.drive.unit_sectors()), self.oracle.units());
         let mut units = std::mem::take(&mut self.expected);
@@ -299,7 +299,7 @@ impl Player {
 
     /// Advances as [`Player::advance`], but no further than the first completion.
     ///
-    /// Returns the time that it came to.
+    /// Returns the time that was reached.
     pub fn advance_to_completion(&mut self, until: Ps, mut finished: impl FnMut(u32, Ps)) -> Ps {
         let before = self.completed;
         loop {
@@ -456,7 +456,7 @@ impl Player {
         Count { programmed: programmed + count.programmed, erased: erased + count.erased, ..count }
     }
 
-    /// Passes that begin now.
+    /// Returns the passes of a workload that begins now.
     pub fn passes(&self) -> Passes {
         let page_bytes = self.drive.ssd().medium().layout().geometry.page_bytes;
         Passes::new(self.start, page_bytes, self.count())
@@ -485,11 +485,10 @@ impl Player {
         found
     }
 
-    /// Looks at every page once more, behind the back of a drive whose tables were checked.
+    /// Checks every page once more, without commands to the drive.
     ///
     /// If the drive can sum up its stamps and the sum is as expected, all pages are checked at
-    /// once. Returns a note if there is no sum and the drive is too large for looking at page by
-    /// page.
+    /// once. Returns a note if there is no sum and the drive is too large to check it page by page.
     pub fn sweep(
         &mut self,
         progress: &mut dyn FnMut(Progress) -> bool,

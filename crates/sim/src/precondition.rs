@@ -1,7 +1,7 @@
 //! Preconditioning: brings a drive into a state, in no simulated time.
 //!
-//! In every way the drive is then switched off and on again: the run begins with the content of the
-//! flash, and a checkpoint of it, loaded another day, gives the same bytes.
+//! A preconditioned drive is then switched off and on again. So the run begins with the content of
+//! the flash alone. A checkpoint of this content, loaded another day, gives the same bytes.
 
 use crate::checkpoint::{Checkpoint, Header, forget_empty};
 use crate::fit::Mapper;
@@ -20,8 +20,8 @@ const CONTENT: u64 = 1 << 62;
 
 /// Returns the drive of a run in the state that `spec` asks for, its counters zero.
 ///
-/// `trace` is the preconditioning trace, `checkpoint` the content of the file, whichever the
-/// precondition names.
+/// `trace` is the preconditioning trace, and `checkpoint` the content of a checkpoint file, if the
+/// precondition names one.
 pub(crate) fn preconditioned(
     spec: &RunSpec,
     config: &DriveConfig,

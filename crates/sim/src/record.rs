@@ -23,10 +23,10 @@ pub(crate) fn param(value: &Param) -> Value {
     }
 }
 
-/// Returns the configuration of a run in the words of the options: with a seed and a trace it is
-/// the run again.
+/// Returns the configuration of a run, by the names of the options.
 ///
-/// Options that were not given are left out, but for the first five.
+/// With a seed and a trace, the configuration describes the whole run. Options that were not given
+/// are left out, except the first five.
 pub(crate) fn config(spec: &RunSpec, drive: &DriveConfig) -> Value {
     let params = drive.pairs().map(|(key, value)| (key.to_owned(), param(value))).collect();
     let mut run = Map::new();

@@ -1,20 +1,21 @@
-//! Memory of the machine, and drives that are larger.
+//! Memory of the machine, and drives that need more.
 //!
-//! A table that is only asked for takes no memory: the system hands out pages when they are
-//! written. So a drive may be larger than the memory if little of it is written. It may not if it
-//! is filled: the kernel would end the process, and a notebook with it.
+//! A table takes no memory when it is allocated: the system hands out pages when they are written.
+//! So the tables of a drive may be larger than the memory if little of the drive is written. They
+//! may not if the drive is filled: the kernel would end the process, and a notebook with it.
 
 use crate::{Precondition, RunError, RunSpec};
 use flashatlas_device::DriveConfig;
 use flashatlas_types::ConfigError;
 
-/// Bytes that a unit certainly takes once it was written. Measured where little else is taken, on
-/// `tlc-nvme-1tb`: 17.9 for each unit that is exported (`fill`), 17.3 for each that there is
-/// (`steady`); on smaller drives and with log-block schemes 21 to 34.
+/// Bytes of memory that a written unit takes at least. On `tlc-nvme-1tb`, where other memory hardly
+/// counts, 17.9 bytes were measured for each exported unit (`fill`), and 17.3 for each physical
+/// unit (`steady`). On smaller drives and with log-block schemes, 21 to 34 bytes were measured.
 const CERTAIN_PER_UNIT: u64 = 16;
 
-/// Returns the least bytes that a run takes, because its precondition writes them; 0 if they depend
-/// on a trace.
+/// Returns the bytes of memory that a run takes at least for the units that it preconditions.
+///
+/// The number is known for `fill` and `steady`; it is 0 for any other precondition.
 ///
 /// # Errors
 /// Returns an error if no such drive can be made.
@@ -31,8 +32,7 @@ pub(crate) fn certain_bytes(
     Ok(units * CERTAIN_PER_UNIT)
 }
 
-/// Refuses a drive for whose tables there is no memory, and a precondition that certainly takes
-/// more memory than is `free`.
+/// Refuses a drive whose tables find no room, and a precondition that takes more than `free` bytes.
 ///
 /// # Errors
 /// Returns an error that names the largest drive that fits.
@@ -86,10 +86,10 @@ const V2: Version = Version {
 
 /// Returns the bytes of memory that this process may take, or `None` if the system is not Linux.
 ///
-/// They are the fewest of the bytes available in Linux (`MemAvailable` of `/proc/meminfo`), and of
-/// the rest of the limits of its control groups, of both versions (`cgroups(7)`). Swap is not
-/// counted: tables are gone through in no order that it could follow. `read` returns the content of
-/// a file, if there is one.
+/// The number is the smallest of the bytes that Linux has available (`MemAvailable` of
+/// `/proc/meminfo`), and of the bytes left under each limit of the process's control groups, of
+/// both versions (`cgroups(7)`). Swap is not counted, because tables are accessed in random order.
+/// `read` returns the content of a file, if there is one.
 pub fn free_memory(read: &dyn Fn(&str) -> Option<String>) -> Option<u64> {
     let available = field(&read("/proc/meminfo")?, "MemAvailable:")?.saturating_mul(1024);
     let own = read("/proc/self/cgroup").unwrap_or_default();

@@ -32,7 +32,7 @@ pub struct Progress {
     pub phase: &'static str,
     /// Requests so far.
     pub requests: u64,
-    /// Share done, 0 to 1, where it is known.
+    /// Share done, 0 to 1, if it is known.
     pub share: Option<f64>,
 }
 
@@ -72,7 +72,7 @@ fn carry_out(
     env: &Environment<'_>,
     progress: &mut dyn FnMut(Progress) -> bool,
 ) -> Result<Outcome, RunError> {
-    drawn_streams(); // what was drawn on this thread before is another run's
+    drawn_streams(); // streams drawn on this thread before belong to another run
     let Asked { config, inputs, requests } = Asked::of(spec, env)?;
     let queue_depth = config.params.get(QUEUE_DEPTH);
     let capacity = config.shape().sectors;
@@ -240,7 +240,7 @@ fn left_out(account: &Account, spec: &RunSpec) -> Vec<Note> {
     found
 }
 
-/// Longer than this no request may be outstanding without one that completes, or it is said.
+/// Time without a completion, while requests are outstanding, above which a note reports it.
 const STILL: Dur = Dur(1_000_000_000_000);
 
 /// Returns a note if no request completed for longer than [`STILL`] while some were outstanding.
@@ -254,7 +254,7 @@ fn stood_still((length, from): (Dur, Ps)) -> Option<Note> {
 /// Share of the exported flash above which a note reports spare flash.
 const SPARE_MOST: f64 = 0.5;
 
-/// Returns a note if a drive has more spare flash than drives have.
+/// Returns a note if a drive has more spare flash than real drives have.
 fn much_spare(layout: &Layout) -> Option<Note> {
     let share = f64::from(layout.slots()) / f64::from(layout.logical_units) - 1.0;
     (share > SPARE_MOST).then(|| notes::SPARE_LARGE.with([("share", (100.0 * share).into())]))
@@ -264,11 +264,11 @@ fn much_spare(layout: &Layout) -> Option<Note> {
 pub(crate) struct Source<'a> {
     pub path: &'a str,
     pub format: &'static str,
-    /// SHA-256 of the file, if it is one.
+    /// SHA-256 of the file, if the source is a file.
     pub digest: Option<String>,
-    /// The files that it names, which were read, too.
+    /// Files that the source names, which were read, too.
     pub named: &'a [NamedFile],
-    /// Records that were left out of it.
+    /// Counts of the records that were left out.
     pub account: Account,
     pub origin: Option<Header>,
     /// Bytes of the extents that were packed, if they were.
@@ -422,9 +422,9 @@ struct Prepared {
     drive: Stack,
     oracle: Oracle,
     mapper: Mapper,
-    /// The header of the checkpoint that it was loaded from.
+    /// Header of the checkpoint that the drive was loaded from, if it was.
     origin: Option<Header>,
-    /// Notes of the trace that it was preconditioned with.
+    /// Notes on the trace that preconditioned the drive.
     guesses: Vec<Note>,
 }
 
@@ -446,7 +446,7 @@ fn prepare(
         .as_mut()
         .map(|c| std::mem::take(&mut c.extents))
         .filter(|extents| !extents.is_empty());
-    // what is packed already says how large its extents are
+    // a checkpoint with packed extents decides their size
     let sizes = match (&packed, &checkpoint) {
         (Some(_), Some(checkpoint)) => vec![checkpoint.header.extent_sectors],
         _ => spec.extent.sizes().to_vec(),
@@ -485,11 +485,10 @@ fn prepare(
 
 /// Carries out the preconditioning of `spec`, and writes the drive as a checkpoint to `out`.
 ///
-/// Errors call the output `name`. The workload, if there is one, is looked at only to pack its
-/// addresses (`compact`).
+/// Errors call the output `name`. A workload is read only to pack its addresses (`compact`).
 ///
 /// # Errors
-/// Returns the errors of [`run`], and an error if `out` takes no more.
+/// Returns the errors of [`run`], and an error if `out` cannot be written.
 pub fn save_checkpoint(
     spec: &RunSpec,
     env: &Environment<'_>,

@@ -16,10 +16,10 @@ pub(crate) struct Scan<'a> {
 }
 
 impl Scan<'_> {
-    /// Returns the extents that the workload and its preconditioning touch, of the first size that
-    /// fits the drive.
+    /// Returns the extents that the workload and its preconditioning touch.
     ///
-    /// Returns none unless the run is `compact`. Extents that are `packed` already may be larger.
+    /// The extents have the first of `sizes` with which they fit the drive. Extents that are
+    /// `packed` already need not fit. The result is empty if the run is not `compact`.
     pub fn touched(
         &self,
         sizes: &[u64],
@@ -79,8 +79,9 @@ impl Scan<'_> {
     }
 }
 
-/// Describes a workload that does not fit a drive even packed: its bytes, and the drives that hold
-/// it.
+/// Describes a workload that does not fit a drive even if it is packed.
+///
+/// The text has the bytes of the workload, and the drives that hold it.
 fn too_large(
     needed: u64,
     extent: u64,

@@ -1,5 +1,5 @@
 //! `until=steady`: the workload is played again and again until five passes in a row are a steady
-//! state; then once more, measured.
+//! state. Then it is played once more and measured.
 //!
 //! The SNIA Solid State Storage Performance Test Specification (version 2.0.2) does the same with
 //! rounds: until five in a row pass, and at most 25. It reports the five that passed. Passes that
@@ -27,8 +27,9 @@ pub(crate) struct Passes {
 }
 
 impl Passes {
-    /// Returns the passes of a run before the first; the drive's counts are `count`, its pages have
-    /// `page_bytes`.
+    /// Returns the passes of a run before its first pass.
+    ///
+    /// `count` has the drive's counts so far, and a page has `page_bytes` bytes.
     pub fn new(start: Start, page_bytes: u32, count: Count) -> Passes {
         let page_bytes = f64::from(page_bytes);
         Passes { start, page_bytes, ends: vec![count], judged: Value::Null, steady: false }

@@ -1,4 +1,4 @@
-//! Specification of a run: a drive, a workload, and how the one meets the other.
+//! Specification of a run: a drive, a workload, and how the workload is played on the drive.
 
 use crate::RunError;
 use flashatlas_types::quantity::quantity;
@@ -26,10 +26,10 @@ pub enum Mode {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Until {
-    /// With the workload.
+    /// The run ends with the workload.
     #[default]
     End,
-    /// The workload is played until five passes in a row are steady, then once more, measured.
+    /// The workload is played until five passes in a row are steady. The next pass is measured.
     Steady,
 }
 
@@ -55,7 +55,7 @@ pub enum Precondition {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Fit {
-    /// Stop, and name the other two.
+    /// An error that names the other two treatments.
     #[default]
     Error,
     /// Addresses modulo the capacity.
@@ -240,7 +240,7 @@ pub struct RunSpec {
     /// `key=value` settings, applied in order.
     #[serde(default)]
     pub set: Vec<String>,
-    /// Path of a trace; one of `trace` and `workload` is given.
+    /// Path of a trace; a run has one of `trace`, `workload` and `job`.
     #[serde(default)]
     pub trace: Option<String>,
     /// Options for reading the trace, and the trace of a precondition.
@@ -280,7 +280,7 @@ pub struct RunSpec {
     /// The end of the run.
     #[serde(default)]
     pub until: Until,
-    /// Requests after which the run ends, warm-up included; with [`Until::Steady`], of each pass.
+    /// Requests after which the run ends, including warm-up; with [`Until::Steady`], each pass.
     #[serde(default)]
     pub limit: Option<u64>,
     /// Number of writes after which a FLUSH is added; 0: no FLUSH is added.

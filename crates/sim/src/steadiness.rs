@@ -1,4 +1,4 @@
-//! Criterion of a steady state, for a measured part: the one criterion of the project.
+//! The project's criterion of a steady state for a measured part.
 //!
 //! The measured part is cut into [`ROUNDS`] rounds of equally many requests. A quantity is steady
 //! where its rounds pass the definition of the SNIA Solid State Storage Performance Test
@@ -22,8 +22,8 @@ pub const RANGE_MAX: f64 = 0.20;
 /// Largest rise or fall of the fitted line from the first round to the last, as a share of the
 /// mean.
 pub const TREND_MAX: f64 = 0.10;
-/// Largest difference between what comes and what goes, as a share of what comes. The specification
-/// has no such rule; the bound is the bound of a trend.
+/// Largest difference between inflow and outflow, as a share of the inflow. The specification has
+/// no such rule; the bound is the same as for a trend.
 pub const IMBALANCE_MAX: f64 = 0.10;
 
 /// Differences between rounds, as shares of their mean.
@@ -62,10 +62,10 @@ pub fn slope(values: &[f64]) -> f64 {
         / (0..values.len()).map(|i| along(i) * along(i)).sum::<f64>()
 }
 
-/// Returns what came less what went, as a share of what came; `None` if nothing came.
+/// Returns the inflow `came` less the outflow `went`, as a share of `came`; `None` if `came` is 0.
 ///
-/// Pages programmed and pages erased, for instance: a drive that programs more than it erases lives
-/// on free blocks that it will run out of.
+/// For example, `came` counts pages programmed, and `went` pages erased. A drive that programs more
+/// pages than it erases uses up its free blocks.
 pub fn imbalance(came: u64, went: u64) -> Option<f64> {
     (came > 0).then(|| (came as f64 - went as f64) / came as f64)
 }
@@ -73,7 +73,7 @@ pub fn imbalance(came: u64, went: u64) -> Option<f64> {
 /// Counts of a drive's work since some start.
 #[derive(Clone, Copy, Default, PartialEq, Debug)]
 pub struct Count {
-    /// Picoseconds; requests where no time passes.
+    /// Picoseconds, or requests if no time passes.
     pub clock: u64,
     /// Requests of the host.
     pub requests: u64,
@@ -125,7 +125,7 @@ pub struct Rounds {
 /// Reasons against a steady state.
 #[derive(Clone, Default, PartialEq, Debug)]
 pub struct Verdict {
-    /// Each as a note; empty for a steady state.
+    /// The reasons as notes; empty for a steady state.
     pub reasons: Vec<Note>,
     /// The quantities that were judged, by their keys in the run record.
     pub judged: Vec<(&'static str, [f64; ROUNDS])>,
@@ -135,7 +135,7 @@ impl Rounds {
     /// Judges throughput, write amplification and the balance of programs and erases.
     pub fn judge(&self) -> Verdict {
         let mut verdict = Verdict::default();
-        // where no time passed, time says nothing
+        // rates are not finite if no time passed in a round
         if let Some(iops) = self.iops.filter(|iops| iops.iter().all(|x| x.is_finite())) {
             verdict.add("iops", &IOPS_UNSTEADY, self.of, iops);
         }
@@ -143,7 +143,7 @@ impl Rounds {
             let waf = std::array::from_fn(|i| self.programmed[i] / self.written[i]);
             verdict.add("waf", &WAF_UNSTEADY, self.of, waf);
         }
-        // a read-only run may be steady; a flash that did nothing for writes says nothing of them
+        // a read-only run may be steady, but not a run whose writes never reached the flash
         let written: f64 = self.written.iter().sum();
         if written > 0.0 && self.programmed_pages == 0 {
             verdict.reasons.push(NOTHING_PROGRAMMED.with([("written", (written as u64).into())]));

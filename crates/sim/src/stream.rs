@@ -13,11 +13,11 @@ use flashatlas_workload::ext4::FLUSH;
 /// Requests between two calls of the progress function.
 pub(crate) const PROGRESS_EVERY: u64 = 8192;
 
-/// Requests that are read ahead, so that the drive's knowledge of their pages is loaded from memory
+/// Number of requests that are read ahead, so that table entries of their pages are prefetched
 /// together.
 const AHEAD: usize = 16;
 
-/// The latest arrival: 200 of the 213 days that fit simulated time.
+/// Time of the latest arrival: 200 of the 213 days that fit simulated time.
 const LATEST_PS: f64 = 200.0 * 86_400e12;
 
 /// Rules for playing a stream.
@@ -32,7 +32,7 @@ pub(crate) struct Pacing<'a, 'i> {
 /// A request that was read ahead.
 struct Coming {
     request: Request,
-    /// From 1, in the workload.
+    /// Number of the request in the workload, from 1.
     number: u64,
     /// The latest arrival so far.
     due: Ps,
@@ -43,7 +43,7 @@ struct Stream<'a, 'i> {
     player: &'a mut Player,
     pacing: &'a Pacing<'a, 'i>,
     mapper: &'a mut Mapper,
-    /// Requests of the workload so far, in earlier passes as well.
+    /// Requests of the workload so far, including earlier passes.
     number: u64,
     /// Requests that come before the measured part.
     warmup: u64,
@@ -56,8 +56,8 @@ struct Stream<'a, 'i> {
 
 /// Plays all requests of `input`, and waits until the last is complete.
 ///
-/// Returns how many requests carried an earlier time than the one before them. If passes come
-/// before the measured one, also returns all passes and the verdict on the last five.
+/// Returns the number of requests with an earlier time than a request before them. If passes come
+/// before the measured pass, also returns all passes and the verdict on the last five.
 pub(crate) fn play(
     player: &mut Player,
     pacing: &Pacing<'_, '_>,
@@ -141,7 +141,7 @@ impl Stream<'_, '_> {
 
     /// Reads the next requests, and returns `true` if there may be more.
     ///
-    /// If one cannot be read, those before it are played all the same.
+    /// If a request cannot be read, the requests before it are played all the same.
     fn read_ahead(
         &mut self,
         input: &mut Input<'_>,
@@ -206,8 +206,9 @@ impl Stream<'_, '_> {
         }
     }
 
-    /// Begins the times of the next pass behind this one, by the mean distance of its `requests`
-    /// requests.
+    /// Sets the start of the next pass behind this pass, which had `requests` requests.
+    ///
+    /// The gap between the passes is the mean distance between two requests.
     fn rebase(&mut self, requests: u64) -> Result<(), RunError> {
         let span = self.latest.since(self.base).0;
         let gap = span / requests.saturating_sub(1).max(1);

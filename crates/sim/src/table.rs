@@ -1,4 +1,5 @@
-//! Tables: results of a run that are too long for its record. Named columns of equal length.
+//! Tables: results of a run that are too long for its record. A table has named columns of equal
+//! length.
 
 /// The values of a column.
 #[derive(Clone, PartialEq, Debug)]
@@ -7,7 +8,7 @@ pub enum Column {
     Int(Vec<i64>),
     /// Numbers; a missing one is NaN.
     Float(Vec<f64>),
-    /// Words out of a few, by number.
+    /// Words from a short list, by their numbers in the list.
     Words {
         /// The words.
         of: Vec<&'static str>,

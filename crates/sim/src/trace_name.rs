@@ -1,8 +1,8 @@
 //! Names of traces that stand for several files.
 //!
 //! `merge:FILE,key=value;FILE,key=value` is several traces as one ([`crate::merged`]), and
-//! `cpus:FILE;FILE` the files of one recording, one for each CPU. Everything else is one file. A
-//! `;` or `,` that belongs to the name of a file, and a backslash, stands behind a backslash.
+//! `cpus:FILE;FILE` the files of one recording, one for each CPU. Everything else is one file. In
+//! the name of a file of these lists, a backslash comes before each `;`, `,` and backslash.
 
 use crate::RunError;
 
@@ -82,7 +82,7 @@ fn with_backslashes(text: &str, signs: &[char]) -> String {
 }
 
 impl TraceName {
-    /// Returns what `text` names.
+    /// Parses the name of a trace.
     ///
     /// # Errors
     /// Returns an error for a merge without parts, a part without a file or with a merge in it, and
@@ -125,7 +125,7 @@ impl TraceName {
         Ok(TraceName::Merge(parts.collect::<Result<_, _>>()?))
     }
 
-    /// Returns what `text`, of a part or alone, names: no merge.
+    /// Returns the files that `text` names, which is no merge.
     ///
     /// # Errors
     /// Returns the errors of [`TraceName::of`], and an error for a merge.
@@ -137,7 +137,7 @@ impl TraceName {
         }
     }
 
-    /// Returns the text that [`TraceName::of`] reads as this.
+    /// Returns the text that [`TraceName::of`] parses to this name.
     pub fn text(&self) -> String {
         match self {
             TraceName::File(path) => path.clone(),
@@ -227,7 +227,7 @@ fn cpu_of(name: &str) -> Option<(&str, u32, &str)> {
     Some((&name[..at], cpu.parse().ok().filter(|_| known)?, suffix))
 }
 
-/// Returns how the parts of a merge are set, one text a part; `None` for the name of one file.
+/// Returns the settings of a merge, one text for each part; `None` for a name that is no merge.
 pub(crate) fn merge_settings(name: &str) -> Option<Vec<String>> {
     match TraceName::of(name) {
         Ok(TraceName::Merge(parts)) => Some(parts.into_iter().map(|part| part.settings).collect()),

@@ -9,7 +9,7 @@ use flashatlas_device::SubmitError;
 use flashatlas_types::{FtlError, Request, Stamp};
 use serde::Serialize;
 
-/// The end of a run that its drive did not outlive.
+/// The end of a run in which the drive wore out.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(crate) struct WornOut {
     /// The request that found no room, counted from 1.
@@ -32,8 +32,8 @@ impl Player {
 
     /// Returns the error for a request that the drive refused, as [`Player::ended`].
     ///
-    /// A drive that is worn out may have written a part of the request: a unit that holds its old
-    /// version is expected to hold it.
+    /// A drive that is worn out may have written a part of the request: a unit that still holds its
+    /// old version is expected to keep it.
     pub(crate) fn refused(&mut self, r: &Request, number: u64, error: SubmitError) -> RunError {
         let ended = self.ended(number, error);
         if let RunError::WornOut { .. } = ended {
@@ -46,7 +46,7 @@ impl Player {
         ended
     }
 
-    /// Returns how many blocks have gone bad since the drives were new.
+    /// Returns the number of blocks that have gone bad since the drives were new.
     fn retired(&self) -> u64 {
         self.drive.drives().iter().map(|drive| drive.ftl_report().retired_blocks).sum()
     }

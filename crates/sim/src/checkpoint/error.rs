@@ -15,10 +15,10 @@ pub enum CheckpointError {
     Version(u32),
     /// The file ends too early.
     Truncated {
-        /// Bytes that there are.
+        /// Length of the file, in bytes.
         at: u64,
     },
-    /// Bytes are not those that were written.
+    /// The file has other bytes than were written.
     Damaged {
         /// Offset of the damaged part, in bytes.
         at: u64,

@@ -1,10 +1,10 @@
 //! Checkpoints: a preconditioned drive in a file, to start many runs from.
 //!
-//! A checkpoint holds the content of the flash and the stamp that every page must read as. Loading
-//! it is switching the drive on: the scheme mounts the medium. So a run from a checkpoint does
-//! exactly the same as a run that preconditions the drive itself. A checkpoint serves every drive
-//! that differs in nothing that decides the places of pages on flash. The bytes are described in
-//! `docs/FORMATS.md`.
+//! A checkpoint holds the content of the flash, and the stamp that each page must have. A run that
+//! loads it switches the drive on: the scheme mounts the medium. So a run from a checkpoint does
+//! exactly the same as a run that preconditions the drive itself. A checkpoint fits every drive
+//! with the same parameters for the places of pages on flash. `docs/FORMATS.md` describes the
+//! bytes.
 
 mod error;
 mod sections;
@@ -28,15 +28,15 @@ const MAGIC: [u8; 8] = *b"FACHKPT\n";
 const VERSION: u32 = 4;
 const SCHEMA: &str = "flashatlas.checkpoint/4";
 const END: [u8; 4] = *b"DONE";
-/// Bytes of the header at most.
+/// Maximum number of bytes of the header.
 const HEADER_BYTES_MAX: usize = 1 << 20;
 
-/// Head of a checkpoint: the drive that it was made of, and how it was made.
+/// Header of a checkpoint: its drive, and how the checkpoint was made.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Header {
     pub schema: String,
-    /// Version of the program that wrote it.
+    /// Version of the program that wrote the checkpoint.
     pub version: String,
     pub drive: String,
     /// The parameters that decide the places of pages on flash.
@@ -44,24 +44,25 @@ pub(crate) struct Header {
     pub logical_units: u32,
     pub precondition: Value,
     pub fit: Value,
-    /// Sectors of the extents that were packed; not there in checkpoints of before it was a choice.
+    /// Sectors of an extent, if extents were packed. Old checkpoints lack this field: their extents
+    /// have the largest size.
     #[serde(default = "largest_extent")]
     pub extent_sectors: u64,
     pub seed: u64,
     pub sequence: u64,
-    /// Parts that did not come with the project and that the drive was made of.
+    /// Parts of the drive that did not come with the project.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<NeededPart>,
 }
 
-/// A drive that is switched off, and what it must read as.
+/// A drive that is switched off, and the stamps that its pages must have.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Checkpoint {
     pub header: Header,
     pub image: Image,
     pub expected: Vec<Stamp>,
-    /// Extents of the preconditioning trace in order of place, if the trace was packed: address
-    /// space and extent.
+    /// Extents of the preconditioning trace in the order of their places, if the trace was packed.
+    /// An extent is named by its address space and its number.
     pub extents: Vec<(u32, u64)>,
 }
 
@@ -98,7 +99,7 @@ impl Header {
     fn must_suit(&self, config: &DriveConfig, logical_units: u32) -> Result<(), CheckpointError> {
         let here = on_flash(config);
         let text = |value: Option<&Value>| value.map_or("not set".into(), Value::to_string);
-        // the scheme first: what else is set depends on it
+        // the scheme comes first, because the other parameters depend on it
         let scheme = "ftl.scheme".to_owned();
         for key in [&scheme].into_iter().chain(self.on_flash.keys()).chain(here.keys()) {
             if self.on_flash.get(key) != here.get(key) {
@@ -167,8 +168,8 @@ impl Checkpoint {
 
     /// Reads a checkpoint that a drive of `config` can mount.
     ///
-    /// Memory is allocated for a length in the file only after the length is known to be what this
-    /// drive needs.
+    /// Memory for a section is allocated only after the length in the file was found to fit this
+    /// drive.
     pub fn read(input: &mut dyn Read, config: &DriveConfig) -> Result<Checkpoint, CheckpointError> {
         let layout = config.layout().expect("the configuration is checked");
         let mut input = Input { input, at: 0 };
@@ -253,8 +254,9 @@ impl Checkpoint {
     }
 }
 
-/// Writes a drive that is switched off and the stamps that it must read as; hands both back.
+/// Writes a checkpoint of a drive that is switched off.
 ///
+/// `off` has the content of the flash, and the stamps that the pages must have; both are returned.
 /// `added` lists the parts that did not come with the project.
 pub fn save(
     config: &DriveConfig,
@@ -275,7 +277,7 @@ pub fn save(
     (checkpoint.image, checkpoint.expected, written)
 }
 
-/// Reads a drive that is switched off, and the stamps that it must read as.
+/// Reads the content of the flash from a checkpoint, and the stamps that the pages must have.
 ///
 /// # Errors
 /// Returns an error if the file is no checkpoint, is damaged, is of a drive other than `config`'s,
@@ -290,7 +292,7 @@ pub fn load(
     Ok((checkpoint.image, checkpoint.expected))
 }
 
-/// Trims the pages of a drive just switched on that are known to be empty, and resets its counters.
+/// Trims the `empty` pages of a drive after a mount, and resets the drive's counters.
 ///
 /// Not every scheme keeps trims across a mount (docs/RELIABILITY.md, R3).
 ///

@@ -3,18 +3,18 @@
 use super::{CheckpointError, MAGIC};
 use std::io::{self, Read, Write};
 
-/// The fastest: most of a checkpoint is as good as random.
+/// The fastest level, because most of a checkpoint is nearly random.
 const ZSTD_LEVEL: i32 = 1;
 /// Bytes of a chunk before compression.
 const CHUNK_BYTES: usize = 4 << 20;
-/// The values of a section, on their way out.
+/// The values of a section that is written.
 pub(super) enum Values<'a> {
     Bytes(&'a [u8]),
     Words(&'a [u32]),
 }
 
 impl Values<'_> {
-    /// Writes tag, length in bytes, and chunks.
+    /// Writes the tag, the length in bytes, and the chunks of a section.
     ///
     /// Each chunk has its lengths before and after compression, and a checksum.
     pub(super) fn write(&self, tag: &[u8; 4], out: &mut dyn Write) -> io::Result<()> {
@@ -44,7 +44,7 @@ fn write_chunk(bytes: &[u8], out: &mut dyn Write) -> io::Result<()> {
     out.write_all(&stored)
 }
 
-/// A file on its way in, and how many bytes of it were read.
+/// A file that is read, and the number of bytes read so far.
 pub(super) struct Input<'a> {
     pub(super) input: &'a mut dyn Read,
     pub(super) at: u64,

@@ -1,31 +1,31 @@
 //! `iodepth_batch*` and `iodepth_low`: requests that are sent and reaped several at a time.
 //!
-//! A job that leaves these options at fio's defaults has none of this: it sends each request at
-//! once, and one that completes makes room at once. Otherwise a request takes a place from when it
-//! is queued until it is reaped (fio 3.33, `backend.c`: `wait_for_completions`; `ioengines.c`:
-//! `td_io_queue`, `td_io_commit`, `td_io_getevents`).
+//! A job with fio's defaults for these options has no batch: it sends each request at once, and a
+//! completed request makes room at once. In any other job, a request takes a place in the queue
+//! until it is reaped (fio 3.33, `backend.c`: `wait_for_completions`; `ioengines.c`: `td_io_queue`,
+//! `td_io_commit`, `td_io_getevents`).
 
 use super::request::Waiting;
 use flashatlas_workload::fio::Options;
 
 /// Requests that a job has queued and not reaped yet.
 pub(super) struct Batch {
-    /// Requests that are sent together.
+    /// Number of requests that are sent together.
     submit: u32,
-    /// Completions that are waited for.
+    /// Number of completions that the job waits for.
     least: u32,
-    /// Completions that are reaped at most, unless more were waited for.
+    /// Maximum number of completions that are reaped at once, unless the job waited for more.
     most: u32,
-    /// Places taken at which a full queue may be filled again.
+    /// Number of taken places at which a full queue may be filled again.
     low: u32,
-    /// Completions are waited for after each request.
+    /// `true` if the job waits for completions after each request.
     polls: bool,
-    /// Queued, and not sent.
+    /// Requests that are queued and not sent.
     pub unsent: Vec<Waiting>,
-    /// Requests since the last that were sent because they were enough. fio does not count those
-    /// off that were sent while it waited for completions.
+    /// Number of requests that fio counts as queued, including requests that fio sent while it
+    /// waited for completions.
     queued: u32,
-    /// Complete, and not reaped.
+    /// Number of requests that are complete and not reaped.
     pub unreaped: u32,
 }
 
@@ -55,7 +55,7 @@ impl Batch {
         self.queued >= self.submit
     }
 
-    /// Returns how many requests fio counts as sent now.
+    /// Returns the number of requests that fio counts as sent now, and counts anew.
     pub fn counted(&mut self) -> u32 {
         std::mem::take(&mut self.queued)
     }
@@ -76,7 +76,7 @@ impl Batch {
         true
     }
 
-    /// Returns `true` if a queue that was full is empty enough.
+    /// Returns `true` if a queue that was full is empty enough to be filled again.
     pub fn is_low(&self, in_flight: u32) -> bool {
         in_flight + self.unreaped <= self.low
     }

@@ -2,9 +2,9 @@
 //! a transaction, and which calls share one. [`Ext4`] makes the requests of a transaction.
 //!
 //! Data goes to the drive when a job writes it, as with `direct=1`. The first write to a block of a
-//! file allocates it (or converts a preallocated one), so the next sync must commit; later ones
-//! overwrite. While a transaction is being committed, calls wait, and those that wait share the
-//! next one.
+//! file allocates the block (or converts a preallocated one), so the next sync must commit. Later
+//! writes overwrite the block. While a transaction is being committed, further calls wait, and all
+//! of them share the next transaction.
 
 use super::request::RequestKind;
 use crate::RunError;
@@ -43,11 +43,11 @@ pub(super) struct Member {
     pub files: Vec<u64>,
 }
 
-/// A file since its last commit.
+/// State of a file since its last commit.
 #[derive(Clone, Copy, Default, Debug)]
 struct File {
     allocated: bool,
-    /// Tick of the last write, and of the one whose time is durable.
+    /// Tick of the last write, and of the last write whose time is durable.
     written: Option<u64>,
     committed: Option<u64>,
 }
@@ -55,7 +55,7 @@ struct File {
 /// The file system of a run.
 pub(super) struct FileSystem {
     ext4: Ext4,
-    /// Number of the file that begins at a byte of the drive.
+    /// Numbers of the files, by the byte of the drive at which they begin.
     numbers: BTreeMap<u64, u64>,
     files: Vec<File>,
     /// Blocks of the drive that belong to files; `None` if all do.

@@ -1,13 +1,13 @@
-//! `flow`: jobs that keep to shares of their requests.
+//! `flow`: jobs whose numbers of requests keep fixed proportions.
 //!
 //! A job that has had more than its share waits until others have caught up (fio 3.33, `flow.c`:
-//! `flow_threshold_exceeded`). Jobs that have not started count with their weight, as in fio, those
-//! that are over do not.
+//! `flow_threshold_exceeded`). As in fio, jobs that have not started count with their weight, and
+//! jobs that are over do not count.
 
 use super::thread::Thread;
 use flashatlas_types::{Dur, Ps};
 
-/// The jobs that share.
+/// The jobs whose requests keep proportions.
 pub(super) struct Flow {
     id: u32,
     /// One more than the requests of its jobs.
@@ -23,12 +23,12 @@ pub(super) struct Share {
     pub flow: usize,
     weight: u64,
     count: u64,
-    /// The time between two looks.
+    /// Time between two checks of the share.
     pub sleep: Dur,
 }
 
 impl Flow {
-    /// Returns the flows of all jobs; gives each of `threads` its share.
+    /// Returns the flows of all jobs, and gives each of `threads` its share.
     pub fn of(threads: &mut [Thread]) -> Vec<Flow> {
         let mut flows: Vec<Flow> = Vec::new();
         for thread in threads {
@@ -67,7 +67,7 @@ impl Flow {
 }
 
 impl Share {
-    /// Returns the time of the next look of a job that looked at `since` and sleeps between looks.
+    /// Returns the time of the next check, from `now` on; the checks began at `since`.
     pub fn next_look(&self, since: Ps, now: Ps) -> Ps {
         if self.sleep == Dur::ZERO {
             return now;

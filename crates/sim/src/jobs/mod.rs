@@ -33,7 +33,7 @@ use std::io::{ErrorKind, Read as _};
 use std::path::Path;
 use std::sync::Arc;
 
-/// Bytes of a log that a job replays.
+/// Maximum size of a log that a job replays, in bytes.
 const MAX_LOG_BYTES: u64 = 1 << 30;
 
 /// A file that a job file names: the path that it was read from, and its SHA-256.
@@ -51,11 +51,11 @@ pub(crate) struct Jobs {
     /// SHA-256 of everything that was read for it: the file, the files that it includes, and
     /// variables.
     pub digest: String,
-    /// The files that it names, in order: included files, and the logs that it replays.
+    /// Files that the job file names, in order: included files, and logs that are replayed.
     pub named: Vec<NamedFile>,
     /// Jobs of the file, laid out on the drive.
     pub layout: Layout,
-    /// The file system that they run on, if any, and the sectors of the drive.
+    /// File system that the jobs run on, if any, and the sectors of the drive.
     filesystem: Option<String>,
     capacity: u64,
 }
@@ -99,8 +99,8 @@ impl Jobs {
         )?;
         let mut layout = file.layout(capacity * u64::from(SECTOR_BYTES))?;
         if let Some(text) = &spec.filesystem {
-            // the journal takes its part of the drive; how many files there are does not depend on
-            // that
+            // the journal takes a part of the drive, so the files are laid out anew; their number
+            // stays the same
             let data_bytes = FileSystem::new(text, &layout, capacity)?.data_bytes();
             layout = file.layout(data_bytes)?;
         }

@@ -3,24 +3,24 @@
 use flashatlas_types::{Dur, Ps, Rng, Seed};
 use flashatlas_workload::fio::{Direction, Job, Options};
 
-/// Rates and pauses of one job, in fio's way: a rate is kept from its beginning, so that a job that
-/// fell behind catches up; a pause begins when nothing is in flight.
+/// Rates and pauses of one job, as in fio. A rate counts from its beginning, so that a job that
+/// fell behind catches up. A pause begins when nothing is in flight.
 pub(super) struct Pacer {
     /// Bytes per second by direction; 0 is no limit.
     rates: [u64; 3],
     /// Bytes that count for the rate.
     paced_bytes: [u64; 3],
-    /// Sum of the gaps that were drawn (`rate_process=poisson`), and what they are drawn from.
+    /// Sum of the gaps that were drawn (`rate_process=poisson`), and the generators of the gaps.
     gaps: [Dur; 3],
     draws: Option<[Rng; 3]>,
     /// Time at which the rate allows the next request.
     next: [Ps; 3],
-    /// From when rates are kept.
+    /// Time from which rates count.
     epoch: Ps,
-    /// Requests issued and complete.
+    /// Numbers of requests that were issued and completed.
     issued: u64,
     completed: u64,
-    /// The count at the last pause.
+    /// The count of requests at the last pause.
     paused_at: u64,
     last_pause: Ps,
 }
@@ -59,13 +59,13 @@ impl Pacer {
         }
     }
 
-    /// Begins anew at `now`; what is drawn goes on.
+    /// Begins anew at `now`, but continues the random gaps.
     pub fn restart(&mut self, job: &Job, now: Ps) {
         let draws = self.draws.take();
         *self = Pacer { draws, ..Pacer::begun(job, now) };
     }
 
-    /// Returns the time and the direction of the next request, which shall go in direction `wish`.
+    /// Returns the time and the direction of the next request, preferably in direction `wish`.
     ///
     /// A mixed job may have to take the other direction.
     pub fn pace(&self, o: &Options, wish: Direction, now: Ps) -> Pace {
@@ -113,7 +113,7 @@ impl Pacer {
         self.completed += 1;
     }
 
-    /// Returns `true` if a pause is due after a request in `direction`, and remembers the pause.
+    /// Returns `true` if a pause is due after a request in `direction`, and notes the pause.
     pub fn pause_due(&mut self, o: &Options, direction: Direction, now: Ps) -> bool {
         if o.think == Dur::ZERO {
             return false;
@@ -138,7 +138,9 @@ impl Pacer {
         self.last_pause = now;
     }
 
-    /// Counts the bytes that a pause missed as issued, but for one block (`rate_ignore_thinktime`).
+    /// Counts the bytes that the rate allows in a pause as issued, except one block.
+    ///
+    /// The option `rate_ignore_thinktime` asks for this.
     fn forgive(&mut self, direction: Direction, pause: Dur, block: u64) {
         let dir = direction as usize;
         if self.rates[dir] > 0 && self.draws.is_some() {

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 /// Version of the layout.
 const SCHEMA: &str = "flashatlas.jobs/1";
 
-/// Returns all jobs, in order; the jobs of a group with `group_reporting` are one.
+/// Returns all jobs, in order; the jobs of a group with `group_reporting` count as one.
 pub(super) fn jobs_json(jobs: &Jobs, stats: &[Stats], watches: &[Watch]) -> Value {
     let mut rows: Vec<(&Job, Stats, u32, Option<&Watch>)> = Vec::new();
     for (number, (job, stats)) in jobs.layout.jobs.iter().zip(stats).enumerate() {

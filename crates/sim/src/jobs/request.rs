@@ -10,9 +10,9 @@ pub(super) struct Waiting {
     pub kind: RequestKind,
     pub request: Request,
     pub bytes: u64,
-    /// The file of the job and the byte in it, of data.
+    /// For data, the number of the file of the job and the byte in the file.
     pub place: (u32, u64),
-    /// The job waits for it.
+    /// `true` if the job waits for the request, as for a call.
     pub call: bool,
 }
 
@@ -25,6 +25,6 @@ pub(super) enum RequestKind {
     Fdatasync,
     /// The fsync at the end of a pass, which fio does not count.
     EndSync,
-    /// A part of a transaction of the file system, for whichever jobs wait for it.
+    /// A part of a transaction of the file system, for all jobs that wait for the transaction.
     Journal,
 }

@@ -1,4 +1,4 @@
-//! All jobs of a file on one drive: who starts, who acts, who waits for what.
+//! All jobs of a file on one drive: their starts, their steps, and their waits.
 //!
 //! At each instant, jobs that can act do so in turns of one step each, in order of their numbers. A
 //! request that the drive's queue has no room for waits at the host, first come first served.
@@ -18,12 +18,12 @@ use flashatlas_types::{Dur, HostOp, Lba, Ps, Request, SECTOR_BYTES, Seed};
 use flashatlas_workload::fio::{Direction, JobRequest, JobStep, NextIssue};
 use std::collections::{BTreeSet, VecDeque};
 
-/// Requests of all jobs that can be in flight or wait at the host.
+/// Maximum number of requests of all jobs that are in flight or wait at the host.
 pub(super) const MAX_IN_FLIGHT: u64 = 1 << 20;
-/// Requests at one instant, without which time would never pass: a drive that answers at once never
-/// ends a job by time.
+/// Maximum number of requests at one instant. If a drive answers all requests at once, time does
+/// not pass, and a job that ends by time would never end.
 const MAX_AT_ONCE: u64 = 1 << 21;
-/// The latest event: 200 of the 213 days that fit simulated time.
+/// Time of the latest event: 200 of the 213 days that fit simulated time.
 const LATEST: Ps = Ps(200 * 86_400 * 1_000_000_000_000);
 
 /// The jobs of a file on a drive.
@@ -34,7 +34,7 @@ pub(super) struct Scheduler<'a> {
     pub(super) threads: Vec<Thread>,
     watches: Vec<Watch>,
     pub(super) flows: Vec<Flow>,
-    /// Jobs end with others (`exitall` in any of them).
+    /// `true` if jobs end with others, because some job has `exitall`.
     pub(super) exits: bool,
     /// Jobs that have not started, in order.
     unstarted: Vec<usize>,
@@ -44,7 +44,7 @@ pub(super) struct Scheduler<'a> {
     pub(super) sleeping: BTreeSet<(Ps, usize)>,
     /// Requests that wait at the host for a place in the drive's queue.
     pub(super) host: VecDeque<Waiting>,
-    /// By tag of the player.
+    /// Requests in flight, by the tag of the player.
     pub(super) flying: Vec<Option<Waiting>>,
     done: Vec<(Waiting, Ps)>,
     over: usize,
@@ -115,14 +115,16 @@ impl Scheduler<'_> {
         }
     }
 
-    /// Returns the share of the jobs that are over; the rest of the others is not known.
+    /// Returns the share of the jobs that are over.
+    ///
+    /// It is unknown how much of the other jobs is left.
     fn share(&self) -> Option<f64> {
         Some(self.over as f64 / self.threads.len() as f64)
     }
 
-    /// Starts in order the jobs whose time has come.
+    /// Starts the jobs whose time has come, in order.
     ///
-    /// None starts behind a job that waits for all others to end.
+    /// A job with `stonewall` that still waits also holds back the jobs behind it.
     fn start(&mut self) {
         let now = self.player.now;
         let mut walled = false;
@@ -150,7 +152,7 @@ impl Scheduler<'_> {
         self.unstarted = unstarted;
     }
 
-    /// Returns `true` if the job that it waits for, or a clone of that job, is not over.
+    /// Returns `true` if a job waits for another job, or for a clone of it, that is not over.
     fn waits_for_a_job(&self, number: usize) -> bool {
         let wait_for = &self.threads[number].stream.job().options.wait_for;
         wait_for.as_ref().is_some_and(|name| {
@@ -353,7 +355,7 @@ impl Scheduler<'_> {
         if step.is_some_and(|step| self.filesystem.is_some() || thread.calls(step))
             && thread.has_unsent()
         {
-            // fio's engines want what is queued to be sent before a call
+            // fio's engines send queued requests before a call
             (thread.held, thread.state) = (step, ThreadState::Reap { full: true });
             self.send(number, true)?;
             return Ok(true);
@@ -475,7 +477,7 @@ impl Scheduler<'_> {
         };
         let until = until.max(self.player.now);
         let mut done = std::mem::take(&mut self.done);
-        // all at once: what completes may send a request, which takes a tag that has become free
+        // first collect all completions: a completion may send a request that takes a free tag
         let flying = &mut self.flying;
         let now = self.player.advance_to_completion(until, |tag, at| {
             done.push((flying[tag as usize].take().expect("a tag belongs to a request"), at));
@@ -511,7 +513,7 @@ impl Scheduler<'_> {
         }
     }
 
-    /// Returns the next time at which a job starts that waits for nothing but its time.
+    /// Returns the next start time of a job that has not started.
     fn next_start(&self) -> Option<Ps> {
         self.unstarted
             .iter()

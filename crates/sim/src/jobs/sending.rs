@@ -1,5 +1,5 @@
-//! The way of a request from its job to the drive: queued, sent together with others, waiting at
-//! the host; also the requests that a sync makes the file system send.
+//! The way of a request from its job to the drive. A request may be queued, be sent together with
+//! others, and wait at the host. A sync may make the file system send requests, too.
 
 use super::filesystem::Member;
 use super::request::{RequestKind, Waiting};
@@ -9,7 +9,7 @@ use crate::RunError;
 use flashatlas_types::{HostOp, Lba, Ps, Request};
 
 impl Scheduler<'_> {
-    /// Sends a request, or queues it where the job sends several at a time.
+    /// Sends a request, or queues it if the job sends several at a time.
     pub(super) fn queue(&mut self, waiting: Waiting) -> Result<(), RunError> {
         let number = waiting.job;
         let thread = &mut self.threads[number];
@@ -29,7 +29,7 @@ impl Scheduler<'_> {
         self.submit_waiting()
     }
 
-    /// Sends the requests that a job has queued; with `counted`, fio would count them.
+    /// Sends the requests that a job has queued; `counted` is `true` if fio counts them as sent.
     pub(super) fn send(&mut self, number: usize, counted: bool) -> Result<(), RunError> {
         let thread = &mut self.threads[number];
         let Some(batch) = &mut thread.batch else { return Ok(()) };
@@ -74,7 +74,7 @@ impl Scheduler<'_> {
     pub(super) fn journal(&mut self, request: Option<Request>) -> Result<(), RunError> {
         let Some(request) = request else { return Ok(()) };
         let request = Request { at: self.player.now, ..request };
-        // whose request it is decides whether it is measured: any job's, once one is
+        // a request is measured if its job has left the ramp: take such a job if there is one
         let job = (0..self.threads.len()).find(|&j| !self.threads[j].in_ramp).unwrap_or(0);
         self.host.push_back(Waiting {
             job,

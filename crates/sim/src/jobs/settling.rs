@@ -1,9 +1,9 @@
 //! fio's `steadystate`: a job, or a group that reports as one, ends when its rates have settled.
 //!
-//! At each interval the rates since the one before are measured. Once the window is full, its
-//! measurements are judged by fio's rule: how far one lies from their mean, or how steep the line
-//! is that fits them best. Whether a *run* was steady is judged elsewhere, by the project's own
-//! criterion ([`crate::steadiness`]).
+//! At the end of each interval its rates are measured. Once the window is full, fio's rule judges
+//! its measurements: by the largest distance of one from their mean, or by the slope of the line
+//! that fits them best. The project's own criterion ([`crate::steadiness`]) judges whether a *run*
+//! was steady.
 
 use super::stats::Completed;
 use super::thread::Thread;
@@ -28,9 +28,9 @@ pub(super) struct Watch {
     settling: Settling,
     /// Numbers of the jobs, in order.
     members: std::ops::Range<usize>,
-    /// Time of the next look; `None` before a member has started, and when it is over.
+    /// Time of the next look; `None` before a member has started, and when the watch is over.
     due: Option<Ps>,
-    /// The next look is the end of the ramp.
+    /// `true` if the next look is at the end of the ramp.
     in_ramp: bool,
     before: Completed,
     window: VecDeque<Measurement>,
@@ -40,8 +40,9 @@ pub(super) struct Watch {
 }
 
 impl Watch {
-    /// Returns a watch for each job that is to settle; jobs of a group that reports as one share
-    /// one.
+    /// Returns a watch for each job that is to settle.
+    ///
+    /// The jobs of a group that reports as one share a watch.
     pub fn over(jobs: &[Job]) -> Vec<Watch> {
         let mut watches: Vec<Watch> = Vec::new();
         for (number, job) in jobs.iter().enumerate() {
@@ -69,12 +70,12 @@ impl Watch {
         watches
     }
 
-    /// Returns `true` if it watches over job `number`.
+    /// Returns `true` if the watch is over job `number`.
     pub fn is_of(&self, number: usize) -> bool {
         self.members.contains(&number)
     }
 
-    /// Returns the jobs that it watches over.
+    /// Returns the jobs of the watch.
     pub fn members(&self) -> std::ops::Range<usize> {
         self.members.clone()
     }
@@ -94,7 +95,7 @@ impl Watch {
 
     /// Measures what `threads`, all jobs of the file, have completed by `now`.
     ///
-    /// Returns `true` if the jobs that it watches over have settled.
+    /// Returns `true` if the jobs of the watch have settled.
     pub fn look(&mut self, now: Ps, threads: &[Thread]) -> bool {
         let members = &threads[self.members.clone()];
         if members.iter().all(Thread::is_over) {

@@ -9,12 +9,12 @@ use hdrhistogram::Histogram;
 const DIGITS: u8 = 2;
 /// Length of a window of rates, as fio's `bwavgtime` and `iopsavgtime`.
 const WINDOW: Dur = Dur::from_us(500_000);
-/// Upper bounds of fio's depth classes but the last: 1, 2 to 3, 4 to 7 …
+/// Upper bounds of fio's depth classes except the last: 1, 2 to 3, 4 to 7 …
 const DEPTHS: [u32; 6] = [2, 4, 8, 16, 32, 64];
-/// Upper bounds of fio's latency classes within a unit, of which there are a thousand to the next.
+/// Upper bounds of fio's latency classes within a unit (nanoseconds, microseconds, milliseconds).
 const LATENCIES: [u64; 10] = [2, 4, 10, 20, 50, 100, 250, 500, 750, 1000];
 
-/// Requests that jobs have completed since they began, whatever their statistics leave out.
+/// All requests that jobs have completed since they began, even if their statistics omit some.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Completed {
     pub requests: u64,
@@ -93,7 +93,7 @@ impl Rates {
         self.deviation = deviation(self.samples as f64, self.sum, self.squares);
     }
 
-    /// Merges rates as fio does for a group: means add up, windows are told apart.
+    /// Merges rates as fio does for a group: means add up, and windows of all jobs count.
     fn merge(&mut self, other: &Rates) {
         if other.samples > 0 {
             self.min = if self.samples == 0 { other.min } else { self.min.min(other.min) };
@@ -114,7 +114,7 @@ pub(super) struct DirectionStats {
     pub latency: Times,
     pub bandwidth: Rates,
     pub iops: Rates,
-    /// Since the window began.
+    /// Requests and bytes since the window began.
     window: (u64, u64),
 }
 
@@ -122,8 +122,8 @@ pub(super) struct DirectionStats {
 #[derive(Clone)]
 pub(super) struct Stats {
     pub directions: [DirectionStats; 3],
-    /// Latencies of fsyncs and fdatasyncs, and how many of them are fsyncs: fio counts those alone
-    /// as requests.
+    /// Latencies of fsyncs and fdatasyncs, and the number of fsyncs: fio counts only fsyncs as
+    /// requests.
     pub sync: Times,
     pub fsyncs: u64,
     /// Requests issued at each class of depth.
@@ -132,7 +132,7 @@ pub(super) struct Stats {
     pub latency_ns: [u64; 10],
     pub latency_us: [u64; 10],
     pub latency_ms: [u64; 12],
-    /// From when on is counted, and until when.
+    /// Start and end of the time that counts.
     pub from: Ps,
     pub until: Ps,
     next_window: Ps,
@@ -168,7 +168,7 @@ impl Stats {
         self.directions[direction as usize].issued += 1;
     }
 
-    /// Counts `count` requests that were sent; `depth` are in flight, with them.
+    /// Counts `count` requests that were sent; `depth` requests, including them, are in flight.
     pub fn send(&mut self, count: u32, depth: u32) {
         let class = DEPTHS.iter().take_while(|&&bound| depth >= bound).count();
         self.depths[class] += u64::from(count);

@@ -12,11 +12,11 @@ use std::collections::BTreeSet;
 /// State of a running job: mostly, what it waits for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum ThreadState {
-    /// To be started.
+    /// The job has not started.
     Before,
-    /// Nothing, unless its depth is reached.
+    /// The job waits for nothing, unless its depth is reached.
     Ready,
-    /// A request that it waits for, as for a system call.
+    /// The job waits for a request, as for a system call.
     Call,
     /// The job waits until nothing is in flight; then it pauses for this duration.
     DrainThenPause(Dur),
@@ -25,7 +25,7 @@ pub(super) enum ThreadState {
     /// The job waits until enough requests are complete to be reaped; if its queue was full, until
     /// the queue is low.
     Reap {
-        /// The queue was full.
+        /// `true` if the queue was full.
         full: bool,
     },
     /// The job has waited since this time for others of its flow to catch up.
@@ -40,7 +40,7 @@ pub(super) enum ThreadState {
     DrainThenSync,
     /// The job waits until nothing is in flight; then it is over.
     Ending,
-    /// Nothing any more.
+    /// The job is over.
     Over,
 }
 
@@ -52,7 +52,7 @@ pub(super) struct Thread {
     pub depth: u32,
     /// Requests that are queued or sent, and not complete.
     pub in_flight: u32,
-    /// Requests that it sends and reaps at a time, if not one.
+    /// Batch of requests, if the job sends and reaps several at a time.
     pub batch: Option<Batch>,
     /// `true` while it sleeps because of a pause.
     pub pausing: bool,
@@ -64,25 +64,25 @@ pub(super) struct Thread {
     /// Earliest time at which it may start.
     pub starts: Ps,
     pub started: Ps,
-    /// From when `runtime` counts; moves to the end of the ramp.
+    /// Time from which `runtime` counts: the start, and later the end of the ramp.
     pub epoch: Ps,
     pub in_ramp: bool,
     /// Direction chosen by the rates.
     pub towards: Option<Direction>,
-    /// The last request, until a pause after it was considered.
+    /// Direction of the last request, until a pause after the request was considered.
     pub issued: Option<Direction>,
     pub last_written: bool,
     /// Time at which the last request, or line of a replayed log, was issued.
     pub last_issue: Ps,
     /// Files of the file system that it wrote since its last sync.
     pub dirty: BTreeSet<u64>,
-    /// `true` if the thread's time is up, or its rates have settled, and it has noticed.
+    /// `true` if the thread has noticed that its time is up, or that its rates have settled.
     pub expired: bool,
-    /// Files that it syncs yet before it ends.
+    /// Number of files that the thread still syncs before it ends.
     pub end_syncs: usize,
     /// `true` if the thread's rates have settled, or a job has ended it.
     pub settled: bool,
-    /// Requests that it completed so far, with the requests of its ramp.
+    /// Requests that the thread has completed so far, including the requests of its ramp.
     pub completed: Completed,
 }
 
@@ -125,7 +125,7 @@ impl Thread {
         self.restart(now);
     }
 
-    /// Statistics and rates begin now.
+    /// Restarts the statistics and the rates at `now`.
     pub fn restart(&mut self, now: Ps) {
         self.stats = Stats::new(now);
         self.pacer.restart(self.stream.job(), now);
@@ -148,7 +148,7 @@ impl Thread {
         self.batch.as_ref().is_some_and(|batch| !batch.unsent.is_empty())
     }
 
-    /// Reaps all where it waited for all of its requests.
+    /// Reaps all requests if the job has waited until none was in flight.
     pub fn reap_all(&mut self) {
         use ThreadState::{
             Drain, DrainThenFlow, DrainThenPause, DrainThenSync, DrainThenUntil, Ending,
@@ -191,7 +191,7 @@ impl Thread {
         ready.insert(number);
     }
 
-    /// Returns `true` if it makes no more requests.
+    /// Returns `true` if the job is over.
     pub fn is_over(&self) -> bool {
         self.state == ThreadState::Over
     }

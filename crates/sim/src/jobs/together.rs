@@ -30,7 +30,7 @@ impl Scheduler<'_> {
         }
     }
 
-    /// Lets the jobs that wait for others of a flow look.
+    /// Wakes the jobs that wait for others of a flow, so that they check their shares.
     pub(super) fn wake_flow(&mut self, flow: usize) {
         for (number, thread) in self.threads.iter().enumerate() {
             let waits = matches!(thread.state, ThreadState::Flow(_));

@@ -6,7 +6,7 @@ use flashatlas_dram::{Command, CommandKind, Device};
 /// Names of the commands in JEDEC's standards, in the order of [`CommandKind`].
 const NAMES: [&str; 6] = ["ACT", "PRE", "RD", "WR", "PREA", "REF"];
 
-/// In place of a bank or a row that a command does not name.
+/// Value in place of a bank or a row that a command does not name.
 const NONE: i64 = -1;
 
 /// Returns the table of commands, in order.

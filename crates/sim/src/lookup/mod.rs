@@ -14,10 +14,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use workload::LookupWorkload;
 
-/// Requests that are handed to the engine together.
+/// Number of requests that are handed to the engine together.
 const BATCH: usize = 4096;
 
-/// Commands that are kept at most: 4 GB of them, sorted.
+/// Maximum number of commands that are kept: 4 GB of them, sorted.
 const MOST_COMMANDS: usize = 100_000_000;
 
 /// Way in which a host address becomes a logical address of the tables.
@@ -39,11 +39,11 @@ pub enum Address {
 pub enum Source {
     /// A trace.
     Trace(String),
-    /// A generator's text, as of a run.
+    /// The text of a generator, as in a run.
     Workload(String),
-    /// Random sets, scanned to their ends. The share `repeat` of lookups takes the set before once
-    /// more; of the others, the share `skew` goes to sets whose number is a multiple of four, the
-    /// rest to the other sets. Without `skew` they go anywhere.
+    /// Random sets, scanned to their ends. The share `repeat` of the lookups repeats the set
+    /// before. Of the other lookups, the share `skew` goes to sets whose number is a multiple of
+    /// four, and the rest to the other sets. Without `skew`, these lookups go to any set.
     Sets {
         /// Number of lookups.
         lookups: u64,
@@ -53,18 +53,18 @@ pub enum Source {
         /// Share of the others in sets whose number is a multiple of four.
         skew: Option<f64>,
     },
-    /// Files at random distinct addresses, looked up and then inserted one by one, with requests
-    /// for files that are there in between.
+    /// Files at random distinct addresses, looked up and then inserted one by one. Requests for
+    /// known files come in between.
     Files {
         /// Number of files.
         files: u64,
         /// Addresses are multiples of this.
         #[serde(default = "one")]
         stride: u32,
-        /// Share of requests that go to files that are there: the file before (`again`).
+        /// Share of requests for the file before.
         #[serde(default)]
         again: f64,
-        /// Share of requests that go to any file that is there.
+        /// Share of the other requests that go to any known file.
         #[serde(default)]
         known: f64,
         /// Lookups of known files at the end.
@@ -95,7 +95,7 @@ pub struct LookupSpec {
     /// Sectors of an address unit.
     #[serde(default = "one")]
     pub unit_sectors: u32,
-    /// Bytes of a page of the flash: pages of a request, where they are asked for.
+    /// Bytes of a flash page, from which the number of pages of a request follows.
     #[serde(default = "page")]
     pub page_bytes: u32,
     /// Number of requests after which the study ends.
@@ -103,7 +103,7 @@ pub struct LookupSpec {
     /// Seed of random addresses.
     #[serde(default = "first_seed")]
     pub seed: u64,
-    /// Keep every command that the DRAM got.
+    /// `true` to keep every command that the DRAM got.
     #[serde(default)]
     pub commands: bool,
 }
@@ -124,7 +124,7 @@ const fn first_seed() -> u64 {
     1
 }
 
-/// Returns the plan of a study, checked: every setting (`config`) and the `files` that it reads.
+/// Returns the checked plan of a study: every setting (`config`), and the `files` that it reads.
 ///
 /// # Errors
 /// Returns an error for bad settings, and for a trace that does not exist.
@@ -191,8 +191,8 @@ pub fn lookup(
         })?;
         if study.commands_kept() > MOST_COMMANDS {
             return Err(RunError::Unusable(format!(
-                "more than {MOST_COMMANDS} commands: a study keeps that many at most; end it \
-                 before, with a limit"
+                "more than {MOST_COMMANDS} commands: a study keeps no more; end it before, with a \
+                 limit"
             )));
         }
         let done = ((i + 1) * BATCH).min(asks.len());

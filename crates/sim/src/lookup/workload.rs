@@ -8,7 +8,7 @@ use flashatlas_lookup::study::LookupRequest;
 use flashatlas_types::{HostOp, Note, Rng, Seed};
 use rustc_hash::FxHashMap;
 
-/// Requests of a study at most: 1.2 GB of them.
+/// Maximum number of requests of a study: 1.2 GB of them.
 const LARGEST: u64 = 100_000_000;
 
 /// Requests between two calls of the progress function.
@@ -130,8 +130,7 @@ impl LookupWorkload<'_> {
         lookups: u64,
     ) -> Result<(), RunError> {
         self.room_for(files.saturating_add(lookups))?;
-        // most of the requests may be for files that are there, but not all: the next one would
-        // never come
+        // not all requests may be for known files, because the next new file would never come
         let [again, known] = [share("again", shares[0], 0.999)?, share("known", shares[1], 0.999)?];
         if stride == 0 {
             return refuse("stride = 0: 1 or more was expected".into());
@@ -242,7 +241,7 @@ impl LookupWorkload<'_> {
     }
 }
 
-/// Distinct numbers below `room`, drawn one by one: a shuffle of which only what has moved is kept.
+/// Distinct numbers below `room`, drawn one by one: a shuffle that stores only moved numbers.
 struct Addresses {
     drawn: Vec<u32>,
     moved: FxHashMap<u32, u32>,

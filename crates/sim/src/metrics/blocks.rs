@@ -1,7 +1,7 @@
 //! Content and use of every block over time, for the block explorer of the report.
 //!
-//! Neighbouring blocks share a cell where the drive has more than [`CELLS_MAX`], and frames are
-//! thinned out as the run goes on, so that the table stays small whatever the drive and the run.
+//! The table stays small: neighbouring blocks share a cell if the drive has more than [`CELLS_MAX`]
+//! blocks, and frames are thinned out as the run goes on.
 
 use super::{Findings, Metric, MetricDef, Snapshot, Start, thin_out};
 use crate::table::{Column, Table};
@@ -15,7 +15,7 @@ pub const DEF: MetricDef = MetricDef {
 };
 
 const CELLS_MAX: u32 = 4096;
-/// Frames at most; above it every second one goes.
+/// Number of frames at which every second one is dropped.
 const FRAMES_MAX: usize = 64;
 
 struct BlockFrames {

@@ -1,7 +1,7 @@
 //! Metrics: each sees every event of a run and the drive's counters at its end, and adds its keys
 //! to the record.
 //!
-//! Observers observe: a metric is handed shared references and cannot change what it measures.
+//! A metric gets only shared references, so it cannot change what it measures.
 
 mod blocks;
 mod drives;
@@ -46,11 +46,11 @@ pub enum Event {
         op: HostOp,
         /// Bytes of data; zero for a flush.
         bytes: u64,
-        /// Time at which the host wanted it.
+        /// Time at which the request reached the host.
         arrived: Ps,
-        /// Time at which the drive took it.
+        /// Time at which the drive took the command.
         submitted: Ps,
-        /// Time at which it was complete.
+        /// Time at which the command was complete.
         at: Ps,
     },
 }
@@ -63,7 +63,7 @@ pub struct Snapshot<'a> {
     pub drives: &'a [&'a Ssd],
     /// Operations on the cells of all drives.
     pub counters: Counters,
-    /// Counts of each layer over it, from the top down.
+    /// Counts of each layer over the drive, from the top down.
     pub layers: &'a [LayerReport],
     /// Cells, with their operations by cause.
     pub medium: &'a Medium,
@@ -75,12 +75,12 @@ pub struct Snapshot<'a> {
     pub statistics: Option<&'a Statistics>,
     /// Simulated time until the last completion.
     pub elapsed: Dur,
-    /// Simulated time, at the end, until the drive had also finished its work behind the host's
-    /// back.
+    /// Simulated time until the drive had also finished its background work; zero before the end of
+    /// the run.
     pub active: Dur,
     /// Requests submitted.
     pub submitted: u64,
-    /// Commands in flight, times time.
+    /// Commands in flight, summed over the picoseconds since measuring began.
     pub in_flight_time: u128,
 }
 
@@ -116,8 +116,8 @@ pub trait Metric: Send {
 
     /// Adds this metric's keys to the record, and its table to the tables of `found`.
     ///
-    /// Keys that do not apply stay out. A metric whose final findings are like any others needs
-    /// only [`Metric::look`].
+    /// Keys that do not apply are left out. A metric that adds nothing at the end needs only
+    /// [`Metric::look`].
     fn finish(&mut self, end: &Snapshot<'_>, found: &mut Findings) {
         self.look(end, found);
     }
@@ -158,7 +158,7 @@ pub enum Pace {
 /// Circumstances in which a metric begins.
 #[derive(Clone, Copy, Debug)]
 pub struct Start {
-    /// Time passes.
+    /// `true` if time passes.
     pub timed: bool,
     /// The party that sets the pace.
     pub pace: Pace,
@@ -198,11 +198,11 @@ fn thin_out<T>(items: &mut Vec<T>) {
 
 /// One metric of the registry.
 pub struct MetricDef {
-    /// The key of the record that it fills, or the first of several.
+    /// The key of the record that the metric fills, or the first of several.
     pub name: &'static str,
     /// One line.
     pub summary: &'static str,
-    /// Build it, empty.
+    /// Builds the metric, empty.
     pub build: fn(Start) -> Box<dyn Metric>,
 }
 

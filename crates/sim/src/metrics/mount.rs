@@ -9,8 +9,10 @@ pub const DEF: MetricDef = MetricDef {
     build: |_| Box::new(OfCounters(finish)),
 };
 
-/// Adds the mount to the record; for `estimated_ns` lanes work side by side, and each runs its
-/// operations one after the other.
+/// Adds the mount to the record.
+///
+/// `estimated_ns` assumes that lanes work side by side, and that each lane runs its operations one
+/// after the other.
 fn finish(end: &Snapshot<'_>, found: &mut Findings) {
     let mount = &end.ftl.mount;
     found.record.insert(

@@ -29,8 +29,9 @@ impl Metric for Nand {
         }
     }
 
-    /// Adds operations by cause, and WAF: bytes of all programmed pages over bytes that the host
-    /// wrote; its parts sum up to it.
+    /// Adds operations by cause, and the WAF with its parts, which sum up to it.
+    ///
+    /// The WAF is the bytes of all programmed pages over the bytes that the host wrote.
     fn look(&mut self, now: &Snapshot<'_>, found: &mut Findings) {
         let counters = &now.counters;
         found.record.insert(

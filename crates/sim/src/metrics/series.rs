@@ -1,4 +1,4 @@
-//! Everything counted, over time: one row an interval.
+//! All counts over time, with one row for each interval.
 //!
 //! At each end of an interval the drive's counters are read, and a row is the difference of two
 //! readings. Where the user gave no interval, a row begins as a millisecond; each time the table is
@@ -20,9 +20,9 @@ pub const DEF: MetricDef = MetricDef {
     build: |start| Box::new(Series::new(start)),
 };
 
-/// Rows at most where the width is chosen here; above it, pairs are joined.
+/// Number of rows at which pairs are joined if the user gave no width.
 const ROWS_MAX: usize = 512;
-/// Rows at most where the user gave the width.
+/// Number of rows at which pairs are joined if the user gave the width.
 const FIXED_ROWS_MAX: usize = 1 << 16;
 /// Two significant digits: a percentile of a row is off by at most 1 %.
 const DIGITS: u8 = 2;
@@ -36,13 +36,13 @@ struct Reading {
     collected: [u64; 3],
     map: [u64; 2],
     merges: Option<MergeCounters>,
-    /// Summed over dies, and over channels.
+    /// Busy times, summed over dies and over channels.
     die_busy: u64,
     channel_busy: u64,
     link_busy: [u64; 2],
-    /// Commands in flight, times time.
+    /// Commands in flight, summed over the picoseconds since measuring began.
     in_flight_time: u128,
-    /// Not sums but levels.
+    /// Levels at this instant; the fields before are sums.
     cache_dirty: u64,
     free_blocks: u64,
     areas: Vec<AreaUse>,
@@ -127,7 +127,7 @@ impl Series {
         self.readings.push(reading);
     }
 
-    /// Closes the open row; when the rows are at their limit, joins each two.
+    /// Closes the open row; at the limit of rows, joins them in pairs.
     fn close(&mut self, reading: Reading) {
         self.push_row(reading);
         if self.rows.len() == self.rows_max {
@@ -313,7 +313,7 @@ impl Series {
         Column::Int(ends.map(|(from, to)| (value(to) - value(from)) as i64).collect())
     }
 
-    /// Merges by class, and their copies, for schemes that merge.
+    /// Adds merges by class, and their copies, for schemes that merge.
     fn add_merges(&self, table: &mut Table) {
         let of = |value: &dyn Fn(&Reading) -> u64| self.differences(value);
         let Some(first) = self.readings[0].merges else { return };

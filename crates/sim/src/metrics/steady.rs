@@ -12,19 +12,19 @@ pub const DEF: MetricDef = MetricDef {
     build: |start| Box::new(Steady::new(start)),
 };
 
-/// Readings at most; above it, every other one is dropped.
+/// Maximum number of readings; above it, every other one is dropped.
 const READINGS_MAX: usize = 256;
-/// The first readings are this much closer to each other than the first rows of a time series.
+/// Number of first readings in the width of the first row of a time series.
 const FINER: u64 = 64;
 
 struct Steady {
     start: Start,
     width: u64,
-    /// Since measuring began.
+    /// Counts since measuring began.
     readings: Vec<Count>,
     requests: u64,
     written: u64,
-    /// Arrival of the last of the completed requests, and its completion.
+    /// Arrival and completion of the completed request that arrived last.
     last: (Ps, Ps),
 }
 
@@ -52,8 +52,8 @@ impl Steady {
 
     /// Returns the growth of a counter in each round.
     ///
-    /// Rounds end when a fifth of the requests is complete, and counters grow evenly between two
-    /// readings.
+    /// A round ends when another fifth of the requests is complete. Between two readings, counters
+    /// are assumed to grow evenly.
     fn rounds(&self, counter: impl Fn(&Count) -> u64) -> [f64; ROUNDS] {
         let all = self.requests as f64;
         let ends: [f64; ROUNDS + 1] = std::array::from_fn(|i| {
@@ -102,7 +102,7 @@ impl Metric for Steady {
         if self.start.pace == Pace::Stages || self.requests == 0 {
             return;
         }
-        // rounds are of requests: what the drive does after the last of them belongs to none
+        // rounds consist of requests: work of the drive after the last one belongs to no round
         let clock = if self.start.timed { end.elapsed.0 } else { end.submitted };
         self.read(clock, end);
         let last = self.readings[self.readings.len() - 1];

@@ -1,10 +1,11 @@
-//! The real fio, where it is installed: what a job file comes to there.
+//! Results of job files in the real fio, if it is installed.
 
 use serde_json::Value;
 use std::process::Command;
 
-/// Returns what fio says of each job of a job file, which finds `files` (name, content) beside it;
-/// `None` if there is no fio. `name` tells one call's folder from another's.
+/// Returns fio's results for each job of a job file, or `None` if there is no fio.
+///
+/// `files` (name, content) lie beside the job file. `name` keeps the folders of calls apart.
 pub fn jobs_of_fio(name: &str, text: &str, files: &[(&str, &str)]) -> Option<Vec<Value>> {
     let folder = std::path::PathBuf::from(env!("CARGO_TARGET_TMPDIR"))
         .join(format!("{name}-{}", std::process::id()));

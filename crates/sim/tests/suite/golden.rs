@@ -125,9 +125,8 @@ fn bast_counts_what_another_program_counts() {
     }
 }
 
-/// N:K association with one logical block and one log block in a group is BAST; with one group over
-/// the drive it is FAST without a sequential log block, so that uniform writes make no partial
-/// merges.
+/// N:K association with one logical block and one log block in a group is BAST. With one group over
+/// the drive, it is FAST without a sequential log block: uniform writes make no partial merges.
 #[test]
 fn the_ends_of_the_family_meet() {
     let settings = |scheme: &str, set: &[&str]| {

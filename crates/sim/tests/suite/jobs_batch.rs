@@ -3,7 +3,7 @@
 use crate::beside_fio::jobs_of_fio;
 use crate::jobs::{WRITE_NS, play, writes};
 
-/// Shares of the requests by depth, in percent, which fio calculates from what it sent.
+/// Returns the shares of the requests by depth, in percent, as fio calculates them when it sends.
 fn depths(options: &str) -> Vec<f64> {
     let text = format!(
         "[job]\nioengine=libaio\ndirect=1\nrw=write\nsize=512k\n{}\n",

@@ -45,10 +45,10 @@ fn distances_of_a_log_count_from_the_submission() {
     assert_eq!(deep, 1_100_000 + WRITE_NS);
     assert_eq!(runtime(&[1, 1001, 2001], "replay_no_stall=1"), 3 * WRITE_NS);
     assert_eq!(runtime(&[1, 1001, 2001], "replay_time_scale=50"), 4_000_000 + WRITE_NS);
-    // a rate has no say, a pause has: 2 ms after each of three writes
+    // a rate is ignored, but a pause is not: 2 ms after each of three writes
     assert_eq!(runtime(&[1, 1001, 2001], "rate_iops=1"), 2_000_000 + WRITE_NS);
     assert_eq!(runtime(&[1, 1001, 2001], "thinktime=2ms"), 3 * (WRITE_NS + 2_000_000));
-    // its time is up before the third
+    // the time of the job is up before the third write
     let (record, _) = replay(&writes_at(&[1, 1001, 2001]), "runtime=1500us");
     assert_eq!(record["host"]["writes"], 2);
 }

@@ -5,8 +5,8 @@ use crate::beside_fio::jobs_of_fio;
 use crate::jobs::{WRITE_NS, error, play};
 use serde_json::{Value, json};
 
-/// Returns three jobs: `[a]` writes ten blocks in 450 ms, `[b]` beside it and `[c]` after both
-/// would take a second.
+/// Returns three jobs. `[a]` writes ten blocks in 450 ms. `[b]` beside it, and `[c]` after both,
+/// would take a second each.
 fn three(a: &str) -> String {
     format!(
         "[global]\nioengine=null\ndirect=1\nrw=write\nrate_iops=20\nsize=40k\n[a]\n{a}\n[b]\n\

@@ -1,4 +1,4 @@
-//! Whole runs, tried.
+//! Tests of whole runs.
 
 mod beside_fio;
 mod damaged_texts;

@@ -27,7 +27,7 @@ use std::sync::atomic::Ordering::Relaxed;
 const PATIENCE: Param<u32> =
     Param::int("ftl.patience", 1, 9, "closed blocks that are passed over").or("1");
 
-/// Last in, first out: the worst that a policy can do and still make room.
+/// Policy that collects the newest block, the worst choice that still makes room.
 struct Newest {
     closed: Vec<u32>,
     patience: usize,
@@ -63,11 +63,11 @@ impl VictimPolicy for Newest {
     }
 }
 
-/// Compares what it is told of the past with what it saw; page by page, in streams of its own.
+/// Classifier that compares the ages and streams that it is told with the ages and streams it saw.
 #[derive(Default)]
 struct Witness {
-    /// By page: the clock of its last host write, the stream that it was put in last, and the one
-    /// before: what is moved stays where it is until its copy is programmed.
+    /// By page: the clock of its last host write, its last stream, and the stream before. A page
+    /// that is moved stays in the stream before until its copy is programmed.
     seen: HashMap<u32, (u64, Of, Of)>,
     clock: u64,
 }
@@ -128,7 +128,7 @@ impl Classifier for Witness {
     }
 }
 
-/// Writes the same page again and again.
+/// Source that writes two pages in turn.
 struct Hammer(u64, u64);
 
 impl RecordSource for Hammer {
@@ -352,7 +352,7 @@ fn names_and_keys_that_clash_are_named() {
 
 const SHIFT: Param<u32> = Param::int("lookup.one_shift", 0, 31, "bits that are left out").or("31");
 
-/// Every address in the same set, while the shift is large enough.
+/// Hash function that maps every address to the same set if the shift is large enough.
 struct One(u32, u32);
 
 impl Hash for One {

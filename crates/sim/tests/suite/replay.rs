@@ -343,8 +343,7 @@ fn idle_time_is_used_between_requests_and_not_beyond_its_limits() {
     );
 }
 
-/// A blank drive holds nothing, so a trace of reads costs nothing and says so; a full drive goes
-/// on.
+/// The record ends before the request that found no room, and the data on the drive is checked.
 #[test]
 fn a_drive_that_wears_out_ends_the_run_with_its_record() {
     // every block wears out after its second erase: 128 blocks are erased 256 times at most

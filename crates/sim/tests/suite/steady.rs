@@ -1,4 +1,4 @@
-//! Verdicts on runs: is each in its steady state?
+//! Verdicts on the steady state of runs.
 
 use crate::environment;
 use flashatlas_sim::{RunSpec, input::Stream, run};
@@ -19,7 +19,7 @@ fn reasons(record: &Value) -> Vec<String> {
 
 const WRITES: &str = "uniform:requests=60000,size=2KiB";
 
-/// The state that uniform random writes lead to, and more of them.
+/// The run begins in the steady state of uniform random writes, and continues these writes.
 #[test]
 fn random_writes_in_their_steady_state_are_steady() {
     for mode in ["untimed", "closed"] {
@@ -43,7 +43,7 @@ fn a_drive_that_lives_on_free_blocks_is_not() {
     assert!(found[0].starts_with("60 pages were programmed and 0 erased"), "{found:?}");
 }
 
-/// The same, for long enough that it begins to collect on the way.
+/// The same run, but long enough for the drive to begin to collect.
 #[test]
 fn a_drive_that_begins_to_collect_is_not() {
     let found = record(json!({ "drive": "tiny", "mode": "closed", "precondition": "fill",
@@ -53,8 +53,9 @@ fn a_drive_that_begins_to_collect_is_not() {
     assert!(found.iter().any(|r| r.starts_with("requests a second by fifths")), "{found:?}");
 }
 
-/// 251.2 us a request (`replay.rs`), and one every 200 us: after n of them the last one waits for
-/// n * 51.2 us, a fifth of the run. One every 300 us waits for nobody.
+/// A read takes at least 301.2 us: 250 us for the cells and 51.2 us for the transfer. At one read
+/// every 200 us, the last of n reads waits for n * 101.2 us, a third of the run. At one read every
+/// 400 us, none waits.
 #[test]
 fn requests_that_pile_up_are_not() {
     let every = |us: u32| {
@@ -174,7 +175,7 @@ fn what_does_not_settle_is_measured_and_said() {
     assert!(why.starts_with("until: nothing of this workload can be judged"), "{why}");
 }
 
-/// A host that outruns the drive does so in every pass alike.
+/// A host that outruns the drive outruns it in every pass.
 #[test]
 fn passes_that_pile_up_are_not_steady() {
     let none =

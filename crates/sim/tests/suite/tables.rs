@@ -1,4 +1,4 @@
-//! The tables of a run: they agree with its record, and looking changes nothing.
+//! The tables of a run agree with its record, and sampling does not change the run.
 
 use crate::environment;
 use flashatlas_sim::{Column, Outcome, RunSpec, Table, input::Stream, run};
@@ -92,7 +92,7 @@ fn rows_sum_up_to_the_record() {
             widths[..widths.len() - 1].windows(2).all(|w| w[0] == w[1]),
             "and are equally wide but for the last"
         );
-        // time with a die at work, summed over rows, is the whole run's
+        // the time with a die at work, summed over rows, equals the time of the whole run
         let busy: f64 =
             floats(series, "die_busy").iter().zip(widths).map(|(b, &w)| b * w as f64).sum();
         let total: i64 = widths.iter().sum();
@@ -120,7 +120,7 @@ fn a_closed_loop_keeps_its_depth_in_every_row() {
     );
 }
 
-/// Rows far shorter than an erase: what a resource does counts in the row in which it does it.
+/// In rows far shorter than an erase, the work of a resource counts in the row in which it is done.
 #[test]
 fn nothing_is_busy_for_longer_than_there_is_time() {
     let short = with(&bursty(), "interval", json!("20us"));
@@ -187,7 +187,7 @@ fn looking_more_often_changes_nothing() {
         (all - notes.len(), record)
     };
     let (_, plain) = without_series(&bursty());
-    // rows that are too many are made longer, and the run says so
+    // if there are too many rows, they become longer, and a note reports this
     for (interval, said) in [("10us", 1), ("333333ns", 0), ("5s", 0)] {
         let found = without_series(&with(&bursty(), "interval", json!(interval)));
         assert_eq!(found, (said, plain.clone()));

@@ -1,4 +1,4 @@
-//! FlashAtlas as one crate: everything that a part of your own needs, and everything that runs it.
+//! FlashAtlas as one crate, for programs with parts of their own: the interfaces and the simulator.
 //!
 //! A part is a definition: a `const` with a name, a summary, parameters and a constructor. A
 //! [`Registry`] with the part is used like one without it:
@@ -44,8 +44,8 @@
 //! ```
 //!
 //! [`conformance!`] makes tests for a part; FlashAtlas' own parts pass the same tests. With the
-//! feature `python`, `extension!` makes a Python extension: the whole command line, API and reports
-//! know its parts.
+//! feature `python`, `extension!` makes a Python extension, whose parts can be used in the command
+//! line, the API and the reports.
 //!
 //! `docs/STABILITY.md` of the repository lists what may change and what will not.
 
@@ -120,8 +120,7 @@ macro_rules! origin {
     };
 }
 
-/// Makes a Python extension: a native module called `$name` that has all of FlashAtlas and these
-/// parts.
+/// Makes a Python extension: a native module `$name` with all of FlashAtlas and these parts.
 ///
 /// ```ignore
 /// flashatlas::extension!(my_parts, origin!("lib.rs"), [&NEWEST]);

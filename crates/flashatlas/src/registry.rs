@@ -1,4 +1,4 @@
-//! Registry of the parts that names choose from, with parts that others add.
+//! Registry of all parts that a run can name, with the project's parts and added ones.
 
 use flashatlas_conformance::{Effort, Report};
 use flashatlas_sim::metrics::METRICS;
@@ -9,7 +9,7 @@ use std::fs::File;
 use std::io;
 use std::path::Path;
 
-/// The files of this machine.
+/// Opener of the files of this machine.
 struct Files;
 
 impl Opener for Files {
@@ -116,7 +116,7 @@ impl Registry {
         flashatlas_sim::run(&spec, &environment, &mut |_| true).map(|outcome| outcome.record)
     }
 
-    /// Tries what a part of this registry promises: see [`crate::testing`].
+    /// Tests the promises of a part of this registry: see [`crate::testing`].
     ///
     /// # Errors
     /// Returns an error if no part of any kind has this name.

@@ -1,10 +1,11 @@
-//! Surface that others may build on: every public item of the crates that are published, in a text
-//! file that a change shows up in (`surface.txt`). `FLASHATLAS_WRITE=1 cargo test -p flashatlas
-//! --test surface` writes it anew.
+//! Public surface: every public item of the published crates, listed in `surface.txt`.
 //!
-//! The sources are read, so that it does not depend on the version of a compiler. An item is public
-//! if a path of public modules leads to it, or if a public `use` names it. Fields, variants and
-//! methods follow their type; what a macro makes is not seen.
+//! A change of the surface shows up as a change of this file. `FLASHATLAS_WRITE=1 cargo test -p
+//! flashatlas --test surface` writes it anew.
+//!
+//! The test reads the sources, so the result does not depend on the version of a compiler. An item
+//! is public if a path of public modules leads to it, or if a public `use` names it. Fields,
+//! variants and methods follow their type. Items that a macro makes are not listed.
 
 use quote::ToTokens;
 use std::collections::{BTreeMap, BTreeSet};
@@ -33,7 +34,7 @@ const CRATES: [&str; 14] = [
 /// Surface of one crate.
 #[derive(Default)]
 struct Surface {
-    /// Names that a public `use` brings out of private modules, and modules of which it brings all.
+    /// Names that a public `use` exports from private modules, and modules that it exports whole.
     exported: BTreeSet<String>,
     /// Lines by the path of their item.
     lines: BTreeMap<String, Vec<String>>,
@@ -112,7 +113,7 @@ fn modules(file: &Path, folder: &Path, path: &str, open: bool) -> Vec<(String, b
     all
 }
 
-/// Collects the names that a `use` brings.
+/// Collects the names that a `use` imports.
 fn named(tree: &UseTree, before: &str, all: &mut Vec<(String, String)>) {
     match tree {
         UseTree::Path(path) => named(&path.tree, &format!("{before}{}::", path.ident), all),
@@ -280,7 +281,7 @@ fn surface(name: &str) -> String {
     for (path, lines) in found.lines {
         let (module, _) = path.trim_start_matches("::").rsplit_once("::").unwrap_or(("", ""));
         for (n, line) in lines.iter().enumerate() {
-            // methods may stand in another module than their type
+            // methods may be in another module than their type
             let at =
                 if n == 0 && !module.is_empty() { format!("{module}: ") } else { String::new() };
             writeln!(out, "  {at}{line}").expect("text");

@@ -108,3 +108,12 @@ def test_documents_name_files_that_exist():
         if not (ROOT / name).exists() and not examples.search(name)
     ]
     assert missing == []
+
+
+def test_a_dict_with_optional_keys_knows_them_in_python_3_10():
+    """``typing.TypedDict`` of Python 3.10 takes ``NotRequired`` keys for required ones."""
+    files = [path for path in (ROOT / "python").rglob("*.py") if "NotRequired[" in path.read_text()]
+    assert files
+    for path in files:
+        typing = re.findall(r"^from typing import (.*)$", path.read_text(), re.MULTILINE)
+        assert "TypedDict" not in " ".join(typing).split(", "), path

@@ -3,9 +3,9 @@
 ``record.schema.json`` beside this file is the same type as a JSON Schema; a test compares them.
 """
 
-from typing import Any, TypedDict
+from typing import Any
 
-from typing_extensions import NotRequired
+from typing_extensions import NotRequired, TypedDict
 
 Counts = dict[str, int]
 """Counters by name; the names depend on the scheme, the store or the layer."""

@@ -30,6 +30,7 @@ include_patterns = [
     "CHANGELOG.md",
     "CONTRIBUTING.md",
     "HACKING.md",
+    "SECURITY.md",
 ]
 root_doc = "docs/index"
 source_suffix = {".md": "markdown"}

@@ -56,7 +56,7 @@ ENTRIES = (
         "sweep",
         STUDY,
         "sweep:sweep",
-        "Carry out a study: many runs over axes, each once, in a store of results.",
+        "Carry out the runs of a study, and keep their results in a store.",
     ),
     Entry("results", STUDY, "results:app", "Inspect a store of results that `sweep` made."),
     Entry(

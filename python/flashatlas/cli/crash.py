@@ -66,8 +66,8 @@ def crash(
         typer.Option(
             "--workload",
             metavar="NAMES",
-            help="Workloads to try (see --names). The word `all` names a further workload: every "
-            "sequence of up to four operations. By default every workload, with `all`.",
+            help="Workloads to try (see --names). The workload `all` consists of every sequence of at "
+            "most four operations. By default all workloads are tried, this one included.",
         ),
     ] = None,
     depth: Annotated[
@@ -85,8 +85,8 @@ def crash(
         typer.Option(
             "--faults",
             metavar="NAMES",
-            help="Faults to try in addition to power failures between two operations (see "
-            "--names); `none` adds no fault.",
+            help="Faults to try besides power failures between two operations (see --names). With "
+            "the value `none`, there are no others.",
         ),
     ] = "all",
     seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the workloads.")] = 1,
@@ -105,7 +105,7 @@ def crash(
             "--one-in",
             min=1,
             help="Try only one in N power failures of every workload, and one in N sequences of "
-            "the workload `all`. Power failures during mounts are never left out.",
+            "the workload called `all`. Power failures during mounts are never left out.",
         ),
     ] = 1,
     shard: Annotated[
@@ -139,8 +139,9 @@ def crash(
     Each workload is carried out once. At every program, erase, store and fence a copy of the medium
     loses its power before, during and after the operation. The copy is mounted; every unit is
     compared with the values that a reference model allows; the tables are checked; the drive is
-    mounted again, written and compared once more. Then the workload runs again with programs,
-    erases and pages that fail, and the power fails around each. Exit code 4 if anything is wrong.
+    mounted again, written and compared once more. Then the workload runs again, each time with one
+    program, erase or page that fails. After a failed program or erase, the power fails at each of
+    the next operations. The exit code is 4 if anything is wrong.
 
     A failure has an identity, `[layers/]scheme:store:workload[*steps]@geometry:seed:cut[.cut]…`.
     With it and the same `--set`, `--rerun` shows the failure again. `*steps` is there if

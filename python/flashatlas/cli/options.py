@@ -40,7 +40,7 @@ Layers = Annotated[
         metavar="A,B,…",
         autocompletion=complete.layers,
         help="Layers that the host puts over the drive, from the top down (see `flashatlas "
-        "layers`); sets the key `layers`.",
+        "layers`); short for `--set layers=…`.",
     ),
 ]
 Json = Annotated[

@@ -72,7 +72,7 @@ def sweep(
             "--cluster",
             metavar="local|slurm|ADDRESS",
             help="Place of the runs: this machine, jobs that dask-jobqueue submits "
-            "to Slurm, or the Dask cluster of this scheduler's address.",
+            "to Slurm, or the Dask cluster whose scheduler has this address.",
         ),
     ] = "local",
     cluster_option: Annotated[
@@ -152,10 +152,10 @@ def sweep(
     ] = None,
     quiet: Quiet = False,
 ) -> None:
-    """Carry out a study: many runs over axes, each once, in a store of results.
+    """Carry out the runs of a study, and keep their results in a store.
 
-    Runs in the store are not run again, so that a study goes on where it was stopped, and studies
-    share runs. A run that fails becomes a row with its error.
+    A run whose result is in the store is not run again: a study goes on where it was stopped, and
+    studies share runs. A run that fails becomes a row with its error.
 
     For example: `flashatlas sweep victims.toml --dry-run`
 

@@ -132,7 +132,7 @@ test: $(STAMP) $(TESTS) ## all tests; one in FLASHATLAS_PROOFS (20) of the rando
 
 test-full: ## every random case and power failure, and an hour of swarm (two hours)
 	$(MAKE) --no-print-directory FLASHATLAS_PROOFS=1 \
-	  test test-headers test-checked test-guides package swarm
+	  test test-headers test-fuzz test-checked test-guides package swarm
 
 # other cases each day; SWARM_FROM takes those of another one
 SWARM_SECONDS ?= 3600
@@ -145,6 +145,9 @@ test-rust: tools
 
 test-headers: header # the headers are what their interfaces make
 	git diff --exit-code -- python/flashatlas/include crates/capi/include
+
+test-fuzz: tools # the fuzz targets compile: nothing else builds them but a run of fuzzing
+	cd fuzz && cargo check --quiet --locked
 
 package: tools ## every crate that can be published, packed, and built from that (minutes)
 	cargo package --workspace --quiet \

@@ -19,9 +19,9 @@ import xml.etree.ElementTree as ET
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from flashatlas.drawing.tables import listing
 from flashatlas.progress import Bars
-from flashatlas.tables import listing
-from flashatlas.theory import greedy
+from flashatlas.statistics.theory import greedy
 from rich.console import Console
 
 MIB = 1 << 20

@@ -20,8 +20,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import flashatlas
-from flashatlas.serve import serve
-from flashatlas.tables import listing
+from flashatlas import serve
+from flashatlas.drawing.tables import listing
 from rich.console import Console
 
 LOADS = {

@@ -17,9 +17,9 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
+from flashatlas import serve
 from flashatlas.plug import Mounted
 from flashatlas.plug.postgres import programs
-from flashatlas.serve import serve
 
 PROGRAMS = Path(__file__).resolve().parent / "programs"
 DATA = Path(__file__).resolve().parents[1] / "python/flashatlas/data"

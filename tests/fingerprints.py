@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import flashatlas
-from flashatlas.result import results_of
+from flashatlas.results.result import results_of
 
 FILE = Path(__file__).with_name("fingerprints.csv")
 COLUMNS = ("example", "operations", "trajectory", "record")

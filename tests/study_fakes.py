@@ -6,7 +6,7 @@ import hashlib
 import itertools
 import random
 
-from flashatlas.frame import Frame, table_of
+from flashatlas.results.frame import Frame, table_of
 
 VICTIMS = {"greedy": 0.0, "cost-benefit": 0.1, "fifo": 0.5, "random": 0.4, "d-choices": 0.2}
 STORES = {"dram": 0.0, "dftl": 0.4, "tpftl": 0.2, "demand": 0.3}

@@ -5,7 +5,7 @@ import sys
 
 import pyarrow as pa
 import pytest
-from flashatlas import arrow
+from flashatlas.results import arrow
 
 
 @pytest.mark.parametrize(

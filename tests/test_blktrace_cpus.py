@@ -6,10 +6,10 @@ import struct
 import flashatlas
 import pytest
 from flashatlas import InputError, Trace
-from flashatlas.bundle import bundle
-from flashatlas.rerun import differences, rerun
-from flashatlas.result import Result
-from flashatlas.unpacking import unpack
+from flashatlas.results.result import Result
+from flashatlas.running.bundle import bundle
+from flashatlas.running.rerun import differences, rerun
+from flashatlas.running.unpacking import unpack
 
 MAGIC = 0x6561_7407
 QUEUED, ISSUED = 1, 7

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 from conftest import ONE_IN, ROOT
 from flashatlas import InputError, untrusted
-from flashatlas.result import Result
+from flashatlas.results.result import Result
 from flashatlas.sweep.condition import Condition
 from flashatlas.sweep.store import Store
 

@@ -12,10 +12,11 @@ from typing import Any
 
 import flashatlas
 import pytest
-from flashatlas import InputError, unpacking, untrusted
-from flashatlas.bundle import bundle
-from flashatlas.result import Result
-from flashatlas.unpacking import unpack
+from flashatlas import InputError, untrusted
+from flashatlas.results.result import Result
+from flashatlas.running import unpacking
+from flashatlas.running.bundle import bundle
+from flashatlas.running.unpacking import unpack
 
 SECRET = "root:x:0:0:secret"
 """The first line of a file outside every bundle."""

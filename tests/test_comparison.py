@@ -6,7 +6,7 @@ import re
 
 import flashatlas
 import pytest
-from flashatlas import tables
+from flashatlas.drawing import tables
 from flashatlas.names import registries
 from flashatlas.report.palette import CAUSES
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import flashatlas
 import pytest
-from flashatlas import cost
+from flashatlas.running import cost
 
 MEASURED = """
 import re, sys, flashatlas

@@ -12,7 +12,7 @@ import flashatlas
 import pytest
 from conftest import ONE_IN, ROOT
 from flashatlas import Device, DriveError, InputError, PowerLost
-from flashatlas.served import CUT_MODES
+from flashatlas.serving.served import CUT_MODES
 
 UNIT = 2048
 """Bytes of a mapping unit, and of a page, of the drive `tiny`."""

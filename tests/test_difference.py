@@ -8,8 +8,8 @@ import math
 import pytest
 from flashatlas import InputError
 from flashatlas.cli.diff import _amount
-from flashatlas.frame import Frame, table_of
-from flashatlas.intervals import estimate
+from flashatlas.results.frame import Frame, table_of
+from flashatlas.statistics.intervals import estimate
 from flashatlas.sweep.difference import difference
 
 SEEDS = (1, 2, 3, 4, 5)

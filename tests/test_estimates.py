@@ -8,7 +8,7 @@ from dataclasses import replace
 import flashatlas
 import pytest
 from flashatlas.cli import before
-from flashatlas.cost import Span
+from flashatlas.running.cost import Span
 from flashatlas.sweep import estimate
 from flashatlas.sweep.plan import planned
 from flashatlas.sweep.store import Store

@@ -14,8 +14,8 @@ import flashatlas
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from flashatlas.rerun import differences, edited, rerun
-from flashatlas.result import Result
+from flashatlas.results.result import Result
+from flashatlas.running.rerun import differences, edited, rerun
 
 NO_RESULT = ("build", "version", "config_hash", "random_streams")
 """Parts of a record that are no results: they describe the program and the configuration."""

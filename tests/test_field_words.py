@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import flashatlas
-from flashatlas import field_words
-from flashatlas.cli import explain
-from flashatlas.frame import leaves
+from flashatlas.cli import explain, field_words
 from flashatlas.report.glossary import TERMS
+from flashatlas.results.frame import leaves
 
 DOCS = Path(__file__).parents[1] / "docs"
 

@@ -8,11 +8,11 @@ import re
 import flashatlas
 import pytest
 from flashatlas import InputError
-from flashatlas.figure import vega_lite
-from flashatlas.frame import table_of
-from flashatlas.intervals import estimate
-from flashatlas.labels import SETTINGS, broken, short
-from flashatlas.points import Asked, points
+from flashatlas.drawing.figure import vega_lite
+from flashatlas.drawing.labels import SETTINGS, broken, short
+from flashatlas.drawing.points import Asked, points
+from flashatlas.results.frame import table_of
+from flashatlas.statistics.intervals import estimate
 from flashatlas.sweep.summary import write_summary
 
 UNIFORM = "uniform:requests=3000,size=4KiB"

@@ -10,7 +10,7 @@ import polars
 import pyarrow.parquet as pq
 import pytest
 from flashatlas import InputError
-from flashatlas.frame import table_of
+from flashatlas.results.frame import table_of
 from flashatlas.sweep.summary import write_summary
 
 WRITES = "uniform:requests=3000,size=2KiB"

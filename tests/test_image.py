@@ -12,7 +12,7 @@ from pathlib import Path
 import flashatlas
 import pytest
 from flashatlas import DriveError, InputError, PowerLost
-from flashatlas.serve import serve
+from flashatlas.serving.serve import serve
 from nbd import FLUSH, READ, WRITE, Client
 
 pytestmark = pytest.mark.skipif(

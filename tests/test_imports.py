@@ -18,8 +18,8 @@ import pytest
 from conftest import ROOT
 from flashatlas.cli.commands import COMMANDS, ENTRIES, FIRST
 from flashatlas.cli.root import load
-from flashatlas.columns import Tables, bits, update
-from flashatlas.result import digest_of
+from flashatlas.results.columns import Tables, bits, update
+from flashatlas.results.result import digest_of
 
 PRINT_MODULES = """
 import sys
@@ -36,7 +36,7 @@ sys.stderr.write("\\n".join(sorted(set(sys.modules) - before)))
 VERSION = {"", "._core", ".cli", ".cli.version", ".extensions"}
 """Modules of the package that ``--version`` may import."""
 
-HELP = VERSION | {".cli.commands", ".cli.root", ".cli.strict", ".field_words"}
+HELP = VERSION | {".cli.commands", ".cli.field_words", ".cli.root", ".cli.strict"}
 """Modules of the package that ``--help`` may import."""
 
 OF_TYPER = {
@@ -47,8 +47,9 @@ OF_TYPER = {
 
 NOT_OF_A_RUN = {
     *("pyarrow", "numpy", "pandas", "scipy", "prometheus_client", "vl_convert", "distributed"),
-    *("flashatlas.arrow", "flashatlas.frame", "flashatlas.report", "flashatlas.sweep"),
-    *("flashatlas.serve", "flashatlas.live", "flashatlas.reproduce", "flashatlas.table_traces"),
+    *("flashatlas.results.arrow", "flashatlas.results.frame", "flashatlas.inputs.table_traces"),
+    *("flashatlas.serving", "flashatlas.live", "flashatlas.report", "flashatlas.reproduce"),
+    "flashatlas.sweep",
 }
 """Packages and modules that a run without outputs does not need."""
 
@@ -124,11 +125,18 @@ def test_every_public_name_is_there_and_is_listed():
         from flashatlas import runn  # noqa: F401, PLC0415
 
 
-@pytest.mark.parametrize("module", ["bundle", "figure", "frame", "rerun", "serve", "significance"])
+@pytest.mark.parametrize(
+    "module",
+    [
+        *("drawing.figure", "results.frame", "running.bundle", "running.rerun"),
+        *("serving.serve", "statistics.significance"),
+    ],
+)
 def test_a_function_stands_before_the_module_of_its_name(module):
     """The name stands for the function, even if the module was imported before."""
-    for first in (f"import flashatlas.{module}", "pass", f"from flashatlas import {module}"):
-        program = f"{first}\nimport flashatlas\nprint(type(flashatlas.{module}).__name__)"
+    name = module.rpartition(".")[2]
+    for first in (f"import flashatlas.{module}", "pass", f"from flashatlas import {name}"):
+        program = f"{first}\nimport flashatlas\nprint(type(flashatlas.{name}).__name__)"
         done = subprocess.run(
             [sys.executable, "-c", program], capture_output=True, text=True, check=True
         )
@@ -166,8 +174,8 @@ def test_no_command_is_left_out_of_the_listing():
     folder = ROOT / "python/flashatlas/cli"
     modules = {entry.place.partition(":")[0] for entry in ENTRIES}
     not_commands = {
-        *("__init__", "before", "commands", "complete", "console", "ending", "isolated"),
-        *("options", "root", "strict", "version"),
+        *("__init__", "before", "commands", "complete", "console", "ending", "field_words"),
+        *("isolated", "options", "root", "strict", "version"),
     }
     assert {path.stem for path in folder.glob("*.py")} - modules == not_commands
     listed = {entry.place for entry in ENTRIES}
@@ -243,7 +251,7 @@ HEED = "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_hand
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize("module", ["typer", "rich.console", "flashatlas.result"])
+@pytest.mark.parametrize("module", ["typer", "rich.console", "flashatlas.results.result"])
 def test_a_signal_during_imports_is_one_line(tmp_path, module, number):
     """The import of a module waits here for the signal; elsewhere it takes some milliseconds."""
     wait = (

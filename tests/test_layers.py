@@ -10,13 +10,14 @@ from pathlib import Path
 import flashatlas
 import pytest
 from drawn import LEFT, drawn
-from flashatlas import InputError, mechanisms, probe, reproduce
+from flashatlas import InputError, reproduce
 from flashatlas.cli import main
 from flashatlas.reproduce.hard import page as hard_page
 from flashatlas.reproduce.hard import tables as hard_tables
 from flashatlas.reproduce.hard.studies import HARD, STAGES
 from flashatlas.reproduce.hpb import page as hpb_page
 from flashatlas.reproduce.layered import NONE
+from flashatlas.running import mechanisms, probe
 
 RANDOM = "uniform:requests=4000,size=4KiB"
 

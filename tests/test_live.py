@@ -16,8 +16,8 @@ from flashatlas import InputError, PowerLost
 from flashatlas.live import Between, Seen, address, look
 from flashatlas.live.exporter import Exporter, own_names, prometheus
 from flashatlas.live.terminal import screen
-from flashatlas.notes import alarms
-from flashatlas.serve import serve
+from flashatlas.results.notes import alarms
+from flashatlas.serving.serve import serve
 from nbd import FLUSH, READ, WRITE, Client
 from prometheus_client.parser import text_string_to_metric_families
 from rich.console import Console

@@ -12,7 +12,7 @@ import time
 
 import pytest
 from conftest import ONE_IN
-from flashatlas.serve import serve
+from flashatlas.serving.serve import serve
 from history import Operation, wrong
 from nbd import FLUSH, READ, WRITE, Client
 

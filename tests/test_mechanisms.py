@@ -5,8 +5,8 @@ from __future__ import annotations
 import flashatlas
 import mechanism_runs
 import pytest
-from flashatlas import mechanisms
-from flashatlas.mechanisms import Fired
+from flashatlas.running import mechanisms
+from flashatlas.running.mechanisms import Fired
 
 
 @pytest.fixture(scope="module")

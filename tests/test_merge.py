@@ -8,14 +8,14 @@ from pathlib import Path
 import flashatlas
 import pytest
 from flashatlas import InputError, Trace
-from flashatlas.bundle import bundle
 from flashatlas.foreign import job_file, trace_name
-from flashatlas.rerun import differences, rerun
-from flashatlas.result import Result
+from flashatlas.results.result import Result
+from flashatlas.running.bundle import bundle
+from flashatlas.running.rerun import differences, rerun
+from flashatlas.running.unpacking import unpack
 from flashatlas.sweep import load
 from flashatlas.sweep.archive import _read_by
 from flashatlas.sweep.plan import planned
-from flashatlas.unpacking import unpack
 
 MIB = 1 << 20
 

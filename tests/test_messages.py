@@ -7,11 +7,11 @@ import shutil
 
 import flashatlas
 import flashatlas.fetch
-import flashatlas.result
 import pyarrow as pa
 import pytest
 from flashatlas import InputError, Result
-from flashatlas.frame import table_of
+from flashatlas.results.frame import table_of
+from flashatlas.results.result import load_all, save_all
 
 W = ("-w", "uniform:requests=200,size=2KiB", "-q")
 FILES = {
@@ -152,7 +152,7 @@ def study(tmp_path_factory):
         [{"label": v, "set": {"ftl.victim": v}} for v in ("greedy", "fifo")],
         workload="uniform:requests=200,size=2KiB",
     )
-    flashatlas.result.save_all(results, folder)
+    save_all(results, folder)
     return folder
 
 
@@ -178,10 +178,10 @@ def test_a_comparison_is_whole(cli, study, tmp_path):
     folder = tmp_path / "X"
     shutil.copytree(study, folder)
     shutil.copytree(study / "01", folder / "zz")
-    assert len(flashatlas.result.load_all([folder])) == 2, "what it does not name is not its"
+    assert len(load_all([folder])) == 2, "what it does not name is not its"
     shutil.rmtree(folder / "02")
     with pytest.raises(InputError, match=r"02: run `fifo` of .*compare\.json is missing"):
-        flashatlas.result.load_all([folder])
+        load_all([folder])
     (folder / "compare.json").write_text("{}")
     done = cli("table", str(folder))
     assert done.returncode == 2 and "compare.json: damaged: expected a list of runs" in done.stderr
@@ -201,7 +201,7 @@ def test_records_that_lack_something_are_named(cli, study, tmp_path):
 
 
 def test_significance_of_what_cannot_differ(study):
-    results = flashatlas.result.load_all([study])
+    results = load_all([study])
     for arguments, said in (
         (("waf", "ftl.victim", "ftl.victim"), "each: `ftl.victim` is the factor of `between`"),
         (("ftl.victim", "waf"), "between: `waf` is a result of runs, not a factor"),
@@ -287,7 +287,11 @@ PYTHON = {
     "jobs": (lambda _: flashatlas.compare([{}], jobs="2"), "jobs: '2', expected a whole number"),
     "a height": (
         lambda study: flashatlas.figure(
-            flashatlas.result.load_all([study]), "f.svg", x="ftl.victim", y="waf", height=10**6
+            load_all([study]),
+            "f.svg",
+            x="ftl.victim",
+            y="waf",
+            height=10**6,
         ),
         "height: 1000000 points; expected 20 to 2000",
     ),

@@ -9,10 +9,10 @@ from typing import Any
 
 import flashatlas
 import pytest
-from flashatlas import steadiness
 from flashatlas.cli.console import out
-from flashatlas.notes import by_note, declared, note, rank
-from flashatlas.result import Result, digest_of
+from flashatlas.results import steadiness
+from flashatlas.results.notes import by_note, declared, note, rank
+from flashatlas.results.result import Result, digest_of
 
 ROOT = Path(__file__).parent.parent
 

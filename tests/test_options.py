@@ -10,9 +10,10 @@ import typing
 import flashatlas
 import pytest
 from conftest import ROOT
-from flashatlas import InputError, api
-from flashatlas.run_options import of_groups, run_options
-from flashatlas.trace import Trace
+from flashatlas import InputError
+from flashatlas.inputs.trace import Trace
+from flashatlas.running import api
+from flashatlas.running.run_options import of_groups, run_options
 
 KINDS = {
     "text": str,
@@ -27,7 +28,7 @@ KINDS = {
 
 
 def test_the_typed_arguments_are_the_declared_options():
-    typed = typing.get_type_hints(api.RunOptions, vars(flashatlas.drive) | vars(api))
+    typed = typing.get_type_hints(api.RunOptions, vars(flashatlas.inputs.drive) | vars(api))
     assert set(typed) - {"set"} == set(run_options())
     for option in run_options().values():
         if option.kind == "file":

@@ -6,14 +6,14 @@ import json
 
 import flashatlas
 import pytest
-from flashatlas import reasons
-from flashatlas.frame import Frame, table_of
 from flashatlas.report import write_report
 from flashatlas.report.reasons import PAINTED
-from flashatlas.rerun import differences, rerun
-from flashatlas.result import Result
+from flashatlas.results import reasons
+from flashatlas.results.frame import Frame, table_of
+from flashatlas.results.result import Result
+from flashatlas.results.units import unit_of
+from flashatlas.running.rerun import differences, rerun
 from flashatlas.sweep.difference import difference
-from flashatlas.units import unit_of
 
 RUN = {
     "drive": "tiny",

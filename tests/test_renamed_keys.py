@@ -6,7 +6,7 @@ import json
 
 import flashatlas
 import pytest
-from flashatlas.renamed_keys import LAYER_COUNTERS, MAP_COUNTERS, upgraded
+from flashatlas.results.renamed_keys import LAYER_COUNTERS, MAP_COUNTERS, upgraded
 
 
 @pytest.mark.parametrize("names", [LAYER_COUNTERS, MAP_COUNTERS])

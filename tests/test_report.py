@@ -17,7 +17,8 @@ from html.parser import HTMLParser
 
 import pyarrow as pa
 import pytest
-from flashatlas import InputError, Result, run, tables
+from flashatlas import InputError, Result, run
+from flashatlas.drawing import tables
 from flashatlas.report import explorer, render, sections, vega, write_report
 from flashatlas.report.chart import thin
 from flashatlas.report.document import asset

@@ -6,9 +6,9 @@ import json
 from dataclasses import dataclass, field
 
 import pytest
-from flashatlas import api
 from flashatlas.reproduce import runs
 from flashatlas.reproduce.protocol import HERE, Experiment, Kept
+from flashatlas.running import api
 from flashatlas.sweep import identity
 from flashatlas.sweep.store import Store
 

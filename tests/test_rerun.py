@@ -23,14 +23,14 @@ import jsonschema
 import pytest
 from conftest import ONE_IN
 from fingerprints import examples
-from flashatlas import citations
-from flashatlas.api import Workers
-from flashatlas.bundle import bundle
+from flashatlas.inputs.trace import Progress
 from flashatlas.record import Record
-from flashatlas.rerun import differences, rerun
-from flashatlas.result import Result
-from flashatlas.trace import Progress
-from flashatlas.unpacking import unpack
+from flashatlas.results import citations
+from flashatlas.results.result import Result
+from flashatlas.running.api import Workers
+from flashatlas.running.bundle import bundle
+from flashatlas.running.rerun import differences, rerun
+from flashatlas.running.unpacking import unpack
 from typing_extensions import get_type_hints, is_typeddict
 
 ROOT = Path(__file__).parent.parent

@@ -21,7 +21,7 @@ import flashatlas
 import pytest
 from conftest import ONE_IN
 from flashatlas import Device, DriveError, InputError, PowerLost, parts
-from flashatlas.serve import serve
+from flashatlas.serving.serve import serve
 from nbd import FLUSH, FUA, READ, TRIM, WRITE, ZEROES, Client
 from test_parts import PAGE, compiled
 

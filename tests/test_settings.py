@@ -9,8 +9,9 @@ from typing import Any
 import flashatlas
 import mechanism_runs
 from drawn import sample
-from flashatlas import _core, api
-from flashatlas.result import digest_of
+from flashatlas import _core
+from flashatlas.results.result import digest_of
+from flashatlas.running import api
 
 Run = dict[str, Any]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import flashatlas
 import pytest
-from flashatlas import steadiness
+from flashatlas.results import steadiness
 
 SHORT = {"label": "short", "precondition": "fill", "workload": "uniform:requests=60,size=2KiB"}
 LONG = {

@@ -13,8 +13,8 @@ import pyarrow as pa
 import pytest
 from conftest import ONE_IN, ROOT
 from drawn import LEFT
-from flashatlas.frame import Frame
-from flashatlas.significance import significance
+from flashatlas.results.frame import Frame
+from flashatlas.statistics.significance import significance
 from nbclient import NotebookClient
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 from flashatlas import InputError
-from flashatlas.frame import Frame, table_of
-from flashatlas.intervals import estimate
+from flashatlas.results.frame import Frame, table_of
+from flashatlas.statistics.intervals import estimate
 from flashatlas.sweep.page import page as study_page
 from study_fakes import fake_study
 

@@ -20,7 +20,7 @@ import polars as pl
 import psutil
 import pytest
 from flashatlas import InputError, parts
-from flashatlas.intervals import estimate, summary
+from flashatlas.statistics.intervals import estimate, summary
 from flashatlas.sweep import clusters, execution, results, rows, shards
 from flashatlas.sweep.identity import Digests
 from flashatlas.sweep.plan import planned

@@ -8,7 +8,8 @@ import flashatlas
 import pytest
 from conftest import ONE_IN
 from drawn import sample
-from flashatlas import reproduce, theory, theory_hot_cold
+from flashatlas import reproduce
+from flashatlas.statistics import theory, theory_hot_cold
 
 BLOCKS = 2000 if ONE_IN == 1 else 1000
 """Blocks of a simulated drive."""

@@ -28,22 +28,22 @@ if TYPE_CHECKING:
         PowerLost,
         __version__,
     )
-    from flashatlas.api import compare, run, save_checkpoint, specification
-    from flashatlas.bundle import bundle
-    from flashatlas.device import Device
-    from flashatlas.drive import Drive
-    from flashatlas.figure import figure
-    from flashatlas.frame import Frame, frame
-    from flashatlas.image import image_check, image_cut, image_info
-    from flashatlas.job import Job
-    from flashatlas.lookups import lookup
+    from flashatlas.running.api import compare, run, save_checkpoint, specification
+    from flashatlas.running.bundle import bundle
+    from flashatlas.serving.device import Device
+    from flashatlas.inputs.drive import Drive
+    from flashatlas.drawing.figure import figure
+    from flashatlas.results.frame import Frame, frame
+    from flashatlas.serving.image import image_check, image_cut, image_info
+    from flashatlas.inputs.job import Job
+    from flashatlas.running.lookups import lookup
     from flashatlas.names import registries
-    from flashatlas.rerun import rerun
-    from flashatlas.result import Result
-    from flashatlas.serve import serve
-    from flashatlas.significance import significance
+    from flashatlas.running.rerun import rerun
+    from flashatlas.results.result import Result
+    from flashatlas.serving.serve import serve
+    from flashatlas.statistics.significance import significance
     from flashatlas.sweep import Study
-    from flashatlas.trace import Trace
+    from flashatlas.inputs.trace import Trace
 
 __all__ = [
     "Device",
@@ -88,22 +88,22 @@ _HOMES = {
         "PowerLost",
         "__version__",
     ),
-    "api": ("compare", "run", "save_checkpoint", "specification"),
-    "bundle": ("bundle",),
-    "device": ("Device",),
-    "drive": ("Drive",),
-    "figure": ("figure",),
-    "frame": ("Frame", "frame"),
-    "image": ("image_check", "image_cut", "image_info"),
-    "job": ("Job",),
-    "lookups": ("lookup",),
+    "running.api": ("compare", "run", "save_checkpoint", "specification"),
+    "running.bundle": ("bundle",),
+    "serving.device": ("Device",),
+    "inputs.drive": ("Drive",),
+    "drawing.figure": ("figure",),
+    "results.frame": ("Frame", "frame"),
+    "serving.image": ("image_check", "image_cut", "image_info"),
+    "inputs.job": ("Job",),
+    "running.lookups": ("lookup",),
     "names": ("registries",),
-    "rerun": ("rerun",),
-    "result": ("Result",),
-    "serve": ("serve",),
-    "significance": ("significance",),
+    "running.rerun": ("rerun",),
+    "results.result": ("Result",),
+    "serving.serve": ("serve",),
+    "statistics.significance": ("significance",),
     "sweep": ("Study",),
-    "trace": ("Trace",),
+    "inputs.trace": ("Trace",),
 }
 """The names in each module; a module is imported when one of its names is asked for."""
 

@@ -29,7 +29,7 @@ import numpy
 from gymnasium import spaces
 
 from flashatlas import _core, parts
-from flashatlas.api import specification
+from flashatlas.running.api import specification
 
 CANDIDATES, FEATURES, STREAMS = 8, 4, 4
 """Blocks in an observation, numbers for each block, and streams in which pages are placed."""

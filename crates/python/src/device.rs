@@ -1,4 +1,4 @@
-//! A drive within the process of its user (`python/flashatlas/device.py`).
+//! A drive within the process of its user (`python/flashatlas/serving/device.py`).
 
 use crate::environment::environment;
 use crate::{DriveError, InputError, PowerLost, guarded, to_python};

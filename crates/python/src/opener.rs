@@ -181,7 +181,7 @@ impl Read for FromStart {
     }
 }
 
-/// A table as delimited text with a line of names, which `flashatlas.table_traces` makes.
+/// A table as delimited text with a line of names, which `flashatlas.inputs.table_traces` makes.
 struct TableText {
     text: Py<PyAny>,
 }
@@ -189,7 +189,7 @@ struct TableText {
 impl TableText {
     fn of(path: &str) -> io::Result<TableText> {
         Python::attach(|py| {
-            let module = py.import("flashatlas.table_traces")?;
+            let module = py.import("flashatlas.inputs.table_traces")?;
             Ok(TableText { text: module.call_method1("open_text", (path,))?.unbind() })
         })
         .map_err(|error: PyErr| io::Error::other(plain(&error)))

@@ -10,11 +10,7 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from flashatlas import InputError, tables
-from flashatlas.api import build
-from flashatlas.bundle import bundle as pack
-from flashatlas.bundle import summary
-from flashatlas.citations import bibtex
+from flashatlas import InputError
 from flashatlas.cli.console import (
     EXIT_DIFFERS,
     command_line,
@@ -27,17 +23,22 @@ from flashatlas.cli.console import (
     show,
 )
 from flashatlas.cli.options import Force, Out, Quiet, try_outputs
+from flashatlas.drawing import tables
 from flashatlas.progress import Bars
-from flashatlas.rerun import LARGEST_SHOWN, copy_differences, differences, edited
-from flashatlas.rerun import rerun as carried_out_again
-from flashatlas.result import (
+from flashatlas.results.citations import bibtex
+from flashatlas.results.result import (
     Result,
     changed_records_are_bad_input,
     save_all,
     save_one,
 )
+from flashatlas.running.api import build
+from flashatlas.running.bundle import bundle as pack
+from flashatlas.running.bundle import summary
+from flashatlas.running.rerun import LARGEST_SHOWN, copy_differences, differences, edited
+from flashatlas.running.rerun import rerun as carried_out_again
+from flashatlas.running.unpacking import must_lie_within, unpack
 from flashatlas.sweep.results import named_results, study_at
-from flashatlas.unpacking import must_lie_within, unpack
 
 Run = Annotated[
     Path,

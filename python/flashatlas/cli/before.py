@@ -7,11 +7,11 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from flashatlas import InputError, _core
-from flashatlas.api import specification
 from flashatlas.cli.console import err
-from flashatlas.cost import Cost, cost, free_memory
-from flashatlas.drive import FLASH, drive_and_text
-from flashatlas.tables import percent, size
+from flashatlas.drawing.tables import percent, size
+from flashatlas.inputs.drive import FLASH, drive_and_text
+from flashatlas.running.api import specification
+from flashatlas.running.cost import Cost, cost, free_memory
 
 EXPORTED = ("drive.logical_pages", "drive.over_provisioning")
 """Settings that determine how much of the flash is exported."""

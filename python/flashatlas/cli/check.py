@@ -8,10 +8,11 @@ from typing import Annotated, Any
 
 import typer
 
-from flashatlas import InputError, _core, parts, tables
+from flashatlas import InputError, _core, parts
 from flashatlas.cli.console import EXIT_VIOLATION, out, say
 from flashatlas.cli.isolated import isolated
 from flashatlas.cli.options import Json, Quiet, write_json
+from flashatlas.drawing import tables
 from flashatlas.progress import Bars
 
 COLOURS = {"kept": "green", "broken": "bold red", "not_tried": "dim"}

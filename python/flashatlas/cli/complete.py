@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from flashatlas.names import registries
-from flashatlas.run_options import RunOption
+from flashatlas.running.run_options import RunOption
 
 Completion = Callable[[str], list[tuple[str, str]]]
 """A function from the typed text to its completions, each with a word about it."""

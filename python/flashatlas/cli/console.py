@@ -14,11 +14,12 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from flashatlas import notes as notes_of
-from flashatlas import reasons, steadiness, tables
+from flashatlas.drawing import tables
 from flashatlas.progress import Interrupted
 from flashatlas.record import Note
-from flashatlas.result import Result
+from flashatlas.results import notes as notes_of
+from flashatlas.results import reasons, steadiness
+from flashatlas.results.result import Result
 
 EXIT_DIFFERS, EXIT_INPUT, EXIT_DRIVE, EXIT_VIOLATION, EXIT_PART, EXIT_POWER = 1, 2, 3, 4, 5, 6
 EXIT_INTERNAL, EXIT_INTERRUPTED, EXIT_TERMINATED = 70, 130, 143

@@ -9,10 +9,11 @@ from typing import Annotated, Any
 
 import typer
 
-from flashatlas import _core, tables
+from flashatlas import _core
 from flashatlas.cli.console import EXIT_VIOLATION, out, say
 from flashatlas.cli.isolated import isolated
 from flashatlas.cli.options import Quiet, Set
+from flashatlas.drawing import tables
 from flashatlas.files import write_whole
 from flashatlas.names import registries
 from flashatlas.progress import Bars

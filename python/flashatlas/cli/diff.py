@@ -10,13 +10,14 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from flashatlas import InputError, tables
+from flashatlas import InputError
 from flashatlas.cli.console import EXIT_DIFFERS, err, out, say
 from flashatlas.cli.options import Json, write_json
-from flashatlas.frame import Frame
+from flashatlas.drawing import tables
+from flashatlas.results.frame import Frame
+from flashatlas.results.units import unit_of
 from flashatlas.sweep.difference import Change, Difference, difference
 from flashatlas.sweep.results import frame_at
-from flashatlas.units import unit_of
 
 LISTED = 40
 """Number of changes that the terminal shows."""

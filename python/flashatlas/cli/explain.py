@@ -12,11 +12,13 @@ from typing import Annotated, Any
 import typer
 from rich.markup import escape
 
-from flashatlas import InputError, _core, field_words, tables
-from flashatlas import notes as notes_of
+from flashatlas import InputError, _core
+from flashatlas.cli import field_words
 from flashatlas.cli.console import out, say
+from flashatlas.drawing import tables
 from flashatlas.names import hint, registries
-from flashatlas.run_options import run_options
+from flashatlas.results import notes as notes_of
+from flashatlas.running.run_options import run_options
 
 if sys.version_info >= (3, 11):
     import tomllib

@@ -9,14 +9,15 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from flashatlas import InputError, steadiness
+from flashatlas import InputError
 from flashatlas.cli.console import err, say
 from flashatlas.cli.options import AllowIncomplete
-from flashatlas.figure import BARS, HEIGHTS, LOGS, draw
+from flashatlas.drawing.figure import BARS, HEIGHTS, LOGS, draw
+from flashatlas.drawing.points import Asked, averaged
 from flashatlas.files import write_whole
-from flashatlas.frame import Frame, as_file
-from flashatlas.points import Asked, averaged
-from flashatlas.significance import significance as sentences
+from flashatlas.results import steadiness
+from flashatlas.results.frame import Frame, as_file
+from flashatlas.statistics.significance import significance as sentences
 from flashatlas.sweep.results import frame_at
 
 Runs = Annotated[

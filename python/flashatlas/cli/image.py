@@ -12,7 +12,7 @@ from rich.table import Table
 from flashatlas.cli.console import EXIT_VIOLATION, out, say
 from flashatlas.cli.options import Json, Layers, Set, with_layers, write_json
 from flashatlas.cli.strict import App
-from flashatlas.image import image_check, image_cut, image_info
+from flashatlas.serving.image import image_check, image_cut, image_info
 
 app = App(no_args_is_help=True, help="Inspect the flash of a served drive, in its image.")
 

@@ -11,11 +11,12 @@ from typing import Annotated
 
 import typer
 
-from flashatlas import parts, tables
+from flashatlas import parts
 from flashatlas.cli.console import out
 from flashatlas.cli.explain import KINDS, entries, show_entry, show_parameters
-from flashatlas.drive import Drive
+from flashatlas.drawing import tables
 from flashatlas.foreign import drive_file
+from flashatlas.inputs.drive import Drive
 from flashatlas.names import registries, unknown
 
 OF_SCHEMES = ("schemes", "maps", "caching", "victims", "classifiers")

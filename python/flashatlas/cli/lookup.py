@@ -9,14 +9,16 @@ from typing import Annotated, Any
 import typer
 from rich.markup import escape
 
-from flashatlas import InputError, lookups, plots, tables
+from flashatlas import InputError
 from flashatlas.cli.console import out, say
 from flashatlas.cli.options import Json, Quiet, Reading, Set, shared, write_json
+from flashatlas.drawing import plots, tables
+from flashatlas.inputs.trace import Trace
 from flashatlas.names import registries
-from flashatlas.notes import texts
 from flashatlas.progress import Bars
-from flashatlas.run_options import of_groups
-from flashatlas.trace import Trace
+from flashatlas.results.notes import texts
+from flashatlas.running import lookups
+from flashatlas.running.run_options import of_groups
 
 
 @shared

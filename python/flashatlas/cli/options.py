@@ -14,7 +14,7 @@ import typer
 from flashatlas import InputError, _core
 from flashatlas.cli import complete
 from flashatlas.cli.console import seen_enough
-from flashatlas.run_options import RunOption, of_groups
+from flashatlas.running.run_options import RunOption, of_groups
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -190,7 +190,7 @@ def try_outputs(folder: Path | None, force: bool, *files: str | Path | None) -> 
 
     """
     from flashatlas.files import file_must_be_writable, must_be_writable  # noqa: PLC0415
-    from flashatlas.folders import must_hold_no_results  # noqa: PLC0415
+    from flashatlas.results.folders import must_hold_no_results  # noqa: PLC0415
 
     must_hold_no_results(folder, force)
     must_be_writable(folder)
@@ -206,9 +206,7 @@ def write_json(target: str | None, text: str) -> None:
         try:
             sys.stdout.write(text.rstrip("\n") + "\n")
             sys.stdout.flush()
-        except (
-            BrokenPipeError
-        ):  # the command-line library would choose another exit code
+        except BrokenPipeError:  # the command-line library would choose another exit code
             seen_enough()
     elif target:
         write_whole(Path(target), text.rstrip("\n") + "\n")

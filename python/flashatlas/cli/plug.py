@@ -18,7 +18,7 @@ from flashatlas.cli.console import EXIT_VIOLATION, Terminated, out, say, show
 from flashatlas.cli.options import Json, Layers, Set, with_layers, write_json
 from flashatlas.cli.runs import Drive
 from flashatlas.plug import Mounted, Pull
-from flashatlas.serve import serve
+from flashatlas.serving.serve import serve
 
 
 def mount(

@@ -9,12 +9,13 @@ from typing import Annotated
 
 import typer
 
-from flashatlas import InputError, tables
+from flashatlas import InputError
 from flashatlas.cli.console import err, out, say
 from flashatlas.cli.options import Jobs, Json, Quiet, Set, write_json
 from flashatlas.cli.strict import App
-from flashatlas.probe import BYTES, SIZES, Probe, measured, simulated
+from flashatlas.drawing import tables
 from flashatlas.progress import Bars
+from flashatlas.running.probe import BYTES, SIZES, Probe, measured, simulated
 
 app = App(no_args_is_help=True, help="Measure a drive by host commands alone.")
 

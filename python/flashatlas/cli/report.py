@@ -11,11 +11,12 @@ from typing import Annotated
 import typer
 from rich.progress import track
 
-from flashatlas import InputError, charts
+from flashatlas import InputError
 from flashatlas.cli.console import command_line, err, say
 from flashatlas.cli.options import AllowIncomplete, Jobs, Quiet, Title
+from flashatlas.drawing import charts
 from flashatlas.report import write_report
-from flashatlas.result import changed_records_are_bad_input, load_all
+from flashatlas.results.result import changed_records_are_bad_input, load_all
 from flashatlas.sweep import results
 from flashatlas.sweep.page import write_page
 from flashatlas.sweep.store import Store

@@ -12,8 +12,7 @@ from typing import Annotated, Any
 import typer
 from rich.markup import escape
 
-from flashatlas import InputError, mechanisms, reproduce, steadiness, tables
-from flashatlas import theory_hot_cold as hot
+from flashatlas import InputError, reproduce
 from flashatlas.cli.console import (
     NOTHING_KEPT,
     command_line,
@@ -27,14 +26,18 @@ from flashatlas.cli.console import (
 )
 from flashatlas.cli.options import Jobs, Json, Out, Quiet, write_json
 from flashatlas.cli.strict import App
+from flashatlas.drawing import tables
 from flashatlas.files import must_be_writable, write_whole
 from flashatlas.progress import Bars
 from flashatlas.reproduce.protocol import HERE, Experiment, ExperimentOption, Kept, Planned
 from flashatlas.reproduce.served import ByClients
 from flashatlas.reproduce.table import Listing
-from flashatlas.result import save_all
+from flashatlas.results import steadiness
+from flashatlas.results.result import save_all
+from flashatlas.running import mechanisms
+from flashatlas.statistics import theory_hot_cold as hot
+from flashatlas.statistics.theory import MODELS
 from flashatlas.sweep.study import STORE
-from flashatlas.theory import MODELS
 
 Traces = Annotated[
     Path | None,

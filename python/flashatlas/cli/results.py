@@ -10,14 +10,15 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from flashatlas import InputError, tables
-from flashatlas.api import build
+from flashatlas import InputError
 from flashatlas.cli.console import notes_of_study, out, say
 from flashatlas.cli.frames import TableFile, say_unsteady, write_frame
 from flashatlas.cli.options import AllowIncomplete
 from flashatlas.cli.strict import App
 from flashatlas.cli.sweep import show_groups
-from flashatlas.frame import Frame
+from flashatlas.drawing import tables
+from flashatlas.results.frame import Frame
+from flashatlas.running.api import build
 from flashatlas.sweep import results, rows
 from flashatlas.sweep.numbers import asked_of
 from flashatlas.sweep.store import Store

@@ -64,7 +64,7 @@ class Root(Commands):
 
         """
         from flashatlas.progress import Interrupted  # noqa: PLC0415
-        from flashatlas.result import changed_records_are_bad_input  # noqa: PLC0415
+        from flashatlas.results.result import changed_records_are_bad_input  # noqa: PLC0415
 
         try:
             with changed_records_are_bad_input():

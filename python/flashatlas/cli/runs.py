@@ -15,7 +15,7 @@ from typing import Annotated, Any
 import typer
 from rich.markup import escape
 
-from flashatlas import InputError, api, charts, tables
+from flashatlas import InputError
 from flashatlas.cli import complete, explain
 from flashatlas.cli.before import say_cost, say_spare
 from flashatlas.cli.console import command_line, err, finish, notes, out, replaced, say, show
@@ -37,13 +37,15 @@ from flashatlas.cli.options import (
     with_layers,
     write_json,
 )
+from flashatlas.drawing import charts, tables
 from flashatlas.files import file_must_be_writable
 from flashatlas.fio_json import to_fio_json
-from flashatlas.inputs import short_name
 from flashatlas.names import hint, registries
 from flashatlas.progress import Bars
-from flashatlas.result import Result, comparison_json, save_all, save_one
-from flashatlas.run_options import run_options
+from flashatlas.results.inputs import short_name
+from flashatlas.results.result import Result, comparison_json, save_all, save_one
+from flashatlas.running import api
+from flashatlas.running.run_options import run_options
 
 Drive = Annotated[
     str,

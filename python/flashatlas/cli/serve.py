@@ -39,9 +39,9 @@ from flashatlas.cli.options import (
 )
 from flashatlas.cli.runs import Drive, reported
 from flashatlas.progress import Bars
-from flashatlas.result import save_one
-from flashatlas.serve import Serving
-from flashatlas.serve import serve as begin
+from flashatlas.results.result import save_one
+from flashatlas.serving.serve import Serving
+from flashatlas.serving.serve import serve as begin
 
 
 def serve(

@@ -11,8 +11,8 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from flashatlas import field_words
 from flashatlas._core import InputError
+from flashatlas.cli import field_words
 
 
 def _load(paths: Any) -> Any:

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 from rich.markup import escape
 
-from flashatlas import InputError, charts, parts, tables
+from flashatlas import InputError, parts
 from flashatlas.cli.console import (
     EXIT_DIFFERS,
     EXIT_VIOLATION,
@@ -23,9 +23,11 @@ from flashatlas.cli.console import (
     say,
 )
 from flashatlas.cli.options import Jobs, Quiet
+from flashatlas.drawing import charts, tables
 from flashatlas.files import must_be_writable
-from flashatlas.frame import Frame
-from flashatlas.intervals import LEAST, PERCENTILE, summary
+from flashatlas.results.frame import Frame
+from flashatlas.results.units import unit_of
+from flashatlas.statistics.intervals import LEAST, PERCENTILE, summary
 from flashatlas.sweep import clusters, estimate, execution, results, search, shards
 from flashatlas.sweep.archive import archive
 from flashatlas.sweep.display import Display, first_line
@@ -34,7 +36,6 @@ from flashatlas.sweep.page import write_page
 from flashatlas.sweep.plan import Plan, planned
 from flashatlas.sweep.store import KEEP, Store
 from flashatlas.sweep.study import Study, load
-from flashatlas.units import unit_of
 
 GROUPS_MAX = 40
 """Number of groups that the terminal shows."""

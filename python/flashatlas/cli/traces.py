@@ -9,15 +9,16 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from flashatlas import InputError, plots, tables
+from flashatlas import InputError
 from flashatlas._core import about, quantity
 from flashatlas.cli.console import err, out, say
 from flashatlas.cli.options import Json, Quiet, Reading, shared, write_json
 from flashatlas.cli.strict import App
+from flashatlas.drawing import plots, tables
 from flashatlas.fetch import SOURCES, WITH_PACKAGE, fetch
-from flashatlas.inputs import short_name
+from flashatlas.inputs.trace import Trace
 from flashatlas.progress import Bars
-from flashatlas.trace import Trace
+from flashatlas.results.inputs import short_name
 
 app = App(no_args_is_help=True, help="Inspect traces, convert them, and fetch one.")
 

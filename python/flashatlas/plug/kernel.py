@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 
 from flashatlas.plug.client import Client
-from flashatlas.serve import Serving
+from flashatlas.serving.serve import Serving
 
 
 class Kernel(ABC):

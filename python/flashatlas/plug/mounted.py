@@ -15,7 +15,7 @@ from pathlib import Path
 from types import TracebackType
 
 from flashatlas._core import DriveError, InputError
-from flashatlas.serve import Serving
+from flashatlas.serving.serve import Serving
 
 PROGRAMS = {"nbdfuse": "libnbd-bin", "losetup": "mount", "mkfs.ext4": "e2fsprogs"}
 """Programs that are needed, with their packages of Debian and Ubuntu."""

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from flashatlas._core import DriveError, InputError, PowerLost
-from flashatlas.drive import Drive, Settings
+from flashatlas.inputs.drive import Drive, Settings
 from flashatlas.names import unknown
 from flashatlas.plug.client import Client
 from flashatlas.plug.guest import Guest
@@ -21,8 +21,8 @@ from flashatlas.plug.records import Records
 from flashatlas.plug.rocksdb import RocksDB
 from flashatlas.plug.running import RunningKernel
 from flashatlas.plug.sqlite import Sqlite
-from flashatlas.result import Result
-from flashatlas.serve import Serving, serve
+from flashatlas.results.result import Result
+from flashatlas.serving.serve import Serving, serve
 
 CLIENTS: tuple[Client, ...] = (Records(), Sqlite(), Postgres(), RocksDB())
 """The programs under which the plug is pulled."""

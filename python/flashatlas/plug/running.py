@@ -10,7 +10,7 @@ from flashatlas._core import DriveError
 from flashatlas.plug.client import Client
 from flashatlas.plug.kernel import Kernel
 from flashatlas.plug.mounted import Mounted, missing
-from flashatlas.serve import Serving
+from flashatlas.serving.serve import Serving
 
 
 class RunningKernel(Kernel):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from flashatlas.files import write_whole
 from flashatlas.report.page import page
-from flashatlas.result import Result
+from flashatlas.results.result import Result
 
 __all__ = ["render", "write_report"]
 

@@ -17,11 +17,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from flashatlas import arrow
 from flashatlas.report.chart import Absent, Section
 from flashatlas.report.html import text
 from flashatlas.report.palette import Runs
-from flashatlas.result import Result
+from flashatlas.results import arrow
+from flashatlas.results.result import Result
 
 FRAMES, CELLS = 64, 4096
 """The largest number of frames and of cells in a table of blocks."""

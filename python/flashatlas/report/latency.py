@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from flashatlas.drawing.tables import duration
 from flashatlas.report.chart import (
     NEAR,
     RUN,
@@ -19,7 +20,6 @@ from flashatlas.report.chart import (
     text_field,
 )
 from flashatlas.report.palette import Runs
-from flashatlas.tables import duration
 
 OPS = ("read", "write", "trim", "flush")
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from flashatlas.frame import Frame, frame
-from flashatlas.points import WITHOUT, words
-from flashatlas.result import Result
+from flashatlas.drawing.points import WITHOUT, words
+from flashatlas.results.frame import Frame, frame
+from flashatlas.results.result import Result
 
 COLOURS = 8
 MARKS = 5

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from flashatlas.drawing.tables import duration, log_areas
 from flashatlas.report.chart import Absent, Chart, Section
 from flashatlas.report.html import text
 from flashatlas.report.latency import OPS
@@ -15,7 +16,6 @@ from flashatlas.report.series import (
     rates_of,
     tracks_of,
 )
-from flashatlas.tables import duration, log_areas
 
 
 def section(runs: Runs) -> Section:

@@ -20,7 +20,7 @@ from flashatlas.report.chart import Section
 from flashatlas.report.document import BASE, document
 from flashatlas.report.glossary import glossary
 from flashatlas.report.palette import Runs
-from flashatlas.result import Result
+from flashatlas.results.result import Result
 
 SCRIPTS = (*BASE, "tables.js", "sorting.js", "explorer.js", "start.js")
 """The parts of the page's own script, in order."""

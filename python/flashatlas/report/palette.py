@@ -11,7 +11,7 @@ from typing import Any
 
 from flashatlas.report.html import text
 from flashatlas.report.looks import COLOURS, looks
-from flashatlas.result import Result
+from flashatlas.results.result import Result
 
 TABLE_COLOURS = 8
 DASHES = ([1, 0], [7, 3], [2, 2.5], [9, 3, 2, 3], [12, 4, 4, 4])

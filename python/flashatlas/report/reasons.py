@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from flashatlas.reasons import REASONS, in_words, shares
+from flashatlas.drawing.tables import duration
 from flashatlas.report.bars import BAR
 from flashatlas.report.chart import (
     RUN,
@@ -19,7 +19,7 @@ from flashatlas.report.chart import (
     text_field,
 )
 from flashatlas.report.palette import Runs, colour_key
-from flashatlas.tables import duration
+from flashatlas.results.reasons import REASONS, in_words, shares
 
 TOGETHER = {
     "host_queue": ("before the drive", "host"),

@@ -5,11 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from flashatlas import steadiness
-from flashatlas.notes import by_note
-from flashatlas.report.html import facts, section, table, table_rows, text
-from flashatlas.report.palette import Runs
-from flashatlas.tables import (
+from flashatlas.drawing.tables import (
     GROUPS,
     JOBS,
     duration,
@@ -21,6 +17,10 @@ from flashatlas.tables import (
     speed,
     unlike,
 )
+from flashatlas.report.html import facts, section, table, table_rows, text
+from flashatlas.report.palette import Runs
+from flashatlas.results import steadiness
+from flashatlas.results.notes import by_note
 
 ARROWS = {"low": ("↓", "lower is better"), "high": ("↑", "higher is better")}
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from flashatlas.frame import Frame, frame
-from flashatlas.labels import of_levels
+from flashatlas.drawing.labels import of_levels
+from flashatlas.drawing.tables import ROWS, TURNED, ranked_rows, word
 from flashatlas.report.chart import Chart, Section, axis, columns_of, number_field
 from flashatlas.report.html import section, table, text
 from flashatlas.report.palette import COLOURS, DASHES, Runs, line_key
-from flashatlas.tables import ROWS, TURNED, ranked_rows, word
+from flashatlas.results.frame import Frame, frame
 
 LEAST = 13
 """The least number of runs whose report is about factors rather than about each run."""

@@ -13,7 +13,7 @@ from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 
-from flashatlas import charts
+from flashatlas.drawing import charts
 from flashatlas.files import cache_folder, write_whole
 
 SNIPPET = "window.vegaEmbed = vegaEmbed;"

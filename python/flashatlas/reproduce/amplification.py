@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from flashatlas import theory_hot_cold
-from flashatlas.api import compare
-from flashatlas.theory import MODELS, simulation, utilisation
-from flashatlas.theory_hot_cold import Skew
+from flashatlas.running.api import compare
+from flashatlas.statistics import theory_hot_cold
+from flashatlas.statistics.theory import MODELS, simulation, utilisation
+from flashatlas.statistics.theory_hot_cold import Skew
 
 
 @dataclass(frozen=True)

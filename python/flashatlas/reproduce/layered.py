@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from flashatlas.reproduce.protocol import Kept, Progress
 from flashatlas.reproduce.runs import carried_out
-from flashatlas.result import Result
+from flashatlas.results.result import Result
 
 NONE = "none"
 """The name for no layers."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from flashatlas import mechanisms
 from flashatlas.report import sections
 from flashatlas.report.chart import Section
 from flashatlas.report.html import facts, section, table, table_rows
 from flashatlas.report.page import document_of
 from flashatlas.report.palette import Runs
-from flashatlas.result import Result
+from flashatlas.results.result import Result
+from flashatlas.running import mechanisms
 
 Part = Section | tuple[str, str, str]
 """A section of charts, or the id, title and HTML of another section."""

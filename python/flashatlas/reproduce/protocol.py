@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from flashatlas.reproduce.table import Listing
 from flashatlas.reproduce.workloads import Application
-from flashatlas.result import Result
+from flashatlas.results.result import Result
 
 if TYPE_CHECKING:
     from flashatlas.sweep.store import Store

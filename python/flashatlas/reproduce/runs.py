@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from flashatlas._core import InputError
-from flashatlas.api import Workers, compare, layout_of, side_by_side, together
-from flashatlas.lookups import lookup
 from flashatlas.progress import THERE
 from flashatlas.reproduce.protocol import HERE, Kept, Progress
-from flashatlas.result import Result
+from flashatlas.results.result import Result
+from flashatlas.running.api import Workers, compare, layout_of, side_by_side, together
+from flashatlas.running.lookups import lookup
 
 if TYPE_CHECKING:
     from flashatlas.sweep.execution import Watcher

@@ -18,16 +18,16 @@ from typing import Any
 
 from flashatlas import plug
 from flashatlas._core import InputError
-from flashatlas.api import run
+from flashatlas.drawing.tables import duration
 from flashatlas.plug import Mounted
 from flashatlas.report.html import text
 from flashatlas.reproduce.page import report
 from flashatlas.reproduce.protocol import Experiment, Kept, Made, Progress
 from flashatlas.reproduce.table import BEYOND, REPRODUCED, Listing, Table, html, listings
 from flashatlas.reproduce.workloads import Application, load
-from flashatlas.result import Result
-from flashatlas.serve import serve
-from flashatlas.tables import duration
+from flashatlas.results.result import Result
+from flashatlas.running.api import run
+from flashatlas.serving.serve import serve
 
 MEASURED = "measured"
 """The name of the measured job in a job file."""

@@ -15,7 +15,7 @@ from typing import Any
 from flashatlas._core import InputError, quantity
 from flashatlas.fetch import with_package
 from flashatlas.names import registries
-from flashatlas.result import Result
+from flashatlas.results.result import Result
 
 if sys.version_info >= (3, 11):
     import tomllib

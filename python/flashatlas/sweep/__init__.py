@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from flashatlas.drive import Settings
-from flashatlas.frame import Frame
+from flashatlas.inputs.drive import Settings
+from flashatlas.results.frame import Frame
 from flashatlas.sweep import execution, results, search
 from flashatlas.sweep.execution import Done, Watcher, Where
 from flashatlas.sweep.plan import Plan, planned

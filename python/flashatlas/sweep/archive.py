@@ -37,11 +37,11 @@ from typing import Any
 
 from flashatlas import parts
 from flashatlas._core import InputError, is_file, trace_files, trace_with_files, whole_trace
-from flashatlas.api import build
-from flashatlas.bundle import add_file, logs_beside
 from flashatlas.files import digest_of_content, whole_file
-from flashatlas.frame import as_file
-from flashatlas.result import with_paths
+from flashatlas.results.frame import as_file
+from flashatlas.results.result import with_paths
+from flashatlas.running.api import build
+from flashatlas.running.bundle import add_file, logs_beside
 from flashatlas.sweep import results, rows
 from flashatlas.sweep.page import write_page
 from flashatlas.sweep.plan import Plan, planned

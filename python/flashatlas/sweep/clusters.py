@@ -13,8 +13,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
-from flashatlas import cost
 from flashatlas._core import InputError
+from flashatlas.running import cost
 
 LOCAL, SLURM = "local", "slurm"
 

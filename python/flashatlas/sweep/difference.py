@@ -15,11 +15,11 @@ from statistics import fmean
 from typing import Any
 
 from flashatlas._core import InputError, about
-from flashatlas.frame import FAILURE, Frame
-from flashatlas.intervals import PERCENTILE, REPLICATES, Estimate, estimates
+from flashatlas.drawing.tables import word
 from flashatlas.names import hint
+from flashatlas.results.frame import FAILURE, Frame
+from flashatlas.statistics.intervals import PERCENTILE, REPLICATES, Estimate, estimates
 from flashatlas.sweep.numbers import FIRST
-from flashatlas.tables import word
 
 APART = ("key", "made", "wall_s", FAILURE, "label", "trace.path")
 """Columns that are neither settings nor compared numbers."""

@@ -7,8 +7,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from flashatlas import _core, preconditions
-from flashatlas.cost import Span, factor_of_map
+from flashatlas import _core
+from flashatlas.running import preconditions
+from flashatlas.running.cost import Span, factor_of_map
 from flashatlas.sweep.execution import alone
 from flashatlas.sweep.plan import Run, requests_of
 from flashatlas.sweep.store import Store

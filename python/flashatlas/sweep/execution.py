@@ -10,9 +10,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from flashatlas import parts, preconditions
+from flashatlas import parts
 from flashatlas._core import InputError
-from flashatlas.api import build
+from flashatlas.running import preconditions
+from flashatlas.running.api import build
 from flashatlas.sweep import clusters
 from flashatlas.sweep.identity import Digests
 from flashatlas.sweep.plan import Run

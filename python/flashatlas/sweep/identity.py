@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from flashatlas._core import InputError
-from flashatlas.api import build
 from flashatlas.files import digest_of_content
+from flashatlas.running.api import build
 
 
 class Digests:

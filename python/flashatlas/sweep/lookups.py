@@ -11,11 +11,12 @@ from typing import Any
 
 from typing_extensions import TypedDict
 
-from flashatlas import _core, lookups
-from flashatlas.cost import Cost
-from flashatlas.folders import RECORD
-from flashatlas.frame import Columns, leaves
-from flashatlas.result import Made, Result
+from flashatlas import _core
+from flashatlas.results.folders import RECORD
+from flashatlas.results.frame import Columns, leaves
+from flashatlas.results.result import Made, Result
+from flashatlas.running import lookups
+from flashatlas.running.cost import Cost
 from flashatlas.sweep.identity import Digests
 from flashatlas.sweep.plan import Run, requests_of
 from flashatlas.sweep.store import Store

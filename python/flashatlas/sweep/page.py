@@ -1,8 +1,8 @@
 """The page of a study: one HTML file in which the reader chooses the numbers and the axes.
 
 The page holds every run, so that the store is not needed again: the run's level on each axis, and
-its numbers. Intervals over seeds come from :mod:`flashatlas.intervals`; the script only takes
-means.
+its numbers. Intervals over seeds come from :mod:`flashatlas.statistics.intervals`; the script only
+takes means.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from flashatlas.api import build
+from flashatlas.drawing.tables import word
 from flashatlas.files import write_whole
-from flashatlas.frame import FAILURE, Frame
-from flashatlas.intervals import LEAST, Group, summary
 from flashatlas.report.chart import downloads
 from flashatlas.report.document import BASE, document
 from flashatlas.report.html import facts, section, table, table_rows, text
 from flashatlas.report.sections import command, verdict_of
-from flashatlas.steadiness import MOVES
+from flashatlas.results.frame import FAILURE, Frame
+from flashatlas.results.steadiness import MOVES
+from flashatlas.running.api import build
+from flashatlas.statistics.intervals import LEAST, Group, summary
 from flashatlas.sweep.numbers import asked_of, title_of
 from flashatlas.sweep.space import Factor, Space, space
 from flashatlas.sweep.store import Store
-from flashatlas.tables import word
 
 SCRIPTS = (
     *BASE,

@@ -12,10 +12,10 @@ from typing import Any
 
 from flashatlas import _core
 from flashatlas._core import InputError
-from flashatlas.api import specification
-from flashatlas.cost import Cost, cost
 from flashatlas.names import hint
-from flashatlas.run_options import run_options
+from flashatlas.running.api import specification
+from flashatlas.running.cost import Cost, cost
+from flashatlas.running.run_options import run_options
 from flashatlas.sweep.axes import Axis
 from flashatlas.sweep.identity import Digests, identity
 from flashatlas.sweep.study import Study, StudyError

@@ -10,18 +10,18 @@ from typing import Any
 
 import pyarrow as pa
 
-from flashatlas import arrow
 from flashatlas._core import InputError, quantity
-from flashatlas.folders import RECORD, run_folders
-from flashatlas.frame import FAILURE, Frame, frame
 from flashatlas.names import hint
 from flashatlas.record import Note
-from flashatlas.renamed_keys import are_notes, upgraded
-from flashatlas.result import Result, load_all
+from flashatlas.results import arrow
+from flashatlas.results.folders import RECORD, run_folders
+from flashatlas.results.frame import FAILURE, Frame, frame
+from flashatlas.results.renamed_keys import are_notes, upgraded
+from flashatlas.results.result import Result, load_all
+from flashatlas.results.units import unit_of
 from flashatlas.sweep import rows
 from flashatlas.sweep.plan import Plan
 from flashatlas.sweep.store import Store, is_store
-from flashatlas.units import unit_of
 from flashatlas.untrusted import json_file
 
 

@@ -19,11 +19,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from flashatlas import arrow
 from flashatlas._core import InputError
 from flashatlas.files import write_whole
-from flashatlas.frame import Columns, columns_of, table_of
-from flashatlas.result import Result
+from flashatlas.results import arrow
+from flashatlas.results.frame import Columns, columns_of, table_of
+from flashatlas.results.result import Result
 from flashatlas.sweep import lookups
 from flashatlas.sweep.lookups import LookupResult
 from flashatlas.sweep.store import Store

@@ -17,9 +17,9 @@ from statistics import fmean
 from typing import Any
 
 from flashatlas._core import InputError
-from flashatlas.frame import columns_of
-from flashatlas.intervals import REPLICATES
 from flashatlas.names import hint
+from flashatlas.results.frame import columns_of
+from flashatlas.statistics.intervals import REPLICATES
 from flashatlas.sweep import execution, results
 from flashatlas.sweep.axes import Axis
 from flashatlas.sweep.execution import Done, Watcher, Where

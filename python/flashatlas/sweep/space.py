@@ -7,11 +7,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from flashatlas._core import InputError
-from flashatlas.frame import FAILURE, Frame
-from flashatlas.intervals import PERCENTILE, REPLICATES, estimates
-from flashatlas.labels import of_levels
+from flashatlas.drawing.labels import of_levels
 from flashatlas.report.chart import rounded
 from flashatlas.report.palette import COLOURS, DASHES
+from flashatlas.results.frame import FAILURE, Frame
+from flashatlas.statistics.intervals import PERCENTILE, REPLICATES, estimates
 from flashatlas.sweep.numbers import FIRST, SHOWN, higher_is_better, title_of
 
 NUMBERS = 40

@@ -33,7 +33,7 @@ from typing_extensions import TypedDict
 
 from flashatlas._core import InputError
 from flashatlas.files import write_whole
-from flashatlas.result import Made, Result
+from flashatlas.results.result import Made, Result
 from flashatlas.untrusted import json_file, must_be
 
 SCHEMA = "flashatlas.store/1"

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from flashatlas._core import InputError
-from flashatlas.drive import Settings, setting_list
 from flashatlas.foreign import TRACES
-from flashatlas.inputs import with_files
+from flashatlas.inputs.drive import Settings, setting_list
 from flashatlas.names import hint
-from flashatlas.run_options import run_options
+from flashatlas.results.inputs import with_files
+from flashatlas.running.run_options import run_options
 from flashatlas.sweep.axes import AXIS, Axis, axis, flat, settings_of
 from flashatlas.sweep.condition import Condition
 from flashatlas.sweep.lines import line_of

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from flashatlas._core import InputError, about
+from flashatlas.drawing.labels import of_levels
+from flashatlas.drawing.labels import title_of as setting_title
 from flashatlas.files import write_whole
-from flashatlas.frame import Frame
-from flashatlas.intervals import LEAST, Group, summary
-from flashatlas.labels import of_levels
-from flashatlas.labels import title_of as setting_title
+from flashatlas.results.frame import Frame
+from flashatlas.statistics.intervals import LEAST, Group, summary
 from flashatlas.sweep.numbers import title_of
 
 SUFFIXES = (".tex", ".csv")

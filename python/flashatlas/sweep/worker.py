@@ -14,9 +14,9 @@ from typing import Any
 from distributed import get_worker
 
 from flashatlas import FlashAtlasError, _core, parts
-from flashatlas.api import build, carried_out_from
 from flashatlas.files import whole_file
-from flashatlas.result import Result
+from flashatlas.results.result import Result
+from flashatlas.running.api import build, carried_out_from
 from flashatlas.sweep import lookups
 from flashatlas.sweep.lookups import LookupResult
 from flashatlas.sweep.rows import Row, row_of

@@ -17,7 +17,7 @@ from flashatlas._core import DriveError, InputError
 from flashatlas.plug.client import Client
 from flashatlas.plug.guest import init, root
 from flashatlas.plug.kernel import Kernel
-from flashatlas.serve import Serving
+from flashatlas.serving.serve import Serving
 
 ATTACHED = ("virtio-blk", "nbd")
 """Ways to attach the drive to the guest.

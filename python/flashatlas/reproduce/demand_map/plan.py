@@ -15,7 +15,7 @@ from flashatlas.reproduce.workloads import (
     precondition,
     traces_folder,
 )
-from flashatlas.result import Result
+from flashatlas.results.result import Result
 
 PAPER = "2-demand-map"
 REFERENCE = "dram"

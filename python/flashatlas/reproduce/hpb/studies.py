@@ -7,7 +7,7 @@ from typing import Any
 
 from flashatlas.reproduce.layered import NONE, Studies
 from flashatlas.reproduce.workloads import Application
-from flashatlas.result import Result
+from flashatlas.results.result import Result
 
 HPB = "hpb-host"
 STAGES = ("warm", "RR", "SR", "SW", "RW", "RR after RW")

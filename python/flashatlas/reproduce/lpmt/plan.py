@@ -10,6 +10,7 @@ import os
 from dataclasses import dataclass, field
 from typing import Any
 
+from flashatlas.inputs.trace import Trace
 from flashatlas.reproduce.lpmt import tables
 from flashatlas.reproduce.lpmt.studies import POLICIES, Point, Studies, chosen, said_of
 from flashatlas.reproduce.lpmt.whole import character, whole_traces
@@ -17,7 +18,6 @@ from flashatlas.reproduce.protocol import Kept, Progress
 from flashatlas.reproduce.runs import carried_out, looked_up
 from flashatlas.reproduce.table import Table
 from flashatlas.reproduce.workloads import Application, applications, load, traces_folder
-from flashatlas.trace import Trace
 
 PAPER = "3-lpmt"
 LOOKUPS = 200_000

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from flashatlas.reproduce.workloads import Application
-from flashatlas.result import Result
+from flashatlas.results.result import Result
 
 POLICIES = ("single", "set-mod", "dynamic")
 """The paper's configurations, in its order."""

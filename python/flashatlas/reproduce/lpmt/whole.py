@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from flashatlas._core import InputError
+from flashatlas.inputs.trace import Trace
 from flashatlas.reproduce.workloads import Application
-from flashatlas.trace import Trace
 
 VOLUME = re.compile(r"(?:msr-cambridge\d?-)?([a-z]+\d?_\d+)\b")
 """A volume of MSR Cambridge: ``hm_0``, ``src1_2``."""

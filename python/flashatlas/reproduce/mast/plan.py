@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow.compute as pc
 
+from flashatlas.drawing.tables import RECLAIMED, log_areas
 from flashatlas.reproduce.protocol import Kept, Progress
 from flashatlas.reproduce.runs import carried_out
 from flashatlas.reproduce.workloads import (
@@ -18,8 +19,7 @@ from flashatlas.reproduce.workloads import (
     load,
     traces_folder,
 )
-from flashatlas.result import Result
-from flashatlas.tables import RECLAIMED, log_areas
+from flashatlas.results.result import Result
 
 MERGED = tuple(name for name in RECLAIMED if name != "moved")
 """Classes of figure 3: a log block whose pages moved to another block was not merged."""

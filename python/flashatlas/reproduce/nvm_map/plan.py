@@ -14,7 +14,7 @@ from flashatlas.reproduce.nvm_map.policy import PolicyRow
 from flashatlas.reproduce.protocol import Kept, Progress
 from flashatlas.reproduce.runs import carried_out
 from flashatlas.reproduce.workloads import Application, applications, load, traces_folder
-from flashatlas.result import Result
+from flashatlas.results.result import Result
 
 PAPER = "0-hybrid-nvm"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from flashatlas.result import Result
+from flashatlas.results.result import Result
 
 WHERE = (
     ("sparse", "segments_to_nvm_sparse"),

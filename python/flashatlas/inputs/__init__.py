@@ -1,0 +1,1 @@
+"""Inputs of runs: drives, traces, tables as traces, and fio job files."""

@@ -1,0 +1,364 @@
+"""Runs as a table with a row for each run, and a column for each setting and each number."""
+
+from __future__ import annotations
+
+import html
+import io
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+
+from flashatlas._core import InputError, about, quantity
+from flashatlas.drawing.tables import ROWS
+from flashatlas.names import hint
+from flashatlas.results import arrow
+from flashatlas.results.result import Result, given_results
+from flashatlas.results.units import unit_of
+
+SHOWN = ("waf", "iops", "latency_ns.write.p99", "latency_ns.read.p99", "oracle.violations")
+"""Numbers that a notebook shows beside the factors."""
+
+FAILURE = "failure"
+"""The column with the reason why a run has no results; it exists only if a run failed."""
+
+STEADY = "steady"
+"""The column that is true for steady runs; lookup studies have none."""
+
+WORN_OUT = "worn_out.request"
+"""The column with the request at which a run's drive wore out."""
+
+LEFT_OUT = (
+    "approximations",
+    "build",
+    "checkpoint",
+    "random_streams",
+    "series",
+    "settling",
+    "steadiness",
+)
+"""Parts of a record that hold no number of the run."""
+
+SUMS = {
+    "nand.erases": "erases",
+    "memory_bytes.map": "map memory",
+    "merges.log_blocks": "log blocks reclaimed",
+    "merges.data_blocks": "data blocks merged",
+}
+"""Columns that sum parts of a record, as the rows of a comparison do."""
+
+_SUMMED = {name: next(row.value for row in ROWS if row.name == of) for name, of in SUMS.items()}
+
+
+@dataclass(frozen=True)
+class Frame:
+    """Runs as an Arrow table: see :func:`frame`.
+
+    Any library that reads Arrow streams accepts a frame as a table: ``polars.DataFrame(runs)``,
+    ``pyarrow.table(runs)``, DuckDB. ``polars.from_arrow`` makes one column of structs from any
+    stream that is not a pyarrow table: give it ``runs.table``, or use :meth:`to_polars`.
+    """
+
+    table: pa.Table
+    """A row for each run.
+
+    The metadata of a field hold its ``role`` (``factor``, ``setting`` or ``number``) and its
+    ``unit``.
+    """
+    asked: int | None = None
+    """Number of runs of the study, done or not; ``None`` if the runs belong to no study."""
+
+    @property
+    def failures(self) -> int:
+        """Number of rows whose run failed: such rows have settings and no numbers."""
+        if FAILURE not in self.table.column_names:
+            return 0
+        return len(self) - self.table[FAILURE].null_count
+
+    def steady(self) -> list[bool]:
+        """Return for each row whether its numbers may be used: ``False`` for unsteady runs."""
+        if STEADY not in self.table.column_names:
+            return [True] * len(self)
+        return [value is not False for value in self.column(STEADY)]
+
+    @property
+    def worn_out(self) -> int:
+        """Number of runs whose drive wore out before the workload ended."""
+        if WORN_OUT not in self.table.column_names:
+            return 0
+        return len(self) - self.table[WORN_OUT].null_count
+
+    def said_of_worn_out(self) -> str:
+        """Return a sentence that counts the runs whose drive wore out; empty if there are none."""
+        if not self.worn_out:
+            return ""
+        total = len(self) - self.failures
+        counted = f"{self.worn_out} of {total} runs"
+        return f"Worn out: the drive of {counted} wore out; their numbers end there."
+
+    def incomplete(self) -> str:
+        """Return in words what the study lacks; empty if every run has its results."""
+        done = len(self) - self.failures
+        if self.asked is None or done >= self.asked:
+            return ""
+        failed = f" ({self.failures} failed)" if self.failures else ""
+        return f"{done} of {self.asked} runs are done{failed}"
+
+    def must_be_whole(self, *, allowed: bool, with_failures: bool = False) -> None:
+        """Refuse a study with missing runs, because readers would take it for the whole.
+
+        Args:
+            allowed: ``True`` if the caller accepts a part of the study.
+            with_failures: ``True`` if the output shows a failed run with its reason.
+
+        Raises:
+            InputError: A run has no results.
+
+        """
+        missing = self.incomplete()
+        if allowed or not missing or (with_failures and len(self) == self.asked):
+            return
+        raise about(
+            "allow_incomplete",
+            f"{missing}: a part of the study would be taken for all of it; carry out the others "
+            "(`flashatlas sweep`; `--retry-failed` tries those that failed), or ask for the part "
+            "with ‹allow_incomplete›",
+        )
+
+    @property
+    def factors(self) -> list[str]:
+        """Columns of the options and parameters in which the runs differ."""
+        return [field.name for field in self.table.schema if _role(field) == "factor"]
+
+    @property
+    def numbers(self) -> list[str]:
+        """Columns of results."""
+        return [field.name for field in self.table.schema if _role(field) == "number"]
+
+    def unit(self, name: str) -> str:
+        """Return the unit of a column; empty if it has none."""
+        return (self.table.schema.field(name).metadata or {}).get(b"unit", b"").decode()
+
+    def column(self, name: str) -> list[Any]:
+        """Return the values of a column.
+
+        Raises:
+            InputError: The column does not exist; the message names the nearest.
+
+        """
+        if name not in self.table.column_names:
+            near = hint(name, self.table.column_names)
+            raise InputError(
+                f"`{name}` is no column of these runs{near} (factors: "
+                f"{', '.join(self.factors) or 'none'}; `flashatlas table` has all)"
+            )
+        return self.table[name].to_pylist()
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return every run as a dictionary; a missing value is ``None``."""
+        return self.table.to_pylist()
+
+    def to_pandas(self) -> Any:
+        """Return a pandas data frame."""
+        return self.table.to_pandas()
+
+    def to_polars(self) -> Any:
+        """Return a polars data frame; polars must be installed."""
+        import polars  # noqa: PLC0415
+
+        return polars.from_arrow(self.table)
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        return self.table.__arrow_c_stream__(requested_schema)
+
+    def __len__(self) -> int:
+        return self.table.num_rows
+
+    def _repr_html_(self) -> str:
+        shown = [*self.factors, *(name for name in SHOWN if name in self.table.column_names)]
+        if "label" in self.table.column_names:
+            shown.insert(0, "label")
+        head = "".join(f"<th>{html.escape(_titled(name, self.unit(name)))}</th>" for name in shown)
+        body = "".join(
+            "<tr>"
+            + "".join(f"<td>{html.escape(_text(row[name]))}</td>" for name in shown)
+            + "</tr>"
+            for row in self.rows()
+        )
+        count = f"{len(self)} runs, {self.table.num_columns} columns"
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><p>{count}</p>"
+
+
+def frame(results: Iterable[Result] | Result) -> Frame:
+    """Return runs as a table with a row for each run.
+
+    The columns are ``label``, the options (``drive``, ``trace``, ``mode``, ``seed`` …), every
+    parameter under its key (times in nanoseconds), every number of the record under its path
+    (``nand.programs.gc``), and sums of some numbers (:data:`SUMS`). Options and parameters in which
+    the runs differ are *factors*. A value that a run does not have is null.
+
+    >>> import flashatlas
+    >>> runs = flashatlas.compare(
+    ...     [{"set": {"ftl.victim": victim}} for victim in ("greedy", "fifo")],
+    ...     workload="uniform:requests=2000,size=2KiB",
+    ...     precondition="fill",
+    ... )
+    >>> flashatlas.frame(runs).factors
+    ['ftl.victim']
+
+    Raises:
+        InputError: ``results`` are empty, or not results.
+
+    """
+    given = given_results(results)
+    labels = [result.label for result in given]
+    first = [("label", labels, "name")] if any(labels) else []
+    return Frame(table_of([columns_of(result) for result in given], first))
+
+
+Columns = tuple[dict[str, Any], dict[str, Any]]
+"""Settings and numbers of a run, by column."""
+
+
+def columns_of(result: Result) -> Columns:
+    """Return a run as a row: its settings and its numbers, by column."""
+    return dict(_settings(result)), dict(_numbers(result.record))
+
+
+def table_of(
+    rows: Sequence[Columns],
+    first: Sequence[tuple[str, Sequence[Any], str]] = (),
+) -> pa.Table:
+    """Return runs as an Arrow table; ``first`` are leading columns: name, values, role."""
+    fields: list[pa.Field] = []
+    columns: list[pa.Array] = []
+
+    def add(name: str, values: Sequence[Any], role: str, unit: str = "") -> None:
+        array = _array(values)
+        fields.append(pa.field(name, array.type, metadata={"role": role, "unit": unit}))
+        columns.append(array)
+
+    for name, values, role in first:
+        add(name, values, role, unit_of(name))
+    settings, numbers = [row[0] for row in rows], [row[1] for row in rows]
+    for name in _keys(settings):
+        values = [one.get(name) for one in settings]
+        # a run lacks the parameters of parts that it does not use: the choice of parts differs
+        compared = [v for v in values if v is not None] if "." in name else values
+        differ = any(value != compared[0] for value in compared)
+        times = any(_is_time(value) for value in values)
+        if times:
+            values = [None if v is None else quantity(v) / 1000 for v in values]
+        unit = "ns" if times else unit_of(name)
+        add(name, values, "factor" if differ else "setting", unit)
+    given = {field.name for field in fields}
+    for name in _keys(numbers):
+        # a number may have the name of a parameter
+        shown = f"{name}.found" if name in given else name
+        add(shown, [one.get(name) for one in numbers], "number", unit_of(name))
+    return pa.table(columns, schema=pa.schema(fields))
+
+
+def _settings(result: Result) -> Iterator[tuple[str, Any]]:
+    """Yield the options and parameters of a run by column."""
+    record = result.record
+    config = record["config"]
+    yield "trace", record["trace"]["path"]
+    for key, value in config.items():
+        if key == "precondition" and isinstance(value, dict):
+            yield key, ":".join(next(iter(value.items())))
+        elif key not in ("params", "reading", "workload"):
+            yield key, value
+    yield from (config.get("reading") or {}).items()
+    yield "seed", record["seed"]
+    yield from config["params"].items()
+
+
+def _numbers(record: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield the numbers and booleans of a record by path."""
+    inside = {key: value for key, value in record.items() if key not in (*LEFT_OUT, "config")}
+    inside.pop("seed", None)
+    yield from leaves("", inside)
+    for name, value in _SUMMED.items():
+        if (found := value(inside)) is not None:
+            yield name, found
+
+
+def leaves(path: str, node: Any) -> Iterator[tuple[str, Any]]:
+    """Yield the numbers and booleans of nested tables, by dotted path."""
+    if isinstance(node, Mapping):
+        for key, value in node.items():
+            yield from leaves(f"{path}.{key}" if path else key, value)
+    elif isinstance(node, (bool, int, float)):
+        yield path, node
+
+
+def _keys(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return the keys of all rows, in the order in which they first appear."""
+    return list(dict.fromkeys(key for row in rows for key in row))
+
+
+def _is_time(value: Any) -> bool:
+    """Return ``True`` if a parameter is a time with its unit."""
+    if not isinstance(value, str) or not value[:1].isdigit() or not value.endswith("s"):
+        return False
+    return value.rstrip("npums").isdigit()
+
+
+def _array(values: Sequence[Any]) -> pa.Array:
+    """Return the values of a column as an array; numbers become words if there are words."""
+    kinds = {type(value) for value in values if value is not None}
+    if len(kinds) > 1 and not kinds <= {int, float}:
+        return arrow.column([None if value is None else _text(value) for value in values])
+    # pyarrow does not choose an unsigned type by itself
+    wide = kinds == {int} and any(not -(2**63) <= v < 2**63 for v in values if v is not None)
+    return arrow.column(values, pa.uint64() if wide else None)
+
+
+def _role(field: pa.Field) -> str:
+    return (field.metadata or {}).get(b"role", b"").decode()
+
+
+def _titled(name: str, unit: str) -> str:
+    return f"{name} ({unit})" if unit else name
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return "–"
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f"{value:,.4g}" if isinstance(value, float) else str(value)
+
+
+def must_be_table(name: str) -> None:
+    """Refuse a file name that :func:`as_file` would refuse, before the table is made.
+
+    Raises:
+        InputError: The name has another ending than ``.csv``, ``.jsonl`` and ``.parquet``.
+
+    """
+    if not name.endswith((".csv", ".jsonl", ".parquet")):
+        raise InputError(f"{name}: a table ends in .csv, .jsonl or .parquet")
+
+
+def as_file(table: pa.Table, name: str) -> bytes:
+    """Return a table as a file's content: CSV, lines of JSON or Parquet, by the name's ending.
+
+    Raises:
+        InputError: The name has another ending.
+
+    """
+    must_be_table(name)
+    buffer = io.BytesIO()
+    if name.endswith(".csv"):
+        pyarrow.csv.write_csv(table, buffer)
+    elif name.endswith(".jsonl"):
+        buffer.write("".join(json.dumps(row) + "\n" for row in table.to_pylist()).encode())
+    else:
+        pq.write_table(table, buffer, compression="zstd")
+    return buffer.getvalue()

@@ -1,0 +1,1 @@
+"""Runs, their repetition, their cost, and studies of one part of a drive."""

@@ -1,0 +1,1 @@
+"""Drives that hold real bytes: in this process, or served as a block device."""

@@ -1,0 +1,374 @@
+"""A drive as a block device: an nbdkit server with our plugin, and its result at the end.
+
+>>> with flashatlas.serve("tlc-small", image="drive.img") as drive:   # doctest: +SKIP
+...     subprocess.run(["nbdinfo", drive.uri], check=True)
+>>> drive.result.waf                                                  # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from flashatlas import _core, parts
+from flashatlas._core import DriveError, InputError, PowerLost
+from flashatlas.inputs.drive import Drive, Settings
+from flashatlas.inputs.trace import Progress
+from flashatlas.results.result import Result
+from flashatlas.serving import served
+
+if TYPE_CHECKING:
+    from flashatlas.live.exporter import Exporter
+
+PLUGIN = Path(__file__).parents[1] / "libflashatlas_nbdkit.so"
+"""The plugin that nbdkit loads."""
+
+POWER_LOST = 9
+"""Exit status of a server whose drive lost its power."""
+
+MISSING = "nbdkit is not installed (Debian and Ubuntu: apt install nbdkit)"
+WITHOUT_PLUGIN = (
+    f"{PLUGIN.name} is not there: it comes with wheels, and with the build from a source tree "
+    "(`make build`), but not with a source distribution"
+)
+
+OURS = "flashatlas: "
+"""Beginning of the plugin's lines in the log."""
+
+MALLOC = {
+    "MALLOC_ARENA_MAX": "2",
+    "MALLOC_TOP_PAD_": str(64 << 20),
+    "MALLOC_TRIM_THRESHOLD_": str(1 << 30),
+}
+"""Settings for glibc's allocator, unless the environment has others.
+
+Many threads allocate and free mapping units; with an arena for each thread the kernel maps and
+clears pages all the time.
+"""
+
+LIVE = "live.json"
+"""File in a server's folder with the visible state of its drive, renewed every half second."""
+
+PATIENCE_S = 2
+"""Seconds at the end until clients that are still connected are cut off."""
+
+READY_S = 600
+"""Seconds within which a server must be ready: a large image is read whole."""
+
+
+class Serving:
+    """A drive that is served, as a context manager.
+
+    Attributes:
+        uri: The NBD URI under which clients find the drive.
+        result: The result, as :func:`flashatlas.run` returns it; ``None`` until the server has
+            ended.
+        damage: The parts of the image that could not be read when it was opened, a line each.
+        metrics_url: The URL of the metrics, if they were asked for.
+
+    """
+
+    def __init__(
+        self, process: subprocess.Popen[bytes], folder: Path, uri: str, image: str
+    ) -> None:
+        """Take over a server that was started; ``folder`` belongs to it alone."""
+        self.uri = uri
+        self.result: Result | None = None
+        self.damage: list[str] = []
+        self._process = process
+        self._folder = folder
+        self._begin = time.perf_counter()
+        self._image = image
+        self._exporter: Exporter | None = None
+        self.metrics_url = ""
+
+    def __enter__(self) -> Serving:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if kind is None:
+            self.stop()
+        else:
+            self.kill()
+
+    @property
+    def pid(self) -> int:
+        """The process number of the server."""
+        return self._process.pid
+
+    def wait(self) -> None:
+        """Wait until the server ends by itself, or is interrupted."""
+        self._process.wait()
+
+    def stop(self) -> Result:
+        """Flush, close the image, and return what the drive did.
+
+        Clients that are still connected after two seconds are cut off.
+
+        Raises:
+            PowerLost: The power of the drive had failed.
+            DriveError: The drive could not go on, or the server was killed.
+
+        """
+        if self.result is not None:
+            return self.result
+        if not self._folder.exists():
+            raise DriveError("the server was killed: there is no result")
+        self._close_exporter()
+        self._process.send_signal(signal.SIGTERM)
+        try:
+            self._process.wait(timeout=PATIENCE_S)
+        except subprocess.TimeoutExpired:  # nbdkit waits for its clients, which may be idle
+            self._process.send_signal(signal.SIGUSR2)
+            self._process.wait()
+        said = self._said()
+        record = self._folder / "record.json"
+        found = json.loads(record.read_text(encoding="utf-8")) if record.is_file() else None
+        shutil.rmtree(self._folder, ignore_errors=True)
+        if self._process.returncode == POWER_LOST:
+            raise PowerLost(f"the power failed; {self._image} is as the failure left it")
+        if found is None:
+            raise DriveError(said or f"the server ended with status {self._process.returncode}")
+        self.result = served.result(found, time.perf_counter() - self._begin)
+        return self.result
+
+    def cut(self) -> None:
+        """Let the power fail in the next flash operation (SIGUSR1 to the server)."""
+        self._process.send_signal(signal.SIGUSR1)
+
+    def kill(self) -> None:
+        """End the server as ``kill -9`` does: nothing is flushed, and there is no result."""
+        self._close_exporter()
+        self._process.kill()
+        self._process.wait()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def answer(self, at: str) -> None:
+        """Serve the metrics of the drive at ``HOST:PORT``.
+
+        Raises:
+            InputError: The address cannot be used.
+
+        """
+        # imported on request only, because it imports an HTTP server
+        from flashatlas.live.exporter import Exporter  # noqa: PLC0415
+
+        self._exporter = Exporter(at, self._seen)
+        self.metrics_url = self._exporter.url
+
+    def _seen(self) -> bytes:
+        if self._process.poll() is not None:
+            raise OSError("the server has ended")
+        return (self._folder / LIVE).read_bytes()
+
+    def _close_exporter(self) -> None:
+        if self._exporter is not None:
+            self._exporter.close()
+            self._exporter = None
+
+    def _said(self) -> str:
+        lines = (self._folder / "log").read_text(encoding="utf-8", errors="replace").splitlines()
+        return "\n".join(line.removeprefix("nbdkit: ").removeprefix("error: ") for line in lines)
+
+
+def serve(
+    drive: str | os.PathLike[str] | Drive = "tiny",
+    *,
+    set: Settings = (),
+    image: str | os.PathLike[str] | None = None,
+    time: str | float = "none",
+    socket: str | os.PathLike[str] | None = None,
+    port: int | None = None,
+    tls: str | os.PathLike[str] | None = None,
+    threads: int = 32,
+    once: bool = False,
+    cut_after: int | None = None,
+    cut_at: str | float | None = None,
+    cut_mode: str = "prefix",
+    ignore_flush: bool = False,
+    ignore_fua: bool = False,
+    record: str | os.PathLike[str] | None = None,
+    metrics: str | None = None,
+    precondition: str = "none",
+    progress: Progress | None = None,
+    seed: int = 1,
+) -> Serving:
+    """Serve a drive to real programs, as a block device over NBD.
+
+    Args:
+        drive: Preset, path of a TOML file, or a :class:`Drive`.
+        set: Parameters that differ from the drive's.
+        image: File that holds the drive's flash; it is made if it does not exist, and mounted by
+            the scheme's own recovery. Without an image, bytes are in memory only.
+        time: ``none``: replies go out at once. ``real``: replies go out when the simulated drive
+            would have answered. A number: replies are that many times slower.
+        socket: Path of the Unix socket; by default a socket in a new folder of mode 0700.
+        port: TCP port of 127.0.0.1 to serve on, in place of a Unix socket.
+        tls: Folder of certificates (``nbdkit-tls``); then only clients with TLS are served.
+        threads: Number of requests that are carried out at the same time.
+        once: End the server when the last client has gone.
+        cut_after: Number of flash operations before the one in which the power fails; operations of
+            the mount count.
+        cut_at: Seconds (or a time such as ``500ms``) after which the power fails, in the next flash
+            operation.
+        cut_mode: State that the power failure leaves in an image. ``prefix``: the operation in
+            which the power fails leaves nothing. ``torn``: a program leaves an unreadable page, an
+            erase leaves a block of unreadable pages. ``subset``: each lane loses its operations
+            from a random point on, except operations that a FLUSH (of a client or a layer) has made
+            durable.
+        ignore_flush: Answer FLUSH and FUA without carrying them out. This deliberate fault shows
+            whether a test notices it.
+        ignore_fua: Answer FUA without carrying it out, as a deliberate fault; FLUSH is carried out.
+        record: File (``.fatr``) that records the clients' requests, with times, FLUSH, FUA and
+            trim: a trace that runs replay. The file appears when the server has ended, or its power
+            has failed.
+        metrics: ``HOST:PORT`` at which the state of the drive is served over HTTP: a page,
+            Prometheus' text (``/metrics``) and JSON. Nothing can be changed there.
+        precondition: Initial state of a drive without layers, in memory or in a new image:
+            ``none``, ``fill``, ``steady``, ``trace:FILE`` or ``checkpoint:FILE``, as for
+            :func:`flashatlas.run`. The pages that preconditioning wrote read as zeros.
+        progress: Called while the drive is preconditioned, as by :func:`flashatlas.run`.
+        seed: Seed of everything random.
+
+    Raises:
+        InputError: An option is bad; nothing was changed, and no image was left.
+
+    """
+    if shutil.which("nbdkit") is None:
+        raise InputError(MISSING)
+    if not PLUGIN.is_file():
+        raise InputError(WITHOUT_PLUGIN)
+    if socket is not None and port is not None:
+        raise InputError("socket and port: expected one of them")
+    if record is not None and Path(record).suffix != ".fatr":
+        raise InputError(f"record: {os.fspath(record)}: a recording ends in .fatr")
+    told = served.plan(drive, set, image, cut_mode, ignore_flush, ignore_fua, seed, precondition)
+    pace = "none" if time == "none" else {"real": _slower(time)}
+    libraries = _libraries(told)
+    seconds = None if cut_at is None else _seconds(cut_at)
+    folder = Path(tempfile.mkdtemp(prefix="flashatlas-serve-"))  # mode 0700
+    try:
+        told = served.aged(told, drive, set, folder, progress)
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    path = Path(socket) if socket is not None else folder / "socket"
+    told |= {
+        "plugins": libraries,
+        "time": pace,
+        "cut_after": cut_after,
+        "cut_at": seconds,
+        "trace": None if record is None else os.path.abspath(record),
+        "record": str(folder / "record.json"),
+        "live": None if metrics is None else str(folder / LIVE),
+    }
+    (folder / "plan.json").write_text(json.dumps(told), encoding="utf-8")
+    command = [
+        "nbdkit",
+        "--foreground",
+        "--pidfile",
+        str(folder / "pid"),
+        "--threads",
+        str(threads),
+    ]
+    command += ["--ipaddr", "127.0.0.1", "--port", str(port)] if port else ["--unix", str(path)]
+    command += ["--tls", "require", f"--tls-certificates={tls}"] if tls is not None else []
+    command += ["--filter", "exitlast"] if once else []
+    command += [str(PLUGIN), f"plan={folder / 'plan.json'}"]
+    new_image = None if image is None or os.path.lexists(image) else Path(image)
+    with (folder / "log").open("wb") as log:
+        # Ctrl-C goes to the caller, which then ends the server
+        environment = {**MALLOC, **os.environ}
+        process = subprocess.Popen(command, env=environment, stderr=log, start_new_session=True)
+    scheme = "nbds" if tls is not None else "nbd"
+    uri = f"{scheme}://127.0.0.1:{port}" if port else f"{scheme}+unix:///?socket={path}"
+    serving = Serving(process, folder, uri, str(image) if image else "the drive")
+    try:
+        if metrics is not None:
+            serving.answer(metrics)
+        _wait_until_ready(serving)
+    except PowerLost:
+        serving.kill()
+        raise
+    except BaseException:
+        serving.kill()
+        if new_image is not None:
+            _remove_unused(new_image)
+        raise
+    serving.damage = [line for line in serving._said().splitlines() if line.startswith(OURS)]
+    return serving
+
+
+def _remove_unused(image: Path) -> None:
+    """Remove the new image of a server that never started, unless somebody serves it by now."""
+    with suppress(OSError), image.open("rb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # somebody else may serve it by now
+        image.unlink()
+
+
+def _libraries(told: dict[str, Any]) -> list[str]:
+    """Return the shared libraries that hold the drive's parts."""
+    if not parts.added():
+        return []
+    asked = {key: told[key] for key in ("drive", "drive_toml", "set", "seed")}
+    asked["workload"] = "uniform:requests=1"
+    found = []
+    for part in json.loads(_core.planned(json.dumps(asked)))["parts"]:
+        library = parts.library_of(part)
+        if library is None:
+            raise InputError(
+                f"{part['kind']} `{part['name']}` of {part['distribution']} is not from a shared "
+                "library: nbdkit cannot load it; flashatlas.Device serves it in this process"
+            )
+        found.append(os.path.abspath(library))
+    return list(dict.fromkeys(found))
+
+
+def _seconds(given: str | float) -> float:
+    if isinstance(given, str) and re.fullmatch(r"[\d.]+\s*(ns|us|ms|s|min|h)", given):
+        return float(_core.quantity(given)) / 1e12
+    if not isinstance(given, str) and given >= 0:
+        return float(given)
+    raise InputError(f"cut_at: `{given}`, expected a time such as 500ms or 2s")
+
+
+def _slower(text: str | float) -> float:
+    try:
+        slower = 1.0 if text == "real" else float(str(text).removeprefix("real").lstrip("x×"))
+    except ValueError:
+        slower = 0.0
+    if not 0 < slower <= 1e6:
+        raise InputError(f"time: `{text}`, expected none, real, or how many times slower")
+    return slower
+
+
+def _wait_until_ready(serving: Serving) -> None:
+    pid, live = serving._folder / "pid", serving._folder / LIVE
+    end = time.monotonic() + READY_S
+
+    def ready() -> bool:
+        answers = pid.is_file() and pid.read_bytes().endswith(b"\n")
+        return answers and (not serving.metrics_url or live.is_file())
+
+    while not ready():
+        if serving._process.poll() == POWER_LOST:
+            raise PowerLost("the power failed while the drive was mounted")
+        if serving._process.poll() is not None or time.monotonic() > end:
+            raise InputError(serving._said() or "nbdkit did not start")
+        time.sleep(0.005)

@@ -1,0 +1,142 @@
+"""The plan for a drive with real bytes, and its result at the end.
+
+The server (:mod:`flashatlas.serving.serve`) and the drive in this process
+(:mod:`flashatlas.serving.device`) share this module.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from flashatlas import _core
+from flashatlas._core import InputError
+from flashatlas.inputs.drive import Drive, Settings, drive_and_text, setting_list
+from flashatlas.inputs.trace import Progress
+from flashatlas.results.result import Result, digest_of
+from flashatlas.running.api import save_checkpoint
+from flashatlas.running.run_options import checked, run_options
+
+CUT_MODES = ("prefix", "torn", "subset")
+"""The ways in which a power failure leaves an operation of the flash."""
+
+
+def plan(
+    drive: str | os.PathLike[str] | Drive,
+    set: Settings,
+    image: str | os.PathLike[str] | None,
+    cut_mode: str,
+    ignore_flush: bool,
+    ignore_fua: bool,
+    seed: int,
+    precondition: str = "none",
+) -> dict[str, Any]:
+    """Return the plan of the drive (``Plan`` of the crate ``serve``), checked.
+
+    Raises:
+        InputError: The drive does not exist, or an option is bad.
+
+    """
+    if cut_mode not in CUT_MODES:
+        raise InputError(
+            f"cut_mode: `{cut_mode}`, expected {', '.join(CUT_MODES[:-1])} or {CUT_MODES[-1]}"
+        )
+    name, toml, own = drive_and_text(drive)
+    settings = own + setting_list(set)
+    _core.check_drive(name, toml, [*settings, "nand.data=ram"])
+    return {
+        "drive": name,
+        "drive_toml": toml,
+        "set": settings,
+        "image": None if image is None else os.path.abspath(image),
+        "cut_mode": cut_mode,
+        "ignore_flush": ignore_flush,
+        "ignore_fua": ignore_fua,
+        "precondition": _begins(precondition, image),
+        "build": json.loads(_core.build())["sources"],
+        "seed": seed,
+    }
+
+
+def _begins(precondition: str, image: str | os.PathLike[str] | None) -> str | dict[str, str]:
+    """Return a precondition as the core takes it.
+
+    Raises:
+        InputError: The precondition is unknown, or the image already exists.
+
+    """
+    chosen = checked(run_options()["precondition"], precondition)
+    if chosen != "none" and image is not None and _is_image(image):
+        raise _core.about(
+            "precondition",
+            f"{os.fspath(image)} holds a drive, which begins as it was left: leave the "
+            "option out, or name a new image (‹image=FILE›)",
+        )
+    return chosen  # type: ignore[no-any-return]
+
+
+def _is_image(path: str | os.PathLike[str]) -> bool:
+    try:
+        _core.image_info(os.path.abspath(path))
+    except InputError:  # there is no file, or the server will refuse it
+        return False
+    return True
+
+
+def aged(
+    told: dict[str, Any],
+    drive: str | os.PathLike[str] | Drive,
+    set: Settings,
+    folder: Path,
+    progress: Progress | None,
+) -> dict[str, Any]:
+    """Return a plan with the checkpoint of its initial drive, made in ``folder`` if necessary.
+
+    Raises:
+        InputError: The drive cannot be preconditioned in this way.
+
+    """
+    begins = told["precondition"]
+    if begins == "none":
+        return told
+    if isinstance(begins, dict) and "checkpoint" in begins:
+        return {**told, "checkpoint": os.path.abspath(begins["checkpoint"])}
+    shown = {key: told[key] for key in ("drive", "drive_toml", "set", "seed")}
+    shown["workload"] = "uniform:requests=1"
+    if not json.loads(_core.planned(json.dumps(shown)))["layout"]["keeps_checkpoints"]:
+        raise _core.about(
+            "precondition",
+            "a checkpoint holds a drive without layers and without bytes: serve the drive without "
+            "them, or let a client age it",
+        )
+    asked = begins if isinstance(begins, str) else ":".join(next(iter(begins.items())))
+    path = save_checkpoint(
+        folder / "aged.ckpt", drive, set=set, precondition=asked, seed=told["seed"],
+        progress=progress,
+    )  # fmt: skip
+    return {**told, "checkpoint": str(path.absolute())}
+
+
+def result(found: dict[str, Any], wall_s: float) -> Result:
+    """Return the outcome of a served drive as the result of a run."""
+    kinds = {
+        "int": pa.int64(),
+        "float": pa.float64(),
+        "words": pa.dictionary(pa.uint8(), pa.string()),
+    }
+    tables = {
+        table["name"]: pa.table(
+            {c["name"]: pa.array(c["values"], kinds[c["kind"]]) for c in table["columns"]}
+        )
+        for table in found["tables"]
+    }
+    record = found["record"]
+    if record["config"]["precondition"] == "steady":  # drawn before the drive was served
+        streams = {*record["random_streams"], "precondition.steady"}
+        record["random_streams"] = sorted(streams)
+    record["results_digest"] = digest_of(record, tables, None)
+    return Result(record, "", tables, wall_s=wall_s)

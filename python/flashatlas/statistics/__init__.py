@@ -1,0 +1,1 @@
+"""Statistics of results: intervals, tests against chance, and theory to compare with."""

@@ -1,0 +1,199 @@
+"""Tests of differences between configurations against chance, each told in one sentence."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from flashatlas._core import InputError, about
+from flashatlas.drawing.tables import word
+from flashatlas.results.frame import Frame, frame
+from flashatlas.results.result import Result
+
+EXACT = 16
+"""The largest number of repetitions for which every assignment of signs is tried."""
+
+DRAWN = 100_000
+"""Number of assignments of signs that are drawn if there are more repetitions."""
+
+
+DRAWS = ("seed", "trace", "workload", "job")
+"""Columns that give a run its own requests; runs that share all of them are one repetition."""
+
+
+def significance(
+    results: Frame | Sequence[Result],
+    of: str,
+    between: str,
+    each: str | Sequence[str] | None = None,
+    *,
+    allow_incomplete: bool = False,
+) -> list[str]:
+    """Return a sentence for each value of a factor, compared with the first value.
+
+    Runs are paired if they differ in this factor and in nothing else. Pairs with the same trace and
+    the same seed share their requests: they are one repetition, whatever else differs, and count by
+    the mean of their log ratios. The test flips the signs of repetitions (a permutation test, which
+    assumes no distribution): in all ways for up to 16 repetitions, else in 100,000 drawn ways.
+    Repetitions that differ only in their seeds, and have the same numbers, count once.
+
+    Args:
+        results: The runs, or a :func:`flashatlas.frame` of them.
+        of: The number that is compared, such as ``waf``.
+        between: The factor, such as ``ftl.victim``.
+        each: A further factor, or several; each of its values has a sentence.
+        allow_incomplete: Accept a study even if runs are missing.
+
+    Raises:
+        InputError: A column does not exist, the runs do not differ in the factor, there are no
+            pairs, or a study is not complete.
+
+    """
+    runs = results if isinstance(results, Frame) else frame(results)
+    runs.must_be_whole(allowed=allow_incomplete)
+    apart = [] if each is None else [each] if isinstance(each, str) else list(each)
+    _check(runs, of, between, apart)
+    rows = [row for row in runs.rows() if row[of] is not None]
+    groups = list(dict.fromkeys(tuple(row[name] for name in apart) for row in rows))
+    sentences = []
+    for group in groups:
+        own = [row for row in rows if tuple(row[name] for name in apart) == group]
+        levels = list(dict.fromkeys(row[between] for row in own))
+        named = (f"{name} {_called(value)}" for name, value in zip(apart, group, strict=True))
+        where = ", ".join(named) + ": " if apart else ""
+        for level in levels[1:]:
+            found = _repetitions(runs, own, of, between, (levels[0], level))
+            why = "" if found else _apart(runs, own, between, (levels[0], level))
+            sentences.append(where + _sentence(of, levels[0], level, found, why))
+    return sentences
+
+
+def _check(runs: Frame, of: str, between: str, each: Sequence[str]) -> None:
+    """Refuse columns that do not fit their options."""
+    if len(runs) < 2:
+        raise InputError("one run: a difference needs at least two")
+    for option, name in (("between", between), *(("each", name) for name in each)):
+        runs.column(name)
+        if name in runs.numbers:
+            raise about(option, f"`{name}` is a result of runs, not a factor (see ‹of›)")
+        if name not in runs.factors:
+            factors = ", ".join(runs.factors) or "none"
+            raise about(option, f"the runs do not differ in `{name}` (factors: {factors})")
+        if option == "each" and name == between:
+            raise about(
+                "each", f"`{name}` is the factor of ‹between›; expected another factor, or none"
+            )
+    runs.column(of)
+    if of not in runs.numbers:
+        raise about("of", f"`{of}` is a setting of the runs, not a number that they found")
+
+
+Pair = tuple[float, float]
+
+
+def _repetitions(
+    runs: Frame,
+    rows: list[dict[str, Any]],
+    of: str,
+    between: str,
+    levels: tuple[Any, Any],
+) -> list[list[Pair]]:
+    """Return the pairs of each repetition: numbers of runs that differ only in the factor."""
+    others = [name for name in runs.factors if name != between]
+    numbers = runs.numbers
+    sides: list[dict[tuple[Any, ...], float]] = [{}, {}]
+    everything: dict[tuple[Any, ...], list[Any]] = {}
+    for row in rows:
+        if row[between] in levels:
+            key = tuple(row[name] for name in others)
+            sides[levels.index(row[between])][key] = row[of]
+            everything.setdefault(key, []).append(tuple(row[name] for name in numbers))
+    drawn = [at for at, name in enumerate(others) if name in DRAWS]
+    found: dict[tuple[Any, ...], list[Pair]] = {}
+    results: dict[tuple[Any, ...], list[Any]] = {}
+    for key in sorted(sides[0].keys() & sides[1].keys(), key=str):
+        pair = (sides[0][key], sides[1][key])
+        repetition = tuple(key[at] for at in drawn)
+        found.setdefault(repetition, []).append(pair)
+        results.setdefault(repetition, []).append(tuple(everything[key]))
+    # repetitions whose seeds changed no number are one
+    seedless = [i for i, at in enumerate(drawn) if others[at] != "seed"]
+    apart = {
+        (tuple(key[i] for i in seedless), tuple(results[key])): pairs
+        for key, pairs in found.items()
+    }
+    return list(apart.values())
+
+
+def _apart(runs: Frame, rows: list[dict[str, Any]], between: str, levels: tuple[Any, Any]) -> str:
+    """Return why no runs of two values of ``between`` are pairs, for a message."""
+    others = [name for name in runs.factors if name != between]
+    said = []
+    for name in others:
+        sides = [
+            list(dict.fromkeys(row[name] for row in rows if row[between] == level))
+            for level in levels
+        ]
+        if not set(sides[0]) & set(sides[1]):
+            shown = [
+                ", ".join(
+                    "not given" if one is None else word(one, runs.unit(name)) for one in side
+                )
+                for side in sides
+            ]
+            said.append(f"{name} is {shown[0]} with {levels[0]} and {shown[1]} with {levels[1]}")
+    if said:
+        return f": {'; '.join(said)}"
+    return f": both share values of each of {', '.join(others)}, but never all at once"
+
+
+def _sentence(of: str, first: Any, second: Any, repetitions: list[list[Pair]], apart: str) -> str:
+    name = f"{of}, {second} over {first}"
+    pairs = [pair for own in repetitions for pair in own]
+    if not pairs:
+        raise InputError(f"{name}: no two runs differ in this factor alone{apart}")
+    if any(a <= 0 or b <= 0 for a, b in pairs):
+        raise InputError(f"{name}: ratios need numbers above 0")
+    means = [sum(math.log(b / a) for a, b in own) / len(own) for own in repetitions]
+    ratios = [b / a for a, b in pairs]
+    count = f"{len(means)} repetition{'s' if len(means) > 1 else ''}"
+    of_pairs = f" of {len(pairs)} pairs" if len(pairs) > len(means) else ""
+    found = (
+        f"{name}: {_change(math.exp(sum(means) / len(means)))} (geometric mean of {count}"
+        f"{of_pairs}, {_change(min(ratios))} to {_change(max(ratios))})"
+    )
+    chance = _chance(means)
+    verdict = "more than chance" if chance < 0.05 else "may be chance"
+    if 2 ** (1 - len(means)) >= 0.05:
+        verdict = f"{count}: too few to tell from chance (six at least)"
+    return f"{found}; p = {chance:.2g}: {verdict}"
+
+
+def _change(ratio: float) -> str:
+    """Return a ratio as people say it: a change in percent, or a multiple."""
+    return f"{100 * (ratio - 1):+.2g} %" if 0.5 < ratio < 2 else f"{ratio:.3g} times"
+
+
+def _called(value: Any) -> str:
+    """Return the name of a trace's file."""
+    return Path(value).name if isinstance(value, str) else str(value)
+
+
+def _chance(logs: list[float]) -> float:
+    """Return the share of sign assignments whose sum is at least as far from 0 as the sum found."""
+    found = abs(sum(logs)) - 1e-12
+    if len(logs) <= EXACT:
+        signs = itertools.product((1, -1), repeat=len(logs))
+        sums = [abs(sum(map(float.__mul__, logs, map(float, flips)))) for flips in signs]
+        return sum(total >= found for total in sums) / len(sums)
+    draw = random.Random(1)
+    flips = (draw.getrandbits(len(logs)) for _ in range(DRAWN))
+    drawn = (
+        abs(sum(value if bits >> at & 1 else -value for at, value in enumerate(logs)))
+        for bits in flips
+    )
+    return (1 + sum(total >= found for total in drawn)) / (1 + DRAWN)

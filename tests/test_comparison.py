@@ -6,9 +6,9 @@ import re
 
 import flashatlas
 import pytest
-from flashatlas.drawing import tables
 from flashatlas.names import registries
 from flashatlas.report.palette import CAUSES
+from flashatlas.results.rows import GROUPS, ROWS
 
 WORKLOAD = ("-w", "uniform:requests=2000,size=2KiB", "--precondition", "fill", "-q")
 NINE = (
@@ -103,7 +103,7 @@ def test_the_parts_of_write_amplification_add_up():
         result = flashatlas.run("tiny", set=settings, **work)
         parts = result.record["waf_parts"]
         assert sum(parts.values()) == pytest.approx(result.waf), settings
-        rows = {row.name: row.value(result.record) for row in tables.ROWS}
+        rows = {row.name: row.value(result.record) for row in ROWS}
         inner = [v for name, v in rows.items() if name.startswith("  ") and name in OF_WAF and v]
         assert sum(inner) == pytest.approx(result.waf), settings
         assert set(parts) <= set(CAUSES), "the report's chart has them all"
@@ -113,6 +113,4 @@ def test_the_parts_of_write_amplification_add_up():
     assert {"cache_evict", "gc", "merge", "map"} <= seen
 
 
-OF_WAF = {
-    row.name for group, rows in tables.GROUPS if group == "Write amplification" for row in rows
-}
+OF_WAF = {row.name for group, rows in GROUPS if group == "Write amplification" for row in rows}

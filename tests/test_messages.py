@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from flashatlas import InputError, Result
 from flashatlas.results.frame import table_of
-from flashatlas.results.result import load_all, save_all
+from flashatlas.results.runs import load_all, save_all
 
 W = ("-w", "uniform:requests=200,size=2KiB", "-q")
 FILES = {

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from flashatlas.results.result import Result, digest_of, load_all, results_of
+from flashatlas.results.result import Result, digest_of, results_of
+from flashatlas.results.runs import load_all
 
 RECORDS = Path(__file__).parent / "data/records"
 """Records written by commit 7c717f3: of an untimed, unsteady run, of a run played until it was

@@ -11,7 +11,8 @@ import flashatlas
 import pytest
 from flashatlas import InputError
 from flashatlas.files import must_be_writable
-from flashatlas.results.result import Result, save_all, save_one
+from flashatlas.results.result import Result, save_one
+from flashatlas.results.runs import save_all
 
 WORKLOAD = ["-w", "uniform:requests=2000,size=2KiB", "--quiet"]
 LONG = ["-w", "uniform:requests=1e6,size=2KiB", "--quiet"]

@@ -7,7 +7,7 @@ from typing import Any
 
 import flashatlas
 import pytest
-from flashatlas.drawing.tables import crowded, in_flight
+from flashatlas.results.rows import crowded, in_flight
 
 
 def record(mode: str = "asap", fmt: str = "blkparse", depth: int = 8, passed: int = 1000) -> Any:

@@ -18,12 +18,12 @@ from html.parser import HTMLParser
 import pyarrow as pa
 import pytest
 from flashatlas import InputError, Result, run
-from flashatlas.drawing import tables
 from flashatlas.report import explorer, render, sections, vega, write_report
 from flashatlas.report.chart import thin
 from flashatlas.report.document import asset
 from flashatlas.report.latency import cumulate, decades, nines
 from flashatlas.report.palette import Runs
+from flashatlas.results.rows import ROWS
 from report_fakes import blocks, fake
 
 HOSTILE = "</script><img src=x onerror=alert(1)>\"'&\u2028<!--"
@@ -149,7 +149,7 @@ def test_several_runs_have_the_best_of_each_row_marked():
 
 
 def test_every_row_of_the_summary_has_a_group():
-    assert all(row.group for row in tables.ROWS)
+    assert all(row.group for row in ROWS)
 
 
 def test_an_approximation_stands_once_with_the_runs_that_it_concerns():

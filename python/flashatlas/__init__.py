@@ -28,22 +28,23 @@ if TYPE_CHECKING:
         PowerLost,
         __version__,
     )
+    from flashatlas.drawing.figure import figure
+    from flashatlas.inputs.drive import Drive
+    from flashatlas.inputs.job import Job
+    from flashatlas.inputs.trace import Trace
+    from flashatlas.names import registries
+    from flashatlas.results.frame import Frame
+    from flashatlas.results.result import Result
+    from flashatlas.results.runs import frame
     from flashatlas.running.api import compare, run, save_checkpoint, specification
     from flashatlas.running.bundle import bundle
-    from flashatlas.serving.device import Device
-    from flashatlas.inputs.drive import Drive
-    from flashatlas.drawing.figure import figure
-    from flashatlas.results.frame import Frame, frame
-    from flashatlas.serving.image import image_check, image_cut, image_info
-    from flashatlas.inputs.job import Job
     from flashatlas.running.lookups import lookup
-    from flashatlas.names import registries
     from flashatlas.running.rerun import rerun
-    from flashatlas.results.result import Result
+    from flashatlas.serving.device import Device
+    from flashatlas.serving.image import image_check, image_cut, image_info
     from flashatlas.serving.serve import serve
     from flashatlas.statistics.significance import significance
     from flashatlas.sweep import Study
-    from flashatlas.inputs.trace import Trace
 
 __all__ = [
     "Device",
@@ -88,22 +89,23 @@ _HOMES = {
         "PowerLost",
         "__version__",
     ),
+    "drawing.figure": ("figure",),
+    "inputs.drive": ("Drive",),
+    "inputs.job": ("Job",),
+    "inputs.trace": ("Trace",),
+    "names": ("registries",),
+    "results.frame": ("Frame",),
+    "results.result": ("Result",),
+    "results.runs": ("frame",),
     "running.api": ("compare", "run", "save_checkpoint", "specification"),
     "running.bundle": ("bundle",),
-    "serving.device": ("Device",),
-    "inputs.drive": ("Drive",),
-    "drawing.figure": ("figure",),
-    "results.frame": ("Frame", "frame"),
-    "serving.image": ("image_check", "image_cut", "image_info"),
-    "inputs.job": ("Job",),
     "running.lookups": ("lookup",),
-    "names": ("registries",),
     "running.rerun": ("rerun",),
-    "results.result": ("Result",),
+    "serving.device": ("Device",),
+    "serving.image": ("image_check", "image_cut", "image_info"),
     "serving.serve": ("serve",),
     "statistics.significance": ("significance",),
     "sweep": ("Study",),
-    "inputs.trace": ("Trace",),
 }
 """The names in each module; a module is imported when one of its names is asked for."""
 

@@ -11,25 +11,15 @@ import sys
 
 try:
     import signal
-except KeyboardInterrupt:  # half of the time until signals are handled is this import
+
+    from flashatlas.cli.signals import end_at_once
+except KeyboardInterrupt:  # half of the time until signals are handled are these imports
     os.write(2, b"error: interrupted; nothing was written\n")
     os._exit(130)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from types import FrameType
     from typing import Any
-
-ENDED_BY = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}
-
-
-def end_at_once(number: int, frame: FrameType | None) -> None:
-    """End at a signal while modules are loaded and nothing is open.
-
-    An exception would not do: some modules catch or print whatever interrupts their import.
-    """
-    os.write(2, f"error: {ENDED_BY[signal.Signals(number)]}; nothing was written\n".encode())
-    os._exit(128 + number)
 
 
 def main() -> None:

@@ -23,15 +23,11 @@ from flashatlas.cli.console import (
     show,
 )
 from flashatlas.cli.options import Force, Out, Quiet, try_outputs
-from flashatlas.drawing import tables
 from flashatlas.progress import Bars
+from flashatlas.results import units
 from flashatlas.results.citations import bibtex
-from flashatlas.results.result import (
-    Result,
-    changed_records_are_bad_input,
-    save_all,
-    save_one,
-)
+from flashatlas.results.result import Result, changed_records_are_bad_input, save_one
+from flashatlas.results.runs import save_all
 from flashatlas.running.api import build
 from flashatlas.running.bundle import bundle as pack
 from flashatlas.running.bundle import summary
@@ -193,7 +189,7 @@ def bundle(
         raise InputError(f"{path}: not a folder of runs, and no study (STORE:STUDY)")
     target = out_ or _beside(path, study[1]["name"] if study else path.resolve().name)
     pack([result for _, result in named_results(path)], target)
-    said = f"Bundle: {target} ({tables.size(target.stat().st_size)}: {summary(target)})"
+    said = f"Bundle: {target} ({units.size(target.stat().st_size)}: {summary(target)})"
     say(escape(said))
 
 

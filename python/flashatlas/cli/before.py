@@ -8,8 +8,9 @@ from typing import Any
 
 from flashatlas import InputError, _core
 from flashatlas.cli.console import err
-from flashatlas.drawing.tables import percent, size
-from flashatlas.inputs.drive import FLASH, drive_and_text
+from flashatlas.inputs.drive import drive_and_text
+from flashatlas.results.rows import FLASH
+from flashatlas.results.units import percent, size
 from flashatlas.running.api import specification
 from flashatlas.running.cost import Cost, cost, free_memory
 

@@ -20,6 +20,7 @@ from flashatlas.record import Note
 from flashatlas.results import notes as notes_of
 from flashatlas.results import reasons, steadiness
 from flashatlas.results.result import Result
+from flashatlas.results.rows import crowded
 
 EXIT_DIFFERS, EXIT_INPUT, EXIT_DRIVE, EXIT_VIOLATION, EXIT_PART, EXIT_POWER = 1, 2, 3, 4, 5, 6
 EXIT_INTERNAL, EXIT_INTERRUPTED, EXIT_TERMINATED = 70, 130, 143
@@ -105,7 +106,7 @@ def notes(results: Sequence[Result]) -> None:
         between = "\n  " if len(found) <= REASONS_MAX else ", "
         say(f"\n[yellow]{count}[/], {moves}:\n  {between.join(names)}")
         say(escape(f"  To make it steady: {advice}"))
-    if whose := [result for result in results if tables.crowded(result.record)]:
+    if whose := [result for result in results if crowded(result.record)]:
         named = "" if len(results) == 1 else f" of {', '.join(r.name for r in whose)}"
         say(
             f"\n[yellow]queueing[/]: latencies{escape(named)} are mostly the wait for other "

@@ -14,6 +14,7 @@ from flashatlas import InputError
 from flashatlas.cli.console import EXIT_DIFFERS, err, out, say
 from flashatlas.cli.options import Json, write_json
 from flashatlas.drawing import tables
+from flashatlas.results import units
 from flashatlas.results.frame import Frame
 from flashatlas.results.units import unit_of
 from flashatlas.sweep.difference import Change, Difference, difference
@@ -94,7 +95,7 @@ def _show(found: Difference, moved: list[Change], tolerance: float) -> None:
     names = list(dict.fromkeys(name for change in moved for name in change.settings))
     rows = [
         (
-            *(tables.word(change.settings.get(name), found.units[name]) for name in names),
+            *(units.word(change.settings.get(name), found.units[name]) for name in names),
             change.number,
             _amount(change.before, found.units[change.number]),
             _amount(change.after, found.units[change.number]),
@@ -112,7 +113,7 @@ def _show(found: Difference, moved: list[Change], tolerance: float) -> None:
     for which, only in (("A", found.only_before), ("B", found.only_after)):
         if only:
             named = " ".join(
-                f"{name}={tables.word(value, found.units[name])}" for name, value in only[0].items()
+                f"{name}={units.word(value, found.units[name])}" for name, value in only[0].items()
             )
             say(escape(f"{len(only)} runs are in {which} only, such as {named or 'its only one'}"))
 
@@ -120,8 +121,8 @@ def _show(found: Difference, moved: list[Change], tolerance: float) -> None:
 def _amount(value: float, unit: str) -> str:
     """Return a number with its unit."""
     if unit == "bytes/s":
-        return tables.speed(value)
-    text = tables.in_unit(value, unit)
+        return units.speed(value)
+    text = units.in_unit(value, unit)
     return text if unit in ("ns", "bytes", "ratio", "share", "") else f"{text} {unit}"
 
 
@@ -130,7 +131,7 @@ def _part(change: Change, part: str) -> str:
     by, unit = change.parts[part], unit_of(change.number)
     if unit == "ratio":
         return f"{part} {by:+.3f}"
-    return f"{part} {'-' if by < 0 else '+'}{tables.in_unit(abs(by), unit)}"
+    return f"{part} {'-' if by < 0 else '+'}{units.in_unit(abs(by), unit)}"
 
 
 def _share(change: Change) -> str:

@@ -18,6 +18,7 @@ from flashatlas.drawing import tables
 from flashatlas.foreign import drive_file
 from flashatlas.inputs.drive import Drive
 from flashatlas.names import registries, unknown
+from flashatlas.results import units
 
 OF_SCHEMES = ("schemes", "maps", "caching", "victims", "classifiers")
 """The registries that `flashatlas schemes` lists."""
@@ -47,10 +48,10 @@ def drives(
         rows = [
             (
                 d["name"],
-                tables.size(d["capacity_bytes"]),
-                tables.size(d["unit_bytes"]),
+                units.size(d["capacity_bytes"]),
+                units.size(d["unit_bytes"]),
                 str(d["dies"]),
-                tables.percent(d["over_provisioning"]),
+                units.percent(d["over_provisioning"]),
                 d["scheme"],
                 d["summary"],
             )
@@ -79,13 +80,13 @@ def _shape(drive: Drive) -> list[tuple[str, str]]:
     parts_of = ("lanes", "dies", "blocks", "pages_per_frame", "frames_per_block", "slots_per_frame")
     words = {"slots_per_frame": "units per frame"}
     return [
-        ("capacity", tables.size(layout["exported_bytes"])),
-        ("spare", tables.percent(drive.over_provisioning)),
-        ("mapping unit", tables.size(layout["unit_bytes"])),
-        ("logical units", tables.number(layout["logical_units"])),
-        ("physical units", tables.number(layout["physical_units"])),
-        *((words.get(key, key.replace("_", " ")), tables.number(layout[key])) for key in parts_of),
-        ("memory of a run, about", tables.size(layout["memory_bytes"])),
+        ("capacity", units.size(layout["exported_bytes"])),
+        ("spare", units.percent(drive.over_provisioning)),
+        ("mapping unit", units.size(layout["unit_bytes"])),
+        ("logical units", units.number(layout["logical_units"])),
+        ("physical units", units.number(layout["physical_units"])),
+        *((words.get(key, key.replace("_", " ")), units.number(layout[key])) for key in parts_of),
+        ("memory of a run, about", units.size(layout["memory_bytes"])),
     ]
 
 

@@ -16,6 +16,7 @@ from flashatlas.drawing import plots, tables
 from flashatlas.inputs.trace import Trace
 from flashatlas.names import registries
 from flashatlas.progress import Bars
+from flashatlas.results import units
 from flashatlas.results.notes import texts
 from flashatlas.running import lookups
 from flashatlas.running.run_options import of_groups
@@ -201,13 +202,13 @@ def _print(found: dict[str, Any]) -> None:
     rows.append(
         (
             "DRAM of the LPMT",
-            f"{tables.size(size['lpmt'])}, packed {tables.size(size['lpmt_packed'])}",
+            f"{units.size(size['lpmt'])}, packed {units.size(size['lpmt_packed'])}",
         )
     )
     if size["block_tables"]:
-        packed = tables.size(size["block_tables_packed"])
+        packed = units.size(size["block_tables_packed"])
         rows.append(
-            ("DRAM of the block tables", f"{tables.size(size['block_tables'])}, packed {packed}")
+            ("DRAM of the block tables", f"{units.size(size['block_tables'])}, packed {packed}")
         )
     out.print(tables.listing(["", ""], rows))
     tenths = [t["ns_per_lookup"] for t in found["tenths"]]

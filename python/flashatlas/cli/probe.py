@@ -15,6 +15,7 @@ from flashatlas.cli.options import Jobs, Json, Quiet, Set, write_json
 from flashatlas.cli.strict import App
 from flashatlas.drawing import tables
 from flashatlas.progress import Bars
+from flashatlas.results import units
 from flashatlas.running.probe import BYTES, SIZES, Probe, measured, simulated
 
 app = App(no_args_is_help=True, help="Measure a drive by host commands alone.")
@@ -103,9 +104,9 @@ def _ask(path: Path, total: int, create: int | None, yes: bool) -> None:
         return
     if not sys.stdin.isatty():
         raise InputError(
-            f"{path}: its first {tables.size(total)} would be overwritten: confirm it with --yes"
+            f"{path}: its first {units.size(total)} would be overwritten: confirm it with --yes"
         )
-    err.print(f"The first {tables.size(total)} of {path} will be overwritten.", highlight=False)
+    err.print(f"The first {units.size(total)} of {path} will be overwritten.", highlight=False)
     typer.confirm("Go on?", abort=True, err=True)
 
 
@@ -113,10 +114,10 @@ def _show(probe: Probe) -> None:
     fastest = probe.plateau
     rows = [
         (
-            tables.size(p.size),
-            tables.speed(p.aligned),
+            units.size(p.size),
+            units.speed(p.aligned),
             f"{p.aligned / fastest:.0%}",
-            tables.speed(p.shifted),
+            units.speed(p.shifted),
             f"{p.shifted / p.aligned:.0%}",
         )
         for p in probe.points
@@ -129,4 +130,4 @@ def _show(probe: Probe) -> None:
     if probe.superpage is None:
         say("No superpage was found: no size is at full speed and slower when shifted.")
     else:
-        say(f"Superpage: [bold]{tables.size(probe.superpage)}[/]")
+        say(f"Superpage: [bold]{units.size(probe.superpage)}[/]")

@@ -16,7 +16,8 @@ from flashatlas.cli.console import command_line, err, say
 from flashatlas.cli.options import AllowIncomplete, Jobs, Quiet, Title
 from flashatlas.drawing import charts
 from flashatlas.report import write_report
-from flashatlas.results.result import changed_records_are_bad_input, load_all
+from flashatlas.results.result import changed_records_are_bad_input
+from flashatlas.results.runs import load_all
 from flashatlas.sweep import results
 from flashatlas.sweep.page import write_page
 from flashatlas.sweep.store import Store

@@ -33,7 +33,7 @@ from flashatlas.reproduce.protocol import HERE, Experiment, ExperimentOption, Ke
 from flashatlas.reproduce.served import ByClients
 from flashatlas.reproduce.table import Listing
 from flashatlas.results import steadiness
-from flashatlas.results.result import save_all
+from flashatlas.results.runs import save_all
 from flashatlas.running import mechanisms
 from flashatlas.statistics import theory_hot_cold as hot
 from flashatlas.statistics.theory import MODELS

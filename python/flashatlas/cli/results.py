@@ -17,6 +17,7 @@ from flashatlas.cli.options import AllowIncomplete
 from flashatlas.cli.strict import App
 from flashatlas.cli.sweep import show_groups
 from flashatlas.drawing import tables
+from flashatlas.results import units
 from flashatlas.results.frame import Frame
 from flashatlas.running.api import build
 from flashatlas.sweep import results, rows
@@ -221,4 +222,4 @@ def gc(
         for folder in beside:
             shutil.rmtree(folder, ignore_errors=True)
     said = "would be removed" if dry_run else "removed"
-    say(f"{len(going)} runs and {tables.size(size)} {said}")
+    say(f"{len(going)} runs and {units.size(size)} {said}")

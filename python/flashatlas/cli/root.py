@@ -12,8 +12,8 @@ import typer
 from typer.core import TyperCommand
 from typer.main import get_group
 
-from flashatlas.cli import end_at_once
 from flashatlas.cli.commands import COMMANDS, FIRST
+from flashatlas.cli.signals import end_at_once
 from flashatlas.cli.strict import App, Commands
 from flashatlas.cli.version import version
 

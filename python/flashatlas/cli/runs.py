@@ -42,8 +42,10 @@ from flashatlas.files import file_must_be_writable
 from flashatlas.fio_json import to_fio_json
 from flashatlas.names import hint, registries
 from flashatlas.progress import Bars
+from flashatlas.results import units
 from flashatlas.results.inputs import short_name
-from flashatlas.results.result import Result, comparison_json, save_all, save_one
+from flashatlas.results.result import Result, save_one
+from flashatlas.results.runs import comparison_json, save_all
 from flashatlas.running import api
 from flashatlas.running.run_options import run_options
 
@@ -492,4 +494,4 @@ def checkpoint(
         api.save_checkpoint(
             path, drive, set=set, **common, progress=lambda *at: bars.update(0, *at)
         )
-    say(f"Checkpoint: {path} ({tables.size(path.stat().st_size)})")
+    say(f"Checkpoint: {path} ({units.size(path.stat().st_size)})")

@@ -25,6 +25,7 @@ from flashatlas.cli.console import (
 from flashatlas.cli.options import Jobs, Quiet
 from flashatlas.drawing import charts, tables
 from flashatlas.files import must_be_writable
+from flashatlas.results import units
 from flashatlas.results.frame import Frame
 from flashatlas.results.units import unit_of
 from flashatlas.statistics.intervals import LEAST, PERCENTILE, summary
@@ -305,7 +306,7 @@ def _show_front(found: search.Found, kept: Store) -> None:
             trial.runs[0].key[:12],
             *(str(trial.axes.get(name, "–")) for name in names),
             *(
-                tables.in_unit(value, unit_of(one.number))
+                units.in_unit(value, unit_of(one.number))
                 for one, value in zip(objectives, trial.values or (), strict=True)
             ),
         )
@@ -363,7 +364,7 @@ def _dry_run(plan: Plan, store: Path, where: execution.Where) -> None:
     for run in plan.runs[:PLANNED_MAX]:
         state = "there" if run.key in there else str(times.get(run.key, "–"))
         own = [str(run.axes.get(name, "–")) for name in names]
-        rows.append((run.key[:8], *own, tables.size(run.cost.bytes), state))
+        rows.append((run.key[:8], *own, units.size(run.cost.bytes), state))
     out.print(tables.listing(("run", *names, "memory", "time of a core"), rows))
     if len(plan.runs) > PLANNED_MAX:
         say(f"and {len(plan.runs) - PLANNED_MAX} more")
@@ -373,7 +374,7 @@ def _dry_run(plan: Plan, store: Path, where: execution.Where) -> None:
     say(what)
     if due:
         largest = max(run.cost.bytes for run in due)
-        say(f"{_in_words(found, jobs)}; the largest takes about {tables.size(largest)} of memory")
+        say(f"{_in_words(found, jobs)}; the largest takes about {units.size(largest)} of memory")
         say(f"[dim]  {_ground(found)}[/]")
         if load >= BUSY:
             say(f"[dim]  this machine has other work now (load {load:.1f}), which is included[/]")
@@ -434,7 +435,7 @@ def show_groups(runs: Frame, of: Sequence[str] | None = None) -> None:
     heads = [*factors, "runs", *wanted]
     rows = [
         (
-            *(tables.word(group.factors[name], runs.unit(name)) for name in factors),
+            *(units.word(group.factors[name], runs.unit(name)) for name in factors),
             group.count,
             *(group.said(name, runs.unit(name), count=False) for name in wanted),
         )

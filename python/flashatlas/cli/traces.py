@@ -18,6 +18,7 @@ from flashatlas.drawing import plots, tables
 from flashatlas.fetch import SOURCES, WITH_PACKAGE, fetch
 from flashatlas.inputs.trace import Trace
 from flashatlas.progress import Bars
+from flashatlas.results import units
 from flashatlas.results.inputs import short_name
 
 app = App(no_args_is_help=True, help="Inspect traces, convert them, and fetch one.")
@@ -138,13 +139,13 @@ def _size(name: str, text: str) -> int:
 
 def _curve(title: str, cache: dict[str, Any], size: int) -> None:
     share = cache["sampled_share"]
-    sampled = "" if share == 1 else f" ({tables.percent(share)} of them followed)"
+    sampled = "" if share == 1 else f" ({units.percent(share)} of them followed)"
     say(
         f"[bold]A cache of {title}[/]: {cache['accesses']:,} look-ups of "
         f"{cache['distinct']:,.0f}{sampled}"
     )
     rows = [
-        (f"{held:,}", tables.size(held * size), tables.fine_percent(ratio), plots.bar(ratio))
+        (f"{held:,}", units.size(held * size), units.fine_percent(ratio), plots.bar(ratio))
         for held, ratio in cache["curve"]
     ]
     out.print(tables.listing(["held", "memory", "misses", ""], rows))
@@ -160,14 +161,14 @@ def _updates(updates: dict[str, Any]) -> None:
     for most, share in updates["intervals"]:
         total += share
         while wanted is not None and total >= wanted:
-            reached.append(f"{tables.percent(wanted)} within {most:,}")
+            reached.append(f"{units.percent(wanted)} within {most:,}")
             wanted = next(quarters, None)
     say(
         "[bold]Pages written again[/], by the number of other pages written between: "
         + ", ".join(reached)
     )
     skew = ", ".join(
-        f"{tables.percent(units)}: {tables.percent(share)}" for units, share in updates["skew"]
+        f"{units.percent(part)}: {units.percent(share)}" for part, share in updates["skew"]
     )
     say(f"[bold]Skew[/], pages written most and their share of writes: {skew}")
 
@@ -223,24 +224,24 @@ def _lines(found: dict[str, Any]) -> list[tuple[str, str]]:
     lines += [
         (
             "reads",
-            f"{found['reads']:,} ({tables.percent(found['read_share'])}), "
-            f"{tables.size(found['read_bytes'])}",
+            f"{found['reads']:,} ({units.percent(found['read_share'])}), "
+            f"{units.size(found['read_bytes'])}",
         ),
-        ("writes", f"{found['writes']:,}, {tables.size(found['written_bytes'])}"),
+        ("writes", f"{found['writes']:,}, {units.size(found['written_bytes'])}"),
         ("trims, flushes", f"{found['trims']:,}, {found['flushes']:,}"),
-        ("mean size", tables.size(found["mean_bytes"])),
+        ("mean size", units.size(found["mean_bytes"])),
         (
             "footprint",
-            f"{tables.size(found['footprint_bytes'])} of 4 KiB pages, up to "
-            f"{tables.size(found['highest_bytes'])}; packed (--fit compact) "
-            f"{tables.size(found['compacted_bytes'])}",
+            f"{units.size(found['footprint_bytes'])} of 4 KiB pages, up to "
+            f"{units.size(found['highest_bytes'])}; packed (--fit compact) "
+            f"{units.size(found['compacted_bytes'])}",
         ),
         (
             "overwrites",
             f"{found['overwrite_ratio']:.2f} page writes for each distinct page written",
         ),
-        ("sequential", tables.percent(found["sequential_share"])),
-        ("unaligned to 4 KiB", tables.percent(found["unaligned_share"])),
+        ("sequential", units.percent(found["sequential_share"])),
+        ("unaligned to 4 KiB", units.percent(found["unaligned_share"])),
     ]
     if "dispersion" in found:
         lines.append(
@@ -282,10 +283,10 @@ def _part(part: dict[str, Any]) -> str:
     said = f"{part['path']}: {part['format']}"
     if "start_bytes" not in part:
         return said
-    to = f" for {tables.size(part['bytes'])}" if "bytes" in part else ""
+    to = f" for {units.size(part['bytes'])}" if "bytes" in part else ""
     times = f", {part['times']:,} times" if part["times"] > 1 else ""
     requests = f", {part['requests']:,} requests" if "requests" in part else ""
-    return f"{said}, from {tables.size(part['start_bytes'])}{to}{times}{requests}"
+    return f"{said}, from {units.size(part['start_bytes'])}{to}{times}{requests}"
 
 
 def _devices(found: dict[str, Any]) -> str:
@@ -305,13 +306,13 @@ def _plots(found: dict[str, Any]) -> None:
         f"interval is {each}"
     )
     rows = [
-        ("read", intervals["read_bytes"], tables.size),
-        ("written", intervals["written_bytes"], tables.size),
-        ("working set", intervals["working_set_bytes"], tables.size),
-        ("footprint", intervals["footprint_bytes"], tables.size),
+        ("read", intervals["read_bytes"], units.size),
+        ("written", intervals["written_bytes"], units.size),
+        ("working set", intervals["working_set_bytes"], units.size),
+        ("footprint", intervals["footprint_bytes"], units.size),
     ]
     if by_time:
-        rows.insert(0, ("requests", intervals["requests"], tables.number))
+        rows.insert(0, ("requests", intervals["requests"], units.number))
     for name, values, text in rows:
         say(f"  {name:12} {plots.spark(values)}  up to {text(max(values, default=0))}")
     sizes = {op: dict(found["sizes"].get(op, [])) for op in ("read", "write")}
@@ -325,13 +326,13 @@ def _plots(found: dict[str, Any]) -> None:
                 if count:
                     share = count / total
                     say(
-                        f"  {op:6} up to {tables.size(edge):>9}  {tables.fine_percent(share):>7}  "
+                        f"  {op:6} up to {units.size(edge):>9}  {units.fine_percent(share):>7}  "
                         f"{plots.bar(share)}"
                     )
 
 
 def _written(path: Path, done: dict[str, Any]) -> None:
-    say(f"{path}: {done['records']:,} requests, {tables.size(path.stat().st_size)}")
+    say(f"{path}: {done['records']:,} requests, {units.size(path.stat().st_size)}")
     lost = {
         key: count
         for key, count in done.items()

@@ -13,8 +13,9 @@ from flashatlas.drawing import charts
 from flashatlas.drawing.labels import broken
 from flashatlas.drawing.points import PERCENTILE_AXIS, Asked, Column, Points, points
 from flashatlas.files import write_whole
-from flashatlas.results.frame import Frame, frame
+from flashatlas.results.frame import Frame
 from flashatlas.results.result import Result
+from flashatlas.results.runs import frame
 
 WIDTHS = {1: 241, 2: 505}
 """Width in points of one column and of two, on the usual two-column page (3.35 and 7 inches)."""

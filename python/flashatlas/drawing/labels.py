@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from flashatlas._core import about
-from flashatlas.drawing.tables import word
+from flashatlas.results.units import word
 
 SETTINGS = {
     "ftl.classifier": "classifier",

@@ -16,9 +16,6 @@ from flashatlas.names import registries
 Settings = Mapping[str, Any] | Sequence[str]
 """Parameters: ``{"ftl.victim": "fifo"}`` or ``["ftl.victim=fifo"]``."""
 
-FLASH = tuple(f"drive.{part}" for part in ("channels", "ways", "dies", "planes", "blocks", "pages"))
-"""Keys that determine how many pages of flash a drive has."""
-
 
 @dataclass(frozen=True)
 class Drive:

@@ -8,9 +8,9 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from flashatlas.drawing.tables import duration, number, speed
 from flashatlas.live import OPS, Between, Seen
 from flashatlas.report.palette import CAUSES
+from flashatlas.results.units import duration, number, speed
 
 STYLES = {
     "free": "bright_black",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from flashatlas.drawing.tables import size
 from flashatlas.report import merges
 from flashatlas.report.bars import left, run_field, stacked
 from flashatlas.report.chart import (
@@ -19,6 +18,7 @@ from flashatlas.report.chart import (
     text_field,
 )
 from flashatlas.report.palette import CAUSES, TABLE_COLOURS, Runs, colour_key
+from flashatlas.results.units import size
 
 BINS = 48
 """The largest number of bars in a wear histogram."""

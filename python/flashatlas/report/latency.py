@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from flashatlas.drawing.tables import duration
 from flashatlas.report.chart import (
     NEAR,
     RUN,
@@ -20,6 +19,7 @@ from flashatlas.report.chart import (
     text_field,
 )
 from flashatlas.report.palette import Runs
+from flashatlas.results.units import duration
 
 OPS = ("read", "write", "trim", "flush")
 

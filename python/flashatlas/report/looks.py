@@ -10,8 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from flashatlas.drawing.points import WITHOUT, words
-from flashatlas.results.frame import Frame, frame
+from flashatlas.results.frame import Frame
 from flashatlas.results.result import Result
+from flashatlas.results.runs import frame
 
 COLOURS = 8
 MARKS = 5

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from flashatlas.drawing.tables import duration, log_areas
 from flashatlas.report.chart import Absent, Chart, Section
 from flashatlas.report.html import text
 from flashatlas.report.latency import OPS
@@ -16,6 +15,8 @@ from flashatlas.report.series import (
     rates_of,
     tracks_of,
 )
+from flashatlas.results.rows import log_areas
+from flashatlas.results.units import duration
 
 
 def section(runs: Runs) -> Section:

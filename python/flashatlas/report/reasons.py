@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from flashatlas.drawing.tables import duration
 from flashatlas.report.bars import BAR
 from flashatlas.report.chart import (
     RUN,
@@ -20,6 +19,7 @@ from flashatlas.report.chart import (
 )
 from flashatlas.report.palette import Runs, colour_key
 from flashatlas.results.reasons import REASONS, in_words, shares
+from flashatlas.results.units import duration
 
 TOGETHER = {
     "host_queue": ("before the drive", "host"),

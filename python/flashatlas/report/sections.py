@@ -5,22 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from flashatlas.drawing.tables import (
-    GROUPS,
-    JOBS,
-    duration,
-    job_rows,
-    number,
-    percent,
-    ranked_rows,
-    size,
-    speed,
-    unlike,
-)
+from flashatlas.drawing.tables import JOBS, job_rows, ranked_rows, unlike
 from flashatlas.report.html import facts, section, table, table_rows, text
 from flashatlas.report.palette import Runs
 from flashatlas.results import steadiness
 from flashatlas.results.notes import by_note
+from flashatlas.results.rows import GROUPS
+from flashatlas.results.units import duration, number, percent, size, speed
 
 ARROWS = {"low": ("↓", "lower is better"), "high": ("↑", "higher is better")}
 

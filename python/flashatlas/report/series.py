@@ -7,7 +7,6 @@ from typing import Any
 
 import pyarrow as pa
 
-from flashatlas.drawing.tables import duration, speed
 from flashatlas.report.chart import (
     NEAR,
     POINTS,
@@ -25,6 +24,7 @@ from flashatlas.report.chart import (
 )
 from flashatlas.report.latency import decades
 from flashatlas.report.palette import DASHES, Runs, colour_key, line_key
+from flashatlas.results.units import duration, speed
 
 STRETCHES = 128
 """The largest number of stretches of time in the strip of collection."""

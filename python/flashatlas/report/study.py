@@ -6,11 +6,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from flashatlas.drawing.labels import of_levels
-from flashatlas.drawing.tables import ROWS, TURNED, ranked_rows, word
+from flashatlas.drawing.tables import TURNED, ranked_rows
 from flashatlas.report.chart import Chart, Section, axis, columns_of, number_field
 from flashatlas.report.html import section, table, text
 from flashatlas.report.palette import COLOURS, DASHES, Runs, line_key
-from flashatlas.results.frame import Frame, frame
+from flashatlas.results.frame import Frame
+from flashatlas.results.rows import ROWS
+from flashatlas.results.runs import frame
+from flashatlas.results.units import word
 
 LEAST = 13
 """The least number of runs whose report is about factors rather than about each run."""

@@ -18,7 +18,6 @@ from typing import Any
 
 from flashatlas import plug
 from flashatlas._core import InputError
-from flashatlas.drawing.tables import duration
 from flashatlas.plug import Mounted
 from flashatlas.report.html import text
 from flashatlas.reproduce.page import report
@@ -26,6 +25,7 @@ from flashatlas.reproduce.protocol import Experiment, Kept, Made, Progress
 from flashatlas.reproduce.table import BEYOND, REPRODUCED, Listing, Table, html, listings
 from flashatlas.reproduce.workloads import Application, load
 from flashatlas.results.result import Result
+from flashatlas.results.units import duration
 from flashatlas.running.api import run
 from flashatlas.serving.serve import serve
 

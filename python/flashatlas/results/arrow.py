@@ -13,7 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from flashatlas.results.columns import bits
+from flashatlas.results.bits import bits
 
 _CODES = {
     pa.int64(): "q",

@@ -7,11 +7,12 @@ The digest of the tables is therefore computed from the core's own buffers.
 from __future__ import annotations
 
 import hashlib
-import operator
 from array import array
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
+
+from flashatlas.results.bits import bits, numbers_there
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -63,7 +64,7 @@ class Tables(Mapping[str, "pa.Table"]):
             if kind == "int64":
                 yield column, TYPES[kind], len(data) // 8, [b"", data]
             elif kind == "float64":
-                yield column, TYPES[kind], len(data) // 8, [_numbers_there(data), data]
+                yield column, TYPES[kind], len(data) // 8, [numbers_there(data), data]
             else:
                 texts = [words[code].encode() for code in data]
                 ends = array("i", accumulate(map(len, texts), initial=0))
@@ -138,17 +139,3 @@ def _array(kind: str, data: bytes, words: list[str]) -> pa.Array:
         return pc.if_else(pc.is_nan(values), pa.nulls(1, pa.float64())[0], values)
     codes = pa.Array.from_buffers(pa.uint8(), len(data), [None, buffer])
     return pa.DictionaryArray.from_arrays(codes, arrow.column(words, pa.string()))
-
-
-def _numbers_there(data: bytes) -> bytes:
-    """Return a bit for each number: 0 for a missing number, which the core writes as NaN."""
-    numbers = array("d", data)
-    if any(map(operator.ne, numbers, numbers)):  # NaN differs from itself
-        return bits(number == number for number in numbers)  # noqa: PLR0124
-    return bits(True for _ in numbers)
-
-
-def bits(values: Iterable[bool]) -> bytes:
-    """Return a bit for each value; the first is the lowest bit of the first byte."""
-    text = "".join("1" if value else "0" for value in values)
-    return int(text[::-1] or "0", 2).to_bytes(-(-len(text) // 8), "little")

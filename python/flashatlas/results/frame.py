@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import io
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,10 +14,10 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 
 from flashatlas._core import InputError, about, quantity
-from flashatlas.drawing.tables import ROWS
 from flashatlas.names import hint
 from flashatlas.results import arrow
-from flashatlas.results.result import Result, given_results
+from flashatlas.results.result import Result
+from flashatlas.results.rows import ROWS
 from flashatlas.results.units import unit_of
 
 SHOWN = ("waf", "iops", "latency_ns.write.p99", "latency_ns.read.p99", "oracle.violations")
@@ -56,7 +56,7 @@ _SUMMED = {name: next(row.value for row in ROWS if row.name == of) for name, of 
 
 @dataclass(frozen=True)
 class Frame:
-    """Runs as an Arrow table: see :func:`frame`.
+    """Runs as an Arrow table: see :func:`flashatlas.frame`.
 
     Any library that reads Arrow streams accepts a frame as a table: ``polars.DataFrame(runs)``,
     ``pyarrow.table(runs)``, DuckDB. ``polars.from_arrow`` makes one column of structs from any
@@ -191,33 +191,6 @@ class Frame:
         )
         count = f"{len(self)} runs, {self.table.num_columns} columns"
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><p>{count}</p>"
-
-
-def frame(results: Iterable[Result] | Result) -> Frame:
-    """Return runs as a table with a row for each run.
-
-    The columns are ``label``, the options (``drive``, ``trace``, ``mode``, ``seed`` …), every
-    parameter under its key (times in nanoseconds), every number of the record under its path
-    (``nand.programs.gc``), and sums of some numbers (:data:`SUMS`). Options and parameters in which
-    the runs differ are *factors*. A value that a run does not have is null.
-
-    >>> import flashatlas
-    >>> runs = flashatlas.compare(
-    ...     [{"set": {"ftl.victim": victim}} for victim in ("greedy", "fifo")],
-    ...     workload="uniform:requests=2000,size=2KiB",
-    ...     precondition="fill",
-    ... )
-    >>> flashatlas.frame(runs).factors
-    ['ftl.victim']
-
-    Raises:
-        InputError: ``results`` are empty, or not results.
-
-    """
-    given = given_results(results)
-    labels = [result.label for result in given]
-    first = [("label", labels, "name")] if any(labels) else []
-    return Frame(table_of([columns_of(result) for result in given], first))
 
 
 Columns = tuple[dict[str, Any], dict[str, Any]]

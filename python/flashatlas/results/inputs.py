@@ -1,4 +1,4 @@
-"""The files that a trace is read from: one file, or the parts of a merge (``merge:FILE;FILE``)."""
+"""Names of the files that a trace is read from: one file, or a merge (``merge:FILE;FILE``)."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from flashatlas._core import InputError, is_table, trace_files, trace_with_files
-from flashatlas.files import digest_of_content
+from flashatlas._core import trace_files, trace_with_files
 
 
 def with_files(name: str, change: Callable[[str], str]) -> str:
@@ -50,46 +49,3 @@ def with_inputs(trace: Mapping[str, Any], change: Callable[[str], str]) -> dict[
     if "parts" in trace:
         moved["parts"] = [part_with_files(part, change) for part in trace["parts"]]
     return moved
-
-
-def digest_of_file(path: str) -> str:
-    """Return the digest of a file as records have it; a table has the digest of its text.
-
-    Raises:
-        InputError: The file cannot be read.
-
-    """
-    from flashatlas.inputs.table_traces import open_text  # noqa: PLC0415
-
-    try:
-        with open_text(path) if is_table(path) else open(path, "rb") as source:
-            return digest_of_content(source)
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}") from error
-
-
-def must_be_as_read(trace: Mapping[str, Any]) -> None:
-    """Refuse a record's ``trace`` if one of its files is gone, or has another content now.
-
-    Raises:
-        InputError: A file is gone or differs; the error names it and its digests.
-
-    """
-    for path, digest in input_files(trace):
-        if (why := not_as_read(path, digest)) is not None:
-            raise InputError(why)
-
-
-def not_as_read(path: str, digest: str) -> str | None:
-    """Return why a file is not the one that a run read; ``None`` if it is."""
-    if not Path(path).exists():
-        return f"{path}: no such file; the run read it from there ({digest})"
-    if not Path(path).is_file():
-        return f"{path}: no file; the run read one from there ({digest})"
-    found = digest_of_file(path)
-    return None if found == digest else other_file(path, found, digest)
-
-
-def other_file(path: str, found: str | None, digest: str | None) -> str:
-    """Return a message about a file whose content differs from the content that was read."""
-    return f"{path}: not the file that was read: its digest is {found}, the record has {digest}"

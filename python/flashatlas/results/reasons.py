@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from flashatlas.drawing.tables import duration, percent
 from flashatlas.results.result import Result
+from flashatlas.results.units import duration, percent
 
 REASONS = {
     "host_queue": "waiting at the host",

@@ -8,7 +8,7 @@ import json
 import os
 import sys
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,13 +21,10 @@ from flashatlas.files import write_together
 from flashatlas.record import Record
 from flashatlas.results.columns import Column, Tables, as_made, update
 from flashatlas.results.folders import (
-    COMPARISON,
-    COMPARISON_SCHEMA,
     RECORD,
     TABLES,
     clear_comparison,
     clear_run,
-    numbered,
     run_folders,
 )
 from flashatlas.results.inputs import with_files, with_inputs
@@ -176,7 +173,7 @@ class Result:
         return table.cast(pa.schema(fields, metadata=run))
 
     def _repr_html_(self) -> str:
-        from flashatlas.results.frame import frame  # noqa: PLC0415
+        from flashatlas.results.runs import frame  # noqa: PLC0415
 
         return frame([self])._repr_html_()
 
@@ -429,29 +426,6 @@ def _beside(record_path: Path, name: str) -> Any:
         return None
 
 
-def given_results(given: Any) -> list[Result]:
-    """Return the results that a function was given: one, or several.
-
-    Raises:
-        InputError: The argument is something else, such as the path of a folder.
-
-    """
-    several = [given] if isinstance(given, Result) or not isinstance(given, Iterable) else given
-    paths = isinstance(given, str | os.PathLike)
-    for one in [given] if paths else (found := list(several)):
-        if not isinstance(one, Result):
-            hint = f"; Result.load({str(one)!r}) reads a folder" if paths else ""
-            raise InputError(f"{one!r} is of type {type(one).__name__}, expected a Result{hint}")
-    if not found:
-        raise InputError("no results: expected at least one")
-    return found
-
-
-def load_all(paths: Sequence[Path]) -> list[Result]:
-    """Return the runs that paths stand for: see :func:`flashatlas.results.folders.run_folders`."""
-    return [Result.load(folder) for path in paths for folder in run_folders(path)]
-
-
 def save_one(result: Result, folder: Path) -> int:
     """Save a run in a folder in place of earlier results.
 
@@ -470,40 +444,6 @@ def save_one(result: Result, folder: Path) -> int:
         return removed
 
     return write_together(((folder / name, content) for name, content in files.items()), clear)
-
-
-def save_all(results: Sequence[Result], folder: Path) -> int:
-    """Save runs as a comparison in a folder in place of earlier results.
-
-    It returns the number of earlier runs that were removed and not replaced.
-
-    Raises:
-        InputError: The runs cannot be written; the earlier results are still there.
-
-    """
-    kept: dict[Path, set[str]] = {}
-
-    def contents() -> Iterator[tuple[Path, bytes]]:
-        yield folder / COMPARISON, comparison_json(results).encode()
-        for number, result in enumerate(results, 1):
-            inner = folder / numbered(number)
-            files = result.files(inner)
-            kept[inner] = files.keys() - {RECORD}
-            yield from ((inner / name, content) for name, content in files.items())
-
-    def clear() -> int:
-        removed = int(clear_run(folder)) + clear_comparison(folder, keep=len(results))
-        for inner, names in kept.items():
-            clear_run(inner, keep=frozenset(names))
-        return removed
-
-    return write_together(contents(), clear)
-
-
-def comparison_json(results: Sequence[Result]) -> str:
-    """Return the records of a comparison as one JSON text."""
-    runs = [{"label": result.label, **result.record} for result in results]
-    return json.dumps({"schema": COMPARISON_SCHEMA, "runs": runs}, indent=2) + "\n"
 
 
 def result_of(

@@ -1,8 +1,9 @@
-"""Units of the numbers in records and tables, by their names (``docs/FORMATS.md``)."""
+"""Units of numbers in records and tables, by their names (``docs/FORMATS.md``), and in words."""
 
 from __future__ import annotations
 
 import re
+from typing import Any
 
 UNITS: tuple[tuple[str, str], ...] = (
     (r"^latency_ns\..*\.count$|^lookup\..*_ns\.count$", "requests"),
@@ -33,3 +34,54 @@ def unit_of(name: str) -> str:
     if SHARES.search(name) and not name.startswith("explain.") and not name.endswith("count"):
         return "share"
     return next((unit for pattern, unit in UNITS if re.search(pattern, name)), "")
+
+
+def duration(ns: float) -> str:
+    """Return nanoseconds in the unit that reads best."""
+    for unit, size in (("s", 1e9), ("ms", 1e6), ("µs", 1e3)):
+        if ns >= size:
+            return f"{ns / size:,.3g} {unit}" if ns < 1000 * size else f"{ns / size:,.0f} {unit}"
+    return f"{ns:.0f} ns"
+
+
+def size(count: float) -> str:
+    """Return bytes in binary units."""
+    for unit, factor in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
+        if count >= factor:
+            return f"{count / factor:,.1f} {unit}"
+    return f"{count:.0f} B"
+
+
+def word(value: Any, unit: str) -> str:
+    """Return a value of a factor with its unit; a file by its name."""
+    if value is None:
+        return "–"
+    if unit in ("bytes", "ns"):
+        return in_unit(value, unit)
+    return str(value).rsplit("/", 1)[-1]
+
+
+def in_unit(value: float, unit: str) -> str:
+    """Return a number of a record in a unit, with about four digits."""
+    text = {"ns": duration, "bytes": size}.get(unit)
+    return text(value) if text else f"{value:,.4g}"
+
+
+def speed(bytes_per_s: float) -> str:
+    """Return bytes per second in decimal units."""
+    return f"{bytes_per_s / 1e6:,.1f} MB/s"
+
+
+def number(count: float) -> str:
+    """Return a count with separators."""
+    return f"{count:,.0f}"
+
+
+def percent(share: float) -> str:
+    """Return a share of one in percent."""
+    return f"{100 * share:.1f} %"
+
+
+def fine_percent(share: float) -> str:
+    """Return a share of one in percent, with two digits however small it is."""
+    return f"{100 * share:.1f} %" if share >= 0.1 or share == 0 else f"{100 * share:.2g} %"

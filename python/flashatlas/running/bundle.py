@@ -12,8 +12,9 @@ from typing import Any
 
 from flashatlas._core import InputError, is_file
 from flashatlas.files import whole_file
-from flashatlas.results.inputs import digest_of_file, must_be_as_read
-from flashatlas.results.result import Result, given_results, with_paths
+from flashatlas.inputs.as_read import digest_of_file, must_be_as_read
+from flashatlas.results.result import Result, with_paths
+from flashatlas.results.runs import given_results
 
 INPUTS = "inputs"
 """The folder of a bundle that holds the files its runs read."""

@@ -9,7 +9,7 @@ from typing import Any
 
 from flashatlas import _core
 from flashatlas._core import InputError
-from flashatlas.drawing.tables import size
+from flashatlas.results.units import size
 
 LONG_S, LARGE_BYTES = 10.0, 1 << 30
 """The bounds from which a run's cost is announced."""

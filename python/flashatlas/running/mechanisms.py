@@ -10,10 +10,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from flashatlas.drawing.tables import path
 from flashatlas.inputs.drive import setting_list
 from flashatlas.names import registries
 from flashatlas.results.result import Result
+from flashatlas.results.rows import path
 from flashatlas.running.api import compare
 
 

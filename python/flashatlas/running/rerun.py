@@ -11,18 +11,13 @@ from typing import Any
 
 from flashatlas import parts
 from flashatlas._core import InputError
+from flashatlas.inputs.as_read import other_file
 from flashatlas.inputs.trace import Progress
 from flashatlas.results.folders import COMPARISON, EXPECTED, numbered
-from flashatlas.results.inputs import input_files, other_file
+from flashatlas.results.inputs import input_files
 from flashatlas.results.renamed_keys import JUDGED, upgraded
-from flashatlas.results.result import (
-    DAMAGE,
-    Result,
-    given_results,
-    is_as_written,
-    jobs_without_texts,
-    results_of,
-)
+from flashatlas.results.result import DAMAGE, Result, is_as_written, jobs_without_texts, results_of
+from flashatlas.results.runs import given_results
 from flashatlas.running.api import build, carried_out, specification
 from flashatlas.running.elsewhere import at_hand
 from flashatlas.running.run_options import of_groups

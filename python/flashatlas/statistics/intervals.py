@@ -12,9 +12,9 @@ from statistics import fmean
 from typing import Any
 
 from flashatlas._core import InputError, about
-from flashatlas.drawing.tables import in_unit
 from flashatlas.names import hint
 from flashatlas.results.frame import WORN_OUT, Frame
+from flashatlas.results.units import in_unit
 
 CONFIDENCE = 0.95
 

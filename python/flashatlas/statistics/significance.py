@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from flashatlas._core import InputError, about
-from flashatlas.drawing.tables import word
-from flashatlas.results.frame import Frame, frame
+from flashatlas.results.frame import Frame
 from flashatlas.results.result import Result
+from flashatlas.results.runs import frame
+from flashatlas.results.units import word
 
 EXACT = 16
 """The largest number of repetitions for which every assignment of signs is tried."""

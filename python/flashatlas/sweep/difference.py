@@ -15,9 +15,9 @@ from statistics import fmean
 from typing import Any
 
 from flashatlas._core import InputError, about
-from flashatlas.drawing.tables import word
 from flashatlas.names import hint
 from flashatlas.results.frame import FAILURE, Frame
+from flashatlas.results.units import word
 from flashatlas.statistics.intervals import PERCENTILE, REPLICATES, Estimate, estimates
 from flashatlas.sweep.numbers import FIRST
 

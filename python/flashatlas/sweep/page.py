@@ -13,7 +13,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from flashatlas.drawing.tables import word
 from flashatlas.files import write_whole
 from flashatlas.report.chart import downloads
 from flashatlas.report.document import BASE, document
@@ -21,6 +20,7 @@ from flashatlas.report.html import facts, section, table, table_rows, text
 from flashatlas.report.sections import command, verdict_of
 from flashatlas.results.frame import FAILURE, Frame
 from flashatlas.results.steadiness import MOVES
+from flashatlas.results.units import word
 from flashatlas.running.api import build
 from flashatlas.statistics.intervals import LEAST, Group, summary
 from flashatlas.sweep.numbers import asked_of, title_of

@@ -15,9 +15,10 @@ from flashatlas.names import hint
 from flashatlas.record import Note
 from flashatlas.results import arrow
 from flashatlas.results.folders import RECORD, run_folders
-from flashatlas.results.frame import FAILURE, Frame, frame
+from flashatlas.results.frame import FAILURE, Frame
 from flashatlas.results.renamed_keys import are_notes, upgraded
-from flashatlas.results.result import Result, load_all
+from flashatlas.results.result import Result
+from flashatlas.results.runs import frame, load_all
 from flashatlas.results.units import unit_of
 from flashatlas.sweep import rows
 from flashatlas.sweep.plan import Plan

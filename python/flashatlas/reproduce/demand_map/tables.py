@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from flashatlas.drawing.tables import size
 from flashatlas.reproduce.demand_map.plan import DemandMap, Row
 from flashatlas.reproduce.table import Listing
+from flashatlas.results.units import size
 
 NUMBERS = ("hit ratio", "map reads", "map writes", "read mean", "write mean", "RAM", "WAF")
 """Columns of the tables; map pages are counted per thousand lookups and changes."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
-from flashatlas.drawing.tables import size, speed
 from flashatlas.reproduce import table
 from flashatlas.reproduce.hard.studies import HARD, STAGES, HardStudies
 from flashatlas.reproduce.layered import NONE
 from flashatlas.reproduce.table import BEYOND, REPRODUCED, Listing, Table
 from flashatlas.results.result import Result
+from flashatlas.results.units import size, speed
 
 
 def tables(hard: HardStudies) -> list[Table]:

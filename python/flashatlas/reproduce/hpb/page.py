@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from flashatlas.drawing.tables import size
 from flashatlas.report import chart
 from flashatlas.report.html import text
 from flashatlas.report.palette import colour_key
@@ -12,6 +11,7 @@ from flashatlas.reproduce.hpb.plan import Hpb
 from flashatlas.reproduce.hpb.studies import read_mean_ns
 from flashatlas.reproduce.page import report
 from flashatlas.reproduce.table import html
+from flashatlas.results.units import size
 
 TITLE = "HPB: the map cached in host memory"
 

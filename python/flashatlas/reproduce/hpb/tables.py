@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from flashatlas.drawing.tables import size, speed
 from flashatlas.reproduce import table
 from flashatlas.reproduce.hpb.studies import HPB, STAGES, HpbStudies, layer, read_mean_ns
 from flashatlas.reproduce.layered import NONE
 from flashatlas.reproduce.table import BEYOND, DERIVED, REPRODUCED, Listing, Table
 from flashatlas.results.result import Result
+from flashatlas.results.units import size, speed
 
 
 def tables(hpb: HpbStudies) -> list[Table]:

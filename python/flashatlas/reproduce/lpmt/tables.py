@@ -8,11 +8,11 @@ from __future__ import annotations
 import itertools
 from statistics import fmean
 
-from flashatlas.drawing.tables import size
 from flashatlas.names import registries
 from flashatlas.reproduce import table
 from flashatlas.reproduce.lpmt.studies import POLICIES, Studies, chosen
 from flashatlas.reproduce.table import CALIBRATED, DERIVED, NOT, REPRODUCED, Listing, Table
+from flashatlas.results.units import size
 
 TCK = 1.5
 """Nanoseconds of a clock of the paper's DRAM."""

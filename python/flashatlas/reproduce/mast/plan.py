@@ -9,7 +9,6 @@ from typing import Any
 
 import pyarrow.compute as pc
 
-from flashatlas.drawing.tables import RECLAIMED, log_areas
 from flashatlas.reproduce.protocol import Kept, Progress
 from flashatlas.reproduce.runs import carried_out
 from flashatlas.reproduce.workloads import (
@@ -20,6 +19,7 @@ from flashatlas.reproduce.workloads import (
     traces_folder,
 )
 from flashatlas.results.result import Result
+from flashatlas.results.rows import RECLAIMED, log_areas
 
 MERGED = tuple(name for name in RECLAIMED if name != "moved")
 """Classes of figure 3: a log block whose pages moved to another block was not merged."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from flashatlas.drawing.tables import size
 from flashatlas.reproduce.mast.plan import MERGED, Mast, Row
 from flashatlas.reproduce.table import Listing
+from flashatlas.results.units import size
 
 
 def numbers_of(mast: Mast, row: Row) -> tuple[str, ...]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from flashatlas.drawing.tables import size
 from flashatlas.reproduce.nvm_map.plan import NvmMap, Row
 from flashatlas.reproduce.nvm_map.policy import HEAD, cells
 from flashatlas.reproduce.table import Listing
+from flashatlas.results.units import size
 
 NUMBERS = (
     "calls a second",

@@ -1,0 +1,54 @@
+"""Comparison of input files with the content that a run read, by their digests."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from flashatlas._core import InputError, is_table
+from flashatlas.files import digest_of_content
+from flashatlas.results.inputs import input_files
+
+
+def digest_of_file(path: str) -> str:
+    """Return the digest of a file as records have it; a table has the digest of its text.
+
+    Raises:
+        InputError: The file cannot be read.
+
+    """
+    from flashatlas.inputs.table_traces import open_text  # noqa: PLC0415
+
+    try:
+        with open_text(path) if is_table(path) else open(path, "rb") as source:
+            return digest_of_content(source)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from error
+
+
+def must_be_as_read(trace: Mapping[str, Any]) -> None:
+    """Refuse a record's ``trace`` if one of its files is gone, or has another content now.
+
+    Raises:
+        InputError: A file is gone or differs; the error names it and its digests.
+
+    """
+    for path, digest in input_files(trace):
+        if (why := not_as_read(path, digest)) is not None:
+            raise InputError(why)
+
+
+def not_as_read(path: str, digest: str) -> str | None:
+    """Return why a file is not the one that a run read; ``None`` if it is."""
+    if not Path(path).exists():
+        return f"{path}: no such file; the run read it from there ({digest})"
+    if not Path(path).is_file():
+        return f"{path}: no file; the run read one from there ({digest})"
+    found = digest_of_file(path)
+    return None if found == digest else other_file(path, found, digest)
+
+
+def other_file(path: str, found: str | None, digest: str | None) -> str:
+    """Return a message about a file whose content differs from the content that was read."""
+    return f"{path}: not the file that was read: its digest is {found}, the record has {digest}"

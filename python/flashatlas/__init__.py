@@ -111,19 +111,6 @@ _HOMES = {
 
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
 
-
-class _Package(type(sys)):  # type: ignore[misc]
-    """The package, in which a name shared by a function and its module means the function."""
-
-    def __setattr__(self, name: str, value: object) -> None:
-        # the import system sets a submodule here once it is loaded
-        if _HOME.get(name) == name and isinstance(value, type(sys)):
-            value = getattr(value, name)
-        super().__setattr__(name, value)
-
-
-sys.modules[__name__].__class__ = _Package
-
 if not TYPE_CHECKING:  # for type checkers, names that are not listed above are wrong
 
     def __getattr__(name: str) -> object:

@@ -16,7 +16,6 @@ import pyarrow.parquet as pq
 from flashatlas._core import InputError, about, quantity
 from flashatlas.names import hint
 from flashatlas.results import arrow
-from flashatlas.results.result import Result
 from flashatlas.results.rows import ROWS
 from flashatlas.results.units import unit_of
 
@@ -193,13 +192,20 @@ class Frame:
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><p>{count}</p>"
 
 
+def frame_of(runs: Sequence[tuple[str, Mapping[str, Any]]]) -> Frame:
+    """Return runs as a frame, each given as its label and its record."""
+    labels = [label for label, _ in runs]
+    first = [("label", labels, "name")] if any(labels) else []
+    return Frame(table_of([columns_of(record) for _, record in runs], first))
+
+
 Columns = tuple[dict[str, Any], dict[str, Any]]
 """Settings and numbers of a run, by column."""
 
 
-def columns_of(result: Result) -> Columns:
-    """Return a run as a row: its settings and its numbers, by column."""
-    return dict(_settings(result)), dict(_numbers(result.record))
+def columns_of(record: Mapping[str, Any]) -> Columns:
+    """Return the record of a run as a row: its settings and its numbers, by column."""
+    return dict(_settings(record)), dict(_numbers(record))
 
 
 def table_of(
@@ -236,9 +242,8 @@ def table_of(
     return pa.table(columns, schema=pa.schema(fields))
 
 
-def _settings(result: Result) -> Iterator[tuple[str, Any]]:
+def _settings(record: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """Yield the options and parameters of a run by column."""
-    record = result.record
     config = record["config"]
     yield "trace", record["trace"]["path"]
     for key, value in config.items():

@@ -173,9 +173,9 @@ class Result:
         return table.cast(pa.schema(fields, metadata=run))
 
     def _repr_html_(self) -> str:
-        from flashatlas.results.runs import frame  # noqa: PLC0415
+        from flashatlas.results.frame import frame_of  # noqa: PLC0415
 
-        return frame([self])._repr_html_()
+        return frame_of([(self.label, self.record)])._repr_html_()
 
     def _made(self) -> dict[str, Any]:
         """Return how the run was made: facts that equal runs do not share."""

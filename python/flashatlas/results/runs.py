@@ -70,12 +70,9 @@ def frame(results: Iterable[Result] | Result) -> Frame:
         InputError: ``results`` are empty, or not results.
 
     """
-    from flashatlas.results.frame import Frame, columns_of, table_of  # noqa: PLC0415
+    from flashatlas.results.frame import frame_of  # noqa: PLC0415
 
-    given = given_results(results)
-    labels = [result.label for result in given]
-    first = [("label", labels, "name")] if any(labels) else []
-    return Frame(table_of([columns_of(result) for result in given], first))
+    return frame_of([(result.label, result.record) for result in given_results(results)])
 
 
 def save_all(results: Sequence[Result], folder: Path) -> int:

@@ -56,7 +56,7 @@ class Row:
 
 def row_of(key: str, result: Result | LookupResult) -> Row:
     """Return a run as a row."""
-    columns = result.columns if isinstance(result, LookupResult) else columns_of(result)
+    columns = result.columns if isinstance(result, LookupResult) else columns_of(result.record)
     return Row(key, columns, result.wall_s)
 
 

@@ -237,7 +237,7 @@ class _Batches:
         """Return the means of the objectives over runs; ``None`` if one has failed."""
         if not all(self._store.has(run.key) for run in runs):
             return None
-        numbers = [columns_of(self._store.load(run.key))[1] for run in runs]
+        numbers = [columns_of(self._store.load(run.key).record)[1] for run in runs]
         for objective in self._search.objectives:
             for one in numbers:
                 if objective.number not in one:

@@ -43,7 +43,7 @@ from flashatlas.fio_json import to_fio_json
 from flashatlas.names import hint, registries
 from flashatlas.progress import Bars
 from flashatlas.results import units
-from flashatlas.results.inputs import short_name
+from flashatlas.results.paths import short_name
 from flashatlas.results.result import Result, save_one
 from flashatlas.results.runs import comparison_json, save_all
 from flashatlas.running import api

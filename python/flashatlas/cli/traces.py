@@ -19,7 +19,7 @@ from flashatlas.fetch import SOURCES, WITH_PACKAGE, fetch
 from flashatlas.inputs.trace import Trace
 from flashatlas.progress import Bars
 from flashatlas.results import units
-from flashatlas.results.inputs import short_name
+from flashatlas.results.paths import short_name
 
 app = App(no_args_is_help=True, help="Inspect traces, convert them, and fetch one.")
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from flashatlas._core import InputError, is_table
 from flashatlas.files import digest_of_content
-from flashatlas.results.inputs import input_files
+from flashatlas.results.paths import input_files
 
 
 def digest_of_file(path: str) -> str:

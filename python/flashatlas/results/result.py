@@ -27,7 +27,7 @@ from flashatlas.results.folders import (
     clear_run,
     run_folders,
 )
-from flashatlas.results.inputs import with_files, with_inputs
+from flashatlas.results.paths import with_files, with_inputs
 from flashatlas.results.renamed_keys import EARLIER_SCHEMA, JUDGED, are_notes, upgraded
 from flashatlas.results.units import unit_of
 from flashatlas.untrusted import json_file, keys_must_be, must_be, parquet_file

@@ -9,7 +9,7 @@ from typing import Any
 
 from flashatlas._core import InputError, about, is_file, trace_files
 from flashatlas.inputs.as_read import digest_of_file, not_as_read, other_file
-from flashatlas.results.inputs import input_files, with_inputs
+from flashatlas.results.paths import input_files, with_inputs
 from flashatlas.results.result import with_paths
 
 ASK = (

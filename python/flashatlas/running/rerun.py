@@ -14,7 +14,7 @@ from flashatlas._core import InputError
 from flashatlas.inputs.as_read import other_file
 from flashatlas.inputs.trace import Progress
 from flashatlas.results.folders import COMPARISON, EXPECTED, numbered
-from flashatlas.results.inputs import input_files
+from flashatlas.results.paths import input_files
 from flashatlas.results.renamed_keys import JUDGED, upgraded
 from flashatlas.results.result import DAMAGE, Result, is_as_written, jobs_without_texts, results_of
 from flashatlas.results.runs import given_results

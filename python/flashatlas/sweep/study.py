@@ -13,7 +13,7 @@ from flashatlas._core import InputError
 from flashatlas.foreign import TRACES
 from flashatlas.inputs.drive import Settings, setting_list
 from flashatlas.names import hint
-from flashatlas.results.inputs import with_files
+from flashatlas.results.paths import with_files
 from flashatlas.running.run_options import run_options
 from flashatlas.sweep.axes import AXIS, Axis, axis, flat, settings_of
 from flashatlas.sweep.condition import Condition

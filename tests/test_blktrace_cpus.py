@@ -17,7 +17,7 @@ WRITE = 1 << 17
 
 
 def event(ns: int, sector: int, size: int, action: int = ISSUED, minor: int = 0) -> bytes:
-    """Return an event of blktrace_api.h, of a write, with a payload of four bytes."""
+    """Return the event of a write (blktrace_api.h), with a payload of four bytes."""
     head = struct.pack("<IIQQ", MAGIC, 1, ns, sector)
     return (
         head
@@ -28,11 +28,11 @@ def event(ns: int, sector: int, size: int, action: int = ISSUED, minor: int = 0)
 
 @pytest.fixture
 def here(tmp_path, monkeypatch):
-    """Write files of CPUs: the requests at 1, 2, 3 and 4 us are on CPUs 0, 10, 2 and 0."""
+    """Write a file for each CPU: the requests at 1, 2, 3 and 4 us are on CPUs 0, 10, 2 and 0."""
     monkeypatch.chdir(tmp_path)
     first = event(1000, 8, 4096) + event(3500, 99, 512, QUEUED) + event(4000, 32, 4096)
     (tmp_path / "tr.blktrace.0").write_bytes(first)
-    (tmp_path / "tr.blktrace.1").write_bytes(b"")  # of a CPU that saw nothing
+    (tmp_path / "tr.blktrace.1").write_bytes(b"")  # a CPU without events
     (tmp_path / "tr.blktrace.2").write_bytes(event(3000, 24, 4096))
     (tmp_path / "tr.blktrace.10").write_bytes(event(2000, 16, 4096))
     (tmp_path / "other.blktrace.3").write_bytes(event(1, 0, 512))
@@ -43,9 +43,9 @@ CPUS = ["tr.blktrace.0", "tr.blktrace.1", "tr.blktrace.2", "tr.blktrace.10"]
 
 
 def test_one_file_stands_for_all_of_its_recording(here):
-    """Sectors 8, 16, 24, 32 in order of time, a microsecond apart; the queued event is no request.
+    """The requests are in order of time, a microsecond apart; the queued event is no request.
 
-    The number of devices counts the whole recording: one.
+    Their sectors are 8, 16, 24 and 32. The whole recording has one device.
     """
     for name in ("tr.blktrace.0", "tr.blktrace.10"):
         rows = Trace(name).to_arrow().to_pylist()
@@ -92,11 +92,11 @@ def test_a_fault_names_the_file_of_its_cpu(here):
         Trace("tr.blktrace.0").info()
     assert Trace("tr.blktrace.0", skip_bad=1).info()["requests"] == 3
     (here / "tr.blktrace.2").write_bytes(b"no events, but something else")
-    with pytest.raises(InputError, match=r"^tr\.blktrace\.2: byte 0: no blktrace event but"):
+    with pytest.raises(InputError, match=r"^tr\.blktrace\.2: byte 0: not a blktrace event:"):
         Trace("tr.blktrace.0").info()
     swapped = struct.pack(">I", MAGIC) + event(3000, 24, 4096)[4:]
     (here / "tr.blktrace.2").write_bytes(swapped)
-    with pytest.raises(InputError, match="another byte order"):
+    with pytest.raises(InputError, match="not the byte order of the first file"):
         Trace("tr.blktrace.0").info()
     with pytest.raises(InputError, match="does not come in a file for each CPU"):
         Trace("cpus:tr.blktrace.0;tr.blktrace.10", format="msr").info()

@@ -362,7 +362,7 @@ def test_a_checkpoint_refuses_what_plays_no_part_and_reads_the_format_that_it_is
     done = cli("checkpoint", "a.ckpt", "--precondition", f"trace:{trace}", "--format", "vscsi")
     assert (
         done.returncode == 2
-        and "no vscsi record" in done.stderr
+        and "not a vscsi record" in done.stderr
         and not (tmp_path / "a.ckpt").exists()
     )
 
@@ -383,7 +383,7 @@ def test_interrupt_stops_a_long_run_and_leaves_nothing(tmp_path):
         command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
     try:
-        time.sleep(6)  # until the run goes on, even if other tests keep the cores busy
+        time.sleep(6)  # until the run is under way, even if other tests keep the cores busy
         assert process.poll() is None, process.communicate()
         os.kill(process.pid, signal.SIGINT)
         output, errors = process.communicate(timeout=20)

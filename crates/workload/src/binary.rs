@@ -39,8 +39,8 @@ pub(crate) trait Fixed: Send {
         0
     }
 
-    /// Returns `true` if `record` begins as a record does. If it does not, the reader cannot find
-    /// the records behind it.
+    /// Returns `true` if `record` begins like a record. Otherwise the reader cannot find the
+    /// records behind it.
     fn in_step(&self, _record: &[u8]) -> bool {
         true
     }

@@ -84,7 +84,7 @@ impl Compression {
     }
 }
 
-/// An output that must be ended; until then it may hold bytes back.
+/// An output that must be ended; until then it may buffer bytes.
 pub(crate) trait Finish: Write + Send {
     /// Writes what is left, and flushes.
     fn finish(self: Box<Self>) -> io::Result<()>;

@@ -36,7 +36,7 @@ const OFFSET: usize = 2;
 const SIZE: usize = 3;
 const DEVICE: usize = 4;
 
-/// Word that stands where a place would, if every request has the same size: `each:4KiB`.
+/// Word that replaces the place if every request has the same size: `each:4KiB`.
 const EACH: &str = "each";
 
 const HEX: Param<bool> = Param::flag(
@@ -215,7 +215,8 @@ impl Described {
 /// Returns the time of a text in ISO 8601, counted from 1970; UTC if the text names no zone.
 pub(crate) fn iso_time(field: Field<'_>) -> Result<Time, Fault> {
     let parsed = std::str::from_utf8(field.text).ok().and_then(|text| {
-        // a zone is `Z` or an offset behind the time, whose date has signs of its own
+        // a time zone is `Z` or an offset after the time; the search skips the date, which contains
+        // `-`
         let zoned = text.bytes().skip("2026-01-01".len()).any(|b| b"Zz+-".contains(&b));
         if zoned {
             text.parse::<Timestamp>().ok()
@@ -226,14 +227,14 @@ pub(crate) fn iso_time(field: Field<'_>) -> Result<Time, Fault> {
     });
     let ns = parsed.and_then(|time| u128::try_from(time.as_nanosecond()).ok());
     let ns = ns.ok_or_else(|| {
-        field.fault("no time since 1970 in ISO 8601", "such as 2026-01-31T12:00:00.25Z")
+        field.fault("not an ISO 8601 time since 1970:", "such as 2026-01-31T12:00:00.25Z")
     })?;
     Ok(Time { ps: ns * 1_000, span: (field.start, field.start + field.text.len()) })
 }
 
 fn spellings(params: &Params) -> Result<Vec<(Vec<u8>, HostOp)>, ConfigError> {
     let given = |op: HostOp| Some(params.get(spelling(op))) != spelling(op).def.default;
-    // spellings that were given win over the default spellings of other operations
+    // given spellings take precedence over the default spellings of other operations
     let ops = HostOp::ALL
         .into_iter()
         .filter(|&op| given(op))

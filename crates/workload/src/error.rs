@@ -43,13 +43,13 @@ pub struct TraceError {
     pub skipped: u64,
     /// Kind of the fault, if all records with such a fault can be skipped.
     pub kind: Option<BadKind>,
-    /// Records of that kind from this one on, where they were counted.
+    /// Count of the records of that kind from this one on, if they were counted.
     pub alike: Option<Alike>,
 }
 
 impl TraceError {
-    /// Returns an error at a place, with its cause and the content expected there. Readers that
-    /// know more of the record fill in the other fields.
+    /// Returns an error at a place, with its cause and the content expected there. Readers fill in
+    /// the other fields where they have the values.
     pub fn new(
         place: Place,
         why: impl Into<Cow<'static, str>>,

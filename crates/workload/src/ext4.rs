@@ -1,16 +1,16 @@
 //! Requests of ext4 to a drive for fsync and fdatasync: data in place, then the journal (jbd2,
 //! `data=ordered`, `barrier=1`).
 //!
-//! A call for which metadata must be durable commits a transaction. It consists of one write of a
-//! descriptor block and the metadata blocks to the journal, a FLUSH, the commit block, and a FLUSH.
-//! If the drive has FUA, the commit block is written with FUA, and no FLUSH follows
+//! A call for which metadata must be durable commits a transaction. The transaction consists of one
+//! write of a descriptor block and the metadata blocks to the journal, a FLUSH, the commit block,
+//! and a FLUSH. If the drive has FUA, the commit block is written with FUA, and no FLUSH follows
 //! (`fs/jbd2/commit.c`: the commit block is written with preflush and FUA). Any other call sends a
 //! FLUSH only.
 //!
 //! Metadata must be durable when blocks were allocated: by an append, or by the first write to a
 //! preallocated file. After an fsync it must also be durable when the file's time of modification
-//! has moved on, which it does once a tick of the kernel's clock (`fs/ext4/fsync.c`). An fdatasync
-//! disregards that time.
+//! has changed. This time changes at most once a tick of the kernel's clock (`fs/ext4/fsync.c`). An
+//! fdatasync disregards that time.
 //!
 //! The journal is a ring of blocks. When a transaction does not fit the free part, a checkpoint
 //! writes the metadata blocks home, each once. Then a FLUSH and a write of the journal's superblock

@@ -41,7 +41,7 @@ impl Gate {
         }
     }
 
-    /// Returns a gate whose times count from `origin_ps`, whatever the first record says.
+    /// Returns a gate whose times count from `origin_ps`, not from the first record.
     pub fn counting_from(mut self, origin_ps: u128) -> Gate {
         self.clock.origin_ps = Some(origin_ps);
         self
@@ -50,8 +50,8 @@ impl Gate {
     /// Returns the record to deliver for `raw`, which was decoded at `place`, or `Ok(None)` if the
     /// options leave it out.
     ///
-    /// A record that is refused or not selected has no effect on the next record. A duplicate is
-    /// the record with which the next record is compared.
+    /// A record that is refused or not selected has no effect on the next record. The next record
+    /// is compared with a duplicate, not with the record that it repeats.
     #[inline]
     pub fn admit(&mut self, raw: &Raw, place: Place) -> Result<Option<Record>, Fault> {
         let device = match self.options.device_map {
@@ -187,7 +187,7 @@ impl Gate {
         Err(self.fail(error))
     }
 
-    /// Returns the time that all others count from, or `None` before the first record.
+    /// Returns the origin of all times, or `None` before the first record.
     pub fn origin_ps(&self) -> Option<u128> {
         self.clock.origin_ps
     }
@@ -205,8 +205,8 @@ impl Gate {
 /// Conversion from the times of a trace to times since its first record.
 struct Clock {
     origin_ps: Option<u128>,
-    /// The latest time in the trace, and the time that the clock made of it: picoseconds since the
-    /// origin, negative before the origin.
+    /// The latest time in the trace, and the same time in picoseconds since the origin. The second
+    /// is negative before the origin.
     latest: Option<(u128, i128)>,
 }
 

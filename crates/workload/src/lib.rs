@@ -8,8 +8,8 @@
 //! measures a source as it passes. [`create`] makes a [`RecordSink`], which writes records. The
 //! crate opens no file and reads no clock: the caller hands in readers and writers.
 //!
-//! Every record that leaves a reader keeps four promises, so that nothing behind it has to check
-//! again. It covers at least one sector (a flush covers none). A transfer covers at most
+//! Every record from a reader keeps four promises, so that later code need not check them again. It
+//! covers at least one sector (a flush covers none). A transfer covers at most
 //! [`MAX_TRANSFER_SECTORS`]. The address of its last byte is below `2^64`. The number of its device
 //! is below [`MAX_DEVICES`].
 //!

@@ -35,7 +35,7 @@ pub(crate) trait LineFormat: Send {
         None
     }
 
-    /// Returns the time that all others count from; `None` stands for the time of the first record.
+    /// Returns the origin of all times; `None` stands for the time of the first record.
     fn origin_ps(&self) -> Option<u128> {
         None
     }

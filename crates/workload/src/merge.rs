@@ -74,8 +74,8 @@ pub struct Merge<'a> {
     due: BinaryHeap<Reverse<(Ps, usize)>>,
     /// Part of the record, or of the error, that was yielded last.
     last: usize,
-    /// `true` if the part `last` has no record at hand. The part is read when the next record is
-    /// wanted, so that until then its account ends with the record that was yielded.
+    /// `true` if the next record of the part `last` is still to be read. It is read only when the
+    /// next record is wanted, so that the account of the part ends with the yielded record.
     empty: bool,
 }
 

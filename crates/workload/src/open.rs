@@ -26,15 +26,17 @@ const CONTENT_BUFFER_BYTES: usize = 256 << 10;
 pub struct Opened {
     /// Format of the trace.
     pub format: &'static FormatDef,
-    /// Compression: `none`, `gz`, `bz2`, `xz`, `zst`, or `several` for files of different ones.
+    /// Compression: `none`, `gz`, `bz2`, `xz` or `zst`. It is `several` if the files differ in
+    /// compression.
     pub compression: &'static str,
     /// `true` if its records carry times. If that depends on the file, its first 64 KiB decide.
     pub times: bool,
     /// `true` if its records carry operations. If not, every operation is
-    /// [`ReadOptions::assume_op`], or a read without that option. A caller that needs the real
-    /// operations must refuse such a trace.
+    /// [`ReadOptions::assume_op`]; without that option, every operation is a read. A caller that
+    /// needs the real operations must refuse such a trace.
     pub operations: bool,
-    /// Assumptions of the reading that the trace does not state, if nobody named its format.
+    /// Assumptions about units that the trace does not state. `None` if the caller named the
+    /// format, or if the format fixes its units.
     pub guess: Option<String>,
     /// The records.
     pub source: Box<dyn RecordSource>,
@@ -182,7 +184,7 @@ impl Registry {
         let (plausible, others): (Vec<_>, Vec<_>) =
             looked.into_iter().partition(|(.., looks)| doubt(looks).is_none());
         let first = plausible.first().map(|(reading, ..)| reading.says);
-        // readings with the same meaning count as one
+        // formats with the same meaning count as one reading
         if plausible.iter().any(|(reading, ..)| Some(reading.says) != first || first == Some("")) {
             return Err(ambiguous(plausible.iter().map(|(reading, ..)| **reading)));
         }
@@ -300,7 +302,7 @@ fn check_assumed(
     }
 }
 
-/// Returns the error which asks the user to name one of several readings.
+/// Returns the error that asks the user to name one of several formats.
 fn ambiguous(readings: impl Iterator<Item = Alternative>) -> OpenError {
     OpenError::Ambiguous { readings: readings.map(|one| (one.spec, one.says)).collect() }
 }

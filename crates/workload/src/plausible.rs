@@ -21,7 +21,7 @@ const FARTHEST: u64 = 1 << 39;
 /// a second.
 const FASTEST: f64 = 1e7;
 
-/// Minimum number of records for a rate to count: fewer records may be a burst.
+/// Minimum number of records from which a rate is computed: fewer records may be a burst.
 const ENOUGH: u64 = 32;
 
 /// Measures of the first records in a reading.

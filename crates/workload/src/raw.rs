@@ -19,7 +19,7 @@ pub(crate) struct Raw {
     pub op: HostOp,
     pub extent: Extent,
     pub fua: bool,
-    /// `true` if everything written before is to be made durable first: a flush is delivered before
+    /// `true` if all earlier writes must be made durable first. A flush is then delivered before
     /// the record.
     pub preflush: bool,
 }
@@ -134,7 +134,7 @@ impl Extent {
         }
     }
 
-    /// Returns the same sectors `by` further, or `None` if they leave the address range.
+    /// Returns the sectors moved by `by`, or `None` if they leave the address range.
     pub fn shifted(self, by: i64) -> Option<Extent> {
         let first = self.first.checked_add_signed(by)?;
         let end = first.checked_add(u64::from(self.sectors))?;

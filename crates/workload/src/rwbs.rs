@@ -44,8 +44,8 @@ fn parse(text: &[u8]) -> Option<Flags> {
         [b'Z', b'A', rest @ ..] => (Some(HostOp::Write), rest),
         [b'Z', b'R', rest @ ..] => (Some(HostOp::Trim), rest),
         [b'D', b'E', rest @ ..] | [b'D', rest @ ..] => (Some(HostOp::Trim), rest),
-        // a flush alone: FF from the kernel, FN from blkparse; F where the kernel prints no second
-        // letter
+        // a flush without a request: the kernel prints FF, or F without a second letter; blkparse
+        // prints FN
         [b'F' | b'N', rest @ ..] if preflush => (Some(HostOp::Flush), rest),
         [] if preflush => (Some(HostOp::Flush), command),
         [b'N', rest @ ..] => (None, rest),
@@ -80,7 +80,7 @@ pub(crate) const ACTION: Param<Text> = Param::choice(
 const PREFERENCE: [Action; 3] = [Action::Issued, Action::Completed, Action::Queued];
 
 impl Action {
-    /// Returns the action called `text`, or `None` if no reader takes it.
+    /// Returns the action called `text`, or `None` if there is none.
     pub fn named(text: &[u8]) -> Option<Action> {
         match text {
             b"D" => Some(Action::Issued),

@@ -6,7 +6,7 @@ use flashatlas_types::{ConfigError, Dur, HostOp, Request};
 use std::str::FromStr;
 
 /// Maximum number of sectors of a read or write that a reader accepts (1 GiB). A longer record is
-/// taken for damaged: to simulate it could mean a walk over terabytes of pages. A trim may be as
+/// taken for damaged, because its simulation could walk over terabytes of pages. A trim may be as
 /// long as a [`Request`] can be.
 pub const MAX_TRANSFER_SECTORS: u32 = 1 << 21;
 
@@ -16,7 +16,7 @@ pub const MAX_DEVICES: u32 = 1 << 16;
 /// One past the last sector whose bytes have 64-bit addresses.
 pub(crate) const END_OF_SECTORS: u64 = 1 << 55;
 
-/// A step of time that counts as a jump: more than a day, either way.
+/// Longest step of time, forward or backward, that is no jump: a day.
 pub const JUMP: Dur = Dur(86_400 * 1_000_000_000_000);
 
 /// One decoded record.
@@ -48,12 +48,12 @@ pub trait RecordSource: Send {
     /// generator.
     fn bytes_read(&self) -> u64;
 
-    /// Returns the number of requests in all, or `None` if it is not known in advance; generators
-    /// know it.
+    /// Returns the number of requests in all, or `None` if it is not known in advance. Generators
+    /// return the number.
     fn expected(&self) -> Option<u64>;
 
-    /// Continues behind the end for the same number of requests, with later times and other random
-    /// numbers. Generators do so and return `true`; other sources return `false`.
+    /// Continues after the end for the same number of requests. They have later times and other
+    /// random numbers. Generators continue and return `true`; other sources return `false`.
     fn go_on(&mut self) -> bool {
         false
     }
@@ -88,14 +88,14 @@ pub struct Account {
     /// Number of backward steps longer than [`ReadOptions::time_gap_max`], each taken for a clock
     /// that was set.
     pub backward_steps: u64,
-    /// Number of records with an earlier time than the first, which were put at its time.
+    /// Number of records with an earlier time than the first. They were moved to its time.
     pub before_first: u64,
     /// Number of requests whose addresses lay beyond the range of their part of a merge, and were
     /// taken modulo its size.
     pub wrapped: u64,
-    /// Place in its file of the record that was yielded last.
+    /// Place of the record that was yielded last, in its file.
     pub last_place: Option<Place>,
-    /// The first step of time of more than a day ([`JUMP`]), as the trace has it.
+    /// The first step of time of more than a day ([`JUMP`]), with its length in the trace.
     pub first_jump: Option<Jump>,
     /// Names of the devices in the trace, in the order of the numbers that [`DeviceMap::Separate`]
     /// gives them. The list is empty in formats that name no device. A file in the atlas format has
@@ -170,10 +170,10 @@ pub struct ReadOptions {
     /// earlier or later. A dropped record is the reference for the next. `None` drops none.
     pub drop_duplicates: Option<Dur>,
     /// Longest step of time. A longer forward step is cut to this length, and all later times move
-    /// along. A longer backward step is taken for a clock that was set, and counts as no step.
-    /// `None` is no limit.
+    /// along. A longer backward step is taken for a clock that was set, and counts as a step of
+    /// length 0. `None` is no limit.
     pub time_gap_max: Option<Dur>,
-    /// Operation of every record in a trace that names no operations; `None` stands for a read. It
-    /// is an error for a trace that names operations.
+    /// Operation of every record in a trace that names no operations; `None` stands for a read. An
+    /// operation set here is an error for a trace that names operations.
     pub assume_op: Option<HostOp>,
 }

@@ -151,7 +151,7 @@ pub(crate) fn split<const N: usize>(line: &[u8], separator: u8) -> ([Field<'_>; 
     (fields, count)
 }
 
-/// Returns the fields of `line` at `separator`, or at blanks if there is none.
+/// Returns the fields of `line` between separators, or between blanks if `separator` is `None`.
 pub(crate) fn fields(line: &[u8], separator: Option<u8>) -> impl Iterator<Item = Field<'_>> {
     let mut from = Some(0);
     std::iter::from_fn(move || {
@@ -169,7 +169,7 @@ pub(crate) fn fields(line: &[u8], separator: Option<u8>) -> impl Iterator<Item =
     })
 }
 
-/// Returns the `N` fields of `line` at `separator`, or `None` if there are fewer. If there are
+/// Returns the `N` fields of `line` between separators, or `None` if there are fewer. If there are
 /// more, the first field takes the rest.
 pub(crate) fn rsplit<const N: usize>(line: &[u8], separator: u8) -> Option<[Field<'_>; N]> {
     let mut fields = [Field::default(); N];

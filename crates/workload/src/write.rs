@@ -59,7 +59,7 @@ pub struct Written {
     pub trims_dropped: u64,
     /// Number of flushes left out.
     pub flushes_dropped: u64,
-    /// Number of records left out because they are of devices after the first.
+    /// Number of records left out because they do not belong to the first device.
     pub devices_dropped: u64,
     /// Number of requests whose forced unit access was left out.
     pub fua_dropped: u64,
@@ -74,9 +74,9 @@ pub enum WriteError {
     Unholdable {
         /// Number of the record, from 1.
         record: u64,
-        /// Obstacle.
+        /// Part of the record that the format cannot hold.
         why: String,
-        /// Advice.
+        /// Advice on how to write the trace.
         advice: &'static str,
     },
     /// An error of the output.
@@ -119,7 +119,7 @@ pub(crate) struct Holds {
     pub flushes: bool,
     /// Forced unit access of reads, writes and trims.
     pub fua: bool,
-    /// Forced unit access of flushes, which means nothing.
+    /// Forced unit access of flushes, although it has no effect.
     pub flush_fua: bool,
     pub devices: u32,
     /// The unit of time.
@@ -175,11 +175,11 @@ impl Fitting {
         let request = &mut fitted.request;
         let name = self.holds.name;
         if request.op == HostOp::Trim && !self.holds.trims {
-            self.lose(|| format!("{name} knows no trims"), |w| &mut w.trims_dropped)?;
+            self.lose(|| format!("{name} cannot hold trims"), |w| &mut w.trims_dropped)?;
             return Ok(None);
         }
         if request.op == HostOp::Flush && !self.holds.flushes {
-            self.lose(|| format!("{name} knows no flushes"), |w| &mut w.flushes_dropped)?;
+            self.lose(|| format!("{name} cannot hold flushes"), |w| &mut w.flushes_dropped)?;
             return Ok(None);
         }
         if *self.device.get_or_insert(record.device) != record.device && self.holds.devices == 1 {
@@ -191,7 +191,7 @@ impl Fitting {
         {
             let kind = request.op.name();
             self.lose(
-                || format!("{name} knows no forced unit access of a {kind}"),
+                || format!("{name} cannot hold the forced unit access of a {kind}"),
                 |w| &mut w.fua_dropped,
             )?;
             request.fua = false;
@@ -217,7 +217,7 @@ impl Fitting {
             *count(&mut self.written) += 1;
             return Ok(());
         }
-        let advice = "write a format that does, such as atlas or csv, or allow losses (`lossy`)";
+        let advice = "write a format that can, such as atlas or csv, or allow losses (`lossy`)";
         Err(WriteError::Unholdable { record: self.seen, why: why(), advice })
     }
 
@@ -226,7 +226,7 @@ impl Fitting {
             self.written.devices_dropped += 1;
             return Ok(());
         }
-        let why = format!("{} knows one device, and this is the second", self.holds.name);
+        let why = format!("{} holds one device, and this is a second", self.holds.name);
         let advice = "select a device (select:N) or let all meet (collapse) when reading, write a \
                       format that knows several, such as atlas or csv, or allow losses (`lossy`)";
         Err(WriteError::Unholdable { record: self.seen, why, advice })

@@ -9,7 +9,7 @@ use flashatlas_types::Ps;
 use std::io::{self, Read, Seek, SeekFrom};
 
 /// Bytes before the body of the end record: kind, three zeros, bytes of the body, CRC of the body,
-/// CRC of all these.
+/// CRC of the fields before.
 pub const END_HEADER_BYTES: usize = 16;
 
 /// Bytes of the trailer: offset of the end record, CRC of the offset, magic.
@@ -113,7 +113,7 @@ impl BlockEntry {
     }
 }
 
-/// Returns the last bytes of a file whose end record begins at `offset`.
+/// Returns the trailer of a file whose end record begins at `offset`.
 pub fn trailer(offset: u64) -> [u8; TRAILER_BYTES] {
     let mut bytes = [0; TRAILER_BYTES];
     bytes[..8].copy_from_slice(&offset.to_le_bytes());
@@ -146,12 +146,12 @@ fn take_text(rest: &mut &[u8]) -> Option<String> {
     String::from_utf8(text.to_vec()).ok()
 }
 
-/// A block boundary from which a file can be read on.
+/// Block boundary at which the reading of a file can continue.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Position {
-    /// Bytes before it.
+    /// Number of bytes before the boundary.
     pub offset: u64,
-    /// Records before it.
+    /// Number of records before the boundary.
     pub records_before: u64,
     /// Records in the whole file.
     pub records: u64,

@@ -26,7 +26,7 @@ pub(super) fn check(head: &[u8]) -> Result<(), TraceError> {
     if !head.starts_with(&MAGIC) {
         return Err(fault(
             0,
-            "no atlas trace but",
+            "not an atlas trace:",
             "a file that begins with \\x89FATR\\r\\n\\x1a",
             shown,
         ));

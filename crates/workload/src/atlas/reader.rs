@@ -107,7 +107,7 @@ impl Atlas {
             END => self.read_end().map(|()| FilePart::End),
             _ => Err(TraceError {
                 excerpt: excerpt(&kind),
-                ..self.fault("neither a block nor the end record but", "`B` or `E`")
+                ..self.fault("not a block or the end record:", "`B` or `E`")
             }),
         }
     }
@@ -192,7 +192,7 @@ impl Atlas {
         self.nothing_more()
     }
 
-    /// Refuses bytes after the end: they are damage, or another file.
+    /// Refuses bytes after the end, because they are damage or belong to another file.
     fn nothing_more(&mut self) -> Result<(), TraceError> {
         let offset = self.offset;
         let mut more = Vec::new();

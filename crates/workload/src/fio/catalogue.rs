@@ -58,7 +58,7 @@ pub fn known_options() -> impl Iterator<Item = KnownOption> {
     honoured.chain(refused).chain(left_out)
 }
 
-/// Returns the three classes as Markdown, which `docs/howto/run-a-fio-job.md` prints.
+/// Returns a Markdown table of each class. `docs/howto/run-a-fio-job.md` contains these tables.
 pub fn options_table() -> String {
     let mut text = String::from("| Honoured |\n|---|\n| ");
     let dated = |name: &str, since: &str| match since {

@@ -55,8 +55,8 @@ pub(super) struct Cursor {
     /// End of the last request by direction, as a byte of the file.
     position: [u64; 3],
     /// Start of the last request by direction; `None` before the first request. The start of the
-    /// last write is also `None` if a trim repeats the block of the trim before, so that both count
-    /// as pairs.
+    /// last write is also `None` after a trim that repeats the block of the last trim, so that both
+    /// trims count as pairs.
     start: [Option<u64>; 3],
     map: Option<BlockMap>,
     law: Option<Sampler>,
@@ -132,7 +132,7 @@ impl Cursor {
         let at = self.base.checked_add(offset.at)?;
         if o.pattern.trim_then_write() && o.pattern.random && dir == 2 && self.start[2] == Some(at)
         {
-            self.start[1] = None; // the same block twice: still a new pair
+            self.start[1] = None; // a trim of the same block begins a new pair
         }
         let mut bytes = self.size(o, dir, at, &offset, draw)?;
         if at.checked_add(bytes)? > self.span.file_bytes {
@@ -214,7 +214,7 @@ impl Cursor {
         if *position >= whole {
             return None;
         }
-        // where requests going backwards begin
+        // the offset at which a job that goes backwards begins
         let top = if whole > length { length } else { whole };
         if *position == first && first > 0 && o.hole < 0 {
             *position = top;

@@ -1,4 +1,4 @@
-//! The options that are modelled: each with its names and what it sets.
+//! The options that are modelled, each with its names and the function that sets its value.
 
 use super::distribution::{Distribution, parse_split};
 use super::options::{
@@ -8,7 +8,7 @@ use super::replay::WITHOUT_INFLUENCE;
 use super::value::{Amount, Arg, MAX_INT, MAX_NUMBER, one_of};
 use flashatlas_types::Dur;
 
-/// Largest `iodepth`, `numjobs`, `nrfiles` and other counts of things that take memory.
+/// Largest `iodepth`, `numjobs`, `nrfiles`, and other counts with memory for each item.
 const MAX_COUNT: u64 = 65_536;
 /// The largest `flow`.
 const MAX_WEIGHT: u64 = 1000;
@@ -63,7 +63,7 @@ const fn aliased(
     OptionDef { name, alias, set }
 }
 
-/// A closure that stores what `$parse` returns.
+/// A closure that stores the result of `$parse`.
 macro_rules! store {
     ($field:ident, $parse:expr) => {
         |o, a| {
@@ -274,7 +274,7 @@ fn zone_mode(arg: &Arg<'_>) -> Result<bool, String> {
 fn replay_align(arg: &Arg<'_>) -> Result<u64, String> {
     match arg.int(0, MAX_INT)? {
         n if n == 0 || n.is_power_of_two() => Ok(n),
-        n => Err(format!("{n} is no power of two")),
+        n => Err(format!("{n} is not a power of two")),
     }
 }
 
@@ -330,8 +330,8 @@ fn durable(arg: &Arg<'_>) -> Result<bool, String> {
     one_of(arg.text()?, "sync", &choices)
 }
 
-/// Returns `true` if `verify` asks to read back what is written. All of fio's ways to check it send
-/// the same requests.
+/// Returns `true` if `verify` asks to read back what is written. fio sends the same requests
+/// whichever way it checks the data.
 fn verify(arg: &Arg<'_>) -> Result<bool, String> {
     const WAYS: &[&str] = &[
         "0",
@@ -419,8 +419,7 @@ fn filenames(arg: &Arg<'_>) -> Result<Vec<String>, String> {
     }
 }
 
-/// Returns the options in `o` that are not simulated as they are set, or have no influence, each
-/// with the reason.
+/// Returns the options in `o` that are not simulated or have no influence, with the reasons.
 pub(super) fn left_out(o: &Options) -> Vec<(&'static str, &'static str)> {
     let mut list = Vec::new();
     let replays = !o.replay.logs.is_empty();

@@ -134,7 +134,7 @@ fn parse_zones(arg: &Arg<'_>, absolute: bool) -> Result<Vec<Zone>, String> {
         let size = match (size, absolute) {
             (size, true) => Some(arg.number(size)?),
             ("", false) => None,
-            // fio takes a share of 0 for a missing one
+            // fio treats a share of 0 as a missing share
             (size, false) => Some(percent(arg, size)?).filter(|&s| s > 0).map(u64::from),
         };
         given.push((percent(arg, access)?, size));
@@ -148,7 +148,7 @@ fn parse_zones(arg: &Arg<'_>, absolute: bool) -> Result<Vec<Zone>, String> {
     if !absolute && total > 100 {
         return Err(format!("the zones take {total} percent of the file; expected at most 100"));
     }
-    // zones without a size share what is left of the file
+    // zones without a size share the rest of the file
     let open = given.iter().filter(|z| z.1.is_none()).count() as u64;
     let rest = 100u64.saturating_sub(total).checked_div(open).unwrap_or(0);
     Ok(given.iter().map(|&(access, size)| Zone { access, size: size.unwrap_or(rest) }).collect())
@@ -161,7 +161,7 @@ pub(super) fn parse_split(arg: &Arg<'_>) -> Result<Vec<Share>, String> {
     for entry in entries(arg.text()?)? {
         let (bytes, share) = entry.split_once('/').unwrap_or((entry, ""));
         let bytes = Arg { text: Some(bytes), ..*arg }.size()?;
-        // fio takes a share of 0 for a missing one
+        // fio treats a share of 0 as a missing share
         let share = if share.trim().is_empty() { 0 } else { percent(arg, share)? };
         shares.push((bytes, Some(share).filter(|&s| s > 0)));
     }

@@ -75,7 +75,7 @@ pub fn parse(
     Ok(JobFile { sections: reader.sections, global: reader.global.given, warnings })
 }
 
-/// An option that is applied at the end of its section, so that `kb_base` can be applied first.
+/// An option of the current section. Options are applied at the end, so that `kb_base` comes first.
 struct GivenOption {
     at: Position,
     key: String,

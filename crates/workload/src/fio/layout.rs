@@ -22,7 +22,7 @@ const MAX_CAPACITY: u64 = 1 << 62;
 /// Maximum number of blocks in the random maps of all jobs: 512 MiB of bits.
 const MAX_MAP_BLOCKS: u64 = 1 << 32;
 
-/// A file as one job sees it.
+/// A file, and the part of it that one job uses.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct JobSpan {
     /// Name of the file, as in an iolog of fio.
@@ -56,7 +56,7 @@ pub struct Job {
     pub files: Vec<JobSpan>,
     /// Bytes of one pass.
     pub size: u64,
-    /// Bytes in all, if the option `io_size` gives them.
+    /// Bytes to issue in each loop instead of `size`, if the option `io_size` is given.
     pub io_size: Option<u64>,
     /// The options of its section.
     pub options: Arc<Options>,
@@ -199,7 +199,7 @@ impl Job {
             let (name, is_drive) = (self.in_folder(logged), names_drive(logged));
             if end > capacity {
                 let why = format!(
-                    "the log goes to byte {end} of `{name}`; the drive has {capacity} (see \
+                    "the log reaches byte {end} of `{name}`; the drive has {capacity} (see \
                      replay_scale)"
                 );
                 return Err(error(section, "read_iolog", why));
@@ -330,7 +330,7 @@ impl Job {
             return Err(error(
                 section,
                 "bs",
-                format!("blocks of {smallest} bytes in a file of which {least} are used"),
+                format!("blocks of {smallest} bytes do not fit the {least} bytes in use"),
             ));
         }
         if o.largest() > MAX_BLOCK_BYTES {
@@ -343,7 +343,7 @@ impl Job {
                 zones.iter().map(|z| z.iter().map(|z| z.size).sum::<u64>()).max().unwrap_or(0);
             if let Some(file) = self.files.iter().find(|f| largest > f.length) {
                 let why =
-                    format!("zones of {largest} bytes in a file of which {} are used", file.length);
+                    format!("zones of {largest} bytes do not fit the {} bytes in use", file.length);
                 return Err(error(section, "random_distribution", why));
             }
         }

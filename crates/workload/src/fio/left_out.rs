@@ -4,13 +4,13 @@
 //! The names are from `fio --cmdhelp=all` and `--enghelp=ENGINE` of fio 3.33. The names of later
 //! versions are from `options.c` of fio 3.34 to 3.42.
 
-/// Options that have no influence for one reason.
+/// Options that have no influence for the same reason.
 pub(super) struct LeftOut {
     /// Reason.
     pub why: &'static str,
     /// Names, aliases included.
     pub names: &'static [&'static str],
-    /// Names of later versions, and the version that has each first.
+    /// Names that later versions added, each with the first version that has it.
     pub later: &'static [(&'static str, &'static str)],
 }
 

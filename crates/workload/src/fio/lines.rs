@@ -11,7 +11,7 @@ const MAX_LINE_BYTES: usize = 8192;
 pub const MAX_TEXT_BYTES: u64 = 1 << 20;
 /// Maximum number of nested files, the job file included; fio's own limit.
 const MAX_DEPTH: usize = 16;
-/// Maximum number of files that are read for one job file, itself included.
+/// Maximum number of files that are read for one job file, the job file included.
 const MAX_FILES: usize = 256;
 /// Maximum number of sections and options in all files together.
 const MAX_ITEMS: usize = 65_536;

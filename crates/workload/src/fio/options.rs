@@ -57,8 +57,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
     pattern("randtrimwrite", [false, true, true], true),
 ];
 
-/// Way in which an engine submits: the kinds of request that it queues, and those that the job
-/// waits for.
+/// Kind of an engine: the requests that it queues. The job waits for each of the other requests.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Engine {
     /// One request after the other.
@@ -99,7 +98,7 @@ pub enum FileService {
     Random(u32),
 }
 
-/// Offset of a request that a random job does not make at random (`rw=randread:N`).
+/// Offset of the requests between two random ones (`rw=randread:N`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Sequencer {
     /// End of the last request.
@@ -147,12 +146,12 @@ pub enum ExitWhat {
     All,
 }
 
-/// Share of the requests that several jobs make together.
+/// Share of a job in the requests of all jobs with the same `flow_id`.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct FlowOptions {
-    /// `flow`: the weight; 0 is no share.
+    /// `flow`: the weight of the job; 0 leaves the job out of the sharing.
     pub weight: u32,
-    /// `flow_id`: jobs with the same share.
+    /// `flow_id`: the number of the group of jobs that share.
     pub id: u32,
     /// `flow_sleep`: the time after which a job ahead of its share checks again. If it is zero, the
     /// job checks all the time.
@@ -195,7 +194,7 @@ pub struct Options {
     pub size: Option<Amount>,
     /// `io_size`.
     pub io_size: Option<Amount>,
-    /// `filesize`, of every file.
+    /// `filesize`: the size of every file.
     pub file_size: Option<u64>,
     /// `offset`.
     pub offset: Amount,
@@ -203,7 +202,7 @@ pub struct Options {
     pub offset_increment: Amount,
     /// `offset_align`.
     pub offset_align: Option<u64>,
-    /// `read_iolog` and what belongs to it.
+    /// `read_iolog` and its options.
     pub replay: ReplayOptions,
     /// `number_ios`.
     pub number_ios: Option<u64>,
@@ -215,13 +214,13 @@ pub struct Options {
     pub files: u32,
     /// `file_service_type`.
     pub service: FileService,
-    /// `zonemode` and what belongs to it.
+    /// `zonemode` and its options.
     pub zoning: Zoning,
     /// `numjobs`.
     pub clones: u32,
     /// `iodepth`, as written.
     pub depth: u32,
-    /// `iodepth_batch`, `iodepth_low` and what belongs to them.
+    /// `iodepth_batch`, `iodepth_low` and related options.
     pub batching: Batching,
     /// `ioengine`.
     pub engine: Engine,
@@ -270,7 +269,8 @@ pub struct Options {
     pub verify: bool,
     /// `do_verify`.
     pub do_verify: bool,
-    /// `verify_backlog`: number of writes after which they are read back; 0 is at the end.
+    /// `verify_backlog`: number of writes after which these are read back. With 0, all writes are
+    /// read back at the end of the pass.
     pub verify_backlog: u64,
     /// `verify_backlog_batch`: number of writes that are read back at a time; 0 stands for the
     /// number of `verify_backlog`.
@@ -281,7 +281,7 @@ pub struct Options {
     pub time_based: bool,
     /// `ramp_time`.
     pub ramp: Dur,
-    /// `steadystate` and what belongs to it.
+    /// `steadystate` and its options.
     pub settling: Settling,
     /// `startdelay`: shortest and longest.
     pub start_delay: (Dur, Dur),
@@ -289,7 +289,7 @@ pub struct Options {
     pub loops: u64,
     /// `wait_for`: the job that must be over first.
     pub wait_for: Option<String>,
-    /// `flow` and what belongs to it.
+    /// `flow` and its options.
     pub flow: FlowOptions,
     /// `exitall`.
     pub exit_all: bool,

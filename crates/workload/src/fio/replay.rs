@@ -1,7 +1,7 @@
-//! `read_iolog`: a log that a job replays, with the times that fio 3.33 makes of it.
+//! `read_iolog`: a log that a job replays, at the times at which fio 3.33 replays it.
 //!
-//! Version 3 has a time for each line. fio keeps the distance between two lines, counted from the
-//! submission of the first, so that a job that fell behind does not catch up. The line after a line
+//! Version 3 has a time for each line. fio waits for the distance between two lines, counted from
+//! the submission of the first. So a job that falls behind does not catch up. The line after a line
 //! at time 0 does not wait. In version 2, the job waits at a line `wait` until the given number of
 //! milliseconds after the start of all jobs (`iolog.c`: `delay_since_ttime`, `iolog_delay`,
 //! `read_iolog_get`).
@@ -18,21 +18,22 @@ use std::sync::Arc;
 
 /// Maximum number of lines of a log: each takes 32 bytes of memory.
 const MAX_LINES: usize = 1 << 24;
-/// The largest number of bytes that fio reads of a line.
+/// Largest length of a request, in bytes, that fio reads from a line.
 const MAX_BYTES: u64 = u32::MAX as u64;
 
 /// Options of a replay.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ReplayOptions {
-    /// `read_iolog`, split at its colons: clones take the logs in turn. Empty: no replay.
+    /// `read_iolog`, split at its colons; clones replay the logs in turn. The list is empty if the
+    /// job replays no log.
     pub logs: Vec<String>,
     /// `replay_no_stall`: the times of the log are disregarded.
     pub no_stall: bool,
     /// `replay_redirect`: the file that all requests go to.
     pub redirect: Option<String>,
-    /// `replay_scale`: offsets are divided by it; 0 is 1.
+    /// `replay_scale`: the number by which offsets are divided; 0 counts as 1.
     pub scale: u64,
-    /// `replay_align`: offsets are rounded down to a multiple of this power of two; 0 is none.
+    /// `replay_align`: offsets are rounded down to a multiple of this power of two; 0 leaves them.
     pub align: u64,
     /// `replay_time_scale`: the speed of a log of version 3 in percent.
     pub speed_percent: u64,
@@ -121,7 +122,7 @@ pub(super) struct Replay {
     pub files: Vec<String>,
     /// End of the farthest request in each file.
     pub ends: Vec<u64>,
-    /// `true` if the log writes.
+    /// `true` if the log contains a write.
     pub writes: bool,
     /// Lines of the log.
     pub steps: Vec<(Turn, ReplayStep)>,
@@ -148,7 +149,7 @@ impl Replay {
         let head = lines.next().map_or("", |(_, line)| line.trim_start_matches('\u{feff}'));
         let Some(version) = version(head.as_bytes()) else {
             let why = format!(
-                "no iolog header but `{}`; expected {HEADER} (a recording of blktrace is run with \
+                "not an iolog header: `{}`; expected {HEADER} (a recording of blktrace is run with \
                  `--trace FILE`)",
                 super::lines::quoted(head)
             );
@@ -244,7 +245,7 @@ impl Reader<'_> {
         let at = if self.o.align > 0 { at & !(self.o.align - 1) } else { at };
         let bytes = length.number("a length in bytes")?;
         if bytes == 0 || bytes > MAX_BYTES {
-            return Err(length.fault("a length that fio does not send", "1 to 4294967295 bytes"));
+            return Err(length.fault("a length that fio cannot send:", "1 to 4294967295 bytes"));
         }
         let end = at.checked_add(bytes);
         let end =
@@ -285,5 +286,6 @@ fn micros(count: u64, unit: u64) -> Option<Dur> {
 }
 
 fn too_late(field: Field<'_>) -> Fault {
-    field.fault("a time beyond simulated time", "at most 200 days after the line before")
+    field
+        .fault("a time beyond the end of simulated time:", "at most 200 days after the line before")
 }

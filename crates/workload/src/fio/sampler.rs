@@ -18,7 +18,7 @@ const MAX_TERMS: u64 = 10_000_000;
 /// Number of terms that are added one by one. The rest of the sum comes from the Euler-Maclaurin
 /// formula, with an error below `1e-12`.
 const SINGLE_TERMS: u64 = 1000;
-/// The golden ratio's share of `2^64`: fio's `GOLDEN_RATIO_64`.
+/// `2^64` divided by the square of the golden ratio: fio's `GOLDEN_RATIO_64`.
 const HASH: u64 = 0x61c8_8646_80b5_83eb;
 /// Number of uniform numbers whose mean stands for a normal number.
 const NORMAL_TERMS: u64 = 12;
@@ -90,8 +90,8 @@ impl Sampler {
                     return mean;
                 }
                 let mut off = self.rng.below(spread) as i64 - (spread / 2) as i64;
-                // halving ends at 0; the mean itself may be one past the last block, which the
-                // modulo in `draw` brings back
+                // halving ends at an offset of 0. The mean itself may be one past the last block;
+                // the modulo in `draw` then wraps it to a block of the file
                 while off > 0 && mean.saturating_add_signed(off) >= self.blocks {
                     off /= 2;
                 }
@@ -114,7 +114,7 @@ fn harmonic(n: u64, theta: f64) -> f64 {
     if n <= SINGLE_TERMS {
         return single;
     }
-    // from m, which is in `single` already, to n
+    // the terms after m, up to n; `single` has the terms up to m
     let (m, n) = (SINGLE_TERMS as f64, n as f64);
     let (at_m, at_n) = (pow(m, -theta), pow(n, -theta));
     let integral = (n * at_n - m * at_m) / (1.0 - theta);

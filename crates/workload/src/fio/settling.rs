@@ -19,8 +19,8 @@ pub enum Measured {
 pub struct Criterion {
     /// Quantity that is measured.
     pub measured: Measured,
-    /// `true` if the slope of the fitted line in an interval is judged; otherwise the largest
-    /// distance of a measurement from the mean is judged.
+    /// `true` if the slope of the fitted line is judged (its change in an interval). Otherwise the
+    /// largest distance of a measurement from the mean is judged.
     pub slope: bool,
     /// Limit below which the job has settled.
     pub limit: f64,
@@ -33,7 +33,7 @@ pub struct Criterion {
 pub struct Settling {
     /// `steadystate`.
     pub criterion: Criterion,
-    /// `steadystate_duration`: length of the window that is judged; zero judges nothing.
+    /// `steadystate_duration`: length of the window that is judged; with zero, nothing is judged.
     pub window: Dur,
     /// `steadystate_ramp_time`: time before the first measurement.
     pub ramp: Dur,

@@ -1,10 +1,10 @@
 //! Values of options: numbers with fio's suffixes, percentages, times, ranges and lists by
 //! direction.
 //!
-//! A spelling has the value that fio 3.33 gives it (`tests/suite/fio_values.rs` asks the program).
-//! `k`, `kb` and `ki` are `kb_base` bytes. Only `kib` has the other base: 1000 with `kb_base=1024`,
-//! the default. The program reads the suffixes in this way, although its manual (`fio(1)`,
-//! "PARAMETER TYPES") gives `ki` the value of `kib`.
+//! Each spelling has the value that fio 3.33 gives it (`tests/suite/fio_values.rs` compares the
+//! values with the program's). `k`, `kb` and `ki` are `kb_base` bytes. Only `kib` has the other
+//! base: 1000 with `kb_base=1024`, the default. The program reads the suffixes in this way,
+//! although its manual (`fio(1)`, "PARAMETER TYPES") gives `ki` the value of `kib`.
 //!
 //! If fio drops a part of a value, the value is an error here: fio reads `1.5k` as 1, and `10sec`
 //! as 10 us.
@@ -49,7 +49,7 @@ impl<'a> Arg<'a> {
         }
     }
 
-    /// Returns 0 or 1 as a flag, and `true` if the option stands alone.
+    /// Returns the value 0 or 1 as a flag; an option without a value is `true`.
     pub fn flag(&self) -> Result<bool, String> {
         if self.text.is_none() { Ok(true) } else { self.switch() }
     }
@@ -162,7 +162,8 @@ impl<'a> Arg<'a> {
         Ok(())
     }
 
-    /// Returns the ends of `low-high` or `low:high`, the smaller first, whichever is written first.
+    /// Returns the ends of `low-high` or `low:high`. The smaller one comes first, even if it is
+    /// written last.
     pub fn range(&self) -> Result<(u64, u64), String> {
         let text = self.text()?;
         let (low, Some(high)) = split_range(text) else {
@@ -291,7 +292,7 @@ mod tests {
         for text in ["1000000", "1000kib", "1MiB", "+1mib"] {
             assert_eq!(number(text, 1024), Ok(1_000_000), "{text}");
         }
-        // 6ki are 6 * 1024, as fio reads it
+        // fio reads `6ki` as 6 times `kb_base`
         assert_eq!((number("6ki", 1024), number("6ki", 1000)), (Ok(6144), Ok(6000)));
         assert_eq!((number("1k", 1000), number("1kib", 1000)), (Ok(1000), Ok(1024)));
         assert_eq!(number("9223372036854775807", 1024), Ok(i64::MAX as u64));

@@ -1,4 +1,4 @@
-//! `zonemode=strided`: a job goes through parts of its file and leaves out what is between them.
+//! `zonemode=strided`: a job uses parts of its file, and skips the gaps between them.
 
 /// Options of zones.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]

@@ -37,7 +37,7 @@ pub(super) const FORMAT: FormatDef = FormatDef {
 const EVENT: &str = "device cpu sequence time pid action flags sector + sectors";
 
 struct Blkparse {
-    /// Action that is read; `None` stands for all that a reader may take.
+    /// Action of the events that are read; `None` reads every [`Action`].
     action: Option<Action>,
     devices: Devices,
 }
@@ -60,7 +60,7 @@ impl LineFormat for Blkparse {
         let (fields, count) = split_blanks::<10>(line);
         let [device, _cpu, _sequence, time, _pid, action, flags, sector, plus, sectors] = fields;
         if count < 7 || !is_device(device.text) {
-            return Err(Fault::whole("no event of blkparse but", EVENT));
+            return Err(Fault::whole("not a blkparse event:", EVENT));
         }
         match Action::named(action.text) {
             Some(action) if self.action.is_none_or(|wanted| wanted == action) => {}
@@ -69,7 +69,7 @@ impl LineFormat for Blkparse {
         let flags = rwbs::flags(flags)?;
         let passed_through = sector.text.starts_with(b"(") || plus.text.starts_with(b"(");
         let Some(op) = flags.op.filter(|_| !passed_through) else { return Ok(None) };
-        // the kernel gives a reset of a zone no length, and no event holds the size of the zone
+        // the event of a zone reset has no length, and no other event holds the size of the zone
         if op == HostOp::Trim && flags.zone && sectors.text == b"0" {
             return Ok(None);
         }

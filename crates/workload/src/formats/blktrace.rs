@@ -14,7 +14,7 @@
 //! | 44 | `u16` | error |
 //! | 46 | `u16` | bytes of the payload that follows |
 //!
-//! All are in the byte order of the machine that recorded them; the magic number shows it.
+//! All numbers are in the byte order of the recording machine. The magic number shows this order.
 
 use crate::binary::{Fixed, FixedSource, bytes_at};
 use crate::devices::Devices;
@@ -95,7 +95,7 @@ impl Order {
         if self == Order::Little { u64::from_le_bytes(bytes) } else { u64::from_be_bytes(bytes) }
     }
 
-    /// Returns the action of an event, or `None` if no reader takes it.
+    /// Returns the action of an event, or `None` if it is no [`Action`].
     fn action(self, event: &[u8]) -> Option<Action> {
         let word = self.u32(bytes_at(event, 28));
         match word & ACTIONS {
@@ -126,7 +126,7 @@ impl Order {
 fn open(input: Box<dyn BufRead + Send>, start: &Start<'_>) -> Result<Reader, OpenError> {
     let Some(order) = Order::detect(start.head) else {
         let fault = Fault {
-            why: "no blktrace event but".into(),
+            why: "not a blktrace event:".into(),
             expected: MAGICS,
             span: (0, 4),
             kind: None,
@@ -154,7 +154,11 @@ pub(crate) fn open_together(
     for (number, head) in heads.iter().enumerate().filter(|(_, head)| !head.is_empty()) {
         let found = Order::detect(head);
         if found.is_none() || order.is_some_and(|order| Some(order) != found) {
-            let why = if found.is_none() { "no blktrace event but" } else { "another byte order," };
+            let why = if found.is_none() {
+                "not a blktrace event:"
+            } else {
+                "not the byte order of the first file:"
+            };
             let fault = Fault { why: why.into(), expected: MAGICS, span: (0, 4), kind: None };
             let error = fault.at(head, |_| Place::Byte(0));
             return Err((number, Box::new(error.into())));
@@ -208,10 +212,10 @@ impl Fixed for Blktrace {
     fn decode(&mut self, event: &[u8]) -> Result<Option<Raw>, Fault> {
         let magic = self.order.u32(bytes_at(event, 0));
         if magic & !0xff != MAGIC {
-            return Err(Blktrace::fault(0, 4, "no blktrace event but", MAGICS));
+            return Err(Blktrace::fault(0, 4, "not a blktrace event:", MAGICS));
         }
         if magic as u8 != VERSION {
-            return Err(Blktrace::fault(0, 4, "an event of another version,", MAGICS));
+            return Err(Blktrace::fault(0, 4, "an unknown event version:", MAGICS));
         }
         let word = self.order.u32(bytes_at(event, 28));
         if word & PASSED_THROUGH != 0 || self.order.action(event) != Some(self.action) {

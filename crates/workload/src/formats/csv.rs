@@ -1,4 +1,4 @@
-//! FlashAtlas CSV: everything that a record holds, as text that other tools read.
+//! FlashAtlas CSV: all fields of a record, as text that other tools can read.
 
 use crate::Record;
 use crate::format::{FormatDef, Presence, Reader, Sniff, WriterDef};
@@ -42,7 +42,7 @@ impl LineFormat for Csv {
             return if self.named {
                 Ok(None)
             } else {
-                Err(Fault::whole("no line of column names but", COLUMNS))
+                Err(Fault::whole("not a line of column names:", COLUMNS))
             };
         }
         let ([time, op, sector, sectors, fua, device], count) = split::<6>(line, b',');
@@ -56,12 +56,12 @@ impl LineFormat for Csv {
         let fua = match fua.text {
             b"0" => false,
             b"1" => true,
-            _ => return Err(fua.fault("neither 0 nor 1 but", "1 for forced unit access, else 0")),
+            _ => return Err(fua.fault("not 0 or 1:", "1 for forced unit access, else 0")),
         };
         let number = device.number("the number of a device")?;
         let number = u32::try_from(number).ok().filter(|&n| n < MAX_DEVICES);
         let device =
-            number.ok_or_else(|| device.fault("no number of a device:", "at most 65,535"))?;
+            number.ok_or_else(|| device.fault("not a device number:", "at most 65,535"))?;
         let time = time.time(1, "a time in picoseconds")?;
         Ok(Some(Raw { time, device, op: kind, extent, fua, preflush: false }))
     }
@@ -76,9 +76,7 @@ fn extent(op: HostOp, sector: Field<'_>, sectors: Field<'_>) -> Result<Extent, F
         (sector.number("an address in sectors")?, sectors.number("a length in sectors")?);
     match op {
         HostOp::Flush if (first, count) == (0, 0) => Ok(Extent::NONE),
-        HostOp::Flush => {
-            Err(sectors.fault("a flush of sectors", "0 for address and length of a flush"))
-        }
+        HostOp::Flush => Err(sectors.fault("a flush with an address or length:", "0 for both")),
         _ => Extent::of_sectors(op, first, count).map_err(|e| extent_fault(e, sector, sectors)),
     }
 }

@@ -32,7 +32,7 @@ pub(super) const FORMAT: FormatDef = FormatDef {
 const COLUMNS: &str = "8 columns: pid action op offset length time gap sync";
 
 struct Events {
-    /// Action that is read; `None` stands for all of them.
+    /// Action of the events that are read; `None` reads every [`Action`].
     action: Option<Action>,
 }
 

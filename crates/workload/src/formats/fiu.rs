@@ -54,7 +54,7 @@ impl LineFormat for Fiu {
         let time = time.time(NANOSECOND_PS, "a time in nanoseconds")?;
         major.number("a major number")?;
         minor.number("a minor number")?;
-        // `major minor`, as the line has it
+        // the text `major minor` of the line
         let name =
             Field { text: &line[major.start..minor.start + minor.text.len()], start: major.start };
         Ok(Some(Raw::plain(time, self.devices.number(name)?, kind, extent)))

@@ -36,7 +36,7 @@ const EVENT: &str = "task-pid [cpu] seconds: event: its fields";
 const FIELDS: &str = "device flags … sector + sectors";
 
 struct Ftrace {
-    /// Action that is read; `None` stands for all that a reader may take.
+    /// Action of the events that are read; `None` reads every [`Action`].
     action: Option<Action>,
     devices: Devices,
 }
@@ -83,20 +83,20 @@ impl LineFormat for Ftrace {
             return Ok(None);
         }
         let Some((time, action, mut rest)) = event(line) else {
-            return Err(Fault::whole("no event of the kernel but", EVENT));
+            return Err(Fault::whole("not a kernel event:", EVENT));
         };
         let Some(action) = action else { return Ok(None) };
         if self.action.is_some_and(|wanted| wanted != action) {
             return Ok(None);
         }
-        let few = || Fault::whole("too few fields in an event of a request, ", FIELDS);
+        let few = || Fault::whole("too few fields in a request event:", FIELDS);
         let (device, flags) = rest.next().zip(rest.next()).ok_or_else(few)?;
         if !is_device(device.text) {
-            return Err(device.fault("no device", "major,minor"));
+            return Err(device.fault("not a device:", "major,minor"));
         }
         let flags = rwbs::flags(flags)?;
         let Some(op) = flags.op else { return Ok(None) };
-        // the bytes and the command stand before the sector in some events, and not in others
+        // some events have the bytes and the command before the sector, others do not
         let mut before = [Field::default(); 2];
         let plus = rest.by_ref().find(|field| {
             before = [before[1], *field];
@@ -104,7 +104,7 @@ impl LineFormat for Ftrace {
         });
         let (Some(_), Some(sectors)) = (plus, rest.next()) else { return Err(few()) };
         let sector = before[0];
-        // the kernel gives a reset of a zone no length, and no event holds the size of the zone
+        // the event of a zone reset has no length, and no other event holds the size of the zone
         if op == HostOp::Trim && flags.zone && sectors.text == b"0" {
             return Ok(None);
         }

@@ -1,5 +1,5 @@
-//! fio iolog, versions 2 and 3: a header line, then `file action [offset length]`, in version 3
-//! after a timestamp.
+//! fio iolog, versions 2 and 3. After a header line, each line is `file action [offset length]`. In
+//! version 3, a timestamp stands before the file.
 
 use crate::Record;
 use crate::devices::Devices;
@@ -150,7 +150,7 @@ impl LineFormat for Iolog {
             self.version = version(line);
             return match self.version {
                 Some(_) => Ok(None),
-                None => Err(Fault::whole("no iolog header but", HEADER)),
+                None => Err(Fault::whole("not an iolog header:", HEADER)),
             };
         };
         let entry = entry(version, line)?;

@@ -93,7 +93,7 @@ fn plain<'a>(line: &[u8], value: &'a [u8]) -> Result<Field<'a>, Fault> {
     let field = Field { text: value, start: offset(line, value) };
     match value {
         [b'"', text @ .., b'"'] if text.contains(&b'\\') => {
-            Err(field.fault("a text with escapes", "a text without"))
+            Err(field.fault("a string with escapes:", "a string without escapes"))
         }
         [b'"', text @ .., b'"'] => Ok(Field { text, start: field.start + 1 }),
         _ => Ok(field),

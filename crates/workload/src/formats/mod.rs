@@ -1,8 +1,8 @@
 //! Trace formats: one file each, listed in [`FORMATS`].
 //!
 //! To add one, write a file here with a `pub(super) const FORMAT: FormatDef` (see
-//! [`crate::format`]), and add it to the list. A text format implements `LineFormat`, which gives
-//! it line handling, error places, the account of bad records and sniffing.
+//! [`crate::format`]), and add it to the list. A text format implements `LineFormat`, which
+//! provides line handling, the places of errors, the account of bad records, and sniffing.
 
 mod alibaba;
 mod arc;

@@ -58,7 +58,7 @@ impl LineFormat for Msr {
             _ => return Err(op.fault("an unknown operation", "Read or Write")),
         };
         let extent = byte_extent(op, offset, length)?;
-        // `host,disk`, as the line has it
+        // the text `host,disk` of the line
         let name =
             Field { text: &line[host.start..disk.start + disk.text.len()], start: host.start };
         let device = self.devices.number(name)?;

@@ -50,7 +50,7 @@ impl LineFormat for Nexus5 {
         if sectors.checked_mul(u64::from(SECTOR_BYTES)) != Some(bytes.number("a length in bytes")?)
         {
             return Err(
-                bytes.fault("another length than the sectors before it,", "512 bytes a sector")
+                bytes.fault("not the number of bytes in these sectors:", "512 bytes a sector")
             );
         }
         let whole = if sectors > PAGE_SECTORS { sectors - sectors % PAGE_SECTORS } else { sectors };

@@ -79,7 +79,7 @@ impl Layout {
     fn decode(&self, record: &[u8]) -> Result<Raw, Fault> {
         if record[self.version + 1] != self.number {
             let expected = if self.number == 1 { "0x01" } else { "0x02" };
-            return Err(self.fault(self.version + 1, 1, "another version byte", expected));
+            return Err(self.fault(self.version + 1, 1, "an unknown version byte", expected));
         }
         let op = operation(u16_at(record, self.command))
             .ok_or_else(|| self.fault(self.command, 2, "an unknown command", COMMANDS))?;
@@ -120,7 +120,7 @@ fn operation(command: u16) -> Option<HostOp> {
 fn open(input: Box<dyn BufRead + Send>, start: &Start<'_>) -> Result<Reader, OpenError> {
     let layout = Layout::detect(start.head).ok_or_else(|| {
         let fault = Fault {
-            why: "no vscsi record but".into(),
+            why: "not a vscsi record:".into(),
             expected: "version 1 or 2 records",
             span: (0, V1.bytes),
             kind: None,

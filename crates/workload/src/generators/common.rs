@@ -58,7 +58,7 @@ const COMMON: [ParamDef; 6] =
     [REQUESTS.def, READ.def, TRIM.def, FLUSH_EVERY.def, RANGE.def, INTERVAL.def];
 
 /// Returns the parameters of a generator: its `own`, then those that all generators share. `N` is
-/// the number of both.
+/// the number of all parameters.
 pub(super) const fn with_common<const OWN: usize, const N: usize>(
     own: [ParamDef; OWN],
 ) -> [ParamDef; N] {
@@ -142,7 +142,7 @@ impl Slots {
     }
 }
 
-/// Returns the source that sends the requests of `pattern` by the common parameters.
+/// Returns the source of the requests of `pattern`, with the common parameters applied.
 pub(super) fn source<P: Pattern>(
     pattern: P,
     params: &Params,

@@ -100,7 +100,7 @@ mod tests {
         let share = hot.len() as f64 / 40_000.0;
         assert!((share - 0.7).abs() < 0.01, "{share}");
         assert!(hot.iter().all(|r| r.0 < 8192), "4 MiB");
-        // 1024 pages of 4 KiB: half of the writes go to the first 32
+        // 1024 pages of 4 KiB: half of the writes go to ranks below 32, the first 31 pages
         let first = hot.iter().filter(|r| r.0 / 8 < 31).count() as f64 / hot.len() as f64;
         assert!((first - 0.5).abs() < 0.02, "{first}");
         for file in files.chunks_exact(4) {

@@ -1,8 +1,8 @@
 //! Synthetic load: one file a generator, listed in [`GENERATORS`].
 //!
 //! The file of a generator has the addresses of its requests (a `Pattern`) and its parameters.
-//! Everything else (the number, kinds and times of requests) is the same for all generators, and
-//! stands in `common`.
+//! Everything else (the number, kinds and times of requests) is the same for all generators: see
+//! `common`.
 
 mod common;
 mod desktop;

@@ -1,4 +1,4 @@
-//! One slot after the other, from the start of the range and round again.
+//! Requests to one slot after the other. The first slot of the range follows the last.
 
 use super::GeneratorDef;
 use super::common::{Pattern, SIZE, Slots, source, with_common};

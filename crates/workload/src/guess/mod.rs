@@ -36,7 +36,7 @@ pub(crate) fn guess(head: &[u8]) -> Option<String> {
     reads(&spec, head).then_some(spec)
 }
 
-/// Returns `true` if `spec` reads more of the first records than it finds bad.
+/// Returns `true` if `spec` can read more than half of the first records.
 fn reads(spec: &str, head: &[u8]) -> bool {
     let (name, parameters) = settings::split_name(spec);
     let records = || {

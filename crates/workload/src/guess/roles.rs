@@ -102,8 +102,8 @@ fn is_iso(text: &str) -> bool {
 
 type Found<'a> = (Role, Column<'a>, Option<&'static str>);
 
-/// Returns the columns that have a role, each with its unit. The names show the role, or else the
-/// values.
+/// Returns the columns that have a role, each with its unit. A name shows the role; if no name
+/// does, the values show it.
 pub(super) fn find(mut columns: Vec<Column<'_>>) -> Vec<Found<'_>> {
     let mut found: Vec<Found<'_>> = Vec::new();
     for role in [Role::Op, Role::Time, Role::Offset, Role::Size, Role::Device] {
@@ -127,16 +127,16 @@ pub(super) fn find(mut columns: Vec<Column<'_>>) -> Vec<Found<'_>> {
     let unit =
         |wanted| found.iter().find(|(role, ..)| *role == wanted).and_then(|(.., unit)| *unit);
     let doubtful = unit(Role::Offset) != Some("bytes") && unit(Role::Size) == Some("bytes");
-    // lengths in bytes, but addresses that are not whole sectors: if no name shows that the column
-    // holds addresses, it does not (it may hold response times)
+    // the lengths are bytes, but the addresses are not multiples of 512. Such a column counts as
+    // addresses only if its name says so, because it may hold response times
     if doubtful {
         found.retain(|(role, column, _)| *role != Role::Offset || !column.name.is_empty());
     }
     found
 }
 
-/// Returns the column whose values alone show the role. If a header names the columns, values show
-/// no address, and show a time only in ISO 8601.
+/// Returns the column whose values show the role, whatever its name. If a header names the columns,
+/// values never show an address, and show a time only in ISO 8601.
 fn by_values(role: Role, columns: &[Column<'_>]) -> Option<usize> {
     let named = columns.iter().any(|column| !column.name.is_empty());
     let most = |column: &Column<'_>| {
@@ -206,7 +206,7 @@ fn length_unit(column: &Column<'_>, like: Option<&'static str>) -> &'static str 
     match like {
         _ if whole_sectors && numbers.iter().any(|&number| number > 0) => "bytes",
         Some(unit) if unit != "bytes" => unit,
-        // an odd number of bytes may be a length, which then covers a part of a sector
+        // a length may be an odd number of bytes, and then covers a part of a sector
         Some(_) => "bytes",
         None => "sectors",
     }

@@ -61,7 +61,8 @@ impl Distances {
     pub fn touch(&mut self, space: u32, number: u64) {
         self.accesses += 1;
         let unit = mix(u64::from(space)).wrapping_add(number);
-        // equal units have equal values; two different units share a value once in 2^64
+        // equal units have equal values; two different units have the same value with a probability
+        // of 2^-64
         let hash = mix(unit) % HASHES;
         if hash >= self.threshold {
             return;
@@ -87,7 +88,7 @@ impl Distances {
         self.intervals.add(interval, 1.0);
     }
 
-    /// Lowers the threshold until the units followed are at most the limit.
+    /// Lowers the threshold until the number of units followed is at most the limit.
     fn shrink(&mut self) {
         while self.seen.len() > self.limit {
             let &(largest, _) = self.by_hash.peek().expect("a unit for each that is seen");
@@ -154,15 +155,16 @@ impl Distances {
         ((self.followed - hits) / expected).clamp(0.0, 1.0)
     }
 
-    /// Returns the intervals from an access to a unit to its next, counted in accesses. Each bin
-    /// has its largest interval, and its share of all accesses that are not the first to a unit.
+    /// Returns the intervals from an access to a unit to its next, counted in accesses. Each item
+    /// is the largest interval of a bin and the share of the accesses in it. The first access to
+    /// each unit is not counted.
     pub fn intervals(&self) -> Vec<(u64, f64)> {
         let total = self.intervals.total();
         self.intervals.iter().map(|(most, weight)| (most, weight / total)).collect()
     }
 
-    /// Returns shares of the units, each with the share of accesses to it. The units accessed most
-    /// often come first.
+    /// Returns shares of the units, each with the share of the accesses that go to these units. The
+    /// units accessed most often come first.
     pub fn skew(&self) -> Vec<(f64, f64)> {
         let mut counts: Vec<u64> = self.seen.values().map(|seen| seen.count).collect();
         counts.sort_unstable_by(|a, b| b.cmp(a));

@@ -1,7 +1,7 @@
 //! Reuse in a trace: the miss ratio of a cache of map pages or map entries over its size, the
 //! intervals between writes of a page, and the skew of writes.
 //!
-//! It shows how large a CMT a trace needs, before any drive is simulated.
+//! These measures show how large a CMT a trace needs, before any drive is simulated.
 
 mod distances;
 mod log_bins;
@@ -25,8 +25,8 @@ pub struct MapUnits {
     pub entries: u64,
 }
 
-/// Measurement of reuse in a stream as it passes. Every device is an address space of its own;
-/// trims and flushes look nothing up.
+/// Measurement of reuse in a stream, record by record. Every device is an address space of its own;
+/// trims and flushes are not counted as accesses.
 #[derive(Debug)]
 pub struct Reuse {
     units: MapUnits,

@@ -3,7 +3,7 @@
 use cardinality_estimator::CardinalityEstimator;
 use flashatlas_types::{HostOp, Ps};
 
-/// Maximum number of intervals. If a record lies beyond them, each two neighbours become one.
+/// Maximum number of intervals. If a record lies beyond them, each pair of neighbours is joined.
 pub const MAX_INTERVALS: usize = 128;
 
 /// The first width of intervals of time: 1 ms.
@@ -177,7 +177,7 @@ mod tests {
         assert_eq!(intervals.width(), 2 * MS);
         let all = rows(&intervals);
         assert_eq!((all.len(), &all[..2]), (65, &[(3, 2, 2), (1, 1, 3)][..]));
-        add(&mut intervals, 5, 9); // too early: in the latest interval
+        add(&mut intervals, 5, 9); // too early: counts in the latest interval
         assert_eq!(rows(&intervals)[64], (2, 2, 10));
         add(&mut intervals, u64::MAX / MS, 10);
         assert!(intervals.each().count() <= MAX_INTERVALS);

@@ -12,7 +12,7 @@ impl TraceSummary {
     /// | `requests`, `reads`, `writes`, `trims`, `flushes` | counts |
     /// | `read_share`, `mean_bytes`, `read_bytes`, `written_bytes` | of reads and writes |
     /// | `footprint_bytes` | distinct pages of 4 KiB that reads and writes touch |
-    /// | `pages_written`, `distinct_pages_written`, `overwrite_ratio` | pages of 4 KiB, and the first over the second |
+    /// | `pages_written`, `distinct_pages_written`, `overwrite_ratio` | pages of 4 KiB, and the ratio of the first number to the second |
     /// | `highest_bytes` | one past the highest byte addressed |
     /// | `devices` | address spaces |
     /// | `duration_s` | the latest time |
@@ -20,7 +20,7 @@ impl TraceSummary {
     /// | `out_of_order` | records with an earlier time than the one before |
     /// | `zero_time` | `true` if every record is at time 0 |
     /// | `jumps` | steps of time of more than a day |
-    /// | `repeats` | records that repeat the one before of their device within 5 ms |
+    /// | `repeats` | records that repeat the previous record of the same device within 5 ms |
     /// | `dispersion`, `peak_to_mean` | of the requests in windows of a second; absent without times |
     /// | `sizes.OP` | list of `[bytes, count]`: number of requests with at most `bytes` bytes, and more than half of them |
     /// | `device_counts` | for each: `device`, `reads`, `writes`, `trims`, `flushes`, `read_bytes`, `written_bytes` |

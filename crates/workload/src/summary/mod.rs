@@ -48,7 +48,7 @@ pub struct DeviceCounts {
     last: Option<Request>,
 }
 
-/// Measurement of a stream as it passes.
+/// Measurement of a stream, record by record.
 ///
 /// Memory grows with the 2 MiB regions that the stream touches (about 150 bytes each) and its
 /// devices (about 100 bytes each), not with its length. Every device is an address space of its
@@ -74,7 +74,7 @@ pub struct TraceSummary {
     devices: BTreeMap<u32, DeviceCounts>,
 }
 
-/// Time within which a record counts as a repeat of an equal one before it on its device: 5 ms.
+/// Longest time between two equal records of a device for a repeat: 5 ms.
 pub const REPEAT: Dur = Dur(5_000_000_000);
 
 impl TraceSummary {
@@ -242,7 +242,7 @@ impl TraceSummary {
     }
 
     /// Returns the number of steps of time from one record to the next of more than a day
-    /// ([`JUMP`]), either way.
+    /// ([`JUMP`]), forward or backward.
     pub fn jumps(&self) -> u64 {
         self.jumps
     }

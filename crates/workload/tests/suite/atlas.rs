@@ -1,5 +1,4 @@
-//! The atlas format: compared with a file made from the layout alone, with every kind of damage,
-//! and read from the middle.
+//! The atlas format: a file of another program, every kind of damage, reading from the middle.
 
 use crate::common::*;
 use flashatlas_types::HostOp::{Flush, Read, Trim, Write};
@@ -70,7 +69,7 @@ fn no_byte_may_be_missing_or_added() {
     for cut in 1..bytes.len() {
         let why = error(&bytes[..cut]);
         assert!(
-            why.contains("truncated") || cut < 8 && why.contains("no atlas trace but"),
+            why.contains("truncated") || cut < 8 && why.contains("not an atlas trace:"),
             "{cut}: {why}"
         );
     }
@@ -91,7 +90,7 @@ fn what_is_wrong_is_named() {
     let bytes = small();
     assert_eq!(
         error(b"time_ps,op,sector,sectors,fua,device\n"),
-        "byte 0: no atlas trace but `time_ps,`; expected a file that begins with \
+        "byte 0: not an atlas trace: `time_ps,`; expected a file that begins with \
          \\x89FATR\\r\\n\\x1a"
     );
     assert_eq!(
@@ -120,10 +119,7 @@ fn what_is_wrong_is_named() {
         flip(end),
         format!("byte {end}: a damaged trailer; expected the place of the end record")
     );
-    assert_eq!(
-        flip(16),
-        "byte 16: neither a block nor the end record but `C`; expected `B` or `E`"
-    );
+    assert_eq!(flip(16), "byte 16: not a block or the end record: `C`; expected `B` or `E`");
     assert_eq!(
         error(&bytes[..80]),
         "byte 56: the trace is truncated in a block; expected a whole file, that ends in its index"
@@ -172,8 +168,8 @@ fn blocks_end_at_their_limit_and_read_on() {
     }
 }
 
-/// Returns the records of `bytes` from `from` on, found by the index, and the number of bytes that
-/// were passed over.
+/// Returns the records of `bytes` from time `from` on, and the number of skipped bytes. The index
+/// locates the records.
 fn from(bytes: &[u8], from: Ps) -> (Vec<Record>, u64) {
     let mut input = Cursor::new(bytes.to_vec());
     let position = atlas::seek(&mut input, from).unwrap();
@@ -203,14 +199,14 @@ fn a_slice_starts_at_the_right_block() {
         assert!(drain(&mut slice).0 == expected, "from {first} ms of the stream");
     }
     offsets.dedup();
-    assert_eq!(offsets.len(), 3, "one place for each block");
+    assert_eq!(offsets.len(), 3, "an offset for each block");
     assert_eq!(offsets[0], 16);
-    assert_eq!(from(&bytes, Ps(3 * block * MS)).0, [], "there is nothing so late");
+    assert_eq!(from(&bytes, Ps(3 * block * MS)).0, [], "no record is that late");
 }
 
 #[test]
 fn records_out_of_order_are_found_too() {
-    // the first block has one late record
+    // one record of the first block is late
     let mut records = every_ms(2 * MAX_BLOCK_RECORDS);
     records[7].request.at = Ps(1_000_000 * MS);
     let (bytes, _) = write_from("atlas", &records, "none", false, &origin()).unwrap();
@@ -236,7 +232,7 @@ fn seeking_refuses_what_it_cannot_use() {
     assert!(
         seek(&compress(&bytes, "gz"))
             .unwrap_err()
-            .starts_with("byte 0: no atlas trace but `\\x1f\\x8b")
+            .starts_with("byte 0: not an atlas trace: `\\x1f\\x8b")
     );
     let mut damaged = bytes.clone();
     damaged[bytes.len() - 20] ^= 1;

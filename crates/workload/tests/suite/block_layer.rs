@@ -46,7 +46,7 @@ Skips: 0 forward (0 -   0.0%)
 fn blkparse_takes_what_was_issued() {
     let expected = [
         record(0, Read, 1000, 8, 0),
-        record(1500 * NS, Flush, 0, 0, 1), // F in front of W: a flush before the write
+        record(1500 * NS, Flush, 0, 0, 1), // an F in front of W is a flush before the write
         fua(record(1500 * NS, Write, 2000, 16, 1)),
         record(2500 * NS, Flush, 0, 0, 1),
         record(0, Trim, 4096, 4_194_304, 0), // earlier than the first
@@ -126,7 +126,7 @@ fn faults_of_blkparse() {
     );
     assert_eq!(
         bad("8.0 0 1 0.0 1 D R 8 + 8 [a]"),
-        "2:1: no event of blkparse but `8.0 0 1 0.0 1 D R 8 + 8 [a]`; expected device cpu sequence \
+        "2:1: not a blkparse event: `8.0 0 1 0.0 1 D R 8 + 8 [a]`; expected device cpu sequence \
          time pid action flags sector + sectors"
     );
     assert_eq!(
@@ -228,7 +228,7 @@ fn faults_of_blktrace() {
     let error = |bytes: &[u8]| with(bytes, "blktrace").unwrap_err();
     assert_eq!(
         error(b"not a trace of blktrace"),
-        "byte 0: no blktrace event but `not `; expected 0x65617407 in either byte order"
+        "byte 0: not a blktrace event: `not `; expected 0x65617407 in either byte order"
     );
     assert_eq!(
         error(&good[..good.len() - 1]),
@@ -240,15 +240,15 @@ fn faults_of_blktrace() {
     other[50] = 8;
     assert_eq!(
         error(&other),
-        "byte 50: an event of another version, `\\x08tae`; expected 0x65617407 in either byte order"
+        "byte 50: an unknown event version: `\\x08tae`; expected 0x65617407 in either byte order"
     );
-    // out of step, the reader finds no later record to go on with
+    // without the magic number, the reader cannot find the records that follow
     let mut lost = good.clone();
     lost[53] = b'x';
     let options = ReadOptions { skip_bad: 100, ..ReadOptions::default() };
     assert_eq!(
         read_with(&lost, None, &options).unwrap_err(),
-        "byte 50: no blktrace event but `\\x07tax`; expected 0x65617407 in either byte order"
+        "byte 50: not a blktrace event: `\\x07tax`; expected 0x65617407 in either byte order"
     );
     let huge = blktrace(&[(1, u64::MAX, 4096, ISSUED | READ, 0, b"")], false);
     assert_eq!(
@@ -318,7 +318,8 @@ fn the_text_of_the_kernel_is_what_was_issued() {
 
 #[test]
 fn the_tools_that_print_events_of_the_kernel_do_it_otherwise() {
-    // trace-cmd report, perf script, and bios where no request was recorded
+    // text of trace-cmd report and of perf script, and bio events where no request events were
+    // recorded
     let one = [record(0, Write, 2048, 16, 0)];
     for text in [
         "cpus=2\n  fio-789  [000]  1000.001000: block_rq_issue:  8,0 W 8192 () 2048 + 16 [fio]\n",
@@ -329,10 +330,10 @@ fn the_tools_that_print_events_of_the_kernel_do_it_otherwise() {
         assert_eq!(read(text.as_bytes()).unwrap(), one, "{text}");
     }
     let bad = |line: &str| with(line.as_bytes(), "ftrace").unwrap_err();
-    assert!(bad("fio-789 1.5 W 8\n").contains("no event of the kernel but"));
+    assert!(bad("fio-789 1.5 W 8\n").contains("not a kernel event:"));
     assert!(bad("f-1 [0] 1.5: block_rq_issue: 8,0 W 8192 ()\n").contains("too few fields"));
     assert!(bad("f-1 [0] 1.5: block_rq_issue: 8,0\n").contains("too few fields"));
-    assert!(bad("f-1 [0] 1.5: block_rq_issue: 8 W 1 () 0 + 8\n").contains("no device"));
+    assert!(bad("f-1 [0] 1.5: block_rq_issue: 8 W 1 () 0 + 8\n").contains("not a device:"));
     assert!(bad("f-1 [0] 1.5: block_rq_issue: 8,0 Q 1 () 0 + 8\n").contains("operation flags"));
     assert!(bad("f-1 [0] 1.5: block_rq_issue: 8,0 W 1 () x + 8\n").contains("not a number"));
     assert!(bad("f-1 [0] 1.5: sched_switch: a\n").contains("the trace holds no request"));

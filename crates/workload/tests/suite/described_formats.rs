@@ -47,7 +47,7 @@ fn times_of_iso_8601_count_to_the_nanosecond() {
         assert_eq!(
             error(spec, format!("{bad},0,1\n")),
             format!(
-                "1:1: no time since 1970 in ISO 8601 `{bad}`; expected such as \
+                "1:1: not an ISO 8601 time since 1970: `{bad}`; expected such as \
                  2026-01-31T12:00:00.25Z"
             )
         );
@@ -93,7 +93,7 @@ fn json_lines_say_what_is_wrong_and_where() {
     assert_eq!(of("{\"at\": \"x\", \"n\": 1}\n"), "1:9: not a number `x`; expected an offset");
     assert_eq!(
         of("{\"at\": \"\\u0031\", \"n\": 1}\n"),
-        "1:8: a text with escapes `\"\\\\u0031\"`; expected a text without"
+        "1:8: a string with escapes: `\"\\\\u0031\"`; expected a string without escapes"
     );
     assert_eq!(of("{\"at\": {}, \"n\": 1}\n"), "1:8: not a number `{}`; expected an offset");
 }
@@ -110,7 +110,7 @@ fn the_columns_of_an_unknown_trace_are_guessed_from_its_header() {
             "columns:time=timestamp_us:us,op=opcode,offset=lba:sectors,size=nbytes:bytes,header=1"
         )
     );
-    // 0 is a read and 1 a write, NVMe counts blocks from zero, and a tab stands between
+    // 0 is a read and 1 a write; NVMe lengths count from zero; tabs separate the columns
     assert_eq!(
         guessed("time\tdev\tslba\tnlb\trw\n0.25\tnvme0\t0x100\t0\t0\n0.5\tnvme0\t0x108\t7\t1\n")
             .as_deref(),
@@ -122,7 +122,7 @@ fn the_columns_of_an_unknown_trace_are_guessed_from_its_header() {
     assert_eq!(
         guessed("date;page;kind\n2026-01-01 00:00:00;5;x\n2026-01-01 00:00:01;6;x\n"),
         None,
-        "nothing says that a page is an address"
+        "no word shows that `page` is an address"
     );
     for document in ["[1,2,3]\n[4,5,6]\n", "<a>1,2,3</a>\n"] {
         assert_eq!(guessed(document), None, "{document}");
@@ -141,7 +141,7 @@ fn the_columns_of_an_unknown_trace_are_guessed_from_its_values() {
     assert_eq!(
         described(&spec, text),
         [record(0, Read, 2048, 8, 0), record(S, Write, 16, 1, 0)],
-        "and what is guessed reads it"
+        "the guessed specification reads the trace"
     );
 }
 

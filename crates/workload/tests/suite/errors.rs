@@ -134,7 +134,7 @@ fn iologs() {
     let v3 = |line: &str| error("iolog", format!("fio version 3 iolog\n1 f read 0 512\n{line}\n"));
     assert_eq!(
         error("iolog", "fio version 4 iolog\nf read 0 512\n"),
-        "1:1: no iolog header but `fio version 4 iolog`; expected `fio version 2 iolog` or `fio \
+        "1:1: not an iolog header: `fio version 4 iolog`; expected `fio version 2 iolog` or `fio \
          version 3 iolog`"
     );
     assert_eq!(
@@ -195,7 +195,7 @@ fn vscsi_records() {
     );
     let mut other = good();
     other[15] = 9;
-    assert_eq!(with(other), "byte 79: another version byte `\\t`; expected 0x01");
+    assert_eq!(with(other), "byte 79: an unknown version byte `\\t`; expected 0x01");
     assert_eq!(
         with(good()[..5].to_vec()),
         "byte 64: a truncated record `\\x07\\x00\\x00\\x00\\x00`; expected 32 bytes, or 40 in \
@@ -203,7 +203,7 @@ fn vscsi_records() {
     );
     assert_eq!(
         error("vscsi", "not a vscsi trace, but longer than a record"),
-        "byte 0: no vscsi record but `not a vscsi trace, but longer th`; expected version 1 or 2 \
+        "byte 0: not a vscsi record: `not a vscsi trace, but longer th`; expected version 1 or 2 \
          records"
     );
 }
@@ -256,7 +256,7 @@ fn over_long_lines_are_bounded_and_can_be_skipped() {
         let records = read_with(line(len).as_bytes(), None, &options).unwrap();
         assert_eq!(records.iter().map(|r| r.request.lba.0).collect::<Vec<_>>(), [1, 3]);
     }
-    // a carriage return where the line is cut is not its end
+    // a carriage return at the place where the line is cut does not end the line
     let mut text = line(70_000).into_bytes();
     text[12 + 65_536] = b'\r';
     assert!(read(&text).unwrap_err().starts_with("2:1: a line that is too long"));
@@ -363,7 +363,7 @@ fn one_kind_of_bad_record_can_be_skipped_alone() {
         (records.len(), error.map(|e| e.to_string()), account.skipped_bad, account.skipped_kinds)
     };
     let told = |error: Option<String>| error.unwrap();
-    // without the option: how many there are, and what skips them
+    // without the option, the error counts these records and names the option that skips them
     let (records, error, ..) = read(text, &ReadOptions::default());
     assert_eq!(
         (records, told(error)),
@@ -374,7 +374,8 @@ fn one_kind_of_bad_record_can_be_skipped_alone() {
                 .to_owned()
         )
     );
-    // with it, a record of another kind is still an error, and those before it are counted
+    // with the option, a record of another kind is still an error, and the skipped records are
+    // counted
     let (records, error, skipped, kinds) = read(text, &skipping("zero-length"));
     assert_eq!((records, skipped, kinds), (2, 2, [2, 0, 0]));
     let error = told(error);
@@ -389,10 +390,10 @@ fn one_kind_of_bad_record_can_be_skipped_alone() {
     let (records, error, skipped, kinds) = read(text, &skipping("zero-length,too-long"));
     assert_eq!((records, skipped, kinds), (2, 3, [2, 1, 0]));
     assert!(told(error).starts_with("6:1: the wrong number of columns in `worse`"));
-    // a number skips any kind, and the kinds are counted
+    // a number skips bad records of any kind, and each kind is counted
     let any = ReadOptions { skip_bad: 4, ..ReadOptions::default() };
     assert_eq!(read(text, &any), (2, None, 4, [2, 1, 0]));
-    // binary records are alike
+    // the same holds for binary records
     let binary = [vscsi1(512, 0x28, 1, 1), vscsi1(0, 0x28, 1, 1), vscsi1(0, 0x28, 1, 1)].concat();
     let error = read_with(&binary, None, &ReadOptions::default()).unwrap_err();
     assert!(error.contains("(2 such records from here to the end; "), "{error}");

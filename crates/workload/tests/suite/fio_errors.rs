@@ -174,7 +174,7 @@ fn shares_that_cannot_be() {
     );
     assert_eq!(
         law("zoned_abs:60/60k:40/60k"),
-        "t.fio:3:21: random_distribution: zones of 122880 bytes in a file of which 65536 are used"
+        "t.fio:3:21: random_distribution: zones of 122880 bytes do not fit the 65536 bytes in use"
     );
     assert_eq!(
         law("zipf:1"),
@@ -227,7 +227,7 @@ fn jobs_that_do_not_fit() {
     );
     assert_eq!(
         option("bs=128k"),
-        "t.fio:3:4: bs: blocks of 131072 bytes in a file of which 65536 are used"
+        "t.fio:3:4: bs: blocks of 131072 bytes do not fit the 65536 bytes in use"
     );
     assert_eq!(
         error("[a]\nfilename=/dev/sda\n[b]\nfilename=/dev/sdb\n"),
@@ -347,7 +347,7 @@ fn shares_of_the_drive_and_increments() {
             .jobs;
     let spans: Vec<(u64, u64)> =
         jobs.iter().map(|j| (j.files[0].offset, j.files[0].length)).collect();
-    // 10 % of 1 MiB are 104857 bytes, up to the next 4 KiB: 106496; 25 % are 256 KiB
+    // 10 % of 1 MiB are 104857 bytes, rounded up to a multiple of 4 KiB: 106496; 25 % are 256 KiB
     assert_eq!(spans, [(106_496, 262_144), (368_640, 262_144), (630_784, 262_144)]);
     let job = &layout("[a]\nrw=randread\n").jobs[0];
     assert!(job.files[0].is_drive, "a job without a size uses the whole drive");
@@ -369,7 +369,7 @@ fn groups_begin_at_walls() {
 fn options_are_read_as_fio_reads_them() {
     let one = |line: &str| file(&format!("[a]\nsize=64k\n{line}\n")).sections[0].options.clone();
     assert_eq!(one("kb_base=1000\nbs=4k").sizes[0], (4000, 4000));
-    assert_eq!(one("bs=4k\nkb_base=1000").sizes[0], (4000, 4000), "wherever it stands");
+    assert_eq!(one("bs=4k\nkb_base=1000").sizes[0], (4000, 4000), "at any place");
     assert_eq!(one("bs=4k,,8k").sizes, [(4096, 4096), (4096, 4096), (8192, 8192)]);
     assert_eq!(one("bsrange=4k-16k,1k:2k").sizes, [(4096, 16384), (1024, 2048), (1024, 2048)]);
     assert_eq!(one("size=10%").size, Some(Amount::Percent(10)));
@@ -439,7 +439,7 @@ fn when_a_job_settles() {
          options; expected the same in each (in [global]), or `new_group`"
     );
     let warnings = |text: &str| file(text).warnings.len();
-    assert_eq!(warnings("[a]\nsize=64k\ndirect=1\nss=iops:1%\n"), 1, "judges nothing");
+    assert_eq!(warnings("[a]\nsize=64k\ndirect=1\nss=iops:1%\n"), 1, "nothing is judged");
     assert_eq!(warnings("[a]\nsize=64k\ndirect=1\nss=iops:1%\nss_dur=5\n"), 0);
 }
 
@@ -453,6 +453,6 @@ fn limits_of_settling_have_their_units() {
     assert_eq!(limit("iops:2"), (2.0, false, false));
     assert_eq!(limit("iops_slope:0.3%"), (0.3, true, true));
     assert_eq!(limit("bw:2k"), (2048.0, false, false));
-    assert_eq!(limit("lat:500"), (500.0, false, false), "nanoseconds, as fio takes them");
+    assert_eq!(limit("lat:500"), (500.0, false, false), "in nanoseconds, as in fio");
     assert_eq!(limit("lat_slope:2ms"), (2e6, false, true));
 }

@@ -4,12 +4,12 @@ use flashatlas_workload::fio::{OptionClass, known_options, options_table, parse}
 use std::collections::HashSet;
 use std::process::Command;
 
-/// Document that prints the table.
+/// Document that contains the table.
 const DOCUMENT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/howto/run-a-fio-job.md");
 const BEGIN: &str = "<!-- options: begin -->\n";
 const END: &str = "<!-- options: end -->\n";
 
-/// Returns the error of a job of 64 KiB that has `line`, or `None` if it has none.
+/// Returns the error of a job of 64 KiB with the option `line`, or `None` if the job is accepted.
 fn error(line: &str) -> Option<String> {
     let none = |_: &str| Err(std::io::Error::other("no files here"));
     let text = format!("[first]\nsize=64k\n[a]\nsize=64k\n{line}\n");
@@ -109,7 +109,7 @@ fn reading_back_and_waiting_have_their_limits() {
     assert!(error("verify=md6").unwrap().contains("did you mean `md5`?"));
 }
 
-/// FLASHATLAS_WRITE=1 writes the table.
+/// With FLASHATLAS_WRITE=1, the test writes the table.
 #[test]
 fn the_documentation_prints_the_table() {
     let text = std::fs::read_to_string(DOCUMENT).unwrap();

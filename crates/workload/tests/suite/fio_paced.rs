@@ -1,4 +1,4 @@
-//! Zones of random jobs, random times, and reads of what was written, beside the real fio.
+//! Zones of random jobs, random times, and reads of written data, compared with the real fio.
 
 use crate::fio_reference::{assert_alike, fio, job, ours, theirs};
 use flashatlas_types::{HostOp, Rng, Seed};
@@ -13,11 +13,11 @@ fn a_random_job_goes_through_each_zone_in_turn() {
         return eprintln!("skipped: fio is not installed");
     }
     for (number, (options, of_zone, zones)) in [
-        // zones of 32 KiB with 32 KiB between them: each block of a zone once
+        // zones of 32 KiB with 32 KiB between them; each block of a zone is used once
         ("zonesize=32k zoneskip=32k", 8, &[0u64, 64, 128, 192][..]),
-        // half of each zone of 32 KiB, one behind the other
+        // adjacent zones of 32 KiB, half of each is used
         ("zonesize=16k zonerange=32k", 4, &[0, 32, 64, 96, 128, 160, 192, 224]),
-        // each zone twice
+        // each zone is used twice
         ("zonesize=64k zonerange=32k zoneskip=96k", 16, &[0, 128]),
     ]
     .iter()
@@ -48,7 +48,7 @@ fn random_times_are_spread_as_in_fio() {
     let folder = std::path::PathBuf::from(env!("CARGO_TARGET_TMPDIR"))
         .join(format!("poisson-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
-    // 250 a second: compared with gaps of 4 ms, the delays of the machine are small
+    // 250 requests a second: the delays of the machine are small compared with gaps of 4 ms
     let text = job(&format!("rate_iops=250 rate_process=poisson size={}", 4096 * (GAPS + 1)));
     std::fs::write(folder.join("job.fio"), format!("{text}write_iolog=log\n")).unwrap();
     assert!(
@@ -93,7 +93,7 @@ fn what_is_in_flight_is_not_read_back() {
         Some(JobStep::Request(r) | JobStep::Check(r)) => (r.direction, r.offset / 4096),
         step => panic!("{step:?}"),
     };
-    // four writes, of which none is complete
+    // four writes, none of them complete
     let writes: Vec<_> = (0..4).map(|_| next()).collect();
     assert_eq!(writes, [0, 1, 2, 3].map(|block| (Direction::Write, block)));
     stream.complete(Direction::Write, 0, 0);
@@ -101,7 +101,7 @@ fn what_is_in_flight_is_not_read_back() {
         Some(JobStep::Request(r) | JobStep::Check(r)) => (r.direction, r.offset / 4096),
         step => panic!("{step:?}"),
     };
-    // the first is read back, the second is not complete
+    // only the first write is complete and read back
     assert_eq!([next(), next()], [(Direction::Read, 0), (Direction::Write, 4)]);
 }
 

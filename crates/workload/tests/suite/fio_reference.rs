@@ -1,9 +1,9 @@
-//! The requests of job files beside the requests of the real fio, which writes them into an iolog.
+//! The requests of job files, compared with the requests that the real fio writes into an iolog.
 //!
 //! Every job runs on fio's `null` engine with `write_iolog`; the log is read by this crate's
-//! reader. If a job draws no random numbers, the two must be equal. Otherwise they are compared in
-//! distribution; each tolerance stands where it is used, in standard deviations of the number
-//! drawn. Without an installed `fio` the tests are skipped, and say so.
+//! reader. If a job draws no random numbers, the two must be equal. Otherwise their distributions
+//! are compared. Each tolerance is given where it is used, in standard deviations of the drawn
+//! number. Without an installed `fio` the tests are skipped with a message.
 
 use flashatlas_types::{HostOp, Seed};
 use flashatlas_workload::fio::{Direction, JobStep, JobStream, parse};
@@ -15,7 +15,7 @@ use std::process::Command;
 /// Bytes of a drive larger than all jobs.
 const CAPACITY: u64 = 1 << 40;
 
-/// Kind, file, first byte, bytes.
+/// A request: its operation, file, first byte and number of bytes.
 pub(crate) type Line = (HostOp, u32, u64, u64);
 
 /// Returns the version of fio that is installed, or `None`.
@@ -81,7 +81,7 @@ pub(crate) fn job(options: &str) -> String {
 /// Number of runs of fio side by side.
 const AT_ONCE: usize = 4;
 
-/// Skips the test, and says so, if there is no fio.
+/// Skips the test with a message if fio is not installed.
 macro_rules! need_fio {
     () => {
         match fio() {
@@ -228,7 +228,7 @@ fn jobs_without_chance_make_the_same_requests() {
         };
         assert_eq!(aligned(ours(&text, 1)), theirs(&format!("exact{number}"), &text), "{options}");
     };
-    // fio mostly waits, so several runs go side by side
+    // fio mostly waits, so several runs are started at a time
     std::thread::scope(|scope| {
         for first in 0..AT_ONCE {
             scope
@@ -255,7 +255,7 @@ fn one_random_request_in_a_few_is_followed_by_its_neighbours() {
     {
         let text = job(options);
         let (a, b) = (ours(&text, 1), theirs(&format!("shape{number}"), &text));
-        // random offsets are drawn; the requests that follow each of them are not
+        // only the random offsets are drawn; the requests that follow each of them are determined
         let shape =
             |lines: &[Line]| -> Vec<(HostOp, u64)> { lines.iter().map(|l| (l.0, l.3)).collect() };
         assert_eq!(shape(&a), shape(&b), "{options}");
@@ -287,8 +287,8 @@ fn one_random_request_in_a_few_is_followed_by_its_neighbours() {
 /// chance.
 const SIGMAS: f64 = 5.5;
 
-/// Checks that two samples of the same size count nearly the same; `n` draws with probability `p`
-/// have a variance of `n p (1 - p)`.
+/// Checks that the counts `a` and `b`, each out of `draws` draws, are nearly the same. The count of
+/// `n` draws with probability `p` has a variance of `n p (1 - p)`.
 pub(crate) fn assert_alike(what: &str, a: f64, b: f64, draws: f64) {
     let p = ((a + b) / 2.0 / draws).clamp(0.0, 1.0);
     let sigma = (2.0 * draws * p * (1.0 - p)).sqrt();
@@ -316,7 +316,8 @@ fn shares_of_directions_and_sizes_are_those_of_fio() {
     {
         let text = job(options);
         let (a, b) = (ours(&text, 3), theirs(&format!("share{number}"), &text));
-        // both issue the same number of bytes, in a number of requests that depends on the sizes
+        // both jobs issue the same number of bytes; the number of requests depends on the drawn
+        // sizes
         let count = |lines: &[Line]| {
             let mut counts: HashMap<(HostOp, u64), f64> = HashMap::new();
             lines.iter().for_each(|l| *counts.entry((l.0, l.3)).or_default() += 1.0);
@@ -325,7 +326,8 @@ fn shares_of_directions_and_sizes_are_those_of_fio() {
         let (counts_a, counts_b) = (count(&a), count(&b));
         let draws = a.len().min(b.len()) as f64;
         let ratio = a.len() as f64 / b.len() as f64;
-        // the number of requests in a given number of bytes spreads as the mean of their sizes does
+        // the number of requests in a given number of bytes has the relative deviation of their
+        // mean size
         let mean = b.iter().map(|l| l.3 as f64).sum::<f64>() / b.len() as f64;
         let square = b.iter().map(|l| (l.3 as f64 - mean).powi(2)).sum::<f64>() / b.len() as f64;
         let spread = (2.0 * square / draws).sqrt() / mean;
@@ -358,9 +360,9 @@ fn a_map_cuts_requests_as_in_fio() {
         let (a, b) = (ours(&text, 3), theirs(&format!("cut{number}"), &text));
         let bytes = |lines: &[Line]| lines.iter().map(|l| l.3).sum::<u64>();
         assert_eq!(bytes(&a), bytes(&b), "{options}: a pass covers the file");
-        // a request is cut where another one was before, so counts depend on each other. Over 5
-        // seeds at 64 MiB, the standard deviation of fio's number of requests is 2.7 %; at 16 times
-        // the size it is a quarter of that, 0.7 %
+        // a request is cut at a block that an earlier request used, so the counts depend on each
+        // other. Over 5 seeds at 64 MiB, the standard deviation of fio's number of requests is 2.7
+        // %; at 16 times the size it is a quarter of that, 0.7 %
         let near = |what: &str, a: usize, b: usize| {
             let off = (a as f64 - b as f64).abs();
             let spread = SIGMAS * (0.007 * b as f64 + (2.0 * b as f64).sqrt());
@@ -453,8 +455,8 @@ fn without_a_map_blocks_repeat_as_in_fio() {
         let distinct = |lines: &[Line]| {
             lines.iter().map(|l| l.2).collect::<std::collections::HashSet<_>>().len() as f64
         };
-        // the number of distinct blocks of n draws from n varies by less than the square root of n
-        // / 4
+        // for n draws from n blocks, the number of distinct blocks has a standard deviation below
+        // the square root of n / 4
         assert_eq!(a.len(), b.len(), "{options}");
         assert_alike(options, distinct(&a), distinct(&b), a.len() as f64);
         let step = |lines: &[Line]| lines.iter().all(|l| l.2 % 4096 == 0);
@@ -488,8 +490,8 @@ fn skewed_blocks_have_the_frequencies_of_fio() {
         assert_eq!(a.len(), b.len(), "{law}");
         let draws = a.len() as f64;
         let (mut a, mut b) = (frequencies(&a, 4096, *blocks), frequencies(&b, 4096, *blocks));
-        // the places of the ranks of zipf and pareto are drawn, unless a centre is given; normal
-        // ranks have fixed places
+        // zipf and pareto draw the place of each rank, unless a centre is given; normal ranks have
+        // fixed places
         if !law.starts_with("normal") && law.matches(':').count() < 2 {
             a.sort_by(f64::total_cmp);
             b.sort_by(f64::total_cmp);

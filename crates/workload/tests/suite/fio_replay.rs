@@ -1,5 +1,5 @@
-//! Logs that a job replays (`read_iolog`), compared with the real fio. Its `--debug=io` shows the
-//! requests that it queues.
+//! Logs that a job replays (`read_iolog`), compared with the real fio. `fio --debug=io` shows the
+//! requests that fio queues.
 
 use crate::fio_reference::fio;
 use flashatlas_types::Seed;
@@ -7,7 +7,8 @@ use flashatlas_workload::fio::{Direction, JobStep, JobStream, NextIssue, parse};
 use std::path::PathBuf;
 use std::process::Command;
 
-/// Number of the kind, as fio counts (read, write, trim, sync, datasync), file, first byte, bytes.
+/// A request: its kind, file, first byte and number of bytes. fio numbers the kinds: 0 read, 1
+/// write, 2 trim, 3 sync, 4 datasync.
 type Line = (u32, String, u64, u64);
 
 fn job(options: &str) -> String {
@@ -118,7 +119,7 @@ fn logs_make_the_requests_that_fio_makes_of_them() {
 
 #[test]
 fn trims_of_a_log_are_replayed() {
-    // fio 3.33 leaves them out ("bad ddir: 2"), its later versions do not
+    // fio 3.33 does not replay the trims of a log ("bad ddir: 2"); later versions do
     let log = "fio version 2 iolog\n/dev/x add\n/dev/x open\n/dev/x write 0 4096\n\
                /dev/x read 0 4096\n/dev/x trim 0 4096\n/dev/x close\n";
     let line = |direction| (direction as u32, "/dev/x".to_owned(), 0, 4096);
@@ -142,7 +143,8 @@ fn turns(options: &str, log: &str) -> Vec<(char, u64)> {
 
 #[test]
 fn times_of_a_log_are_distances_from_the_line_before() {
-    // the line after a line at time 0 does not wait; a step back counts as 0
+    // the line after a line at time 0 does not wait, nor does a line with an earlier time than the
+    // line before it
     let log = "fio version 3 iolog\n0 f add\n7 f open\n20 f read 0 512\n45 f read 0 512\n\
                30 f read 0 512\n31 f read 0 512\n";
     let gaps = |options: &str| -> Vec<u64> {
@@ -156,7 +158,7 @@ fn times_of_a_log_are_distances_from_the_line_before() {
     };
     assert_eq!(gaps(""), [0, 0, 13, 25, 0, 1]);
     assert_eq!(gaps("replay_time_scale=50"), [0, 0, 26, 50, 0, 2]);
-    // 13 / 2 = 6.5 and 25 / 2 = 12.5, of which fio keeps whole microseconds
+    // 13 / 2 = 6.5 and 25 / 2 = 12.5; fio rounds down to whole microseconds
     assert_eq!(gaps("replay_time_scale=200"), [0, 0, 6, 12, 0, 0]);
     assert_eq!(gaps("replay_no_stall=1"), [0; 6]);
     let log = "fio version 2 iolog\nf add\nf wait 3\nf read 0 512\nf wait 2\n";
@@ -169,8 +171,8 @@ fn logs_that_cannot_be_replayed_say_where() {
     let error = |options: &str, log: &str| steps(&job(options), log).err().unwrap();
     let head = "fio version 2 iolog\n";
     for (options, log, expected) in [
-        ("", "f read 0 512\n", "log:1:1: no iolog header but `f read 0 512`; expected"),
-        ("", "", "log:1:1: no iolog header but ``"),
+        ("", "f read 0 512\n", "log:1:1: not an iolog header: `f read 0 512`; expected"),
+        ("", "", "log:1:1: not an iolog header: ``"),
         ("", head, "log:1:1: the log holds no read, write or trim"),
         (
             "",
@@ -187,22 +189,22 @@ fn logs_that_cannot_be_replayed_say_where() {
         (
             "",
             "fio version 2 iolog\nf read 0 0\n",
-            "log:2:10: a length that fio does not send `0`; expected 1 to 4294967295 bytes",
+            "log:2:10: a length that fio cannot send: `0`; expected 1 to 4294967295 bytes",
         ),
         ("", "fio version 3 iolog\n5 f wait 3\n", "log:2:5: an unknown action `wait`"),
         ("", "fio version 3 iolog\nf read 0 1\n", "log:2:1: not a number `f`"),
         (
             "",
             "fio version 3 iolog\n1 f open\n99999999999999999 f read 0 1\n",
-            "log:3:1: a time beyond simulated time `99999999999999999`",
+            "log:3:1: a time beyond the end of simulated time: `99999999999999999`",
         ),
         (
             "",
             "fio version 2 iolog\nf read 1099511627776 512\n",
-            "job.fio:3:12: read_iolog: the log goes to byte 1099511628288 of `f`; the drive has \
+            "job.fio:3:12: read_iolog: the log reaches byte 1099511628288 of `f`; the drive has \
              1099511627776 (see replay_scale)",
         ),
-        ("replay_align=3", head, "job.fio:4:14: replay_align: 3 is no power of two"),
+        ("replay_align=3", head, "job.fio:4:14: replay_align: 3 is not a power of two"),
         ("replay_skip=read", head, "job.fio:4:13: replay_skip: fio 3.33 heeds it for recordings"),
     ] {
         let said = error(options, log);

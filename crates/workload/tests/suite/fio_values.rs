@@ -1,5 +1,5 @@
-//! Spellings of sizes, counts and times beside the real fio, whose `--debug=parse` shows its
-//! reading of each. Without an installed `fio` the tests are skipped, and say so.
+//! Spellings of sizes, counts and times, compared with the real fio. `fio --debug=parse` shows the
+//! value that fio reads. Without an installed `fio` the tests are skipped with a message.
 
 use flashatlas_workload::fio::{Amount, JobFile, Options, parse};
 use std::path::PathBuf;
@@ -16,7 +16,7 @@ fn bytes(amount: Amount) -> u64 {
     }
 }
 
-/// Options that take a size or a count.
+/// Options that take a size or a count, each with a function that returns it.
 const SIZES: &[(&str, Getter)] = &[
     ("size", |o| bytes(o.size.unwrap())),
     ("io_size", |o| bytes(o.io_size.unwrap())),
@@ -42,7 +42,7 @@ const SIZES: &[(&str, Getter)] = &[
     ("randseed", |o| o.seed.unwrap()),
 ];
 
-/// Options that take a time, and the microseconds of a number without a unit.
+/// Options that take a time, each with a function that returns it in microseconds.
 const TIMES: &[(&str, Getter)] = &[
     ("runtime", |o| o.runtime.ns() / 1000),
     ("timeout", |o| o.runtime.ns() / 1000),
@@ -78,7 +78,7 @@ fn parsing(text: &str) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// Returns the last value that fio has stored for each `option=value`, each alone in a section.
+/// Returns the value that fio stores for each `option=value`, which stands alone in a section.
 fn theirs(base: u64, given: &[(String, String)]) -> Vec<u64> {
     let said = parsing(&text(base, given));
     let mut values = Vec::new();
@@ -230,8 +230,8 @@ fn two_times_are_read_as_fio_reads_them() {
     }
 }
 
-/// Values that fio accepts but reads in another way than they look, each with the value that fio
-/// reads.
+/// Values that fio accepts, but reads as another value than they suggest. Each stands before the
+/// value that fio reads.
 #[test]
 fn what_fio_reads_otherwise_is_refused() {
     let odd = [

@@ -78,7 +78,7 @@ fn nexus5() {
     );
     assert_eq!(
         bad("0 8 4095 4 1.7 1.8 1.9 2.0"),
-        "2:5: another length than the sectors before it, `4095`; expected 512 bytes a sector"
+        "2:5: not the number of bytes in these sectors: `4095`; expected 512 bytes a sector"
     );
     assert_eq!(
         bad("0 8 4096 W 1.7 1.8 1.9 2.0"),
@@ -158,7 +158,7 @@ fn csv() {
     let bad = |line| second("csv", NAMES, line);
     assert_eq!(
         error("csv", "0,read,0,8,0,0\n"),
-        "1:1: no line of column names but `0,read,0,8,0,0`; expected 6 columns: \
+        "1:1: not a line of column names: `0,read,0,8,0,0`; expected 6 columns: \
          time_ps,op,sector,sectors,fua,device"
     );
     assert_eq!(
@@ -167,15 +167,15 @@ fn csv() {
     );
     assert_eq!(
         bad("0,read,0,8,2,0"),
-        "2:12: neither 0 nor 1 but `2`; expected 1 for forced unit access, else 0"
+        "2:12: not 0 or 1: `2`; expected 1 for forced unit access, else 0"
     );
     assert_eq!(
         bad("0,read,0,8,0,65536"),
-        "2:14: no number of a device: `65536`; expected at most 65,535"
+        "2:14: not a device number: `65536`; expected at most 65,535"
     );
     assert_eq!(
         bad("0,flush,0,8,0,0"),
-        "2:11: a flush of sectors `8`; expected 0 for address and length of a flush"
+        "2:11: a flush with an address or length: `8`; expected 0 for both"
     );
     assert_eq!(
         bad("0,read,0,0,0,0"),

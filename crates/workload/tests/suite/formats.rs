@@ -65,7 +65,7 @@ fn blkreplay() {
     assert_eq!(read(text.replace('\n', "\r\n").as_bytes()).unwrap(), expected);
     // the line of names decides the number of columns
     assert_eq!(read(b"start;sector;length;op\n5;6;7;R\n").unwrap(), [record(0, Read, 6, 7, 0)]);
-    // a load that was passed on twice, each time with a licence and column names
+    // a load that was published twice; each time a licence and column names were put in front
     let names = "start ; sector; length ; op ;  replay_delay=0 ; replay_duration=0\n";
     let (preamble, load) = text.split_once(names).unwrap();
     let licence = "You may copy this; under the terms; of a licence.\n\n".repeat(25);
@@ -79,8 +79,8 @@ fn iolog_2() {
                 0\n/dev/sda read 0 4096\n/dev/sda wait 1100 0\n/dev/sda write 4096 8192\n/dev/sdb \
                 wait 500\n/dev/sdb trim 1000 100\n/dev/sda sync 0 0\n/dev/sdc datasync\n/dev/sda \
                 close\n/dev/sda unlink\n";
-    // times count from the first request; the wait until 500 ms has passed already; sdb is named
-    // first
+    // times count from the first request; the wait until 500 ms has no effect, as that time has
+    // passed; sdb is named first
     let expected = [
         record(0, Read, 0, 8, 1),
         record(S, Write, 8, 16, 1),
@@ -118,7 +118,7 @@ fn iolog_3() {
 /// Length, command, sector and time.
 type Vscsi = (u32, u16, u64, u64);
 
-/// Returns records for both versions of vscsi, and the records that they are read as.
+/// Returns records for both versions of vscsi, and the records expected from reading them.
 fn vscsi_cases() -> ([Vscsi; 5], [Record; 5]) {
     let cases = [
         (4096, 0x2a, 63, 1000),
@@ -253,7 +253,7 @@ fn every_format_file_is_in_the_list() {
     assert_eq!(
         files,
         FORMATS.iter().map(|f| f.name).collect::<Vec<_>>(),
-        "one file a format, the list in order"
+        "a file for each format, the list in order"
     );
     for format in FORMATS {
         assert!(!format.summary.is_empty() && !format.quirks.is_empty());

@@ -138,7 +138,7 @@ fn uniform_is_uniform() {
 fn sequential_goes_round() {
     let records = make("sequential:requests=40,size=64MiB,range=0.99");
     for (i, record) in records.iter().enumerate() {
-        assert_eq!(record.request.lba.0, (i as u64 % 15) << 17, "15 whole slots fit 0.99 of 16");
+        assert_eq!(record.request.lba.0, (i as u64 % 15) << 17, "0.99 of 16 slots: 15 whole ones");
     }
 }
 
@@ -304,7 +304,7 @@ fn every_generator_file_is_in_the_list() {
     assert_eq!(
         files,
         GENERATORS.iter().map(|g| g.name.replace('-', "_")).collect::<Vec<_>>(),
-        "one file a generator, the list in order"
+        "a file for each generator, the list in order"
     );
     for generator in GENERATORS {
         for param in generator.params {

@@ -1,5 +1,5 @@
-//! Damaged traces: reading ends without a panic, in an error or in records that keep their
-//! promises.
+//! Damaged traces: reading never panics. It ends in an error, or yields only records that keep the
+//! promises of the crate.
 
 use crate::common::*;
 use flashatlas_types::{Dur, HostOp, Ps, Rng, Seed};
@@ -35,7 +35,8 @@ fn mutate(bytes: &mut Vec<u8>, rng: &mut Rng) {
     }
 }
 
-/// Reads to the end. Returns `true` if there was any record, and `true` if an error ended reading.
+/// Reads to the end. The first result is `true` if there was any record, the second if an error
+/// ended reading.
 fn survive(bytes: &[u8], format: Option<&str>, options: &ReadOptions) -> (bool, bool) {
     let Ok(Opened { mut source, .. }) =
         open(Box::new(Cursor::new(bytes.to_vec())), format, options)
@@ -92,7 +93,7 @@ fn damaged_traces_are_read_or_refused() {
             let mut bytes = original.clone();
             mutate(&mut bytes, &mut rng);
             let options = options(&mut rng);
-            // each copy is read in the format that is recognised, and in one of the formats in turn
+            // each copy is read in the recognised format, and then in one of the formats in turn
             for format in [None, formats[copy as usize % formats.len()]] {
                 let (records, error) = survive(&bytes, format, &options);
                 read += u32::from(records);
@@ -100,7 +101,7 @@ fn damaged_traces_are_read_or_refused() {
             }
         }
     }
-    // the damage is neither so small that all is read nor so large that nothing is
+    // some damaged traces must be read, and some refused
     assert!(read > 20_000 && refused > 20_000, "{read} {refused}");
 }
 

@@ -1,4 +1,4 @@
-//! Changes that reading makes: devices, repeated records and gaps of time, with their account.
+//! Changes that a reader makes and counts: devices, repeated records and gaps of time.
 
 use crate::common::*;
 use flashatlas_types::Dur;
@@ -85,10 +85,10 @@ fn a_repeat_within_the_window_is_dropped_and_moves_the_reference_along() {
         record(at(14_100), Write, 8, 8, 0), // 5.1 ms after the record before
         record(at(14_200), Read, 8, 8, 0),  // another operation
         record(at(14_300), Write, 8, 8, 0),
-        record(at(14_400), Write, 8, 1, 0), // another length; the last one repeats it earlier
+        record(at(14_400), Write, 8, 1, 0), // another length; the last record repeats it earlier
     ];
     assert_eq!((records, account.duplicates_dropped), (expected.to_vec(), 3));
-    // the very edge of the window
+    // a record exactly 5 ms later is still a repeat
     let edge = "0,8,512,w,0\n0,8,512,w,0.005\n";
     assert_eq!(read_account(edge, &options).1.duplicates_dropped, 1);
     let edge = "0,8,512,w,0\n0,8,512,w,0.005000000001\n";
@@ -102,7 +102,8 @@ fn long_gaps_are_cut_and_later_times_move() {
     let options = ReadOptions { time_gap_max: Some(Dur(2 * S)), ..ReadOptions::default() };
     let (records, account) = read_account(text, &options);
     let times: Vec<u64> = records.iter().map(|r| r.request.at.0 / MS).collect();
-    // +3 s becomes +2 s; +0.5 s; −63.5 s is a clock that was set: 0; +1 s; −0.5 s stays; +2 s stays
+    // steps: +3 s is cut to 2 s; +0.5 s stays; −63.5 s, a clock that was set, becomes 0; +1 s, −0.5
+    // s and +2 s stay
     assert_eq!(times, [0, 2000, 2500, 2500, 3500, 3000, 5000]);
     assert_eq!((account.gaps_cut, account.backward_steps, account.first_jump), (1, 1, None));
 }
@@ -117,7 +118,7 @@ fn the_first_jump_is_told_with_its_place() {
     assert_eq!(jump.seconds(), 86_401.0);
     let (_, account) = read_account("0,1,512,r,90000\n0,2,512,r,1\n", &ReadOptions::default());
     assert_eq!(account.first_jump.map(|jump| jump.step_ps), Some(-i128::from(89_999 * S)));
-    // in binary formats the place is a byte; a cut gap is still a jump of the trace
+    // in binary formats the place is a byte; a gap that is cut still counts as a jump of the trace
     let vscsi: Vec<u8> =
         [0, 1, 100_000_000_000].iter().flat_map(|&us| vscsi1(512, 0x28, 1, us)).collect();
     let options = ReadOptions { time_gap_max: Some(Dur(S)), ..ReadOptions::default() };
@@ -145,7 +146,7 @@ fn times_beyond_213_days_name_what_helps() {
     let times: Vec<u64> =
         read_account(text, &cut(60)).0.iter().map(|r| r.request.at.0 / S).collect();
     assert_eq!(times, [0, 60, 61]);
-    // a refused record changes nothing for the next
+    // a refused record has no effect on the next record
     let options = ReadOptions { skip_bad: 1, ..ReadOptions::default() };
     let (records, account) =
         read_account("0,1,512,r,0\n0,2,512,r,20000000\n0,3,512,r,5\n", &options);

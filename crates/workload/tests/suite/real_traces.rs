@@ -52,8 +52,8 @@ fn gib(bytes: u64) -> String {
     format!("{:.1}", bytes as f64 / (1 << 30) as f64)
 }
 
-/// A file, the format to name (none: it is recognised), and its format, requests, reads, table row
-/// and highest GiB.
+/// Test case: the file and the format to name (`None` if it is recognised), then expected values.
+/// These are the format, requests, reads, table row and highest GiB.
 type Case =
     (&'static str, Option<&'static str>, &'static str, u64, u64, &'static str, &'static str);
 
@@ -142,7 +142,7 @@ const CASES: &[Case] = &[
         "74.9 38.9 1324 2052.2 1.14",
         "119.0",
     ),
-    // the list has 1.10 overwrites: its sizes are not rounded down to pages
+    // the list has an overwrite ratio of 1.10, because it does not round sizes down to pages
     (
         "mobile_nexus5/Movie_log121.txt.xz",
         None,
@@ -263,7 +263,7 @@ fn details_of_some() {
 
 #[test]
 fn repeats_in_the_pixel_traces() {
-    // the list says that 8 to 32 % of the records are repeats; these are 2.5 to 12.4 %
+    // the list says that 8 to 32 % of the records are repeats; here 2.5 to 12.4 % are
     for (file, requests, dropped, expected) in [
         ("cod_precond", 71_023, 1_855, "0.0 137.9 9565 9543.8 1.00"),
         ("cod_exec", 205_426, 18_572, "91.4 46.2 683 5231.2 1.06"),
@@ -311,7 +311,7 @@ fn clocks_that_were_set() {
         "{plain}"
     );
     let Measured { summary: s, account, .. } = measure(path, None, &ONE_SECOND);
-    // the list has 1.21 overwrites: its sizes are not rounded down to pages
+    // the list has an overwrite ratio of 1.21, because it does not round sizes down to pages
     assert_eq!((s.requests(), row(&s)), (18_417, "66.9 53.3 223 908.1 1.20".to_owned()));
     let jump = account.first_jump.unwrap();
     assert_eq!(
@@ -335,7 +335,7 @@ fn one_absurd_time_at_the_end() {
     );
     let line = measured.account.first_jump.map(|jump| jump.place);
     assert_eq!(line, Some(Place::Line { line: 29_662, column: 1 }));
-    // completions have no such time
+    // the completion events do not have the absurd time
     let completed = measure(path, Some("blkparse:action=C"), &ReadOptions::default());
     assert_eq!((completed.summary.requests(), completed.account.first_jump), (9_887, None));
 }
@@ -358,7 +358,8 @@ fn arc_counts_pages() {
 
 #[test]
 fn what_is_not_recognised_says_what_to_name() {
-    // its 26 s of nanoseconds would be 303 days of milliseconds, so one reading is left
+    // in nanoseconds the trace takes 26 s. In milliseconds it would take 303 days, so one reading
+    // is left
     for file in ["ssdsim/example.ascii.xz"] {
         let Some(path) = trace(file) else { continue };
         let content = std::fs::File::open(path).unwrap();
@@ -370,7 +371,8 @@ fn what_is_not_recognised_says_what_to_name() {
     for (file, readings) in [
         ("umass_spc_excerpts/uflip_web1.trace.xz", 3),
         ("disksim_ssd/ssd-iozone-aligned2-100K.trace.xz", 2),
-        // 2.5 s of nanoseconds would be 29 days of milliseconds, which may be meant
+        // in nanoseconds the trace takes 2.5 s. In milliseconds it would take 29 days, which is
+        // possible
         ("mqsim_samples/wsrch-small.trace.xz", 3),
         ("mqsim_samples/tpcc-small.trace.xz", 3),
     ] {

@@ -12,7 +12,8 @@ fn pages(text: &str) -> Vec<u64> {
     drain(&mut *source).0.iter().map(|record| record.request.lba.0 / 8).collect()
 }
 
-/// Returns the share of accesses that miss in an LRU cache: a list, the latest in front.
+/// Returns the share of accesses that miss in an LRU cache. The cache is a list with the page used
+/// last in front.
 fn lru_miss_ratio(accesses: &[u64], size: usize) -> f64 {
     let (mut cache, mut misses) = (Vec::new(), 0);
     for access in accesses {
@@ -61,7 +62,7 @@ fn a_sample_of_many_units_is_near_the_miss_ratios_of_lru() {
         assert!(distances.sampled_share() < 0.9, "{load}: nothing was left out");
         let (mut sum, mut sizes) = (0.0, 0.0);
         let mut curve = distances.miss_ratios();
-        // the last size, which holds every unit, is an estimate itself
+        // the last size is the number of all units, which is an estimate
         curve.pop();
         for (size, ratio) in curve {
             // a cache that holds fewer than four units of the sample is too small to be measured
@@ -70,7 +71,8 @@ fn a_sample_of_many_units_is_near_the_miss_ratios_of_lru() {
                 sizes += 1.0;
             }
         }
-        // the number of units is known to 1/sqrt(2000), 2.2 %; the error of a ratio is at most that
+        // the number of units is known to 1/sqrt(2000), 2.2 %; the error of a ratio is at most 2.2
+        // %
         assert!(sum / sizes < 0.022, "{load}: mean error {}", sum / sizes);
     }
 }
@@ -80,7 +82,7 @@ fn a_hand_worked_trace() {
     let units = MapUnits { page_bytes: 4096, entries: 2 };
     let mut reuse = Reuse::new(units);
     // pages 0 to 3 in one request, page 0 again, and page 0 of another device; the trim and the
-    // flush look nothing up
+    // flush are not counted
     for record in [
         record(0, Write, 0, 32, 0),
         record(0, Write, 0, 8, 0),

@@ -21,8 +21,8 @@ fn slice(bounds: Bounds) -> Result<Vec<(u64, u64)>, String> {
 fn by_time_and_by_number() {
     let all = Bounds::default();
     assert_eq!(slice(all).unwrap(), [(0, 0), (1, 1), (2, 3), (3, 2), (4, 4), (5, 5)]);
-    // times count from the first record that is left; record 3 is earlier than record 2, and stays
-    // behind it at time 0
+    // times count from the first record of the slice. Record 3 has an earlier time than record 2,
+    // so its time becomes 0
     assert_eq!(slice(Bounds { from: Ps(2 * S), ..all }).unwrap(), [(2, 0), (3, 0), (4, 1), (5, 2)]);
     assert_eq!(
         slice(Bounds { from: Ps(2 * S), to: Some(Ps(4 * S)), ..all }).unwrap(),

@@ -59,12 +59,12 @@ fn every_key_of_a_timed_trace() {
 fn repeats_are_those_of_the_record_before_on_the_same_device() {
     let records = [
         record(0, Write, 0, 8, 0),
-        record(5 * MS, Write, 0, 8, 0),  // again, just in time
+        record(5 * MS, Write, 0, 8, 0),  // a repeat, 5 ms later
         record(6 * MS, Write, 0, 8, 1),  // another device
-        record(7 * MS, Write, 0, 8, 0),  // again
+        record(7 * MS, Write, 0, 8, 0),  // a repeat, 2 ms later
         record(13 * MS, Write, 0, 8, 0), // too late
         record(14 * MS, Read, 0, 8, 0),  // another operation
-        record(15 * MS, Write, 0, 8, 1), // too late for its device
+        record(15 * MS, Write, 0, 8, 1), // 9 ms after the record of device 1: too late
     ];
     assert_eq!(summed(&records)["repeats"], 2);
     // without times no record counts as a repeat
@@ -78,7 +78,7 @@ fn the_course_of_a_timed_trace() {
         record(0, Write, 0, 16, 0),
         record(MS, Read, 8, 8, 0),
         record(200 * MS, Read, 16, 8, 0),
-        record(100 * MS, Read, 24, 8, 0), // too early: in the latest interval
+        record(100 * MS, Read, 24, 8, 0), // too early: counts in the latest interval
     ];
     let intervals = &summed(&records)["intervals"];
     assert_eq!((&intervals["by"], &intervals["width"]), (&json!("time"), &json!(0.002)));

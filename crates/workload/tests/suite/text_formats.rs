@@ -7,8 +7,8 @@ use flashatlas_types::HostOp::{Flush, Read, Trim, Write};
 use flashatlas_workload::{Opened, ReadOptions, Record, open};
 use std::io::Cursor;
 
-/// Returns the names of the devices of `text` in `format`, `true` if its records have times, and
-/// `true` if they have operations.
+/// Returns the names of the devices of `text` in `format`, and two flags. The first is `true` if
+/// its records have times, the second if they have operations.
 fn said(text: &str, format: Option<&str>) -> (Vec<String>, bool, bool) {
     let reader = Box::new(Cursor::new(text.as_bytes().to_vec()));
     let Opened { mut source, times, operations, .. } =
@@ -62,7 +62,7 @@ fn systor17() {
 
 #[test]
 fn fiu() {
-    // the digests, and how many there are, do not matter
+    // the digests and their number do not matter
     let text = "89966104303356 4253 nfsd 508112351 8 W 6 0 531e779d\n89966104304356 4253 nfsd \
                 508112359 16 R 6 0 531e779d 05a1\n89966104304357 1 kjournald 0 8 R 6 1\n";
     let expected = [
@@ -76,8 +76,8 @@ fn fiu() {
 
 #[test]
 fn nexus5() {
-    // flags 0, 1, 4, 5: bit 0 is the write; 25 sectors become 24, 2 stay 2; the time of generation
-    // counts
+    // of the flags 0, 1, 4 and 5, bit 0 marks a write; 25 sectors become 24, 2 stay 2; the
+    // generation time counts
     let text = "0\t\t8\t\t4096\t\t4\t\t1.740780627\t\t1.8\t\t1.9\t\t2.0\n\
                 52465664\t\t25\t\t12800\t\t1\t\t1.740780628\t\t2.0\t\t2.1\t\t2.2\n\
                 376834\t\t2\t\t1024\t\t5\t\t1.740780620\t\t2.0\t\t2.1\t\t2.2\n\
@@ -93,7 +93,7 @@ fn nexus5() {
 
 #[test]
 fn pixel6a() {
-    // 83748699998 is what a binary fraction makes of .837487; a process may have commas in its name
+    // 83748699998 is .837487 as a binary fraction; the name of a process may contain commas
     let text = "proces,device,rw_flag,sector,size,timestamp\n\
                 <...>-12228,8388608,R,29880920,16,159273.751646\n\
                 a,b-1,8388608,WS,30175712,8,159273.83748699998\njbd2-9,8388624,FF,0,0,159273.9\n\
@@ -164,7 +164,7 @@ fn the_text_of_disksim_ssdsim_and_mqsim() {
              nanoseconds, {sectors}; name one (`format`)"
         )
     );
-    // times with decimals are DiskSim's milliseconds, or the seconds of another program
+    // times with decimals may be milliseconds of DiskSim, or seconds of another program
     let decimal = "5265.313 0 6357144 8 0\n5265.314 0 8 1 1\n";
     let named = |text: &str, format| {
         read_with(text.as_bytes(), Some(format), &ReadOptions::default()).unwrap()
@@ -204,7 +204,7 @@ fn the_text_of_disksim_ssdsim_and_mqsim() {
             record(900 * US, Write, 8, 16, 0)
         ]
     );
-    // text with tabs may be DiskSim's, or uFLIP's with another unit of size
+    // text with tabs may come from DiskSim, or from uFLIP with another unit of size
     let tabs = decimal.replace(' ', "\t");
     let pages = "`disksim:size=4KiB` if times are milliseconds, addresses sectors and sizes pages \
                  of 4 KiB, as in the uFLIP traces";
@@ -258,7 +258,7 @@ fn columns_by_number_and_name_in_every_unit() {
         ),
         [record(0, Trim, 8, 16, 0), record(0, Flush, 0, 0, 0), record(0, Write, 40, 8, 0)]
     );
-    // spellings that were given win over the default spellings of other operations
+    // given spellings take precedence over the default spellings of other operations
     let swapped =
         read("columns:offset=0:sectors,size=1:sectors,op=2,read=W,write=R", "1,1,W\n1,1,R\n");
     assert_eq!(swapped.iter().map(|r| r.request.op).collect::<Vec<_>>(), [Read, Write]);
@@ -296,8 +296,8 @@ fn taken(text: &str) -> Result<(&'static str, String), String> {
 
 #[test]
 fn the_only_plausible_reading_is_taken_and_said() {
-    // 40 requests of 8 sectors: if the times are milliseconds, they are 50 ns apart, 20 million a
-    // second; if the times are seconds, 20 thousand a second
+    // 40 requests of 8 sectors. If the times are milliseconds, there are 20 million requests a
+    // second, 50 ns apart; if the times are seconds, there are 20 thousand a second
     let lines = |step: f64, size: u64, unit: u64| -> String {
         let line = |n: u64| format!("{:.6} 0 {} {size} 0\n", n as f64 * step, n * unit);
         (0..40).map(line).collect()
@@ -308,11 +308,11 @@ fn the_only_plausible_reading_is_taken_and_said() {
     assert!(said.contains("`disksim`") && said.contains("20 million requests a second"), "{said}");
     // 10 million a second is the limit of a plausible rate, so both readings may be meant
     assert!(taken(&lines(0.000_1, 8, 9)).unwrap_err().contains("more than one reading"));
-    // a size of 1 MiB in bytes would be 512 MiB in sectors, more than a command can name: the sizes
-    // are bytes, and only the unit of time is asked for
+    // a size of 1 MiB in bytes would be 512 MiB in sectors, more than a command can name. So the
+    // sizes are bytes, and the user must name only the unit of time
     let asked = taken(&lines(0.1, 1 << 20, 1 << 20)).unwrap_err();
     assert!(!asked.contains("sectors") && asked.contains("`columns:time=0:ms,"), "{asked}");
-    // whole numbers: if they are milliseconds, requests are ten hours apart, and 512 of them fill
+    // if these whole numbers are milliseconds, requests are ten hours apart, and 512 requests fill
     // the 213 days of simulated time
     let whole: String = (0..900u64).map(|n| format!("{} 0 {n} 9 1\n", n * 36_000_000)).collect();
     let (format, said) = taken(&whole).unwrap();
@@ -333,7 +333,7 @@ fn a_guess_that_is_taken_says_its_units_and_its_doubts() {
     // 2^49 bytes are 512 TiB
     let (_, said) = taken(&msr(10_000, 1 << 49)).unwrap();
     assert!(said.ends_with("; that is an address of 512 TiB: is it so?"), "{said}");
-    // a format that fixes its own units is no guess
+    // for a format with fixed units, nothing is assumed
     let csv = "time_ps,op,sector,sectors,fua,device\n0,write,8,16,0,0\n";
     assert_eq!(taken(csv).unwrap(), ("csv", String::new()));
 }

@@ -149,28 +149,30 @@ fn refusal(format: &str, second: Record) -> String {
 
 #[test]
 fn what_a_format_cannot_hold_is_refused_with_its_record() {
-    const ADVICE: &str =
-        "write a format that does, such as atlas or csv, or allow losses (`lossy`)";
+    const ADVICE: &str = "write a format that can, such as atlas or csv, or allow losses (`lossy`)";
     let trim = record(0, Trim, 0, 8, 0);
     let flush = record(0, Flush, 0, 0, 0);
     let fua = |r: Record| with(r, |r| r.request.fua = true);
     for format in ["spc", "msr", "mqsim"] {
-        assert_eq!(refusal(format, trim), format!("record 2: {format} knows no trims; {ADVICE}"));
+        assert_eq!(
+            refusal(format, trim),
+            format!("record 2: {format} cannot hold trims; {ADVICE}")
+        );
         assert_eq!(
             refusal(format, flush),
-            format!("record 2: {format} knows no flushes; {ADVICE}")
+            format!("record 2: {format} cannot hold flushes; {ADVICE}")
         );
     }
     for format in ["spc", "msr", "mqsim", "iolog"] {
         let why = refusal(format, fua(record(0, Write, 0, 8, 0)));
         assert_eq!(
             why,
-            format!("record 2: {format} knows no forced unit access of a write; {ADVICE}")
+            format!("record 2: {format} cannot hold the forced unit access of a write; {ADVICE}")
         );
     }
     assert_eq!(
         refusal("blkreplay", fua(flush)),
-        format!("record 2: blkreplay knows no forced unit access of a flush; {ADVICE}")
+        format!("record 2: blkreplay cannot hold the forced unit access of a flush; {ADVICE}")
     );
     for (format, at, unit) in [
         ("mqsim", 1_999, "1ns"),
@@ -188,7 +190,7 @@ fn what_a_format_cannot_hold_is_refused_with_its_record() {
     }
     assert_eq!(
         refusal("blkreplay", record(0, Read, 0, 8, 1)),
-        "record 2: blkreplay knows one device, and this is the second; select a device (select:N) \
+        "record 2: blkreplay holds one device, and this is a second; select a device (select:N) \
          or let all meet (collapse) when reading, write a format that knows several, such as atlas \
          or csv, or allow losses (`lossy`)"
     );

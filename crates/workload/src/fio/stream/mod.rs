@@ -48,7 +48,7 @@ pub enum JobStep {
     /// A line of a replayed log without a request.
     Pass,
     /// A sync at the end of a pass (`end_fsync`), once for each file. All requests of the pass must
-    /// be complete before.
+    /// be complete before it.
     EndSync,
     /// A read of what was written (`verify`), without a pause or a rate.
     Check(JobRequest),
@@ -257,7 +257,7 @@ impl JobStream {
         self.rewind();
         self.draw.zone_bytes = 0;
         if self.job.options.pattern.trim_then_write() {
-            // a pair counts as two
+            // a trim and the write of its range count as two requests
             self.number_limit = self.number_limit.map(|n| n.saturating_mul(2));
         }
         self.state = PassState::Pass;
@@ -453,7 +453,7 @@ impl JobStream {
         let (file, turns) = match service {
             FileService::Random(turns) => {
                 let drawn = self.draws.file.below(count as u64) as usize;
-                // if the drawn file is done, the next one that is not
+                // if the drawn file is done, the next file that is not done
                 ((0..count).map(|i| (drawn + i) % count).find(|&i| !self.files[i].done)?, turns)
             }
             FileService::RoundRobin(turns) => (self.next_open()?, turns),
@@ -503,8 +503,8 @@ impl JobStream {
         })
     }
 
-    /// Returns the direction by fio's `rwmixread`: after a change, the new direction is kept until
-    /// it has caught up.
+    /// Returns the direction by fio's rule for `rwmixread`. After a change of direction, the new
+    /// one is kept until its share of the requests is reached.
     fn mixed_direction(&mut self) -> Direction {
         let read_percent = self.job.options.read_percent;
         if self.issues[self.mix] >= self.mix_until {

@@ -1,4 +1,4 @@
-"""Pages in a real browser: fixtures of the tests that look at what is drawn.
+"""Fixtures of the tests that look at pages in a real browser.
 
 They need Chromium (found on the path) and the package `playwright`; without them these tests are
 skipped, with the reason.
@@ -29,7 +29,7 @@ ARGUMENTS = [
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
-    # the browser draws a page of its own for each tab: a third of the time of such a test
+    # the browser would draw a page of its own for each tab, which takes a third of a test's time
     "--disable-features=WebUIOmniboxPopup",
 ]
 
@@ -48,7 +48,7 @@ def browser():
 
 
 class Pages:
-    """Opener of pages. A line on their console, or a request to the network, is a complaint."""
+    """Opener of pages; a line on a console or a request to the network is a complaint."""
 
     def __init__(self, browser) -> None:
         self._browser, self._contexts = browser, []
@@ -89,7 +89,7 @@ def opened(browser):
 
 @pytest.fixture
 def used(request):
-    """Return ``opened`` for a test that uses a page; these tests are drawn (``drawn.py``)."""
+    """Return ``opened`` for a test that uses a page; ``drawn.py`` draws these tests."""
     if PROOFS[request.module.__name__] not in drawn():
         pytest.skip(LEFT)
     return request.getfixturevalue("opened")
@@ -104,7 +104,7 @@ def pages_to_look_at(browser):
 
 @pytest.fixture
 def looked_at(pages_to_look_at):
-    """Yield a function that opens a page once for all tests; they change nothing in it."""
+    """Yield a function that opens a page once for all tests, which change nothing in the page."""
     pages, opened = pages_to_look_at
     yield opened
     assert pages.complaints == []

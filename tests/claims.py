@@ -2,9 +2,9 @@
 
 `make claims` repeats the experiments of all papers (an hour on two cores, with the recorded traces
 in FLASHATLAS_TRACES), keeps their tables in `papers/*/results.json`, and writes the page.
-`python tests/claims.py --collect DIR` takes the experiments that were carried out with
-`flashatlas reproduce NAME --out DIR/NAME` already; `--show PAPER` prints the tables of a paper as
-its README has them. `tests/test_claims.py` compares page and READMEs with the kept tables.
+`python tests/claims.py --collect DIR` uses the experiments that the command `flashatlas reproduce
+NAME --out DIR/NAME` has carried out; `--show PAPER` prints the tables of a paper as its README has
+them. `tests/test_claims.py` compares page and READMEs with the kept tables.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def _lines(rows: Sequence[Sequence[str]]) -> str:
 
 
 def keep(folder: Path, command: str, found: dict[str, Any]) -> None:
-    """Write the tables of an experiment to its paper's folder, a row a line."""
+    """Write the tables of an experiment to its paper's folder, with a line for each row."""
     listings = [(t["title"], t["head"], t["rows"]) for t in found["listings"]]
     mechanisms = found["mechanisms"]
     if mechanisms:
@@ -146,7 +146,7 @@ def page() -> str:
 
 
 def plain(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return a table as READMEs have it: columns two spaces apart, nothing wrapped."""
+    """Return a table in the form of the READMEs: columns two spaces apart, nothing wrapped."""
     every = [list(head), *map(list, rows)]
     widths = [max(len(row[i]) for row in every) for i in range(len(head))]
     lines = ("  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)) for row in every)
@@ -156,7 +156,7 @@ def plain(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 def main() -> None:
     """Carry the experiments out, or take their results from a folder; write tables and page."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--collect", type=Path, metavar="DIR", help="what was carried out already")
+    parser.add_argument("--collect", type=Path, metavar="DIR", help="finished experiments")
     parser.add_argument("--show", metavar="PAPER", help="print the kept tables of a folder")
     given = parser.parse_args()
     if given.show:

@@ -1,4 +1,4 @@
-"""The titles of commits, checked: `area: imperative`, at most 72 characters.
+"""A check of the titles of commits: `area: imperative`, at most 72 characters.
 
 python3 tests/commit_titles.py              the commits since FIRST, in this history
 python3 tests/commit_titles.py --message F  the message in a file, as a hook of git hands it over
@@ -39,7 +39,7 @@ def titles() -> list[str]:
 
 
 def main() -> None:
-    """Print each title that breaks the rule; exit code 1 if one does."""
+    """Print each title that breaks the rule; if there is any, exit with code 1."""
     if sys.argv[1:2] == ["--message"]:
         checked = Path(sys.argv[2]).read_text(encoding="utf-8").splitlines()[:1]
     else:

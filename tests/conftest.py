@@ -35,7 +35,7 @@ def pytest_configure(config):
     # `make test` runs pytest in the background of a shell, whose processes ignore the signal: the
     # programs that tests start and interrupt would inherit this
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    config.addinivalue_line("markers", "long: some seconds; each commit takes others of them")
+    config.addinivalue_line("markers", "long: takes some seconds; each commit draws some")
 
 
 def pytest_collection_modifyitems(items):
@@ -79,7 +79,7 @@ def only_its_own_parts():
 
 @pytest.fixture(scope="session")
 def dask_cluster():
-    """Yield the address of a Dask cluster with one worker, a thread that the tests find running."""
+    """Yield the address of a running Dask cluster, whose only worker is a thread."""
     distributed = pytest.importorskip("distributed", reason="the extra [study] is not installed")
     with distributed.LocalCluster(
         n_workers=1, processes=False, protocol="tcp://", dashboard_address="127.0.0.1:0"

@@ -1,6 +1,7 @@
 """The choice of `make test` among the longest proofs: one of fourteen, by the commit's hash.
 
-`make test-full` (FLASHATLAS_PROOFS=1) takes all. Run as a program it prints what is drawn.
+`make test-full` (FLASHATLAS_PROOFS=1) takes all. Run as a program, this file prints the drawn
+proofs.
 """
 
 from __future__ import annotations

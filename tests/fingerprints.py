@@ -22,7 +22,7 @@ FILE = Path(__file__).with_name("fingerprints.csv")
 COLUMNS = ("example", "operations", "trajectory", "record")
 
 BESIDE_RESULTS = ("config_hash", "random_streams")
-"""Keys of a record that are compared here beside its results."""
+"""Keys of a record that are compared here in addition to its results."""
 
 LOG_DRIVE = ["drive.blocks=600", "drive.logical_pages=32000"]
 LOG_BLOCKS = ["ftl.log_blocks=40"]
@@ -40,7 +40,7 @@ OF_CLASSIFIERS = {
     "sepbit": ["drive.logical_pages=30000"],
     "midas": ["drive.logical_pages=20000", "ftl.midas_epoch=1", "ftl.midas_sample=1"],
 }
-"""Settings without which a classifier has nothing to choose between."""
+"""Settings that give a classifier something to choose between."""
 
 OF_GENERATORS = {
     "desktop": {
@@ -109,7 +109,7 @@ def examples() -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def of(result: flashatlas.Result) -> tuple[str, str, str]:
-    """Return operations, trajectory and record of one result, as the file has them."""
+    """Return operations, trajectory and record of one result, in the form of the file."""
     found = result.record["fingerprint"]
     record = {
         key: value for key, value in results_of(result.record).items() if key != "fingerprint"

@@ -48,7 +48,7 @@ def register(file: Path, module: str, registry: str) -> None:
 
 
 def main() -> int:
-    """Add a scheme and a victim policy to a copy, and test it there."""
+    """Add the guides' scheme and victim policy to a copy of the sources, and test the copy."""
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / "copy"
         shutil.copytree(

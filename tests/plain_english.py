@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[1]
 OPENING = re.compile(
     r"(?:As|How|If|It|Of|So|That|They|Those|What|Whatever|When|Where|Whether|Which|Who|Whose|Why)\b"
 )
-"""Words that begin no first line: the reader waits for the subject."""
+"""Words that must not begin a first line, because the reader would wait for the subject."""
 
 VERB = re.compile(r"[A-Z][a-z-]+s,?")
 """A verb in the third person, unless it is one of the nouns."""
@@ -34,7 +34,7 @@ NOUN = re.compile(
     r"Sectors|Segments|Settings|Sizes|Slots|Stores|Streams|Subregions|Superpages|Survivors|Tables|"
     r"This|Times|Tokens|Units|Values|Versions|Words)\b"
 )
-"""Words in -s that are no verb of a function."""
+"""Words that end in -s and are not the verb of a function."""
 
 PHRASES = re.compile(r"\b(?:that|those) of\b|\bso (?:many|much)\b", re.IGNORECASE)
 """Phrases without a subject, and counts without a number."""

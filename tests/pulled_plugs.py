@@ -60,7 +60,7 @@ def within(kernel: str, row: str) -> int:
 
 
 CONTROLS = {"running": "FLUSH", "guest": "FLUSH", "guest-nbd": "FUA"}
-"""The command that the drive ignores in a control, by kernel: something must be lost then."""
+"""The command that the drive ignores in a control, by kernel. A control must lose something."""
 
 
 def work(asked: argparse.Namespace) -> Iterator[tuple[str, str, str, list[str], dict[str, Any]]]:
@@ -116,7 +116,7 @@ def pulled(
 
 
 def table(found: dict[tuple[str, str], dict[str, Any]]) -> Iterator[str]:
-    """Yield the table in Markdown: a row for each scheme, store or layer, a column each client."""
+    """Yield the table in Markdown: rows are schemes, stores and layers, columns are clients."""
     clients = list(dict.fromkeys(client for _, client in found))
     yield f"| Scheme, store, layer | {' | '.join(clients)} |"
     yield "|---" * (1 + len(clients)) + "|"
@@ -130,11 +130,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kernel", choices=list(plug.KERNELS), default="running")
     parser.add_argument("--client", action="append", choices=[each.name for each in plug.CLIENTS])
-    parser.add_argument("--times", type=int, default=10, help="how often in each cell (10)")
+    parser.add_argument("--times", type=int, default=10, help="power failures in each cell (10)")
     parser.add_argument(
-        "--shard", default="1/1", metavar="I/N", help="only every Nth, from the Ith"
+        "--shard", default="1/1", metavar="I/N", help="try every Nth cell, from the Ith on"
     )
-    parser.add_argument("--keep", type=Path, help="where what was tried is kept")
+    parser.add_argument("--keep", type=Path, help="file that keeps tried cells")
     asked = parser.parse_args()
     keep = asked.keep or Path("out") / f"pulled-plugs-{asked.kernel}-{asked.times}.jsonl"
     keep.parent.mkdir(parents=True, exist_ok=True)

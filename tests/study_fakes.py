@@ -1,4 +1,4 @@
-"""Made-up studies for the tests of pages; formulas make the numbers of a run from its axes."""
+"""Made-up studies for the tests of pages; formulas compute the numbers of a run from its axes."""
 
 from __future__ import annotations
 

@@ -190,7 +190,7 @@ def test_a_store_that_is_damaged(cli: Any, store: Path) -> None:
     key = next(Store.open(store).all_keys())
     entry = Store.open(store).folder(key) / "entry.json"
     entry.write_text(DEEP)
-    assert Store.open(store).entry(key) is None, "it is not there, and is carried out again"
+    assert Store.open(store).entry(key) is None, "the run counts as missing"
     (store / "flashatlas-store.json").write_text(DEEP)
     assert "damaged: nested too deeply" in refused(cli, "results", "ls", str(store))
 

@@ -1,4 +1,4 @@
-"""A bundle that somebody else made: nothing outside it is read, and it is bounded."""
+"""A bundle that somebody else made: nothing outside it is read, and its size is bounded."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def secret(tmp_path: Path) -> Path:
 
 
 def packed(tmp_path: Path, **workload: str) -> Path:
-    """Return the bundle of a run of a trace, or of a job."""
+    """Run a trace or a job, and return the bundle of the run."""
     result = flashatlas.run("tiny", **workload)  # type: ignore[arg-type]
     return bundle([result], tmp_path / f"{next(iter(workload))}.zip")
 

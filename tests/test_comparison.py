@@ -92,7 +92,7 @@ def test_generated_requests_of_other_capacities_have_no_winner(cli):
 
 
 def test_the_parts_of_write_amplification_add_up():
-    """In the table, the record and the report, for every scheme and every map store."""
+    """The parts add up in the table, the record and the report, for every scheme and map store."""
     stores = [store["name"] for store in registries()["maps"]]
     schemes = [scheme["name"] for scheme in registries()["schemes"]]
     cases = [["ftl.scheme=" + name] for name in schemes]

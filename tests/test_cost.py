@@ -1,4 +1,4 @@
-"""The estimates about a run before it begins."""
+"""Estimates of the cost of a run before it begins."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from flashatlas.running import cost
 
 MEASURED = """
 import re, sys, flashatlas
-# not ru_maxrss, which a process has from the one that started it
+# not ru_maxrss, which a process inherits from its parent
 peak = lambda: int(re.search(r"VmHWM:\\s+(\\d+) kB", open("/proc/self/status").read())[1]) * 1024
 before = peak()
 flashatlas.run("ufs-128gb", workload="uniform:requests=10,read=1", precondition=sys.argv[1])
@@ -104,7 +104,7 @@ def test_the_largest_blank_drive_that_fits_counts_all_tables(cli):
     found = re.search(r"fits has drive\.blocks=(\d+)", done.stderr)
     assert found is not None
     units = 64 * int(found[1]) * 1152 * 16
-    # a tenth more than is free now, which others change, is too much
+    # other programs change the free memory meanwhile, so the bounds are wide
     assert 0.5 * (cost.free_memory() or 0) < 24 * units < 1.2 * (cost.free_memory() or 0)
 
 

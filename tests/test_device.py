@@ -123,12 +123,12 @@ def test_an_image_in_a_file_outlives_the_process(tmp_path):
 def test_an_aged_drive_holds_what_was_written_without_flush(tmp_path, precondition, on_file):
     """2,000 writes to 640 units of a drive of 1,024 slots collect blocks with aged pages in them.
 
-    Changes go to the image 4,096 at a time: until then a page that was copied without bytes has
-    an older page at its place in the image.
+    Changes are written to the image 4,096 at a time. Before that, the image has an older page at
+    the place of a page that was copied without bytes.
     """
     if precondition == "trace":
         trace = tmp_path / "aged.spc"
-        # every second unit of four sectors: unit of addresses, sector, bytes, operation, seconds
+        # writes to every second unit of four sectors: ASU, sector, bytes, operation, seconds
         trace.write_text("".join(f"0,{n * 8},{UNIT},w,{n}.0\n" for n in range(320)))
         precondition = f"trace:{trace}"
     image = tmp_path / "drive.img" if on_file else None

@@ -173,7 +173,7 @@ def other(block: Block, folder: Path) -> None:
 
 
 def test_every_rust_block_is_compiled():
-    """``make test-guides`` compiles them in a copy of the sources; it must know all pages."""
+    """``make test-guides`` compiles them in a copy of the sources; it must list all pages."""
     found = {page for page in PAGES for block in blocks(page) if block.language == "rust"}
     assert found == {f"docs/howto/{guide}" for guide in guides.GUIDES}
 

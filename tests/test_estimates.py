@@ -38,10 +38,11 @@ def test_a_run_by_hand():
     """A million untimed requests of one unit: 0.5 to 8 s, and 0.03 to 0.2 s for the run."""
     (one,) = {(span.least, span.most) for span in map(estimate.of_run, runs())}
     assert one == pytest.approx((0.53, 8.2))
-    # 16 units a request, of which four are as long as one: four times at the most
+    # a request of 16 units takes at least as long as one of one unit, and at most four times as
+    # long
     (first, *_) = runs("uniform:requests=1000000,size=32KiB")
     close(estimate.of_run(first), 0.53, 32.2)
-    # timed; played 6 to 26 times
+    # the first run is timed; the second is played 6 to 26 times
     (first, *_) = runs(mode="asap")
     close(estimate.of_run(first), 1.03, 12.2)
     (first, *_) = runs(until="steady")
@@ -79,7 +80,7 @@ def test_a_study_by_hand(monkeypatch):
     close(found.elapsed, 2 + 1.59, 7 + 24.6)
     _, found = estimate.estimated(runs(), None, 2)
     close(found.elapsed, 2 + 1.59 / 2, 7 + 24.6 / 2 * 2.0)
-    # four processes of others: (4 + 2) / 2 for each core
+    # four other processes and two workers on two cores: (4 + 2) / 2 for each core
     _, found = estimate.estimated(runs(), None, 2, load=4.0)
     close(found.elapsed, 2 + 1.59 / 2, 7 * 3 + 24.6 / 2 * 2.0 * 3)
     assert found.measured == 0 and found.unknown == 0
@@ -130,7 +131,7 @@ def test_what_runs_share_is_counted_once_at_the_least():
     assert once > 1
     _, found = estimate.estimated(every, None)
     alone = [estimate.of_run(run) for run in (first, second, third)]
-    assert found.elapsed is None, "nobody knows the workers"
+    assert found.elapsed is None, "the number of workers is unknown"
     assert found.core.most == pytest.approx(sum(span.most for span in alone))
     assert found.core.least == pytest.approx(sum(span.least for span in alone) - 2 * once)
 

@@ -1,4 +1,4 @@
-"""Words of the field that FlashAtlas calls otherwise or does not model: they are explained."""
+"""Words of the field that FlashAtlas replaces by others or does not model: it explains them."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ ZIPF = "zipf:requests=3000,size=4KiB,theta=0.9"
 def study(values=("greedy", "fifo"), seeds=3, column="ftl.victim", unsteady=(), **more):
     """Return runs over a factor and seeds; the WAF is 1 + the value's index + 0.1 for each seed.
 
-    ``unsteady`` has (value, seed) of runs that were too short, ``more`` columns of every run.
+    ``unsteady`` lists (value, seed) of runs that were too short; ``more`` has further columns.
     """
     rows = [
         (
@@ -135,7 +135,7 @@ def test_no_bar_reaches_below_zero_where_no_value_does():
     one = estimate(values)
     assert one.low < 0 and one.ends == (0.0, one.high)
     below = estimate([-1.0, *values])
-    assert below.ends == (below.low, below.high), "numbers that may be negative keep theirs"
+    assert below.ends == (below.low, below.high), "numbers that may be negative are not cut"
     assert estimate(values[:3]).ends == (0.1, 0.5)
 
 
@@ -162,7 +162,7 @@ def test_generators_and_paths_have_short_names_that_tell_them_apart():
 def test_values_that_are_alike_when_short_are_not_one_point():
     found, _ = drawn(study(("x/a.csv", "y/a.csv"), column="trace"), x="trace")
     assert [row["x"] for row in found.rows] == ["x/a.csv", "y/a.csv"]
-    # with six digits these are the same
+    # with six digits, these two values would look the same
     found, _ = drawn(study((10000001, 10000002), column="n"), x="n", kind="bar")
     assert [row["x"] for row in found.rows] == ["10000001", "10000002"]
 
@@ -252,7 +252,8 @@ def test_a_distribution_is_drawn_with_its_tail():
     runs = flashatlas.Frame(table_of(rows))
     found, spec = drawn(runs, x="percentile", y="latency_ns.read", by="ftl.victim", kind="line")
     greedy = [row for row in found.rows if row["by"] == "greedy"]
-    # seeds 1 and 3 are once and three times the values: their mean is twice, in units of 1 µs
+    # the runs of seeds 1 and 3 have once and three times the values, so the mean is twice the
+    # values; the axis is in units of 1 µs
     assert [(row["x"], row["y"]) for row in greedy] == [
         ("50 %", 200), ("90 %", 400), ("99 %", 2000), ("99.9 %", 40_000), ("all", 60_000)
     ]  # fmt: skip
@@ -347,7 +348,7 @@ def test_every_command_refuses_a_part_of_a_study(cli, tmp_path):
         assert not (tmp_path / file).exists()
         taken = cli(*command, "--allow-incomplete")
         assert taken.returncode == 0 and (tmp_path / file).is_file(), taken.stderr
-        # 200 requests collect nothing: no run is steady, which each of them says as well
+        # 200 requests cause no collection: no run is steady, and each output says so
         said = taken.stdout + taken.stderr + (tmp_path / file).read_text()
         assert "2 of 4" in said and "not steady" in said, command
     assert "2 of 4 runs are done" in cli("results", "show", "st:part").stdout

@@ -1,4 +1,4 @@
-"""Statistics of jobs in fio's layout, beside the real fio and a public reader of its results."""
+"""Statistics of jobs in fio's layout, compared with the real fio and read by a public reader."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_keys_and_types_are_those_of_fio(ours, theirs):
     theirs["global options"].pop("ioengine")
     assert sorted(keys(ours)) == sorted(keys(theirs))
     assert dict(kinds(ours)) == dict(kinds(theirs))
-    # and in fio's order
+    # the keys are also in fio's order
     assert list(ours) == list(theirs)
     assert list(ours["jobs"][0]) == list(theirs["jobs"][0])
     assert list(ours["jobs"][0]["write"]) == list(theirs["jobs"][0]["write"])
@@ -101,7 +101,7 @@ def test_a_job_that_settles_is_shown_as_fio_shows_it(tmp_path):
     assert dict(kinds(ours)) == dict(kinds(theirs))
     for key in ("ss", "duration", "attained"):
         assert ours[key] == theirs[key]
-    # a hundred requests of 4 KiB in each second, in both
+    # both complete a hundred requests of 4 KiB in each second
     for found in (ours["data"], theirs["data"]):
         assert found["iops"] == pytest.approx([100, 100], rel=0.1)
         assert found["bw"] == pytest.approx([409_600, 409_600], rel=0.1)

@@ -191,7 +191,7 @@ CHANGED = {
 
 
 def test_each_property_of_femu_does_what_its_class_says():
-    """A used property changes the drive; the others change nothing, give a note, or an error."""
+    """A used property changes the drive; any other does nothing, gives a note, or is an error."""
     plain = drive_file("femu:femu")
     for name, key in femu.KEYS.items():
         description = f"femu:femu,{name}={CHANGED.get(name, '7')}"
@@ -231,7 +231,7 @@ def test_spare_space_of_femu_has_the_write_amplification_of_its_share():
 
     A = a / (a + W(-a / exp(a))), where a is the flash divided by the exported part (Desnoyers,
     SYSTOR 2012). A is 2.47 with all spare blocks (a = 1.28). It is 3.8 without six of the 64 blocks
-    (a = 1.16): three free ones, two frontiers and the victim. Without op_pcent it was 1.02.
+    (a = 1.16): three free ones, two frontiers and the victim. Without op_pcent, A was 1.02.
     """
     drive = "femu:femu,nchs=1,luns_per_ch=2,blks_per_pl=64,op_pcent=28"
     work = "uniform:requests=120000,size=4KiB"
@@ -267,7 +267,7 @@ def test_every_key_of_a_description_is_in_its_table():
 
 
 def test_the_page_of_keys_is_what_the_tables_say():
-    """``python -m flashatlas.foreign.page`` makes it."""
+    """``python -m flashatlas.foreign.page`` makes the page."""
     made = (Path(__file__).parents[1] / "docs" / "IMPORTERS.md").read_text()
     assert made == page()
 
@@ -409,7 +409,7 @@ def test_the_flows_of_mqsim_are_jobs(tmp_path):
     first, second = result.jobs["jobs"]
     assert first["read"]["ios"] + first["write"]["ios"] == 4000
     assert second["write"]["ios"] == 4000 and second["read"]["ios"] == 0
-    # 30 %, of 4,000 draws: a standard deviation is 29
+    # 30 % of 4,000 requests are reads, with a standard deviation of 29
     assert abs(first["read"]["ios"] - 1200) < 150
 
 

@@ -1,4 +1,4 @@
-"""Runs as a table, and figures made of it."""
+"""Runs as a table, and figures made of the table."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_frames_go_where_people_work(runs):
     frame = flashatlas.frame(runs)
     assert frame.to_pandas()["waf"].tolist() == frame.to_polars()["waf"].to_list()
     assert polars.DataFrame(frame).shape == (8, frame.table.num_columns)
-    # as documented: a column of records, which is the same table
+    # as documented: polars makes a column of records, which unnests to the same table
     records = polars.from_arrow(frame)
     assert records.struct.unnest().equals(polars.from_arrow(frame.table))
     shown = frame._repr_html_()

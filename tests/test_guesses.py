@@ -1,4 +1,4 @@
-"""Guessed formats: their units are printed, and asked for if two readings are plausible."""
+"""Guessed formats: the units are printed, and the user names them if two are plausible."""
 
 import flashatlas
 import pytest
@@ -7,7 +7,7 @@ from flashatlas import Trace
 
 @pytest.fixture
 def msr(tmp_path):
-    """Return a trace of forty reads in MSR's form, 1 ms apart; it names no units."""
+    """Write forty reads in MSR's format, which names no units; they are 1 ms apart."""
     lines = [f"{128166372003061629 + n * 10_000},hm,0,Read,{n * 4096},4096,1\n" for n in range(40)]
     (tmp_path / "m.csv").write_text("".join(lines))
     return tmp_path / "m.csv"
@@ -37,7 +37,7 @@ def test_a_run_has_a_note_unless_the_format_is_named(msr):
 
 
 def test_it_asks_which_of_two_plausible_readings_is_meant(cli, tmp_path):
-    """Sizes may be bytes or sectors: 65,536 sectors are 32 MiB, which one command may transfer."""
+    """The size 65,536 may be in bytes or in sectors (32 MiB): one command may transfer either."""
     (tmp_path / "ms_bytes.trace").write_text("0.000 0 8192 4096 0\n0.400 0 1048576 65536 1\n")
     for command in (("trace", "info"), ("run", "-d", "tiny", "--trace")):
         done = cli(*command, str(tmp_path / "ms_bytes.trace"))

@@ -58,13 +58,13 @@ def test_a_file_system_is_made_trimmed_checked_and_read_again(of, attach):
     said, host, _ = of[attach]
     assert said.count(": OK\n") == FSYNCS - 1 and "/at/1: FAILED" in said
     (trimmed,) = re.findall(r"(\d+) bytes trimmed", said)
-    # mkfs trims the whole drive, fstrim what is free
+    # mkfs trims the whole drive, fstrim the free blocks
     assert host["trim_bytes"] >= int(trimmed) + 65_536 * 4096 > 0
     assert "Pass 5" in said and "Fix?" not in said
 
 
 def test_a_virtual_disk_is_flushed_twice_for_each_fsync_and_nbd_once_beside_fua(of):
-    # a commit of ext4's journal is FLUSH, then its last block with FUA: without FUA another FLUSH
+    # ext4 commits its journal by a FLUSH and a last block with FUA; without FUA, by a second FLUSH
     _, virtual, of_virtual = of["virtio-blk"]
     _, nbd, of_nbd = of["nbd"]
     assert of_virtual["fua_writes"] == 0 and virtual["flushes"] >= 2 * FSYNCS

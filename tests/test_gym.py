@@ -50,7 +50,7 @@ def test_the_first_choice_is_greedy():
     assert record["oracle"]["violations"] == 0
     greedy = flashatlas.run(**{**learning.DEFAULTS, "workload": SHORT}, seed=record["seed"])
     assert info["waf"] == pytest.approx(greedy.waf, rel=0.03)
-    # every page that collection copied is in the reward, by the block
+    # the reward counts every page that collection copied, in blocks
     copies = record["nand"]["programs"]["gc"]
     assert -total * 8 == pytest.approx(copies, abs=8 * 8)
 

@@ -1,4 +1,4 @@
-"""The commands of HACKING.md that test one scheme do so, and say what they ran."""
+"""The commands of HACKING.md for one scheme test it, and print the tests that they ran."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Help of the command line for the hands: explanations, numbers, completion."""
+"""Help of the command line for its users: explanations, spellings of numbers, completion."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ def test_a_damaged_frame_is_named_and_its_unit_is_gone(cli, tmp_path):
     image = tmp_path / "drive.img"
     written(image, 100)
     content = bytearray(image.read_bytes())
-    # the content of unit 41 stands there once: one of its bytes is changed
+    # the image has the content of unit 41 once; change one of its bytes
     content[content.index(bytes([42]) * UNIT) + 7] ^= 1
     image.write_bytes(content)
     found = flashatlas.image_check(image)
@@ -139,7 +139,7 @@ def test_with_an_image_bytes_are_in_memory_only_until_they_are_written(tmp_path,
         grown = resident(drive.pid) - before
         assert client.ask(READ, 77 << 20, length=1 << 20)[1] == data
         client.close()
-    # the write cache and what FLUSH had to write are small beside a quarter of a gigabyte
+    # the write cache and the data of a FLUSH are small compared with a quarter of a gigabyte
     assert grown < 96 << 20 if image else grown > 256 << 20
 
 

@@ -254,7 +254,7 @@ HEED = "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_hand
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("module", ["typer", "rich.console", "flashatlas.results.result"])
 def test_a_signal_during_imports_is_one_line(tmp_path, module, number):
-    """The import of a module waits here for the signal; elsewhere it takes some milliseconds."""
+    """The import of a module waits here for the signal; otherwise it takes some milliseconds."""
     wait = (
         "class Wait:\n"
         "    def find_spec(self, name, path, target=None):\n"

@@ -46,7 +46,7 @@ low_water = 101
 bytes = 268435456
 """
 WRITES = "uniform:requests=10000000,size=8KiB,read=0"
-# seconds of work from the signal to the end of the process; two cores draw the steady state
+# seconds of work from the signal to the end of the process; two cores generate the steady state
 ANSWER = 0.5
 
 

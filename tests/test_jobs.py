@@ -149,7 +149,7 @@ def test_a_write_is_passed_by_reads_for_a_bounded_time(tmp_path):
         assert found.latency["write"]["count"] == 1
         return found.latency["write"]["max"] / 1e6
 
-    assert took_ms("timing.passed_max=0") > 100, "without a bound it waits until the reads end"
+    assert took_ms("timing.passed_max=0") > 100, "without a bound the write waits for all reads"
     for bound in (1, 3, 10):
         least = bound + 0.5
         most = least + bound + 2 * (0.05 + 0.01024)

@@ -57,7 +57,8 @@ def test_the_layer_saves_the_read_modify_writes():
 
 
 def test_a_write_that_waits_for_its_superpage_takes_longer():
-    # buffered: the host's lookup; written: the time after which a superpage is sent unfilled
+    # a buffered write takes the time of the host's lookup; a written one waits until its superpage
+    # is sent unfilled
     buffered, written = (
         flashatlas.run(
             "superpage-sata",
@@ -201,9 +202,9 @@ def test_a_mounted_device_is_refused():
 def test_the_hard_experiment(tmp_path):
     made = reproduce.carry_out("hard", stand_ins=True, limit=4096)
     assert all(result.violations == 0 for result in made.results)
-    # a superpage of four pages, each a read and a program of it without the layer
+    # without the layer, a write of each of the four pages reads and programs the superpage
     assert 3 < made.random_write(4096, HARD) / made.random_write(4096, NONE) < 5
-    assert made.gain(4096, 1, "RW") > 6, "one at a time: the buffer also keeps the drive at work"
+    assert made.gain(4096, 1, "RW") > 6, "one at a time: the buffer also keeps the drive busy"
     assert made.gain(4096, 1, "SR") == pytest.approx(1, abs=0.05)
     tables = made.tables()
     assert tables[0].rows[0] == ("superpage, from Fig. 14.4", "16.0 KiB", "16.0 KiB")
@@ -221,7 +222,7 @@ def test_the_hard_experiment(tmp_path):
     assert rate("fresh", "write-through", 1, "buffered") / alone > 6
     assert rate("fresh", "write-through", 1, "written") / alone < 0.3
     both_volatile = rate("fresh", "write-back", 1, "buffered") / rate("fresh", "write-back", 1, "")
-    assert 3 < both_volatile < 6, "a superpage over a page"
+    assert 3 < both_volatile < 6, "the ratio of superpage to page"
     fired = {each.name: each.count for each in mechanisms.fired(made.results)}
     for name in ("merge into a superpage", "dispatch by timeout", "superpage sent by a FLUSH"):
         assert fired[name] > 0, name

@@ -140,7 +140,7 @@ def test_a_page_of_somebody_else_reads_nothing(at):
                   "evil.example:80@127.0.0.1", "192.0.2.1", "[::1]", "")  # fmt: skip
         for other in others:
             assert answered(exporter, f"Host: {other}") == 421, other
-        assert answered(exporter) == 421, "no browser leaves it out"
+        assert answered(exporter) == 421, "every browser sends Host"
         assert answered(exporter, "Host: localhost", "Host: evil.example") == 421
     finally:
         exporter.close()
@@ -151,7 +151,7 @@ def test_an_address_that_others_reach_is_said():
         exporter = Exporter("0.0.0.0:0", lambda: b"{}")
     try:
         assert answered(exporter, f"Host: {socket.gethostname()}:1") == 200
-        assert answered(exporter, "Host: 127.0.0.1") == 200, "that is where it was reached"
+        assert answered(exporter, "Host: 127.0.0.1") == 200, "the address of the connection"
         assert answered(exporter, "Host: evil.example") == 421
     finally:
         exporter.close()

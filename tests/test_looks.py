@@ -20,7 +20,7 @@ def test_two_factors_have_a_colour_and_a_mark_each():
         for cache, victim in itertools.product(caches, victims)
     ]
     found = looks(of(*grid))
-    # three victims in each of two caches: the victim has more values, and so the colours
+    # three victims with each of two caches: the victim has more values, so it gets the colours
     assert found.colours == (0, 1, 2, 0, 1, 2)
     assert found.marks == (0, 0, 0, 1, 1, 1)
     (colour, coloured), (mark, marked) = found.factors

@@ -200,7 +200,7 @@ def test_timed_changes_take_time_and_the_next_lookup_waits_for_them():
     # of its block table
     assert timed > free + 13 + 18
     found = lookup(files={"files": 2000}, set=["lookup.changes=timed", "lookup.look_ahead=1"])
-    assert found["sets_scanned"] == 2000, "the insertion knows what the lookup has found"
+    assert found["sets_scanned"] == 2000, "the insertion reuses the lookup's result"
     assert found["latency_clocks_mean"] < 300
 
 
@@ -256,8 +256,8 @@ def test_a_drive_looks_its_pages_up_in_timed_dram():
     assert found["lookup_ns"]["count"] == result.record["map"]["lookups"] == 3000
     # entries of 10 + 10 + 2 bits: two in a burst of 64
     assert found["bursts"] == 4 * 3000
-    # one bank that rests, with another row open: RP, RCD, four reads, CL, DL; begun at the next
-    # clock
+    # the lookup uses one idle bank with another row open: RP, RCD, four reads, CL, DL. It begins at
+    # the next clock
     lookup_clocks = 9 + 9 + 12 + 9 + 4
     assert found["lookup_ns"]["p50"] == pytest.approx((lookup_clocks + 0.5) * 1.5, abs=0.8)
     slower = flashatlas.run(set=[*settings, "dram.tck_ps=150000"], **options)

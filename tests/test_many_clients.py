@@ -39,7 +39,7 @@ def serial(history: list[Operation]) -> bool:
 
 
 def test_the_checker_agrees_with_every_order_there_is():
-    """It agrees on small histories, right ones and wrong ones."""
+    """The two agree on small histories, linearizable or not."""
     draw, right = random.Random(5), 0
     for _ in range(3000):
         times = draw.sample(range(100), 10)
@@ -80,7 +80,7 @@ def uses(uri: str, number: int, units: int, count: int, seen: dict[int, list[Ope
             held = []
             for at in range(0, length * UNIT, UNIT):
                 words = set(struct.unpack("<256Q", found[at : at + UNIT]))
-                assert len(words) == 1, "a unit is of one write"
+                assert len(words) == 1, "one write filled the unit"
                 held += words
         end = time.perf_counter_ns()
         assert error == 0
@@ -94,7 +94,7 @@ def uses(uri: str, number: int, units: int, count: int, seen: dict[int, list[Ope
 @needs_nbdkit
 @pytest.mark.parametrize("slower", ["none", "real"])
 def test_what_64_clients_see_of_a_unit_happened_in_one_order(slower):
-    """Overlapping reads and writes of 16 units; the history of each is linearizable."""
+    """Overlapping reads and writes of 16 units; the history of each unit is linearizable."""
     units, clients, count = 16, 64, 200 // min(ONE_IN, 5)
     seen: list[dict[int, list[Operation]]] = [
         {unit: [] for unit in range(units)} for _ in range(clients)
@@ -145,7 +145,7 @@ def raw(uri: str) -> socket.socket:
 
 @needs_nbdkit
 def test_what_means_nothing_does_no_harm():
-    """Noise instead of a handshake, and requests of which some field means nothing."""
+    """Noise instead of a handshake, and requests in which some field has no meaning."""
     draw, count = random.Random(3), 10_000 // min(ONE_IN, 10)
     with serve("tiny") as drive:
         client = Client(drive.uri)

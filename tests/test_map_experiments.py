@@ -99,11 +99,11 @@ def test_what_a_flush_costs(nvm):
     calls = 60
     for workload in ("sequential, fsync", "sequential, fdatasync"):
         ideal = nvm.row(workload, "no map written")
-        # data and journal, FLUSH, commit block, FLUSH: a program of 32 KB each time
+        # data and journal, FLUSH, commit block, FLUSH: each FLUSH programs 32 KB
         assert ideal.result.record["host"]["flushes"] == 2 * calls
         assert (ideal.per_flush["data"], ideal.per_flush["map"]) == (1, 0)
-        # at the first FLUSH the map pages of the file and of the journal are changed, at the second
-        # the map page of the journal
+        # at the first FLUSH, the map pages of the file and of the journal have changed; at the
+        # second, only the journal's map page
         assert nvm.row(workload, "map pages").per_flush["map"] == 1.5
         assert nvm.row(workload, "map pages, directory").per_flush["directory"] == 1.5
         enough = nvm.row(workload, "NVM, 1,600 slots")

@@ -40,7 +40,8 @@ def test_every_scheme_has_the_same_log_and_page_mapping_as_many_spare_blocks(mas
     for row in mast.rows:
         params = row.result.record["config"]["params"]
         if row.scheme == "page-mapped":
-            # beside the data: the same 256 blocks, and 4 for the frontiers of dual collection
+            # besides the data: 256 blocks, as in the log, and 4 for the frontiers of dual
+            # collection
             assert params["drive.blocks"] - params["drive.logical_pages"] // 64 == 256 + 4
         else:
             assert params["ftl.log_blocks"] == 256

@@ -1,4 +1,4 @@
-"""Every declared mechanism is reached, and can be turned off where it says so."""
+"""Every declared mechanism is reached, and can be turned off where its declaration says so."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ A = [(0, "write", 0, 4096), (1000, "write", 4096, 4096), (2000, "read", 8192, 40
 
 
 def test_parts_are_merged_by_time_each_in_a_range_of_its_own(here):
-    """Part b begins behind part a's last whole MiB: sector 24 is below 2,048, so at 1 MiB.
+    """Part b begins at the next whole MiB after part a, which ends at sector 24: at 1 MiB.
 
     Both begin at 0; of equal times, the earlier part is first.
     """
@@ -61,7 +61,7 @@ def test_a_trace_is_played_several_times_with_the_same_addresses(here):
     """Requests at 0, 1 and 2 ms: their mean distance is 1 ms, so the next pass begins at 3 ms."""
     again = [(at + 3000, *rest) for at, *rest in A]
     assert requests("merge:a.log,times=3") == A + again + [(at + 6000, *r) for at, *r in A]
-    # right after, and with a pause that is given
+    # the next pass begins right away, or after a given pause
     assert [one[0] for one in requests("merge:a.log,times=2,gap=0s")] == [
         0, 1000, 2000, 2000, 3000, 4000]  # fmt: skip
     assert [one[0] for one in requests("merge:a.log,times=2,gap=10ms")][3] == 12_000
@@ -92,14 +92,14 @@ def test_a_part_begins_when_it_is_told_to(here):
 
 
 def test_a_share_of_the_requests_is_the_first_of_each_pass(here):
-    """Half of three requests is one; one request has no distance to a next one to keep."""
+    """Half of three requests, rounded down, is one; a pass of one request has no mean distance."""
     assert requests("merge:a.log,requests=50%,times=2,gap=1us") == [A[0], (1, *A[0][1:])]
     assert requests("merge:a.log,requests=2") == A[:2]
 
 
 def test_each_part_may_have_a_format_of_its_own(here):
     (here / "c.csv").write_text("7;512\n9;1024\n")
-    # a comma needs no backslash: format is the last
+    # a comma needs no backslash here, because `format` is the last key
     layout = r"format=columns:time=0:us,offset=1:bytes,size=each:512,delimiter=\;"
     rows = Trace(f"merge:a.log,format=mqsim;c.csv,{layout}", assume_op=None)
     with pytest.raises(InputError, match="does not say which operation"):
@@ -199,7 +199,7 @@ def test_runs_of_a_study_and_of_a_comparison_differ_in_merges(here):
     )
     (here / "below").mkdir()
     plan = planned(load(here / "study.toml"))
-    assert len({run.key for run in plan.runs}) == 3, "no run stands for another"
+    assert len({run.key for run in plan.runs}) == 3, "three different runs"
     read = {file.name for _, file in _read_by(plan)}
     assert read == {"a.log", "b.log"}
     case = {"label": "x", "trace": "merge:a.log;gone.log"}
@@ -213,7 +213,7 @@ def test_runs_of_a_study_and_of_a_comparison_differ_in_merges(here):
 
 
 def test_steady_passes_and_packing_work_on_a_merge(here):
-    """Packed extents of 4 KiB: 3 of a, and 4 of b; sectors 100 to 107 lie in two of these."""
+    """Packed extents of 4 KiB: 3 of a, and 4 of b, as sectors 100 to 107 lie in two extents."""
     packed = run("merge:a.log;b.log,at=1GiB", fit="compact", extent="4KiB")
     assert packed.record["trace"]["extent_bytes"] == 4096
     assert packed.violations == 0

@@ -1,4 +1,4 @@
-"""Mistakes of newcomers, and the messages about them: the option, and what was expected."""
+"""Mistakes of newcomers: the messages name the option and what was expected."""
 
 from __future__ import annotations
 
@@ -178,7 +178,7 @@ def test_a_comparison_is_whole(cli, study, tmp_path):
     folder = tmp_path / "X"
     shutil.copytree(study, folder)
     shutil.copytree(study / "01", folder / "zz")
-    assert len(load_all([folder])) == 2, "what it does not name is not its"
+    assert len(load_all([folder])) == 2, "other runs are not loaded"
     shutil.rmtree(folder / "02")
     with pytest.raises(InputError, match=r"02: run `fifo` of .*compare\.json is missing"):
         load_all([folder])
@@ -332,5 +332,5 @@ def test_files_of_others_are_left_alone(cli, study, tmp_path):
     shutil.copytree(study / "01", mine / "7")
     assert cli("compare", *W, "--vary", "seed=1,2", "--out", str(mine)).returncode == 0
     assert cli("run", *W, "--out", str(mine), "--force").returncode == 0
-    assert (mine / "7" / "run.json").exists(), "a run of its own, in no comparison"
+    assert (mine / "7" / "run.json").exists(), "this run belongs to no comparison"
     assert foreign[0].read_text() == "mine" and not (mine / "02").exists()

@@ -37,7 +37,7 @@ def played(classifier: str, workload: str, **more: object) -> flashatlas.Result:
 
 @pytest.fixture(scope="module")
 def by_age() -> float:
-    """Return the WAF without groups: as many frontiers have labels, but collection ignores them."""
+    """Return the WAF without groups: frontiers have labels, but collection ignores them."""
     return played("midas", ZIPF, **{"ftl.midas_epoch": 1000, "ftl.midas_pool": "greedy"}).waf
 
 
@@ -47,7 +47,8 @@ def test_groups_that_a_model_chose_save_copies(by_age):
     # some configurations went wrong here: blocks formed one pool until the next configuration
     assert counts["midas_configurations"] >= 3 and counts["midas_merges"] >= 1
     fifths = result.record["steadiness"]["rounds"]["waf"]
-    # the authors' simulator, on as many larger segments: 6.4 before, 5.1 afterwards
+    # the authors' simulator, with the same number of larger segments, has 6.4 before and 5.1
+    # afterwards
     assert fifths[-1] < 0.93 * by_age, (fifths, by_age)
 
 

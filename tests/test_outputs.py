@@ -1,4 +1,4 @@
-"""Outputs of commands: tried before the run, written whole or not at all; numbers are not lost."""
+"""Outputs are tried before the run, and written whole or not at all; no number is lost."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_numbers_are_printed_where_they_cannot_be_written(tmp_path: Path) -> Non
     assert done.returncode == 2
     assert "write amplification" in done.stdout
     assert "cannot write" in done.stderr
-    assert not any(tmp_path.iterdir()), "nothing is left half"
+    assert not any(tmp_path.iterdir()), "no half-written file is left"
 
 
 @pytest.mark.parametrize("several", [False, True])

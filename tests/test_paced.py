@@ -1,7 +1,7 @@
 """Collection at the pace of the presets of TLC drives: its effect on a host's latencies.
 
-A user of such a drive would ask for these bounds. At a burst's pace the longest read here takes
-seconds, and the longest write 0.1 s (ADR 0036).
+A user of such a drive would ask for these bounds. If collection works in bursts, the longest read
+here takes seconds, and the longest write 0.1 s (ADR 0036).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def test_reads_that_miss_the_map_do_not_wait_for_collection(requests):
     paced, burst = run(requests, DFTL), run(requests, DFTL | BURST)
     assert paced["gc"]["foreground"] > 0 and paced["scheme"]["partial_frames"] > 0
     assert longest(paced, "read") <= 50
-    # 16 requests are always in flight: a time without completions is a part of each latency
+    # 16 requests are always in flight, so a time without completions adds to each latency
     assert max(longest(paced, kind) for kind in ("read", "write")) < 100
     assert paced["waf"] <= 1.15 * burst["waf"]
 
@@ -51,7 +51,7 @@ def test_writes_wait_for_a_step_of_collection(requests):
 
 @pytest.mark.parametrize("store", PAGED)
 def test_every_store_finds_what_was_moved(store):
-    """A lookup does not force the write of a map page because collection changed its entries."""
+    """A lookup need not write a map page only because collection changed its entries."""
     settings = DFTL | {"map.store": store}
     paced, burst = run(30_000, settings), run(30_000, settings | BURST)
     assert longest(paced, "read") <= 60

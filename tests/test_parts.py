@@ -1,4 +1,4 @@
-"""Parts of one's own in this process: plug-ins in C, and policies in Python."""
+"""Added parts in this process: plug-ins in C, and policies in Python."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`make bench-peers`, with a program in MQSim's place that prints made-up numbers."""
+"""`make bench-peers`, with a program in place of MQSim that prints made-up numbers."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_what_took_no_longer_has_no_speed():
     assert each == 1000 and cells[2:6] == ("1000.00", "1,000", "1,000", "1.0 s")
     ours = [replace(run, requests=10 * run.requests) for run in (once, twice)]
     each, cells = peers.rows(load, "FlashAtlas", *ours)
-    assert each == 100 and cells[2:4] == ("100.00", "10,000"), "of ten times as many requests"
+    assert each == 100 and cells[2:4] == ("100.00", "10,000"), "with ten times the requests"
     each, cells = peers.rows(load, "MQSim", twice, once)
     assert each is None and cells[2:6] == ("–",) * 4
 
@@ -71,7 +71,7 @@ def test_both_stand_beside_each_other_and_a_run_that_fails_is_named(tmp_path):
     assert done.returncode == 0, done.stderr
     lines = [line.split() for line in done.stdout.splitlines()]
     theirs = next(line for line in lines if "MQSim" in line and "writes," in line)
-    # each multi-plane command is a program of two pages: WAF 3. IOPS are as printed. By hand, a
+    # each multi-plane command programs two pages, so the WAF is 3. IOPS are as printed. By hand, a
     # request keeps one of 8 dies busy for 3 programs, 2 reads of copied pages and 3/256 of an erase
     assert theirs[-3:-1] == ["3.00", "1,234"]
     busy = 3 * (750 + 4096 / 333) + 2 * (75 + 4096 / 333) + 3 / 256 * 3800

@@ -302,7 +302,7 @@ def test_a_distribution_counts_what_is_done_within_a_time():
     assert all(y == x / 100_000 for x, y in zip(xs[1:], ys[1:], strict=True)), (
         "what is kept is exact"
     )
-    # a step of the share left is at most 2 / 200 of ln(100,000) = 0.115, which is 0.05 decades
+    # the share that is left falls by at most 2 / 200 of ln(100,000) = 0.115 a step, 0.05 decades
     steps = [(1 - a) / (1 - b) for a, b in itertools.pairwise(ys[:-1])]
     assert max(steps[:-20]) <= 10**0.06, "so that the tail has as many points as the body"
     assert ys[-2] >= 0.9999
@@ -321,7 +321,7 @@ def test_logarithmic_axes_have_few_round_values():
 
 
 def unpack(packed: explorer.Packed, cells: int) -> tuple[list[int], list[float], list[str]]:
-    """Return valid percents, erases and roles of all frames, as a naive version of the script."""
+    """Return valid percents, erases and roles of all frames, decoded in a naive way."""
     raw = zlib.decompress(base64.b64decode(packed.planes))
     size = len(raw) // 4
     planes = []

@@ -498,7 +498,7 @@ def test_the_key_of_two_factors_hides_their_values(view):
         "false",
         "true",
     ]
-    buttons.nth(4).click()  # nothing would be left
+    buttons.nth(4).click()  # refused: no run would be left
     assert buttons.nth(4).get_attribute("aria-pressed") == "true"
 
 

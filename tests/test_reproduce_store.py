@@ -34,7 +34,7 @@ def test_an_experiment_is_a_study_in_a_store(tmp_path, monkeypatch, name):
     begun: list[int] = []
     monkeypatch.setattr(execution, "crew", lambda *_, **__: begun.append(1))
     again = reproduce.carry_out(name, **short, store=tmp_path)
-    assert again.to_json() == in_memory.to_json() and not begun, "all of it is there"
+    assert again.to_json() == in_memory.to_json() and not begun, "all runs are in the store"
 
 
 @pytest.mark.long
@@ -53,7 +53,7 @@ def test_lookups_are_studies_too(tmp_path, monkeypatch, cli, dask_cluster):
     shown = cli("results", "show", "store:lpmt-engine", "--of", "ns_per_lookup").stdout
     checked = kept.studies["check/set mod 4/none"]["ns_per_lookup"]
     assert re.search(rf"check, set mod 4, none +1 +{checked:.4g}\b", shown), shown
-    # rows follow from lookups as they do from runs of a drive
+    # rows are made from records of lookups in the same way as from runs
     before = rows.read(store).drop_columns(["made"]).sort_by("key")
     shutil.rmtree(tmp_path / "store/rows")
     assert rows.read(store).sort_by("key").select(before.column_names).equals(before)
@@ -79,7 +79,7 @@ def test_a_study_of_lookups_is_checked_before_anything_runs(tmp_path):
         ).key
         for own, seed in ((["lookup.banks=4"], 1), (["lookup.banks = 4"], 1), ([], 2), ([], 1))
     }
-    assert len(keys) == 2, "four banks are the default, and blanks are nothing; a seed is"
+    assert len(keys) == 2, "only the seed changes the key: four banks are the default"
 
 
 def test_a_cluster_needs_a_store(cli):

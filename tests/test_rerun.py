@@ -181,7 +181,7 @@ def test_a_record_alone_finds_its_inputs(tmp_path: Path, trace: Path) -> None:
         rerun(lonely, inputs=tmp_path / "mail")
     with pytest.raises(flashatlas.InputError, match="nowhere: no such folder"):
         rerun(lonely, inputs=tmp_path / "nowhere")
-    # the record has no digest of the precondition's file: files of one name cannot be told apart
+    # the record has no digest of the precondition's file, so files of the same name are ambiguous
     (tmp_path / "there" / begin.name).write_text("0,0,4096,w,0\n")
     with pytest.raises(flashatlas.InputError, match="several files have the name"):
         rerun(lonely, inputs=elsewhere.parent)
@@ -403,7 +403,7 @@ def test_a_log_that_a_job_replays_goes_with_it(
         bundle([result], tmp_path / "y.zip")
     (folder,) = unpack(tmp_path / "x.zip", tmp_path / "elsewhere")
     shutil.rmtree(tmp_path / "jobs")
-    # the job file is known by its digest, its logs lie beside it
+    # the job file is found by its digest; its logs lie beside it
     found = rerun(Result.load(tmp_path / "out"), inputs=tmp_path / "elsewhere")
     assert found.record["results_digest"] == result.record["results_digest"]
     lone = tmp_path / "lone"
@@ -422,7 +422,7 @@ def test_a_log_that_lies_elsewhere_is_not_packed(
     (tmp_path / "a.log").write_text("fio version 2 iolog\nf read 0 4096\n")
     (tmp_path / "jobs/j.fio").write_text("[j]\nread_iolog=a.log\n")
     monkeypatch.chdir(tmp_path)
-    # as fio, from the current folder
+    # as in fio, the path begins at the current folder
     result = flashatlas.run(job="jobs/j.fio")
     assert result.record["trace"]["named"][0]["path"] == "a.log"
     with pytest.raises(flashatlas.InputError, match=r"`read_iolog=a.log` does not lie beside"):

@@ -1,4 +1,4 @@
-"""``flashatlas new``: a part of each kind and language, made, built, checked out of the tree."""
+"""``flashatlas new``: parts of each kind and language are built and checked outside the tree."""
 
 from __future__ import annotations
 

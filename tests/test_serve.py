@@ -102,7 +102,7 @@ def load(drive, rng: random.Random, slots: int, versions: dict[int, list[int]], 
     """
     number, durable = first, 0
     try:
-        client = Client(drive.uri)  # it may be gone already
+        client = Client(drive.uri)  # the server may be gone already
         while True:
             number += 1
             if rng.random() < 0.15:
@@ -291,7 +291,7 @@ def test_a_signal_ends_it_in_order(tmp_path):
         "-o",
         "o",
     ]
-    # a shell's background jobs, and what they start, ignore it otherwise
+    # otherwise background jobs of a shell, and their children, ignore the signal
     signal.signal(signal.SIGINT, signal.default_int_handler)
     for number in (signal.SIGTERM, signal.SIGINT):
         server = subprocess.Popen(
@@ -406,7 +406,7 @@ def test_replies_are_held_until_the_drive_would_answer():
 
 
 def overwritten(drive) -> float:
-    """Write 300 units at random, and return the write amplification of that."""
+    """Write 300 units at random, and return the write amplification of these writes."""
     drawn = random.Random(3)
     for number in range(300):
         drive.write(2048 * drawn.randrange(2000), numbered(number))
@@ -424,7 +424,7 @@ def test_a_drive_begins_aged_and_its_writes_cost_what_an_aged_drives_do(tmp_path
             )
         image = tmp_path / f"{kind[:5]}.img"
         drive = Device("tiny", set=SMALL[:3], image=image, precondition=kind)
-        # every unit is allocated and none has bytes
+        # every unit is allocated, but no unit has bytes
         assert drive.read(0, 2048 * 2000) == bytes(2048 * 2000)
         aged[kind[:5]] = overwritten(drive)
         found = flashatlas.image_check(image)
@@ -464,7 +464,7 @@ def test_a_served_drive_begins_aged_and_the_record_says_so(cli, tmp_path):
 
 
 def test_serving_that_does_not_begin_leaves_no_image(tmp_path):
-    """Otherwise the next start, of the right drive, would be refused: another drive's image."""
+    """An image left behind would be another drive's, and the next start would be refused."""
     image = tmp_path / "drive.img"
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
@@ -514,7 +514,7 @@ def test_what_clients_send_is_a_trace(cli, tmp_path):
     ]
     times = [int(row["time_ps"]) for row in rows]
     assert times[0] == 0 and times == sorted(times) and times[-1] > 0
-    # and a run replays it
+    # a run replays the trace
     again = flashatlas.run("tiny", set=SMALL, trace=where, precondition="none")
     assert again.record["trace"]["requests"] == 5 and again.record["host"]["flushes"] == 1
 
@@ -536,7 +536,7 @@ def test_a_trace_that_cannot_be_is_refused(tmp_path):
         serve("tiny", record=tmp_path / "life.csv")
     with pytest.raises(InputError, match=r"gone/life\.fatr: No such file"):
         serve("tiny", record=tmp_path / "gone" / "life.fatr")
-    # without any request, the record is whole, and says so
+    # without any request there is no trace, and the record of the run says so
     with serve("tiny", set=SMALL, record=tmp_path / "none.fatr") as drive:
         pass
     said = drive.result.record["served"]["recorded"]

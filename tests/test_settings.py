@@ -1,4 +1,4 @@
-"""Every setting changes what some run does wherever it is taken, or is refused there by name."""
+"""Every setting changes a result wherever a run accepts it; elsewhere it is refused by name."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ COMMITS, ROOMY = mechanism_runs.COMMITS, ["drive.blocks=128", "drive.logical_pag
 
 
 def bases() -> list[Run]:
-    """Return the runs of which one setting is changed."""
+    """Return the runs in which one setting at a time is changed."""
     found = mechanism_runs.runs()
 
     def add(label: str, workload: str, *settings: str, **options: Any) -> None:
@@ -178,7 +178,7 @@ def pairs() -> dict[tuple[str, str], list[tuple[Run, Any]]]:
 
 
 def others(key: str, param: dict[str, Any], now: Any) -> list[str]:
-    """Return values to try for a parameter that is `now`."""
+    """Return values to try for a parameter whose value is `now`."""
     limits = param["range"]
     values: list[Any] = []
     if key in TEXTS:
@@ -209,7 +209,7 @@ TEXTS: dict[str, list[str]] = {
     "mirror.lose": ["0@5ms"],
     "lookup.divisor": ["7"],
 }
-"""Values to try for keys whose range does not suffice to choose them."""
+"""Values to try for keys whose range alone does not give useful values."""
 
 
 SPARE = "limits what the spare areas may hold; beyond that none is simulated: see `no-ecc-time`"
@@ -292,4 +292,4 @@ def test_every_key_of_a_drive_has_a_run() -> None:
 
 
 FEW = 5
-"""The number of runs in which a listed key is tried. All runs were tried once, without effect."""
+"""The number of runs in which a listed key is tried. All runs were tried once; none changed."""

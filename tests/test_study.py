@@ -47,7 +47,7 @@ def test_the_notebook_runs_in_a_kernel_and_shows_a_bar(tmp_path):
     assert any("ftl.victim" in text and "<table>" in text for text in texts), "the frame as a table"
     assert any("svg" in text for text in texts), "the figure"
     assert any("repetitions" in text for text in texts), "the sentences"
-    # the bar took its place in the output of the cell that ran, and was emptied
+    # the progress bar appeared in the output of the running cell, and was cleared at the end
     assert any(output.output_type == "display_data" for output in outputs)
 
 
@@ -113,7 +113,7 @@ def test_caches_of_one_seed_are_one_repetition():
     assert "p = 0.25: 3 repetitions: too few" in found
     (found,) = significance(rows(seed=[1, 2, 3, 4, 5, 6], **grid), "waf", "victim")
     assert "p = 0.031: more than chance" in found
-    # two traces with three seeds each are six
+    # two traces with three seeds each are six repetitions
     traced = rows(trace=["x", "y"], seed=[1, 2, 3], **{**grid, "waf": lambda trace, **k: waf(**k)})
     (found,) = significance(traced, "waf", "victim")
     assert "of 6 repetitions of 24 pairs" in found

@@ -93,9 +93,9 @@ def test_what_decides_the_results_decides_the_key(tmp_path, monkeypatch):
     first = keys()
     assert keys() == first
     shutil.copy(tmp_path / "a.csv", tmp_path / "b.csv")
-    assert keys("b.csv") == first, "where a file lies is no part of it"
+    assert keys("b.csv") == first, "the place of a file does not matter"
     assert keys(set={"cache.bytes": "8KiB"}) != first
-    assert keys(set={"ftl.victim": "greedy"}) == first, "the default, said"
+    assert keys(set={"ftl.victim": "greedy"}) == first, "the default, given explicitly"
     (tmp_path / "a.csv").write_text("0,h,0,Write,4096,4096,0\n")
     assert keys() != first, "another content"
     (tmp_path / "a.csv").write_text("0,h,0,Write,0,4096,0\n")
@@ -118,8 +118,8 @@ def test_a_changed_line_of_a_policy_is_another_run(cli, tmp_path):
     if first.returncode:
         pytest.fail(first.stderr)
     assert carried_out(first) == 3
-    assert carried_out(sweep(1)) == 0, "unchanged: all there"
-    assert carried_out(sweep(2)) == 3, "one number of it changed: all again"
+    assert carried_out(sweep(1)) == 0, "unchanged: all runs are in the store"
+    assert carried_out(sweep(2)) == 3, "one number changed: all runs again"
     assert carried_out(sweep(1)) == 0, "and back"
 
 
@@ -247,7 +247,7 @@ SLOW = STUDY.replace("requests=3000", "requests=150000").replace("to = 3", "to =
 
 
 def workers_of(process):
-    """Return the worker processes of a study; they carry it out and can be killed."""
+    """Return the worker processes that carry out a study."""
     return [
         child
         for child in process.children(recursive=True)
@@ -387,7 +387,7 @@ def test_memory_is_counted_before_runs_start(tmp_path):
                 self._client.at_once -= 1
                 call(self)
 
-            threading.Timer(0.4, later).start()  # long after the last is submitted
+            threading.Timer(0.4, later).start()  # long after the last run is submitted
 
         def result(self, timeout=None):
             raise RuntimeError(f"disk full at {self._task.label}")

@@ -54,7 +54,7 @@ def test_files_of_tables_hold_the_same_requests(name, tmp_path):
     assert rows(path, format=SPEC) == ROWS
     with pytest.raises(flashatlas.InputError) as caught:
         rows(path)
-    assert f"`{SPEC}`" in str(caught.value), "what is guessed is the specification"
+    assert f"`{SPEC}`" in str(caught.value), "the guess is this specification"
 
 
 def test_tables_in_memory_hold_the_same_requests():

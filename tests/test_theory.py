@@ -58,7 +58,7 @@ def test_trims_lower_the_utilisation():
         points = reproduce.theory([0.8], [32], [policy], trims=[0.1, 0.25], blocks=1000)
         for point in points:
             assert abs(point.error) < 0.01, point
-        # without the model of trims it would be off by a quarter and more
+        # without the model of trims, theory would be off by at least a quarter
         assert points[0].simulated < 0.8 * theory.MODELS[policy][0](0.8, 32)
 
 
@@ -112,7 +112,7 @@ def test_what_does_not_settle_is_an_error():
 
 @pytest.mark.long
 def test_simulation_with_hot_pages_is_within_one_percent_of_theory():
-    """``make test-full`` takes every model at three utilisations, others every third at one."""
+    """``make test-full`` tries all models at three utilisations; other runs try a third at one."""
     rhos = (0.7, 0.8, 0.9)
     for number, policy in sample(list(enumerate(theory_hot_cold.MODELS)), 3):
         chosen = rhos if ONE_IN == 1 else [rhos[number % 3]]

@@ -236,9 +236,9 @@ def test_mistaken_options_are_named(cli, spc, options, expected):
 
 
 def test_a_slice_of_cut_pauses_is_the_same_by_index_and_from_the_start(tmp_path):
-    # milliseconds apart after a pause of 1000 s, which is cut to 1 s; from request 65,536 on, the
-    # second block of the compact format, a second apart: request i is at 66.534 + (i - 65,535) s,
-    # which is 2000 s at i = 67,468.466
+    # after a pause of 1000 s, which is cut to 1 s, requests are a millisecond apart. From request
+    # 65,536 on, which begins the second block of the compact format, they are a second apart:
+    # request i is at 66.534 + (i - 65,535) s, which is 2000 s at i = 67,468.466
     def at(i: int) -> int:
         return 10_000 * (1_000_000 * (i > 0) + min(i, 65_535) + 1000 * max(i - 65_535, 0))
 

@@ -40,5 +40,5 @@ def library() -> Path:
 
 
 def load() -> None:
-    """Add the scheme to the parts that this file of tests knows."""
+    """Register the scheme in the process of these tests."""
     parts.load(library())

@@ -157,7 +157,7 @@ def coloured(name: str, colours: Mapping[Any, str]) -> dict[str, Any]:
 
 
 def a_row_each(name: str, names: Sequence[str]) -> dict[str, Any]:
-    """Return a channel with a row for each name, in their order."""
+    """Return a channel with a row for each name, in the order of the names."""
     return {
         "field": name,
         "type": "nominal",

@@ -45,7 +45,7 @@ class Packed:
     times: list[int]
     timed: bool
     blocks: list[list[int]]
-    """Pairs: a number of blocks in a cell, and the number of consecutive cells that have it."""
+    """Pairs: a number of blocks in a cell, and the number of consecutive cells with that number."""
     roles: list[str]
     erase_scale: float
     """The factor from the mean erases of a cell to the stored number."""

@@ -15,7 +15,7 @@ def text(value: object) -> str:
 
 
 def scroll(label: str, inner: str) -> str:
-    """Return a part that scrolls sideways by itself, also by keyboard; the page never does."""
+    """Return a part that scrolls sideways, also by keyboard; the page itself never scrolls so."""
     return f'<div class="scroll" role="group" tabindex="0" aria-label="{text(label)}">{inner}</div>'
 
 

@@ -118,7 +118,8 @@ def distribution(runs: Runs, op: str) -> Chart | Absent:
         starts.append(next(x for x, y in zip(xs, ys, strict=True) if y >= BEGIN))
     if not data["run"]:
         return Absent(title, "no run has a latency histogram.")
-    # a logarithmic axis has no place for 0, the share that is left at the end: it ends just before
+    # a logarithmic axis has no place for 0, the share that is left at the end, so it ends just
+    # before
     end = min((1 - y for y in data["y"] if y < 1), default=1.0) / 2
     data["left"] = [rounded(max(1 - y, end), 12) for y in data["y"]]
     # the axis begins at the share BEGIN: a few very short requests would take half of it

@@ -48,7 +48,7 @@ def looks(results: Sequence[Result]) -> Looks:
     if len(runs.factors) != 2:
         return own
     levels = [_levels(runs, name) for name in runs.factors]
-    # the factor with more values has the colours, of which there are more
+    # the factor with more values gets the colours, because there are more colours than marks
     (colour, coloured), (mark, marked) = sorted(
         zip(runs.factors, levels, strict=True), key=lambda of: len(of[1]), reverse=True
     )

@@ -69,7 +69,7 @@ def _throughput(runs: Runs, tracks: list[Track], at: Axis) -> Chart | Absent:
 
 
 def _latency(runs: Runs, tracks: list[Track], at: Axis) -> list[Chart | Absent]:
-    """Return the chart of median, 99 % and maximum latency; several runs have the 99 % alone."""
+    """Return the chart of median, 99 % and maximum latency; for several runs, only the 99 %."""
     lines = (
         {"p50_ns": "median", "p99_ns": "99 %", "max_ns": "maximum"}
         if runs.single

@@ -31,7 +31,7 @@ TOGETHER = {
     "die_queue": (REASONS["die_queue"], "die"),
     "channel_queue": ("channel", "channel"),
 }
-"""Reasons that share a part with others, or whose colour has another name."""
+"""Reasons that are drawn together with others, or whose colour has another name."""
 
 PAINTED = {reason: TOGETHER.get(reason, (words, reason)) for reason, words in REASONS.items()}
 """The part in which each reason is drawn, and the part's colour (``assets/report.css``)."""

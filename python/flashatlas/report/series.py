@@ -33,7 +33,7 @@ PEAKS = 12
 """Value of a ratio above which its scale is logarithmic."""
 
 GAP = 0.04
-"""Share of the time axis that a line crosses without a value; after a longer gap it begins anew."""
+"""Share of the time axis that a line crosses without a value; a longer gap breaks the line."""
 
 COLLECTED = {
     "collected_foreground": ("collection", "gc"),
@@ -234,7 +234,7 @@ def _panel(
 
 
 def _line_looks(lines: list[str]) -> dict[str, Any]:
-    """Return the encodings of a single run's lines: one colour and dash each."""
+    """Return the encodings of a single run's lines: a colour and a dash for each line."""
     colours = [f"var(--run-{i})" for i in range(len(lines))]
     dashes = DASHES[: len(lines)]
     field = {"field": "line", "type": "nominal", "legend": None}
@@ -386,7 +386,7 @@ def _said(runs: Runs, panel: Panel) -> str:
 
 
 def spoken(value: float, kind: str) -> str:
-    """Return a value in words, as the formats of the charts have it."""
+    """Return a value in words, in the format of the charts."""
     if kind == "duration":
         return duration(value)
     if kind == "share":

@@ -33,7 +33,7 @@ PANELS_A_ROW = 3
 
 
 class Factors:
-    """The factors of the horizontal axis, colours and panels; a mark is a mean over the others."""
+    """The factors of the axis, colours and panels; a mark is a mean over all other factors."""
 
     def __init__(self, runs: Frame) -> None:
         """Choose the factors with most values; the horizontal axis prefers a factor of numbers.
@@ -46,7 +46,7 @@ class Factors:
         numeric = [name for name in ordered if _is_number(levels[name])]
         self.x = (numeric or ordered or ["seed"])[0]
         rest = [name for name in ordered if name != self.x]
-        # one colour for each value: no factor with more values than colours
+        # a factor with more values than colours cannot be coloured
         self.by = next((name for name in rest if len(levels[name]) <= COLOURS), None)
         self.panel = next((name for name in rest if name != self.by), None)
         self.spread = [name for name in runs.factors if name not in (self.x, self.by, self.panel)]
@@ -241,7 +241,7 @@ def numbers(runs: Runs) -> str:
     heads = ["Run", *(f"<code>{text(name)}</code>" for name in names)]
     heads += [text(row.name.strip()) for row, _, _ in rows]
     lead = (
-        '<p class="lead">A row a run; choose a heading to sort by it. Every setting and number is '
+        '<p class="lead">Each row is a run. Choose a heading to sort. Every setting and number is '
         "in <code>flashatlas table DIR</code>.</p>"
     )
     return section("summary", "All runs", lead, table("All runs", heads, [("", lines)], "sortable"))

@@ -34,8 +34,8 @@ def bundle() -> str:
     if kept is not None:
         return kept
     made = NOTICE + charts.library().javascript_bundle(SNIPPET)
-    # two character sequences would end or change the element: in strings their
-    # escapes mean the same
+    # two character sequences would end or change the element; in JavaScript strings, their escapes
+    # have the same meaning
     made = made.replace("\r", "").replace("</script", "<\\/script").replace("<!--", "<\\!--")
     with contextlib.suppress(
         Exception

@@ -1,4 +1,4 @@
-"""Write amplification: models of garbage collection beside simulation."""
+"""Write amplification: models of garbage collection, compared with simulation."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from flashatlas.statistics.theory_hot_cold import Skew
 
 @dataclass(frozen=True)
 class Point:
-    """A row of the table of theory beside simulation."""
+    """A row of the table that compares theory with simulation."""
 
     policy: str
     rho: float
@@ -42,7 +42,7 @@ def theory(
     jobs: int | None = None,
     progress: Callable[[int, str, int, float | None], None] | None = None,
 ) -> list[Point]:
-    """Simulate each policy at each utilisation and block size, beside its model's value."""
+    """Compare each policy's simulation with its model, at each utilisation and block size."""
     grid = list(itertools.product(policies, rhos, bs, trims))
     cases: list[Any] = [
         simulation(rho, b, MODELS[policy][1], trim=trim, blocks=blocks, drive_writes=drive_writes)
@@ -66,7 +66,7 @@ def hot_cold(
     jobs: int | None = None,
     progress: Callable[[int, str, int, float | None], None] | None = None,
 ) -> list[Point]:
-    """Simulate each policy beside its model if a part of the pages gets most of the writes."""
+    """Compare each policy's simulation with its model if some pages get most of the writes."""
     grid = list(itertools.product(policies, rhos, bs))
     cases: list[Any] = [
         theory_hot_cold.simulation(rho, b, skew, policy, blocks=blocks, drive_writes=drive_writes)

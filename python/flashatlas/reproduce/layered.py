@@ -42,7 +42,7 @@ Cases = dict[Key, dict[str, Any]]
 
 
 def add(cases: Cases, study: str, value: Any, stacks: list[str], **options: Any) -> None:
-    """Add a run for each stack; ``set`` among the options has settings beside the layers."""
+    """Add a run for each stack; the option ``set`` has settings besides the layers."""
     settings = options.pop("set", [])
     for stack in stacks:
         layers = [] if stack == NONE else [f"layers={stack.replace('+', ',')}"]

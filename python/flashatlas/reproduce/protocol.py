@@ -40,14 +40,14 @@ class Kept:
     cluster: str = "local"
     """The cluster, as for :meth:`flashatlas.Study.run`, or :data:`HERE`."""
     keys: list[str] = field(default_factory=list, compare=False, repr=False)
-    """Keys of the runs that were asked for so far; the stores of :meth:`step` share the list."""
+    """Keys of the runs requested so far; the stores of :meth:`step` share the list."""
 
     def step(self, name: str) -> Kept:
         """Return the same store for one of an experiment's several studies."""
         return replace(self, name=f"{self.name}-{name}", title=f"{self.title}: {name}")
 
     def done(self) -> int:
-        """Return the number of different runs that were asked for and are in the store."""
+        """Return the number of different requested runs that are in the store."""
         if not self.keys:
             return 0
         store = self.opened()
@@ -94,7 +94,7 @@ class Planned(Protocol):
 
 @dataclass(frozen=True)
 class ExperimentOption:
-    """An option that one experiment has beside the common ones."""
+    """An option of one experiment, in addition to the common options."""
 
     name: str
     type: Any

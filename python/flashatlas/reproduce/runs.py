@@ -246,7 +246,7 @@ def _looked_up_here(
 
 
 def _without_label(case: Mapping[str, Any], common: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments of :func:`flashatlas.run` that a case stands for."""
+    """Return the arguments of :func:`flashatlas.run` for a case."""
     options = together(common, case)
     del options["label"]
     return options

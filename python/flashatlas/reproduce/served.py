@@ -1,4 +1,4 @@
-"""Experiments by real clients: fio on the served drive, beside a simulation of the same load.
+"""Experiments by real clients: fio on the served drive, and a simulation of the same load.
 
 The section ``[served]`` of an experiment has stacks, and loads as text of an fio job file. Each
 load runs twice on each stack: in a simulation of the job file (or of the workload that stands for a

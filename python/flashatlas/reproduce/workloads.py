@@ -35,7 +35,7 @@ class Application:
     published: bool = True
     """``True`` if it takes the place of a workload of the paper; otherwise it is additional."""
     variants: bool = True
-    """``True`` if the readings of the paper's open points are tried on it, too."""
+    """``True`` if the possible readings of the paper's open points are also tried on it."""
 
     @property
     def source(self) -> str:
@@ -124,7 +124,7 @@ def precondition(application: Application, wanted: str, folder: Path | None) -> 
 
 
 def flash_seconds(result: Result) -> float:
-    """Return the seconds that writing keeps the flash at work, one operation after the other.
+    """Return the sum of the durations of all flash operations for writing, in seconds.
 
     The operations are programs, erases, and all reads except those for the host's reads. Each has
     the time of a lower page.

@@ -128,7 +128,7 @@ class Plan(layered.Plan):
                 f"hpb.max_read={e['phone']['long_reads']}",
             ]
             add(cases, "phone, long reads", phone.name, [HPB], set=[*longer, *drive], **options)
-        # both layers on one trace, as fast as the drive takes it
+        # both layers on one trace, as fast as the drive accepts requests
         first = {
             **self.phones[0].options,
             "limit": self.requests or e["phone"]["requests"],
@@ -165,10 +165,13 @@ def _job(options: list[str], **sections: list[str]) -> str:
 
 
 def tiobench(sizes: dict[str, int], file: int, threads: int, short: float, host_us: int = 0) -> str:
-    """Return a job file: random reads to warm the host's cache, each kind of work, random reads.
+    """Return a job file with a stage for each kind of work.
+
+    Random reads come first, to warm the host's cache, and random reads come again at the end.
 
     Args:
-        sizes: Bytes of a random and of a sequential request, and the number of each.
+        sizes: Bytes of a random request (``record``) and of a sequential request (``merged``), and
+            numbers of requests (``warm``, ``random``, ``sequential``).
         file: Bytes of the file.
         threads: Requests in flight.
         short: Share of the requests that are carried out.

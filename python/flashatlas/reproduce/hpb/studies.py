@@ -29,7 +29,7 @@ class HpbStudies(Studies):
         return self.tiobench(threads, HPB, stage) / self.tiobench(threads, NONE, stage)
 
     def gain_with_host_time(self, host_us: int, stage: str) -> float:
-        """Return the gain of a stage, one request at a time, with time at the host between two."""
+        """Return the gain of a stage with one request at a time, and host time between requests."""
         at = STAGES.index(stage)
         return self.stage("host time", host_us, HPB, at) / self.stage(
             "host time", host_us, NONE, at
@@ -48,7 +48,7 @@ class HpbStudies(Studies):
         return float(self.experiment["tiobench"]["record"]) / self.tiobench(1, stack, "RR") * 1e9
 
     def implied_overhead_ns(self, gain: float) -> float:
-        """Return the time at the host per read with which the drive's own times give ``gain``."""
+        """Return the host time per read for which the drive's own times result in ``gain``."""
         miss, hit = self.service_ns(NONE), self.service_ns(HPB)
         return (miss - (1 + gain) * hit) / gain
 

@@ -171,7 +171,7 @@ class Plan:
         return made
 
     def _sets(self, application: Application) -> list[str]:
-        """Return the setting of the tables' size for a trace; whole traces have the paper's."""
+        """Return the setting of the tables' size for a trace: the paper's for whole traces."""
         sets = said_of(self.experiment, application, "sets")
         return [f"lookup.sets={sets}"] if sets else []
 

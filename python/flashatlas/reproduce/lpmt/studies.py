@@ -41,7 +41,7 @@ class Point:
 
     @property
     def bytes(self) -> int:
-        """DRAM under the LPMT, or under the flat array, in bytes."""
+        """Bytes of DRAM that the LPMT or the flat array occupies."""
         return self.record["bytes"]["lpmt"]
 
     @property
@@ -74,14 +74,14 @@ class Studies:
         return [*self.applications, *self.whole]
 
     def published_as(self, application: Application) -> str | None:
-        """Return the paper's workload of which a trace is the whole or the opening, or ``None``."""
+        """Return the paper's workload that a trace records, whole or its opening, or ``None``."""
         found: str | None = said_of(self.experiment, application, "like")
         return found
 
     def pareto(self, application: str) -> list[Point]:
-        """Return the points of a trace that no other beats in both time and bytes, by bytes.
+        """Return the points of a trace that no other point beats in both time and bytes, by bytes.
 
-        A time within half a per cent is not better.
+        A time counts as better only if it is shorter by more than half a per cent.
         """
         points = sorted(self.of(application), key=lambda p: (p.bytes, p.ns))
         best: list[Point] = []

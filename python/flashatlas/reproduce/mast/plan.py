@@ -22,7 +22,7 @@ from flashatlas.results.result import Result
 from flashatlas.results.rows import RECLAIMED, log_areas
 
 MERGED = tuple(name for name in RECLAIMED if name != "moved")
-"""Classes of figure 3: a log block whose pages moved to another block was not merged."""
+"""Classes of figure 3; a log block whose pages moved to another block was not merged."""
 
 PAPER = "1-mast"
 
@@ -41,7 +41,7 @@ class Row:
 
     @property
     def efficiency(self) -> float:
-        """Pages of the host per second of the flash's work."""
+        """Pages that the host writes per second of flash work."""
         return self.result.record["nand"]["programs"].get("host", 0) / flash_seconds(self.result)
 
     @property

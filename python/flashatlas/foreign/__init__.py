@@ -1,8 +1,8 @@
 """Drives that other simulators and emulators describe, turned into drive files of ours.
 
 A description is named ``KIND:WHAT``: ``mqsim:ssdconfig.xml``, ``femu:femu,devsz_mb=12288`` or
-``nvmevirt:ssd_config.h,capacity=60GiB``. Each kind is a file here and a line in :data:`KINDS`. The
-drive's summary names the settings that have no counterpart here.
+``nvmevirt:ssd_config.h,capacity=60GiB``. Each kind has a module here and an entry in :data:`KINDS`.
+The drive's summary names the settings that have no counterpart here.
 """
 
 from __future__ import annotations

@@ -67,7 +67,7 @@ VICTIMS = {
     "fifo": "fifo",
     "d-choice": "d-choices",
 }
-"""Values of ``gc_policy`` (``ftl-line-gc.c``) and our policies. FEMU takes any other for greedy."""
+"""Values of ``gc_policy`` (``ftl-line-gc.c``) and our policies. In FEMU, any other is greedy."""
 
 D_CHOICES = 4
 """Number of lines that ``gc_policy=d-choice`` draws."""
@@ -83,7 +83,7 @@ LEVELS = {
     2: ("mlc", {"": 600, "_middle": 1400}),
     3: ("tlc", {"": 600, "_middle": 1000, "_upper": 1400}),
 }
-"""The cell of each ``cell_pages``, and thousandths of pg_wr_lat by page kind (``ftl-media.c``)."""
+"""The cell of each ``cell_pages``; page times in thousandths of pg_wr_lat (``ftl-media.c``)."""
 
 OTHER_MODES = "of a mode that is not black-box"
 IDENTIFY = "what the controller announces to the guest; here a workload says what is sent"

@@ -36,7 +36,8 @@ class Key:
     Args:
         name: The key, as the other program spells it.
         does: The class.
-        says: Our keys that it sets; or an alternative; or the reason why it changes nothing.
+        says: The keys of ours that a used key sets; the alternative to a refused key; or the reason
+            why a key changes nothing.
         unless: Values that are accepted although the class is `REFUSED` or `LEFT_OUT`; or a
             function of the whole description that returns ``True`` if the value is accepted.
 

@@ -26,14 +26,14 @@ GEOMETRY = {
     "Page_Metadat_Capacity": "drive.spare_bytes",
     "Block_PE_Cycles_Limit": "nand.endurance",
 }
-"""Tags whose numbers are the numbers of a key."""
+"""Tags whose number becomes the value of a key of ours."""
 
 TIMES = {
     "Page_Read_Latency_LSB": "timing.t_read",
     "Page_Program_Latency_LSB": "timing.t_program",
     "Block_Erase_Latency": "timing.t_erase",
 }
-"""Tags whose nanoseconds are the value of a key."""
+"""Tags whose time in nanoseconds becomes the value of a key of ours."""
 
 LEVELS = {
     "SLC": (),

@@ -123,7 +123,7 @@ class Mounted:
             DriveError: The file system is in use; it stays mounted.
 
         """
-        # all writes reach the drive, however long that takes
+        # wait until all writes have reached the drive, however long that takes
         subprocess.run(["sync", "--file-system", self.folder], check=False)
         _do("umount", self.folder)
         self._is_mounted = False

@@ -1,4 +1,4 @@
-"""The plug, pulled under a program on a real kernel's ext4, again and again."""
+"""Repeated power failures under a program on a real kernel's ext4."""
 
 from __future__ import annotations
 
@@ -34,20 +34,20 @@ KERNELS: dict[str, Callable[[Path, str], Kernel]] = {
 }
 """Kernels whose ext4 is used."""
 LEFT = ("prefix", "torn", "subset")
-"""States that the power failure leaves, by the number of its operation."""
+"""States that a power failure leaves; the number of its operation chooses one."""
 ACCELS = ("tcg", "kvm")
 """Ways in which QEMU runs a guest."""
 
 
 @dataclass(frozen=True)
 class Pull:
-    """One time the plug was pulled."""
+    """One power failure."""
 
     seed: int
     after: int
     """Operations of the flash before the failure; the state left is ``LEFT[after % 3]``."""
     acknowledged: int
-    """Number of items that the client had been promised, this time and before."""
+    """Number of items that the drive had acknowledged to the client, this time and before."""
     lost: int
     """Number of these items that are missing, or not whole."""
     check: str
@@ -103,10 +103,10 @@ def pull(
         ignore_flush: The drive ignores FLUSH and FUA: a control, which must lose something.
         ignore_fua: The drive ignores FUA: a control under ``guest-nbd``. No other kernel sends FUA.
         folder: Folder in which the image is kept; by default a new one, removed afterwards.
-        progress: Called after each time.
+        progress: Called after each power failure.
 
     Returns:
-        Each time, and the result of the last drive.
+        Each power failure, and the result of the last drive.
 
     Raises:
         InputError: Nothing can be mounted here, or the client is not installed.
@@ -117,7 +117,7 @@ def pull(
     if accel not in ACCELS:
         raise unknown("accel", accel, ACCELS)
     with tempfile.TemporaryDirectory(prefix="flashatlas-plug-") as scratch:
-        os.chmod(scratch, 0o755)  # the client may be another user
+        os.chmod(scratch, 0o755)  # the client may run as another user
         at = Path(scratch) / "at"
         at.mkdir()
         image = Path(folder or scratch) / "drive.img"
@@ -155,7 +155,7 @@ class _Plug:
             with self._served() as left:
                 try:
                     there, wrong = self.kernel.found(left, self.client)
-                except DriveError as error:  # it is no file system any more
+                except DriveError as error:  # the drive has no valid file system any more
                     there, wrong = set(), f"cannot be mounted: {error}"
             result = left.result
             pulls.append(Pull(seed, after, len(promised), len(promised - there), wrong))
@@ -178,7 +178,7 @@ class _Plug:
         try:
             drive = self._served(cut_after=after, cut_mode=LEFT[after % len(LEFT)], **self.ignored)
         except PowerLost:
-            return True  # in the drive's own mount
+            return True  # the power failed in the drive's own mount
         try:
             self.kernel.write(drive, self.client, first, rng, acknowledge)
             drive.stop()

@@ -40,7 +40,8 @@ class RocksDB(Client):
     ) -> None:
         """Write batches until the drive no longer answers."""
         n = first
-        # RocksDB's errors share one class: the text tells an I/O error, which ends the loop
+        # RocksDB has one class for all errors; only the text shows an I/O error, which ends the
+        # loop
         try:
             with _opened(folder) as database:
                 rows, total = map(int, database[LEDGER].split())

@@ -138,7 +138,7 @@ class Machine:
         said = self._qemu.stderr.read().decode(errors="replace").splitlines()
         if self._console.is_file():
             said += self._console.read_text(encoding="utf-8", errors="replace").splitlines()
-        # lines of the kernel begin with their time: the last line of a program is the reason
+        # lines of the kernel begin with a time; the last line of a program gives the reason
         words = [line for line in said if line.strip() and not line.startswith("[")]
         return words[-1] if words else "nothing was said"
 

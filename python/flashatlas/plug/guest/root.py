@@ -74,7 +74,7 @@ def root() -> Path:
             made = Path(scratch) / "made"
             try:
                 made.rename(folder)
-            except OSError:  # somebody else was faster
+            except OSError:  # another process made the folder first
                 if not folder.is_dir():
                     raise
     return folder

@@ -1,4 +1,4 @@
-"""Axes of a study: lists, ranges, variants, and zipped ones."""
+"""Axes of a study: lists, ranges, variants, and zipped axes."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ class Reached:
     memory: int | None
     """Bytes that all runs may take together."""
     workers_end: Callable[[], bool] = lambda: False
-    """A function that returns ``True`` if the starter of workers is known to have ended."""
+    """A function that returns ``True`` if the program that starts workers has ended."""
 
     def is_gone(self) -> bool:
         """Return ``True`` if submitted work will never finish."""
@@ -119,7 +119,7 @@ def _local(distributed: Any, workers: int) -> Iterator[tuple[Any, subprocess.Pop
     options = {
         "host": "127.0.0.1",
         "nthreads": 1,
-        # the study counts memory itself: a run alone may take all of it
+        # the study itself counts memory, and a single run may take all of it
         "memory_limit": 0,
         "silence_logs": 50,
     }

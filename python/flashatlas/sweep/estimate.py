@@ -28,7 +28,7 @@ Measured with requests of 64 KiB: 26 us timed.
 """
 
 RUN_S = Span(0.03, 0.2)
-"""Core seconds of a run beside its requests: starting on a worker, writing, making its row."""
+"""Core seconds of a run besides its requests: starting on a worker, writing, making its row."""
 
 CHECK_S = Span(10e-9, 40e-9)
 """Core seconds of the final check for each mapping unit of the drive."""
@@ -57,7 +57,7 @@ class Estimate:
     unknown: int
     """Number of runs of unknown length, which the estimate leaves out."""
     measured: int
-    """Number of finished runs that the estimate rests on; 0: it rests on sizes and counts."""
+    """Number of finished runs behind the estimate; with 0, it is based on sizes and counts."""
 
 
 def of_run(run: Run) -> Span | None:

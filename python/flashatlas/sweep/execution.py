@@ -24,7 +24,7 @@ QUEUED = 2
 """Number of runs that a worker has at once: the present one and the next one."""
 
 SHARED_FROM_S = 1.0
-"""Seconds of preconditioning from which runs with equal drives share it."""
+"""Least seconds of preconditioning for which runs with equal drives share one drive."""
 
 SILENCE_S = 0.25
 """Seconds that the study waits for news before it looks at the clock."""
@@ -182,7 +182,7 @@ class Crew:
         future.add_done_callback(lambda done: self._news.put(("landed", (key, done))))
 
     def _has_room(self, run: Run) -> bool:
-        """Return ``True`` if a worker and memory are free for a run; one alone always fits."""
+        """Return ``True`` if a worker and memory are free for a run; a single run always fits."""
         if not self._flying:
             return True
         if self._memory is not None and self._taken + run.cost.bytes > self._memory:
@@ -249,7 +249,7 @@ class Crew:
                 first, _, users_of = making[key]
                 self._taken -= first.cost.bytes
                 why = future.result() if future.status == "finished" else future.status
-                if why is not None:  # each run makes its own, and reports its own error
+                if why is not None:  # each run preconditions its own drive
                     for run in users_of:
                         found.pop(run.key, None)
         return found

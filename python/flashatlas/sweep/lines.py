@@ -1,4 +1,4 @@
-"""Lines of keys in a TOML file: the parser keeps no places, and a message needs one."""
+"""Lines of keys in a TOML file: messages name them, but the parser does not report them."""
 
 from __future__ import annotations
 

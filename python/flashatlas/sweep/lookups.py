@@ -36,7 +36,7 @@ BYTES_OF_A_TRACE = 16
 
 
 class Kept(TypedDict):
-    """The record of a study of the lookup engine, as far as it is read again."""
+    """The part of a lookup study's record that is read again."""
 
     config: dict[str, Any]
     source: Any

@@ -45,7 +45,7 @@ class Search:
     configurations everywhere.
     """
     short: int = 0
-    """Requests of the short run that decides if a trial gets a whole run; 0: every trial does."""
+    """Requests of the short run that decides if a trial gets a whole run; with 0, all get one."""
 
 
 def search_of(table: Mapping[str, Any]) -> Search:

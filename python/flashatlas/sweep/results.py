@@ -139,7 +139,7 @@ def _mixed(values: Sequence[Any]) -> pa.Array:
 
 
 def _as_column(value: Any, kind: pa.DataType, unit: str) -> Any:
-    """Return a value of an axis as its column has it: bytes, nanoseconds, texts."""
+    """Return a value of an axis in the form of its column: bytes, nanoseconds or text."""
     if value is None:
         return None
     if pa.types.is_string(kind):
@@ -166,7 +166,7 @@ def store_and_name(path: Path) -> tuple[Path, str | None] | None:
 
 
 def study_at(path: Path) -> tuple[Store, dict[str, Any]] | None:
-    """Return a store, and its note of the study in a path; ``None`` if the path is not a store.
+    """Return the store and the study's note that a path names; ``None`` if it is not a store.
 
     Raises:
         InputError: The store has no such study, or has several and the path names none.

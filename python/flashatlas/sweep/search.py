@@ -34,7 +34,7 @@ CHECKED = 5000
 """The largest number of combinations that are all checked before the first run."""
 
 BETTERED_BY = 3
-"""Number of other short runs that must better a trial's short run to prune the trial."""
+"""Number of other short runs that must dominate a trial's short run to prune the trial."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Found:
     """Reasons why combinations cannot be carried out."""
 
     def front(self) -> list[Trial]:
-        """Return the trials that no other trial betters, sorted by the first objective."""
+        """Return the trials that no other trial dominates, sorted by the first objective."""
         assert self.study.search is not None
         objectives = self.study.search.objectives
         known = {trial.runs[0].key: trial for trial in self.trials if trial.values is not None}
@@ -99,7 +99,7 @@ def _costs(objectives: Sequence[Objective], values: Sequence[float]) -> tuple[fl
 
 
 def _betters(one: Sequence[float], other: Sequence[float]) -> bool:
-    """Return ``True`` if one is at least as good in everything, and better in something."""
+    """Return ``True`` if ``one`` dominates: no cost is higher, and at least one cost is lower."""
     return all(a <= b for a, b in zip(one, other, strict=True)) and tuple(one) != tuple(other)
 
 
@@ -198,7 +198,7 @@ class _Batches:
         return trials
 
     def _bettered(self, values: Mapping[int, Sequence[float] | None]) -> set[int]:
-        """Return the trials that are not worth a whole run, by the results of the short runs."""
+        """Return the trials that the results of the short runs exclude from a whole run."""
         objectives = self._search.objectives
         costs = {at: _costs(objectives, found) for at, found in values.items() if found is not None}
         self._short.extend(costs.values())

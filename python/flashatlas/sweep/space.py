@@ -53,7 +53,7 @@ class Factor:
 
 @dataclass(frozen=True)
 class Space:
-    """The runs of a study as the page has them."""
+    """The runs of a study in the form that the page needs."""
 
     runs: Frame
     """The runs that are done."""

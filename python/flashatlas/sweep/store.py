@@ -64,7 +64,7 @@ KEY = re.compile("[0-9a-f]{40}")
 
 
 class Identity(TypedDict):
-    """The identity of a run, as far as it is read again."""
+    """The part of a run's identity that is read again."""
 
     sources: str
 
@@ -219,7 +219,7 @@ class Store:
             os.rename(own, final)
         except OSError as error:
             shutil.rmtree(own, ignore_errors=True)
-            if self.has(key):  # somebody else was faster
+            if self.has(key):  # another process kept the run first
                 return False
             raise InputError(f"{final}: cannot write: {error.strerror}") from error
         self.forgive(key)

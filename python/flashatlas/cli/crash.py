@@ -67,8 +67,8 @@ def crash(
         typer.Option(
             "--workload",
             metavar="NAMES",
-            help="Workloads to try (see --names). The workload `all` consists of every sequence of at "
-            "most four operations. By default all workloads are tried, this one included.",
+            help="Workloads to try (see --names). The workload `all` consists of every sequence of "
+            "at most four operations. By default all workloads are tried, this one included.",
         ),
     ] = None,
     depth: Annotated[

@@ -381,6 +381,10 @@ def _named(label: str, cases: int) -> Iterator[None]:
         raise (in_case(error, label) if label and cases > 1 else error) from None
 
 
+SIGNAL_EVERY = 0.2
+"""Seconds after which a waiting main thread looks for signals."""
+
+
 class Workers:
     """Runs at the same time; the first failure stops the others."""
 
@@ -412,7 +416,11 @@ class Workers:
             # A signal may interrupt the submissions; the tasks already begun must then stop, too.
             try:
                 futures = [pool.submit(task, self._report(number)) for number, task in tasks]
-                wait(futures, return_when=FIRST_EXCEPTION)
+                # a signal that comes as an endless wait begins is heard when the wait ends: wait
+                # in steps
+                while wait(futures, SIGNAL_EVERY, FIRST_EXCEPTION).not_done:
+                    if any(f.done() and (f.cancelled() or f.exception()) for f in futures):
+                        break
                 # raise the failure, not the interruption of the other tasks that it caused
                 for future in futures:
                     failure = (

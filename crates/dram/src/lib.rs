@@ -1,8 +1,9 @@
-//! DRAM, command by command: the limits of a device's banks and buses ([`timings`]), and an engine
-//! that issues activations, precharges, reads and writes as early as these allow ([`engine`]).
+//! Simulation of DRAM, command by command. The module [`timings`] describes the limits of a
+//! device's banks and buses. The module [`engine`] issues activations, precharges, reads and writes
+//! as early as these limits allow.
 //!
 //! Accesses are served in order or through a queue ([`queue`]). If a device returns to an earlier
-//! state, a table gives the times ([`Transitions`]). The paper's own table of latencies is a
+//! state, the times come from a table ([`Transitions`]). The paper's own table of latencies is a
 //! reference for the engine ([`paper_table`]).
 //!
 //! ```

@@ -14,7 +14,7 @@ pub struct Preset {
     pub timings: Timings,
 }
 
-/// All devices. `table-1` comes first: it is the paper's.
+/// All devices. The first, `table-1`, is the device of the paper.
 pub const PRESETS: &[Preset] = &[
     Preset {
         name: "table-1",

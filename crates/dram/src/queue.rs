@@ -1,11 +1,12 @@
-//! The queue of a memory controller: accesses wait in it, and the one that suits the device best is
-//! served next (Rixner, Dally, Kapasi, Mattson and Owens, *Memory Access Scheduling*, ISCA 2000).
+//! The queue of a memory controller. Of the waiting accesses, the one that the device can serve
+//! first goes next (Rixner, Dally, Kapasi, Mattson and Owens, *Memory Access Scheduling*, ISCA
+//! 2000).
 //!
-//! The engine puts the precharge and the activation of an access before the reads of accesses that
-//! were served earlier, if the access was known by then. So the clock of its first read or write
-//! decides whether an access is "first ready". The access with the earliest clock goes next. Among
-//! several with the same clock, an access whose row is open goes first, and then the oldest. An
-//! access that is never the earliest waits as long as others come.
+//! If an access arrived early enough, the engine puts its precharge and its activation before the
+//! reads of accesses that were served earlier. An access is therefore "first ready" if its first
+//! read or write has the earliest clock, and this access goes next. Among several with the same
+//! clock, an access whose row is open goes first, and then the oldest. An access that is never the
+//! earliest waits as long as other accesses arrive.
 
 use super::{Command, Dram, Served};
 use flashatlas_types::DramAccess;
@@ -19,11 +20,11 @@ struct Waiting {
 /// A burst that was served, and its owner.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ServedBurst {
-    /// The owner that [`Queue::push`] was given.
+    /// The owner that was passed to [`Queue::push`].
     pub owner: u64,
     /// The burst.
     pub access: DramAccess,
-    /// The clocks at which it was served.
+    /// The clocks at which the burst was served.
     pub served: Served,
 }
 
@@ -31,23 +32,23 @@ pub struct ServedBurst {
 pub struct Queue {
     length: usize,
     waiting: Vec<Waiting>,
-    /// The clock at which the place of the next burst became free.
+    /// The clock at which the place in the queue that the next burst takes became free.
     room: i64,
 }
 
 impl Queue {
-    /// Makes room for `length` bursts, at least one.
+    /// Returns an empty queue with room for `length` bursts, at least one.
     pub fn new(length: usize) -> Queue {
         let length = length.max(1);
         Queue { length, waiting: Vec::with_capacity(length), room: 0 }
     }
 
-    /// Returns whether a burst must be served before the next may wait.
+    /// Returns `true` if a burst must be served before another one can be added.
     pub fn is_full(&self) -> bool {
         self.waiting.len() == self.length
     }
 
-    /// Adds one burst of an access that is known from clock `from` on.
+    /// Adds one burst of an access that arrives at clock `from`.
     ///
     /// # Panics
     /// Panics if the queue is full.
@@ -57,8 +58,8 @@ impl Queue {
         self.waiting.push(Waiting { access, owner, from: from.max(self.room) });
     }
 
-    /// Serves one burst, or returns `None` if none waits. The function passes each command to `see`
-    /// as it is issued.
+    /// Serves one burst, or returns `None` if no burst waits. The function passes each command to
+    /// `see` when it issues the command.
     pub fn serve_one(
         &mut self,
         dram: &mut Dram,

@@ -1,5 +1,5 @@
-//! Constraints in addition to the paper's. Each can be switched off, because the paper leaves it
-//! out.
+//! Constraints that the paper leaves out. Each can be switched off, so that the paper's model is
+//! left.
 
 use flashatlas_types::ConfigError;
 
@@ -8,12 +8,12 @@ use flashatlas_types::ConfigError;
 pub struct Rules {
     /// tRAS: from an activation to the precharge of its bank.
     pub ras: bool,
-    /// tRRD: from an activation to one of another bank.
+    /// tRRD: from an activation to the next activation of another bank.
     pub rrd: bool,
     /// tFAW: at most four activations in this time.
     pub faw: bool,
-    /// tCCD_L: between bursts of one bank group. If it is off, the gap between different groups
-    /// holds.
+    /// tCCD_L: between bursts of one bank group. If this constraint is off, tCCD_S holds there,
+    /// too.
     pub ccd_l: bool,
     /// A refresh every tREFI.
     pub refresh: bool,
@@ -21,7 +21,7 @@ pub struct Rules {
     pub command_bus: bool,
 }
 
-/// A switch's name and its place.
+/// Name of a constraint, and the field that switches it.
 type Switch = (&'static str, fn(&mut Rules) -> &mut bool);
 
 const SWITCHES: [Switch; 6] = [
@@ -34,10 +34,10 @@ const SWITCHES: [Switch; 6] = [
 ];
 
 impl Rules {
-    /// Every constraint: a real device.
+    /// Every constraint, as on a real device.
     pub const ALL: Rules =
         Rules { ras: true, rrd: true, faw: true, ccd_l: true, refresh: true, command_bus: true };
-    /// None of them: the paper's recurrence alone.
+    /// No constraint, so that only the paper's recurrence holds.
     pub const NONE: Rules = Rules {
         ras: false,
         rrd: false,
@@ -50,7 +50,7 @@ impl Rules {
     /// Parses the value of `dram.constraints`: `all`, `none`, or names separated by commas.
     ///
     /// # Errors
-    /// Returns an error that names the constraint that does not exist, and lists all that do.
+    /// Returns an error that names the unknown constraint and lists the known ones.
     pub fn parse(text: &str) -> Result<Rules, ConfigError> {
         match text.trim() {
             "all" => return Ok(Rules::ALL),

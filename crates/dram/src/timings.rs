@@ -38,10 +38,10 @@ impl Device {
     }
 }
 
-/// Timings in clocks of `tck_ps`; the names of JESD79-4 without their `t`.
+/// Timings in clocks of `tck_ps` picoseconds. The names are those of JESD79-4 without their `t`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Timings {
-    /// Picoseconds of a clock.
+    /// Length of a clock in picoseconds.
     pub tck_ps: u32,
     /// Activation to read or write.
     pub rcd: u32,
@@ -51,7 +51,7 @@ pub struct Timings {
     pub rp: u32,
     /// Read to precharge.
     pub rtp: u32,
-    /// The data of a burst on the bus.
+    /// Clocks that the data of a burst takes on the bus.
     pub dl: u32,
     /// Read to read (write to write), different bank groups.
     pub ccd_s: u32,
@@ -63,7 +63,7 @@ pub struct Timings {
     pub rrd_s: u32,
     /// Activation to activation, one bank group.
     pub rrd_l: u32,
-    /// Time in which there are at most four activations.
+    /// Window in which there are at most four activations.
     pub faw: u32,
     /// Write to its data.
     pub cwl: u32,
@@ -98,7 +98,7 @@ const CONSTRAINTS: Param<Text> = Param::text(
 )
 .or("all");
 
-/// A parameter and the number of the preset that it replaces, unless it is 0.
+/// A parameter, and the field of the preset that it replaces unless the parameter is 0.
 type Field<T> = (Param<u32>, fn(&mut T) -> &mut u32);
 
 const TIMING_FIELDS: [Field<Timings>; 18] = [
@@ -194,7 +194,7 @@ const fn defs<T, const N: usize>(fields: [Field<T>; N]) -> [ParamDef; N] {
 }
 
 impl Timings {
-    /// Returns every number by its name: the key of its parameter without `dram.`.
+    /// Returns every timing with its name. The name is the key of the parameter without `dram.`.
     pub fn named(mut self) -> impl Iterator<Item = (&'static str, u32)> {
         TIMING_FIELDS
             .iter()
@@ -205,8 +205,8 @@ impl Timings {
 /// Returns the device, its timings and the constraints that `params` describe.
 ///
 /// # Errors
-/// Returns an error if timings contradict each other, if the banks do not make groups, or if a
-/// preset or a constraint does not exist.
+/// Returns an error if timings contradict each other, if the banks cannot be divided into the
+/// groups, or if a preset or a constraint does not exist.
 pub fn from_params(params: &Params) -> Result<(Device, Timings, Rules), ConfigError> {
     let preset = flashatlas_types::by_name(
         PRESETS,
@@ -227,7 +227,7 @@ pub fn from_params(params: &Params) -> Result<(Device, Timings, Rules), ConfigEr
     Ok((device, timings, Rules::parse(params.get(CONSTRAINTS))?))
 }
 
-/// Checks that `key` is at least `least`, because of `why`.
+/// Checks that the value of `key` is at least `least`. The error gives `why` as the reason.
 fn at_least(key: &str, value: u32, least: u32, why: &str) -> Result<(), ConfigError> {
     if value >= least {
         return Ok(());
@@ -240,10 +240,11 @@ fn at_least(key: &str, value: u32, least: u32, why: &str) -> Result<(), ConfigEr
 }
 
 impl Timings {
-    /// Checks that the timings are possible together.
+    /// Checks that the timings do not contradict each other.
     ///
     /// # Errors
-    /// Returns an error that names the key that contradicts another, with its range.
+    /// Returns an error that names a key that contradicts another one, with the allowed range of
+    /// its value.
     pub fn check(&self) -> Result<(), ConfigError> {
         let t = self;
         let nothing: Option<&Field<Timings>> =
@@ -298,10 +299,11 @@ impl Timings {
 }
 
 impl Device {
-    /// Checks that the banks make groups and that the data bus has a possible width.
+    /// Checks that the banks can be divided into the groups, and that the width of the data bus is
+    /// allowed.
     ///
     /// # Errors
-    /// Returns an error that names the key that is wrong, and lists its allowed values.
+    /// Returns an error that names the wrong key and lists its allowed values.
     pub fn check(&self) -> Result<(), ConfigError> {
         let bad =
             |key: &str, why: String, allowed: String| Err(ConfigError::allowing(key, why, allowed));

@@ -1,70 +1,72 @@
-//! A table of transitions: the answers of a device to accesses that it served before, in the same
-//! relative state.
+//! A table of transitions. It stores how long a device took to serve given accesses in a given
+//! relative state, so that the engine need not work that out again.
 //!
-//! Lookups are much alike. Each visits the banks of a set in the order in which the lookup before
-//! left them, and finds other rows open. So a device returns to few relative states, and the engine
-//! works out most steps only once. It works out every step with a refresh. It works out all steps
-//! if states do not return. This happens if banks are drawn at random one by one, because there are
-//! too many states then.
+//! Lookups are much alike. Each visits the same banks in the order that the previous lookup used,
+//! and finds other rows open. So a device has few relative states, and the engine works out most
+//! steps only once. A step during which a refresh occurs is always worked out. If the bank of each
+//! access is random, there are too many states for any of them to occur again, and every step is
+//! worked out.
 
 use crate::engine::{Relative, WINDOW};
 use crate::{Dram, Served};
 use flashatlas_types::DramAccess;
 use rustc_hash::FxHashMap;
 
-/// The largest number of accesses of an operation that is in the table.
+/// The largest number of accesses in an operation of the table.
 const ACCESSES: usize = 8;
 
-/// Bits of one access.
+/// Number of bits that encode one access.
 const BITS: usize = 128 / ACCESSES;
 
-/// The number of hits that make up for one miss. A miss takes longer than a hit, and longer than
-/// the engine alone.
+/// The number of hits whose saved time equals the time that one miss costs. A miss takes longer
+/// than the engine would take without a table.
 const WORTH: i64 = 8;
 
-/// The largest lead of hits over misses. A table is given up after an eighth of this number of
-/// misses in a row.
+/// Upper bound of `Transitions::credit`. After a row of misses, an eighth of this number, the table
+/// is no longer used.
 const CREDIT: i64 = 1 << 15;
 
 /// The largest number of states of a table, and of steps from each state.
 const STATES: usize = 1 << 14;
 const STEPS: usize = 64;
 
-/// The result of some accesses in one state, in clocks from the newest read or write before them.
+/// The result of serving some accesses in one state. Clocks are counted from the newest read or
+/// write before these accesses.
 #[derive(Clone, Copy, Debug)]
 struct Step {
-    /// The accesses, and which of them find their row open.
+    /// The encoded accesses, with a mark for each that finds its row open.
     accesses: u128,
-    /// The clock from which on the accesses were known.
+    /// The time at which the accesses arrived, in clocks.
     from: i64,
     last: i64,
     data: i64,
     bursts: u32,
     activations: u32,
-    /// The state afterwards.
+    /// Number of the state afterwards.
     to: u32,
 }
 
-/// A DRAM device that serves as [`Dram::serve_all`] does, from a table where it can.
+/// A DRAM device that serves accesses as [`Dram::serve_all`] does, and uses a table where it can.
 #[derive(Debug)]
 pub struct Transitions {
-    /// The device. If `at` is given, the times of the device are out of date, and that state has
-    /// them.
+    /// The device. While `at` is set, the times in `dram` are stale; the current ones are in state
+    /// `at`.
     dram: Dram,
-    /// State of the device, if it is in the table.
+    /// Number of the device's present state, if the table contains that state.
     at: Option<usize>,
-    /// Newest read or write.
+    /// Clock of the newest read or write.
     column: i64,
     states: Vec<(Relative, Vec<Step>)>,
     numbers: FxHashMap<Relative, usize>,
-    /// The lead of hits over misses; below zero the table is not used any more.
+    /// A count that a hit raises by 1, up to [`CREDIT`], and that a miss lowers by [`WORTH`]. Below
+    /// zero, the table is no longer used.
     credit: i64,
     hits: u64,
     misses: u64,
 }
 
 impl Transitions {
-    /// Wraps a device with a table, which is empty at first.
+    /// Returns a device with an empty table.
     pub fn new(dram: Dram) -> Transitions {
         Transitions {
             column: dram.newest(),
@@ -78,7 +80,7 @@ impl Transitions {
         }
     }
 
-    /// Returns the number of operations that were found in the table, and of others.
+    /// Returns how many operations were found in the table, and how many were not.
     pub fn hits_and_misses(&self) -> (u64, u64) {
         (self.hits, self.misses)
     }
@@ -88,7 +90,7 @@ impl Transitions {
         (self.dram.activations, self.dram.refreshes)
     }
 
-    /// Returns the device itself, up to date and ready for commands.
+    /// Returns the device itself, after its times are brought up to date.
     pub fn dram(&mut self) -> &mut Dram {
         if let Some(at) = self.at.take() {
             self.dram.take_up(&self.states[at].0, self.column);
@@ -110,7 +112,8 @@ impl Transitions {
         let since = (from - column).max(-WINDOW);
         let mut steps = self.states[at].1.iter();
         let step = steps.find(|step| step.accesses == described && step.from == since);
-        // the last access begins no later than `step.data`, so no access meets a refresh
+        // the last access begins at `step.data` at the latest, so no refresh is due before any
+        // access
         match step.filter(|step| !self.dram.is_refresh_due(column + step.data)) {
             Some(step) => {
                 self.hits += 1;
@@ -131,8 +134,8 @@ impl Transitions {
         }
     }
 
-    /// Opens the rows of accesses. Returns which accesses found their row open, and the row that
-    /// each access found.
+    /// Opens the rows of accesses. Returns `described` with a mark for each access whose row was
+    /// open, and for each access the row that was open in its bank.
     #[inline]
     fn open_rows(&mut self, accesses: &[DramAccess], described: u128) -> (u128, [u32; ACCESSES]) {
         let (mut found, mut before) = (0, [0; ACCESSES]);
@@ -143,8 +146,8 @@ impl Transitions {
         (described | found, before)
     }
 
-    /// Lets the engine serve accesses and notes the outcome. `new` is the state and the accesses of
-    /// a step that is not in the table yet.
+    /// Lets the engine serve accesses and stores the outcome. If the step is not in the table yet,
+    /// `new` is its state, its encoded accesses and their arrival.
     #[cold]
     fn work_out(
         &mut self,

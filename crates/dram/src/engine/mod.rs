@@ -1,24 +1,25 @@
-//! The engine: every command as early as the device and the order of accesses allow.
+//! The engine, which issues each command as early as the device and the order of accesses allow.
 //!
 //! Accesses are served in order. An access needs a precharge if another row is open, an activation
 //! if its own row is not open, and its reads or writes. Each of these commands in turn gets the
 //! earliest clock that
 //! - the timings allow after everything that was issued for earlier accesses,
 //! - is free on the command bus,
-//! - and comes neither before the access was known, nor more than [`WINDOW`] clocks before the
-//!   newest read or write.
+//! - and comes neither before the access arrived nor more than [`WINDOW`] clocks before the newest
+//!   read or write.
 //!
 //! So the commands of one access overlap with the data of earlier accesses. If only the constraints
 //! of Table I hold, this is the recurrence behind the paper's Fig. 6, `CAS[t] = max(CAS[t-1] + CCD,
 //! on a row miss: CAS_last(bank) + RTP + RP + RCD)`. Reads, writes and activations keep the order
 //! of accesses. This order delays no data as long as tRRD is at most tCCD. With a larger tRRD
-//! (lpddr4-3200), a controller that let activations overtake each other could be some clocks
-//! faster. Rows stay open until another row of their bank is needed.
+//! (lpddr4-3200), a controller that reorders activations could be some clocks faster. Rows stay
+//! open until another row of their bank is needed.
 //!
-//! A refresh that is due goes before an access whose data bus slot would come at the time of the
-//! refresh or later. All banks are precharged, and then rest for tRFC. In a long rest, all
-//! refreshes are counted, but only the first and the last are shown. An access that is longer than
-//! tREFI holds up refreshes, and one of them goes before each of the next accesses.
+//! A refresh goes before an access that arrives, or whose data bus slot would come, when the
+//! refresh is due or later. All banks are precharged, and are then idle for tRFC. If several
+//! refreshes are due after a long idle time, all of them are counted, but only the first and the
+//! last are shown. An access that takes longer than tREFI delays refreshes; one delayed refresh is
+//! then issued before each of the next accesses.
 
 mod relative;
 
@@ -34,7 +35,7 @@ const NEVER: i64 = i64::MIN / 4;
 /// Row number of a bank without an open row.
 const CLOSED: u32 = u32::MAX;
 
-/// The work of a command.
+/// Kind of a command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CommandKind {
     /// Open a row.
@@ -54,22 +55,22 @@ pub enum CommandKind {
 /// One command on the command bus.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Command {
-    /// The clock.
+    /// The clock at which the command is issued.
     pub at: i64,
-    /// The work.
+    /// The kind of the command.
     pub what: CommandKind,
     /// Bank; 0 for commands to all banks.
     pub bank: u8,
-    /// Row.
+    /// The row that is opened, closed, read or written; 0 for commands to all banks.
     pub row: u32,
 }
 
 /// The clocks at which an access was served.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Served {
-    /// Clock of its last read or write.
+    /// Clock of the access's last read or write.
     pub last: i64,
-    /// Clock at which all its data has been transferred.
+    /// Clock at which all data of the access has been transferred.
     pub data: i64,
 }
 
@@ -83,11 +84,11 @@ struct Bank {
     activate: i64,
 }
 
-/// The first clocks at which the timings allow a read, a write and an activation: in one bank
-/// group, or in any.
+/// The first clocks at which the timings allow a read, a write and an activation. There is one
+/// value for each bank group, and one that holds for all groups.
 #[derive(Clone, Copy, Debug)]
 struct Allowed {
-    /// For a read, and for a write.
+    /// First clock of a read, then of a write.
     column: [i64; 2],
     activate: i64,
 }
@@ -140,7 +141,7 @@ impl Gaps {
     }
 }
 
-/// A DRAM device in the state that its commands have left.
+/// A DRAM device and its state after the commands so far.
 #[derive(Clone, Debug)]
 pub struct Dram {
     timings: Timings,
@@ -149,13 +150,13 @@ pub struct Dram {
     groups: Vec<Allowed>,
     any: Allowed,
     bus: Option<CommandBus>,
-    /// Clocks of 0 to 16 bursts, counted from the first burst, as bits. The value is 0 if they take
-    /// more than 64 clocks.
+    /// The clocks that 0 to 16 bursts take on the command bus, as bits counted from the first
+    /// burst. The value is 0 if the bursts take more than 64 clocks.
     paces: [u64; 17],
-    /// Last read or write.
+    /// Clock of the newest read or write.
     column: i64,
-    /// The first clocks at which tFAW allows another activation, one for each of the last four
-    /// activations. The oldest stands at `four_next`.
+    /// For each of the last four activations, the clock from which on tFAW allows a fifth one. The
+    /// entry of the oldest activation is at `four_next`.
     four: [i64; 4],
     four_next: usize,
     /// The clock at which the next refresh is due.
@@ -210,12 +211,12 @@ impl Dram {
         }
     }
 
-    /// Returns the clock of the newest read or write; far in the past before the first.
+    /// Returns the clock of the newest read or write, or a clock far in the past if there was none.
     pub fn newest(&self) -> i64 {
         self.column
     }
 
-    /// Opens a row of a bank and returns the row that was open.
+    /// Opens a row of a bank. Returns the row that was open before.
     #[inline]
     pub(crate) fn set_row(&mut self, bank: u8, row: u32) -> u32 {
         std::mem::replace(&mut self.banks[usize::from(bank)].row, row)
@@ -228,8 +229,8 @@ impl Dram {
         at + i64::from(self.timings.ccd_s) >= self.refresh
     }
 
-    /// Serves an access that is known from clock `from` on (0 or later). The function passes each
-    /// command to `see` as it is issued.
+    /// Serves an access that arrives at clock `from` (0 or later). The function passes each command
+    /// to `see` when it issues the command.
     #[inline]
     pub fn serve(
         &mut self,
@@ -248,8 +249,8 @@ impl Dram {
             column = column.max(opened + i64::from(self.timings.rcd));
         }
         let what = if access.write { CommandKind::Write } else { CommandKind::Read };
-        // later bursts follow at the pace of one bank, because no command that could delay them was
-        // issued yet
+        // the later bursts follow at intervals of tCCD_L, because no command that could delay them
+        // has been issued
         let pace = i64::from(self.timings.ccd_l);
         let last = column + pace * i64::from(access.bursts - 1);
         if let Some(bus) = &mut self.bus {
@@ -273,10 +274,11 @@ impl Dram {
         Served { last, data: last + gaps.data }
     }
 
-    /// Serves the accesses of one operation that is known from clock `from` on. A dependent access
+    /// Serves the accesses of one operation, which arrives at clock `from`. A dependent access
     /// starts when the data of all earlier loads has arrived.
     ///
-    /// Returns the last read or write, and the end of all data.
+    /// Returns the clock of the last read or write, and the clock at which all data has been
+    /// transferred.
     #[inline]
     pub fn serve_all(
         &mut self,
@@ -296,15 +298,14 @@ impl Dram {
         all
     }
 
-    /// Returns the first clock at which the timings of the data bus and of the group allow a read
-    /// or a write.
+    /// Returns the first clock at which the timings allow a read or a write in a bank group.
     #[inline]
     fn column_allowed(&self, group: u32, write: bool) -> i64 {
         let kind = usize::from(write);
         self.any.column[kind].max(self.groups[group as usize].column[kind])
     }
 
-    /// Opens a row, after closing another one if needed. Returns the clock of the activation.
+    /// Opens a row, after it closes another row if needed. Returns the clock of the activation.
     fn open(&mut self, bank: u8, row: u32, earliest: i64, see: &mut impl FnMut(Command)) -> i64 {
         let Bank { row: open, group, precharge, activate } = self.banks[usize::from(bank)];
         let mut closed = activate;
@@ -343,9 +344,9 @@ impl Dram {
         self.banks[usize::from(access.bank)].row == access.row
     }
 
-    /// Returns the clock at which the first read or write of an access would come if it were served
-    /// next. The access is known from clock `from` on. Refreshes are left out, and the command bus
-    /// counts as free.
+    /// Returns the clock that the first read or write of an access would get if the access were
+    /// served next. The access arrives at clock `from`. Refreshes and commands on the command bus
+    /// are ignored.
     #[inline]
     pub(crate) fn column_if_next(&self, access: DramAccess, from: i64) -> i64 {
         let Bank { row: open, group, precharge, activate } = self.banks[usize::from(access.bank)];
@@ -361,7 +362,7 @@ impl Dram {
         column.max(self.activation_allowed(group, closed).max(earliest) + i64::from(t.rcd))
     }
 
-    /// Issues every refresh that is due before an access that is known from `from` on.
+    /// Issues every refresh that is due before an access that arrives at clock `from`.
     #[cold]
     fn refresh_all(&mut self, from: i64, see: &mut impl FnMut(Command)) {
         let t = self.timings;
@@ -391,8 +392,8 @@ impl Dram {
             if from < self.refresh {
                 return;
             }
-            // the refreshes between the first and the last of a long rest are counted, but not
-            // shown
+            // after a long idle time, the refreshes between the first and the last are counted but
+            // not shown
             let rest = (from - self.refresh) / refi;
             self.refreshes += rest as u64;
             self.refresh += rest * refi;
@@ -410,7 +411,7 @@ fn slot(bus: &mut Option<CommandBus>, from: i64) -> i64 {
     }
 }
 
-/// The command bus: the last [`SLOTS`] clocks, as bits that are set if the clock has a command.
+/// The command bus: one bit for each of the last [`SLOTS`] clocks, set if the clock has a command.
 #[derive(Clone, Debug)]
 struct CommandBus {
     taken: [u64; (SLOTS / 64) as usize],
@@ -418,8 +419,8 @@ struct CommandBus {
     newest: i64,
 }
 
-/// The number of clocks that the command bus keeps: the window, and the same number for activations
-/// that come after the newest read.
+/// The number of clocks that the command bus stores: [`WINDOW`] clocks before the newest read, and
+/// the same number after it for activations.
 const SLOTS: i64 = 2 * WINDOW;
 
 impl CommandBus {
@@ -447,15 +448,15 @@ impl CommandBus {
         at
     }
 
-    /// Takes the clocks whose bits are set in `slots`, counted from clock `at`. The last of them is
-    /// `last`, which is later than every clock taken before.
+    /// Takes the clocks whose bits are set in `slots`, counted from clock `at`. The last of these
+    /// clocks is `last`. It is later than every clock that was taken before.
     #[inline]
     fn take_all(&mut self, at: i64, slots: u64, last: i64) {
         self.reach(last);
         let shift = (at & 63) as u32;
         self.taken[word(at)] |= slots << shift;
-        // the rest is in the next word; it is shifted in two steps, because 64 bits are too many
-        // for one shift
+        // the other bits go to the next word; they are shifted in two steps, because one shift by
+        // 64 bits is not allowed
         self.taken[word(at + 64)] |= (slots >> 1) >> (63 - shift);
     }
 
@@ -472,7 +473,8 @@ impl CommandBus {
         self.taken[word(at)] |= 1 << (at & 63);
     }
 
-    /// Makes `at` the newest clock with a command. The clocks before it lose their stale bits.
+    /// Makes `at` the newest clock with a command, and clears the stale bits of the clocks before
+    /// it.
     #[inline]
     fn reach(&mut self, at: i64) {
         let (old, new) = (self.newest >> 6, at >> 6);

@@ -1,8 +1,8 @@
 //! State of a device before its next access, with every time counted from the newest read or write.
 //!
 //! Two devices in the same relative state serve the same accesses in the same clocks, as long as no
-//! refresh is due. Times that make no difference any more are replaced by a common value. This
-//! value is the clock before which no command is put, or the later clock of another limit.
+//! refresh is due. A time that is too old to delay a command is replaced by a common value: the
+//! earliest clock of any command, or a later clock at which another limit ends.
 
 use super::{Allowed, Bank, CLOSED, CommandBus, Dram, NEVER, WINDOW};
 
@@ -11,8 +11,8 @@ use super::{Allowed, Bank, CLOSED, CommandBus, Dram, NEVER, WINDOW};
 pub(crate) struct Relative(Box<[i32]>);
 
 impl Dram {
-    /// Returns the relative state. It tells which banks have an open row, but not the number of the
-    /// row.
+    /// Returns the relative state. The state includes which banks have an open row, but not the
+    /// number of that row.
     ///
     /// # Panics
     /// Panics if nothing was served yet.
@@ -24,7 +24,7 @@ impl Dram {
         let mut all = Vec::with_capacity(2 * self.banks.len() + 3 * self.groups.len() + 16);
         let mut first = i32::MAX;
         for bank in &self.banks {
-            // an activation waits for the activation before, and a refresh comes after the newest
+            // an activation waits for the previous activation, and a refresh comes after the newest
             // read
             let from = match bank.row {
                 CLOSED => since(bank.activate).max(activate.min(1)),

@@ -1,4 +1,4 @@
-//! The DRAM engine beside a checker of its own.
+//! Tests of the DRAM engine against an independent checker, and of the table against the engine.
 
 mod brute_force;
 mod transitions;

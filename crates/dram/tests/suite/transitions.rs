@@ -1,13 +1,13 @@
-//! The table of transitions beside the engine: the same answers to the same operations, clock for
-//! clock.
+//! Tests that the table of transitions and the engine serve the same operations in the same clocks.
 
 use super::brute_force::{random_device, rules};
 use flashatlas_dram::{Device, Dram, PRESETS, Rules, Timings, Transitions};
 use flashatlas_types::{DramAccess, Rng, Seed};
 
-/// A kind of operations: the banks that they visit in turn (0: banks at random, for which a table
-/// is given up), the bursts and rows to draw from, the accesses in a million that are writes or
-/// wait for earlier accesses, and the longest gap between operations.
+/// A kind of operations. The numbers are: the banks that an operation visits in turn (0: random
+/// banks, where the table is soon no longer used), the bursts of an access, the rows to draw from,
+/// the accesses in a million that are writes (and as many that wait for earlier accesses), and the
+/// longest gap between operations in clocks.
 struct Kind {
     name: &'static str,
     banks: u64,
@@ -15,7 +15,7 @@ struct Kind {
     rows: u64,
     odd: u32,
     gap: u64,
-    /// `true` if the table has nearly every operation.
+    /// `true` if nearly every operation is found in the table.
     returns: bool,
 }
 
@@ -45,7 +45,7 @@ impl Pair {
         let (mut clock, mut turned) = (0, 0);
         for turn in 0..count {
             clock = (self.plain.newest() - 300).max(clock + rng.below(kind.gap + 1) as i64);
-            // as many clocks again as a number of 32 bits has
+            // sometimes a gap of 2^32 clocks, which does not fit in 32 bits
             clock += i64::from(rng.chance(5_000)) << 32;
             let from = if kind.gap > 0 { clock.max(0) } else { 0 };
             let access = |bank: u64, rng: &mut Rng| DramAccess {
@@ -66,7 +66,7 @@ impl Pair {
             let counts = (self.plain.activations, self.plain.refreshes);
             assert_eq!(self.table.counts(), counts, "{what}");
             if rng.chance(2_000) {
-                // the device itself serves an operation in between
+                // the device itself serves an operation between those that the table serves
                 let one = [access(rng.below(64), rng)];
                 let served = self.table.dram().serve_all(&one, from, &mut |_| {});
                 assert_eq!(served, self.plain.serve_all(&one, from, &mut |_| {}), "{what}");
@@ -76,7 +76,8 @@ impl Pair {
     }
 }
 
-/// Every kind on every preset, with all rules, with none and with some; the table starts empty.
+/// Plays every kind on every preset with all rules, with none and with some. Each table starts
+/// empty.
 #[test]
 fn a_table_serves_as_the_engine_does() {
     let mut rng = Rng::stream(Seed(1), "transitions");
@@ -99,7 +100,7 @@ fn a_table_serves_as_the_engine_does() {
     }
 }
 
-/// One table for operations of every kind, one kind after the other.
+/// Plays operations of every kind on one table, one kind after the other.
 #[test]
 fn a_table_serves_whatever_comes() {
     let mut rng = Rng::stream(Seed(2), "transitions");
@@ -111,7 +112,7 @@ fn a_table_serves_whatever_comes() {
     }
 }
 
-/// Devices on which other constraints bind than on the presets.
+/// Plays random devices, on which other constraints decide than on the presets.
 #[test]
 fn a_table_serves_on_any_device() {
     let mut rng = Rng::stream(Seed(3), "transitions");

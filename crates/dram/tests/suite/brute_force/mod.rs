@@ -1,19 +1,20 @@
-//! A checker of the DRAM engine that works in another way than the engine.
+//! A checker of the DRAM engine that does not work like the engine.
 //!
-//! It keeps the past commands in a plain list and compares each new command with all of them,
-//! whether they are before or after it in time. It tries every earlier clock for the new command.
-//! Its rules, which are the specification:
+//! The checker stores the past commands in a plain list. It compares each new command with all of
+//! these, whether they come before or after it in time. It also tries every earlier clock for the
+//! new command. Its rules are the specification:
 //!
-//! 1. Commands to one bank keep the order in which they were decided, and are at least as far apart
-//!    as [`Checker::between`] returns.
-//! 2. A refresh is due every tREFI. It goes before an access that is known, or whose data bus slot
-//!    would come, at that time or later. It comes after the newest read or write, with all rows
-//!    closed. If more refreshes are due when the access is known, they follow it: the last of them
-//!    is shown, and the rest are counted.
-//! 3. A read or a write comes after all other reads and writes, and an activation not before
-//!    another activation. No command comes before its access is known, nor more than `WINDOW`
-//!    clocks before the newest read or write.
-//! 4. Every command has the first clock that all this leaves.
+//! 1. Commands to one bank come in the order in which they were issued, and are at least the
+//!    distance apart that [`Checker::between`] returns.
+//! 2. A refresh is due every tREFI. A due refresh goes before an access if the access arrives at
+//!    that time or later, or if its data bus slot would come at that time or later. The refresh
+//!    comes after the newest read or write, with all rows closed. If more refreshes are due when
+//!    the access arrives, they follow the first one. The last of them is shown, and the others are
+//!    only counted.
+//! 3. A read or a write comes after all other reads and writes. An activation comes at the clock of
+//!    the newest activation or later. No command comes before its access arrives or more than
+//!    `WINDOW` clocks before the newest read or write.
+//! 4. Every command has the first clock that these rules allow.
 
 mod each_rule;
 
@@ -30,12 +31,13 @@ struct Checker {
     device: Device,
     timings: Timings,
     rules: Rules,
-    /// Commands in the order of decisions; commands too old to matter are dropped.
+    /// Commands in the order in which they were issued. Commands that are too old to matter are
+    /// removed.
     past: Vec<Command>,
     open: Vec<Option<u32>>,
-    /// The clock from which on the present access is known.
+    /// The clock at which the present access arrived.
     from: i64,
-    /// Newest read or write, newest activation.
+    /// Clocks of the newest read or write and of the newest activation.
     newest: i64,
     activated: i64,
     refreshes: u64,
@@ -68,7 +70,7 @@ impl Checker {
         (self.refreshes as i64 + 1) * i64::from(self.timings.refi)
     }
 
-    /// Returns the least distance of `b` behind `a`, and the reason; `a` comes first in time.
+    /// Returns the least distances from `a` to the later command `b`, each with its reason.
     fn between(&self, a: &Command, b: &Command) -> [(u32, &'static str); 2] {
         let t = &self.timings;
         let one_bank = a.bank == b.bank;
@@ -139,7 +141,7 @@ impl Checker {
         (!sound).then_some("state")
     }
 
-    /// Returns the first clock that the order of service leaves for a command, and the reason.
+    /// Returns the first clock that the order of accesses allows for a command, and the reason.
     fn floor(&self, what: CommandKind) -> (i64, &'static str) {
         let (known, window) = ((self.from, "from"), (self.newest - WINDOW, "window"));
         match what {
@@ -162,12 +164,12 @@ impl Checker {
             .chain(once_with(move || self.five(&new)).flatten())
     }
 
-    /// Takes a command, or returns an error if it is wrong or could have been earlier.
+    /// Adds a command, or returns an error if the command is wrong or could have come earlier.
     fn accept(&mut self, new: Command) -> Result<(), String> {
         if let Some(why) = self.reasons(new).next() {
             return Err(format!("{new:?} breaks {why}"));
         }
-        // a rule that is broken at one clock is mostly broken at the next one, too
+        // an old command that forbids one clock mostly forbids the next clock, too
         let mut obstacle = None;
         for at in self.floor(new.what).0..new.at {
             let sooner = Command { at, ..new };
@@ -190,7 +192,8 @@ impl Checker {
             Precharge => self.open[bank] = None,
             PrechargeAll => self.open.fill(None),
             Refresh => {
-                // refreshes in the past of the present access are not shown, except the last one
+                // of the refreshes that were due before the present access, only the last one is
+                // shown
                 let more = (self.from - self.due()) / i64::from(self.timings.refi);
                 self.refreshes += more.max(1) as u64;
             }
@@ -199,13 +202,13 @@ impl Checker {
         Ok(())
     }
 
-    /// Begins the next access, which is known since `from`.
+    /// Begins the next access, which arrived at clock `from`.
     fn begin(&mut self, from: i64) {
         self.from = from;
         self.past.retain(|c| c.at >= self.newest - WINDOW - LONGEST);
     }
 
-    /// Checks the commands of one access: the right ones, each at its clock, and no others.
+    /// Checks that one access has the right commands at the right clocks, and no other commands.
     fn follow(
         &mut self,
         access: DramAccess,
@@ -275,9 +278,10 @@ impl Pair {
     }
 }
 
-/// Kinds of streams: banks to draw from (0: one bank after the other), rows, bursts, writes in a
-/// million, and the longest gap between arrivals. Streams with gaps also have long rests, and
-/// accesses that are longer than the window.
+/// Kinds of streams. The numbers are: banks to draw from (0: one bank after the other), rows to
+/// draw from, the largest number of bursts, writes in a million, and the longest gap between
+/// arrivals in clocks. Streams with gaps also have long idle times, and accesses that take longer
+/// than `WINDOW`.
 const KINDS: &[(u64, u64, u64, u32, u64)] = &[
     (64, 1 << 14, 1, 0, 0),
     (64, 2, 1, 300_000, 0),
@@ -326,7 +330,7 @@ pub fn rules(bits: u64) -> Rules {
     Rules { ras: on(0), rrd: on(1), faw: on(2), ccd_l: on(3), refresh: on(4), command_bus: on(5) }
 }
 
-/// Each device with each set of rules.
+/// Checks every preset with several sets of rules.
 #[test]
 fn presets_obey() {
     let mut rng = Rng::stream(Seed(1), "presets obey");
@@ -373,7 +377,7 @@ fn random_timings(rng: &mut Rng) -> Timings {
     }
 }
 
-/// Returns a device that does not exist, and some rules.
+/// Returns a random device that does not exist, its timings, and random rules.
 pub fn random_device(rng: &mut Rng) -> (Device, Timings, Rules) {
     let (timings, rules) = (random_timings(rng), rules(rng.below(64)));
     let groups = 1 + rng.below(4) as u32;
@@ -382,7 +386,7 @@ pub fn random_device(rng: &mut Rng) -> (Device, Timings, Rules) {
     (device, timings, rules)
 }
 
-/// Devices on which other constraints bind than on the presets.
+/// Checks devices on which other constraints decide than on the presets.
 #[test]
 fn random_devices_obey() {
     let mut rng = Rng::stream(Seed(2), "random devices obey");
@@ -393,8 +397,9 @@ fn random_devices_obey() {
     }
 }
 
-/// Without rules: `CAS[t] = max(CAS[t-1] + CCD, on a row miss: CAS_last(bank) + RTP + RP + RCD)`.
-/// `WINDOW` cannot show: a precharge that long before the newest read ends before the next one.
+/// Without rules, `CAS[t] = max(CAS[t-1] + CCD, on a row miss: CAS_last(bank) + RTP + RP + RCD)`.
+/// `WINDOW` has no effect here, because an activation that follows a precharge so long before the
+/// newest read never delays the next read.
 #[test]
 fn recurrence() {
     let mut rng = Rng::stream(Seed(3), "recurrence");

@@ -1,15 +1,16 @@
-//! Events ahead, in the order of time. Events of the same instant are in the order in which they
-//! were set.
+//! Future events, in order of time. Events of the same instant are in the order in which they were
+//! set.
 //!
-//! Setting or taking an event takes a time that is logarithmic in the number of events ahead. There
-//! is an event for each timer, and for each die, channel and way of the link that is at work.
+//! Setting or taking an event takes a time that is logarithmic in the number of future events.
+//! There is one event for each timer that runs, and one for each die, channel and direction of the
+//! link that is at work.
 
 use flashatlas_types::Ps;
 
 /// Kind of an event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Event {
-    /// The cells of a die are done or have stopped for a read.
+    /// The cells of a die have finished, or have stopped for a read.
     Die(u32),
     /// No event: a later one has replaced it ([`Agenda::set_die`]).
     Void,
@@ -21,14 +22,14 @@ pub(crate) enum Event {
     Timer(u32),
 }
 
-/// An event in one number, so that a heap compares and moves little. From the highest bit on, it
-/// has the event's time (64 bits), number (34 bits), kind (2 bits), and die, channel, way or
-/// operation (28 bits).
+/// An event encoded as one number, so that a heap compares and moves little data. From the highest
+/// bit on, the fields are the event's time (64 bits), its number (34 bits), its kind (2 bits), and
+/// its die, channel, direction or operation (28 bits).
 type Key = u128;
 
 const WHICH_BITS: u32 = 28;
 const NUMBER_AT: u32 = WHICH_BITS + 2;
-/// Greatest number of an event; the events ahead are numbered anew after it.
+/// Greatest number of an event. After this number, all future events get new numbers.
 const LAST_NUMBER: u64 = (1 << (64 - NUMBER_AT)) - 1;
 
 const DIE: u64 = 0;
@@ -40,11 +41,11 @@ const fn number_of(key: Key) -> u64 {
     key as u64 >> NUMBER_AT
 }
 
-/// Binary heap of keys, the least first.
+/// Binary heap of keys, with the least key first.
 ///
 /// The place of a key that was taken stays vacant until the next key is put. An event mostly sets
-/// another event. The new key then takes one way down the heap, where a take and a put apart take
-/// one way down and two ways up.
+/// another event, so a put mostly follows a take. Together they then need one walk down the heap.
+/// Done separately, they would need one walk down and two walks up.
 #[derive(Debug, Default)]
 struct Heap {
     keys: Vec<Key>,
@@ -89,7 +90,7 @@ impl Heap {
         self.keys[0]
     }
 
-    /// Puts a key into the first place, and moves it from there to its own place.
+    /// Puts a key into the first place, and moves it down to its right place.
     #[inline]
     fn sink(&mut self, key: Key) {
         let keys = &mut self.keys[..];
@@ -107,7 +108,7 @@ impl Heap {
         keys[at] = key;
     }
 
-    /// Takes all keys, in no order.
+    /// Takes all keys, in no particular order.
     fn drain(&mut self) -> Vec<Key> {
         let mut keys = std::mem::take(&mut self.keys);
         if std::mem::take(&mut self.vacant) {
@@ -117,7 +118,7 @@ impl Heap {
     }
 }
 
-/// The events ahead.
+/// The future events.
 #[derive(Debug)]
 pub(crate) struct Agenda {
     ahead: Heap,
@@ -132,7 +133,8 @@ impl Agenda {
         Agenda { ahead: Heap::default(), newest: 0, of_dies: vec![0; dies] }
     }
 
-    /// Sets the time at which the cells of a die are done or stop. It replaces an earlier time.
+    /// Sets the time at which the cells of a die finish or stop. This time replaces one that was
+    /// set before.
     #[inline]
     pub fn set_die(&mut self, at: Ps, die: u32) {
         self.set(at, DIE, die);
@@ -171,7 +173,7 @@ impl Agenda {
         self.ahead.least().map(|key| Ps((key >> 64) as u64))
     }
 
-    /// Takes the next event, or returns `None` if there is none up to `until`.
+    /// Takes the next event, or returns `None` if no event comes at `until` or earlier.
     #[inline]
     pub fn take(&mut self, until: Ps) -> Option<(Ps, Event)> {
         let at = self.next_at().filter(|&at| at <= until)?;
@@ -188,7 +190,7 @@ impl Agenda {
         Some((at, event))
     }
 
-    /// Numbers the events ahead from 1 on, in their order. Valid events of dies stay valid.
+    /// Numbers the future events from 1 on, in their order. Valid events of dies stay valid.
     #[cold]
     fn number_anew(&mut self) {
         let mut keys = self.ahead.drain();
@@ -219,7 +221,7 @@ mod tests {
         let mut rng = Rng::stream(Seed(1), "heap");
         let (mut heap, mut sorted) = (Heap::default(), std::collections::BTreeSet::new());
         for step in 0..20_000 {
-            // grows, shrinks until it is empty, and grows again
+            // the heap grows, shrinks until it is empty, and grows again
             if rng.below(10) < if step % 2000 < 1000 { 6 } else { 3 } {
                 let key = Key::from(rng.below(1 << 40)) << 64 | step;
                 heap.put(key);
@@ -232,7 +234,7 @@ mod tests {
         assert_eq!(heap.drain().into_iter().collect::<std::collections::BTreeSet<_>>(), sorted);
     }
 
-    /// New numbers change neither the order nor the valid events of the dies.
+    /// After events get new numbers, their order and the valid events of the dies are the same.
     #[test]
     fn numbers_that_begin_anew_change_nothing() {
         let fill = |agenda: &mut Agenda| {

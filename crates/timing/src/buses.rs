@@ -1,5 +1,5 @@
-//! Work on the host link and on the channels: the choice of the next operation, and the step after
-//! its transfer.
+//! Work on the host link and on the channels. This file chooses the next operation, and the step
+//! that follows its transfer.
 
 use crate::engine::Engine;
 use crate::inherit::HostRead;
@@ -51,7 +51,8 @@ impl Engine {
         self.next_on_link(way);
     }
 
-    /// Puts `n` on its channel; a transfer that takes no time does not queue.
+    /// Puts operation `n` on its channel or into the channel's queue. A transfer that takes no time
+    /// does not queue.
     pub(crate) fn use_channel(&mut self, n: u32) {
         let node = self.nodes.at(n);
         let (channel, time) = (self.die_channel[node.die as usize], self.channel_time(node));
@@ -89,10 +90,11 @@ impl Engine {
         self.nodes.prefetch_end(n);
     }
 
-    /// Returns the time of an operation on its channel.
+    /// Returns the time that an operation takes on its channel.
     ///
-    /// An erase, and a read that is not sensed yet, put their command on the channel. A sensed read
-    /// puts its data on the channel, and a program its command and its data.
+    /// An erase and a read whose page is not sensed yet put their command on the channel. A read
+    /// whose page is sensed puts its data on the channel. A program puts its command and its data
+    /// there.
     fn channel_time(&self, node: &Node) -> Dur {
         let command =
             node.work == NodeKind::Erase || (node.work == NodeKind::Read && !node.halfway);

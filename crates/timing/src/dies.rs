@@ -1,5 +1,5 @@
-//! Work on a die: the choice of the next operation, cells and registers, cache operations,
-//! suspension.
+//! Work on a die. This file chooses the die's next operation, and handles its cells and registers,
+//! cache operations and suspension.
 
 use crate::engine::Engine;
 use crate::inherit::HostRead;
@@ -42,8 +42,8 @@ impl Engine {
                 Some(read) => Some(read),
                 None if die.cached == NIL => {
                     if overdue {
-                        // the suspended operation has waited long enough: the next read waits for
-                        // it
+                        // the suspended operation has waited for the longest allowed time, so the
+                        // next read waits for it
                         self.nodes.at_mut(die.suspended).suspends = self.times.suspend.max;
                     }
                     return self.resume(d);
@@ -51,8 +51,8 @@ impl Engine {
                 None => None,
             }
         } else if die.cached != NIL {
-            // the cache register still holds a page on its way out: the cells can only sense
-            // another page meanwhile
+            // while the cache register holds a page that is still to be transferred out, the cells
+            // can only sense another page
             die.queue.first(self.now, self.times.passed_max).filter(|&n| {
                 self.nodes.at(n).work == NodeKind::Read
                     && self.nodes.at(die.cached).work == NodeKind::Read
@@ -90,7 +90,8 @@ impl Engine {
         }
     }
 
-    /// Lets the next operation of a block queue, once a program or erase of that block has its die.
+    /// Queues the next operation of a block after a program or erase of that block has started on
+    /// its die.
     pub(crate) fn release_successor(&mut self, n: u32) {
         if self.nodes.at(n).work != NodeKind::Read
             && let Some(next) = self.nodes.started(n)
@@ -130,7 +131,7 @@ impl Engine {
         }
     }
 
-    /// Continues after the cells of a die are done, or have stopped for a read.
+    /// Continues after the cells of a die have finished, or have stopped for a read.
     pub(crate) fn die_done(&mut self, d: u32) {
         if self.dies[d as usize].phase == Phase::Suspending {
             self.dies[d as usize].phase = Phase::Idle;
@@ -168,15 +169,15 @@ impl Engine {
         }
     }
 
-    /// Moves the sensed page to the cache register and from there to the channel; the cells are
-    /// free then.
+    /// Moves the sensed page to the cache register and from there to the channel. The cells are
+    /// then free.
     pub(crate) fn read_to_cache(&mut self, d: u32) {
         let die = &mut self.dies[d as usize];
         let n = std::mem::replace(&mut die.current, NIL);
         die.cached = n;
         die.phase = Phase::Idle;
-        // the command of the next read goes before the data: otherwise the cells would do nothing
-        // until the data has left
+        // the command of the next read goes before the data, because otherwise the cells would be
+        // idle until the data has left
         self.next_on_die(d);
         self.use_channel(n);
     }
@@ -205,7 +206,7 @@ impl Engine {
         self.use_channel(n);
     }
 
-    /// Moves the program in the cache register on to the cells.
+    /// Moves the program from the cache register to the cells.
     pub(crate) fn promote(&mut self, d: u32) {
         let die = &mut self.dies[d as usize];
         die.current = std::mem::replace(&mut die.cached, NIL);
@@ -213,8 +214,8 @@ impl Engine {
         self.start_cells(d);
     }
 
-    /// Stops a program or an erase for a host read that waits, if the settings allow it and more
-    /// work is left than the suspension takes.
+    /// Suspends a program or an erase for a waiting host read. It does so if the settings allow it
+    /// and the operation still needs more time than the suspension takes.
     pub(crate) fn try_suspend(&mut self, d: u32) {
         let s = self.times.suspend;
         if !s.is_on() {

@@ -1,4 +1,4 @@
-//! The event engine: the definition of correct timing.
+//! The event engine, which defines correct timing.
 //!
 //! A read takes command cycles on the channel, then tR on the die, then a transfer out. A program
 //! takes a transfer in, then tPROG. An erase takes command cycles, then tBERS. A die serves one
@@ -6,15 +6,15 @@
 //! register. A channel serves one transfer at a time, and the host link one transfer each way. The
 //! next operation is chosen by class, then by order of arrival. If `passed_max` is set, it is the
 //! longest time for which the first operation of a class lets other classes pass. A read of the map
-//! is a host read from the moment that a host read waits for it.
+//! becomes a host read as soon as a host read waits for it.
 //!
 //! At one instant, events happen in the order in which they were set. A resource that an event
-//! frees goes to an operation that waits already. Then the operations that the event releases
-//! arrive, in the order of their numbers. Operations issued together take effect one by one. A die
-//! is taken before its channel, so an operation that waits for the bus holds its die. Only cells at
-//! work are suspended, and only while the cache register is empty. The busy time of an operation is
-//! counted when it takes the resource, and [`Engine::statistics`] leaves out the part that is still
-//! ahead.
+//! frees goes to an operation that already waits for it. After that, the operations that the event
+//! releases arrive, in the order of their numbers. Operations issued together take effect one by
+//! one. An operation takes its die before its channel, so an operation that waits for the bus holds
+//! its die. Only cells at work are suspended, and only while the cache register is empty. The busy
+//! time of an operation is counted when the operation takes the resource. [`Engine::statistics`]
+//! subtracts the part that has not passed yet.
 
 use crate::agenda::{Agenda, Event};
 use crate::inherit::{HostRead, MapWaits};
@@ -31,11 +31,11 @@ use flashatlas_types::{Class, Dur, Layout, Op, OpId, OpKind, Plan, Ps, Tag, beat
 pub struct Finished {
     /// The command.
     pub tag: Tag,
-    /// Time of its completion.
+    /// Time at which the command completed.
     pub at: Ps,
 }
 
-/// Engine that resolves plans on the resources of a drive.
+/// Engine that times the operations of plans on the resources of a drive.
 #[derive(Debug)]
 pub struct Engine {
     pub(crate) times: Times,
@@ -51,7 +51,7 @@ pub struct Engine {
     pub(crate) statistics: Statistics,
     /// Hash of the flash operations so far and the times of their ends.
     trajectory: Trajectory,
-    /// Operations that nothing holds back, in order; empty between calls.
+    /// Operations that wait for no other operation, in order; empty between calls.
     pub(crate) ready: Vec<u32>,
     finished: Vec<Finished>,
     paths: Option<Box<Paths>>,
@@ -61,7 +61,7 @@ pub struct Engine {
 /// Returns the kind and the value of an operation that can follow another one as the same node, or
 /// `None` for any other operation.
 ///
-/// It takes no time and mostly waits for one operation only.
+/// An operation that can follow takes no time, and mostly waits for one operation only.
 #[inline]
 fn follower(kind: OpKind) -> Option<(NodeKind, u64)> {
     match kind {
@@ -138,30 +138,32 @@ impl Engine {
         }
     }
 
-    /// Begins to keep the steps of critical paths. No operation may be unfinished.
+    /// Begins to record critical paths. No operation may be unfinished.
     pub fn keep_paths(&mut self) {
         assert!(self.nodes.live == 0, "paths begin with an engine that is idle");
         self.paths = Some(Box::new(Paths::new(self.dies.len())));
     }
 
-    /// Returns the critical path to the command `tag` that completed at `at`, from `since` on, the
-    /// latest step first.
+    /// Returns the critical path to the command `tag` that completed at `at`. The path begins at
+    /// `since`, and its latest step comes first.
     ///
-    /// Without a tag, the path leads to the command of that time whose first operation was issued
-    /// earliest. Returns `None` if no such command completed at `at`, or if paths are not kept.
+    /// Without a tag, the path leads to a command that completed at `at`: the one whose first
+    /// operation was issued earliest. Returns `None` if no such command completed at `at`, or if
+    /// paths are not recorded.
     pub fn path(&self, tag: Option<Tag>, at: Ps, since: Ps) -> Option<Vec<Step>> {
         self.paths.as_ref()?.to(tag, at, since)
     }
 
-    /// Drops the record of operations that ended before `before`. The caller asks for no path that
-    /// begins earlier.
+    /// Removes the record of operations that ended before `before`. After this call, no path may be
+    /// requested that begins earlier.
     pub fn forget_paths(&mut self, before: Ps) {
         if let Some(paths) = &mut self.paths {
             paths.forget(before);
         }
     }
 
-    /// Calls `tell` with the paths if they are kept. Otherwise the call costs one comparison.
+    /// Calls `tell` with the paths if they are recorded. Otherwise this function costs one
+    /// comparison.
     #[inline]
     pub(crate) fn note(&mut self, tell: impl FnOnce(&mut Paths, &Engine)) {
         #[cold]
@@ -182,7 +184,7 @@ impl Engine {
         self.note(|paths, engine| paths.state(engine.nodes.at(n).id, state, engine.now));
     }
 
-    /// Notes which operation has a die.
+    /// Notes which operation occupies a die.
     #[inline]
     pub(crate) fn note_occupant(&mut self, d: u32) {
         self.note(|paths, engine| {
@@ -192,8 +194,8 @@ impl Engine {
         });
     }
 
-    /// Notes that operation `by` was the last to hold back the operations of `ready` from `first`
-    /// on.
+    /// Notes that operation `by` was the last one for which the operations of `ready` from index
+    /// `first` on waited.
     #[inline]
     pub(crate) fn note_released(&mut self, first: usize, by: OpId) {
         self.note(|paths, engine| {
@@ -203,13 +205,13 @@ impl Engine {
         });
     }
 
-    /// Returns the time up to which events were handled.
+    /// Returns the time up to which all events were handled.
     pub fn now(&self) -> Ps {
         self.now
     }
 
-    /// Returns the time of the next event, or `None` if there is none. If [`Engine::advance`] has
-    /// yet to report a completed command, it is the present time.
+    /// Returns the time of the next event, or `None` if there is none. If [`Engine::advance`] still
+    /// has to report a completed command, the present time is returned.
     #[inline]
     pub fn next_event(&self) -> Option<Ps> {
         if !self.finished.is_empty() {
@@ -223,7 +225,7 @@ impl Engine {
         self.nodes.live
     }
 
-    /// Returns the number below which every operation is complete.
+    /// Returns the number of the oldest unfinished operation, or `u64::MAX` if there is none.
     pub fn oldest_unfinished(&self) -> OpId {
         if self.nodes.live == 0 { OpId(u64::MAX) } else { self.nodes.oldest() }
     }
@@ -234,18 +236,18 @@ impl Engine {
         self.nodes.find(op).is_none()
     }
 
-    /// Returns the number of slots of the write cache that were freed so far.
+    /// Returns the number of write cache slots that were freed so far.
     pub fn freed_slots(&self) -> u64 {
         self.slots.freed
     }
 
-    /// Returns the newest program of this page of a die's block that was issued before operation
-    /// `before` and is not complete, or `None` if there is none.
+    /// Returns the newest unfinished program of a page that was issued before operation `before`,
+    /// or `None` if there is none.
     pub fn program_of(&self, block: u32, page: u32, before: OpId) -> Option<OpId> {
         self.nodes.program_of(block, page, before).map(|n| self.nodes.at(n).id)
     }
 
-    /// Returns the busy times of the resources until now. Work under way counts up to now.
+    /// Returns the busy times of the resources until now. Work under way is counted up to now.
     pub fn statistics(&mut self) -> Statistics {
         self.statistics.dies_change(self.now, 0);
         let mut so_far = self.statistics.clone();
@@ -264,14 +266,14 @@ impl Engine {
     /// Sets the busy times to zero.
     pub fn reset_statistics(&mut self) {
         self.statistics.reset(self.now);
-        // work under way was counted whole when it began: the part that is left belongs to the time
-        // from now on
+        // all of the work under way was counted when it began; its remaining part belongs to the
+        // time from now on
         let mut left_over = Vec::new();
         self.each_under_way(|resource, left| left_over.push((resource, left)));
         left_over.into_iter().for_each(|(resource, left)| *self.statistics.of(resource) = left);
     }
 
-    /// Calls `show` with every resource at work, and the time for which it will still be at work.
+    /// Calls `show` with every resource at work and the time that its work will still take.
     fn each_under_way(&self, mut show: impl FnMut(Resource, Dur)) {
         for (d, die) in self.dies.iter().enumerate() {
             if let Phase::Cells { until } = die.phase {
@@ -287,11 +289,11 @@ impl Engine {
         }
     }
 
-    /// Takes over the operations of `plan` at `now`, and starts what can start.
+    /// Adds the operations of `plan` at time `now`, and starts those that can start.
     ///
     /// # Panics
-    /// Panics if `now` lies before an event that was handled already, or if an event before `now`
-    /// was not handled.
+    /// Panics if `now` is before an event that was already handled, or if an event before `now` was
+    /// not handled.
     pub fn issue(&mut self, now: Ps, plan: &Plan) {
         assert!(now >= self.now, "operations issued in the past");
         assert!(
@@ -303,7 +305,7 @@ impl Engine {
             beat(1); // a plan may hold millions of operations
             self.inherit(id, op, after);
             if let (Some((work, value)), [on]) = (follower(op.kind), after)
-                && self.paths.is_none() // paths tell the two operations apart
+                && self.paths.is_none() // recorded paths need two separate operations
                 && self.nodes.follow(id, work, value, *on)
             {
                 continue;
@@ -336,8 +338,8 @@ impl Engine {
         out.append(&mut self.finished);
     }
 
-    /// Advances as [`Engine::advance`] does, but no further than the first instant at which host
-    /// commands complete. Returns the time of the engine after that.
+    /// Advances as [`Engine::advance`] does, but stops at the first instant at which host commands
+    /// complete. Returns the time that the engine has reached.
     pub fn advance_to_completion(&mut self, until: Ps, out: &mut Vec<Finished>) -> Ps {
         self.run(until, true);
         if self.finished.is_empty() && until != Ps::MAX {
@@ -347,7 +349,7 @@ impl Engine {
         self.now
     }
 
-    /// Handles every event up to and including `until`; if `to_completion`, no further than the
+    /// Handles every event up to and including `until`. With `to_completion`, it stops after the
     /// first instant at which commands complete.
     #[inline]
     fn run(&mut self, until: Ps, to_completion: bool) {
@@ -367,8 +369,8 @@ impl Engine {
         }
     }
 
-    /// Returns a list of the oldest unfinished operations for the message of a run that makes no
-    /// progress, with the number of operations that each waits for.
+    /// Returns a list of the oldest unfinished operations, each with the number of operations that
+    /// it waits for. The list is for the error message of a run that makes no progress.
     pub fn explain(&self) -> String {
         let list: Vec<String> = self
             .nodes
@@ -384,7 +386,7 @@ impl Engine {
         list.join("; ")
     }
 
-    /// Starts or queues the operations that nothing holds back.
+    /// Starts or queues the operations that wait for no other operation.
     #[inline(always)] // mostly one operation is ready, and a call would take as long as the work
     pub(crate) fn drain(&mut self) {
         let mut next = 0;

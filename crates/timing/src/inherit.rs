@@ -1,9 +1,9 @@
-//! Priority inheritance: a read of the map becomes a host read as soon as a host read waits for it.
-//! It then has the rank of a host read, and suspends other operations as a host read does.
+//! Priority inheritance. A read of the map becomes a host read as soon as a host read waits for it.
+//! The read of the map then has the rank of a host read, and suspends other operations like one.
 //!
 //! A host waits for the map entry of its page as well as for the page. Without inheritance, the
-//! read of the map would have the rank of the map, and would wait for the end of a program that a
-//! read of the page suspends. So the host would wait as long as for the lower of the two ranks
+//! read of the map would have the rank of the map. It would wait for the end of a program that a
+//! host read would suspend. So the lower of the two ranks would decide how long the host waits
 //! ("Priority Inheritance Protocols", Sha, Rajkumar, Lehoczky, IEEE Transactions on Computers
 //! 39(9), 1990). Programs and erases that the host read waits for keep their class.
 
@@ -17,28 +17,27 @@ use std::collections::VecDeque;
 /// Relation of a read to the host.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum HostRead {
-    /// The read is not for a host.
+    /// No host waits for the read.
     No,
-    /// The read is of a page of the host.
+    /// The read is of a page of host data.
     OfItsData,
-    /// The read is of a page of the map that a read of the host waits for.
+    /// The read is of a map page, and a host read waits for it.
     OfItsMap,
 }
 
-/// An operation that may be unfinished: a read of the map, or an operation that waits for such
-/// reads.
+/// A read of the map, or an operation that waits for a read of the map. It may be unfinished.
 #[derive(Debug)]
 struct Waiting {
     id: OpId,
-    /// `true` if the operation reads a page of the map.
+    /// `true` if the operation reads a map page.
     reads_map: bool,
     /// `true` if a host read waits for the operation.
     raised: bool,
-    /// Operations of the list that this one waits for.
+    /// Operations of the list that this operation waits for.
     on: SmallVec<[OpId; 2]>,
 }
 
-/// The operations behind which a host read would wait for the map, in order of number.
+/// The reads of the map and the operations that wait for them, in order of number.
 #[derive(Debug, Default)]
 pub(crate) struct MapWaits {
     list: VecDeque<Waiting>,
@@ -47,10 +46,10 @@ pub(crate) struct MapWaits {
 }
 
 impl MapWaits {
-    /// Returns the operation of this number, if it is in the list and no host read waits for it.
+    /// Returns the operation with number `id`, if it is in the list and no host read waits for it.
     #[inline]
     fn find(&mut self, id: OpId) -> Option<&mut Waiting> {
-        // most operations wait for one that is older or newer than all of these
+        // most operations wait for one that is older or newer than all operations of the list
         if self.list.back()?.id < id || self.list.front()?.id > id {
             return None;
         }
@@ -74,12 +73,10 @@ impl MapWaits {
         self.free += 1;
     }
 
-    /// Marks the operations that a new host read waits for: `on`, and all that these wait for.
-    /// Returns the reads of the map among them that no host read has waited for, in order of
-    /// number.
+    /// Marks the operations that a new host read waits for: those in `on`, and all operations that
+    /// these wait for. Returns the reads of the map that are newly marked, in order of number.
     ///
-    /// Each operation is marked once, because the operations that it waits for are known when it is
-    /// issued.
+    /// Each operation is marked only once, because it is known when it is issued what it waits for.
     fn raise(&mut self, mut on: SmallVec<[OpId; 2]>) -> SmallVec<[OpId; 4]> {
         let mut reads = SmallVec::new();
         while let Some(id) = on.pop() {
@@ -111,8 +108,8 @@ fn is_of_a_host_read(op: &Op) -> bool {
 }
 
 impl Engine {
-    /// Prepares for an operation that is about to be issued. If the operation belongs to a host
-    /// read, the reads of the map that it waits for inherit its class.
+    /// Handles inheritance for an operation that is about to be issued. If the operation belongs to
+    /// a host read, the reads of the map that it waits for inherit its class.
     #[inline]
     pub(crate) fn inherit(&mut self, id: OpId, op: &Op, after: &[OpId]) {
         let reads_map = op.class == Class::Map && matches!(op.kind, OpKind::Read { .. });
@@ -150,11 +147,12 @@ impl Engine {
         }
     }
 
-    /// Delays the operation that is suspended on a die, after a read of the map that became a host
-    /// read has left the die. Returns `true` if the operation does not go on yet.
+    /// Delays the suspended operation of a die, if a read of the map that became a host read has
+    /// just left the die. Returns `true` if the suspended operation does not resume yet.
     ///
-    /// If no other read waits, the operation goes on only after the operations that the end of the
-    /// read releases have arrived. One of them may be the read of the page that the host waits for.
+    /// If no other read waits, the suspended operation resumes only after the operations that the
+    /// end of the read releases have arrived. One of these may be the read of the page for which
+    /// the host waits.
     pub(crate) fn rests_on(&mut self, d: u32) -> bool {
         let die = &mut self.dies[d as usize];
         let rests = die.suspended != NIL
@@ -169,8 +167,8 @@ impl Engine {
         rests
     }
 
-    /// Makes a read of the map a host read. In the queue where it waits, it goes behind the host
-    /// reads.
+    /// Turns a read of the map into a host read. If it waits in a queue, it moves behind the host
+    /// reads there.
     fn become_host_read(&mut self, read: OpId) {
         let Some(n) = self.nodes.find(read) else { return };
         let rank = self.times.rank[Class::HostRead as usize];
@@ -191,7 +189,7 @@ impl Engine {
         }
         queue.push(&mut self.nodes, n, self.now);
         if has_die {
-            return; // a channel is at work if an operation waits for it
+            return; // the channel is at work while an operation waits for it
         }
         let die = &self.dies[d as usize];
         if die.current == NIL && die.phase == Phase::Idle {

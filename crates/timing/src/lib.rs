@@ -1,4 +1,4 @@
-//! Timing of the operations of a plan: dies, channels, memories and the host link are resources of
+//! Timing of a plan's operations. The dies, channels, memories and the host link are resources of
 //! an event engine.
 //!
 //! ```

@@ -1,11 +1,11 @@
-//! The DRAM beside the controller, if its commands are timed one by one. It serves operations in
-//! the order in which they become ready.
+//! The controller's DRAM, if its commands are timed one by one. The DRAM serves operations in the
+//! order in which they become ready.
 
 use crate::statistics::DramStatistics;
 use flashatlas_dram::{Device, Dram, Rules, Timings};
 use flashatlas_types::{DramAccess, Ps};
 
-/// The accesses of an operation that has not begun.
+/// The accesses of an operation that has not started.
 #[derive(Debug, Default)]
 struct Waiting {
     accesses: Vec<DramAccess>,
@@ -30,8 +30,8 @@ impl Memory {
         }
     }
 
-    /// Keeps the accesses of an operation until it begins. Returns their number for
-    /// [`Memory::begin`].
+    /// Stores the accesses of an operation until it starts. Returns the number under which
+    /// [`Memory::begin`] finds them.
     pub fn keep(&mut self, accesses: &[DramAccess], update: bool) -> u32 {
         let n = self.free.pop().unwrap_or_else(|| {
             self.waiting.push(Waiting::default());
@@ -44,7 +44,8 @@ impl Memory {
         n
     }
 
-    /// Begins the accesses with number `n`. Returns the time at which all their data has arrived.
+    /// Starts the accesses that were stored under number `n`. Returns the time at which all their
+    /// data has arrived.
     pub fn begin(&mut self, n: u32, now: Ps, statistics: &mut DramStatistics) -> Ps {
         let waiting = &self.waiting[n as usize];
         let before = [self.dram.bursts, self.dram.activations, self.dram.refreshes];

@@ -1,4 +1,4 @@
-//! Technologies of byte-addressable non-volatile memory, each number with its source.
+//! Technologies of byte-addressable non-volatile memory. Each number has its source.
 
 use flashatlas_types::Dur;
 
@@ -6,11 +6,11 @@ use flashatlas_types::Dur;
 pub struct Technology {
     /// Name in `memory.nvm`.
     pub name: &'static str,
-    /// One line, with the sources of its numbers.
+    /// One line of description, with the sources of the numbers.
     pub summary: &'static str,
     /// Time of one load.
     pub read: Dur,
-    /// Time of one store, or of the write-back of a fence.
+    /// Time of one store, or of the write-back at a fence.
     pub write: Dur,
     /// Bytes a second.
     pub rate: u64,

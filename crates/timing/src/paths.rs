@@ -1,15 +1,16 @@
 //! Critical paths of commands: the reasons for the latency of a command.
 //!
-//! While paths are kept, the engine notes for each operation when it was issued, when it was
+//! While paths are recorded, the engine notes for each operation when it was issued, when it was
 //! released, which operation released it last, and when it went from one state to the next. An
-//! operation is released when nothing holds it back any more. A path goes back in time from the
-//! completion of a command. It goes through the states of an operation to the moment of its
-//! release, then through the states of the operation that released it, until the command was
-//! issued. So its steps follow each other without a gap, and add up to the latency.
+//! operation is released when it waits for no other operation any more. A path goes back in time
+//! from the completion of a command. It passes the states of an operation back to the release of
+//! that operation. From there it continues with the operation that released it, and so on until the
+//! time at which the command was issued. So the steps of a path follow each other without a gap,
+//! and add up to the latency.
 //!
-//! A step has the [`Reason`] that caused it. For example, the operations of collection on the path
-//! count as collection, and so does the time that an operation waits for a die on which collection
-//! works.
+//! Each step has a [`Reason`]. For example, the operations of collection on the path count as
+//! collection. The time that an operation waits for a die on which collection works counts as
+//! collection, too.
 
 use flashatlas_types::{Cause, Dur, OpId, OpKind, Ps, Tag};
 use smallvec::SmallVec;
@@ -18,9 +19,9 @@ use std::collections::VecDeque;
 /// Reason for a part of a latency.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Reason {
-    /// The request waits at the host: the drive has no room for another command.
+    /// The request waits at the host, because the drive has no room for another command.
     HostQueue,
-    /// A layer above the drive holds the request, or what it sends.
+    /// A layer above the drive delays the request, or a command that it sends for the request.
     Layer,
     /// Fixed times of the controller.
     Controller,
@@ -57,7 +58,7 @@ pub enum Reason {
     Wear,
     /// Work that began in idle time.
     Idle,
-    /// A spare block takes the place of another, or a mount.
+    /// A spare block replaces another block, or the drive is mounted.
     Repair,
 }
 
@@ -112,7 +113,8 @@ impl Reason {
         ][self as usize]
     }
 
-    /// Returns the reason that all steps of an operation have, or `None` if it works for the host.
+    /// Returns the reason of all steps of an operation, or `None` if the operation works for the
+    /// host and its steps have different reasons.
     fn of(op: OpKind, cause: Option<Cause>) -> Option<Reason> {
         if matches!(op, OpKind::Erase { .. }) {
             return Some(Reason::Erase);
@@ -132,11 +134,11 @@ impl Reason {
 /// A part of a critical path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Step {
-    /// Time at which it began.
+    /// Time at which the step began.
     pub from: Ps,
-    /// Time at which it ended.
+    /// Time at which the step ended.
     pub to: Ps,
-    /// Reason for it.
+    /// Reason for the step.
     pub reason: Reason,
     /// The operation on the path; `None` before the first one was issued.
     pub op: Option<(OpKind, Option<Cause>)>,
@@ -173,24 +175,24 @@ struct Track {
     cause: Option<Cause>,
     /// Time at which the operation was released.
     released: Ps,
-    /// Operation that released it last.
+    /// Operation that released this operation last.
     by: OpId,
     states: SmallVec<[(Ps, State); 6]>,
     /// Time of the operation's end, or [`Ps::MAX`] while it is not complete.
     end: Ps,
 }
 
-/// Record of the engine's operations, as far back as a caller may ask.
+/// Record of the engine's operations, as far back as a caller may request a path.
 #[derive(Debug)]
 pub(crate) struct Paths {
-    /// Number of the first operation that is kept.
+    /// Number of the first operation of `tracks`.
     first: u64,
     tracks: VecDeque<Track>,
-    /// Reasons for which each die was occupied, each with the time at which it began.
+    /// For each die, the reasons for which it was occupied, each with the time at which that began.
     dies: Vec<VecDeque<(Ps, Option<Reason>)>>,
     /// Commands that completed, in order.
     complete: VecDeque<(Ps, Tag, OpId)>,
-    /// Slots of the write cache that were freed, in order.
+    /// Operations that freed slots of the write cache, in order, each with its time.
     freed: VecDeque<(Ps, OpId)>,
 }
 
@@ -216,14 +218,14 @@ impl Paths {
         }
         let track =
             |end| Track { op, cause, released: now, by: OpId::NONE, states: SmallVec::new(), end };
-        // operations of plans that were given up have numbers too
+        // operations of abandoned plans have numbers, too
         while self.first + (self.tracks.len() as u64) < id.0 {
             self.tracks.push_back(track(now));
         }
         self.tracks.push_back(track(Ps::MAX));
     }
 
-    /// Notes that `by`, which has started or is complete, was the last to hold an operation back.
+    /// Notes that operation `id` last waited for operation `by`, which has started or is complete.
     pub fn released(&mut self, id: OpId, by: OpId, now: Ps) {
         if let Some(track) = self.track_mut(id) {
             (track.released, track.by) = (now, by);
@@ -236,7 +238,7 @@ impl Paths {
         }
     }
 
-    /// Notes which operation has a die from now on.
+    /// Notes which operation occupies a die from now on.
     pub fn occupied(&mut self, die: u32, by: Option<OpId>, now: Ps) {
         let who = by
             .and_then(|id| self.track(id))
@@ -260,7 +262,7 @@ impl Paths {
         }
     }
 
-    /// Drops the record of operations that ended before `before`.
+    /// Removes the record of operations that ended before `before`.
     pub fn forget(&mut self, before: Ps) {
         while self.tracks.front().is_some_and(|track| track.end < before) {
             self.tracks.pop_front();
@@ -279,12 +281,12 @@ impl Paths {
         }
     }
 
-    /// Returns the path to the command that completed at `at`, from `since` on, the latest step
-    /// first.
+    /// Returns the path to the command that completed at `at`. The path begins at `since`, and its
+    /// latest step comes first.
     ///
-    /// With a `tag`, the path leads to that command. Without one, it leads to the command of that
-    /// time whose first operation was issued earliest. Returns `None` if no such command completed
-    /// at `at`.
+    /// With a `tag`, the path leads to that command. Without a tag, it leads to a command that
+    /// completed at `at`: the one whose first operation was issued earliest. Returns `None` if no
+    /// such command completed at `at`.
     pub fn to(&self, tag: Option<Tag>, at: Ps, since: Ps) -> Option<Vec<Step>> {
         let later = self.complete.iter().rev().take_while(|&&(end, ..)| end >= at);
         let those =
@@ -295,8 +297,9 @@ impl Paths {
 
     fn path(&self, mut id: OpId, at: Ps, since: Ps) -> Vec<Step> {
         let (mut steps, mut upto) = (Vec::new(), at);
-        // an operation that a later one held back: an erase that a later read of its block holds
-        // back, or a wait for a slot. Other operations held it back before the later one came
+        // `held` is an operation that waited for a later one: an erase that waits for a later read
+        // of its block, or a wait for a slot. It waited for other operations before the later one
+        // was issued
         let mut held = None;
         while let Some(track) = self.track(id) {
             let mut end = upto;
@@ -317,7 +320,7 @@ impl Paths {
                 held = Some((track.op, track.cause));
             }
             id = match (track.by, held) {
-                // the slots that were freed earlier went to operations that came earlier
+                // the slots that were freed earlier went to operations that were issued earlier
                 (OpId::NONE, Some((OpKind::AwaitSlots(_), _))) => {
                     let Some((end, by)) = self.freed_before(upto) else { break };
                     let from = end.max(since);
@@ -340,7 +343,7 @@ impl Paths {
         steps
     }
 
-    /// Returns the last slots of the write cache that were freed before a time.
+    /// Returns the last operation before a time that freed slots of the write cache, with its time.
     fn freed_before(&self, time: Ps) -> Option<(Ps, OpId)> {
         let later = self.freed.partition_point(|&(at, _)| at < time);
         later.checked_sub(1).map(|last| self.freed[last])
@@ -370,8 +373,8 @@ impl Paths {
         steps.push(Step { from, to, reason, op });
     }
 
-    /// Adds the steps of an operation that waits for its die, in a register of the die or in its
-    /// queue. There is one step for each occupant of the die during the wait.
+    /// Adds the steps of an operation that waits for its die, in the queue or in a register of the
+    /// die. There is one step for each operation that occupies the die during the wait.
     fn add_waits(
         &self,
         track: &Track,
@@ -401,7 +404,7 @@ impl Paths {
     }
 }
 
-/// Returns the time of a path that passed before its first operation was issued.
+/// Returns the time on a path that passed before its first operation was issued.
 pub fn before_issue(steps: &[Step]) -> Dur {
     let first = steps.last().filter(|step| step.reason == Reason::Layer);
     first.map_or(Dur::ZERO, |step| step.to.since(step.from))

@@ -6,14 +6,14 @@ use flashatlas_types::{Class, Dur, Ps};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Queue of operations: lower ranks first, and first in, first out within a rank.
+/// Queue of operations. Lower ranks go first; within a rank, the queue is first in, first out.
 #[derive(Clone, Debug)]
 pub(crate) struct Queue {
     /// First and last operation of each rank.
     ends: [(u32, u32); Class::ALL.len()],
-    /// Time since which the first operation of each rank has been the first.
+    /// For each rank, the time since which its first operation has been the first.
     since: [Ps; Class::ALL.len()],
-    /// Ranks in which operations wait, as bits.
+    /// One bit for each rank, set if operations of that rank wait.
     ranks: u32,
 }
 
@@ -46,11 +46,12 @@ impl Queue {
         *tail = n;
     }
 
-    /// Returns the operation that goes next: the first of the lowest rank. Returns `None` if no
-    /// operation waits.
+    /// Returns the operation that goes next, which is the first one of the lowest rank. Returns
+    /// `None` if no operation waits.
     ///
-    /// If first operations of ranks have been first for at least `longest`, the one that has been
-    /// first for the longest time goes next instead. With `longest` = 0 this never happens.
+    /// An operation that has been the first of its rank for at least `longest` goes before lower
+    /// ranks. Of several such operations, the one that has been first for the longest time goes
+    /// next. With `longest` = 0, only the rank decides.
     #[inline]
     pub fn first(&self, now: Ps, longest: Dur) -> Option<u32> {
         if longest > Dur::ZERO && !self.ranks.is_power_of_two() && self.ranks != 0 {
@@ -80,7 +81,7 @@ impl Queue {
         None
     }
 
-    /// Takes out an operation that is at the head of its rank.
+    /// Removes an operation that is the first of its rank.
     #[inline]
     pub fn pop(&mut self, nodes: &Nodes, n: u32, now: Ps) {
         let node = nodes.at(n);
@@ -96,8 +97,8 @@ impl Queue {
         }
     }
 
-    /// Takes out an operation of this rank from any place in the queue. Returns `false` if it is
-    /// not in the queue.
+    /// Removes an operation of this rank from any place in the queue. Returns `false` if the
+    /// operation is not in the queue.
     pub fn take(&mut self, nodes: &mut Nodes, n: u32, rank: u8, now: Ps) -> bool {
         if self.ranks >> rank & 1 == 0 {
             return false;
@@ -133,24 +134,26 @@ pub(crate) enum Phase {
     /// The die's cells work until this time.
     Cells { until: Ps },
     /// The die's cells are about to stop, or have stopped and wait for operations that may arrive
-    /// at this instant. Reads begin after that.
+    /// at this instant. Reads start after that.
     Suspending,
-    /// A page is sensed, and waits until the cache register is free.
+    /// A sensed page waits until the cache register is free.
     WaitCache,
 }
 
-/// A die: one array of cells, a page register and, for cache operations, a second one.
+/// A die, with one array of cells, a page register and, for cache operations, a cache register.
 #[derive(Clone, Debug)]
 pub(crate) struct Die {
     pub queue: Queue,
     pub current: u32,
     pub phase: Phase,
-    /// Operation that holds the cache register: a read on its way out, or a program on its way in.
+    /// Operation that uses the cache register: a read whose data goes out, or a program whose data
+    /// comes in.
     pub cached: u32,
     /// `true` if the cached program's data is in the cache register, ready for the cells.
     pub loaded: bool,
     pub suspended: u32,
-    /// Time since which `suspended` is suspended, if there is such an operation.
+    /// Time since which the operation `suspended` has been suspended, if there is such an
+    /// operation.
     pub suspended_since: Ps,
     pub remaining: Dur,
     /// `true` if the statistics count this die among the dies at work.
@@ -176,13 +179,13 @@ impl Die {
         self.current != NIL || self.cached != NIL || self.suspended != NIL
     }
 
-    /// Returns `true` if the die does nothing and nothing waits for it.
+    /// Returns `true` if the die is idle and no operation waits for it.
     pub fn is_vacant(&self) -> bool {
         !self.at_work() && self.phase == Phase::Idle && self.queue.is_empty()
     }
 }
 
-/// A bus, or one way of the host link: one transfer at a time.
+/// A bus, or one direction of the host link. It carries one transfer at a time.
 #[derive(Clone, Debug)]
 pub(crate) struct Bus {
     pub queue: Queue,
@@ -196,20 +199,21 @@ impl Bus {
         Bus { queue: Queue::new(), current: NIL, until: Ps::ZERO }
     }
 
-    /// Returns `true` if nothing uses the bus or waits for it. At the end of a transfer, operations
-    /// may wait for a bus that nothing uses.
+    /// Returns `true` if no operation uses the bus or waits for it. At the end of a transfer,
+    /// operations may wait for a bus that no operation uses.
     pub fn is_vacant(&self) -> bool {
         self.current == NIL && self.queue.is_empty()
     }
 }
 
-/// The slots of the write cache. They are counted only, because any slot will do.
+/// The slots of the write cache. The slots are only counted, because any free slot can serve any
+/// operation.
 #[derive(Debug, Default)]
 pub(crate) struct Slots {
     /// Number of slots freed so far.
     pub freed: u64,
-    /// Operations that wait, each with the number of slots that must have been freed. Adding or
-    /// ending a wait takes a time that is logarithmic in the number of waits.
+    /// Operations that wait, each with the number of slots that must be freed before it is
+    /// released. Adding or ending a wait takes a time that is logarithmic in the number of waits.
     waiting: BinaryHeap<Reverse<(u64, u32)>>,
 }
 

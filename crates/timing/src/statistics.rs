@@ -6,19 +6,19 @@ use hdrhistogram::Histogram;
 /// Busy times since the last reset.
 #[derive(Clone, Debug, Default)]
 pub struct Statistics {
-    /// Time that each die's cells sensed, programmed or erased.
+    /// For each die, the time during which its cells sensed, programmed or erased.
     pub die_busy: Vec<Dur>,
-    /// Time that each channel transferred.
+    /// For each channel, the time during which it transferred.
     pub channel_busy: Vec<Dur>,
-    /// Time that the host link transferred, towards the drive and from it.
+    /// Time during which the host link transferred, towards the drive and from it.
     pub link_busy: [Dur; 2],
     /// Number of suspensions of programs and erases for a read.
     pub suspends: u64,
     /// Sum over time of the number of dies at work (one die at work for 1 ps adds 1).
     pub die_time: u128,
-    /// Time in which at least one die was at work.
+    /// Time during which at least one die was at work.
     pub active: Dur,
-    /// Most dies at work at once.
+    /// Largest number of dies that were at work at once.
     pub dies_max: u32,
     /// Counts and times of the DRAM, if its commands are timed one by one.
     pub dram: Option<Box<DramStatistics>>,
@@ -29,17 +29,17 @@ pub struct Statistics {
 /// Times of operations, in picoseconds.
 #[derive(Clone, Debug)]
 pub struct OperationTimes {
-    /// Times, each to three digits.
+    /// Times, each with three significant digits.
     pub histogram: Histogram<u64>,
-    /// Their sum.
+    /// Sum of the times.
     pub total: u128,
-    /// The longest.
+    /// The longest time.
     pub max: u64,
 }
 
 impl Default for OperationTimes {
     fn default() -> OperationTimes {
-        // the histogram grows with its times, so a drive that is only mounted has an empty one
+        // the histogram grows as times are added, so a drive that is only mounted has an empty one
         OperationTimes { histogram: Histogram::new(3).expect("three digits"), total: 0, max: 0 }
     }
 }
@@ -55,9 +55,9 @@ impl OperationTimes {
 /// Counts and times of the DRAM.
 #[derive(Clone, Debug, Default)]
 pub struct DramStatistics {
-    /// Times of lookups: from the request until all data is there.
+    /// Times of lookups, from the request until all data has arrived.
     pub lookups: OperationTimes,
-    /// Times of changes, measured in the same way.
+    /// Times of updates, measured in the same way.
     pub updates: OperationTimes,
     /// Bursts.
     pub bursts: u64,
@@ -77,7 +77,7 @@ pub(crate) enum Resource {
 }
 
 impl Statistics {
-    /// Returns the busy time of a resource, to be changed.
+    /// Returns a reference through which the busy time of a resource can be changed.
     pub(crate) fn of(&mut self, resource: Resource) -> &mut Dur {
         match resource {
             Resource::Die(d) => &mut self.die_busy[d],
@@ -94,7 +94,7 @@ impl Statistics {
         }
     }
 
-    /// Starts counting anew at `now`. Dies at work are still counted as at work.
+    /// Sets all counts to zero at `now`. Dies at work are still counted as at work.
     pub(crate) fn reset(&mut self, now: Ps) {
         let dies = self.dies;
         let dram = self.dram.is_some().then(Box::default);
@@ -103,8 +103,8 @@ impl Statistics {
         (self.dies, self.dies_max, self.since) = (dies, dies, now);
     }
 
-    /// Accounts for the time up to `now`. From then on, `more` more dies are at work, or fewer if
-    /// it is negative.
+    /// Accounts for the time up to `now`. From then on, the number of dies at work changes by
+    /// `more`.
     #[inline]
     pub(crate) fn dies_change(&mut self, now: Ps, more: i32) {
         let span = now.since(self.since);
@@ -117,7 +117,7 @@ impl Statistics {
         self.dies_max = self.dies_max.max(self.dies);
     }
 
-    /// Returns the mean number of dies at work while at least one was: the parallelism reached.
+    /// Returns the mean number of dies at work during the time in which at least one was at work.
     /// Returns zero if no die was ever at work.
     pub fn mean_dies(&self) -> f64 {
         if self.active == Dur::ZERO { 0.0 } else { self.die_time as f64 / self.active.0 as f64 }

@@ -11,7 +11,7 @@ use flashatlas_dram::{self as dram, Device, Rules, Timings};
 use flashatlas_types::flash_times::{T_ERASE, T_PROGRAM, T_READ};
 use flashatlas_types::{Class, ConfigError, Dur, MemoryKind, Param, Params};
 
-/// Suspension: the operations that give way to host reads, and the times that this takes.
+/// Settings of suspension: which operations are suspended for host reads, and how long that takes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Suspend {
     /// `true` if programs are suspended.
@@ -24,12 +24,12 @@ pub struct Suspend {
     pub resume: Dur,
     /// Greatest number of suspensions of one operation.
     pub max: u8,
-    /// Longest stretch of one suspension; 0 if [`Times::passed_max`] alone bounds it.
+    /// Longest time of one suspension; 0 if only [`Times::passed_max`] bounds it.
     pub longest: Dur,
 }
 
 impl Suspend {
-    /// Returns `true` if anything is suspended.
+    /// Returns `true` if programs or erases are suspended.
     #[inline]
     pub fn is_on(&self) -> bool {
         self.program || self.erase
@@ -47,7 +47,7 @@ pub struct MemoryTimes {
     pub rate: u64,
 }
 
-/// Times and policies: all settings of a drive's speed that the engine uses.
+/// Times and policies: all settings of the engine that determine a drive's speed.
 #[derive(Clone, Debug, Default)]
 pub struct Times {
     /// tR by page kind.
@@ -56,9 +56,9 @@ pub struct Times {
     pub program: [Dur; 3],
     /// tBERS.
     pub erase: Dur,
-    /// Command and address cycles.
+    /// Time of the command and address cycles of an operation.
     pub command: Dur,
-    /// Bytes a second of a channel.
+    /// Bytes a second of a channel; 0 for no limit.
     pub channel_rate: u64,
     /// `true` if a page is sensed while another is transferred.
     pub cache_read: bool,
@@ -73,11 +73,11 @@ pub struct Times {
     pub passed_max: Dur,
     /// Times of SRAM, DRAM and NVM.
     pub memory: [MemoryTimes; 3],
-    /// The DRAM whose commands are timed one by one, if a table asks for that.
+    /// The DRAM whose commands are timed one by one, if a table is in such a DRAM.
     pub dram: Option<(Device, Timings, Rules)>,
-    /// Bytes a second of the host link, each way.
+    /// Bytes a second of the host link in each direction; 0 for no limit.
     pub link_rate: u64,
-    /// `true` if the host link works both ways at once.
+    /// `true` if the host link transfers in both directions at once.
     pub full_duplex: bool,
 }
 
@@ -141,7 +141,8 @@ fn time_or(params: &Params, param: Param<Dur>, other: Dur) -> Dur {
     if params.get(param) == Dur::ZERO { other } else { params.get(param) }
 }
 
-/// Returns the times of the drive's NVM: from its technology, unless a parameter sets them.
+/// Returns the times of the drive's NVM. They come from its technology unless a parameter sets
+/// them.
 fn nvm(params: &Params) -> MemoryTimes {
     let technology: &Technology =
         TECHNOLOGIES.iter().find(|t| t.name == params.get(NVM)).expect("resolved");

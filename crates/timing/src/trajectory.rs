@@ -1,17 +1,17 @@
-//! A hash of the engine's work on flash. It differs between two runs if any flash operation differs
-//! in its kind, place, time or order.
+//! A hash of the engine's work on flash. The hashes of two runs differ if any flash operation
+//! differs in its kind, place, time or order.
 
 use flashatlas_types::Ps;
 
-/// Hash of flash operations in the order of their ends. Its only use is to distinguish runs. It is
-/// no checksum against damage, and another version of this file may give another number.
+/// Hash of flash operations in the order of their ends. The hash only serves to distinguish runs.
+/// It does not protect against damage, and another version of this file may return another number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Trajectory {
     operations: u64,
     hash: u64,
 }
 
-/// An odd number with about as many ones as zeros, from the golden ratio.
+/// An odd number with about as many one bits as zero bits, derived from the golden ratio.
 const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
 
 impl Trajectory {

@@ -1,8 +1,9 @@
 //! The three rules of order on a block, which priorities do not change.
 //!
 //! A read of a page waits for that page's program. An erase waits for every earlier operation on
-//! its block. The programs of a block start in order. A read that looks back waits for no program
-//! since the operation to which it looks back, but an erase since then waits for the read.
+//! its block. The programs of a block start in order. A read may look back to an earlier operation,
+//! and then ignores programs issued after that operation. An erase issued after that operation
+//! waits for the read.
 
 use super::{NIL, Node, NodeKind, Nodes};
 use flashatlas_types::OpId;
@@ -10,31 +11,31 @@ use flashatlas_types::OpId;
 /// The unfinished operations on one block.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Unfinished {
-    /// Newest of the block's programs and erases.
+    /// Newest unfinished program or erase of the block.
     pub writers: u32,
-    /// Number of erases that were issued so far.
+    /// Number of erases of the block that were issued so far.
     pub epoch: u32,
     /// Number of reads issued since the last erase.
     pub readers: u32,
-    /// Newest of the erases that wait for reads.
+    /// Newest erase that waits for reads.
     pub draining: u32,
 }
 
-/// An erase that waits until the reads issued before it are complete. The reads are counted, not
-/// listed, because a victim has hundreds.
+/// An erase that waits until the reads issued before it are complete. The reads are counted and not
+/// listed, because a victim block has hundreds of reads.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Draining {
     /// Epoch of the reads.
     pub epoch: u32,
     pub erase: u32,
     pub left: u32,
-    /// The next older such erase of the block; nearly always [`NIL`].
+    /// The next older erase of the block that waits for reads; nearly always [`NIL`].
     pub older: u32,
 }
 
 impl Node {
     /// Returns the epoch of a read: the number of erases of its block that were issued before it.
-    /// The field is free in a read, which has no neighbours.
+    /// The epoch is stored in `following`, which a read does not use otherwise.
     #[inline]
     pub(super) fn epoch(&self) -> u32 {
         self.following
@@ -47,8 +48,7 @@ impl Node {
 }
 
 impl Nodes {
-    /// Returns the newest program of this page of a die's block before operation `before`, if the
-    /// program is not complete.
+    /// Returns the newest unfinished program of a page that was issued before operation `before`.
     pub fn program_of(&self, block: u32, page: u32, before: OpId) -> Option<u32> {
         let mut writer = self.blocks[block as usize].writers;
         while writer != NIL {
@@ -68,8 +68,8 @@ impl Nodes {
         self.count_reader(n, block);
     }
 
-    /// Adds a read of a page as operation `seen` found it. If something still holds back the first
-    /// unfinished erase since then, that erase also waits for the read.
+    /// Adds a read of a page as it was when operation `seen` was issued. If the first unfinished
+    /// erase since then still waits for other operations, that erase also waits for the read.
     pub(super) fn add_past_reader(&mut self, n: u32, block: u32, page: u32, seen: OpId) {
         if let Some(program) = self.program_of(block, page, seen) {
             self.wait(n, program);
@@ -93,7 +93,8 @@ impl Nodes {
         *self.nodes[n].epoch_mut() = unfinished.epoch;
     }
 
-    /// Makes an erase wait for the reads of its block so far. Later reads belong to the next epoch.
+    /// Makes an erase wait for the reads of its block that were issued so far. Later reads belong
+    /// to the next epoch.
     pub(super) fn drain_readers(&mut self, erase: u32, block: u32) {
         let unfinished = &mut self.blocks[block as usize];
         let (epoch, left) = (unfinished.epoch, std::mem::take(&mut unfinished.readers));
@@ -105,14 +106,14 @@ impl Nodes {
         }
     }
 
-    /// Ends a read. Returns an erase if this read was the last operation that the erase waited for.
+    /// Ends a read. If an erase waited only for this read, returns the erase.
     pub(super) fn reader_done(&mut self, block: u32, epoch: u32) -> Option<u32> {
         let unfinished = &mut self.blocks[block as usize];
         if unfinished.epoch == epoch {
             unfinished.readers -= 1;
             return None;
         }
-        // a read of an earlier epoch is counted by an erase
+        // a read of an earlier epoch is in the count of an erase
         let (mut d, mut newer) = (unfinished.draining, NIL);
         while self.draining[d].epoch != epoch {
             (newer, d) = (d, self.draining[d].older);
@@ -145,8 +146,8 @@ impl Nodes {
         }
     }
 
-    /// Takes a complete program or erase out of the list of its block, where `previous` and
-    /// `following` were its neighbours.
+    /// Removes a complete program or erase from the list of its block. Its neighbours in the list
+    /// were `previous` and `following`.
     pub(super) fn writer_done(&mut self, block: u32, previous: u32, following: u32) {
         if previous != NIL {
             self.at_mut(previous).following = following;
@@ -158,8 +159,8 @@ impl Nodes {
         }
     }
 
-    /// Notes that a program or erase has its die, so that the next one of its block may queue.
-    /// Returns the next one if nothing else holds it back.
+    /// Notes that a program or erase has started on its die, so that the next one of its block may
+    /// queue. Returns the next one if it waits for no other operation.
     pub fn started(&mut self, n: u32) -> Option<u32> {
         let node = self.at_mut(n);
         assert!(!std::mem::replace(&mut node.halfway, true), "operation {} begins twice", node.id);
@@ -175,8 +176,8 @@ mod tests {
     use super::*;
     use flashatlas_types::{Cause, OpKind, Plan};
 
-    /// The end of a read looks only at the erases of its own block, even if a thousand erases wait
-    /// for reads.
+    /// When a read ends, only the erases of its own block are examined, even if a thousand erases
+    /// wait for reads.
     #[test]
     fn a_read_looks_at_the_erases_of_its_own_block() {
         const BLOCKS: u32 = 1000;
@@ -214,7 +215,7 @@ mod tests {
             nodes.remove(read, &mut ready);
             assert_eq!(chain(&nodes, block), before - 1);
         }
-        // the first erase of each block waits for nothing else; the second for the first
+        // the first erase of each block waits for nothing else, and the second waits for the first
         assert_eq!((ready.len(), nodes.draining.vacant.len()), (1000, 2000));
     }
 }

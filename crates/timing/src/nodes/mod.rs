@@ -1,4 +1,4 @@
-//! Operations in the engine, in flat storage, and the waits between them.
+//! Unfinished operations of the engine and the waits between them, in flat storage.
 
 mod hazards;
 
@@ -7,30 +7,31 @@ use flashatlas_prefetch as prefetch;
 use flashatlas_types::{Dur, Op, OpId, OpKind, beat};
 use hazards::{Draining, Unfinished};
 
-/// No node, edge or link.
+/// Value for no node, no edge or no link.
 pub(crate) const NIL: u32 = u32::MAX;
 
-/// Kind of an operation, by what it occupies.
+/// Kind of an operation, by the resource that it occupies.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum NodeKind {
     Read,
     Program,
     Erase,
-    /// A fixed time, no resource.
+    /// The operation takes a fixed time, and occupies no resource.
     Timer,
-    /// Accesses to DRAM: the node's `page` is their number in [`crate::memory::Memory`].
+    /// Accesses to DRAM. The node's `page` is their number in [`crate::memory::Memory`].
     Dram,
-    /// The host link, towards the drive or from it.
+    /// A transfer on the host link, towards the drive or from it.
     LinkIn,
     LinkOut,
     Join,
     Complete,
-    /// Slots of the write cache: `value` slots are freed, or must have been freed.
+    /// Slots of the write cache: the operation frees `value` slots, or waits until `value` slots
+    /// were freed.
     FreeSlots,
     AwaitSlots,
 }
 
-/// One operation that is not complete, in one line of the processor's caches.
+/// One unfinished operation, which fits in one cache line of the processor.
 #[derive(Clone, Debug)]
 #[repr(align(64))]
 pub(crate) struct Node {
@@ -38,46 +39,48 @@ pub(crate) struct Node {
     pub work: NodeKind,
     pub rank: u8,
     pub suspends: u8,
-    /// Kind of the page, as the times of the cells have it.
+    /// Kind of the page, as an index into the times of the cells.
     pub level: u8,
-    /// Relation to the host; a host read may suspend a program or an erase.
+    /// Relation of a read to the host. A host read may suspend a program or an erase.
     pub host_read: HostRead,
-    /// `true` for a read whose page is in the register, so that only the transfer is left, and for
-    /// a program or an erase that has its die.
+    /// For a read, `true` if its page is in the register and only the transfer is left. For a
+    /// program or an erase, `true` if it has started on its die.
     pub halfway: bool,
-    /// Operation of no time that becomes this node once the node's own operation is complete
-    /// ([`Nodes::follow`]). Its value is the node's `value`.
+    /// An operation that takes no time, and that uses this node once the node's own operation is
+    /// complete ([`Nodes::follow`]). Its value is the node's `value`.
     then: Option<NodeKind>,
-    /// Number of the following operation less the number of this one.
+    /// Number of the operation in `then` minus the number of this operation.
     then_after: u8,
     pub die: u32,
     pub block: u32,
     pub page: u32,
-    /// Time of the timer or of the link. For a read or a program, time of the data on the channel;
-    /// for a program, with its command. The time of the cells is looked up when they begin.
+    /// Time of the timer or of the link. For a read, this is the time of its data on the channel;
+    /// for a program, that of its command and data. The time of the cells is looked up when they
+    /// start.
     pub time: Dur,
     /// Tag of a command, or slots of the write cache.
     pub value: u64,
-    /// Operations that this one still waits for.
+    /// Number of operations for which this one still waits.
     pub waiting: u32,
     waiters: Waiters,
     /// Neighbours among the unfinished programs and erases of the block. `following` waits until
-    /// this one has its die. For a read, `following` is its epoch ([`Node::epoch`]).
+    /// this operation has started on its die. In a read, `following` is its epoch
+    /// ([`Node::epoch`]).
     previous: u32,
     following: u32,
-    /// Next in the queue of a resource.
+    /// Next operation in the queue of a resource.
     pub queued: u32,
 }
 
 const _: () = assert!(size_of::<Node>() == 64, "a node is a line of the caches");
 
-/// Operations that wait until one is complete: none, one, or a list of edges.
+/// Operations that wait for the same operation: none, one, or a list of edges.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Waiters(u32);
 
 impl Waiters {
     const NONE: Waiters = Waiters(NIL);
-    /// Bit that is set if the other bits are the place of the first edge.
+    /// Bit that is set if the other bits are the index of the first edge.
     const LIST: u32 = 1 << 31;
 
     #[inline]
@@ -85,7 +88,8 @@ impl Waiters {
         Waiters(if first == NIL { NIL } else { Waiters::LIST | first })
     }
 
-    /// Returns the operation, or the first edge; at most one of the two is not [`NIL`].
+    /// Returns the single operation that waits, and the first edge of the list. At least one of the
+    /// two is [`NIL`].
     #[inline]
     fn split(self) -> (u32, u32) {
         match self.0 {
@@ -99,19 +103,19 @@ impl Waiters {
 #[derive(Clone, Copy, Debug)]
 struct Edge {
     to: u32,
-    /// `true` if `to` waits for the operation that follows as the same node.
+    /// `true` if `to` waits for the operation in [`Node::then`].
     for_follower: bool,
     next: u32,
 }
 
-/// Greatest number of places. [`Waiters`] uses the highest bit for itself, and the last place would
-/// be [`NIL`].
+/// Greatest number of places in a [`Slab`]. [`Waiters`] needs the highest bit, and the index of the
+/// last place would equal [`NIL`].
 const PLACES: usize = (1 << 31) - 1;
 
-/// Storage of things in places that are reused.
+/// Storage of items in places that are reused.
 ///
-/// The list of vacant places is separate, so that taking a place waits for no cache miss among the
-/// things.
+/// The list of vacant places is separate, so that taking a place causes no cache miss among the
+/// items.
 #[derive(Debug)]
 struct Slab<T> {
     things: Vec<T>,
@@ -170,13 +174,14 @@ impl<T> std::ops::IndexMut<u32> for Slab<T> {
 pub(crate) struct Nodes {
     nodes: Slab<Node>,
     edges: Slab<Edge>,
-    /// Node of each unfinished operation, at its number modulo the length (a power of two).
+    /// Node of each unfinished operation. Its index is the operation's number modulo the length,
+    /// which is a power of two.
     ring: Vec<u32>,
     oldest: u64,
     newest: u64,
     blocks: Vec<Unfinished>,
-    /// Erases that wait for reads, found by their block: one for each collection that is planned
-    /// ahead.
+    /// Erases that wait for reads, in a list for each block. There is one for each collection that
+    /// is planned ahead.
     draining: Slab<Draining>,
     pub live: usize,
 }
@@ -208,10 +213,11 @@ impl Nodes {
         &mut self.nodes[n]
     }
 
-    /// Prefetches the nodes that the end of an operation needs: the operation that waits for it,
-    /// and the next one in its queue.
+    /// Prefetches the nodes that are needed when operation `n` ends: the operation that waits for
+    /// it, and the next operation in its queue.
     ///
-    /// The caller has just started the cells or the transfer, so there is time until that end.
+    /// The caller has just started the cells or the transfer, so there is time before the operation
+    /// ends.
     #[inline]
     pub fn prefetch_end(&self, n: u32) {
         let node = &self.nodes[n];
@@ -229,7 +235,7 @@ impl Nodes {
         (n != NIL).then_some(n)
     }
 
-    /// Returns the number below which every operation is complete.
+    /// Returns the number of the oldest operation that may be unfinished.
     pub fn oldest(&self) -> OpId {
         OpId(self.oldest)
     }
@@ -242,7 +248,8 @@ impl Nodes {
         })
     }
 
-    /// Adds an operation and its waits. `describe` fills in the rest of the node in its place.
+    /// Adds an operation and its waits. `describe` fills in the rest of the node where it is
+    /// stored.
     pub fn add(
         &mut self,
         id: OpId,
@@ -280,10 +287,11 @@ impl Nodes {
         n
     }
 
-    /// Lets an operation that takes no time and waits for `on` alone use the node of `on`. It is
-    /// complete right after `on`, in its order among the operations that `on` releases.
+    /// Lets an operation use the node of operation `on`. The operation must take no time and wait
+    /// for `on` alone. It completes right after `on`, in its order among the operations that `on`
+    /// releases.
     ///
-    /// Returns `false`, and does nothing, if that is not possible, for instance because the two
+    /// Returns `false` and does nothing if the node cannot be shared, for instance because the two
     /// numbers are far apart.
     pub fn follow(&mut self, id: OpId, work: NodeKind, value: u64, on: OpId) -> bool {
         let Some(n) = self.find(on) else { return false };
@@ -300,7 +308,7 @@ impl Nodes {
         true
     }
 
-    /// Enters an operation in the ring, so that it is found at this node.
+    /// Adds an operation to the ring, so that [`Nodes::find`] returns node `n` for it.
     #[inline]
     fn enter(&mut self, id: OpId, n: u32) {
         let mask = self.ring.len() - 1;
@@ -308,7 +316,7 @@ impl Nodes {
         self.live += 1;
     }
 
-    /// Removes a complete operation from the ring, so that it is no longer found.
+    /// Removes a complete operation from the ring, so that [`Nodes::find`] no longer returns it.
     #[inline]
     fn leave(&mut self, id: OpId) {
         let mask = self.ring.len() - 1;
@@ -355,7 +363,7 @@ impl Nodes {
         }
     }
 
-    /// Makes `n` wait until operation `id`, which is found at `on`, is complete.
+    /// Makes `n` wait until operation `id` is complete. The node of this operation is `on`.
     #[inline]
     fn wait_for(&mut self, n: u32, on: u32, id: OpId) {
         if self.nodes[on].id == id {
@@ -373,7 +381,8 @@ impl Nodes {
         self.nodes[on].waiters = Waiters::edges(self.edges.put(Edge { to: n, for_follower, next }));
     }
 
-    /// Notes that one operation less holds `n` back. Returns `n` if nothing else does.
+    /// Notes that an operation for which `n` waits is complete. Returns `n` if it waits for no
+    /// other.
     #[inline]
     fn release(&mut self, n: u32) -> Option<u32> {
         let node = self.at_mut(n);
@@ -381,8 +390,8 @@ impl Nodes {
         (node.waiting == 0).then_some(n)
     }
 
-    /// Takes a complete operation out, and appends to `ready` the operations that nothing holds
-    /// back any more.
+    /// Removes a complete operation, and appends to `ready` the operations that now wait for no
+    /// other.
     pub fn remove(&mut self, n: u32, ready: &mut Vec<u32>) {
         let node = &self.nodes[n];
         let Node { id, work, then, .. } = *node;
@@ -463,8 +472,7 @@ mod tests {
     use super::*;
     use flashatlas_types::{Class, Plan, Tag};
 
-    /// An operation that follows as the same node is released, and releases others, as if it had a
-    /// node of its own.
+    /// An operation that shares a node is released, and releases others, as if it had its own node.
     #[test]
     fn a_follower_comes_after_its_operation_and_releases_what_waits_for_itself() {
         let (mut nodes, mut plan) = (Nodes::new(1), Plan::default());
@@ -498,7 +506,8 @@ mod tests {
         let follower = nodes.at(first);
         let found = (follower.id, follower.work, follower.value, nodes.find(work));
         assert_eq!(found, (complete, NodeKind::Complete, 7, None));
-        // one more operation waits for it, beside the one that waited when it was a follower
+        // now a second operation waits for `complete`; the first one began to wait while `complete`
+        // was a follower
         let late = plan.push(delay, Class::HostRead, &[complete]);
         let (id, op, after) = plan.iter().nth(5).expect("the sixth");
         let late_node = nodes.add(id, op, after, |node| node.work = NodeKind::Timer);
@@ -506,13 +515,13 @@ mod tests {
         nodes.remove(first, &mut ready);
         assert_eq!((ready, nodes.find(complete)), (vec![after_complete, late_node], None));
         assert_eq!((nodes.find(late), nodes.live), (Some(late_node), 4));
-        // a node with a value of its own has no place for another's value
+        // a node that uses its own value has no place for the value of a follower
         let awaited = plan.push(OpKind::AwaitSlots(3), Class::HostRead, &[]);
         let last = plan.push(OpKind::Complete(Tag(9)), Class::HostRead, &[awaited]);
         let (id, op, _) = plan.iter().nth(6).expect("the seventh");
         nodes.add(id, op, &[], |node| (node.work, node.value) = (NodeKind::AwaitSlots, 3));
         assert!(!nodes.follow(last, NodeKind::Complete, 9, awaited));
-        // nor is there a place for a number that is far away
+        // nor has a node a place for a number that is too far from its own
         assert!(!nodes.follow(OpId(other.0 + 256), NodeKind::Complete, 9, other));
         assert!(nodes.follow(OpId(other.0 + 255), NodeKind::Complete, 9, other));
     }

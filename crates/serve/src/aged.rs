@@ -1,6 +1,6 @@
 //! Drives that start from a checkpoint.
 //!
-//! A checkpoint has stamps and no bytes: data from before serving reads as zeros.
+//! A checkpoint contains stamps but no bytes, so data from before serving reads as zeros.
 
 use flashatlas_nand::image::Image;
 use flashatlas_nand::{Change, FrameState, Medium, OobRole, Unit};
@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 /// A frame that is not erased.
 pub enum Laid {
-    /// Frame whose program was cut.
+    /// Frame whose program was interrupted by a power failure.
     Torn,
     /// Frame with the number of its program and the content of its slots.
     Holds(u64, Vec<Unit>),
@@ -45,7 +45,7 @@ pub fn frames_of<'a>(
     })
 }
 
-/// Lays out the content of `held` on a blank medium.
+/// Puts the content of `held` on a blank medium.
 pub fn lay(held: &Image, medium: &mut Medium) {
     let layout = medium.shared_layout();
     for (at, (&erases, &health)) in held.erases.iter().zip(&held.health).enumerate() {

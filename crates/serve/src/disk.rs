@@ -8,8 +8,8 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Storage of an image. Writes become durable in any order, and none is certain to be durable
-/// before [`Disk::sync`] has returned.
+/// Storage of an image. Writes may become durable in any order. Only when [`Disk::sync`] has
+/// returned are all earlier writes certain to be durable.
 pub trait Disk: Send + Sync {
     /// Returns the length of the disk in bytes.
     ///
@@ -38,7 +38,7 @@ pub trait Disk: Send + Sync {
     /// Makes all writes durable.
     ///
     /// # Errors
-    /// Returns the error of the host: then it is unknown which of the writes are durable.
+    /// Returns the error of the host. After an error it is unknown which of the writes are durable.
     fn sync(&self) -> io::Result<()>;
 }
 
@@ -86,7 +86,8 @@ impl<D: Disk + ?Sized> Disk for Box<D> {
     }
 }
 
-/// A disk in memory. All clones are one disk, so a test can keep it when a drive on it ends.
+/// A disk in memory. All clones share one content, so a test can still use the disk after a drive
+/// on it has ended.
 #[derive(Clone, Default)]
 pub struct Memory(Arc<Mutex<Vec<u8>>>);
 
@@ -133,10 +134,12 @@ impl Disk for Memory {
     }
 }
 
-/// Function that opens the disk of an image. It is called once the drive is known to be valid.
+/// Function that opens the disk of an image. The function is called after the drive was found to be
+/// valid.
 pub type Open<'a> = Box<dyn FnOnce() -> Result<Box<dyn Disk>, ServeError> + 'a>;
 
-/// Returns a function that opens and locks the image of a plan, and makes a missing file.
+/// Returns a function that opens and locks the image of a plan, or creates the file if there is
+/// none.
 ///
 /// Returns `None` if the plan has no image in a file.
 pub fn on_file(plan: &ServeSpec) -> Option<Open<'_>> {
@@ -151,7 +154,7 @@ pub fn opening(path: &Path, open: fn(&Path) -> Result<File, ImageError>) -> Open
     })
 }
 
-/// Opens the file at `path` and locks it; makes the file if there is none.
+/// Opens the file at `path` and locks it. Creates the file if there is none.
 ///
 /// # Errors
 /// Returns the error of the host, and [`ImageError::InUse`].
@@ -159,14 +162,14 @@ pub fn locked(path: &Path) -> Result<File, ImageError> {
     let is_new = !path.exists();
     let file = File::options().read(true).write(true).create(true).truncate(false).open(path)?;
     if is_new {
-        // the name of the file becomes durable before its content
+        // the name of the file must be durable before its content
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
         File::open(folder.unwrap_or(Path::new(".")))?.sync_all()?;
     }
     unless_in_use(file.try_lock(), file)
 }
 
-/// Opens the file at `path` for reading, with a lock so that no server changes it meanwhile.
+/// Opens the file at `path` for reading, and locks it so that no server changes it.
 ///
 /// # Errors
 /// Returns the error of the host, and [`ImageError::InUse`].

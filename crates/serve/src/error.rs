@@ -2,14 +2,14 @@
 
 use std::io;
 
-/// Reason why a file is no image for this drive.
+/// Reason why a file cannot be used as the image of this drive.
 #[derive(Debug)]
 pub enum ImageError {
     /// The file cannot be read or written.
     Io(io::Error),
-    /// The file is no image, or an image of another version; the text says why.
+    /// The file is not an image, or has another version. The text gives the reason.
     Foreign(String),
-    /// The image is of another drive.
+    /// The image belongs to another drive.
     OtherDrive {
         /// The first parameter that differs.
         key: String,
@@ -20,7 +20,7 @@ pub enum ImageError {
     },
     /// Another process has the image open.
     InUse,
-    /// The image holds a drive, and another one was to be laid out in it.
+    /// The image already holds a drive, although the plan starts from a checkpoint.
     Holds,
 }
 

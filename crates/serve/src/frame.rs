@@ -1,16 +1,16 @@
-//! A frame in an image: its spare area in one place, and its content in another. Each has checksums
-//! of its own.
+//! A frame in an image. Its spare area and its content are in different places of the file, and
+//! each has its own checksums.
 
 use flashatlas_nand::{OobRole, Unit};
 use flashatlas_types::{FrameId, Lpn, Stamp};
 
-/// Bytes before the descriptions of the slots.
+/// Bytes of a head before the descriptions of the slots.
 pub const HEAD_BYTES: usize = 24;
 /// Bytes of the description of a slot.
 pub const SLOT_BYTES: usize = 16;
-/// Largest number of bytes that a map page has beside its entries.
+/// Largest number of bytes that a map page stores in addition to its entries.
 pub const EXTRA_BYTES: usize = 64;
-/// Length that stands for a slot without bytes.
+/// Length that marks a slot without bytes.
 const NO_BYTES: u32 = u32::MAX;
 
 /// States of a frame.
@@ -23,11 +23,11 @@ pub const ERASED: u8 = 3;
 pub struct Head {
     /// [`PROGRAMMED`], [`TORN`] or [`ERASED`].
     pub kind: u8,
-    /// The role that its block was opened for.
+    /// The role for which the frame's block was opened.
     pub role: OobRole,
-    /// Erases of its block when it was written.
+    /// Number of erases of its block at the time when the frame was written.
     pub erases: u32,
-    /// Number of its program.
+    /// Number of the program that wrote the frame.
     pub sequence: u64,
 }
 
@@ -42,13 +42,13 @@ pub struct Slot {
 }
 
 impl Slot {
-    /// Returns `true` if these are the bytes that were written.
+    /// Returns `true` if `bytes` match the checksum of the slot.
     pub fn matches(&self, bytes: &[u8]) -> bool {
         crc32c::crc32c(bytes) == self.sum
     }
 }
 
-/// A frame's head that was read.
+/// A frame's decoded head, with the encoded descriptions of its slots.
 pub struct Frame<'a> {
     pub head: Head,
     slots: &'a [u8],
@@ -62,7 +62,7 @@ pub fn long(bytes: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"))
 }
 
-/// Returns the checksum of a head and its place.
+/// Returns the checksum of a head and of the number of its frame.
 fn sum(bytes: &[u8], frame: FrameId) -> u32 {
     crc32c::crc32c_append(crc32c::crc32c(&frame.0.to_le_bytes()), &bytes[4..])
 }
@@ -70,7 +70,7 @@ fn sum(bytes: &[u8], frame: FrameId) -> u32 {
 impl Head {
     /// Encodes the head and the descriptions of `slots` slots into `out`.
     ///
-    /// The first slots have `units`; the others are padding.
+    /// The first slots describe `units`; the others are padding.
     pub fn encode(self, frame: FrameId, slots: usize, units: &[Unit], out: &mut Vec<u8>) {
         let padding = Unit { lpn: Lpn::NONE, stamp: Stamp::ZERO, bytes: None };
         out.clear();
@@ -93,7 +93,7 @@ impl Head {
 }
 
 impl<'a> Frame<'a> {
-    /// Decodes the head of a frame; returns `None` if the bytes do not match their checksum.
+    /// Decodes the head of a frame, or returns `None` if the bytes do not match their checksum.
     pub fn decode(bytes: &'a [u8], frame: FrameId) -> Option<Frame<'a>> {
         if bytes.iter().all(|&b| b == 0) {
             let head = Head { kind: ERASED, role: OobRole(0), erases: 0, sequence: 0 };
@@ -108,7 +108,7 @@ impl<'a> Frame<'a> {
         (word(bytes, 0) == sum(bytes, frame)).then(|| Frame { head, slots: &bytes[HEAD_BYTES..] })
     }
 
-    /// Returns the descriptions of its slots, in order.
+    /// Returns the descriptions of the frame's slots, in order.
     pub fn slots(&self) -> impl Iterator<Item = Slot> + use<'a> {
         let mut end = 0;
         self.slots.chunks_exact(SLOT_BYTES).map(move |slot| {

@@ -8,22 +8,23 @@ use serde_json::{Map, Value};
 use std::io;
 
 const MAGIC: [u8; 8] = *b"FAIMAGE\n";
-/// First bytes of an image that is being made. They stay if the process ends meanwhile.
+/// First bytes of an image that is being created. They stay in the file if the process ends before
+/// the image is complete.
 pub const MAKING: [u8; 8] = *b"FAMAKING";
 const VERSION: u32 = 2;
-/// Bytes before the text.
+/// Bytes of the header before its text.
 pub const HEADER_BYTES: usize = 24;
-/// Largest number of bytes of the text.
+/// Largest number of bytes in the text of a header.
 const TEXT_MAX: usize = 1 << 20;
 
-/// The key of a header that is no setting of a drive.
+/// The only key of a header that is not a setting of a drive.
 pub const CAPACITY: &str = "capacity in sectors";
 
-/// Header of an image: the drive that the image is of.
+/// Header of an image, which describes the drive to which the image belongs.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Header {
-    /// Preset, or name of the file.
+    /// Name of the drive's preset, or name of its file.
     pub drive: String,
     /// The parameters that decide the places of pages on flash.
     pub on_flash: Map<String, Value>,
@@ -33,7 +34,7 @@ impl Header {
     /// Reads the header of the image on `disk`.
     ///
     /// # Errors
-    /// Returns an error if there is no image.
+    /// Returns an error if the disk does not hold an image.
     pub fn read(disk: &impl Disk) -> Result<Header, ImageError> {
         Header::parse(&read_text(disk)?)
     }
@@ -92,7 +93,7 @@ pub fn is_unfinished(disk: &impl Disk) -> io::Result<bool> {
 /// Reads the text of the header on `disk`.
 ///
 /// # Errors
-/// Returns an error if there is no image.
+/// Returns an error if the disk does not hold an image.
 pub fn read_text(disk: &impl Disk) -> Result<Vec<u8>, ImageError> {
     let foreign = |why: &str| ImageError::Foreign(why.to_owned());
     let mut head = [0; HEADER_BYTES];

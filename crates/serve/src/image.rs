@@ -1,23 +1,24 @@
-//! A medium in a file: the spare area and the content of every page, a record of every block, and
-//! NVM.
+//! A medium in a file. The file holds the spare area and the content of every page, a record of
+//! every block, and NVM.
 //!
-//! The bytes are described in `docs/FORMATS.md`. These rules make the file consistent:
+//! The format is described in `docs/FORMATS.md`. These rules keep the file consistent:
 //!
-//! - Changes are written in the order in which the drive made them. A process that is killed leaves
-//!   the first of them, as a power failure does.
-//! - A frame's head carries the number of erases of its block. If the block has been erased since,
-//!   its frames count as erased, although nothing of them was overwritten.
+//! - Changes are written in the order in which the drive made them. If the process is killed, the
+//!   file holds the changes up to some point, as after a power failure.
+//! - A frame's head contains the number of erases of its block. If the block has been erased since,
+//!   its frames count as erased, although their bytes were not overwritten.
 //! - All writes are made durable before the file marks a block as erased, before the content of NVM
 //!   changes, and before a page of the map is written. So a host that fails may lose any part of
-//!   what it had not written back, and three things still hold. The pages that were moved out of an
-//!   erased block are there. The data that the map points to is there. The parts of the map that
-//!   another part vouches for are there.
-//! - A mark has the last program up to which everything was durable, and the blocks that may have
-//!   been erased since. Frames that the mark covers have their content checked when it is read, the
-//!   other frames when the image is opened.
+//!   the writes that it had not made durable, and three things are still in the file: the pages
+//!   that were moved out of an erased block, the data to which the map points, and the map pages to
+//!   which other map pages point.
+//! - A mark contains the number of the last program up to which everything was durable, and the
+//!   blocks that may have been erased since. The content of a frame that the mark covers is checked
+//!   when it is read. The content of the other frames is checked when the image is opened.
 //!
-//! Checksums guard everything in a file: a frame whose head or content does not match its checksum
-//! is a page that cannot be read. The scheme mounts the rest as after a power failure.
+//! Checksums protect everything in a file. A frame whose head or content does not match its
+//! checksum is treated as a page that cannot be read. The scheme mounts the other frames as after a
+//! power failure.
 
 use crate::aged::{Laid, frames_of, lay};
 use crate::disk::Disk;
@@ -39,8 +40,8 @@ use std::sync::Arc;
 pub struct Found {
     /// Frames whose head, or whose content if it was checked, does not match its checksum.
     pub damaged: Vec<FrameId>,
-    /// Records of blocks that do not match their checksums; the frames of such a block show its
-    /// state.
+    /// Blocks whose records do not match their checksums. The state of such a block is derived from
+    /// its frames.
     pub damaged_blocks: Vec<BlockId>,
     /// Frames that hold data or a part of a map.
     pub programmed: u64,
@@ -49,9 +50,9 @@ pub struct Found {
 /// Parts of an image that are checked when it is opened.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verify {
-    /// Heads of all frames, and the content of frames that the mark does not cover.
+    /// The heads of all frames, and the content of the frames that the mark does not cover.
     New,
-    /// Heads and content of all frames.
+    /// The heads and the content of all frames.
     All,
 }
 
@@ -65,41 +66,41 @@ pub struct Image<D> {
     /// Blocks without a readable frame, because their erase failed.
     unreadable: Vec<bool>,
     roles: Vec<OobRole>,
-    /// Frames whose heads matched no checksum when the image was opened, by block: the number of
-    /// erases in them is lost, so an erase must write over them.
+    /// Frames whose heads did not match their checksums when the image was opened, by block. The
+    /// number of erases in these heads is lost, so an erase of the block must overwrite them.
     damaged: FxHashMap<BlockId, Vec<FrameId>>,
-    /// Frames whose content did not match its checksum then: the next sync marks them as torn.
+    /// Frames whose content did not match its checksum when the image was opened. The next sync
+    /// marks them as torn.
     torn: Vec<FrameId>,
     spares: Vec<u32>,
-    /// Stores to NVM that no fence followed.
+    /// Stores to NVM since the last fence.
     stores: Vec<(u64, Vec<u8>)>,
     /// `true` if something was written since the last sync.
     unsynced: bool,
     /// The mark in the file.
     mark: Mark,
-    /// The last program that was written.
+    /// Number of the last program that was written.
     written: u64,
-    /// The last program that was written before the last sync.
+    /// Number of the last program that was written before the last sync.
     durable: u64,
-    /// The block whose erase was written since the last sync.
+    /// The block whose erase was written after the last sync, or [`NONE`].
     erased: u32,
     buffer: Vec<u8>,
-    /// `true` if the image was made when it was opened.
+    /// `true` if the image was created when it was opened.
     is_new: bool,
 }
 
 impl<D: Disk + 'static> Image<D> {
-    /// Opens the image on `disk` for a drive, and lays out its content on the drive's blank
-    /// `medium`.
+    /// Opens the image on `disk` for a drive, and puts its content on the drive's blank `medium`.
     ///
-    /// Makes a new image if there is none, or if the making of this one was cut; a new image holds
-    /// the content of `aged`. `on_flash` are the parameters that decide the places of pages on
-    /// flash. The bytes of data stay on `disk` and are read when they are needed.
+    /// Creates a new image if there is none, or if the creation of this one was interrupted. A new
+    /// image holds the content of `aged`. The parameters that determine the places of pages on
+    /// flash are in `on_flash`. The bytes of data stay on `disk` and are read when they are needed.
     ///
     /// # Errors
-    /// Returns an error if the file is no image of this drive, or if it holds a drive while `aged`
-    /// is given; the file is unchanged. Returns an error if a new image cannot be made; the file is
-    /// empty then.
+    /// Returns an error if the file is not an image of this drive, or if it already holds a drive
+    /// while `aged` is given. The file is then unchanged. Returns an error if a new image cannot be
+    /// created. The file is then empty.
     pub fn open(
         disk: D,
         drive: &str,
@@ -146,7 +147,7 @@ impl<D: Disk + 'static> Image<D> {
         if blank {
             let made = image.format(&text, medium, aged);
             if made.is_err() {
-                // a file that is no image would be refused at the next start
+                // an incomplete file that is not an image would be refused at the next start
                 drop(image.disk.set_length(0));
             }
             made?;
@@ -158,14 +159,14 @@ impl<D: Disk + 'static> Image<D> {
                 format!("it has {length} bytes, an image of this drive {}: it was cut", places.end);
             return Err(ImageError::Foreign(why));
         }
-        // the host may still hold writes of a killed process that are not durable
+        // writes of a killed process may still be in the host's cache and not durable
         image.disk.sync()?;
         let found = image.lay_out(medium, verify)?;
         (image.written, image.durable) = (medium.sequence(), medium.sequence());
         Ok((image, found))
     }
 
-    /// Returns `true` if the image was made when it was opened.
+    /// Returns `true` if the image was created when it was opened.
     pub fn is_new(&self) -> bool {
         self.is_new
     }
@@ -179,7 +180,7 @@ impl<D: Disk + 'static> Image<D> {
         self.roles[block.0 as usize]
     }
 
-    /// Writes a page that is neither erased nor readable.
+    /// Marks a frame as neither erased nor readable.
     pub(crate) fn write_torn(&mut self, frame: FrameId) -> io::Result<()> {
         self.write_frame(frame, TORN, 0, &[])
     }
@@ -189,8 +190,8 @@ impl<D: Disk + 'static> Image<D> {
         &self.disk
     }
 
-    /// Makes a new image; its header comes last, so that a file whose making was cut can be
-    /// recognised.
+    /// Creates a new image. The header is written last, so that a file whose creation was
+    /// interrupted can be recognised.
     fn format(&mut self, text: &[u8], medium: &mut Medium, aged: Option<&Held>) -> io::Result<()> {
         self.disk.set_length(0)?;
         self.disk.set_length(self.places.end)?;
@@ -213,7 +214,8 @@ impl<D: Disk + 'static> Image<D> {
         self.disk.sync()
     }
 
-    /// Writes the content of a medium, in the order of its blocks: nobody sees the image meanwhile.
+    /// Writes the content of a medium in the order of its blocks. Any order is allowed, because the
+    /// image is not yet complete.
     fn put(&mut self, held: &Held) -> io::Result<()> {
         for block in (0..self.layout.blocks()).map(BlockId) {
             let at = block.0 as usize;
@@ -280,7 +282,7 @@ impl<D: Disk + 'static> Image<D> {
             medium.redo(&Change::Store { address: 0, bytes: nvm });
             medium.redo(&Change::Fence);
         }
-        // later programs have numbers after the mark's, so the mark does not cover them
+        // later programs get larger numbers than the mark, so the mark does not cover them
         medium.redo(&Change::Number(self.mark.sequence));
         Ok(found)
     }
@@ -359,7 +361,8 @@ impl<D: Disk + 'static> Image<D> {
     /// Writes changes of the medium, in their order.
     ///
     /// # Errors
-    /// Returns an error if the file takes no more. A first part of the changes was written then.
+    /// Returns an error if the file cannot be written. The changes up to some point were then
+    /// written.
     pub fn write(&mut self, changes: &[Change]) -> io::Result<()> {
         changes.iter().try_for_each(|change| self.write_change(change))
     }
@@ -367,15 +370,16 @@ impl<D: Disk + 'static> Image<D> {
     /// Makes all writes durable.
     ///
     /// # Errors
-    /// Returns an error if the host cannot: then nothing is known of what is on its disk.
+    /// Returns an error if the host cannot make them durable. It is then unknown what is on its
+    /// disk.
     pub fn sync(&mut self) -> io::Result<()> {
         if self.unsynced { self.sync_before_erase(NONE) } else { Ok(()) }
     }
 
     /// Makes all writes durable before the erase of block `next`.
     ///
-    /// Later writes may replace the block's content before the file says that the block
-    /// is erased.
+    /// After this sync, writes may replace the block's content even before the block's erase is
+    /// durable.
     fn sync_before_erase(&mut self, next: u32) -> io::Result<()> {
         self.put_mark(Mark { sequence: self.durable, erased: [self.erased, next] })?;
         for frame in std::mem::take(&mut self.torn) {
@@ -395,7 +399,7 @@ impl<D: Disk + 'static> Image<D> {
         Ok(())
     }
 
-    /// Makes everything durable, and marks it so: the next mount need not check content of data.
+    /// Makes everything durable and writes a mark, so that the next mount need not check data.
     ///
     /// # Errors
     /// Returns the errors of [`Image::sync`].
@@ -409,7 +413,8 @@ impl<D: Disk + 'static> Image<D> {
         Ok(())
     }
 
-    /// Removes the mark because something in the image may be wrong: the next mount checks all.
+    /// Removes the mark, so that the next mount checks everything. This is for an image in which
+    /// something may be wrong.
     ///
     /// # Errors
     /// Returns the errors of [`Image::sync`].
@@ -420,7 +425,7 @@ impl<D: Disk + 'static> Image<D> {
 
     pub(crate) fn write_change(&mut self, change: &Change) -> io::Result<()> {
         match change {
-            // the role is in the controller's memory until the block's first program writes it
+            // the role is only in the controller's memory until the block's first program writes it
             Change::Open(block, role) => self.roles[block.0 as usize] = *role,
             Change::Number(_) => {}
             Change::Program { frame, sequence, units } => {
@@ -474,7 +479,8 @@ impl<D: Disk + 'static> Image<D> {
         Ok(())
     }
 
-    /// Writes the erase of a block: from then on its frames have an older number of erases.
+    /// Writes the erase of a block. From then on, the number of erases in the heads of its frames
+    /// is too small, so the frames count as erased.
     fn write_erased(&mut self, block: BlockId) -> io::Result<()> {
         self.sync_before_erase(block.0)?;
         let at = block.0 as usize;
@@ -510,8 +516,8 @@ impl<D: Disk + 'static> Image<D> {
         self.disk.write_at(&record, self.places.lane(lane))
     }
 
-    /// Writes a frame, the content first: a process that is killed in between has not written the
-    /// frame.
+    /// Writes a frame. The content is written before the head, so a process that is killed in
+    /// between leaves the old frame.
     fn write_frame(
         &mut self,
         frame: FrameId,

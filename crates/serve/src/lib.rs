@@ -1,8 +1,9 @@
-//! A drive with real bytes, for servers of block devices: commands by byte ranges, bytes in memory
-//! or in an image file, times of the simulated drive, power failures.
+//! A drive with real bytes, for servers of block devices. Commands use byte ranges, and the bytes
+//! are in memory or in an image file. The drive has the times of the simulated drive, and its power
+//! can fail.
 //!
-//! The binding of an NBD server calls [`Server`] from any number of threads. The binding has the
-//! socket, and gives the server a [`Clock`].
+//! The plug-in of an NBD server calls [`Server`] from any number of threads. The NBD server handles
+//! the socket, and the plug-in passes a [`Clock`] to [`Server`].
 
 mod aged;
 mod disk;

@@ -1,4 +1,4 @@
-//! Descriptions of an image, which stays unchanged.
+//! Descriptions of an image. The functions of this module do not change the image.
 
 use crate::disk::{Disk, opening, to_look_at};
 use crate::error::ImageError;
@@ -14,16 +14,18 @@ use serde_json::{Map, Value, json};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-/// Largest number of damaged frames, and of damaged blocks, that are named; all are counted.
+/// Largest number of damaged frames, and of damaged blocks, that are listed. All of them are
+/// counted.
 const NAMED: usize = 1000;
 
 /// Returns a description of an image from its header.
 ///
-/// It has `path`, `bytes`, `allocated_bytes` (of a sparse file), `drive`, `capacity_bytes` and
-/// `set`, the settings with which the image is served again.
+/// The keys of the description are `path`, `bytes`, `allocated_bytes` (less than `bytes` in a
+/// sparse file), `drive`, `capacity_bytes` and `set`. The settings in `set` are those with which
+/// the image can be served again.
 ///
 /// # Errors
-/// Returns [`ServeError::Image`] if the file is no image, or is in use.
+/// Returns [`ServeError::Image`] if the file is not an image, or is in use.
 pub fn info(path: &Path) -> Result<Value, ServeError> {
     Ok(Value::Object(headed(path)?.1))
 }
@@ -57,10 +59,10 @@ fn capacity(header: &Header) -> u64 {
     header.on_flash.get(CAPACITY).and_then(Value::as_u64).unwrap_or(0)
 }
 
-/// Returns the settings that make a drive of this image, as `key=value`.
+/// Returns the settings of the drive to which this image belongs, as `key=value`.
 ///
-/// They name no capacity if there are layers: a layer computes it from the capacity of the drive
-/// below, which the header does not have.
+/// With layers, the settings do not include the capacity. A layer computes its capacity from that
+/// of the drive below, which the header does not contain.
 fn settings(header: &Header) -> Vec<String> {
     let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     let given = header.on_flash.iter().filter(|(key, value)| *key != CAPACITY && !is_empty(value));
@@ -79,13 +81,13 @@ fn is_empty(value: &Value) -> bool {
 
 /// Mounts the image of a plan in memory, as a server would, and describes its content.
 ///
-/// The description has the header, blocks and frames by state, erases, damage, the findings of the
-/// mount, and the units that hold something. `sound` is `true` if nothing is damaged or lost.
-/// Without `plan.drive` the header names the drive, and `plan.set` comes after its settings. The
-/// file stays unchanged.
+/// The description contains the header, blocks and frames by state, erases, damage, the findings of
+/// the mount, and the number of units that hold data. `sound` is `true` if nothing is damaged or
+/// lost. Without `plan.drive`, the drive and its settings come from the header, and `plan.set` is
+/// applied after them. The file is not changed.
 ///
 /// # Errors
-/// Returns a [`ServeError`] if the file is no image of this drive, or cannot be mounted.
+/// Returns a [`ServeError`] if the file is not an image of this drive, or cannot be mounted.
 pub fn check(plan: &ServeSpec) -> Result<Value, ServeError> {
     let path = plan.image.as_deref().expect("an image is looked at");
     let (header, mut said) = headed(path)?;

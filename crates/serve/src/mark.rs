@@ -1,16 +1,16 @@
-//! Mark of what was durable in an image: the next mount need not check that content.
+//! Mark of the content that was durable in an image, which the next mount need not check.
 
 use crate::frame::{long, word};
 use crate::places::MARK_BYTES;
 use flashatlas_types::BlockId;
 
-/// Number that stands for no block.
+/// Value for no block.
 pub const NONE: u32 = u32::MAX;
 
-/// Mark of what was durable when the mark was written.
+/// Mark of the content that was durable when the mark was written.
 ///
-/// It covers the frames up to program `sequence`, but not the blocks of `erased`, which may have
-/// been erased since.
+/// The mark covers all frames up to program `sequence`, except those in the blocks of `erased`.
+/// These blocks may have been erased since.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Mark {
     pub sequence: u64,

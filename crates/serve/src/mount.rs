@@ -1,4 +1,5 @@
-//! Powering on a drive: a blank one, or the drive of an image, mounted as after a power failure.
+//! Powering on a drive. The drive is blank, or it comes from an image and is mounted as after a
+//! power failure.
 
 use crate::aged::lay;
 use crate::disk::{Disk, Open};
@@ -18,7 +19,7 @@ use std::path::{Path, PathBuf};
 
 type AnyImage = Image<Box<dyn Disk>>;
 
-/// Mounts the drive of a plan; with a disk to `open`, also returns the image and its findings.
+/// Mounts the drive of a plan. If `open` is given, also returns the image and the findings in it.
 pub fn powered_on(
     plan: &ServeSpec,
     env: &Environment<'_>,
@@ -58,14 +59,15 @@ struct KeptOn<'a> {
     verify: Verify,
     image: Option<AnyImage>,
     found: Found,
-    /// The header of the checkpoint that was laid out.
+    /// The header of the checkpoint from which the drive starts.
     origin: Option<Made>,
 }
 
 impl KeptOn<'_> {
-    /// Removes a new image if its drive did not start: the next start may be of another drive.
+    /// Removes a new image if its drive did not start, because the next start may use another
+    /// drive.
     ///
-    /// After a power failure the image stays, because the plan asked for the failure.
+    /// After a power failure the image stays, because the plan requested the failure.
     fn undo(&mut self, error: &ServeError, was_there: bool) {
         let made = self.image.as_ref().is_some_and(Image::is_new);
         if let (Some(path), false) = (&self.plan.image, was_there)
@@ -78,7 +80,7 @@ impl KeptOn<'_> {
 
     /// Returns the content of the plan's checkpoint, if it names one.
     ///
-    /// The checkpoint is of the same drive without bytes.
+    /// The checkpoint belongs to the same drive, but contains no bytes.
     fn aged(&mut self, config: &DriveConfig) -> Result<Option<Held>, ServeError> {
         let Some(path) = &self.plan.checkpoint else { return Ok(None) };
         if !config.layers().is_empty() {
@@ -94,7 +96,7 @@ impl KeptOn<'_> {
         let own = loaded.map_err(RunError::from)?;
         let (held, origin) = checkpointed(&own, self.env.added, &mut BufReader::new(file))
             .map_err(|error| RunError::Checkpoint { path: named.clone(), error: error.into() })?;
-        // this medium only checks that the content keeps the rules of flash
+        // this medium is built only to check that the content obeys the rules of flash
         own.medium_from(held.clone()).map_err(|why| {
             RunError::Unusable(format!("{named}: no state that a drive can be in: {why}"))
         })?;
@@ -154,10 +156,10 @@ impl Kept<ServeError> for KeptOn<'_> {
     }
 }
 
-/// Returns the parameters that a drive must share with its image.
+/// Returns the parameters that must be equal in a drive and its image.
 ///
-/// These are the parameters that decide the places of pages on flash, the capacity, and the layers
-/// with their settings.
+/// These are the parameters that determine the places of pages on flash, the capacity, and the
+/// layers with their settings.
 fn identity(config: &DriveConfig, on_flash: &Map<String, Value>) -> Map<String, Value> {
     let mut all = on_flash.clone();
     all.insert(CAPACITY.into(), config.shape().sectors.into());

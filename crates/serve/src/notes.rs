@@ -1,15 +1,15 @@
-//! The notes of served drives.
+//! Notes in the records of served drives.
 
 use flashatlas_types::{RANK_MIDDLE, notes};
 
 notes! {
-    /// Every served drive.
+    /// Note for every served drive.
     pub(crate) SERVED_AT_ARRIVAL = "served-at-arrival", RANK_MIDDLE,
         "served: the effect of a request is decided when it arrives, in the order in which clients \
          got the drive's lock; a client that waits for each request before the next has depth 1",
         "See docs/howto/serve-a-drive.md.";
 
-    /// A served drive whose replies went out later than the drive was done.
+    /// Note for a served drive whose replies were sent later than the drive completed the commands.
     pub(crate) REPLIES_LATE = "replies-late", 8,
         "replies went out later than the drive was done: by {p50} us in the median and {p99} us at \
          p99, beside {drive} us at p99 of the drive's own commands ({op}); clients measure both, \
@@ -17,12 +17,12 @@ notes! {
         "Take latencies from the record, not from the client; or serve slower (`--time 10`), with \
          fewer requests in flight, or on a machine with cores to spare.";
 
-    /// A served drive that takes no FLUSH.
+    /// Note for a served drive that ignores FLUSH.
     pub(crate) FLUSH_IGNORED = "flush-ignored", RANK_MIDDLE,
         "FLUSH and FUA were answered and not carried out (ignore_flush)",
         "This is for tests that have to lose data.";
 
-    /// A served drive that takes no FUA.
+    /// Note for a served drive that ignores FUA.
     pub(crate) FUA_IGNORED = "fua-ignored", RANK_MIDDLE,
         "FUA was answered and not carried out (ignore_fua)",
         "This is for tests that have to lose data.";

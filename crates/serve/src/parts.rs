@@ -1,4 +1,4 @@
-//! Surroundings of a served drive: its parts and its build.
+//! The parts of a served drive, and the build that its record names.
 
 use crate::ServeSpec;
 use flashatlas_host::STANDARD;
@@ -12,7 +12,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// The parts that come with the project.
+/// The parts that are built in.
 pub const STANDARD_PARTS: Parts = Parts {
     drives: STANDARD,
     workloads: Registry::STANDARD,
@@ -20,17 +20,17 @@ pub const STANDARD_PARTS: Parts = Parts {
     added: &[],
 };
 
-/// Time that a callback of a plug-in may take: a longer one ends the server.
+/// Time that a callback of a plug-in may take. A callback that takes longer ends the server.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Loads a shared library made with `flashatlas_plugin.h`, and returns its parts and their origin.
+/// Loads a shared library made with `flashatlas_plugin.h`. Returns its parts and their origin.
 ///
 /// # Errors
-/// Returns an error in words if the file cannot be read or loaded.
+/// Returns a message if the file cannot be read or loaded.
 pub fn library(path: &Path, patience: Duration) -> Result<(Vec<AnyPart>, Origin), String> {
     let said = |error: std::io::Error| format!("{}: {error}", path.display());
     let bytes = std::fs::read(path).map_err(said)?;
-    // the system would look for a bare name in its own folders of libraries
+    // the dynamic linker would search the system's library folders for a name without a folder
     let absolute = std::fs::canonicalize(path).map_err(said)?;
     let shown = absolute.to_string_lossy();
     let named = |error: PluginError| error.to_string().replace(&*shown, &path.to_string_lossy());
@@ -46,7 +46,7 @@ pub fn library(path: &Path, patience: Duration) -> Result<(Vec<AnyPart>, Origin)
 /// Returns the standard parts and the parts of shared libraries.
 ///
 /// # Errors
-/// Returns the errors of [`library`], and names or keys that clash.
+/// Returns the errors of [`library`], and an error if names or keys clash.
 pub fn with_plugins(paths: &[PathBuf]) -> Result<Parts, String> {
     paths.iter().try_fold(STANDARD_PARTS, |parts, path| {
         let (added, origin) = library(path, PATIENCE)?;
@@ -55,7 +55,7 @@ pub fn with_plugins(paths: &[PathBuf]) -> Result<Parts, String> {
     })
 }
 
-/// Opener that opens nothing: requests come from clients, not from a trace.
+/// Opener that opens no file, because requests come from clients and not from a trace.
 struct NoFiles;
 
 impl Opener for NoFiles {

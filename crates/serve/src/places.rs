@@ -1,4 +1,4 @@
-//! Places in the file of an image, and the content of slots, read from there.
+//! Places in the file of an image, and functions that read the content of slots there.
 
 use crate::disk::Disk;
 use crate::frame::{EXTRA_BYTES, Frame, HEAD_BYTES, SLOT_BYTES, Slot};
@@ -67,9 +67,9 @@ impl Places {
         self.contents + u64::from(frame.0) * self.content_bytes
     }
 
-    /// Returns the bytes of a slot of a frame, or `Some(None)` if it has none.
+    /// Returns the bytes of a slot of a frame, or `Some(None)` if the slot has no bytes.
     ///
-    /// Returns `None` if the bytes are not as they were written.
+    /// Returns `None` if the bytes cannot be read or do not match their checksum.
     pub fn bytes_of(
         &self,
         disk: &impl Disk,
@@ -87,7 +87,7 @@ impl Places {
     }
 }
 
-/// Content of slots that the medium does not hold in memory.
+/// Reader of the slots whose content the medium does not hold in memory.
 pub struct OnDisk<D> {
     pub disk: Arc<D>,
     pub layout: Arc<Layout>,

@@ -1,4 +1,4 @@
-//! Power failures: the state that they leave in an image.
+//! Power failures, and the state in which they leave an image.
 
 use crate::disk::Disk;
 use crate::image::Image;
@@ -8,10 +8,11 @@ use flashatlas_types::{FrameId, LaneId, Rng};
 use std::io;
 
 impl<D: Disk + 'static> Image<D> {
-    /// Handles a power failure of `medium`: writes what `mode` keeps of its operations.
+    /// Handles a power failure of `medium`. Writes the operations that survive the failure in
+    /// `mode`.
     ///
     /// # Errors
-    /// Returns an error if the file takes no more.
+    /// Returns an error if the file cannot be written.
     pub fn lose_power(
         &mut self,
         medium: &mut Medium,
@@ -29,7 +30,8 @@ impl<D: Disk + 'static> Image<D> {
         self.close()
     }
 
-    /// Tears the page, or every page of the block, of the operation in which the power failed.
+    /// Tears the pages of the operation in which the power failed: one page for a program, every
+    /// page of the block for an erase.
     ///
     /// Torn pages are neither erased nor readable.
     fn tear(&mut self, cut: Cut) -> io::Result<()> {
@@ -43,10 +45,11 @@ impl<D: Disk + 'static> Image<D> {
         frames.map(FrameId).try_for_each(|frame| self.write_torn(frame))
     }
 
-    /// Writes the changes up to a random promise of the drive, and some of those up to the next.
+    /// Writes all changes up to a random promise of the drive, and some of those up to the next
+    /// one.
     ///
-    /// Nothing after the second promise is written: a layer sent the rest only after the answer of
-    /// this promise.
+    /// No change after the second promise is written, because a layer sent those commands only
+    /// after the drive had answered with this promise.
     fn write_some(&mut self, changes: &[Change], rng: &mut Rng) -> io::Result<()> {
         let between: Vec<&[Change]> = changes.split_inclusive(|c| *c == Change::Promised).collect();
         let fails = rng.below(between.len().max(1) as u64) as usize;
@@ -56,11 +59,12 @@ impl<D: Disk + 'static> Image<D> {
         Ok(())
     }
 
-    /// Writes the changes of a subset: each lane carries out its operations in order, up to a
-    /// random point.
+    /// Writes a random part of the changes. Of each lane, it writes the operations up to a random
+    /// point.
     ///
-    /// An operation that waits for everything before it (an erase, a part of a map, a spare block
-    /// that takes over, NVM, a promise) is there only if everything before it is.
+    /// Some operations wait for everything before them: an erase, a part of a map, a spare block
+    /// that replaces another, NVM, a promise. Such an operation is written only if everything
+    /// before it is written.
     fn write_part(&mut self, changes: &[Change], rng: &mut Rng) -> io::Result<()> {
         let mut given = vec![0; self.layout().lanes as usize];
         for lane in changes.iter().filter_map(|change| self.lane(change)) {

@@ -1,4 +1,4 @@
-//! Descriptions of a drive while it is served and at the end, each as one JSON object.
+//! Descriptions of a drive while it is served and after serving, each as one JSON object.
 
 use crate::image::Found;
 use crate::notes::REPLIES_LATE;
@@ -10,16 +10,17 @@ use flashatlas_types::{Note, NoteValue, Ps, SECTOR_BYTES};
 use hdrhistogram::Histogram;
 use serde_json::{Value, json};
 
-/// Share of the drive's own latency: replies with a larger delay get a note.
+/// Share of the drive's own latency. If replies are delayed by more than this share, the record
+/// gets a note.
 const LATE_SHARE: f64 = 0.1;
 
 /// Measurements of serving.
 pub struct OfServing<'a> {
-    /// The time at which replies went out.
+    /// The time at which replies were sent.
     pub time: Time,
     /// Delays of replies, in nanoseconds.
     pub late: &'a Histogram<u64>,
-    /// Writes of clients with FUA.
+    /// Number of client writes with FUA.
     pub fua_writes: u64,
     /// Findings in the image.
     pub found: &'a Found,
@@ -27,7 +28,8 @@ pub struct OfServing<'a> {
     pub recorded: Option<Value>,
 }
 
-/// Returns the delays of replies, in nanoseconds; `None` if none went out at the drive's time.
+/// Returns the delays of replies in nanoseconds, or `None` if no reply was sent at the drive's
+/// time.
 fn of_late(late: &Histogram<u64>) -> Option<Value> {
     (!late.is_empty()).then(|| {
         json!({
@@ -39,10 +41,10 @@ fn of_late(late: &Histogram<u64>) -> Option<Value> {
     })
 }
 
-/// Returns the note that replies were late, if their p99 delay is over a tenth of the drive's p99.
+/// Returns a note that replies were late, if their p99 delay is over a tenth of the drive's p99.
 ///
-/// The drive's p99 is the smallest of its operations in `found`, the findings of the metrics: the
-/// delay weighs most for this operation.
+/// The drive's p99 is the smallest p99 among the operations in `found`, the findings of the
+/// metrics, because the delay matters most for that operation.
 pub fn late_note(late: &Histogram<u64>, found: &Value) -> Option<Note> {
     let p99 = late.value_at_quantile(0.99);
     let ops = found.get("latency_ns")?.as_object()?;
@@ -59,15 +61,15 @@ pub fn late_note(late: &Histogram<u64>, found: &Value) -> Option<Note> {
     })
 }
 
-/// Returns the note that replies are late, with its advice: a viewer of a live drive has no list of
-/// notes.
+/// Returns the note that replies are late, together with its advice. A viewer of a live drive has
+/// no list of notes in which to find the advice.
 fn with_advice(note: Note) -> Value {
     let mut said = json!(note);
     said["advice"] = REPLIES_LATE.advice.into();
     said
 }
 
-/// Returns record and tables as one object, with the measurements of serving.
+/// Returns the record, the tables and the measurements of serving as one object.
 pub fn served(outcome: Outcome, of: OfServing<'_>) -> Value {
     let Outcome { mut record, tables, .. } = outcome;
     let OfServing { time, late, fua_writes, found, recorded } = of;

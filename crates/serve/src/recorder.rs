@@ -7,7 +7,7 @@ use std::fs::File;
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 
-/// A trace that is being written, in the compact format. The file gets its name at the end.
+/// A trace in the compact format that is being written. The file gets its final name at the end.
 pub struct Recorder {
     path: PathBuf,
     partial: PathBuf,
@@ -20,10 +20,10 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// Begins a trace; the file at `path` appears when the trace is whole.
+    /// Begins a trace. The file at `path` appears when the trace is complete.
     ///
     /// # Errors
-    /// Returns an error if the file cannot be made.
+    /// Returns an error if the file cannot be created.
     pub fn begin(path: &Path) -> std::io::Result<Recorder> {
         let mut partial = path.as_os_str().to_owned();
         partial.push(".part");
@@ -36,11 +36,12 @@ impl Recorder {
         Ok(Recorder { path: path.to_owned(), partial, sink: Ok(sink), first, last })
     }
 
-    /// Records a request that was carried out; it came at `at` of the server's clock.
+    /// Records a request that was carried out. It arrived at time `at` of the server's clock.
     pub fn put(&mut self, request: &Request, at: Ps) {
         let Ok(sink) = &mut self.sink else { return };
         let first = *self.first.get_or_insert(at);
-        // requests are kept in the order in which they got the drive's lock, not as they arrived
+        // requests are recorded in the order in which they got the drive's lock, not in which they
+        // arrived
         self.last = self.last.max(Ps(at.0.saturating_sub(first.0)));
         let request = Request { at: self.last, ..*request };
         if let Err(error) = sink.put(&Record { request, device: 0 }) {
@@ -48,8 +49,8 @@ impl Recorder {
         }
     }
 
-    /// Ends the trace, and returns its path and requests, or the reason why it could not be
-    /// written.
+    /// Ends the trace. Returns its path and the number of its requests, or the reason why it could
+    /// not be written.
     pub fn finish(self) -> Value {
         let Recorder { path, partial, sink, .. } = self;
         let finished = sink.and_then(|sink| sink.finish().map_err(|error| error.to_string()));

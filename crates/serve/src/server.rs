@@ -16,10 +16,11 @@ use hdrhistogram::Histogram;
 use serde_json::Value;
 use std::sync::Arc;
 
-/// Largest delay of a reply, in nanoseconds: an hour. A longer delay is counted as an hour.
+/// Largest delay of a reply, in nanoseconds. It is an hour, and a longer delay is counted as an
+/// hour.
 const LATE_MAX: u64 = 3_600_000_000_000;
 
-/// The clock of the program that serves.
+/// The clock of the program that serves the drive.
 pub trait Clock: Send + Sync {
     /// Returns the time since serving began.
     fn now(&self) -> Ps;
@@ -43,7 +44,7 @@ impl<C: Clock> Clock for Arc<C> {
 pub struct Ended {
     /// The run record; `None` after a power failure.
     pub record: Option<Value>,
-    /// The fault, in words.
+    /// What went wrong, if anything, as a message.
     pub complaint: Option<String>,
 }
 
@@ -56,29 +57,30 @@ pub struct Server<C> {
     queue_depth: usize,
     zeroes_by_trim: bool,
     found: Found,
-    /// Commands of clients that were not answered.
+    /// Number of client commands that were not answered yet.
     outstanding: AtomicUsize,
-    /// Writes of clients with FUA.
+    /// Number of client writes with FUA.
     fua_writes: AtomicU64,
-    /// `true` if the power is to fail in the next operation of the flash.
+    /// `true` if the power must fail in the next flash operation.
     cut: AtomicBool,
     state: Mutex<State>,
 }
 
 impl<C: Clock> Server<C> {
-    /// Powers on the drive of `plan`, with its image if it has one and the standard parts.
+    /// Powers on the drive of `plan`, with the standard parts and the plan's image, if any.
     ///
     /// # Errors
-    /// Returns a [`ServeError`] if the plan makes no drive, or the image is of another drive.
+    /// Returns a [`ServeError`] if the plan does not describe a valid drive, or if the image
+    /// belongs to another drive.
     pub fn begin(plan: &ServeSpec, clock: C) -> Result<Server<C>, ServeError> {
         Self::begin_on(plan, &environment(&STANDARD_PARTS, plan), on_file(plan), clock)
     }
 
-    /// Powers on the drive of `plan`, with the parts of `env`; `open` opens the disk of its image.
+    /// Powers on the drive of `plan` with the parts of `env`. `open` opens the disk of the image.
     ///
     /// # Errors
-    /// Returns a [`ServeError`] if the plan makes no drive, if the image is of another drive, or if
-    /// the power failed in the mount.
+    /// Returns a [`ServeError`] if the plan does not describe a valid drive, if the image belongs
+    /// to another drive, or if the power failed during the mount.
     pub fn begin_on(
         plan: &ServeSpec,
         env: &Environment<'_>,
@@ -122,7 +124,8 @@ impl<C: Clock> Server<C> {
         self.sectors * u64::from(SECTOR_BYTES)
     }
 
-    /// Returns the size of a mapping unit in bytes: smaller writes are read, changed and written.
+    /// Returns the size of a mapping unit in bytes. For a smaller write, the drive reads the unit,
+    /// changes it and writes it.
     pub fn unit_bytes(&self) -> u32 {
         self.unit_sectors * SECTOR_BYTES
     }
@@ -132,7 +135,7 @@ impl<C: Clock> Server<C> {
         &self.found
     }
 
-    /// Returns the reason why nothing is served any more, or `None` while the drive is served.
+    /// Returns the reason why the drive is no longer served, or `None` while it is served.
     pub fn gone(&self) -> Option<Refused> {
         self.lock().gone.clone()
     }
@@ -148,12 +151,12 @@ impl<C: Clock> Server<C> {
         Ok(live(&self.plan, state.on()?, clock, &late))
     }
 
-    /// Lets the power fail in the next operation of the flash.
+    /// Makes the power fail in the next flash operation.
     pub fn cut(&self) {
         self.cut.store(true, Ordering::Relaxed);
     }
 
-    /// Lets the power fail in the flash operation after the next `operations`.
+    /// Makes the power fail in the flash operation that follows the next `operations` ones.
     ///
     /// # Errors
     /// Returns [`Refused`] if nothing is served any more.
@@ -162,7 +165,7 @@ impl<C: Clock> Server<C> {
         Ok(())
     }
 
-    /// Returns the number of flash operations until the power fails, if it is to fail.
+    /// Returns the number of flash operations until the power fails, if a failure is planned.
     ///
     /// # Errors
     /// Returns [`Refused`] if nothing is served any more.
@@ -170,7 +173,7 @@ impl<C: Clock> Server<C> {
         Ok(self.lock().on()?.drive().ssd().medium().operations_until_cut())
     }
 
-    /// Lets the power fail in the next flash operation if it is to fail by now.
+    /// Makes the power fail in the next flash operation, if the time of a planned failure has come.
     fn cut_if_due(&self, state: &mut State) -> Result<(), Refused> {
         let at = |seconds: f64| self.clock.now().0 as f64 >= seconds * 1e12;
         if self.cut.load(Ordering::Relaxed) || self.plan.cut_at.is_some_and(at) {
@@ -180,7 +183,7 @@ impl<C: Clock> Server<C> {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        // a panic means that a rule of the drive was broken: its state is wrong from then on
+        // a panic means that a rule of the drive was broken, so its state is wrong from then on
         self.state.lock().unwrap_or_else(|poisoned| {
             let mut state = poisoned.into_inner();
             state.live = None;
@@ -214,10 +217,11 @@ impl<C: Clock> Server<C> {
         self.carry_out(&request, None, Some(out))
     }
 
-    /// Writes `data` at `offset`; with `fua` it is durable when this returns.
+    /// Writes `data` at `offset`. With `fua`, the data is durable when this function returns.
     ///
     /// # Errors
-    /// Returns [`Refused`] if the command is not carried out; the content of the range is unknown.
+    /// Returns [`Refused`] if the command is not carried out. The content of the range is then
+    /// unknown.
     pub fn write(&self, data: &[u8], offset: u64, fua: bool) -> Result<(), Refused> {
         if data.is_empty() {
             return Ok(());
@@ -244,9 +248,9 @@ impl<C: Clock> Server<C> {
         self.carry_out(&request, None, None)
     }
 
-    /// Trims a range: reads of its units return zeros from then on, until the power fails.
+    /// Trims a range. From then on, reads of its units return zeros until the power fails.
     ///
-    /// Units that lie only partly in the range stay as they are.
+    /// Units that lie only partly in the range are not changed.
     ///
     /// # Errors
     /// Returns [`Refused`] if the command is not carried out.
@@ -258,7 +262,8 @@ impl<C: Clock> Server<C> {
         if fua && self.hears_fua() { self.flush() } else { Ok(()) }
     }
 
-    /// Writes zeros, or trims whole units if `may_trim` and if trims survive a power failure.
+    /// Writes zeros. With `may_trim`, whole units are trimmed instead if trims survive a power
+    /// failure.
     ///
     /// # Errors
     /// Returns [`Refused`] if the command is not carried out.
@@ -287,8 +292,8 @@ impl<C: Clock> Server<C> {
         Ok(())
     }
 
-    /// Returns the parts of a range, in order: the bytes of each, and `true` if nothing is written
-    /// there.
+    /// Returns the parts of a range in order, each with its number of bytes, and `true` if nothing
+    /// is written there.
     ///
     /// # Errors
     /// Returns [`Refused`] if nothing is served any more.
@@ -326,9 +331,11 @@ impl<C: Clock> Server<C> {
         done
     }
 
-    /// Carries out a command at once; the drive has as many in flight as clients wait for.
+    /// Carries out a command at once, so the drive has as many commands in flight as clients wait
+    /// for.
     ///
-    /// The effect of a command is decided when it is submitted, so nobody waits for simulated time.
+    /// The effect of a command is decided when it is submitted, so no client waits for simulated
+    /// time.
     fn at_once(
         &self,
         request: &Request,
@@ -371,12 +378,12 @@ impl<C: Clock> Server<C> {
             drop(state);
             self.clock.sleep_until(real(next));
             state = self.lock();
-            // the clock may be a little early: the event is due all the same
+            // the event is handled even if the clock is a little before it
             state.advance(simulated(self.clock.now()).max(next))?;
         }
     }
 
-    /// Ends serving: makes the write cache durable, closes the image, and makes the record.
+    /// Ends serving: makes the write cache durable, closes the image, and creates the record.
     pub fn end(&self) -> Ended {
         self.end_in(&environment(&STANDARD_PARTS, &self.plan))
     }

@@ -5,14 +5,15 @@ use flashatlas_sim::{Precondition, RunError};
 use serde::Deserialize;
 use std::path::PathBuf;
 
-/// Time at which replies go out.
+/// Time at which replies are sent.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Time {
-    /// Replies go out at once. The drive has as many commands in flight as the clients.
+    /// Replies are sent at once. The drive has as many commands in flight as the clients have.
     #[default]
     None,
-    /// Replies go out when the simulated drive would have answered, slower by this factor.
+    /// Replies are sent at the time at which the simulated drive answers, multiplied by this
+    /// factor.
     Real(f64),
 }
 
@@ -20,15 +21,16 @@ pub enum Time {
 #[derive(Clone, Copy, PartialEq, Debug, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CutMode {
-    /// Everything before the operation in which the power fails, and nothing of that operation.
+    /// Everything before the operation in which the power fails is kept, and nothing of that
+    /// operation.
     #[default]
     Prefix,
-    /// Everything before that operation. A cut program leaves a page that cannot be read, and a cut
-    /// erase leaves a block of such pages.
+    /// Everything before that operation is kept. If it is a program, its page cannot be read
+    /// afterwards. If it is an erase, no page of its block can be read afterwards.
     Torn,
-    /// A first part of the operations that no FLUSH has made durable yet, on each lane: programs on
-    /// one die may be there while older ones on another are not. If a layer sends FLUSHes or FUA of
-    /// its own, the power fails between any two of them.
+    /// Of the operations that no FLUSH has made durable yet, each lane keeps those up to a random
+    /// point. So a program on one die may be kept while an older program on another die is lost. If
+    /// a layer sends its own FLUSH or FUA commands, the power may fail between any two of them.
     Subset,
 }
 
@@ -36,7 +38,7 @@ pub enum CutMode {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ServeSpec {
-    /// Preset name, or the name of the file whose text is in `drive_toml`.
+    /// Name of a preset, or name of the file whose text is in `drive_toml`.
     pub drive: String,
     /// Text of a drive file.
     #[serde(default)]
@@ -44,50 +46,53 @@ pub struct ServeSpec {
     /// `key=value` settings, applied in order.
     #[serde(default)]
     pub set: Vec<String>,
-    /// The image; bytes are in memory only without one.
+    /// The image file. Without an image, bytes are only in memory.
     #[serde(default)]
     pub image: Option<PathBuf>,
-    /// The checkpoint that the drive starts from, if it has no image or a new one.
+    /// The checkpoint from which the drive starts, if it has no image or a new image.
     #[serde(default)]
     pub checkpoint: Option<PathBuf>,
-    /// The origin of the checkpoint, for the record.
+    /// How the checkpoint was made, for the record.
     #[serde(default)]
     pub precondition: Precondition,
-    /// The time at which replies go out.
+    /// The time at which replies are sent.
     #[serde(default)]
     pub time: Time,
-    /// Number of flash operations, the mount's included, before the one in which the power fails.
+    /// Number of flash operations before the one in which the power fails. Those of the mount are
+    /// counted.
     #[serde(default)]
     pub cut_after: Option<u64>,
-    /// Seconds of the server's clock after which the power fails in the next operation of the
-    /// flash.
+    /// Time on the server's clock, in seconds, after which the power fails in the next flash
+    /// operation.
     #[serde(default)]
     pub cut_at: Option<f64>,
     /// The state that a power failure leaves.
     #[serde(default)]
     pub cut_mode: CutMode,
-    /// `true`: FLUSH is answered and not carried out, FUA is ignored. For tests that must fail.
+    /// `true` if FLUSH is answered but not carried out and FUA is ignored. For tests that must
+    /// fail.
     #[serde(default)]
     pub ignore_flush: bool,
-    /// `true`: FUA is ignored, and FLUSH is carried out. For tests that must fail.
+    /// `true` if FUA is ignored while FLUSH is carried out. For tests that must fail.
     #[serde(default)]
     pub ignore_fua: bool,
-    /// File for the requests of clients, as a trace.
+    /// File to which the requests of clients are written as a trace.
     #[serde(default)]
     pub trace: Option<PathBuf>,
-    /// Shared libraries with added parts (`flashatlas_plugin.h`); the server's program loads them.
+    /// Shared libraries with additional parts (`flashatlas_plugin.h`), which the server's program
+    /// loads.
     #[serde(default)]
     pub plugins: Vec<PathBuf>,
-    /// File for the state of the drive, written now and then.
+    /// File to which the state of the drive is written at intervals.
     #[serde(default)]
     pub live: Option<PathBuf>,
-    /// Digest of the sources that the program was built from, for the record.
+    /// Digest of the sources from which the program was built, for the record.
     #[serde(default)]
     pub build: Option<String>,
-    /// File for the record, written in the end.
+    /// File to which the record is written after serving.
     #[serde(default)]
     pub record: Option<PathBuf>,
-    /// Seed of everything random.
+    /// Seed of all random numbers.
     #[serde(default = "seed")]
     pub seed: u64,
 }
@@ -103,8 +108,8 @@ pub enum ServeError {
     Run(RunError),
     /// Error of the image at this path.
     Image(PathBuf, ImageError),
-    /// The power failed while the drive was mounted, as the plan asked for. The image has what the
-    /// failure left.
+    /// The power failed while the drive was mounted, as the plan requested. The image has the state
+    /// after the failure.
     PowerLost,
 }
 
@@ -131,11 +136,11 @@ impl From<RunError> for ServeError {
 pub enum Refused {
     /// The range does not consist of whole sectors of the drive.
     Range(String),
-    /// The power failed, now or earlier.
+    /// The power failed during this command or earlier.
     PowerLost,
-    /// The drive has no room.
+    /// The drive has no free space.
     NoSpace(String),
-    /// The drive or its image cannot go on, or a page cannot be read.
+    /// The drive or its image cannot be used any more, or a page cannot be read.
     Failed(String),
 }
 

@@ -1,5 +1,5 @@
-//! A drive that is powered on, with the image that gets its changes. The power or the drive may
-//! fail.
+//! A drive that is powered on, with the image to which its changes are written. Its power may fail,
+//! or the drive itself.
 
 use crate::disk::Disk;
 use crate::image::Image;
@@ -10,10 +10,10 @@ use flashatlas_sim::{Live, RunError};
 use flashatlas_types::{FtlError, HostOp, Ps, Request, Rng};
 use hdrhistogram::Histogram;
 
-/// Largest number of the medium's changes that wait in memory for the next FLUSH.
+/// Largest number of changes of the medium that wait in memory for the next FLUSH.
 const PENDING_MAX: usize = 4096;
 
-/// A drive, its image, and the reason of its end.
+/// A drive, its image, and the reason why it is no longer served.
 pub struct State {
     /// The drive, or `None` once serving has ended or failed.
     pub live: Option<Live>,
@@ -23,7 +23,7 @@ pub struct State {
     pub late: Histogram<u64>,
     pub recorder: Option<Recorder>,
     pub cut_mode: CutMode,
-    /// Draws the state that a power failure leaves.
+    /// Random numbers that determine the state after a power failure.
     pub rng: Rng,
 }
 
@@ -43,7 +43,7 @@ impl State {
         self.lost_power()
     }
 
-    /// Returns the refusal for an error of the drive; an error that stops the drive ends serving.
+    /// Returns the refusal for an error of the drive. If the error stops the drive, serving ends.
     pub fn refused(&mut self, error: &RunError) -> Refused {
         let Some(live) = &mut self.live else { return Refused::PowerLost };
         if live.drive().ssd().medium().has_lost_power() {
@@ -65,7 +65,7 @@ impl State {
 
     /// Returns an error if the power has failed.
     ///
-    /// The image then keeps what was done until the failure, and nothing else.
+    /// In that case, the image gets the operations that survive the failure, and nothing else.
     pub fn lost_power(&mut self) -> Result<(), Refused> {
         let lost = |live: &mut Live| live.drive().ssd().medium().has_lost_power();
         if !self.live.as_mut().is_some_and(lost) {
@@ -91,7 +91,7 @@ impl State {
 
     /// Carries out a client's command and records it, if a trace is recorded.
     ///
-    /// The command came at `at` of the server's clock.
+    /// The command arrived at time `at` of the server's clock.
     pub fn of_client(
         &mut self,
         request: &Request,
@@ -105,8 +105,8 @@ impl State {
         self.submit(request, data, out, waits)
     }
 
-    /// Carries out a command, fills `out` with what it read, and returns its ticket: 0 unless
-    /// `waits`.
+    /// Carries out a command and fills `out` with the data that it read. Returns the command's
+    /// ticket, or 0 without `waits`.
     pub fn submit(
         &mut self,
         request: &Request,
@@ -124,14 +124,15 @@ impl State {
         self.lost_power()?;
         let durable = request.op == HostOp::Flush || request.fua;
         if let Err(why) = self.persist(durable) {
-            // it is unknown which part the host has written: the next mount checks
+            // it is unknown which part the host has written, so the next mount checks the image
             (self.live, self.gone) = (None, Some(Refused::Failed(why.clone())));
             return Err(Refused::Failed(why));
         }
         Ok(ticket)
     }
 
-    /// Writes the medium's changes to the image: at once if they are to be `durable`.
+    /// Writes the medium's changes to the image. With `durable`, they are written and synced at
+    /// once; otherwise they may wait.
     pub fn persist(&mut self, durable: bool) -> Result<(), String> {
         let (Some(image), Some(live)) = (&mut self.image, &mut self.live) else { return Ok(()) };
         let medium = live.drive().ssd_mut().faults();

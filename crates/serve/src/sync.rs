@@ -1,6 +1,6 @@
 //! Locks and atomics that threads share, from the standard library or from shuttle.
 //!
-//! Shuttle draws the order in which threads go on (`tests/interleavings.rs`).
+//! Shuttle chooses the order in which threads run (`tests/interleavings.rs`).
 
 #[cfg(feature = "interleavings")]
 pub use shuttle::sync::{

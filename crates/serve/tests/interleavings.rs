@@ -1,6 +1,6 @@
-//! Threads of clients on one server, in orders that shuttle draws: some order of the commands
-//! explains the replies, and what was durable for any of the clients is there after a power
-//! failure.
+//! Client threads on one server, which run in orders that shuttle chooses. The tests check that
+//! some order of the commands explains the replies. They also check that data that was durable for
+//! any client is there after a power failure.
 //!
 //! `cargo test --release -p flashatlas-serve --features interleavings --test interleavings`
 
@@ -14,7 +14,7 @@ use shuttle::{Config, Runner};
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 
-/// A clock that advances only when a thread sleeps; other threads go on meanwhile.
+/// A clock that advances only when a thread sleeps. Meanwhile other threads can run.
 #[derive(Default)]
 struct Sleeping(AtomicU64);
 
@@ -45,7 +45,7 @@ fn powered_on(time: &str, disk: Memory) -> Served {
     Arc::new(server.unwrap_or_else(|e| panic!("{e}")))
 }
 
-/// Returns the byte that fills a unit, or `None` if it cannot be read.
+/// Returns the byte that fills a unit, or `None` if the unit cannot be read.
 fn held(server: &Server<Sleeping>, unit: u64) -> Option<u8> {
     let mut out = [0; UNIT];
     server.read(&mut out, unit * UNIT as u64).ok()?;
@@ -57,19 +57,20 @@ fn write(server: &Server<Sleeping>, unit: u64, version: u8, fua: bool) -> bool {
     server.write(&[version; UNIT], unit * UNIT as u64, fua).is_ok()
 }
 
-/// Runs `run` in many orders: drawn at random, and with few changes of the thread.
+/// Runs `run` with many orders of its threads: random orders, and orders that seldom switch
+/// threads.
 fn in_many_orders(run: impl Fn() + Copy + Send + Sync + 'static) {
     let count = 5000 / one_in().min(10) as usize;
     let config = || {
         let mut config = Config::new();
-        config.stack_size = 1 << 20; // a mount takes more than the default
+        config.stack_size = 1 << 20; // a mount needs more than the default
         config
     };
     Runner::new(RandomScheduler::new_from_seed(1, count), config()).run(run);
     Runner::new(PctScheduler::new_from_seed(1, 3, count), config()).run(run);
 }
 
-/// A command of a client: what it wrote or read, and when it was sent and answered.
+/// A command of a client, with the byte that it wrote or read, and when it was sent and answered.
 #[derive(Clone, Copy, Debug)]
 struct Command {
     sent: u64,
@@ -78,9 +79,10 @@ struct Command {
     is_write: bool,
 }
 
-/// Returns `true` if some order of the commands explains what was read of a unit that holds `now`.
+/// Returns `true` if some order of the commands explains all reads of a unit that now holds `now`.
 ///
-/// In this order a command that was answered before another was sent comes before it.
+/// In this order, a command that was answered before another command was sent comes before the
+/// other.
 fn linearizable(left: &[Command], now: u8) -> bool {
     let first = left.iter().map(|command| command.answered).min();
     left.is_empty()
@@ -140,11 +142,11 @@ fn joined(threads: Vec<JoinHandle<()>>) {
     threads.into_iter().for_each(|thread| thread.join().expect("it ends"));
 }
 
-/// Checks durability: clients write units of their own, others send FLUSHes, and `last` happens at
-/// some time.
+/// Checks durability. Some clients write, each to its own units; others send FLUSHes. `last` runs
+/// at some time.
 ///
-/// A write is there afterwards if it had FUA, or if it was acknowledged before a FLUSH was sent
-/// that was acknowledged.
+/// A write must be there afterwards if it had FUA. It must also be there if it was acknowledged
+/// before a FLUSH was sent and that FLUSH was acknowledged.
 fn durable(last: impl Fn(&Server<Sleeping>) + Copy + Send + Sync + 'static) {
     in_many_orders(move || {
         for time in TIMES {

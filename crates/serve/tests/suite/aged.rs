@@ -1,4 +1,4 @@
-//! Drives that start from a checkpoint: they are full, and the data reads as zeros.
+//! Tests of drives that start from a full checkpoint, whose data reads as zeros.
 
 use crate::{Still, begin, drives, plan};
 use flashatlas_crash::subject::over_tiny;
@@ -14,11 +14,11 @@ fn filled(config: &DriveConfig, folder: &Path) -> ServeSpec {
     preconditioned(config, folder, "fill").unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// Returns the specification of a new image that begins as a drive after this precondition, which
-/// is kept in `folder`.
+/// Runs the precondition `how` and saves its checkpoint in `folder`. Returns the specification of a
+/// new image that starts from this checkpoint.
 ///
 /// # Errors
-/// Returns an error if the drive has no such state.
+/// Returns an error if the drive cannot be saved in this state.
 pub fn preconditioned(
     config: &DriveConfig,
     folder: &Path,
@@ -45,9 +45,9 @@ fn reads_as(server: &Server<Still>, from: u64, byte: u8) -> bool {
     })
 }
 
-/// A drive from a full checkpoint has all units allocated and reads as zeros.
+/// A drive that starts from a full checkpoint has all units allocated, and reads as zeros.
 ///
-/// This holds in memory and in an image. The image is sound, and the next mount needs no
+/// This is true in memory and in an image. The image is sound, and its next mount needs no
 /// checkpoint.
 #[test]
 fn every_scheme_and_store_begins_full() {
@@ -58,7 +58,8 @@ fn every_scheme_and_store_begins_full() {
         let aged = filled(config, folder.path());
         let begun = Server::begin(&ServeSpec { image: None, ..aged.clone() }, Still::default());
         if let Err(why) = begun {
-            // checkpoints have map pages of one length: the error says so, and nothing is served
+            // a checkpoint can only hold map pages of equal length; the error says so, and nothing
+            // is served
             assert!(why.to_string().contains("map pages in ascending slots"), "{name}: {why}");
             unequal.push(name.clone());
             continue;
@@ -90,7 +91,7 @@ fn every_scheme_and_store_begins_full() {
         let mut out = vec![0; 2 * unit];
         server.read(&mut out, 0).unwrap();
         assert!(out[..unit].iter().all(|&b| b == 7), "{name}");
-        // a sector of an aged unit was written: the rest of the unit is zeros, as it was
+        // one sector of an aged unit was written, so the other sectors of the unit are still zeros
         assert!(out[unit..unit + 512].iter().all(|&b| b == 9), "{name}");
         assert!(out[unit + 512..].iter().all(|&b| b == 0), "{name}");
         assert!(reads_as(&server, 2, 0), "{name}");
@@ -133,9 +134,9 @@ fn what_is_no_checkpoint_or_of_another_drive_leaves_no_image() {
     assert!(!aged.image.unwrap().exists(), "nothing is left of the attempt");
 }
 
-/// A process that was killed while it made an image leaves a file that begins with `FAMAKING`.
+/// A process that is killed while it creates an image leaves a file that begins with `FAMAKING`.
 ///
-/// A file of zeros does not, and may be a file of the user.
+/// A file of zeros is not such a file, and may belong to the user.
 #[test]
 fn an_image_whose_making_was_cut_is_made_anew() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,7 +1,7 @@
-//! Aged drives under writes, trims and reads of any sectors, compared with an array of bytes.
+//! Tests that compare aged drives with an array of bytes. Clients write, trim and read any sectors.
 //!
-//! Collection moves pages that a precondition left without bytes together with pages that clients
-//! wrote.
+//! Collection moves pages of the precondition, which have no bytes, together with pages that
+//! clients wrote.
 
 use crate::aged::preconditioned;
 use crate::sectors::SECTOR;
@@ -14,13 +14,14 @@ use flashatlas_types::{Rng, Seed};
 use serde_json::Value;
 use tempfile::tempdir;
 
-/// Bytes that are written, as a multiple of the flash: every block is collected several times.
+/// Bytes that are written, as a multiple of the flash's size. They suffice to collect every block
+/// several times.
 const TIMES: u64 = 4;
 
-/// Least number of erases of a block, on average, that the test must reach.
+/// Least average number of erases of a block that the test must reach.
 const ERASES: u64 = 3;
 
-/// Place of the image, and the presence of FLUSH and FUA among the commands.
+/// Whether the image is on disk, and whether the commands include FLUSH and FUA.
 #[derive(Clone, Copy, Debug)]
 struct Kept {
     on_disk: bool,
@@ -33,10 +34,11 @@ const KEPT: [Kept; 3] = [
     Kept { on_disk: false, flushes: false },
 ];
 
-/// A client, with the value that each byte of its drive must have.
+/// A client, with the expected value of each byte of its drive.
 struct Client {
     expected: Vec<u8>,
-    /// Sectors of units that were trimmed, and not written since: a mount may find old data there.
+    /// Sectors of units that were trimmed and not written since. After a mount, they may hold old
+    /// data.
     trimmed: Vec<bool>,
     unit: usize,
     writes: u64,
@@ -147,7 +149,8 @@ fn erases(record: &Value) -> u64 {
     by_cause.values().filter_map(Value::as_u64).sum()
 }
 
-/// Serves a drive; on a disk twice, with a mount between. Returns erases, for each block.
+/// Serves a drive. If it is on disk, mounts and serves it a second time. Returns the average number
+/// of erases of a block.
 fn serve(config: &DriveConfig, plan: &ServeSpec, kept: Kept) -> Result<u64, String> {
     let said = |why: Refused| why.to_string();
     let disk = Memory::default();
@@ -181,8 +184,8 @@ fn serve(config: &DriveConfig, plan: &ServeSpec, kept: Kept) -> Result<u64, Stri
     Ok((count + erases(&record)) / u64::from(layout.blocks()))
 }
 
-/// Every scheme and store, blank, filled and steady, with a write cache and without one, on one die
-/// and on four, as an image and in memory alone.
+/// Tests every scheme and store, blank, filled and steady, with and without a write cache, on one
+/// die and on four, in an image and in memory only.
 #[test]
 fn aged_drives_hold_what_clients_wrote() {
     let (mut served, mut steady, mut number) = (0, 0, 0);
@@ -204,7 +207,7 @@ fn aged_drives_hold_what_clients_wrote() {
                 let aged = ServeSpec { image: None, ..aged };
                 for kept in KEPT {
                     number += 1;
-                    // changes wait longest in memory where nobody flushes
+                    // without flushes, changes wait longest in memory
                     let always = how != "none" && kept.on_disk && !kept.flushes;
                     if !all && number % (if always { 3 } else { 24 }) != 0 {
                         continue;
@@ -213,7 +216,7 @@ fn aged_drives_hold_what_clients_wrote() {
                     match serve(config, &aged, kept) {
                         Ok(erases) if erases < ERASES => few.push(format!("{which}: {erases}")),
                         Ok(_) => {}
-                        // the format of checkpoints has map pages of one length
+                        // a checkpoint can only hold map pages of equal length
                         Err(why) if why.contains("map pages in ascending slots") => continue,
                         Err(why) => wrong.push(format!("{which}: {why}")),
                     }

@@ -1,4 +1,5 @@
-//! Files that are no image, of another drive, or damaged: a clear error, and never wrong bytes.
+//! Tests of files that are not an image, belong to another drive or are damaged. They give a clear
+//! error, and never wrong bytes.
 
 use crate::{Still, begin, plan};
 use flashatlas_device::DriveConfig;
@@ -63,10 +64,11 @@ fn what_is_no_image_of_this_drive_is_left_alone() {
     assert!(refused(&plan).contains("byte 16: the header does not match its checksum"));
 }
 
-/// Bytes of the image change while no drive is on it.
+/// Bytes of the image change while no drive uses it.
 ///
-/// A read then returns what was written, or an older version if the mount reported damage. Or the
-/// read fails and the drive stops; the next mount checks everything and reports the damage.
+/// A read then returns the written data, or an older version if the mount reported damage.
+/// Otherwise the read fails and the drive stops, and the next mount checks everything and reports
+/// the damage.
 #[test]
 fn a_damaged_image_is_reported_and_never_answered_with_bytes_of_something_else() {
     let folder = tempfile::tempdir().unwrap();
@@ -86,7 +88,7 @@ fn a_damaged_image_is_reported_and_never_answered_with_bytes_of_something_else()
     let (mut reported, mut lazily) = (0, 0);
     for _ in 0..40 {
         let mut bytes = whole.clone();
-        // the header says what the drive is: it has a checksum of its own, tried above
+        // the header is left out; it has its own checksum, which is tested above
         let at = 4096 + rng.below(bytes.len() as u64 - 4096) as usize;
         let end = (at + 1 + rng.below(2000) as usize).min(bytes.len());
         bytes[at..end].iter_mut().for_each(|b| *b ^= 0x55);

@@ -1,5 +1,5 @@
-//! The host's disk fails: no lost write is acknowledged, and data that was acknowledged as durable
-//! is there when the disk works again.
+//! Tests in which the host's disk fails. No lost write is acknowledged, and data that was
+//! acknowledged as durable is there when the disk works again.
 
 use crate::{drives, plan, powered_on};
 use flashatlas_serve::{Disk, Memory, ServeSpec};
@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
-/// Disk that takes a number of writes and a number of syncs, and fails from then on.
+/// Disk that accepts a number of writes and a number of syncs, and then fails.
 #[derive(Clone)]
 struct Failing {
     disk: Memory,
@@ -62,7 +62,7 @@ impl Disk for Failing {
     }
 }
 
-/// A disk fills up while an image is made on it: any drive can start on the file that is left.
+/// A disk fills up while an image is created on it. Any drive can start on the file that is left.
 #[test]
 fn an_image_that_cannot_be_made_leaves_nothing() {
     let mut all = drives().into_iter().filter(|(_, config)| config.layers().is_empty());
@@ -77,21 +77,21 @@ fn an_image_that_cannot_be_made_leaves_nothing() {
             break;
         }
         if disk.length().unwrap() > 0 {
-            // whole, and the disk failed later: the mount itself writes
+            // the image is complete, and the disk failed later, when the mount wrote to it
             continue;
         }
         failures += 1;
         let again = powered_on(&plan(&other, Path::new("in memory")), disk);
         assert!(again.is_ok(), "after {after} writes: {:?}", again.err());
     }
-    // at least the sign that it is being made, a lane, and the header
+    // the disk failed at least at the `FAMAKING` bytes, at a lane, and at the header
     assert!(failures >= 3, "{failures}");
 }
 
-/// Writes units over and over, every fifth with a FLUSH, until the disk fails; returns `true` if it
-/// did.
+/// Writes units over and over, with a FLUSH after every fifth, until the disk fails. Returns `true`
+/// if it failed.
 ///
-/// Then everything durable is looked for on the disk, which works again.
+/// After that the disk works again, and must hold everything that was durable.
 fn play(plan: &ServeSpec, blank: &Memory, failing: (i64, i64)) -> bool {
     let disk = blank.copied();
     let broken = Failing::over(&disk);

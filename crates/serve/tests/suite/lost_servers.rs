@@ -1,6 +1,7 @@
-//! A server that is killed, or whose drive loses its power, and the next server on the same image.
+//! Tests of a server that is killed or whose drive loses power, and of the next server on its
+//! image.
 //!
-//! What was flushed is there, and every sector holds what one of the writes wrote.
+//! Flushed data is there, and every sector holds the data of one of its writes.
 
 use crate::sectors::Sectors;
 use crate::{Still, drives, drives_on, plan, powered_on};
@@ -17,9 +18,9 @@ enum End {
     Orderly,
 }
 
-/// Uses the drive of `plan` for `count` sessions, on a disk that outlives them.
+/// Uses the drive of `plan` for `count` sessions on one disk.
 ///
-/// Returns the number of commands that made something durable, or an error in words.
+/// Returns the number of commands that made something durable, or an error message.
 fn sessions(plan: &ServeSpec, rng: &mut Rng, count: u64) -> Result<u64, String> {
     let disk = Memory::default();
     let mut sectors: Option<Sectors> = None;
@@ -37,7 +38,8 @@ fn sessions(plan: &ServeSpec, rng: &mut Rng, count: u64) -> Result<u64, String> 
         };
         let sectors = sectors.get_or_insert_with(|| Sectors::blank(&server));
         match sectors.found(&server) {
-            // a read that loads a map page may write another one
+            // the power may fail in a read, because a read that loads a map page may write another
+            // one
             Err(Refused::PowerLost) => continue,
             found => sectors.are(found.map_err(|e| wrong(e.to_string()))?),
         }
@@ -66,7 +68,8 @@ fn nothing_that_was_flushed_is_lost_on_any_drive() {
     let mut durable = 0;
     let mut refused = Vec::new();
     let image = folder.path().join("drive.img");
-    // on one die, and on four: a failure finds each of the four at another point
+    // the drive is on one die and on four, because a failure interrupts each of the four at another
+    // point
     let on_each = drives().into_iter().zip(drives_on("lanes"));
     for (number, ((name, config), (_, on_four))) in on_each.enumerate() {
         let plan_of = |config| plan(config, &image);
@@ -104,7 +107,7 @@ fn a_drive_that_ignores_flushes_is_found_out() {
     assert!(found.expect("it loses what it said was durable").contains("not one of"));
 }
 
-/// A clock that is at some second.
+/// A clock that always shows the same second.
 struct At(u64);
 
 impl Clock for At {
@@ -126,7 +129,7 @@ fn the_power_fails_when_its_time_has_come_or_somebody_says_so() {
     server.write(&unit(&server), 0, true).unwrap();
     server.cut();
     assert_eq!(server.write(&unit(&server), 0, true), Err(Refused::PowerLost));
-    drop(server); // it has the image
+    drop(server); // releases the image
     let server = Server::begin(&plan, At(3)).unwrap_or_else(|e| panic!("{e}"));
     assert_eq!(server.write(&unit(&server), 0, true), Err(Refused::PowerLost));
     assert_eq!(server.gone(), Some(Refused::PowerLost));

@@ -1,6 +1,7 @@
-//! The host itself fails, and loses any part of what was written to the image and not synced.
+//! Tests in which the host itself fails, and loses any part of the unsynced writes to the image.
 //!
-//! The drive is mounted from what is left, and every unit holds a version that the model allows.
+//! The drive is then mounted from the remaining image, and every unit holds a version that the
+//! model allows.
 
 use crate::sectors::Sectors;
 use crate::{drives, drives_on, plan, powered_on};
@@ -18,21 +19,22 @@ use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-/// A disk of a host that fails now and then: it keeps durable bytes apart from unsynced writes.
+/// A disk of a host that sometimes fails. The disk stores durable bytes and unsynced writes
+/// separately.
 ///
-/// All clones are one disk.
+/// All clones share one content.
 #[derive(Clone, Default)]
 struct Remembering(Arc<Mutex<Remembered>>);
 
 #[derive(Default)]
 struct Remembered {
     durable: Vec<u8>,
-    /// Everything written, durable or not: what a running host reads.
+    /// All written bytes, durable or not, which a running host reads.
     cached: Vec<u8>,
     pending: Vec<(u64, Vec<u8>)>,
-    /// Draws the failures of the host; `None`: it never fails.
+    /// Random numbers that determine the failures of the host, or `None` if it never fails.
     failures: Option<Rng>,
-    /// Disks that the host left when it failed.
+    /// Copies of the disk after each failure of the host.
     left: Vec<Remembering>,
 }
 
@@ -75,7 +77,7 @@ impl Disk for Remembering {
 }
 
 impl Remembering {
-    /// Returns a disk of a host that fails.
+    /// Returns a disk of a host that sometimes fails.
     fn failing(rng: Rng) -> Remembering {
         Remembering::of(Remembered { failures: Some(rng), ..Remembered::default() })
     }
@@ -88,9 +90,9 @@ impl Remembering {
         self.0.lock().unwrap()
     }
 
-    /// Returns the disks that failures have left since the last call.
+    /// Returns the copies of the disk after the failures since the last call.
     ///
-    /// The host may fail once more in this call.
+    /// The host may fail once more during this call.
     fn left(&self) -> Vec<Remembering> {
         let mut now = self.now();
         now.fail(3);
@@ -99,9 +101,9 @@ impl Remembering {
 }
 
 impl Remembered {
-    /// Lets the host fail, one time in `one_in`.
+    /// Makes the host fail, with a probability of 1 in `one_in`.
     ///
-    /// Each write that was not synced is there, is lost, or is there up to a random sector.
+    /// Each unsynced write is on the copy, is lost, or is on the copy up to a random sector.
     fn fail(&mut self, one_in: u64) {
         let Some(rng) = &mut self.failures else { return };
         if rng.below(one_in) > 0 {
@@ -132,10 +134,10 @@ fn step(rng: &mut Rng, units: u32, sectors: u32) -> Step {
     }
 }
 
-/// Bytes that were written with each stamp: units of one byte.
+/// The byte value that fills a unit, for each stamp. All bytes of a unit are equal.
 type Written = HashMap<Stamp, u8>;
 
-/// Carries out a step, with bytes that its content decides.
+/// Carries out a step. A write is filled with the low byte of `content`.
 fn carry_out(
     drive: &mut Stack,
     step: Step,
@@ -156,7 +158,7 @@ fn carry_out(
     Ok(())
 }
 
-/// Mounts the disk that a failure left, and reads all of it.
+/// Mounts the copy of the disk after a failure, and reads every unit.
 fn examine(
     config: &DriveConfig,
     disk: Remembering,
@@ -188,7 +190,7 @@ fn examine(
     Ok(())
 }
 
-/// Returns the drive with real bytes.
+/// Returns the configuration of the drive with real bytes.
 fn with_bytes(config: &DriveConfig, more: &[&str]) -> DriveConfig {
     let mut settings = over_tiny(config);
     settings.extend(["nand.data=ram"].iter().chain(more).map(|&s| s.into()));
@@ -206,7 +208,7 @@ fn play(config: &DriveConfig, rng: &mut Rng, steps: u32, faults: bool) -> Result
     let disk = Remembering::failing(rng.clone());
     let opened = Image::open(disk, "tiny", &Map::new(), &mut blank, Verify::New, None);
     let (mut image, _) = opened.map_err(|e| e.to_string())?;
-    drop(image.disk().left()); // a file whose making was cut is no image
+    drop(image.disk().left()); // failures during creation: a half-created file is not an image
     drive.remount([blank], config, SEED).map_err(|e| e.to_string())?;
     drive.ssd_mut().faults().keep_journal();
     drive.set_instant(true);
@@ -223,7 +225,7 @@ fn play(config: &DriveConfig, rng: &mut Rng, steps: u32, faults: bool) -> Result
         carry_out(&mut drive, step, content, &mut written)
             .map_err(|e| format!("step {number}, {step}: {e}"))?;
         let changes = drive.ssd_mut().faults().take_journal();
-        // changes may reach the file long before a FLUSH, or with it
+        // changes are written to the file long before a FLUSH or as part of it
         image.write(&changes).map_err(|e| e.to_string())?;
         drive.ssd_mut().faults().let_go(&changes);
         let mut left = image.disk().left();
@@ -244,7 +246,7 @@ fn play(config: &DriveConfig, rng: &mut Rng, steps: u32, faults: bool) -> Result
 #[test]
 fn a_host_that_loses_any_part_of_its_cache_loses_nothing_that_was_flushed() {
     let mut examined = 0;
-    // a layer keeps what it composes elsewhere: bare drives are what an image holds
+    // only drives without layers, because an image does not hold the state of a layer
     for (name, config) in drives().into_iter().filter(|(name, _)| name.starts_with('-')) {
         let config = with_bytes(&config, &[]);
         for seed in 0..20 / one_in().min(20) as u64 {
@@ -256,10 +258,10 @@ fn a_host_that_loses_any_part_of_its_cache_loses_nothing_that_was_flushed() {
     assert!(examined > 1000, "{examined}");
 }
 
-/// The host's disk keeps the order of the commands of a layer.
+/// What a layer wrote in order must survive on the host's disk in that order.
 ///
-/// A layer may send several commands for one of a client, and wait for the drive's promise after
-/// each.
+/// For one command of a client, a layer may send several commands to the drive, and wait for the
+/// drive's promise after each of them.
 #[test]
 fn a_host_that_loses_any_part_of_its_cache_loses_nothing_of_layers_either() {
     let mut examined = 0;
@@ -268,14 +270,14 @@ fn a_host_that_loses_any_part_of_its_cache_loses_nothing_of_layers_either() {
         let serves = config.drives() == 1
             && config.shape().unit_sectors * SECTOR_BYTES >= config.layout().unwrap().unit_bytes;
         if !serves {
-            continue; // refused: `nothing_that_was_flushed_is_lost_on_any_drive`
+            continue; // tested in `nothing_that_was_flushed_is_lost_on_any_drive`: it is refused
         }
         let plan = plan(&config, Path::new("in memory"));
         for seed in 0..10 / one_in().min(10) as u64 {
             let mut rng = Rng::stream(Seed(seed), &name);
             let disk = Remembering::failing(rng.clone());
             let server = powered_on(&plan, disk.clone()).unwrap_or_else(|e| panic!("{name}: {e}"));
-            disk.left(); // a file whose making was cut is no image
+            disk.left(); // ignore failures during creation: a half-created file is not an image
             let mut sectors = Sectors::blank(&server);
             for number in 0..150 {
                 let done = sectors.command(&server, &mut rng, |sectors| {
@@ -293,7 +295,8 @@ fn a_host_that_loses_any_part_of_its_cache_loses_nothing_of_layers_either() {
     assert!(examined > 100, "{examined}");
 }
 
-/// Programs and erases fail, and spare blocks replace the failed blocks: the image has all of this.
+/// Programs and erases fail, and spare blocks replace the failed blocks. The image stores all of
+/// this.
 #[test]
 fn blocks_that_fail_and_are_replaced_are_in_the_image() {
     let mut replaced = 0;

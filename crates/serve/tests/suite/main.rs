@@ -1,4 +1,4 @@
-//! Drives with real bytes, under clients that write, lose their server and their power.
+//! Tests of served drives with real bytes, whose servers are killed and whose power or host fails.
 
 mod aged;
 mod aged_bytes;
@@ -20,12 +20,12 @@ use flashatlas_types::Ps;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Returns every scheme, store and layer on one die, with its name.
+/// Returns the drives of every scheme, store and layer on one die, with their names.
 fn drives() -> Vec<(String, DriveConfig)> {
     drives_on("square")
 }
 
-/// Returns every scheme, store and layer on the named geometry, with its name.
+/// Returns the drives of every scheme, store and layer on the named geometry, with their names.
 fn drives_on(geometry: &str) -> Vec<(String, DriveConfig)> {
     let geometry = GEOMETRIES.iter().find(|g| g.name == geometry).expect("it is there");
     let name = |s: &Subject| format!("{}/{}:{}", s.layers_name(), s.scheme_name(), s.store_name());

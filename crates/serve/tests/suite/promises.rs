@@ -1,6 +1,7 @@
-//! A power failure that loses a random last part of each lane's operations.
+//! Test of a power failure after which each lane has lost its operations from a random point on.
 //!
-//! What a layer sent after the answer of a FLUSH or FUA is never there without what came before.
+//! If a command was sent after the answer to a FLUSH or FUA, its data is never there without the
+//! data of that FLUSH or FUA.
 
 use crate::drives_on;
 use flashatlas_crash::recording::{SEED, held};
@@ -22,9 +23,10 @@ fn mounted(config: &DriveConfig, disk: Memory) -> (Stack, Image<Memory>) {
     (drive, image)
 }
 
-/// Returns whether units 0 and 1 are there after a power failure that `seed` draws.
+/// Returns whether units 0 and 1 are there after a power failure that `seed` determines.
 ///
-/// The units were written in this order, each with FUA, as a layer does for a client's command.
+/// The units are written in this order, each with FUA, as a layer may do for one command of a
+/// client.
 fn left(config: &DriveConfig, seed: u64) -> (bool, bool) {
     let disk = Memory::default();
     let (mut drive, mut image) = mounted(config, disk.clone());

@@ -1,5 +1,5 @@
-//! Versions that each sector of a served drive may hold, while clients write and power and hosts
-//! fail.
+//! Versions that each sector of a served drive may hold after clients wrote and the power or the
+//! host failed.
 
 use crate::Still;
 use flashatlas_serve::{Refused, Server};
@@ -7,7 +7,7 @@ use flashatlas_types::Rng;
 
 pub const SECTOR: usize = 512;
 
-/// Returns the content of a sector after write `number`; for 0 it is zeros.
+/// Returns the content of a sector after write `number`. Number 0 stands for zeros.
 fn sector(number: u64, at: usize) -> Vec<u8> {
     match number {
         0 => vec![0; SECTOR],
@@ -17,11 +17,11 @@ fn sector(number: u64, at: usize) -> Vec<u8> {
     }
 }
 
-/// Numbers of the writes that each sector may hold; the last number is the present content.
+/// Numbers of the writes that each sector may hold. The last number is the present content.
 pub struct Sectors {
     versions: Vec<Vec<u64>>,
     writes: u64,
-    /// Commands that were answered and made something durable.
+    /// Number of answered commands that made something durable.
     pub durable: u64,
 }
 
@@ -32,7 +32,7 @@ impl Sectors {
         Sectors { versions: vec![vec![0]; sectors], writes: 0, durable: 0 }
     }
 
-    /// Returns the number of the write that each sector holds on a drive just powered on.
+    /// Returns, for a drive just powered on, the number of the write that each sector holds.
     ///
     /// Returns an error if a sector holds a write that it may not hold.
     pub fn found(&self, server: &Server<Still>) -> Result<Vec<u64>, Refused> {
@@ -50,7 +50,7 @@ impl Sectors {
         .collect()
     }
 
-    /// Notes the writes that the sectors hold from now on, and nothing else.
+    /// Notes that each sector holds exactly the write in `found` from now on.
     pub fn are(&mut self, found: Vec<u64>) {
         self.versions = found.into_iter().map(|version| vec![version]).collect();
     }
@@ -66,8 +66,8 @@ impl Sectors {
         }
     }
 
-    /// Lets a client send a command; `meanwhile` sees what the sectors may hold until it is
-    /// answered.
+    /// Sends a command of a client. `meanwhile` is called with the versions that the sectors may
+    /// hold until the command is answered.
     pub fn command(
         &mut self,
         server: &Server<Still>,
@@ -106,7 +106,7 @@ impl Sectors {
         meanwhile(self)?;
         match (op, fua) {
             (0..=5, true) => self.made_durable(at, length),
-            // zeros with FUA are flushed with everything else
+            // a write of zeros with FUA flushes everything else, too
             (6, true) | (7, _) => self.flushed(),
             _ => return Ok(()),
         }

@@ -1,4 +1,4 @@
-//! Times at which replies go out.
+//! Tests of the times at which replies are sent.
 
 use crate::Still;
 use flashatlas_serve::{Clock, ServeSpec, Server};
@@ -12,7 +12,8 @@ fn plan(time: serde_json::Value) -> ServeSpec {
     serde_json::from_value(json!({ "drive": "tiny", "set": set, "time": time })).unwrap()
 }
 
-/// Returns the latency of one read, in picoseconds of the clock and in the drive's nanoseconds.
+/// Returns the latency of one read in picoseconds of the clock, and in nanoseconds of simulated
+/// time.
 fn read_takes(slower: f64) -> (u64, f64) {
     let clock = Arc::new(Still::default());
     let server =
@@ -36,7 +37,7 @@ impl Clock for Shared {
     }
 
     fn sleep_until(&self, at: Ps) {
-        std::thread::sleep(Duration::from_micros(20)); // others have the drive meanwhile
+        std::thread::sleep(Duration::from_micros(20)); // meanwhile other threads can use the drive
         self.0.sleep_until(at);
     }
 }
@@ -54,7 +55,7 @@ fn a_reply_comes_when_the_drive_would_answer_or_so_many_times_later() {
     }
 }
 
-/// Sleeps longer than it was asked to.
+/// A clock that always sleeps longer than requested.
 struct Sleepy(Still);
 
 impl Clock for Sleepy {
@@ -91,7 +92,7 @@ fn notes(record: &serde_json::Value, code: &str) -> Vec<serde_json::Value> {
 
 /// A page is sensed in 50 us, and each sleep is 70 us too long.
 ///
-/// So a client measures more than twice the drive's latency, and a note says so.
+/// So a client measures more than twice the drive's latency, and a note reports this.
 #[test]
 fn late_replies_are_a_note_with_both_times() {
     let clock = Arc::new(Sleepy(Still::default()));
@@ -107,7 +108,7 @@ fn late_replies_are_a_note_with_both_times() {
     assert_eq!((&values["op"], values["drive"].as_f64()), (&json!("read"), Some(drive_us)));
     let late_us = (record["served"]["late_ns"]["p99"].as_f64().unwrap() / 1e3).round();
     assert!(late_us >= 70.0 && values["p99"].as_f64() == Some(late_us), "{values}");
-    assert_eq!(seen["notes"][0]["text"], found[0]["text"], "whoever looks sees it as well");
+    assert_eq!(seen["notes"][0]["text"], found[0]["text"], "the live view has the note, too");
     assert!(seen["notes"][0]["advice"].as_str().unwrap().contains("--time 10"));
     assert_eq!(seen["late_ns"], record["served"]["late_ns"]);
 
@@ -120,12 +121,13 @@ fn late_replies_are_a_note_with_both_times() {
 
 /// A client waits for each reply, so commands do not arrive faster than the drive completes them.
 ///
-/// This holds even if the last command takes nearly all of the time.
+/// So no backlog is reported, even if the last command takes nearly the whole run.
 #[test]
 fn one_flush_is_no_host_that_outruns_the_drive() {
     for time in [json!("none"), json!({ "real": 1.0 })] {
         let server = Server::begin(&plan(time), Still::default()).unwrap();
-        // the FLUSH at the end waits for its program, which is nearly all of the time
+        // the final FLUSH waits until the write is programmed, and this wait is nearly the whole
+        // run
         server.write(&[7; 2048], 0, false).unwrap();
         let record = server.end().record.unwrap()["record"].clone();
         let reasons = record["steadiness"]["reasons"].as_array().unwrap();
@@ -154,10 +156,10 @@ fn at_once_no_time_passes_for_the_client_and_depths_are_those_of_the_clients() {
     assert!(record["trace"]["format"] == "served" && record["waf"].as_f64().unwrap() > 0.99);
 }
 
-/// Every client gets the reply of its own command.
+/// Every client gets the reply to its own command.
 ///
-/// The drive uses a tag again as soon as its command is complete, and the client that waits for it
-/// may be asleep then.
+/// The drive reuses a tag as soon as its command is complete. At that time, the client that waits
+/// for the reply may still be asleep.
 #[test]
 fn many_clients_in_real_time_all_have_their_replies() {
     let clock = Arc::new(Still::default());

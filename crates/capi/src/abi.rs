@@ -1,8 +1,8 @@
 //! The C ABI. `flashatlas.h` is generated from this file.
 //!
-//! The same safety rules hold for all functions: a pointer is null or points to its type, strings
-//! end with a zero, a buffer has the room that the argument beside it names, a drive was made by
-//! `fa_drive_create` and was not freed, and one thread at a time uses it.
+//! The same safety rules hold for all functions. A pointer is null or points to its type. Strings
+//! end with a zero. A buffer has the size that the argument beside it gives. A drive was made by
+//! `fa_drive_create`, was not freed, and is used by one thread at a time.
 
 #![allow(clippy::missing_safety_doc, reason = "said above, once for all of them")]
 
@@ -12,10 +12,10 @@ use crate::guard::{given, on, put_error, string, text, unpanicked};
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// The version of this interface; `fa_drive_abi` returns the library's own.
+/// The version of this interface. `fa_drive_abi` returns the version of the library.
 pub const FA_DRIVE_ABI: u32 = 1;
 
-/// A time that never comes: the time of the next event of a drive that has none.
+/// A time that never comes. It is the time of the next event if there is none.
 pub const FA_NEVER: u64 = 0xFFFF_FFFF_FFFF_FFFF;
 
 /// Bytes of a sector.
@@ -31,7 +31,7 @@ pub const FA_LATEST: u64 = 0x7FFF_FFFF_FFFF_FFFF;
 #[repr(i32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FaCode {
-    /// Done.
+    /// The call succeeded.
     FA_SUCCESS = 0,
     /// A pointer is null, a value has no meaning, or a buffer is too small.
     FA_ERR_ARGUMENT = 1,
@@ -45,19 +45,20 @@ pub enum FaCode {
     FA_ERR_TIME = 5,
     /// The power is off: call `fa_power_on`.
     FA_ERR_POWER_OFF = 6,
-    /// The power failed in this call, as `fa_power_cut_after` asked for. The command may have been
-    /// carried out in part, and is not complete.
+    /// The power failed during this call, as requested by `fa_power_cut_after`. The command may
+    /// have been carried out in part, and is not complete.
     FA_ERR_POWER_LOST = 7,
     /// The data cannot be read. Other commands may follow.
     FA_ERR_UNREADABLE = 8,
-    /// The drive cannot go on (no space, or an erase or a program that failed): every later command
-    /// gets this code until the power is switched off and on.
+    /// The drive stopped, because it has no space or because an erase or a program failed. Every
+    /// later command gets this code until the power is switched off and on.
     FA_ERR_FAILED = 9,
     /// Commands are in flight, or the drive still works on something.
     FA_ERR_BUSY = 10,
-    /// A rule of the drive does not hold: this is a defect of the simulator.
+    /// A rule of the drive does not hold. This is a defect of the simulator.
     FA_ERR_CHECK = 11,
-    /// The simulator failed. Every later call on the drive gets this code: free the drive.
+    /// The simulator failed. Every later call on the drive gets this code; only `fa_drive_free` is
+    /// of use.
     FA_ERR_PANIC = 12,
 }
 
@@ -75,58 +76,60 @@ pub enum FaOp {
     FA_OP_TRIM = 4,
 }
 
-/// A command. Set all of it to zero first: in a field that is not supported yet, every value but 0
-/// is an error.
+/// A command. Set the whole structure to zero first. A value other than 0 in a field that is not
+/// supported yet is an error.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct FaCommand {
     /// A `fa_op`.
     pub op: u32,
-    /// 1: the write is durable when it is complete. 0 for all other commands.
+    /// 1 if a write must be durable when it is complete; 0 for all other commands.
     pub fua: u32,
     /// The first sector of 512 bytes.
     pub lba: u64,
     /// Number of sectors.
     pub sectors: u32,
-    /// The namespace: 0, the only one.
+    /// The namespace. It is 0, because a drive has only one.
     pub namespace_id: u32,
-    /// The stream of a write. Not supported yet: 0.
+    /// The stream of a write. Not supported yet, so it is 0.
     pub stream: u32,
-    /// The placement handle of a write. Not supported yet: 0.
+    /// The placement handle of a write. Not supported yet, so it is 0.
     pub placement: u32,
-    /// The command to a zone. Not supported yet: 0.
+    /// The command to a zone. Not supported yet, so it is 0.
     pub zone_command: u32,
     /// Always 0.
     pub reserved: u32,
-    /// Number of a write's content, from which stamps are made. 0: the drive numbers its writes.
+    /// Number of a write's content, from which its stamps are made. If it is 0, the drive numbers
+    /// the write.
     pub content: u64,
-    /// The bytes of a write if the drive keeps bytes (`nand.data=ram`), else null.
+    /// The bytes of a write if the drive stores bytes (`nand.data=ram`), otherwise null.
     pub data: *const c_void,
-    /// Bytes at `data`: `sectors` times 512, or 0.
+    /// Number of bytes at `data`: `sectors` times 512, or 0 if `data` is null.
     pub data_bytes: usize,
     /// Always 0.
     pub more: [u64; 4],
 }
 
-/// Buffers for the result of a read. Other commands need none.
+/// Buffers for the result of a read. Other commands need no buffers.
 ///
-/// The result is there when `fa_submit` returns. A host that models time looks at it when the
-/// command is complete.
+/// The result is in the buffers when `fa_submit` returns. A host that models time must not use it
+/// before the command is complete.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct FaReply {
-    /// Room for the bytes of the range, if the drive keeps bytes; null: they are not wanted.
+    /// Buffer for the bytes of the range, if the drive stores bytes. Null if the host does not need
+    /// them.
     pub data: *mut c_void,
-    /// Bytes of room at `data`.
+    /// Size of the buffer `data` in bytes.
     pub data_room: usize,
-    /// Bytes that were put into `data`.
+    /// Number of bytes that were written to `data`.
     pub data_bytes: usize,
-    /// Room for a stamp of each mapping unit that the range touches; null: they are not wanted. The
-    /// stamp of a unit that was never written is 0.
+    /// Buffer for the stamp of each mapping unit that the range touches. Null if the host does not
+    /// need them. The stamp of a unit that was never written is 0.
     pub stamps: *mut u32,
-    /// Number of stamps that `stamps` has room for.
+    /// Size of the buffer `stamps`, in stamps.
     pub stamp_room: usize,
-    /// Number of stamps that were put into `stamps`.
+    /// Number of stamps that were written to `stamps`.
     pub stamp_count: usize,
 }
 
@@ -136,36 +139,36 @@ pub struct FaReply {
 pub struct FaDone {
     /// Tag of the command.
     pub tag: u64,
-    /// The time at which it was complete, in picoseconds.
+    /// The time at which the command was complete, in picoseconds.
     pub at_ps: u64,
 }
 
-/// Shape of the drive that a host sees.
+/// Shape of the drive as its host sees it.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FaGeometry {
-    /// Sectors of 512 bytes.
+    /// Number of sectors of 512 bytes.
     pub sectors: u64,
-    /// Bytes of a mapping unit: writes of whole units need no read.
+    /// Bytes of a mapping unit. A write of whole units needs no read.
     pub unit_bytes: u32,
-    /// Commands that may be in flight at once.
+    /// Largest number of commands that may be in flight at once.
     pub queue_depth: u32,
-    /// 1: the drive keeps the bytes of writes (`nand.data=ram`); 0: stamps stand for them.
+    /// 1 if the drive stores the bytes of writes (`nand.data=ram`); 0 if it stores stamps instead.
     pub keeps_bytes: u32,
     /// Always 0.
     pub reserved: u32,
 }
 
-/// A drive. One thread at a time may use it; two drives have nothing in common.
+/// A drive. One thread at a time may use it. Two drives share no state.
 pub struct FaDrive {
     pub(crate) drive: Drive,
-    /// Text of the last call that failed.
+    /// Error text of the last call that failed.
     pub(crate) error: CString,
     /// `true` if a call on this drive panicked.
     pub(crate) poisoned: bool,
 }
 
-/// Returns the version of this interface that the library has: its `FA_DRIVE_ABI`.
+/// Returns the version of the library's interface, which is its `FA_DRIVE_ABI`.
 #[unsafe(no_mangle)]
 pub extern "C" fn fa_drive_abi() -> u32 {
     FA_DRIVE_ABI
@@ -182,12 +185,13 @@ pub extern "C" fn fa_version() -> *const c_char {
     VERSION.as_ptr()
 }
 
-/// Makes a drive: blank, switched on, at time zero.
+/// Makes a blank drive, which is switched on, at time zero.
 ///
-/// `preset` names a drive that comes with the project (`tiny`). If `toml` is not null, it is the
-/// text of a drive file, and `preset` is only the name of the drive in messages. The file may build
-/// on a preset with `base`. `settings` are `count` texts of the form `key=value`. Returns null if
-/// the drive cannot be made, and writes the reason to `error`: at most `room` bytes with the zero.
+/// `preset` is the name of a built-in drive, for example `tiny`. If `toml` is not null, it is the
+/// text of a drive file, and `preset` is only the name of the drive in messages. The key `base` in
+/// the file may name a preset that the file changes. `settings` points to `count` texts of the form
+/// `key=value`. If the drive cannot be made, returns null and writes the reason to `error`. The
+/// reason has at most `room` bytes, the zero included.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fa_drive_create(
     preset: *const c_char,
@@ -229,18 +233,18 @@ pub unsafe extern "C" fn fa_drive_create(
     }
 }
 
-/// Frees a drive; does nothing for null.
+/// Frees a drive. A null pointer is ignored.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fa_drive_free(drive: *mut FaDrive) {
     if !drive.is_null() {
         // SAFETY: `drive` was made by `Box::into_raw`, and this is the last use of it
         let of = unsafe { Box::from_raw(drive) };
-        // no drive is left whose error could tell of a panic
+        // after a panic here, there is no drive left that could report it
         let _ = catch_unwind(AssertUnwindSafe(|| drop(of)));
     }
 }
 
-/// Returns the text of the last call on this drive that failed. The text lasts until the next call.
+/// Returns the error text of the last failed call on a drive. It is valid until the next call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fa_drive_error(drive: *const FaDrive) -> *const c_char {
     // SAFETY: as the caller promises
@@ -266,10 +270,10 @@ pub unsafe extern "C" fn fa_drive_geometry(
 
 /// Submits a command at `now_ps`.
 ///
-/// The effect of the command is decided at once; `fa_advance` reports its completion. `tag` names
-/// the command until `fa_advance` fetches it: no other command in flight may have the same tag, and
-/// the highest bit of a tag is 0. `now_ps` is at or after the last submission, and at or after the
-/// times that `fa_advance` has handled.
+/// The effect of the command is decided at once, and `fa_advance` reports its completion. `tag`
+/// identifies the command until `fa_advance` fetches it. No other command in flight may have the
+/// same tag, and the highest bit of a tag must be 0. `now_ps` must not be earlier than the last
+/// submission, nor than the times that `fa_advance` has handled.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fa_submit(
     drive: *mut FaDrive,
@@ -278,7 +282,7 @@ pub unsafe extern "C" fn fa_submit(
     command: *const FaCommand,
     reply: *mut FaReply,
 ) -> c_int {
-    // SAFETY: as the caller promises; the buffers that they point to are looked at in `submit`
+    // SAFETY: as the caller promises; `submit` checks the buffers to which they point
     unsafe {
         on(drive, |drive| {
             let command = given(command.as_ref(), "command")?;
@@ -287,7 +291,7 @@ pub unsafe extern "C" fn fa_submit(
     }
 }
 
-/// Writes the time of the drive's next event to `at_ps`: `FA_NEVER`, or a time for `fa_advance`.
+/// Writes the time of the drive's next event to `at_ps`, or `FA_NEVER` if there is none.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fa_next_event(drive: *mut FaDrive, at_ps: *mut u64) -> c_int {
     // SAFETY: as the caller promises
@@ -299,14 +303,14 @@ pub unsafe extern "C" fn fa_next_event(drive: *mut FaDrive, at_ps: *mut u64) -> 
     }
 }
 
-/// Lets everything happen up to and including `until_ps`, and fetches the commands that are
-/// complete by then.
+/// Handles all events up to and including `until_ps`, and fetches the commands that are complete by
+/// then.
 ///
-/// The call writes at most `room` commands to `done`, in the order of time, and their number to
-/// `count`. The next call begins with the other ones. `FA_NEVER` is for a host that waits: the
-/// drive runs until every command is complete, and no further. Its own work goes on in later calls.
-/// The result can be `FA_ERR_POWER_LOST` if a layer writes meanwhile: the commands in `done` are
-/// complete all the same.
+/// The call writes at most `room` commands to `done`, in order of time, and their number to
+/// `count`. If more commands are complete, the next call begins with them. With `FA_NEVER`, the
+/// drive runs until every command is complete, and stops there. Its background work then continues
+/// in later calls. The result can be `FA_ERR_POWER_LOST` if a layer writes during the call. The
+/// commands in `done` are complete even then.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fa_advance(
     drive: *mut FaDrive,
@@ -335,18 +339,20 @@ pub unsafe extern "C" fn fa_advance(
     }
 }
 
-/// Passes idle time: the host asks for nothing from `now_ps` until `until_ps`.
+/// Passes idle time. The host submits no command from `now_ps` until `until_ps`.
 ///
-/// Collection in idle time may use this time. The call does nothing while commands are in flight.
+/// The drive may use this time for idle collection. The call does nothing while commands are in
+/// flight.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fa_idle(drive: *mut FaDrive, now_ps: u64, until_ps: u64) -> c_int {
     // SAFETY: as the caller promises
     unsafe { on(drive, |drive| drive.idle(now_ps, until_ps)) }
 }
 
-/// Writes every mapping unit once, in ascending order, in no simulated time, and makes it durable.
+/// Writes every mapping unit once in ascending order, and makes all of them durable.
 ///
-/// All bytes are zeros. No command may be in flight. Counters go on: see `fa_reset_counters`.
+/// All bytes are zeros. The fill takes no simulated time. No command may be in flight. Counters are
+/// not reset: see `fa_reset_counters`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fa_fill(drive: *mut FaDrive) -> c_int {
     // SAFETY: as the caller promises
@@ -355,28 +361,30 @@ pub unsafe extern "C" fn fa_fill(drive: *mut FaDrive) -> c_int {
 
 /// Cuts the power at `now_ps`.
 ///
-/// Commands that are complete by then can still be fetched. The others never complete, and
-/// everything in the memory of the drive and its layers is lost. Of the writes in flight, real
-/// media may hold all, some or none. This medium holds those that the drive had sent to flash.
+/// Commands that are complete at that time can still be fetched. All other commands never complete,
+/// and everything in the memory of the drive and its layers is lost. After a power failure, a real
+/// medium may hold all, some or none of the writes in flight. This medium holds those that the
+/// drive had sent to flash.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fa_power_cut(drive: *mut FaDrive, now_ps: u64) -> c_int {
     // SAFETY: as the caller promises
     unsafe { on(drive, |drive| drive.power_cut(now_ps)) }
 }
 
-/// Cuts the power in the operation that follows `operations` more programs, erases and NVM stores.
+/// Cuts the power in the operation after the next `operations` programs, erases and NVM stores.
 ///
-/// If that operation is a program, it leaves a torn page; an erase has not begun. The call that
-/// needs the operation gets `FA_ERR_POWER_LOST`.
+/// If that operation is a program, it leaves a torn page. If it is an erase, it has not begun. The
+/// call that needs the operation gets `FA_ERR_POWER_LOST`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fa_power_cut_after(drive: *mut FaDrive, operations: u64) -> c_int {
     // SAFETY: as the caller promises
     unsafe { on(drive, |drive| drive.power_cut_after(operations)) }
 }
 
-/// Switches the power on at `now_ps`: the drive mounts what is on the medium.
+/// Switches the power on at `now_ps`. The drive then mounts the content of the medium.
 ///
-/// The drive takes commands from `ready_ps` on. This time is an estimate. `ready_ps` may be null.
+/// The call writes to `ready_ps` the time from which on the drive accepts commands. This time is an
+/// estimate. `ready_ps` may be null.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fa_power_on(
     drive: *mut FaDrive,
@@ -395,7 +403,7 @@ pub unsafe extern "C" fn fa_power_on(
     }
 }
 
-/// Returns 1 if the power is on, else 0; also 0 for null.
+/// Returns 1 if the power is on, and 0 if it is off or the drive is null.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fa_is_on(drive: *const FaDrive) -> c_int {
     // SAFETY: as the caller promises
@@ -403,25 +411,26 @@ pub unsafe extern "C" fn fa_is_on(drive: *const FaDrive) -> c_int {
     c_int::from(on)
 }
 
-/// Checks every rule of the drive's tables and of the medium. This takes time in proportion to the
-/// size of the drive.
+/// Checks every rule of the drive's tables and of the medium. The check takes time in proportion to
+/// the size of the drive.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fa_check(drive: *mut FaDrive) -> c_int {
     // SAFETY: as the caller promises
     unsafe { on(drive, |drive| drive.check()) }
 }
 
-/// Sets counters and latencies to zero; the content of the drive stays.
+/// Sets counters and latencies to zero. The content of the drive does not change.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fa_reset_counters(drive: *mut FaDrive) -> c_int {
     // SAFETY: as the caller promises
     unsafe { on(drive, Drive::reset_counters) }
 }
 
-/// Writes the record of the drive to `json`: a JSON text that `fa_string_free` frees.
+/// Writes the record of the drive to `json`, as a JSON text. Free it with `fa_string_free`.
 ///
-/// The record has the counts since the drive was made or its counters were reset: commands with
-/// their latencies, flash operations by cause, write amplification, wear. The power must be on.
+/// The record contains the counts since the drive was made or its counters were reset: commands
+/// with their latencies, flash operations by cause, write amplification and wear. The power must be
+/// on.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fa_record_json(drive: *mut FaDrive, json: *mut *mut c_char) -> c_int {
     // SAFETY: as the caller promises
@@ -437,19 +446,20 @@ pub unsafe extern "C" fn fa_record_json(drive: *mut FaDrive, json: *mut *mut c_c
 
 /// Writes the content of the drive to the file `path`.
 ///
-/// `fa_checkpoint_load`, here or in another process, and `flashatlas run --precondition
-/// checkpoint:FILE` read it. No command may be in flight. The call makes everything durable and
-/// switches the drive off and on, in no simulated time. From then on the drive does the same as a
-/// drive that loaded the file. Counters start at zero, and a cut that `fa_power_cut_after` asked
-/// for is cancelled. The call writes `path`.new, and renames it to `path` once the file is whole.
-/// The result is `FA_ERR_UNSUPPORTED` for drives with layers or with bytes (`nand.data=ram`).
+/// The file can be read by `fa_checkpoint_load`, also in another process, and by
+/// `flashatlas run --precondition checkpoint:FILE`. No command may be in flight. The call makes
+/// everything durable and switches the drive off and on, in no simulated time. From then on, the
+/// drive behaves like a drive that loaded the file. Counters start at zero, and a cut requested by
+/// `fa_power_cut_after` is cancelled. The call writes `path`.new, and renames it to `path` when the
+/// file is complete. The result is `FA_ERR_UNSUPPORTED` for drives with layers or with bytes
+/// (`nand.data=ram`).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fa_checkpoint_save(drive: *mut FaDrive, path: *const c_char) -> c_int {
     // SAFETY: as the caller promises
     unsafe { on(drive, |drive| drive.save(given(string(path, "path")?, "path")?)) }
 }
 
-/// Loads the content of a checkpoint into the drive; clock and settings stay.
+/// Loads the content of a checkpoint into the drive. The clock and the settings do not change.
 ///
 /// No command may be in flight. If the settings of the saved drive place pages on flash
 /// differently, the call refuses the file and names the setting. If the file is damaged, the call
@@ -462,11 +472,11 @@ pub unsafe extern "C" fn fa_checkpoint_load(drive: *mut FaDrive, path: *const c_
 
 /// Adds the parts of a shared library that was made with `flashatlas_plugin.h`.
 ///
-/// Every drive that is made in this process afterwards can use them by name. The reason for a
-/// failure goes to `error`, as for `fa_drive_create`. A callback that has not returned for 30 s
-/// ends the process. From the first call on, the library handles SIGSEGV, SIGBUS, SIGFPE, SIGILL
-/// and SIGABRT, to name the callback that raised the signal. A host that needs its own handlers
-/// must not use plug-ins.
+/// Every drive that this process makes afterwards can use these parts by name. The reason for a
+/// failure is written to `error`, as by `fa_drive_create`. The process ends if a callback does not
+/// return within 30 s. From the first call on, the library handles SIGSEGV, SIGBUS, SIGFPE, SIGILL
+/// and SIGABRT, in order to report the callback that raised the signal. A host that needs its own
+/// handlers must not use plug-ins.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fa_plugin_load(
     path: *const c_char,
@@ -483,7 +493,7 @@ pub unsafe extern "C" fn fa_plugin_load(
     refusal.code as c_int
 }
 
-/// Frees a string of this library; does nothing for null.
+/// Frees a string that this library returned. A null pointer is ignored.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fa_string_free(string: *mut c_char) {
     if !string.is_null() {

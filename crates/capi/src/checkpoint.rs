@@ -12,9 +12,9 @@ use flashatlas_types::{Lpn, Stamp};
 use std::fs::File;
 use std::io::{BufReader, BufWriter, Write};
 
-/// Bits by which a medium's sequence number is shifted to get the number of the next write.
+/// Number of bits by which the medium's sequence number is shifted left to number the next write.
 ///
-/// The drive uses no number twice while it numbers at most 2^20 writes for each program.
+/// No number is used twice as long as the drive numbers at most 2^20 writes for each program.
 const NUMBERS: u32 = 20;
 
 fn failed(path: &str, why: impl std::fmt::Display) -> Refusal {
@@ -77,9 +77,9 @@ impl Drive {
         self.go_on_from(image, &expected)
     }
 
-    /// Switches the drive on over the content of an image.
+    /// Switches the drive on with the content of an image.
     ///
-    /// A save does this as a load does, so that the drive behaves the same after both.
+    /// Both `save` and `load` call this function, so that the drive behaves the same after each.
     fn go_on_from(&mut self, image: Image, expected: &[Stamp]) -> Result<(), Refusal> {
         self.writes = image.sequence << NUMBERS;
         let mounted = self.config.medium_from(image).and_then(|medium| {

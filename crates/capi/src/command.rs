@@ -1,4 +1,4 @@
-//! Checks of a host's commands: a field that the drive would ignore is an error.
+//! Checks of a host's commands. It is an error to set a field that the drive would ignore.
 
 use crate::abi::{FaCode, FaCommand, FaOp, FaReply};
 use flashatlas_device::{Cmd, DeviceShape, Reply};
@@ -7,9 +7,9 @@ use flashatlas_types::{HostOp, Lba, SECTOR_BYTES};
 /// Reason why a call was refused.
 #[derive(Debug)]
 pub struct Refusal {
-    /// Code, for programs.
+    /// The code, which is for programs.
     pub code: FaCode,
-    /// Text, for people: one sentence without a full stop.
+    /// The text, which is for people. It is one sentence without a full stop.
     pub text: String,
 }
 
@@ -36,7 +36,7 @@ pub fn op_of(command: &FaCommand) -> Result<HostOp, Refusal> {
     })
 }
 
-/// Returns an error if the command sets a field of a later version of the interface.
+/// Returns an error if the command sets a field that is not supported yet.
 fn only_supported(command: &FaCommand) -> Result<(), Refusal> {
     let fields = [
         ("namespace_id", command.namespace_id),
@@ -80,7 +80,7 @@ fn only_own_fields(command: &FaCommand, op: HostOp) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Returns the bytes of a write, or `Ok(None)` if the drive keeps stamps.
+/// Returns the bytes of a write, or `Ok(None)` if the drive stores stamps.
 ///
 /// # Safety
 /// `data` of the command is null or has as many bytes as the command says.
@@ -106,10 +106,10 @@ unsafe fn data_of(command: &FaCommand, keeps_bytes: bool) -> Result<Option<&[u8]
     }
 }
 
-/// Checks a command, and returns it in the form that devices take.
+/// Checks a command, and returns it as a command of a device.
 ///
 /// # Errors
-/// Returns the rule that the command breaks, in a sentence.
+/// Returns a sentence that names the rule that the command breaks.
 ///
 /// # Safety
 /// `data` of the command is null or has as many bytes as the command says.
@@ -148,7 +148,7 @@ pub unsafe fn checked<'a>(
     })
 }
 
-/// Returns an error unless a reply has room for what the command will return.
+/// Returns an error unless the buffers of a reply have room for the result of the command.
 pub fn has_room(
     reply: &FaReply,
     cmd: &Cmd<'_>,
@@ -183,7 +183,7 @@ pub fn has_room(
     Ok(())
 }
 
-/// Puts the result of a read into `place`.
+/// Writes the result of a read to the buffers of `place`.
 ///
 /// # Safety
 /// `has_room` returned `Ok` for `place`, and the buffers of `place` have the room that it states.

@@ -1,8 +1,7 @@
-//! One drive under a host that keeps the clock.
+//! One drive, whose clock is kept by its host.
 //!
-//! Every call of the host has a time. Before a command is submitted, everything up to this time
-//! happens. A command that completes meanwhile waits until the host fetches it, and is in flight
-//! until then.
+//! Every call of the host has a time. Before a command is submitted, all events up to this time are
+//! handled. A command that completes during this step stays in flight until the host fetches it.
 
 use crate::abi::{FA_LATEST, FA_NEVER, FaCode, FaCommand, FaDone, FaGeometry, FaReply};
 use crate::command::{Refusal, checked, has_room, op_of, put, refuse};
@@ -21,7 +20,7 @@ const CONTENT: u64 = 1 << 60;
 /// Smallest content number of `fa_fill`.
 const FILLED: u64 = 1 << 62;
 
-/// A command that was not fetched yet.
+/// A command that the host has not fetched yet.
 struct InFlight {
     op: HostOp,
     since: Ps,
@@ -38,17 +37,17 @@ pub struct Drive {
     shape: DeviceShape,
     keeps_bytes: bool,
     queue_depth: u32,
-    /// The time that the drive has reached: no call may be earlier.
+    /// The time that the drive has reached. No call may have an earlier time.
     pub(crate) clock: Ps,
     in_flight: FxHashMap<u64, InFlight>,
     /// Number of commands in `in_flight` that are not complete.
     incomplete: usize,
-    /// Commands that are complete and not fetched.
+    /// Commands that are complete but were not fetched yet.
     waiting: VecDeque<Done>,
     /// Commands that an event completed; empty between calls.
     arrived: Vec<Done>,
     reply: Reply,
-    /// Number, above `CONTENT`, of the next write that the host does not number.
+    /// Number of the next write to which the host gives no number, counted from `CONTENT`.
     pub(crate) writes: u64,
     pub(crate) tally: Tally,
 }
@@ -117,12 +116,12 @@ impl Drive {
         matches!(self.power, Power::On(_))
     }
 
-    /// Returns the number of commands that were not fetched.
+    /// Returns the number of commands that were not fetched yet.
     pub(crate) fn in_flight(&self) -> usize {
         self.in_flight.len()
     }
 
-    /// Returns the time of a call, or an error if a call may not come at this time.
+    /// Returns the time of a call, or an error if the time is too early or too late.
     pub(crate) fn reached(&self, now: u64) -> Result<Ps, Refusal> {
         let why = if now < self.clock.0 {
             format!("{now} ps lies before {} ps, which the drive has reached", self.clock.0)
@@ -194,7 +193,7 @@ impl Drive {
         refuse(code, error.to_string())
     }
 
-    /// Returns an error if the power failed in the last operation, because a cut was asked for.
+    /// Returns an error if the power failed in the last operation because a cut was requested.
     pub(crate) fn still_on(&mut self, now: Ps) -> Result<(), Refusal> {
         let lost =
             |stack: &Stack| stack.drives().iter().any(|drive| drive.medium().has_lost_power());
@@ -217,11 +216,13 @@ impl Drive {
         waiting.into_iter().chain(next).min().map_or(FA_NEVER, |at| at.0)
     }
 
-    /// Lets everything happen up to and including `until`.
+    /// Handles all events up to and including `until`.
     ///
-    /// With `FA_NEVER` this ends when all commands are complete. Without power nothing happens.
+    /// With `FA_NEVER`, the function returns when all commands are complete. Without power it does
+    /// nothing.
     pub fn run(&mut self, until: u64) -> Result<(), Refusal> {
-        // the loop ends: each round handles one event, and a plan has at most one per operation
+        // the loop ends, because each round handles one event and a plan has at most one event per
+        // operation
         while (until != FA_NEVER || self.incomplete > 0)
             && let Power::On(stack) = &mut self.power
             && let Some(at) = stack.next_event().filter(|at| at.0 <= until)
@@ -263,13 +264,13 @@ impl Drive {
         worked.map_err(|error| self.refused(error))
     }
 
-    /// Removes the commands in flight that a cut loses: those that are not complete.
+    /// Removes the commands in flight that a power cut loses, which are the incomplete ones.
     pub(crate) fn forget_in_flight(&mut self) {
         self.in_flight.retain(|_, of| of.complete);
         self.incomplete = 0;
     }
 
-    /// Lets everything under way come to its end; returns an error if a command is in flight.
+    /// Handles events until the drive has no work left. Returns an error if a command is in flight.
     pub(crate) fn rest(&mut self) -> Result<&mut Stack, Refusal> {
         powered(&mut self.power)?;
         let busy = self.in_flight.len();
@@ -285,7 +286,7 @@ impl Drive {
     /// Fills the drive: `fa_fill`.
     pub fn fill(&mut self) -> Result<(), Refusal> {
         let stack = self.rest()?;
-        // the fill goes past the write cache, so the older data in the cache leaves it first
+        // the fill bypasses the write cache, so older data in the cache must be written first
         let filled = make_durable(stack)
             .and_then(|()| stack.fill_while(|lpn| FILLED + u64::from(lpn.0), &mut |_| true))
             .map(|_| ());
@@ -293,7 +294,7 @@ impl Drive {
         filled.map_err(|error| self.refused(error))
     }
 
-    /// Arms a power failure: `fa_power_cut_after`.
+    /// Plans a power failure: `fa_power_cut_after`.
     pub fn power_cut_after(&mut self, operations: u64) -> Result<(), Refusal> {
         if operations == u64::MAX {
             return Err(refuse(

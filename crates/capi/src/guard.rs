@@ -1,4 +1,5 @@
-//! Checks at the interface: pointers and strings come in, codes and texts go out, panics do not.
+//! Checks at the interface. Pointers and strings are checked, errors become codes and texts, and
+//! panics are caught.
 
 use crate::abi::{FaCode, FaDrive};
 use crate::command::{Refusal, refuse};
@@ -14,7 +15,7 @@ impl FaDrive {
     }
 }
 
-/// Returns a text for C, without zeros, which would end it early.
+/// Returns a text for C. Zeros are removed, because they would end the text early.
 pub fn text(mut text: String) -> CString {
     text.retain(|c| c != '\0');
     CString::new(text).expect("no zero is left in it")
@@ -29,15 +30,16 @@ fn said(panic: &(dyn Any + Send)) -> String {
     format!("the simulator failed: {}", what.as_deref().unwrap_or("it did not say why"))
 }
 
-/// Returns the result of a call that belongs to no drive; a panic is a refusal, too.
+/// Returns the result of a call that belongs to no drive. A panic becomes a refusal.
 pub fn unpanicked<T>(done: std::thread::Result<Result<T, Refusal>>) -> Result<T, Refusal> {
     done.unwrap_or_else(|panic| Err(Refusal { code: FaCode::FA_ERR_PANIC, text: said(&*panic) }))
 }
 
-/// Carries out a call on a drive: anything that goes wrong in it leaves this function as a code.
+/// Carries out a call on a drive. Every error and every panic in the call is returned as a code.
 ///
 /// # Safety
-/// `drive` is null, or came of `fa_drive_create`, was not freed, and is used by this thread alone.
+/// `drive` is null, or it was made by `fa_drive_create`, was not freed, and is used by this thread
+/// alone.
 pub unsafe fn on(
     drive: *mut FaDrive,
     work: impl FnOnce(&mut Drive) -> Result<(), Refusal>,
@@ -47,7 +49,7 @@ pub unsafe fn on(
     if of.poisoned {
         return FaCode::FA_ERR_PANIC as c_int;
     }
-    // no call uses the drive after a panic, so nobody sees the state that the panic left
+    // no call uses the drive after a panic, so its state after the panic is never used
     match catch_unwind(AssertUnwindSafe(|| work(&mut of.drive))) {
         Ok(Ok(())) => FaCode::FA_SUCCESS as c_int,
         Ok(Err(refusal)) => of.say(refusal),
@@ -58,12 +60,12 @@ pub unsafe fn on(
     }
 }
 
-/// Returns what a pointer points to, or an error if it is null.
+/// Returns the value in `place`, or an error if the pointer `name` was null.
 pub fn given<T>(place: Option<T>, name: &str) -> Result<T, Refusal> {
     place.ok_or_else(|| refuse(FaCode::FA_ERR_ARGUMENT, format!("`{name}` is null")))
 }
 
-/// Returns a string of the host, or `Ok(None)` if it is null.
+/// Returns a string of the host, or `Ok(None)` if the pointer is null.
 ///
 /// # Safety
 /// `string` is null or ends with a zero.
@@ -77,7 +79,8 @@ pub unsafe fn string<'a>(string: *const c_char, name: &str) -> Result<Option<&'a
     string.map(Some).map_err(refused)
 }
 
-/// Copies as much of a refusal's text to `error` as has room, for calls that return no drive.
+/// Copies the text of a refusal to `error`, shortened to `room` bytes if it is longer. This is for
+/// calls that have no drive.
 ///
 /// # Safety
 /// `error` is null or has room for `room` bytes.
@@ -90,7 +93,7 @@ pub unsafe fn put_error(refusal: &Refusal, error: *mut c_char, room: usize) {
     while !refusal.text.is_char_boundary(length.min(refusal.text.len())) {
         length -= 1;
     }
-    // SAFETY: `length` and the zero after it have room, and a new string overlaps nothing
+    // SAFETY: `error` has room for `length` bytes and the zero, and a new string overlaps no buffer
     unsafe {
         error.copy_from_nonoverlapping(said.as_ptr(), length);
         *error.add(length) = 0;
@@ -102,7 +105,7 @@ mod tests {
     use super::*;
     use crate::abi::{fa_check, fa_drive_error, fa_drive_free, fa_is_on};
 
-    /// No call of a host is known to panic, so the test panics in the drive's place.
+    /// No call of a host is known to panic, so the test itself panics inside a call.
     #[test]
     fn a_panic_is_a_code_and_the_drive_takes_no_more_calls() {
         let made = Drive::new("tiny", None, &[], 1).unwrap_or_else(|e| panic!("{}", e.text));

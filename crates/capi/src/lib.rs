@@ -1,12 +1,12 @@
 //! `libflashatlas`: a drive of FlashAtlas for simulators and programs in C.
 //!
-//! `include/flashatlas.h` is the interface, and `src/abi.rs` the same in Rust. The host keeps the
-//! clock: it submits a command at a time of its own, asks when something happens next, and fetches
-//! what is complete (`drive.rs`). Two drives share no state, and the same calls give the same
-//! answers.
+//! The interface is in `include/flashatlas.h`, and in Rust in `src/abi.rs`. The host keeps the
+//! clock. It submits each command at a time that it chooses, asks for the time of the next event,
+//! and fetches complete commands (`drive.rs`). Two drives share no state, and the same calls give
+//! the same answers.
 //!
-//! A call with a mistake returns a code, leaves a sentence, and changes nothing. A panic of the
-//! simulator is caught at the interface; the drive then takes no further command.
+//! A wrong call returns a code, stores a sentence for `fa_drive_error`, and changes nothing. A
+//! panic of the simulator is caught at the interface. The drive then accepts no further command.
 
 #[allow(non_camel_case_types, reason = "constants are named as C names them")]
 pub mod abi;

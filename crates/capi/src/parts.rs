@@ -1,4 +1,4 @@
-//! Parts from plug-ins, for every drive that is made after the plug-in was loaded.
+//! Parts from plug-ins. Every drive that is made after a plug-in was loaded can use its parts.
 
 use crate::abi::FaCode;
 use crate::command::{Refusal, refuse};
@@ -9,10 +9,10 @@ use flashatlas_types::Entries;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// Time that a callback of a part may take: a longer one ends the process, and a line names it.
+/// Time that a callback of a part may take. A longer one ends the process, and a message names it.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Parts that the settings of a drive can name, with the added ones.
+/// Parts that the settings of a drive can name: the built-in ones and those of loaded plug-ins.
 static PARTS: Mutex<Parts> = Mutex::new(Parts {
     drives: flashatlas_host::STANDARD,
     workloads: flashatlas_workload::Registry::STANDARD,
@@ -25,7 +25,7 @@ pub fn parts() -> Parts {
     *PARTS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Returns the current registry, which new drives choose from.
+/// Returns the current registry, from which new drives choose their parts.
 pub fn registry() -> Registry {
     parts().drives
 }
@@ -42,7 +42,7 @@ pub fn load(path: &str) -> Result<(), Refusal> {
         digest: library.digest,
     };
     let mut parts = PARTS.lock().unwrap_or_else(PoisonError::into_inner);
-    // all parts of the library are added or none
+    // either all parts of the library are added or none
     let mut each = library.parts.iter();
     let with = each.try_fold(*parts, |parts, &part| parts.with(AnyPart::Drive(part), &origin));
     *parts = with.map_err(|error| refused(format!("{path}: {error}")))?;

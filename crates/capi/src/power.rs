@@ -13,18 +13,19 @@ pub enum Power {
     On(Stack),
     /// The power is off.
     Off {
-        /// One medium for each drive: a layer may stand over several drives.
+        /// One medium for each drive, because a layer may combine several drives.
         media: Vec<Medium>,
-        /// Contents that the digests of layers stand for. Like the media, they survive a power cut.
+        /// The contents to which the digests in layers refer. Like the media, they survive a power
+        /// cut.
         contents: Vec<Contents>,
     },
-    /// There is no drive any more, and this is the reason: a mount failed, also one after a
-    /// checkpoint. The state is also a placeholder while the power changes.
+    /// The drive can no longer be used, for the given reason. This is so after a mount has failed,
+    /// also the mount after a checkpoint. The value is also a placeholder while the power changes.
     Gone(String),
 }
 
 impl Drive {
-    /// Cuts the power at `now`: everything in memory and in flight is lost.
+    /// Cuts the power at `now`. Everything in memory and all commands in flight are lost.
     pub(crate) fn lose_power(&mut self, now: Ps) {
         let off = Power::Gone("the power failed twice".into());
         let mut stack = match std::mem::replace(&mut self.power, off) {
@@ -41,7 +42,7 @@ impl Drive {
         self.cuts += 1;
     }
 
-    /// Mounts the medium, and returns the time that this takes.
+    /// Mounts the media, and returns the time that the mount takes.
     pub(crate) fn mount(&mut self) -> Result<Dur, Refusal> {
         let gone = Power::Gone("the drive could not be mounted".into());
         let (media, contents) = match std::mem::replace(&mut self.power, gone) {
@@ -70,7 +71,7 @@ impl Drive {
         }
     }
 
-    /// Mounts `media` and returns the drive, without any command that was in flight before.
+    /// Mounts `media` and returns the drive, in which no command is in flight.
     pub(crate) fn mounted(
         &self,
         mut media: Vec<Medium>,
@@ -82,7 +83,8 @@ impl Drive {
             let ssd = self.config.build_on(medium, self.seed).map_err(|e| e.to_string())?;
             return Stack::over(vec![ssd], &self.config).map_err(|e| e.to_string());
         }
-        // layers read digests while they mount, so they must have the contents first
+        // layers read the contents of digests during their mount, so they need the contents before
+        // it
         let mut stack = self.config.build_stack(self.seed).map_err(|e| e.to_string())?;
         stack.learn(contents);
         stack.remount(media, &self.config, self.seed).map_err(|e| e.to_string())?;

@@ -1,4 +1,4 @@
-//! Record of a drive's counts, as JSON.
+//! Record of a drive's counters, as JSON.
 
 use crate::drive::Drive;
 use crate::power::Power;
@@ -8,10 +8,10 @@ use flashatlas_types::{BlockId, Cause, Dur, HostOp};
 use hdrhistogram::Histogram;
 use serde_json::{Map, Value, json};
 
-/// The shape of the record.
+/// Name and version of the record's format.
 const SCHEMA: &str = "flashatlas.drive/1";
 
-/// Significant digits of a latency: with three, a percentile is off by at most 0.1 %.
+/// Significant digits of a latency. With three digits, the error of a percentile is at most 0.1 %.
 const DIGITS: u8 = 3;
 
 /// Commands of one kind.
@@ -111,7 +111,7 @@ fn since_power_on(stack: &Stack) -> Value {
         "free_blocks": ftl.free_blocks,
         "map": { "hits": ftl.map.hits, "misses": ftl.map.misses },
         "layers": stack.reports().into_iter().map(layer).collect::<Map<String, Value>>(),
-        // the hash is a text, because many readers of JSON have no integers of 64 bits
+        // the hash is a text, because many readers of JSON do not support integers of 64 bits
         "trajectory": {
             "operations": trajectory.operations(), "hash": format!("{:016x}", trajectory.hash()),
         },

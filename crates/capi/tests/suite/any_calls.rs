@@ -1,5 +1,5 @@
-//! Any calls of a host in any order: no call panics, a command that completes was submitted and
-//! is not early, every rule holds, and reads return what was written.
+//! Tests with random calls of a host in random order. No call panics, every completed command was
+//! submitted before, every rule holds, and reads return the written data.
 
 use crate::hosted::{Hosted, SECTOR, command, create, reply, write};
 use flashatlas_capi::abi::*;
@@ -22,14 +22,14 @@ const DRIVES: &[&[&str]] = &[
     ],
 ];
 
-/// A host, and what it may expect.
+/// A host, and the results that it may expect.
 struct Host {
     drive: Hosted,
     rng: Rng,
     now: u64,
     sectors: u64,
     in_flight: BTreeMap<u64, u64>,
-    /// Content of each sector, while no power failed; `None`: not known.
+    /// Content of each sector until the power fails, or `None` if the content is not known.
     holds: BTreeMap<u64, Option<u8>>,
     power_failed: bool,
     refused: u32,
@@ -56,7 +56,8 @@ impl Host {
         self.rng.below(bound)
     }
 
-    /// Returns `true` if a call succeeded; the time of a refused call may lie in the drive's past.
+    /// Returns `true` if a call succeeded. A call may be refused because its time is in the drive's
+    /// past.
     fn came_to(&mut self, outcome: Result<(), (FaCode, String)>) -> bool {
         match outcome {
             Ok(()) => true,
@@ -80,8 +81,7 @@ impl Host {
         }
     }
 
-    /// Notes that commands in flight may be complete, and that the content of sectors is not known
-    /// any more.
+    /// Notes that the power has failed, so the content of the sectors is not known any more.
     fn lost(&mut self) {
         self.power_failed = true;
         self.holds.clear();
@@ -125,7 +125,7 @@ impl Host {
                 let outcome = self.drive.submit(self.now, tag, &one, None);
                 if self.came_to(outcome) {
                     self.in_flight.insert(tag, self.now);
-                    // the unit of the topmost device decides which sectors are trimmed
+                    // the mapping unit of the topmost layer decides which sectors are trimmed
                     self.holds.extend(range.map(|at| (at, None)));
                 }
             }
@@ -142,7 +142,7 @@ impl Host {
     fn advance(&mut self, until: u64) {
         let done = match self.drive.advance(until) {
             Ok(done) => done,
-            // a layer may write while time passes
+            // the power may fail here, because a layer may write while time passes
             Err(error) => {
                 assert_eq!(error.0, FaCode::FA_ERR_POWER_LOST, "{}", error.1);
                 self.came_to(Err(error));

@@ -1,4 +1,5 @@
-//! Results that a host gets: geometry, bytes, times and counters, the same in every run.
+//! Tests of the results that a host gets: geometry, bytes, times and counters. They are the same in
+//! every run.
 
 use crate::hosted::{Hosted, SECTOR, command, create, create_of, reply, write};
 use flashatlas_capi::abi::*;
@@ -9,7 +10,7 @@ fn tiny(settings: &[&str], seed: u64) -> Hosted {
     create("tiny", settings, seed).unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// 2 channels x 2 ways x 32 blocks x 8 pages of 2 KiB, less 60 % over-provisioning: 640 units.
+/// 2 channels x 2 ways x 32 blocks x 8 pages of 2 KiB, with 60 % over-provisioning, are 640 units.
 #[test]
 fn the_geometry_is_that_of_the_drive_file() {
     let found = tiny(&["host.queue_depth=5"], 1).geometry();
@@ -30,20 +31,20 @@ fn the_geometry_is_that_of_the_drive_file() {
 #[test]
 fn bytes_come_back_as_they_were_written_across_units_and_after_a_trim() {
     let drive = tiny(&["nand.data=ram"], 1);
-    // 6 sectors at sector 3: a part of unit 0, all of unit 1, a part of unit 2
+    // the 6 sectors from sector 3 on are a part of unit 0, the whole unit 1 and a part of unit 2
     let data: Vec<u8> = (0..6 * SECTOR).map(|i| (i % 253) as u8).collect();
     let mut now = drive.write(0, 3, &data);
     let mut expected = vec![0; 12 * SECTOR];
     expected[3 * SECTOR..9 * SECTOR].copy_from_slice(&data);
     assert_eq!(drive.read(&mut now, 0, 12), expected);
     now = drive.carry_out(now, &command(FaOp::FA_OP_TRIM, 2, 8), None);
-    // of the range only unit 1 lies whole inside
+    // only unit 1 lies completely inside the range
     expected[4 * SECTOR..8 * SECTOR].fill(0);
     assert_eq!(drive.read(&mut now, 0, 12), expected);
     drive.check();
 }
 
-/// The stamp of a unit changes with what is written, and is 0 if nothing was.
+/// The stamp of a unit changes with each write, and is 0 if the unit was never written.
 #[test]
 fn stamps_stand_for_bytes_where_none_are_kept() {
     let drive = tiny(&[], 1);
@@ -62,7 +63,7 @@ fn stamps_stand_for_bytes_where_none_are_kept() {
     now = drive.carry_out(now, &whole, None);
     let [_, second] = stamps(&mut now);
     assert!(none == 0 && first != 0 && second != 0 && first != second);
-    // with a content number of the host, two writes have the same stamp
+    // if the host gives two writes the same content number, their stamps are equal
     whole.content = 5;
     now = drive.carry_out(now, &whole, None);
     let named = stamps(&mut now);
@@ -71,8 +72,8 @@ fn stamps_stand_for_bytes_where_none_are_kept() {
     assert_ne!(named[1], second);
 }
 
-/// 25 us in the cells, and 4 sectors of 512 bytes over a channel of 40 MB/s: 51.2 us. Commands, the
-/// map in DRAM and the host link of this drive take no time.
+/// The read takes 25 us in the cells, and 51.2 us for 4 sectors of 512 bytes on a channel of 40
+/// MB/s. Commands, the map in DRAM and the host link of this drive take no time.
 #[test]
 fn a_read_of_flash_takes_what_the_drive_file_says() {
     let drive = tiny(&["cache.mode=write-through", "timing.t_command=0"], 1);
@@ -81,7 +82,7 @@ fn a_read_of_flash_takes_what_the_drive_file_says() {
     assert_eq!(took, 76_200_000);
 }
 
-/// The same commands go to the device itself, without the C interface.
+/// The same commands are sent through the C interface and directly to the device.
 #[test]
 fn the_drive_is_the_device_that_the_rest_of_the_project_runs() {
     let hpb = ["hpb.region=16KiB", "hpb.subregion=8KiB"];
@@ -115,7 +116,7 @@ fn the_drive_is_the_device_that_the_rest_of_the_project_runs() {
     assert_eq!(found["hash"], format!("{:016x}", trajectory.hash()));
 }
 
-/// Commands overlap: two reads of two dies on two channels take less than one after the other.
+/// Commands overlap, so two reads of two dies on two channels take less time together than in turn.
 #[test]
 fn commands_in_flight_share_the_drive() {
     let drive = tiny(&["cache.mode=write-through"], 1);
@@ -133,9 +134,9 @@ fn commands_in_flight_share_the_drive() {
     assert!(done[1].1 - now < 2 * alone, "{done:?}, one alone {alone} ps");
 }
 
-/// Commands that complete before a submission wait for the next call of `fa_advance`.
+/// A command that completes before a later submission waits until `fa_advance` is called.
 ///
-/// It fetches them in order, with their own times, and at most as many as it has room for.
+/// `fa_advance` fetches such commands in order, each with its own time, and at most `room` of them.
 #[test]
 fn completions_wait_until_they_are_fetched() {
     let drive = tiny(&[], 1);
@@ -143,7 +144,7 @@ fn completions_wait_until_they_are_fetched() {
         drive.submit(tag * 1_000_000_000, tag, &command(FaOp::FA_OP_READ, 0, 4), None).unwrap();
     }
     assert!(drive.next_event() < 1_000_000_000);
-    // the first four were handled on the way; only the first completes before this
+    // four commands have completed by now, but only the first completed before this time
     assert_eq!(drive.advance(1_000_000_000 - 1).unwrap().len(), 1);
     let (mut one, mut count) = ([FaDone { tag: 0, at_ps: 0 }; 2], 9);
     // SAFETY: `done` has room for two
@@ -156,7 +157,7 @@ fn completions_wait_until_they_are_fetched() {
     assert_eq!(drive.next_event(), FA_NEVER);
 }
 
-/// A host with four commands in flight; what completed is added to `log`.
+/// A host with four commands in flight. Completed commands are added to `log`.
 struct Load {
     drive: Hosted,
     now: u64,
@@ -206,7 +207,8 @@ fn two_drives_in_turn_do_what_each_does_alone() {
     assert_ne!(alone[0].1, alone[1].1, "the two loads are the same: they prove nothing");
 }
 
-/// With write-through, a write of a unit is one program, and so is a write of half a unit.
+/// With write-through, a write of a unit is one program. A write of half a unit is also one
+/// program.
 #[test]
 fn the_record_counts_commands_and_flash_and_begins_anew() {
     let drive = tiny(&["cache.mode=write-through"], 1);
@@ -228,7 +230,7 @@ fn the_record_counts_commands_and_flash_and_begins_anew() {
     assert!(writes["latency_ns"]["p99"].as_f64() >= writes["latency_ns"]["p50"].as_f64());
     assert!(record["commands"]["read"].get("latency_ns").is_none());
     assert_eq!(record["nand"]["programs"]["host"], 20);
-    // 20 pages of 2 KiB for 30 KiB
+    // 20 pages of 2 KiB are programmed for 30 KiB of writes
     assert_eq!(record["waf"].as_f64(), Some(40.0 / 30.0));
     // SAFETY: it is a drive
     drive.outcome(unsafe { fa_reset_counters(drive.0) }).unwrap();
@@ -243,7 +245,7 @@ fn a_full_drive_holds_every_unit_and_collects_when_it_is_written_on() {
     let mut now = drive.write(0, 0, &[7; 2048]);
     // SAFETY: it is a drive
     drive.outcome(unsafe { fa_fill(drive.0) }).unwrap();
-    // what was in the write cache is older
+    // the fill overwrites older data, also that in the write cache
     assert_eq!(drive.read(&mut now, 0, 4), [0; 2048]);
     let mut stamps = [0; 640];
     let mut place = reply(&mut [], &mut stamps);

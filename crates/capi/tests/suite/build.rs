@@ -1,4 +1,4 @@
-//! Installing the library, and compiling programs against it.
+//! Functions that install the library and compile programs against it.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -15,7 +15,7 @@ pub fn example(name: &str) -> PathBuf {
     here().join("examples_c").join(name)
 }
 
-/// Returns the folder in which the library is installed for these tests, as `make capi` does it.
+/// Returns the folder in which the library is installed for these tests, as by `make capi`.
 pub fn prefix() -> &'static Path {
     static PREFIX: OnceLock<TempDir> = OnceLock::new();
     PREFIX.get_or_init(install).path()
@@ -23,7 +23,7 @@ pub fn prefix() -> &'static Path {
 
 fn install() -> TempDir {
     let prefix = TempDir::new().expect("a temporary folder");
-    // Cargo puts the library beside the test that it was built for
+    // Cargo puts the library into the same folder as the test
     let test = std::env::current_exe().expect("this program is a file");
     let built = test.parent().expect("a file is in a folder");
     let script = here().join("install.sh");
@@ -31,7 +31,7 @@ fn install() -> TempDir {
     prefix
 }
 
-/// Runs a command, which must succeed, and returns its output.
+/// Runs a command, which must succeed. Returns its output.
 pub fn succeeds(command: &mut Command) -> String {
     let Output { status, stdout, stderr } =
         command.output().unwrap_or_else(|e| panic!("{command:?}: {e}"));
@@ -40,7 +40,7 @@ pub fn succeeds(command: &mut Command) -> String {
     out.into_owned()
 }
 
-/// Compiles a source against the library, every warning an error, runs it, and returns its output.
+/// Compiles a source against the library and runs it. Returns its output. A warning is an error.
 pub fn run(compiler: &str, source: &Path, more: &[&str], arguments: &[&str]) -> String {
     let folder = TempDir::new().expect("a temporary folder");
     let program = folder.path().join("program");
@@ -60,7 +60,7 @@ pub fn run(compiler: &str, source: &Path, more: &[&str], arguments: &[&str]) -> 
     succeeds(Command::new(program).args(arguments).env("LD_LIBRARY_PATH", lib))
 }
 
-/// Compiles a source that need not run.
+/// Compiles a source without running it.
 pub fn compiles(compiler: &str, standard: &str, name: &str, text: &str, include: &[&Path]) {
     let folder = TempDir::new().expect("a temporary folder");
     let source = folder.path().join(name);

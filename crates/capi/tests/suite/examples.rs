@@ -1,11 +1,11 @@
-//! The examples compile without a warning, and do what they say.
+//! Tests that the examples compile without a warning and do what their comments say.
 
 use crate::build::{example, prefix, run, succeeds};
 use serde_json::Value;
 use std::path::Path;
 use std::process::Command;
 
-/// Returns the value of a line `key value`.
+/// Returns the value of the output line that begins with `key`.
 fn value<'o>(output: &'o str, key: &str) -> &'o str {
     let found = output.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(' '));
     found.unwrap_or_else(|| panic!("no line `{key}`:\n{output}"))
@@ -85,7 +85,7 @@ fn pkg_config_says_where_the_library_is() {
     assert!(flags.contains(&expected) && flags.contains("-lflashatlas"), "{flags}");
 }
 
-/// A target socket of SystemC over a drive; needs Debian's libsystemc-dev.
+/// Compiles and runs a SystemC target socket over a drive. This needs Debian's libsystemc-dev.
 #[test]
 fn the_tlm_target_carries_transactions_of_an_initiator() {
     if !Path::new("/usr/include/systemc").exists() && !Path::new("/usr/include/systemc.h").exists()

@@ -1,4 +1,4 @@
-//! The program of the how-to does what it says.
+//! Tests that the program in the how-to does what the text says.
 
 use crate::build::{here, run};
 use serde_json::Value;

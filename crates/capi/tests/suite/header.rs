@@ -1,8 +1,9 @@
-//! Compilers take the headers.
+//! Tests that compilers accept the headers.
 
 use crate::build::{compiles, here};
 
-/// A program that brings a policy and drives a drive takes the headers of both.
+/// A program that both defines a plug-in policy and runs a simulated drive includes both sets of
+/// headers.
 #[test]
 fn c_and_cpp_take_the_headers_without_a_warning_and_those_of_plugins_beside_them() {
     let own = here().join("include");

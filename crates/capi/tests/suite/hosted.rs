@@ -1,4 +1,4 @@
-//! A drive behind the C functions, with helpers for the tests.
+//! A drive that is used through the C functions, with helpers for the tests.
 
 use flashatlas_capi::abi::*;
 use serde_json::Value;
@@ -8,12 +8,12 @@ use std::ptr::{null, null_mut};
 /// Bytes of a sector.
 pub const SECTOR: usize = FA_SECTOR_BYTES as usize;
 
-/// A drive, freed at the end.
+/// A drive that is freed when this value is dropped.
 pub struct Hosted(pub *mut FaDrive);
 
 impl Drop for Hosted {
     fn drop(&mut self) {
-        // SAFETY: nobody uses it any more
+        // SAFETY: the drive is not used any more
         unsafe { fa_drive_free(self.0) };
     }
 }
@@ -37,7 +37,7 @@ pub fn command(op: FaOp, lba: u64, sectors: u32) -> FaCommand {
     }
 }
 
-/// Returns a reply that puts its result into these buffers.
+/// Returns a reply with these buffers for its result.
 pub fn reply(data: &mut [u8], stamps: &mut [u32]) -> FaReply {
     FaReply {
         data: if data.is_empty() { null_mut() } else { data.as_mut_ptr().cast::<c_void>() },
@@ -49,12 +49,12 @@ pub fn reply(data: &mut [u8], stamps: &mut [u32]) -> FaReply {
     }
 }
 
-/// Makes a drive, or returns the reason why there is none.
+/// Makes a drive, or returns the reason why it cannot be made.
 pub fn create(preset: &str, settings: &[&str], seed: u64) -> Result<Hosted, String> {
     create_of(Some(preset), None, settings, seed)
 }
 
-/// Makes a drive with the text of a drive file, or returns the reason why there is none.
+/// Makes a drive from the text of a drive file, or returns the reason why it cannot be made.
 pub fn create_of(
     preset: Option<&str>,
     toml: Option<&str>,
@@ -85,7 +85,7 @@ pub fn create_of(
 }
 
 impl Hosted {
-    /// Returns a code with its text, or `Ok` for success.
+    /// Returns `Ok` if a call succeeded, otherwise its code and its error text.
     pub fn outcome(&self, code: c_int) -> Result<(), (FaCode, String)> {
         use FaCode::*;
         let codes = [
@@ -110,7 +110,7 @@ impl Hosted {
         Err((*codes.iter().find(|&&c| c as c_int == code).expect("a code"), text))
     }
 
-    /// Submits a command; buffers of the command and the reply live as long as the caller's.
+    /// Submits a command. The buffers of the command and of the reply belong to the caller.
     pub fn submit(
         &self,
         now: u64,
@@ -131,7 +131,7 @@ impl Hosted {
         at
     }
 
-    /// Returns the commands that are complete by `until`, as pairs of tag and time.
+    /// Returns the tags and times of the commands that are complete by `until`.
     pub fn advance(&self, until: u64) -> Result<Vec<(u64, u64)>, (FaCode, String)> {
         let mut found = Vec::new();
         loop {
@@ -181,7 +181,7 @@ impl Hosted {
         self.outcome(unsafe { fa_power_cut(self.0, now) })
     }
 
-    /// Switches the power on, and returns the time from which commands may come.
+    /// Switches the power on. Returns the time from which on the drive accepts commands.
     pub fn power_on(&self, now: u64) -> Result<u64, (FaCode, String)> {
         let mut ready = 0;
         // SAFETY: it is a drive

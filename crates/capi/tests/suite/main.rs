@@ -1,4 +1,4 @@
-//! The library as C, C++ and Python have it.
+//! Tests of the library as programs in C, C++ and Python use it.
 
 mod any_calls;
 mod behaviour;

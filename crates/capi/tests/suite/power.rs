@@ -1,5 +1,5 @@
-//! Power that fails: what was flushed is there, what was in flight never completes, and commands in
-//! between are refused.
+//! Tests of power failures. Flushed data is there afterwards, commands in flight never complete,
+//! and commands without power are refused.
 
 use crate::hosted::{Hosted, SECTOR, command, create, write};
 use flashatlas_capi::abi::*;
@@ -66,7 +66,8 @@ fn what_is_in_flight_is_lost_and_what_is_complete_can_be_fetched() {
     drive.submit(0, 1, &write(0, &data), None).unwrap();
     let first = drive.advance(FA_NEVER).unwrap()[0].1;
     drive.submit(first, 2, &write(0, &data), None).unwrap();
-    // the first write took `first`: this one is complete by then, and the next one is not
+    // the first write took the time `first`, so this write is complete at `second` and the next one
+    // is not
     let second = 2 * first;
     drive.submit(second, 3, &write(0, &data), None).unwrap();
     drive.power_cut(second + 1).unwrap();
@@ -112,8 +113,9 @@ fn without_power_every_call_says_so() {
     drive.carry_out(ready, &read, None);
 }
 
-/// For each number of operations: the command that needs the next operation reports that the power
-/// failed, and after the mount the drive has everything that was flushed before.
+/// The power fails after each number of operations in turn. The command that needs the next
+/// operation reports the failure. After the mount, the drive holds everything that was flushed
+/// before it.
 #[test]
 fn a_cut_after_so_many_operations_takes_nothing_that_was_flushed() {
     let mut cuts = 0;
@@ -146,7 +148,7 @@ fn a_cut_after_so_many_operations_takes_nothing_that_was_flushed() {
         for unit in (0..flushed).filter(|unit| unit % 3 != 2) {
             assert_eq!(drive.read(&mut now, unit * 4, 4), page(unit), "cut {operations}: {unit}");
         }
-        // the drive works as before, and the power does not fail again
+        // the drive can be used again, and the power does not fail a second time
         for unit in 100..140 {
             now = drive.write(now, unit * 4, &page(unit));
         }

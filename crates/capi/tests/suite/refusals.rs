@@ -1,4 +1,4 @@
-//! Every kind of bad input gets a code and a sentence, and changes nothing.
+//! Tests that every kind of bad input gets a code and a sentence, and changes nothing.
 
 use crate::hosted::{Hosted, SECTOR, command, create, create_of, reply, write};
 use flashatlas_capi::abi::*;
@@ -84,12 +84,12 @@ fn null_pointers_are_codes() {
         refused(fa_advance(drive.0, 0, &mut done, 1, null_mut()), "count");
         refused(fa_drive_geometry(drive.0, null_mut()), "geometry");
         refused(fa_record_json(drive.0, null_mut()), "json");
-        // where nothing is wanted, null is right
+        // a null pointer is accepted if the host needs no result
         drive.outcome(fa_advance(drive.0, 0, null_mut(), 0, &mut count)).unwrap();
     }
 }
 
-/// Command that must be refused, with the code and a part of the sentence.
+/// A command that must be refused, the expected code, and a part of the expected sentence.
 type Wrong = (FaCommand, FaCode, &'static str);
 
 #[test]
@@ -176,7 +176,7 @@ fn times_tags_and_a_full_queue_are_refused_and_the_drive_goes_on() {
     let last = drive.advance(FA_NEVER).unwrap()[1].1;
     refused(last - 1, 3, FaCode::FA_ERR_TIME, "which the drive has reached");
     drive.submit(last, 3, &read, None).unwrap();
-    // at the latest time nothing overflows
+    // no time overflows at `FA_LATEST`
     drive.advance(FA_NEVER).unwrap();
     drive.carry_out(FA_LATEST, &read, None);
     // SAFETY: it is a drive
@@ -184,7 +184,7 @@ fn times_tags_and_a_full_queue_are_refused_and_the_drive_goes_on() {
     assert_eq!(late.0, FaCode::FA_ERR_TIME);
 }
 
-/// Every block of the drive fails at its second erase: at some time no space is left.
+/// Every block of the drive fails at its second erase, so the drive runs out of space.
 #[test]
 fn a_drive_that_cannot_go_on_says_so_with_every_command() {
     let drive = tiny(&["nand.endurance=1"]);

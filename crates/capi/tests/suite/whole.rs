@@ -1,4 +1,4 @@
-//! Checkpoints of a drive, and parts from plug-ins.
+//! Tests of checkpoints of a drive, and of parts from plug-ins.
 
 use crate::build::succeeds;
 use crate::hosted::{Hosted, command, create, reply};
@@ -22,7 +22,8 @@ fn load(drive: &Hosted, path: &Path) -> Result<(), String> {
     drive.outcome(unsafe { fa_checkpoint_load(drive.0, text(path).as_ptr()) }).map_err(|e| e.1)
 }
 
-/// Writes, trims, flushes and reads; returns the time of the end, and the stamps that were read.
+/// Writes, trims, flushes and reads. Returns the time of the last completion, and the stamps that
+/// were read.
 fn work(drive: &Hosted, mut now: u64, from: u64, commands: u64) -> (u64, Vec<u32>) {
     let mut read = Vec::new();
     let units = drive.geometry().sectors / 4;
@@ -63,7 +64,7 @@ fn a_drive_that_was_saved_and_one_that_was_loaded_go_on_alike() {
         let file = folder.path().join(format!("{n}.ckpt"));
         let drive = create("tiny", settings, 7).unwrap_or_else(|e| panic!("{e}"));
         let (end, _) = work(&drive, 0, 0, 3000);
-        // by this time, collection that is still under way has ended, too
+        // by this time, collection that was still running has ended, too
         let now = end + 1_000_000_000_000;
         save(&drive, &file).unwrap();
         let other = create("tiny", settings, 7).unwrap();
@@ -73,7 +74,7 @@ fn a_drive_that_was_saved_and_one_that_was_loaded_go_on_alike() {
         assert!(one.1.iter().filter(|&&stamp| stamp != 0).count() > 100);
         assert_eq!(drive.record(), other.record(), "{settings:?}");
         drive.check();
-        // another drive does not go on like these
+        // a blank drive behaves differently from these
         let blank = create("tiny", settings, 7).unwrap();
         assert_ne!(work(&blank, now, 9000, 2000).1, one.1, "{settings:?}");
     }
@@ -99,7 +100,7 @@ fn what_a_checkpoint_cannot_hold_or_be_is_said_and_loses_nothing() {
     std::fs::write(&bad, damaged).unwrap();
     assert!(said(&drive, &bad).contains("the checkpoint is damaged"));
     assert!(save(&drive, &folder.path().join("no/folder")).unwrap_err().contains("No such file"));
-    // a command that was not fetched
+    // a command that was not fetched is in flight
     let asked = command(FaOp::FA_OP_WRITE, 0, 4);
     drive.submit(now + 1_000_000_000_000, 1, &asked, None).unwrap();
     assert!(save(&drive, &file).unwrap_err().contains("1 commands are in flight"));

@@ -1,27 +1,29 @@
-//! Contents of slots, and the place of their bytes, which is memory or an image.
+//! Contents of slots. Their bytes are in memory or in an image.
 
 use crate::{Change, Medium, Oob, Unit};
 use flashatlas_types::{BlockId, FrameId, MediumError, Ppn, Stamp};
 use std::fmt::Debug;
 use std::sync::Arc;
 
-/// A place for the bytes that a medium does not keep in memory.
+/// Storage for the bytes that a medium does not hold in memory.
 pub trait Contents: Debug + Send + Sync {
-    /// Returns the bytes that program `sequence` left in a slot, or `Ok(None)` if it left none.
+    /// Returns the bytes that program `sequence` wrote to a slot, or `Ok(None)` if it wrote no
+    /// bytes.
     ///
     /// # Errors
-    /// Returns [`MediumError::Damaged`] if the bytes are of another program, or were changed.
+    /// Returns [`MediumError::Damaged`] if the bytes were written by another program, or were
+    /// changed.
     fn bytes(&self, ppn: Ppn, sequence: u64) -> Result<Option<Arc<[u8]>>, MediumError>;
 }
 
 impl Medium {
-    /// Returns the content of a slot, without an operation. A counted read has brought the data
-    /// into the controller before.
+    /// Returns the content of a slot, without an operation. The caller has already read the slot
+    /// with a counted operation.
     ///
     /// # Errors
-    /// Returns [`MediumError::Unreadable`] unless the slot's frame is programmed and, where bytes
-    /// are kept in memory, its OOB record is intact. Returns the errors of [`Contents::bytes`]
-    /// where bytes are kept elsewhere.
+    /// Returns [`MediumError::Unreadable`] if the slot's frame is not programmed, or if bytes are
+    /// in memory and the frame's OOB record is not intact. Returns the errors of
+    /// [`Contents::bytes`] if the bytes are not in memory.
     #[inline]
     pub fn unit(&self, ppn: Ppn) -> Result<Unit, MediumError> {
         let mut unit = self.unit_by_stamp(ppn)?;
@@ -49,8 +51,8 @@ impl Medium {
         let held = self.bytes.get(&ppn).cloned();
         let frame = self.layout.frame_of(ppn);
         if let Some(elsewhere) = &self.elsewhere {
-            // a frame that is not kept there yet may hold units without bytes: copies of pages that
-            // a precondition wrote
+            // a frame that is not stored there yet may hold units without bytes, which are copies
+            // of pages that a precondition wrote
             if held.is_some() || self.not_elsewhere.contains(&frame) {
                 return Ok(held);
             }
@@ -60,12 +62,12 @@ impl Medium {
         spare.map(|_| held).ok_or(MediumError::Unreadable(frame))
     }
 
-    /// Returns the bytes of the map page that begins in a slot, without an operation. The bytes are
-    /// returned only if their checksum matches the page's stamp.
+    /// Returns the bytes of the map page that begins in a slot, without an operation. Their
+    /// checksum matches the page's stamp.
     ///
     /// # Errors
-    /// Returns [`MediumError::Unreadable`] unless the slot's frame is programmed, and
-    /// [`MediumError::Damaged`] if no bytes are kept or the checksum does not match.
+    /// Returns [`MediumError::Unreadable`] if the slot's frame is not programmed. Returns
+    /// [`MediumError::Damaged`] if there are no bytes or their checksum does not match.
     pub fn map_page(&self, ppn: Ppn) -> Result<&Arc<[u8]>, MediumError> {
         self.lpn(ppn)?;
         let bytes = self.bytes.get(&ppn).ok_or(MediumError::Damaged(ppn))?;
@@ -75,7 +77,7 @@ impl Medium {
         Ok(bytes)
     }
 
-    /// Drops the bytes of a block, if any are kept.
+    /// Removes the bytes of a block from memory, if there are any.
     pub(crate) fn drop_bytes(&mut self, block: BlockId) {
         let (slot, frame) = (self.layout.block_slot(block).0, self.layout.frame_in(block, 0).0);
         (slot..slot + self.layout.slots_per_block).for_each(|s| drop(self.bytes.remove(&Ppn(s))));
@@ -85,13 +87,14 @@ impl Medium {
         });
     }
 
-    /// Makes `contents` the place of the bytes of data that are not in memory.
+    /// Makes `contents` the storage of data bytes that are not in memory.
     pub fn keep_bytes_in(&mut self, contents: Arc<dyn Contents>) {
         self.elsewhere = Some(contents);
     }
 
-    /// Drops the bytes of data that these changes programmed from memory, because they are now kept
-    /// elsewhere. The bytes of a frame stay if the frame was programmed again since.
+    /// Removes from memory the data bytes that these changes programmed, because they are now
+    /// stored elsewhere. The bytes of a frame stay in memory if the frame has been programmed again
+    /// since.
     pub fn let_go(&mut self, changes: &[Change]) {
         for change in changes {
             let Change::Program { frame, sequence, .. } = *change else { continue };

@@ -2,7 +2,7 @@
 
 use flashatlas_types::Cause;
 
-/// Counts since the last reset: physical pages read and programmed, physical blocks erased.
+/// Counts since the last reset, in physical pages and physical blocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Pages read, by [`Cause`].
@@ -18,7 +18,7 @@ pub struct Counters {
 }
 
 impl Counters {
-    /// Returns the counts of one table by name of cause, without the zeros.
+    /// Returns the counts of one table that are not zero, each with the name of its cause.
     pub fn by_cause(
         table: &[u64; Cause::ALL.len()],
     ) -> impl Iterator<Item = (&'static str, u64)> + '_ {

@@ -1,38 +1,39 @@
-//! Faults: the state that an operation leaves if the power fails in it, and failures of the flash
-//! parts themselves.
+//! Faults: the effects of a power failure during an operation, and failures of the flash parts
+//! themselves.
 //!
-//! - *Cut before* and *cut after*: the operation has done nothing, or all of its work
+//! - *Cut before* and *cut after*: the operation has had no effect, or its full effect
 //!   ([`Medium::redo`]).
-//! - *Torn program, garbage*: the page is not erased any more, and neither its data nor its spare
-//!   area pass their checks. The arrays hold another page's content in its place, so that tests
-//!   find a scheme that accepts a torn frame.
+//! - *Torn program, garbage*: the page is not erased any more, and its data and its spare area fail
+//!   their checks. The arrays hold the content of another page there, so that tests detect a scheme
+//!   that accepts a torn frame.
 //! - *Torn program, part*: the first pages of a frame (or the first part of a page) are correct,
-//!   and the rest is erased. The record in the spare area is spread over the whole frame and has
-//!   one checksum. So the frame is not accepted, although the content of its first part is correct.
-//! - *Torn program, once*: the page can be read once when the power is back, and then never again.
+//!   and the other pages are erased. The record in the spare area is spread over the whole frame
+//!   and has one checksum. So the frame is not accepted, although the content of its first part is
+//!   correct.
+//! - *Torn program, once*: the page can be read once after the power failure, and then never again.
 //!   A controller detects this by reading such a page twice ([`Medium::reread`]).
 //! - *Torn erase*: some pages of the block are erased and the others are not. No page can be read,
 //!   and no page may be programmed before the block is erased again.
 //! - *Paired pages*: on flash with several bits a cell, a torn program of an upper page destroys
-//!   the pages of the same cells that were programmed before it. On this flash, they are the pages
-//!   just before it in the block.
-//! - *Program failure*: the part reports that a program failed. The frame holds nothing; other
-//!   pages of the block can be read, and its next program and its next erase fail.
+//!   the earlier pages of the same cells. On this flash, these are the pages just before it in the
+//!   block.
+//! - *Program failure*: the part reports that a program failed. The frame holds no data. The other
+//!   pages of the block can be read, and the block's next program and next erase fail.
 //! - *Erase failure*: the part reports that an erase failed, as at the end of a block's endurance.
 //!   No page of the block can be read, and the next erase fails, too.
-//! - *Grown bad blocks*: the effect of such failures. A spare block takes the place of the block
-//!   ([`crate::spares`]). If none is left, a block that cannot be erased is bad, and a failed
-//!   program is an error.
+//! - *Grown bad blocks*: the effect of program and erase failures. A spare block replaces the
+//!   failed block ([`crate::spares`]). If no spare block is left, a block that cannot be erased is
+//!   bad, and a failed program is an error.
 //! - *Factory-bad blocks*: see [`Medium::new`].
 //! - *Uncorrectable read*: a page that was programmed cannot be read any more ([`Medium::decay`]).
 //!   Errors that the controller corrects are not modelled, because no layer above could see them.
-//! - *NVM*: stores that no fence followed are lost or torn, line by line (see [`crate::nvm`]).
+//! - *NVM*: stores after the last fence are kept, lost or torn, line by line (see [`crate::nvm`]).
 
 use crate::journal::Change;
 use crate::{FrameState, Medium};
 use flashatlas_types::{BlockId, FrameId};
 
-/// The state that an operation leaves if the power fails in it.
+/// Effect of a power failure during an operation.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Torn {
     /// Program: the frame cannot be read.
@@ -41,16 +42,17 @@ pub enum Torn {
     Part,
     /// Program: the frame can be read once.
     Once,
-    /// Program: the frame cannot be read, nor can the earlier pages of the same cells.
+    /// Program: the frame and the earlier pages of the same cells cannot be read.
     Paired,
     /// Erase: only some of the pages are erased.
     Erase,
-    /// Store or fence: lines are new, old or torn as this number draws them.
+    /// Store or fence: each line is new, old or torn. The number selects which.
     Lines(u8),
 }
 
 impl Torn {
-    /// Returns the letter in the name of a cut; [`Torn::Lines`] has a number after it.
+    /// Returns the letter for this effect in the name of a cut. For [`Torn::Lines`], a number
+    /// follows.
     pub fn letter(self) -> char {
         match self {
             Torn::Garbage => 'g',
@@ -62,7 +64,7 @@ impl Torn {
         }
     }
 
-    /// Returns whether `change` can be left this way.
+    /// Returns `true` if a power failure during `change` can have this effect.
     pub fn applies_to(self, change: &Change) -> bool {
         match self {
             Torn::Garbage | Torn::Part | Torn::Once | Torn::Paired => {
@@ -75,11 +77,11 @@ impl Torn {
 }
 
 impl Medium {
-    /// Leaves a change half done in the way of `torn`. The power has to go off afterwards
+    /// Carries out a part of a change, as `torn` says. After that, the power must be switched off
     /// ([`Medium::power_off_drawing`]).
     ///
     /// # Panics
-    /// Panics if the change cannot be left this way ([`Torn::applies_to`]).
+    /// Panics if a power failure during the change cannot have this effect ([`Torn::applies_to`]).
     pub fn begin(&mut self, change: &Change, torn: Torn) {
         match (torn, change) {
             (Torn::Garbage, Change::Program { frame, .. }) => self.tear_as_garbage(*frame),
@@ -107,8 +109,8 @@ impl Medium {
         }
     }
 
-    /// Tears a frame, as a power failure during its program does. The frame is not erased, and its
-    /// content must not be used.
+    /// Tears a frame, like a power failure during its program. The frame is then not erased, and
+    /// its content must not be used.
     pub fn tear(&mut self, frame: FrameId) {
         let block = self.layout.block_of_frame(frame);
         let index = self.layout.index_in(block, frame);
@@ -136,7 +138,7 @@ impl Medium {
         self.drop_bytes(block);
     }
 
-    /// Makes a programmed frame unreadable for good.
+    /// Makes a programmed frame permanently unreadable.
     ///
     /// # Panics
     /// Panics if the frame is not programmed.
@@ -145,7 +147,8 @@ impl Medium {
         self.state[frame.0 as usize] = FrameState::Torn as u8;
     }
 
-    /// Reads a frame a second time. A frame that can be read only once cannot be read from then on.
+    /// Reads a frame a second time. If the frame can be read only once, it cannot be read from then
+    /// on.
     pub fn reread(&mut self, frame: FrameId) {
         if let Some(at) = self.fading.iter().position(|&f| f == frame) {
             self.fading.swap_remove(at);
@@ -160,10 +163,10 @@ impl Medium {
         }
     }
 
-    /// Flips a bit of the bytes in a slot and leaves the checksum as it is.
+    /// Flips a bit of the bytes in a slot without changing the checksum.
     ///
     /// # Panics
-    /// Panics if no bytes are kept there.
+    /// Panics if no bytes of the slot are in memory.
     pub fn corrupt(&mut self, ppn: flashatlas_types::Ppn) {
         let mut bytes = self.bytes[&ppn].to_vec();
         let middle = bytes.len() / 2;
@@ -171,18 +174,18 @@ impl Medium {
         self.bytes.insert(ppn, bytes.into());
     }
 
-    /// Makes the program after the next `programs` programs fail.
+    /// Makes the program that follows the next `programs` programs fail.
     pub fn fail_program_after(&mut self, programs: u64) {
         self.failing_program = programs + 1;
     }
 
-    /// Returns `true` if a program of this block failed, so that it takes no more programs and no
-    /// erase.
+    /// Returns `true` if a program of this block failed, so that its next program and erase fail,
+    /// too.
     pub fn refuses_programs(&self, block: BlockId) -> bool {
         self.blocks[block.0 as usize].program_fails
     }
 
-    /// Returns whether the current program, in `block`, fails.
+    /// Returns whether the current program, which is in `block`, fails.
     #[inline]
     pub(crate) fn program_fails(&mut self, block: BlockId) -> bool {
         match self.failing_program {
@@ -194,12 +197,12 @@ impl Medium {
         }
     }
 
-    /// Makes the erase after the next `erases` erases fail.
+    /// Makes the erase that follows the next `erases` erases fail.
     pub fn fail_erase_after(&mut self, erases: u64) {
         self.failing_erase = erases + 1;
     }
 
-    /// Returns whether the current erase, of `block`, fails.
+    /// Returns whether the current erase, which is of `block`, fails.
     pub(crate) fn erase_fails(&mut self, block: BlockId) -> bool {
         if self.failing_erase > 0 {
             self.failing_erase -= 1;

@@ -1,4 +1,5 @@
-//! The way from a scheme to the medium: each call acts at once and adds an operation to the plan.
+//! The interface between a scheme and the medium. Each call takes effect at once and adds an
+//! operation to the plan.
 
 use crate::{Medium, OobRole, Unit};
 use flashatlas_types::{
@@ -11,10 +12,10 @@ use flashatlas_types::{
 pub enum ReadPart {
     /// Whole slots.
     Whole,
-    /// These sectors of the one slot that is read. Pages of a superpage that hold none of them are
-    /// not sensed.
+    /// Some sectors of the only slot that is read. Pages of a superpage that hold none of these
+    /// sectors are not sensed.
     Sectors {
-        /// First sector in the unit.
+        /// First sector, counted from the start of the unit.
         first: u32,
         /// Number of sectors.
         count: u32,
@@ -23,7 +24,7 @@ pub enum ReadPart {
 
 /// The medium and the plan of the current request.
 pub struct Flash<'a> {
-    /// The cells.
+    /// The medium.
     pub medium: &'a mut Medium,
     /// The plan to which operations are added.
     pub plan: &'a mut Plan,
@@ -32,8 +33,8 @@ pub struct Flash<'a> {
 const _: () = assert!(size_of::<Op>() <= 48, "operations are copied on the hot path");
 
 impl Flash<'_> {
-    /// Reads slots of one frame (bit `i` of `slots` is slot `i`). It adds one operation for each
-    /// die that has a part of these slots.
+    /// Reads slots of one frame (bit `i` of `slots` is slot `i`). Adds one operation for each die
+    /// that holds a part of these slots.
     ///
     /// # Errors
     /// Returns [`MediumError::Unreadable`] if the frame is erased or torn.
@@ -49,11 +50,12 @@ impl Flash<'_> {
         self.read_as_it_was(frame, slots, part, cause, after, None)
     }
 
-    /// Reads a frame as operation `seen`, of this or an earlier plan, found it.
+    /// Reads a frame as it was when operation `seen` of this or an earlier plan was planned.
     ///
-    /// Operations that were planned for the frame since and are not complete come after the read
-    /// (see [`OpKind::Read::back`]). The medium has carried them out already, so this function does
-    /// not check that the frame can be read. Without `seen` it does the same as [`Flash::read`].
+    /// Unfinished operations that were planned for the frame since then come after the read (see
+    /// [`OpKind::Read::back`]). The medium has already carried them out, so this function does not
+    /// check that the frame can be read. Without `seen`, this function does the same as
+    /// [`Flash::read`].
     ///
     /// # Errors
     /// Returns the errors of [`Flash::read`] if `seen` is `None`.
@@ -93,7 +95,7 @@ impl Flash<'_> {
     }
 
     /// Opens an erased block for a role, before its first page is programmed. The spare area of
-    /// each page will have the role. Opening is no operation of the flash.
+    /// each page will contain the role. Opening is not a flash operation.
     ///
     /// # Panics
     /// Panics if the block is not erased.
@@ -101,16 +103,16 @@ impl Flash<'_> {
         self.medium.open(block, role);
     }
 
-    /// Programs `frame` with `units`, with one operation for each die under it. Slots without a
-    /// unit are padding. Returns the first slot and the operation.
+    /// Programs `frame` with `units`, with one operation on each die of the frame. Slots without a
+    /// unit are padding. Returns the first slot, and the operation that completes the program.
     ///
     /// # Errors
-    /// Returns [`MediumError::ProgramFailed`] if no spare block takes the place of a block in which
-    /// programs fail ([`crate::spares`]), and [`MediumError::PowerLost`] if the power fails.
+    /// Returns [`MediumError::ProgramFailed`] if programs of the block fail and no spare block is
+    /// left to replace it ([`crate::spares`]). Returns [`MediumError::PowerLost`] if the power
+    /// fails.
     ///
     /// # Panics
-    /// Panics if the frame is not erased, its block is bad, or the program is out of order
-    /// ([`Medium`] asserts it).
+    /// Panics if the frame is not erased, its block is bad, or the program is out of order.
     #[inline]
     pub fn program<'u>(
         &mut self,
@@ -129,7 +131,7 @@ impl Flash<'_> {
         }
     }
 
-    /// Adds the operations of a program and returns their join.
+    /// Adds the operations of a program. Returns the operation that joins them.
     #[inline]
     pub(crate) fn push_program(&mut self, frame: FrameId, cause: Cause, after: &[OpId]) -> OpId {
         let class = cause.class(false);
@@ -145,11 +147,11 @@ impl Flash<'_> {
         })
     }
 
-    /// Erases a block on every die under it.
+    /// Erases a block on each of its dies.
     ///
     /// # Errors
-    /// Returns [`MediumError::EraseFailed`] if no spare block is left; the block is bad from then
-    /// on. Returns [`MediumError::PowerLost`] if the power fails.
+    /// Returns [`MediumError::EraseFailed`] if the erase fails and no spare block is left. The
+    /// block is bad from then on. Returns [`MediumError::PowerLost`] if the power fails.
     pub fn erase(
         &mut self,
         block: BlockId,
@@ -168,7 +170,7 @@ impl Flash<'_> {
     }
 }
 
-/// Adds one operation on each die under a frame and returns their join.
+/// Adds one operation on each die of a frame. Returns the operation that joins them.
 fn gang(
     layout: &Layout,
     plan: &mut Plan,
@@ -186,7 +188,7 @@ fn gang(
     plan.join(class, &ids[..layout.dies_per_frame as usize])
 }
 
-/// The place of a frame's part on one of its dies, in the numbers of the plan.
+/// The place of a frame's part on one of its dies, as a plan numbers dies, blocks and pages.
 struct DiePlace {
     die: u32,
     block: u32,
@@ -213,9 +215,9 @@ fn read_kind(layout: &Layout, frame: FrameId, index: u32, bytes: u32, back: u32)
     OpKind::Read { die, block, page, level, bytes, back }
 }
 
-/// Returns the number of pages that `slots` touch on the frame's `die`-th die, and the number of
-/// bytes that they transfer. Whole units are transferred if a unit fits in a page, and whole pages
-/// if a unit is larger.
+/// Returns how many pages of the frame's `die`-th die hold parts of `slots`, and how many bytes
+/// these pages transfer. Whole units are transferred if a unit fits in a page, and whole pages if a
+/// unit is larger.
 fn touched(layout: &Layout, die: u32, slots: u64, part: ReadPart) -> (u32, u32) {
     let (unit, page) = (u64::from(layout.unit_bytes), u64::from(layout.geometry.page_bytes));
     let planes = u64::from(layout.span.planes);
@@ -295,15 +297,15 @@ mod tests {
 
     #[test]
     fn a_superpage_is_read_only_where_it_is_wanted() {
-        // two channels x two planes of 4 KiB: one 16 KiB unit
+        // pages of 4 KiB on two channels x two planes hold one unit of 16 KiB
         let mut m = medium(Span { channels: 2, planes: 2, ..Span::ONE }, 16384, 9);
         let mut plan = Plan::default();
         program(&mut m, &mut plan, 0, &[unit(0)]);
         assert_eq!(plan.iter().count(), 3, "a program on each die and a join");
         assert_eq!(m.counters.programs[Cause::Host as usize], 4);
         plan.clear();
-        // sectors 15 and 16: the last of page 1 (die 0, plane 1) and the first of page 2 (die 1,
-        // plane 0)
+        // sector 15 is the last one of page 1 (die 0, plane 1), and sector 16 the first one of page
+        // 2 (die 1, plane 0)
         let part = ReadPart::Sectors { first: 15, count: 2 };
         Flash { medium: &mut m, plan: &mut plan }
             .read(FrameId(0), 1, part, Cause::Rmw, &[])

@@ -1,4 +1,4 @@
-//! The content of a medium as plain arrays, in which a checkpoint keeps a drive.
+//! The content of a medium as plain arrays, which a checkpoint stores.
 
 use crate::medium::{Block, FrameState};
 use crate::power::Power;
@@ -9,9 +9,9 @@ use std::sync::Arc;
 
 /// The arrays of a medium, and the number of the last program.
 ///
-/// By lane: spare blocks. By block: erases, write pointer, health, role. By frame: state (as
-/// [`FrameState`]), low and high part of the program sequence. By slot: logical page, content
-/// stamp.
+/// The array of spare blocks is indexed by lane. The arrays of erases, write pointers, health and
+/// roles are indexed by block; those of states (values of [`FrameState`]) and program sequences by
+/// frame; those of logical pages and content stamps by slot.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Image {
     /// Erases of each block.
@@ -20,9 +20,9 @@ pub struct Image {
     pub next: Vec<u32>,
     /// Health of each block, as bits: [`BAD`], [`ERASE_FAILS`], [`PROGRAM_FAILS`].
     pub health: Vec<u8>,
-    /// Spare blocks that each lane has left.
+    /// Number of spare blocks left in each lane.
     pub spares: Vec<u32>,
-    /// The role of each block, as the spare areas of its pages have it.
+    /// The role of each block, which the spare areas of its pages contain.
     pub roles: Vec<u8>,
     /// State of each frame.
     pub state: Vec<u8>,
@@ -34,30 +34,30 @@ pub struct Image {
     pub lpns: Vec<u32>,
     /// The content stamp of each slot.
     pub stamps: Vec<u32>,
-    /// The last program's number.
+    /// Number of the last program.
     pub sequence: u64,
-    /// First slot of each map page that is kept, ascending.
+    /// First slot of each map page whose bytes are in `map_bytes`, in ascending order.
     pub map_slots: Vec<u32>,
-    /// Bytes of these map pages, which all have one length.
+    /// Bytes of these map pages, which all have the same length.
     pub map_bytes: Vec<u8>,
     /// The bytes of the byte-addressable memory.
     pub nvm: Vec<u8>,
-    /// Stores to each line of the byte-addressable memory.
+    /// Number of stores to each line of the byte-addressable memory.
     pub nvm_wear: Vec<u32>,
 }
 
-/// Health of a block: out of use.
+/// Health of a block that is bad.
 pub const BAD: u8 = 1;
-/// Health of a block: its next erase fails.
+/// Health of a block whose next erase fails.
 pub const ERASE_FAILS: u8 = 2;
-/// Health of a block: its next program fails.
+/// Health of a block whose next program fails.
 pub const PROGRAM_FAILS: u8 = 4;
 
 impl Medium {
     /// Turns this medium into its arrays.
     ///
     /// # Panics
-    /// Panics if the medium keeps bytes, because an image has stamps only.
+    /// Panics if the medium stores bytes, because an image contains only stamps.
     pub fn into_image(self) -> Image {
         assert!(!self.rules.keep_bytes, "an image holds no bytes");
         let mut map_slots: Vec<u32> = self.bytes.keys().map(|ppn| ppn.0).collect();
@@ -85,7 +85,7 @@ impl Medium {
         }
     }
 
-    /// Returns the medium that `image` describes, for a drive of this layout.
+    /// Returns a medium of this layout with the content of `image`.
     ///
     /// # Errors
     /// Returns a description of the first part of the image that contradicts the layout or the
@@ -211,7 +211,7 @@ impl Medium {
         state.program_fails = health & PROGRAM_FAILS != 0;
     }
 
-    /// Sets the number of spare blocks that a lane has left, for a medium that is rebuilt with
+    /// Sets the number of spare blocks left in a lane, for a medium that is rebuilt with
     /// [`Medium::redo`].
     pub fn lay_spares(&mut self, lane: LaneId, left: u32) {
         self.spares[lane.0 as usize] = left.min(self.rules.spare_blocks);

@@ -1,23 +1,23 @@
-//! Fill of a blank medium in ascending order of pages. The medium then has the same content as
-//! after single programs. No other operation comes between these programs, so the cores share the
-//! work.
+//! Fill of a blank medium in ascending order of pages. Afterwards the medium has the same content
+//! as after single programs. The fill is faster, because no other operation comes between its
+//! programs, and several cores can share the work.
 
 use crate::medium::{Block, FrameState};
 use crate::{Medium, OobRole};
 use flashatlas_types::{BlockId, Cause, Layout, Lpn, Stamp, at_once, share};
 use std::ops::Range;
 
-/// The number of times that the caller is asked whether to go on. It is smaller if the units
-/// between two questions would be fewer than [`TOGETHER`].
+/// The largest number of times that `go_on` is called. The number is smaller if fewer than
+/// [`TOGETHER`] units would be programmed between two calls.
 const TIMES: u32 = 64;
 
-/// The least number of units that are programmed at a time.
+/// The least number of units that are programmed between two calls of `go_on`.
 const TOGETHER: u32 = 1 << 18;
 
-/// The number of units below which the work takes less time than the start of a thread.
+/// The number of units below which their work takes less time than the start of a thread.
 const WORTH_A_THREAD: usize = 1 << 14;
 
-/// The cells of a lane, and its blocks in the order in which they are programmed.
+/// The arrays of a lane, and its blocks in the order in which they are programmed.
 struct Lane<'a> {
     number: u32,
     order: &'a [BlockId],
@@ -29,7 +29,7 @@ struct Lane<'a> {
 }
 
 impl Lane<'_> {
-    /// Programs this lane's frame of each of these rows.
+    /// Programs the frame of this lane in each of these rows.
     fn program(
         &mut self,
         layout: &Layout,
@@ -61,8 +61,8 @@ impl Lane<'_> {
 }
 
 impl Medium {
-    /// Returns `true` if nothing was done to the medium, no program will fail, no power cut is due,
-    /// no journal is kept, and no bytes are kept.
+    /// Returns `true` if the medium was never changed, no program failure or power cut is planned,
+    /// and neither a journal nor bytes are kept.
     pub fn is_untouched(&self) -> bool {
         let as_new = |b: &Block| b.next == 0 && !b.program_fails && b.role == OobRole::default();
         self.sequence == 0
@@ -73,17 +73,17 @@ impl Medium {
             && self.blocks.iter().all(as_new)
     }
 
-    /// Programs every logical unit of an untouched medium, in ascending order and for the host, a
-    /// frame of each lane in turn. Returns `false` if `go_on` stopped the work.
+    /// Programs every logical unit of an untouched medium for the host, in ascending order. The
+    /// lanes get one frame each in turn. Returns `false` if `go_on` stopped the work.
     ///
-    /// The units go into the blocks of `order`, lane by lane. The last frame is padded. `stamp`
-    /// returns the content of each unit. `go_on` is called now and then with the number of
-    /// programmed units, and stops the work by returning `false`. The medium is of no use after
-    /// that.
+    /// `order` lists the blocks of each lane in the order in which they are programmed. The last
+    /// frame is padded. `stamp` returns the content of each unit. `go_on` is called from time to
+    /// time with the number of programmed units, and stops the work by returning `false`. After
+    /// that, the medium must not be used.
     ///
     /// # Panics
-    /// Panics if something was done to the medium before, a block is of another lane, or there are
-    /// too few blocks or too many lanes.
+    /// Panics if the medium is not untouched, a block belongs to another lane, or `order` has too
+    /// few blocks or too many lanes.
     pub fn program_in_order(
         &mut self,
         order: &[Vec<BlockId>],
@@ -119,7 +119,7 @@ impl Medium {
         self.counters.padded_slots += u64::from(frames) * u64::from(slots) - u64::from(units);
         true
     }
-    /// Returns the cells, lane by lane.
+    /// Returns the arrays of each lane.
     fn lanes<'a>(&'a mut self, order: &'a [Vec<BlockId>]) -> Vec<Lane<'a>> {
         let blocks = self.layout.blocks_per_lane as usize;
         let frames = blocks * self.layout.frames_per_block as usize;

@@ -1,8 +1,9 @@
-//! A record of the changes of a medium. Any part of these changes can be repeated on a copy, so
-//! power cuts are enumerated with a single run of a workload.
+//! A record of the changes of a medium. Any first part of these changes can be repeated on a copy.
+//! So one run of a workload is enough to test every power cut.
 //!
-//! A medium that keeps a journal notes every change that it carries out. [`Medium::redo`] carries a
-//! change out on another medium in the same state, and [`crate::faults`] leaves a change half done.
+//! A medium with a journal records every change that it carries out. [`Medium::redo`] repeats a
+//! change on another medium in the same state. The functions of [`crate::faults`] carry out only a
+//! part of a change.
 
 use crate::{Medium, OobRole, Unit};
 use flashatlas_types::{BlockId, FrameId};
@@ -10,10 +11,10 @@ use flashatlas_types::{BlockId, FrameId};
 /// One change of a medium.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Change {
-    /// An erased block was opened for a role. The role is in the controller's memory until the
+    /// An erased block was opened for a role. The role is only in the controller's memory until the
     /// block's first page is programmed.
     Open(BlockId, OobRole),
-    /// A number was taken.
+    /// A number was used for an event other than a program.
     Number(u64),
     /// A frame was programmed.
     Program {
@@ -21,25 +22,24 @@ pub enum Change {
         frame: FrameId,
         /// The number of the program.
         sequence: u64,
-        /// The units, slot by slot; the slots that follow are padding.
+        /// The units, in order of slots. Further slots are padding.
         units: Vec<Unit>,
     },
-    /// A program failed: the frame holds nothing, and the block takes no more programs and no
-    /// erase.
+    /// A program failed. The frame holds no data, and the block's next program and erase fail, too.
     ProgramFailed(FrameId),
     /// A block was erased.
     Erase(BlockId),
-    /// The erase of a block failed: none of its pages can be read, and the next erase fails, too.
+    /// The erase of a block failed. None of its pages can be read, and the next erase fails, too.
     EraseFailed(BlockId),
-    /// A spare block has taken the number and the content of this one ([`crate::spares`]).
+    /// A spare block has taken the number and the content of a failed block ([`crate::spares`]).
     Replaced {
-        /// The block.
+        /// The number of the block.
         block: BlockId,
-        /// The frame whose program failed, which is erased now; `None` if the whole block is
+        /// The frame whose program failed, which is erased now. `None` if the whole block is
         /// erased.
         failed: Option<FrameId>,
     },
-    /// A block is bad.
+    /// A block became bad.
     Retired(BlockId),
     /// Bytes were stored to the byte-addressable memory.
     Store {
@@ -50,47 +50,47 @@ pub enum Change {
     },
     /// All stored bytes became durable.
     Fence,
-    /// A FLUSH or a write with FUA ended here. Commands after its completion rely on all earlier
+    /// A FLUSH or a write with FUA completed. Later commands rely on the durability of all earlier
     /// changes.
     Promised,
 }
 
 impl Change {
-    /// Returns `true` if the change takes time on a part, so that the power can fail in it. The
-    /// other changes happen in the controller's memory.
+    /// Returns `true` if the change is an operation of a memory part, during which the power can
+    /// fail. The other changes happen in the controller's memory.
     pub fn is_operation(&self) -> bool {
         !matches!(self, Change::Open(..) | Change::Number(_) | Change::Promised)
     }
 }
 
 impl Medium {
-    /// Starts a journal, which notes every later change.
+    /// Starts a journal, which records every later change.
     pub fn keep_journal(&mut self) {
         self.journal = Some(Vec::new());
     }
 
-    /// Returns the changes noted since the last call; none if no journal is kept.
+    /// Returns the changes recorded since the last call, or no changes if there is no journal.
     pub fn take_journal(&mut self) -> Vec<Change> {
         self.journal.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
-    /// Ends the journal and returns the changes noted since the last call of
+    /// Ends the journal. Returns the changes recorded since the last call of
     /// [`Medium::take_journal`].
     pub fn end_journal(&mut self) -> Vec<Change> {
         self.journal.take().unwrap_or_default()
     }
 
-    /// Notes that the drive has promised that all data so far is durable.
+    /// Records that the drive has promised the durability of all data so far.
     pub fn promise(&mut self) {
         self.note(|| Change::Promised);
     }
 
-    /// Returns the number of changes noted since [`Medium::take_journal`].
+    /// Returns the number of changes recorded since the last call of [`Medium::take_journal`].
     pub fn journal_len(&self) -> usize {
         self.journal.as_ref().map_or(0, Vec::len)
     }
 
-    /// Notes a change, if a journal is kept.
+    /// Records a change, if there is a journal.
     #[inline]
     pub(crate) fn note(&mut self, change: impl FnOnce() -> Change) {
         if let Some(journal) = &mut self.journal {
@@ -98,14 +98,14 @@ impl Medium {
         }
     }
 
-    /// Carries a change out and notes it.
+    /// Carries out a change and records it.
     pub(crate) fn change(&mut self, change: Change) {
         self.redo(&change);
         self.note(|| change);
     }
 
-    /// Repeats a change of another medium that was in the same state. It draws no power and changes
-    /// no counter.
+    /// Repeats a change of another medium that was in the same state. The power cannot fail during
+    /// this call, and no counter changes.
     pub fn redo(&mut self, change: &Change) {
         match *change {
             Change::Open(block, role) => self.blocks[block.0 as usize].role = role,

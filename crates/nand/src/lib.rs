@@ -1,7 +1,8 @@
-//! The flash medium: the content of the cells, the legal operations, and the effect of each.
+//! The flash medium: the content of its cells, and the allowed operations with their effects.
 //!
-//! [`Medium`] acts at once and keeps no time. A scheme reaches it through [`Flash`]: every call
-//! changes the medium and writes one operation into the [`flashatlas_types::Plan`] of the request.
+//! [`Medium`] carries out each operation at once and has no notion of time. A scheme uses the
+//! medium through [`Flash`]. Every call of [`Flash`] changes the medium and adds operations to the
+//! [`flashatlas_types::Plan`] of the request.
 //!
 //! ```
 //! use flashatlas_nand::{Flash, Medium, Rules, Unit};

@@ -1,7 +1,7 @@
 //! States of blocks and frames, and the rules of NAND flash.
 //!
-//! A breach of a rule is a bug of the caller and panics, in release builds too. A failure that real
-//! flash reports (a failed erase, an unreadable page) is a [`MediumError`].
+//! A caller that breaks a rule has a bug, so the medium panics, in release builds too. A failure
+//! that real flash reports (a failed erase, an unreadable page) is a [`MediumError`].
 
 use crate::journal::Change;
 use crate::power::{Cut, Draw, Power};
@@ -14,18 +14,18 @@ use flashatlas_types::{
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 
-/// The content of one mapping unit on its way to or from the medium.
+/// The content of one mapping unit that is written to the medium or read from it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unit {
-    /// The logical page, as the spare area names it.
+    /// The logical page, which the spare area contains.
     pub lpn: Lpn,
     /// The content, as a stamp.
     pub stamp: Stamp,
-    /// The content as bytes, if the drive keeps bytes (`nand.data = "ram"`).
+    /// The content as bytes, if the drive stores bytes (`nand.data = "ram"`).
     pub bytes: Option<Arc<[u8]>>,
 }
 
-/// State of the pages under one frame.
+/// State of the pages of one frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum FrameState {
@@ -33,21 +33,22 @@ pub enum FrameState {
     Erased = 0,
     /// Holds data.
     Programmed = 1,
-    /// A program or an erase was cut: the frame's content must not be used, and it takes no
-    /// program.
+    /// A program or an erase was interrupted, or the frame became unreadable. Its content must not
+    /// be used, and it cannot be programmed.
     Torn = 2,
 }
 
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Block {
-    /// Index one past the last frame that is not erased (strict order: the next frame to program).
+    /// Index just after the last frame that is not erased. Under strict order, this is the next
+    /// frame to program.
     pub next: u32,
     pub bad: bool,
-    /// The next erase fails.
+    /// `true` if the next erase fails.
     pub erase_fails: bool,
-    /// The next program fails.
+    /// `true` if the next program fails.
     pub program_fails: bool,
-    /// The role for which the block was opened, as the spare areas of its pages have it.
+    /// The role for which the block was opened. The spare areas of its pages contain it.
     pub role: OobRole,
 }
 
@@ -57,37 +58,39 @@ pub struct Medium {
     pub(crate) layout: Arc<Layout>,
     pub(crate) rules: Rules,
     pub(crate) blocks: Vec<Block>,
-    /// Erases of each block.
+    /// Number of erases of each block.
     pub(crate) erases: Vec<u32>,
     pub(crate) state: Vec<u8>,
-    /// Program sequence of each frame, 40 bits in two arrays: 5 bytes a frame rather than 8.
+    /// Program sequence of each frame. Its 40 bits are split over two arrays, so that a frame needs
+    /// 5 bytes instead of 8.
     pub(crate) sequence_low: Vec<u32>,
     pub(crate) sequence_high: Vec<u8>,
-    /// The logical page and the content stamp of each slot, side by side, because a reader of one
-    /// needs the other. They are arrays, because arrays of zeros take no memory before they are
-    /// written to.
+    /// The logical page and the content stamp of each slot. They are stored together because most
+    /// readers need both. The elements are arrays because the system provides large arrays of zeros
+    /// without writing them.
     pub(crate) slots: Vec<[u32; 2]>,
-    /// Bytes of slots: always of map pages, and of other pages if `keep_bytes`. The next field has
-    /// the encoded spare areas of frames if `keep_bytes`.
+    /// Bytes of slots: those of map pages always, those of other pages with `keep_bytes`. The next
+    /// field holds the encoded spare areas of frames, with `keep_bytes` only.
     pub(crate) bytes: FxHashMap<Ppn, Arc<[u8]>>,
     pub(crate) spare: FxHashMap<FrameId, Vec<u8>>,
-    /// The place of the bytes of data that are not in memory, and of their spare areas.
+    /// The storage of data bytes that are not in memory, and of their spare areas.
     pub(crate) elsewhere: Option<Arc<dyn Contents>>,
-    /// Frames that were programmed and are not in `elsewhere` yet, where their old content is.
+    /// Frames that were programmed but not yet written to `elsewhere`, which still holds their old
+    /// content.
     pub(crate) not_elsewhere: FxHashSet<FrameId>,
     pub(crate) sequence: u64,
     pub(crate) power: Power,
     /// The operation in which the power failed.
     pub(crate) cut: Option<Cut>,
-    /// Changes since the journal was last taken; `None` if no journal is kept.
+    /// Changes since the last call of [`Medium::take_journal`]; `None` without a journal.
     pub(crate) journal: Option<Vec<Change>>,
-    /// Frames that can be read once more (see [`crate::faults`]).
+    /// Frames that can be read only once (see [`crate::faults`]).
     pub(crate) fading: Vec<FrameId>,
-    /// Number of programs up to and including the one that fails; 0 if no program fails.
+    /// Number of programs up to and including the one that is planned to fail; 0 if there is none.
     pub(crate) failing_program: u64,
-    /// Number of erases up to and including the one that fails; 0 if no erase fails.
+    /// Number of erases up to and including the one that is planned to fail; 0 if there is none.
     pub(crate) failing_erase: u64,
-    /// Spare blocks that each lane has left (see [`crate::spares`]).
+    /// Number of spare blocks left in each lane (see [`crate::spares`]).
     pub(crate) spares: Vec<u32>,
     /// The byte-addressable memory; empty if the drive has none.
     pub nvm: Nvm,
@@ -95,17 +98,17 @@ pub struct Medium {
     pub counters: Counters,
 }
 
-/// Slots of a window ([`Medium::window`]).
+/// Number of slots in a window ([`Medium::window`]).
 const WINDOW: u32 = 1 << 16;
 
-/// Returns whether a torn frame is read as if it were programmed, which only the seeded bug does.
+/// Returns whether a torn frame is treated as programmed, which is only the case with a seeded bug.
 #[inline(always)]
 fn believed(state: FrameState) -> bool {
     SeededBug::AcceptTorn.is_active() && state == FrameState::Torn
 }
 
 impl Medium {
-    /// Builds a new, erased drive. On average, `factory_bad` of a million blocks of each plane are
+    /// Builds a new, erased medium. On average, `factory_bad` of a million blocks of each plane are
     /// bad. The worst plane of a lane decides how many FTL blocks the lane loses.
     ///
     /// # Errors
@@ -164,13 +167,13 @@ impl Medium {
         })
     }
 
-    /// Returns the shape of the drive.
+    /// Returns the layout of the drive.
     #[inline]
     pub fn layout(&self) -> &Layout {
         &self.layout
     }
 
-    /// Returns the shape of the drive, shared.
+    /// Returns a shared pointer to the layout of the drive.
     pub fn shared_layout(&self) -> Arc<Layout> {
         self.layout.clone()
     }
@@ -190,7 +193,7 @@ impl Medium {
         }
     }
 
-    /// Loads the state of a slot that is about to be read from memory. It changes nothing.
+    /// Loads the state of a slot into the processor's caches, because the slot is about to be read.
     #[inline]
     pub fn prefetch(&self, ppn: Ppn) {
         let frame = self.layout.frame_of(ppn).0 as usize;
@@ -205,8 +208,8 @@ impl Medium {
         prefetch::item_at(&self.slots, ppn.0 as usize);
     }
 
-    /// Returns the number of windows of the slots of a drive. The state of the slots of one window
-    /// is in few pages of memory.
+    /// Returns the number of windows into which the slots of a drive are divided. The state of a
+    /// window's slots lies in few pages of memory.
     pub fn windows(layout: &Layout) -> usize {
         layout.slots().div_ceil(WINDOW) as usize
     }
@@ -217,7 +220,7 @@ impl Medium {
         (ppn.0 / WINDOW) as usize
     }
 
-    /// Returns whether a block takes no more operations.
+    /// Returns whether a block is bad, so that no operation on it is allowed.
     #[inline]
     pub fn is_bad(&self, block: BlockId) -> bool {
         self.blocks[block.0 as usize].bad
@@ -240,15 +243,15 @@ impl Medium {
         &self.erases
     }
 
-    /// Returns the index one past the last frame of a block that is not erased. Under strict order
-    /// it is the next frame to program.
+    /// Returns the index just after the last frame of a block that is not erased. Under strict
+    /// order, this is the next frame to program.
     #[inline]
     pub fn write_pointer(&self, block: BlockId) -> u32 {
         self.blocks[block.0 as usize].next
     }
 
-    /// Returns the role for which a block was opened, as the spare areas of its pages have it. The
-    /// role is [`OobRole::default`] while the block is erased and not opened.
+    /// Returns the role for which a block was opened, which the spare areas of its pages contain.
+    /// The role is [`OobRole::default`] while the block is erased and not opened.
     #[inline]
     pub fn oob_role(&self, block: BlockId) -> OobRole {
         self.blocks[block.0 as usize].role
@@ -269,8 +272,8 @@ impl Medium {
         written.iter().filter(|&&s| s == FrameState::Torn as u8).count() as u32
     }
 
-    /// Returns the readable frame of a block that was programmed last, or `None` if none can be
-    /// read.
+    /// Returns the readable frame of a block that was programmed last, or `None` if no frame is
+    /// readable.
     pub fn last_programmed(&self, block: BlockId) -> Option<FrameId> {
         let first = self.layout.frame_in(block, 0).0;
         let written = (first..first + self.write_pointer(block)).map(FrameId).rev();
@@ -284,7 +287,7 @@ impl Medium {
         }
     }
 
-    /// Opens an erased block: its pages carry `role` in their spare areas from now on.
+    /// Opens an erased block for `role`, which the spare areas of its pages contain from then on.
     ///
     /// # Panics
     /// Panics if the block is not erased.
@@ -303,7 +306,8 @@ impl Medium {
         self.sequence
     }
 
-    /// Takes a number for an event that is no program but is ordered with the programs.
+    /// Takes the next program number for another event, so that the event has a place in the order
+    /// of programs.
     pub fn take_number(&mut self) -> u64 {
         self.sequence += 1;
         let number = self.sequence;
@@ -311,7 +315,8 @@ impl Medium {
         number
     }
 
-    /// Raises the last number to a number that a mount found, so that the next ones are larger.
+    /// Raises the number of the last program to `number`, which a mount found. Later numbers are
+    /// larger.
     pub fn raise_number(&mut self, number: u64) {
         if number > self.sequence {
             self.sequence = number;
@@ -319,7 +324,7 @@ impl Medium {
         }
     }
 
-    /// Returns the program sequence of a frame: the number of its program.
+    /// Returns the program sequence of a frame, which is the number of its program.
     ///
     /// # Errors
     /// Returns [`MediumError::Unreadable`] unless the frame is programmed.
@@ -333,7 +338,7 @@ impl Medium {
         }
     }
 
-    /// Returns the logical page that the spare area names for a slot, or [`Lpn::NONE`] for padding.
+    /// Returns the logical page of a slot from the spare area, or [`Lpn::NONE`] for padding.
     ///
     /// # Errors
     /// Returns [`MediumError::Unreadable`] unless the slot's frame is programmed.
@@ -348,8 +353,8 @@ impl Medium {
         Ok(Lpn(self.slots[ppn.0 as usize][0]))
     }
 
-    /// Returns the logical pages that the spare area names for the slots of a frame, in order;
-    /// [`Lpn::NONE`] is padding.
+    /// Returns the logical pages of a frame's slots from the spare area, in order. [`Lpn::NONE`]
+    /// stands for padding.
     ///
     /// # Errors
     /// Returns [`MediumError::Unreadable`] unless the frame is programmed.
@@ -370,8 +375,8 @@ impl Medium {
         }
     }
 
-    /// Returns the rule of flash that a program of this frame would break, or `None` if it is
-    /// allowed.
+    /// Returns a description of the rule that a program of this frame would break, or `None` if the
+    /// program is allowed.
     #[inline]
     pub fn refuses_program(&self, frame: FrameId) -> Option<String> {
         let block = self.layout.block_of_frame(frame);
@@ -397,8 +402,8 @@ impl Medium {
     /// the frame's first slot.
     ///
     /// # Errors
-    /// Returns [`MediumError::ProgramFailed`] if the program fails. The frame then holds nothing,
-    /// and the block takes no more programs and no erase. Returns [`MediumError::PowerLost`] if the
+    /// Returns [`MediumError::ProgramFailed`] if the program fails. The frame then holds no data,
+    /// and the block's next program and erase fail, too. Returns [`MediumError::PowerLost`] if the
     /// power fails.
     ///
     /// # Panics
@@ -442,7 +447,7 @@ impl Medium {
         Ok(first)
     }
 
-    /// Fills the cells as a program does. Returns the frame's first slot.
+    /// Changes the arrays as a program does. Returns the frame's first slot.
     #[inline]
     pub(crate) fn fill<'a>(
         &mut self,
@@ -479,9 +484,9 @@ impl Medium {
     /// Erases a block.
     ///
     /// # Errors
-    /// Returns [`MediumError::EraseFailed`] at the end of the block's endurance or on a fault, if
-    /// no spare block is left. The block is bad from then on. Returns [`MediumError::PowerLost`] if
-    /// the power fails.
+    /// Returns [`MediumError::EraseFailed`] if the block's endurance has ended or a fault was
+    /// planned, and no spare block is left. The block is bad from then on. Returns
+    /// [`MediumError::PowerLost`] if the power fails.
     ///
     /// # Panics
     /// Panics if the block is bad already.
@@ -499,7 +504,7 @@ impl Medium {
         Ok(())
     }
 
-    /// Clears the cells as an erase does.
+    /// Changes the arrays as an erase does.
     pub(crate) fn wipe(&mut self, block: BlockId) {
         self.erases[block.0 as usize] += 1;
         let state = &mut self.blocks[block.0 as usize];
@@ -513,11 +518,11 @@ impl Medium {
         }
     }
 
-    /// Checks, in O(n), that each block's write pointer is one past the block's last frame that is
-    /// not erased.
+    /// Checks that each block's write pointer is just after the last frame that is not erased, in
+    /// O(n).
     ///
     /// # Errors
-    /// Returns the first rule that does not hold.
+    /// Returns the first violation.
     pub fn check(&self) -> Result<(), Violation> {
         for (id, block) in self.blocks.iter().enumerate() {
             let id = BlockId(id as u32);

@@ -1,18 +1,18 @@
 //! Byte-addressable non-volatile memory beside the flash: its content, the effect of a power cut,
 //! and its wear.
 //!
-//! A store is visible at once and durable at the next fence. If the power fails, each 64-byte line
-//! that was stored to since the last fence has the new bytes or the old bytes, or it is torn: new
-//! up to some word of 8 bytes, old from there on.
+//! A store is visible at once and durable after the next fence. If the power fails, each 64-byte
+//! line with stores since the last fence holds the new bytes or the old bytes, or it is torn. A
+//! torn line holds the new bytes up to some word of 8 bytes, and the old bytes after it.
 //!
-//! The outcome is drawn for each line from the address, the number of stores so far, and a number
-//! that the caller may give. So a cut can be repeated, and can be varied by the number. Words are
-//! never torn, because the parts write 8 bytes at once.
+//! The outcome for each line is a hash of its address, of the number of stores so far, and of a
+//! number that the caller may pass. So the same cut has the same outcome, and another number gives
+//! another outcome. Words are never torn, because the parts write 8 bytes at once.
 
 use crate::{Change, Flash};
 use flashatlas_types::{Class, MediumError, MemoryKind, OpId, OpKind};
 
-/// Bytes of a line, which are written back, lost and worn together.
+/// Bytes of a line. A line is the unit of write-back, loss and wear.
 pub const LINE_BYTES: u64 = 64;
 
 /// Bytes of a word, which is never torn.
@@ -29,18 +29,18 @@ pub struct NvmCounters {
     pub fences: u64,
 }
 
-/// The old bytes of a store that no fence has followed.
+/// The old bytes at the address of a store since the last fence.
 #[derive(Clone, Debug)]
 struct Unfenced {
     address: u64,
     old: Vec<u8>,
 }
 
-/// The memory.
+/// Byte-addressable non-volatile memory.
 #[derive(Clone, Debug)]
 pub struct Nvm {
     cells: Vec<u8>,
-    /// Stores to each line.
+    /// Number of stores to each line.
     wear: Vec<u32>,
     unfenced: Vec<Unfenced>,
     stores: u64,
@@ -54,7 +54,7 @@ impl Nvm {
         Nvm::holding(vec![0; bytes as usize], vec![0; bytes.div_ceil(LINE_BYTES) as usize])
     }
 
-    /// Builds a memory with these contents and stores to each line.
+    /// Builds a memory with these contents and these numbers of stores to each line.
     pub(crate) fn holding(cells: Vec<u8>, wear: Vec<u32>) -> Nvm {
         Nvm { cells, wear, unfenced: Vec::new(), stores: 0, counters: NvmCounters::default() }
     }
@@ -64,17 +64,17 @@ impl Nvm {
         self.cells.len() as u64
     }
 
-    /// Returns whether there is no memory at all.
+    /// Returns whether the drive has no such memory.
     pub fn is_empty(&self) -> bool {
         self.cells.is_empty()
     }
 
-    /// Returns `len` bytes at `address`, as a load sees them.
+    /// Returns `len` bytes at `address`, as a load returns them.
     pub fn bytes(&self, address: u64, len: u64) -> &[u8] {
         &self.cells[address as usize..(address + len) as usize]
     }
 
-    /// Returns the number of stores to the line that was stored to most often.
+    /// Returns the largest number of stores to one line.
     pub fn wear_max(&self) -> u32 {
         self.wear.iter().copied().max().unwrap_or(0)
     }
@@ -97,14 +97,15 @@ impl Nvm {
         self.unfenced.clear();
     }
 
-    /// Loses power (a fault): unfenced lines are new, old or torn. See the top of this file.
+    /// Loses power. Lines with stores since the last fence are then new, old or torn, as the top of
+    /// this file explains.
     pub(crate) fn lose_power(&mut self, draw: u8) {
         for Unfenced { address, old } in std::mem::take(&mut self.unfenced).into_iter().rev() {
             let end = address + old.len() as u64;
             let mut at = address;
             while at < end {
                 let line_end = ((at / LINE_BYTES + 1) * LINE_BYTES).min(end);
-                // words of this part of the line that stay new: all, none, or some
+                // number of words of this part of the line that hold new bytes: all, none or some
                 let words = (line_end - at).div_ceil(WORD_BYTES);
                 let draw = mix((at / LINE_BYTES) ^ (self.stores << 32) ^ (u64::from(draw) << 56));
                 let new = match draw % 3 {
@@ -121,7 +122,7 @@ impl Nvm {
         }
     }
 
-    /// Corrupts a cell (a fault).
+    /// Corrupts a byte.
     pub fn corrupt(&mut self, address: u64) {
         self.cells[address as usize] ^= 0x55;
     }
@@ -141,7 +142,7 @@ impl Flash<'_> {
     /// Returns [`MediumError::PowerLost`] if the power fails.
     ///
     /// # Panics
-    /// Panics if the bytes reach beyond the end of the memory.
+    /// Panics if the range ends beyond the memory.
     pub fn nvm_store(
         &mut self,
         address: u64,
@@ -173,7 +174,7 @@ impl Flash<'_> {
         Ok(self.plan.push(kind, Class::Map, after))
     }
 
-    /// Loads from the drive's NVM. [`Nvm::bytes`] returns the bytes.
+    /// Adds a load from the drive's NVM to the plan. [`Nvm::bytes`] returns the bytes.
     pub fn nvm_load(&mut self, bytes: u32, after: &[OpId]) -> OpId {
         self.medium.nvm.counters.loaded += u64::from(bytes);
         let kind = OpKind::Memory { kind: MemoryKind::Nvm, accesses: 1, bytes, write: false };

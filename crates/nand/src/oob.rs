@@ -1,5 +1,5 @@
-//! The out-of-band record of a frame: the logical pages in it, the role of its block, the number of
-//! its program, and a checksum.
+//! The out-of-band record of a frame. It contains the frame's logical pages, the role of its block,
+//! the number of its program, and a checksum.
 //!
 //! The record is little-endian: magic `FA`, version 2, number of slots, role of the block (1 byte),
 //! sequence (7 bytes), logical page numbers (4 bytes each, all ones for padding), CRC-32C of all
@@ -10,8 +10,8 @@ use flashatlas_types::Lpn;
 const MAGIC: [u8; 2] = *b"FA";
 const VERSION: u8 = 2;
 
-/// The role for which a block was opened, as the spare areas of its pages have it. Each family of
-/// schemes has numbers of its own; 0 is a block of data.
+/// The role for which a block was opened, which the spare areas of its pages contain. Each family
+/// of schemes defines its own numbers; 0 is a block of data.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct OobRole(pub u8);
 
@@ -19,11 +19,11 @@ impl OobRole {
     /// A block of map pages. The logical page numbers in its spare areas are numbers of map pages.
     pub const MAP: OobRole = OobRole(255);
 
-    /// A block that may have data pages and pages of a firmware's own, in any order. The firmware's
-    /// pages name no logical page, and their bytes are kept.
+    /// A block that may contain data pages and pages of the firmware itself, in any order. The
+    /// firmware's pages have no logical page, and their bytes are stored.
     pub const MIXED: OobRole = OobRole(254);
 
-    /// Returns whether pages of a block of this role may have bytes although data has stamps only.
+    /// Returns whether pages of a block with this role may have bytes even if data has only stamps.
     pub(crate) fn has_bytes(self) -> bool {
         self == OobRole::MAP || self == OobRole::MIXED
     }
@@ -34,17 +34,17 @@ impl OobRole {
 pub struct Oob {
     /// The role for which the block was opened.
     pub role: OobRole,
-    /// The number of the program; programs of the drive are numbered from 1. The copy of a page
-    /// with the largest number is the newest.
+    /// The number of the program. Programs of the drive are numbered from 1, so the newest copy of
+    /// a page has the largest number.
     pub sequence: u64,
-    /// The logical page in each slot, [`Lpn::NONE`] for padding.
+    /// The logical page in each slot, or [`Lpn::NONE`] for padding.
     pub lpns: Vec<Lpn>,
 }
 
 /// The reason why a spare area is not accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OobError {
-    /// The bytes are no record of this project and version.
+    /// The bytes are not a record of this project and version.
     Foreign,
     /// The bytes are shorter than their record.
     Truncated,
@@ -73,8 +73,8 @@ impl Oob {
     /// Returns the record as bytes.
     ///
     /// # Panics
-    /// Panics if there are more than 255 slots (a frame has at most 64), or the sequence has more
-    /// than 56 bits (the medium counts 40).
+    /// Panics if there are more than 255 slots (a frame has at most 64), or if the sequence has
+    /// more than 56 bits (the medium uses 40).
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(Oob::encoded_len(self.lpns.len() as u32));
         out.extend(MAGIC);
@@ -88,10 +88,10 @@ impl Oob {
         out
     }
 
-    /// Reads a record. It is accepted only if the checksum matches.
+    /// Decodes a record, whose checksum must match.
     ///
     /// # Errors
-    /// Returns an [`OobError`] for anything that [`Oob::encode`] did not write.
+    /// Returns an [`OobError`] if the bytes do not begin with a complete, undamaged record.
     pub fn decode(bytes: &[u8]) -> Result<Oob, OobError> {
         let header = bytes.get(..4).ok_or(OobError::Truncated)?;
         if header[..2] != MAGIC || header[2] != VERSION {

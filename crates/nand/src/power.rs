@@ -1,20 +1,20 @@
-//! Fault: the power fails.
+//! Power failures.
 //!
-//! A cut comes after a number of programs, erases, and stores and fences of the byte-addressable
-//! memory, in the order in which the scheme asked for them. The operation in which the power fails
-//! begins but does not end. A program leaves a torn page, an erase has not yet changed a cell, and
-//! a store is not fenced (see [`crate::nvm`]).
+//! The power fails after a given number of operations. Programs, erases, and stores and fences of
+//! the byte-addressable memory are counted, in the order in which the scheme requests them. The
+//! operation in which the power fails begins but does not end. A program leaves a torn page, an
+//! erase has not changed any cell, and a store is not fenced (see [`crate::nvm`]).
 //!
-//! This operation and every later one end with [`flashatlas_types::MediumError::PowerLost`], which
-//! travels up through the scheme. The state of the scheme in memory is of no use then, and a mount
-//! is the next to read the medium.
+//! This operation and every later one return [`flashatlas_types::MediumError::PowerLost`], which
+//! the scheme passes to its caller. The scheme's state in memory must not be used after that. The
+//! medium is next read by a mount.
 
 use crate::{FrameState, Medium, Nvm, OobRole};
 use flashatlas_types::{BlockId, FrameId, MediumError};
 
 const PROGRAMMED: u8 = FrameState::Programmed as u8;
 
-/// The number of operations until the power is off, including the one in which it fails.
+/// The number of operations until the power is off, including the operation in which it fails.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Power(u64);
 
@@ -34,7 +34,7 @@ pub(crate) enum Draw {
     On,
     /// The power fails in the operation.
     Fails,
-    /// There was no power for the operation.
+    /// The power had failed before the operation.
     Off,
 }
 
@@ -47,7 +47,7 @@ impl Power {
         self.0 == 0
     }
 
-    /// Draws power for one operation.
+    /// Counts one operation. Returns its outcome.
     #[inline]
     pub fn draw(&mut self) -> Draw {
         match self.0 {
@@ -60,24 +60,26 @@ impl Power {
 }
 
 impl Medium {
-    /// Makes the power fail in the operation after `operations` more programs, erases, stores and
-    /// fences. [`Medium::restore_power`] turns the power on again.
+    /// Makes the power fail in the operation that follows the next `operations` programs, erases,
+    /// stores and fences. [`Medium::restore_power`] turns the power on again.
     pub fn cut_power_after(&mut self, operations: u64) {
         (self.power, self.cut) = (Power(operations + 1), None);
     }
 
-    /// Returns the number of operations that there is power for, or `None` if no cut was asked for.
+    /// Returns the number of operations before the one in which the power fails, or `None` if no
+    /// cut was requested.
     pub fn operations_until_cut(&self) -> Option<u64> {
         (self.power.0 != u64::MAX).then(|| self.power.0.saturating_sub(1))
     }
 
-    /// Returns the program or erase in which the power failed last, or `None` if it was neither.
+    /// Returns the program or erase in which the power failed last, or `None` if it was another
+    /// operation.
     pub fn cut(&self) -> Option<Cut> {
         self.cut
     }
 
-    /// Draws power for one operation of the flash and notes it as `cut` if the power fails in it.
-    /// NVM then loses stores that were not fenced.
+    /// Counts one flash operation. If the power fails in it, stores it as the cut, and NVM loses
+    /// stores that were not fenced.
     #[inline]
     pub(crate) fn draw_power_for(&mut self, cut: Cut) -> Draw {
         let draw = self.draw_power();
@@ -87,8 +89,7 @@ impl Medium {
         draw
     }
 
-    /// Draws power for one operation of the flash. If the power fails, NVM loses stores that were
-    /// not fenced.
+    /// Counts one flash operation. If the power fails in it, NVM loses stores that were not fenced.
     #[inline]
     pub(crate) fn draw_power(&mut self) -> Draw {
         let draw = self.power.draw();
@@ -98,7 +99,7 @@ impl Medium {
         draw
     }
 
-    /// Does one operation on the byte-addressable memory.
+    /// Carries out one operation on the byte-addressable memory.
     pub(crate) fn nvm_operation(&mut self, work: impl FnOnce(&mut Nvm)) -> Result<(), MediumError> {
         let draw = self.power.draw();
         if draw != Draw::Off {
@@ -115,17 +116,17 @@ impl Medium {
         }
     }
 
-    /// Turns the power off. Bytes of the byte-addressable memory that were stored and not fenced
-    /// are lost or torn.
+    /// Turns the power off. Bytes of the byte-addressable memory that were stored but not fenced
+    /// may be lost or torn.
     ///
-    /// The controller loses its tables of the medium: the number of the last program, unless a
-    /// readable page has it, and the roles of blocks without a readable page.
+    /// The controller loses the roles of blocks without a readable page. The number of the last
+    /// program becomes the largest one of any readable page.
     pub fn power_off(&mut self) {
         self.power_off_drawing(0);
     }
 
-    /// Turns the power off as [`Medium::power_off`] does. `draw` varies the lines that are lost or
-    /// torn.
+    /// Turns the power off as [`Medium::power_off`] does. The value of `draw` selects which lines
+    /// are lost or torn.
     pub fn power_off_drawing(&mut self, draw: u8) {
         self.nvm.lose_power(draw);
         self.sequence = 0;
@@ -155,7 +156,7 @@ impl Medium {
         self.power.is_off()
     }
 
-    /// Restores the power, which does not fail again.
+    /// Turns the power off and on again. After that, it does not fail.
     pub fn restore_power(&mut self) {
         self.power_off();
         self.power = Power::ON;

@@ -6,7 +6,7 @@ use flashatlas_types::Params;
 /// The order in which the pages of a block may be programmed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ProgramOrder {
-    /// Ascending; pages that are passed over stay unused until the block is erased.
+    /// Ascending order. Pages that are skipped stay unused until the block is erased.
     Strict,
     /// Any erased page.
     Any,
@@ -19,16 +19,16 @@ pub struct Rules {
     pub order: ProgramOrder,
     /// Erases that a block survives.
     pub endurance: u32,
-    /// `true` if bytes are kept.
+    /// `true` if the medium stores bytes.
     pub keep_bytes: bool,
     /// Bytes of byte-addressable memory.
     pub nvm_bytes: u64,
-    /// Spare blocks of each lane.
+    /// Number of spare blocks of each lane.
     pub spare_blocks: u32,
 }
 
 impl Rules {
-    /// Strict order, no wear-out, stamps only.
+    /// Strict order, no wear-out, stamps without bytes.
     pub const PLAIN: Rules = Rules {
         order: ProgramOrder::Strict,
         endurance: u32::MAX,

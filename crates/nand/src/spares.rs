@@ -1,17 +1,18 @@
-//! Spare blocks: parts have more blocks than their stated capacity needs, and the lowest layer of
-//! the controller replaces blocks that fail with them. Layers above see only the time that this
-//! takes, because the block keeps its number.
+//! Spare blocks. Flash parts have more blocks than their stated capacity needs, and the lowest
+//! layer of the controller replaces failed blocks with these. Higher layers see only the time that
+//! a replacement takes, because the block number does not change.
 //!
-//! - A *program* fails: all readable pages of the block are copied to a spare block, with their
+//! - If a *program* fails, all readable pages of the block are copied to a spare block, with their
 //!   spare areas. The spare block takes the number of the failed block, and the program is repeated
 //!   there. Pages that could not be read cannot be read in the copy.
-//! - An *erase* fails: an erased spare block takes the number of the failed block.
-//! - If no spare block is left, a failed erase makes the block bad and the scheme is told; a failed
-//!   program is an error.
+//! - If an *erase* fails, an erased spare block takes the number of the failed block.
+//! - If no spare block is left, a failed erase makes the block bad, and the scheme gets an error. A
+//!   failed program is an error, too.
 //!
-//! The copy is valid once its entry is in the table of replaced blocks. A power failure before that
-//! leaves the failed block as it is. The next program of the block fails, and the replacement
-//! begins anew. The table, like the firmware, is not simulated and takes no time.
+//! The copy becomes valid when it is entered in the table of replaced blocks. If the power fails
+//! before that, the failed block is still in use. Its next program fails, and the replacement
+//! begins again. Neither the table nor the firmware of this layer is simulated, and they take no
+//! time.
 
 use crate::journal::Change;
 use crate::medium::Block;
@@ -20,12 +21,13 @@ use crate::{Flash, FrameState, Medium, ReadPart};
 use flashatlas_types::{BlockId, Cause, FrameId, LaneId, MediumError, OpId, SeededBug};
 
 impl Medium {
-    /// Returns the number of spare blocks that a lane has left.
+    /// Returns the number of spare blocks left in a lane.
     pub fn spares(&self, lane: LaneId) -> u32 {
         self.spares[lane.0 as usize]
     }
 
-    /// Replaces a block in which the program of `failed`, or an erase, failed with a spare block.
+    /// Replaces a block with a spare block, after the program of frame `failed` or an erase has
+    /// failed.
     ///
     /// # Errors
     /// Returns [`MediumError::EraseFailed`] or [`MediumError::ProgramFailed`] if no spare block is
@@ -52,7 +54,7 @@ impl Medium {
         }
     }
 
-    /// Changes the cells of `block` into the cells of the spare block that takes its number.
+    /// Changes the arrays of `block` to the content of the spare block that takes its number.
     pub(crate) fn put_spare(&mut self, block: BlockId, failed: Option<FrameId>) {
         self.spares[self.layout.lane_of(block).0 as usize] -= 1;
         let Some(failed) = failed else {
@@ -76,8 +78,8 @@ impl Medium {
 }
 
 impl Flash<'_> {
-    /// Copies the block of a frame whose program failed to a spare block, which replaces it.
-    /// Returns the operation that the next program waits for.
+    /// Copies the block of a frame whose program failed to a spare block, which replaces the failed
+    /// block. Returns the operation for which the next program must wait.
     pub(crate) fn copy_to_spare(
         &mut self,
         failed: FrameId,
@@ -125,7 +127,7 @@ mod tests {
         Flash { medium, plan }.program(FrameId(frame), std::iter::once(&unit), Cause::Host, &[])
     }
 
-    /// Programs two pages, and a third whose program fails.
+    /// Programs two pages, and then a third whose program fails.
     fn failed(spare_blocks: u32) -> (Medium, Plan, Result<(Ppn, OpId), MediumError>) {
         let (mut m, mut plan) = (medium(spare_blocks), Plan::default());
         m.fail_program_after(2);
@@ -147,7 +149,8 @@ mod tests {
                 _ => '?',
             })
             .collect();
-        // the program that failed; two pages, read and programmed; the program again
+        // the operations are the failed program, two pages that are read and programmed, and the
+        // repeated program
         assert_eq!(kinds, ['p', 'r', 'p', 'r', 'p', 'p']);
         assert_eq!(plan.iter().last().unwrap().0, last);
         assert_eq!([0, 1, 2].map(|p| m.unit(Ppn(p)).unwrap().stamp), [100, 101, 102].map(Stamp));
@@ -191,8 +194,8 @@ mod tests {
         before.power_off();
         assert!(before.unit(Ppn(2)).is_err() && before.unit(Ppn(1)).is_ok());
         assert_eq!(before.spares(LaneId(0)), 1);
-        // the next program of the block, of the page after the torn one, fails and brings the
-        // replacement
+        // the next program of the block, which is of the page after the torn one, fails and causes
+        // the replacement
         program(&mut before, &mut Plan::default(), 3).unwrap();
         assert_eq!((before.spares(LaneId(0)), before.unit(Ppn(3)).unwrap().stamp), (0, Stamp(103)));
         assert!(before.unit(Ppn(2)).is_err(), "what could not be read cannot be read in the copy");

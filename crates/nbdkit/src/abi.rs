@@ -1,7 +1,8 @@
 //! `struct nbdkit_plugin` of API version 2, as nbdkit 1.30 and later declare it.
 //!
-//! New versions add fields only at the end, and the first field is the size of the structure. So a
-//! newer nbdkit accepts this structure, and an older one ignores fields that it does not have.
+//! New versions of nbdkit add fields only at the end, and the first field is the size of the
+//! structure. So a newer nbdkit accepts this structure, and an older one ignores the fields that it
+//! does not know.
 
 use std::ffi::{c_char, c_int, c_void};
 
@@ -11,18 +12,18 @@ type Ask = Option<unsafe extern "C" fn(Handle) -> c_int>;
 type Void = Option<unsafe extern "C" fn()>;
 type Unused = Option<unsafe extern "C" fn()>;
 
-/// Requests of one connection, and of several, may run at the same time.
+/// Thread model in which several requests, also of one connection, may run at the same time.
 pub const PARALLEL: c_int = 3;
-/// A write of zeros may punch a hole.
+/// Flag that allows a write of zeros to punch a hole.
 pub const MAY_TRIM: u32 = 1;
-/// Writes of this call must be durable when it returns.
+/// Flag that requires the writes of a call to be durable when it returns.
 pub const FUA: u32 = 2;
-/// The plugin carries out FUA itself.
+/// Answer of a plugin that carries out FUA itself.
 pub const FUA_NATIVE: c_int = 2;
-/// A range holds nothing, and reads as zeros.
+/// Kind of a range that is not allocated and reads as zeros.
 pub const HOLE_AND_ZERO: u32 = 3;
 
-/// The plugin, field by field.
+/// Fields of the plugin, in the order of nbdkit's structure.
 #[repr(C)]
 pub struct Plugin {
     pub struct_size: u64,
@@ -76,9 +77,9 @@ pub struct Plugin {
 unsafe impl Sync for Plugin {}
 
 unsafe extern "C" {
-    /// Sets the reason for which a call failed, with the arguments of `printf`.
+    /// Sets the message of a failed call. The arguments are those of `printf`.
     pub fn nbdkit_error(format: *const c_char, ...);
-    /// Sets the number of `errno` that a client sees.
+    /// Sets the `errno` that a client gets.
     pub fn nbdkit_set_error(number: c_int);
     /// Ends serving.
     pub fn nbdkit_shutdown();

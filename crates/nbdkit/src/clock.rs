@@ -1,14 +1,15 @@
-//! The clock of the machine. Besides this crate, only the Python binding and the benches use it.
+//! The clock of the machine. Besides this crate, only the Python binding and the benches use the
+//! machine's clock.
 
 use flashatlas_serve::Clock;
 use flashatlas_types::Ps;
 use std::time::{Duration, Instant};
 
-/// Clock that counts from the time at which it was made.
+/// Clock that starts at zero when it is made.
 pub struct Wall(Instant);
 
 impl Wall {
-    /// Returns a clock that begins to count now.
+    /// Returns a clock that starts now.
     #[allow(clippy::disallowed_methods, reason = "replies are held until the drive would answer")]
     pub fn begin() -> Wall {
         Wall(Instant::now())

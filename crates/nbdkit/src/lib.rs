@@ -1,17 +1,17 @@
 //! The nbdkit plugin that serves a simulated drive as a block device.
 //!
-//! nbdkit speaks NBD and has the sockets and threads; [`flashatlas_serve::Server`] is the drive.
-//! This crate connects the two: it has the interface of `nbdkit-plugin.h` (version 2), and the
-//! clock.
+//! nbdkit handles the NBD protocol, the sockets and the threads. The drive is a
+//! [`flashatlas_serve::Server`]. This crate connects nbdkit and the drive. It implements the
+//! interface of `nbdkit-plugin.h` (version 2), and provides the clock.
 
 mod abi;
 mod clock;
 mod plugin;
 
-/// Returns the plugin's description, which nbdkit asks for first.
+/// Returns the plugin's description. nbdkit calls this function first.
 ///
 /// # Safety
-/// Called once, by nbdkit, when it has loaded this library.
+/// nbdkit calls this function once, after it has loaded this library.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn plugin_init() -> *const abi::Plugin {
     &raw const plugin::PLUGIN

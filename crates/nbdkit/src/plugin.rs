@@ -17,22 +17,22 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, Once, OnceLock, PoisonError};
 use std::time::Duration;
 
-/// Writes a line to standard error and ignores errors, because a panic must not reach C.
+/// Writes a line to standard error. Errors are ignored, because a panic must not reach C.
 macro_rules! say {
     ($($text:tt)*) => {
         _ = writeln!(std::io::stderr(), $($text)*)
     };
 }
 
-/// The exit status of a server whose drive lost its power ([`ServeSpec::cut_after`],
+/// The exit status of a server whose drive lost power ([`ServeSpec::cut_after`],
 /// [`ServeSpec::cut_at`]).
 const POWER_LOST: c_int = 9;
 
-/// `true` after SIGUSR1: the power is to fail.
+/// `true` after SIGUSR1, which makes the power fail.
 static CUT: AtomicBool = AtomicBool::new(false);
-/// `true` after SIGUSR2: serving ends at once, while nbdkit itself would wait for its clients.
+/// `true` after SIGUSR2, which ends serving at once. nbdkit itself would wait for its clients.
 static END: AtomicBool = AtomicBool::new(false);
-/// Runs the end of serving once.
+/// Ensures that the end of serving runs only once.
 static ENDED: Once = Once::new();
 
 static PLAN: Mutex<Option<PathBuf>> = Mutex::new(None);
@@ -80,7 +80,8 @@ pub static PLUGIN: Plugin = Plugin {
     trim: Some(trim),
     zero: Some(zero),
     magic_config_key: c"plan".as_ptr(),
-    // one drive is behind all connections, and a FLUSH of one makes durable what any of them wrote
+    // all connections use one drive, and a FLUSH of one connection makes the writes of all
+    // connections durable
     can_multi_conn: Some(yes),
     can_extents: Some(yes),
     extents: Some(extents),
@@ -105,7 +106,7 @@ const fn concat_version() -> *const c_char {
     }
 }
 
-/// Reports an error to nbdkit and the client; returns -1.
+/// Reports an error to nbdkit and the client. Returns -1.
 fn complain(number: c_int, why: &str) -> c_int {
     let text = CString::new(why.replace('\0', " ")).expect("no zero is left");
     // SAFETY: the format takes one text
@@ -149,10 +150,10 @@ fn call(work: impl FnOnce(&Server<Wall>) -> Result<(), Refused>) -> c_int {
     }
 }
 
-/// Ends the process like a power failure: clients get no more replies.
+/// Ends the process at once, as a power failure would. Clients get no more replies.
 fn power_lost() -> ! {
     say!("flashatlas: the power has failed");
-    // SAFETY: ends the process; the image was written, nothing else is to be kept
+    // SAFETY: this ends the process; the image was written, and nothing else must be saved
     unsafe { libc::_exit(POWER_LOST) }
 }
 
@@ -195,7 +196,8 @@ extern "C" fn end_now(_: c_int) {
     END.store(true, Ordering::Relaxed);
 }
 
-/// Powers the drive on before there is a socket, so that a mistake is reported first.
+/// Powers the drive on before the socket exists, so that errors are reported before clients
+/// connect.
 unsafe extern "C" fn get_ready() -> c_int {
     let path = PLAN.lock().unwrap_or_else(PoisonError::into_inner).clone().expect("checked");
     let begun = catch_unwind(|| begin(&path)).unwrap_or_else(|_| Err("a rule was broken".into()));
@@ -208,7 +210,7 @@ unsafe extern "C" fn get_ready() -> c_int {
             for block in &found.damaged_blocks {
                 say!("flashatlas: the image's record of block {block} is damaged");
             }
-            // threads made from here on wake up at the time they asked for, not 50 us later
+            // threads that are started from here on wake up at the requested time, not 50 us later
             // SAFETY: changes the slack of this thread's timers
             unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
             let (cut, end_now) = (cut as extern "C" fn(c_int), end_now as extern "C" fn(c_int));
@@ -237,14 +239,14 @@ fn begin(path: &std::path::Path) -> Result<Served, String> {
     }
 }
 
-/// Starts two threads: one waits for [`END`], the other writes the state of the drive to a file.
+/// Starts two threads. One waits for [`END`]; the other writes the state of the drive to a file.
 unsafe extern "C" fn after_fork() -> c_int {
     std::thread::spawn(|| {
         while !END.load(Ordering::Relaxed) {
             std::thread::sleep(LISTEN_EVERY);
         }
         end();
-        // SAFETY: ends the process; everything is closed, and clients lose their connections
+        // SAFETY: this ends the process; everything is closed, and clients lose their connections
         unsafe { libc::_exit(0) }
     });
     if let Some(Served { server, plan: ServeSpec { live: Some(path), .. }, .. }) = SERVED.get() {
@@ -264,7 +266,7 @@ unsafe extern "C" fn after_fork() -> c_int {
 }
 
 unsafe extern "C" fn open(_readonly: c_int) -> Handle {
-    // one drive is behind all connections: a handle is any pointer that is not null
+    // all connections use one drive, so a handle can be any pointer that is not null
     std::ptr::without_provenance_mut(1)
 }
 
@@ -341,7 +343,7 @@ unsafe extern "C" fn extents(
         let mut at = offset;
         for (length, hole) in server.extents(offset, count.into())? {
             let kind = if hole { HOLE_AND_ZERO } else { 0 };
-            // SAFETY: nbdkit's own list; ranges come in order
+            // SAFETY: the list comes from nbdkit, and the ranges are added in order
             if unsafe { nbdkit_add_extent(extents, at, length, kind) } != 0 {
                 return Err(Refused::Failed("the list of extents takes no more".into()));
             }
@@ -351,12 +353,12 @@ unsafe extern "C" fn extents(
     })
 }
 
-/// Ends serving: every connection is closed.
+/// Ends serving, after every connection was closed.
 unsafe extern "C" fn cleanup() {
     end();
 }
 
-/// Ends serving once; a later caller waits for the end.
+/// Ends serving once. A later caller waits until serving has ended.
 fn end() {
     ENDED.call_once(finish);
 }
